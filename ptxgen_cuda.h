@@ -876,6 +876,8 @@ typedef struct ptxcu_flash_decode_desc {
     float soft_cap;              /* 0: none */
     uint32_t length;             /* length of every sequence; 0: see lengths */
     uint32_t unused;             /* 0 */
+    ptxcu_tensor tree;           /* u32 [batch, queries]: which new tokens a query sees, one bit each; zero: those
+                                    up to its own */
 } ptxcu_flash_decode_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
@@ -5863,6 +5865,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN,
                    PTXCU__TYPE(PTX_F32), 4, "batch, heads, queries",
                    desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0], q.shape[2], q.shape[1], 0);
+    ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   "batch, queries", 2, q.shape[0], q.shape[1], 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
@@ -5886,7 +5890,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         kernel.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
         kernel.append_type = appends ? k.type : 0;
         kernel.flags = (desc->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
-                       | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0);
+                       | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0)
+                       | (desc->tree.owner ? (uint32_t)PTXK_FLASH_TREE : 0);
+        args.tree = desc->tree.address;
         shape.batch = (uint32_t)q.shape[0];
         shape.max_seq = (uint32_t)rows;
         shape.max_len = desc->max_len ? desc->max_len : desc->length ? desc->length : shape.max_seq;

@@ -264,7 +264,8 @@ enum {
     PTXK_FLASH_CLUSTER_2 = 8,  /* clusters of so many blocks, instead of the plan's choice */
     PTXK_FLASH_CLUSTER_4 = 12,
     PTXK_FLASH_CLUSTER_8 = 16,
-    PTXK_FLASH_PAGE_ROWS = 32  /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_FLASH_PAGE_ROWS = 32, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_FLASH_TREE = 64       /* the new tokens are a tree of drafts: see args.tree */
 };
 
 /* What is compiled into the code. There is no padding: the bytes can serve as a key. */
@@ -281,7 +282,7 @@ typedef struct ptxk_flash_decode_desc {
     float soft_cap;       /* a score s becomes cap * tanh(s / cap); 0: no cap */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t append_type; /* of the new rows k and v; 0: none are appended */
-    uint32_t flags;       /* PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_... | _PAGE_ROWS */
+    uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
@@ -312,6 +313,8 @@ typedef struct ptxk_flash_decode_args {
     uint32_t max_pages, pool_pages; /* paged: columns of the block table; pages of a pool */
     uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
     uint64_t k_factors, v_factors; /* of 8-bit caches, as in ptxk_kv_scatter_args */
+    uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (its own
+                             bit too), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
 } ptxk_flash_decode_args;
 
 /* Appends the entry. desc: a ptxk_flash_decode_desc. */
@@ -4859,12 +4862,15 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if ((d->flags & ~(uint32_t)PTXK_FLASH_PAGE_ROWS)
+    if ((d->flags & ~(uint32_t)(PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE))
         > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
-                            "_PAGE_ROWS",
+                            "_PAGE_ROWS, _TREE",
                             d->flags);
+    if (d->flags & PTXK_FLASH_TREE && d->window)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: window is %u, must be 0 with PTXK_FLASH_TREE",
+                            d->window);
     if (d->flags & PTXK_FLASH_PAGE_ROWS && !d->page_size)
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: PTXK_FLASH_PAGE_ROWS needs pages, and page_size is 0");
@@ -4884,7 +4890,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS);
+    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE);
     i = d->flags % PTXK_FLASH_PAGE_ROWS / PTXK_FLASH_CLUSTER_1;
     f->cluster = i ? 1u << (i - 1) : 0;
     f->group = d->heads / d->kv_heads;
@@ -4969,7 +4975,8 @@ static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
     uint64_t row = (uint64_t)f->kv_heads * f->d * 2, fresh = 0, bytes, keys;
     bytes = (uint64_t)f->queries * f->heads
             * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
-               + (f->flags & PTXK_FLASH_LSE ? 4u : 0u));
+               + (f->flags & PTXK_FLASH_LSE ? 4u : 0u))
+            + (f->flags & PTXK_FLASH_TREE ? 4u * f->queries : 0u);
     keys = length - ptxk__flash_first(f, length);
     if (f->fresh_type) fresh = length < f->queries ? length : f->queries;
     bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
@@ -5153,7 +5160,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
-    ptxk__span s[12];
+    ptxk__span s[13];
     uint64_t q, fresh;
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -5184,7 +5191,8 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                args->pool_pages, append);
     s[11] = ptxk__span_factors("v_factors", args->v_factors, f.cache, f.kv_heads, f.d, 1, f.page_size,
                                args->pool_pages, append);
-    if ((code = ptxk__check_spans(op, s, 12, why)) != PTX_E_NONE
+    s[12] = ptxk__span_of("tree", args->tree, 4ull * f.queries, 4, (f.flags & PTXK_FLASH_TREE) != 0);
+    if ((code = ptxk__check_spans(op, s, 13, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
@@ -5381,8 +5389,9 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
         w->safe_lo = ptx_max(k, here, ptx_s32(0));
     }
     w->safe_hi = w->length;
-    if (f->queries > 1 || fresh) {
-        here = ptx_sub(k, w->length, ptx_s32(fresh ? f->queries : f->queries - 1));
+    if (f->queries > 1 || fresh || f->flags & PTXK_FLASH_TREE) {
+        here = ptx_sub(k, w->length,
+                       ptx_s32(fresh || f->flags & PTXK_FLASH_TREE ? f->queries : f->queries - 1));
         w->safe_hi = ptx_max(k, here, ptx_s32(0));
     }
 
@@ -5417,7 +5426,23 @@ static ptx_val ptxk__flash_column_row(ptx_kernel *k, const ptxk__flash *f, const
 /* Whether the query of a column sees the key at a position. */
 static ptx_val ptxk__flash_is_visible(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                       ptx_val column, ptx_val position) {
-    ptx_val limit = w->length, p, low;
+    ptx_val limit = w->length, p, low, bits;
+    if (f->flags & PTXK_FLASH_TREE) {
+        limit = ptx_div(k, column, ptx_u32(f->group));
+        limit = ptx_min(k, limit, ptx_u32(f->queries - 1)); /* a column past the last */
+        limit = ptx_mad(k, w->sequence, ptx_u32(f->queries), limit);
+        bits = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, tree));
+        bits = ptx_ptr_add(k, bits, limit, 4);
+        bits = ptx_ld(k, PTX_U32, ptx_with(ptx_at(bits, 0), PTX_NC));
+        bits = ptx_and(k, bits, ptx_u32((1u << f->queries) - 1));
+        low = ptx_sub(k, position, w->length);
+        low = ptx_add(k, low, ptx_s32(f->queries)); /* which new token */
+        p = ptx_setp(k, PTX_LT, low, ptx_s32(0));
+        bits = ptx_shr(k, bits, ptx_as(low, PTX_U32)); /* 0 past the last */
+        bits = ptx_and(k, bits, ptx_u32(1));
+        low = ptx_setp(k, PTX_NE, bits, ptx_u32(0));
+        return ptx_or(k, p, low);
+    }
     if (f->queries > 1) {
         limit = ptx_div(k, column, ptx_u32(f->group));
         limit = ptx_add(k, ptx_as(limit, PTX_S32), w->length);
