@@ -1418,6 +1418,7 @@ static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uin
     uint32_t batch = m->options.batch, rows = n * batch, b, i;
     uint32_t token[LLAMA_SEQUENCES], at[LLAMA_SEQUENCES], length[LLAMA_SEQUENCES];
     uint32_t tokens[ROWS], positions[ROWS], sequences[ROWS];
+    int bad;
     if (n < 2 || n > LLAMA_DRAFTS)
         return gguf_fail(why, GGUF_NOWHERE, "%u tokens to verify, must be 2 to %u", (unsigned)n,
                          (unsigned)LLAMA_DRAFTS);
@@ -1441,15 +1442,18 @@ static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uin
         }
         length[b] = at[b] + n;
     }
-    if ((rows != l->rows && llama_build(m, l, rows, NULL, 0, why))
-        || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, rows * 4u, stream), why)
-        || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, positions, rows * 4u, stream), why)
-        || llama_cuda(m, ptxcu_upload(m->cu, l->sequences, 0, sequences, rows * 4u, stream), why)
-        || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, length, batch * 4u, stream), why)
-        || llama_queue_part(m, l, 0, l->count, stream, why)
-        || llama_cuda(m, ptxcu_download(m->cu, chosen, l->chosen, 0, rows * 4u, stream), why)
-        || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why))
+    bad = (rows != l->rows && llama_build(m, l, rows, NULL, 0, why))
+          || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, positions, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->sequences, 0, sequences, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, length, batch * 4u, stream), why)
+          || llama_queue_part(m, l, 0, l->count, stream, why)
+          || llama_cuda(m, ptxcu_download(m->cu, chosen, l->chosen, 0, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    if (bad) {
+        ptxcu_stream_sync(m->cu, stream); /* what was queued before may still read these arrays */
         return 1;
+    }
     for (b = 0; b < batch; b++) {
         for (i = 0; i + 1 < n && tokens[b * n + i + 1] == chosen[b * n + i];) i++;
         gained[b] = i + 1;
@@ -1457,10 +1461,12 @@ static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uin
         at[b] += i + 1;
         length[b] = at[b] + 1;
     }
-    return llama_cuda(m, ptxcu_upload(m->cu, step->tokens, 0, token, batch * 4u, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, at, batch * 4u, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, step->lengths, 0, length, batch * 4u, stream), why)
-           || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    bad = llama_cuda(m, ptxcu_upload(m->cu, step->tokens, 0, token, batch * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, at, batch * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, step->lengths, 0, length, batch * 4u, stream), why)
+          || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    if (bad) ptxcu_stream_sync(m->cu, stream);
+    return bad;
 }
 
 /* -- the same in one launch for many tokens: ptxk_decoder -- */
