@@ -876,6 +876,10 @@ typedef struct ptxcu_flash_decode_desc {
     float soft_cap;              /* 0: none */
     uint32_t length;             /* length of every sequence; 0: see lengths */
     uint32_t unused;             /* 0 */
+    ptxcu_tensor prior;          /* f32, shape of q: out of attention to other keys, merged; zero: none */
+    ptxcu_tensor prior_lse;      /* f32 [heads, batch, queries] or [heads, batch]: its lse */
+    ptxcu_tensor tree;           /* u32 [batch, queries]: which new tokens a query sees, one bit each; zero:
+                                    those up to its own */
 } ptxcu_flash_decode_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
@@ -5899,7 +5903,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
                                                  ptxcu_call *call) {
     static const char *const dims = "batch, (queries,) heads, head_dim";
     ptxcu__operation_check c;
-    ptxcu_tensor q, out, k, v;
+    ptxcu_tensor q, out, k, v, prior;
     ptxk_flash_decode_desc kernel;
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
@@ -5940,6 +5944,16 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN,
                    PTXCU__TYPE(PTX_F32), 4, "batch, heads, queries",
                    desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0], q.shape[2], q.shape[1], 0);
+    prior = ptxcu__add_query_dim(&desc->prior);
+    if (desc->prior.owner || desc->prior_lse.owner) { /* then both are required */
+        ptxcu__require(&c, "prior", &prior, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, dims, 4, q.shape[0],
+                       q.shape[1], q.shape[2], q.shape[3]);
+        ptxcu__require(&c, "prior_lse", &desc->prior_lse, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
+                       "heads, batch, queries", desc->prior_lse.rank == 2 && q.shape[1] == 1 ? 2 : 3,
+                       q.shape[2], q.shape[0], q.shape[1], 0);
+    }
+    ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   "batch, queries", 2, q.shape[0], q.shape[1], 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
@@ -5963,7 +5977,12 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         kernel.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
         kernel.append_type = appends ? k.type : 0;
         kernel.flags = (desc->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
-                       | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0);
+                       | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0)
+                       | (desc->tree.owner ? (uint32_t)PTXK_FLASH_TREE : 0)
+                       | (prior.owner ? (uint32_t)PTXK_FLASH_PRIOR : 0);
+        args.prior = prior.address;
+        args.prior_lse = desc->prior_lse.address;
+        args.tree = desc->tree.address;
         shape.batch = (uint32_t)q.shape[0];
         shape.max_seq = (uint32_t)rows;
         shape.max_len = desc->max_len ? desc->max_len : desc->length ? desc->length : shape.max_seq;

@@ -199,6 +199,11 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
    caches, converted as by kv_scatter, and take part in the same launch. lse[b,h,t] is the natural logarithm
    of the sum of e^score.
 
+   With PTXK_FLASH_TREE, query t sees the keys before the n new tokens and those new tokens that a mask names:
+   drafts that are a tree, each with its ancestors. With PTXK_FLASH_PRIOR, out and lse of attention to other
+   keys are merged: a prefix that sequences share is read once by a launch with batch 1, in which they are the
+   queries and masks of ones let each see all keys, or by flash_prefill; its lse has the order of prior_lse.
+
    Split-KV: blocks take chunks of a sequence, and the last block to finish combines them (T. Dao, D. Haziza,
    F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023), with the online softmax of M.
    Milakov and N. Gimelshein ("Online normalizer calculation for softmax", 2018). There is one launch. Where
@@ -258,13 +263,15 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
 
 /* Flags. The four _CLUSTER_ values are numbers, not bits. */
 enum {
-    PTXK_FLASH_LSE = 1,        /* writes lse */
-    PTXK_FLASH_SCALAR = 2,     /* the scalar variant on every target */
-    PTXK_FLASH_CLUSTER_1 = 4,  /* no clusters */
-    PTXK_FLASH_CLUSTER_2 = 8,  /* clusters of so many blocks, instead of the plan's choice */
+    PTXK_FLASH_LSE = 1,       /* writes lse */
+    PTXK_FLASH_SCALAR = 2,    /* the scalar variant on every target */
+    PTXK_FLASH_CLUSTER_1 = 4, /* no clusters */
+    PTXK_FLASH_CLUSTER_2 = 8, /* clusters of so many blocks, instead of the plan's choice */
     PTXK_FLASH_CLUSTER_4 = 12,
     PTXK_FLASH_CLUSTER_8 = 16,
-    PTXK_FLASH_PAGE_ROWS = 32  /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_FLASH_PAGE_ROWS = 32, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_FLASH_TREE = 64,      /* the new tokens are a tree of drafts: see args.tree */
+    PTXK_FLASH_PRIOR = 128     /* merges what attention to other keys gave: see args.prior */
 };
 
 /* What is compiled into the code. There is no padding: the bytes can serve as a key. */
@@ -281,7 +288,7 @@ typedef struct ptxk_flash_decode_desc {
     float soft_cap;       /* a score s becomes cap * tanh(s / cap); 0: no cap */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t append_type; /* of the new rows k and v; 0: none are appended */
-    uint32_t flags;       /* PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_... | _PAGE_ROWS */
+    uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
@@ -312,6 +319,11 @@ typedef struct ptxk_flash_decode_args {
     uint32_t max_pages, pool_pages; /* paged: columns of the block table; pages of a pool */
     uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
     uint64_t k_factors, v_factors; /* of 8-bit caches, as in ptxk_kv_scatter_args */
+    uint64_t prior;       /* f32 [batch, queries, heads, head_dim], 16-byte aligned: out of attention to */
+    uint64_t prior_lse;   /* keys that are not in the caches, and its lse, f32 [heads, batch, queries]. out */
+                          /* and lse are then those of all keys. Ignored without PTXK_FLASH_PRIOR */
+    uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (its own
+                             bit too), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
 } ptxk_flash_decode_args;
 
 /* Appends the entry. desc: a ptxk_flash_decode_desc. */
@@ -4870,12 +4882,15 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if ((d->flags & ~(uint32_t)PTXK_FLASH_PAGE_ROWS)
+    if ((d->flags & ~(uint32_t)(PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR))
         > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
-                            "_PAGE_ROWS",
+                            "_PAGE_ROWS, _TREE, _PRIOR",
                             d->flags);
+    if (d->flags & PTXK_FLASH_TREE && d->window)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: window is %u, must be 0 with PTXK_FLASH_TREE",
+                            d->window);
     if (d->flags & PTXK_FLASH_PAGE_ROWS && !d->page_size)
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: PTXK_FLASH_PAGE_ROWS needs pages, and page_size is 0");
@@ -4895,7 +4910,9 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS);
+    f->flags =
+        d->flags
+        & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR);
     i = d->flags % PTXK_FLASH_PAGE_ROWS / PTXK_FLASH_CLUSTER_1;
     f->cluster = i ? 1u << (i - 1) : 0;
     f->group = d->heads / d->kv_heads;
@@ -4979,8 +4996,10 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
 static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
     uint64_t row = (uint64_t)f->kv_heads * f->d * 2, fresh = 0, bytes, keys;
     bytes = (uint64_t)f->queries * f->heads
-            * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
-               + (f->flags & PTXK_FLASH_LSE ? 4u : 0u));
+                * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
+                   + (f->flags & PTXK_FLASH_LSE ? 4u : 0u))
+            + (f->flags & PTXK_FLASH_TREE ? 4u * f->queries : 0u)
+            + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u);
     keys = length - ptxk__flash_first(f, length);
     if (f->fresh_type) fresh = length < f->queries ? length : f->queries;
     bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
@@ -5164,7 +5183,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
-    ptxk__span s[12];
+    ptxk__span s[15];
     uint64_t q, fresh;
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -5195,7 +5214,11 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                args->pool_pages, append);
     s[11] = ptxk__span_factors("v_factors", args->v_factors, f.cache, f.kv_heads, f.d, 1, f.page_size,
                                args->pool_pages, append);
-    if ((code = ptxk__check_spans(op, s, 12, why)) != PTX_E_NONE
+    s[12] = ptxk__span_of("tree", args->tree, 4ull * f.queries, 4, (f.flags & PTXK_FLASH_TREE) != 0);
+    s[13] = ptxk__span_of("prior", args->prior, q * 4, 16, (f.flags & PTXK_FLASH_PRIOR) != 0);
+    s[14] = ptxk__span_of("prior_lse", args->prior_lse, 4ull * f.queries * f.heads, 4,
+                          (f.flags & PTXK_FLASH_PRIOR) != 0);
+    if ((code = ptxk__check_spans(op, s, 15, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
@@ -5392,8 +5415,9 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
         w->safe_lo = ptx_max(k, here, ptx_s32(0));
     }
     w->safe_hi = w->length;
-    if (f->queries > 1 || fresh) {
-        here = ptx_sub(k, w->length, ptx_s32(fresh ? f->queries : f->queries - 1));
+    if (f->queries > 1 || fresh || f->flags & PTXK_FLASH_TREE) {
+        here = ptx_sub(k, w->length,
+                       ptx_s32(fresh || f->flags & PTXK_FLASH_TREE ? f->queries : f->queries - 1));
         w->safe_hi = ptx_max(k, here, ptx_s32(0));
     }
 
@@ -5428,7 +5452,23 @@ static ptx_val ptxk__flash_column_row(ptx_kernel *k, const ptxk__flash *f, const
 /* Whether the query of a column sees the key at a position. */
 static ptx_val ptxk__flash_is_visible(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                       ptx_val column, ptx_val position) {
-    ptx_val limit = w->length, p, low;
+    ptx_val limit = w->length, p, low, bits;
+    if (f->flags & PTXK_FLASH_TREE) {
+        limit = ptx_div(k, column, ptx_u32(f->group));
+        limit = ptx_min(k, limit, ptx_u32(f->queries - 1)); /* a column past the last */
+        limit = ptx_mad(k, w->sequence, ptx_u32(f->queries), limit);
+        bits = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, tree));
+        bits = ptx_ptr_add(k, bits, limit, 4);
+        bits = ptx_ld(k, PTX_U32, ptx_with(ptx_at(bits, 0), PTX_NC));
+        bits = ptx_and(k, bits, ptx_u32((1u << f->queries) - 1));
+        low = ptx_sub(k, position, w->length);
+        low = ptx_add(k, low, ptx_s32(f->queries)); /* which new token */
+        p = ptx_setp(k, PTX_LT, low, ptx_s32(0));
+        bits = ptx_shr(k, bits, ptx_as(low, PTX_U32)); /* 0 past the last */
+        bits = ptx_and(k, bits, ptx_u32(1));
+        low = ptx_setp(k, PTX_NE, bits, ptx_u32(0));
+        return ptx_or(k, p, low);
+    }
     if (f->queries > 1) {
         limit = ptx_div(k, column, ptx_u32(f->group));
         limit = ptx_add(k, ptx_as(limit, PTX_S32), w->length);
@@ -5554,11 +5594,56 @@ static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptx
     return ptx_ptr_add(k, workspace, row, f->record);
 }
 
+/* The log-sum-exp in base 2 of a state. */
+static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val top, ptx_val all) {
+    ptx_val lse = ptx_lg2(k, all);
+    if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
+    return ptx_add(k, top, lse);
+}
+
+/* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention. row,
+   head, query: of the column. */
+static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                    ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
+                                    ptx_val *lse) {
+    ptx_val at, prior[4], other, most, mine, inverse, index;
+    uint32_t e;
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
+    at = ptx_ptr_add(k, at, row, f->d * 4);
+    at = ptx_ptr_add(k, at, vec, 16);
+    ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), prior);
+    index = ptx_mul_wide(k, head, ptx_sreg(k, PTX_NCTAID_Y));
+    other = ptx_cvt(k, PTX_U64, w->sequence);
+    index = ptx_add(k, index, other);
+    if (f->queries > 1) {
+        other = ptx_cvt(k, PTX_U64, query);
+        index = ptx_mad(k, index, ptx_u64(f->queries), other);
+    }
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior_lse));
+    at = ptx_ptr_add(k, at, index, 4);
+    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    other = ptx_op2(k, PTX_MUL, PTX_RN, other, ptx_f32(1.44269504088896340736));
+    most = ptx_max(k, other, *lse);
+    most = ptx_max(k, most, ptx_f32(-FLT_MAX)); /* no key at all: both weights are 0 */
+    mine = ptxk__score_weight(k, *lse, most);
+    other = ptxk__score_weight(k, other, most);
+    inverse = ptx_add(k, mine, other);
+    *lse = ptx_lg2(k, inverse);
+    *lse = ptx_add(k, *lse, most);
+    inverse = ptxk_rcp_or_zero(k, inverse);
+    mine = ptx_mul(k, mine, inverse);
+    other = ptx_mul(k, other, inverse);
+    for (e = 0; e < 4; e++) {
+        x[e] = ptx_mul(k, x[e], mine);
+        x[e] = ptx_fma(k, prior[e], other, x[e]);
+    }
+}
+
 /* Writes 4 elements of the output of a column of the block, from its state. */
 static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val top,
                                      ptx_val all) {
-    ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p;
+    ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p, merged = all;
     uint32_t e;
     if (f->cache == PTX_E4M3) {
         row = ptxk__head_factor(k, w->args, ptxk__flash_factors(1), w->kv_head);
@@ -5568,6 +5653,10 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
+    if (f->flags & PTXK_FLASH_PRIOR) {
+        merged = ptxk__flash_log_sum(k, f, top, all);
+        ptxk__flash_merge_prior(k, f, w, row, query, head, vec, x, &merged);
+    }
     here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
     here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
     here = ptx_ptr_add(k, here, vec, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
@@ -5576,9 +5665,7 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
     ptx_if(k, p);
     {
-        ptx_val lse = ptx_lg2(k, all);
-        if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
-        lse = ptx_add(k, top, lse);
+        ptx_val lse = f->flags & PTXK_FLASH_PRIOR ? merged : ptxk__flash_log_sum(k, f, top, all);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
         p = ptx_setp(k, PTX_EQ, top, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);

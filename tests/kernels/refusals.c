@@ -162,7 +162,16 @@ static const row flash_decode_rows[] = {D(flash_decode, heads, 0, "heads is 0"),
                                         AANY(flash_decode, pool_pages),
                                         SANY(flash_decode, target),
                                         AANY(flash_decode, k_factors),
-                                        AANY(flash_decode, v_factors)};
+                                        AANY(flash_decode, v_factors),
+                                        AANY(flash_decode, prior),
+                                        AANY(flash_decode, prior_lse),
+                                        AANY(flash_decode, tree)};
+
+static const row tree_rows[] = {/* flash_decode again, with a tree of drafts */
+                                D(flash_decode, window, 5, "window is 5, must be 0 with PTXK_FLASH_TREE"),
+                                POINTER(flash_decode, prior, 8),
+                                ADDRESS(flash_decode, prior_lse, 2),
+                                ADDRESS(flash_decode, tree, 2)};
 
 static const row bytes_rows[] = {/* flash_decode again, with caches of q8_0 */
                                  D(flash_decode, head_dim, 48, "head_dim is 48, must be a multiple of 32"),
@@ -804,6 +813,9 @@ static void attention(void) {
     a.workspace = AT * 6, a.k = AT * 7, a.v = AT * 8, a.lse = AT * 9;
     a.max_seq = 100, a.head_stride = 6400, a.row_stride = 64;
     TEST(flash_decode, flash_decode_rows, 1, d, s, a);
+    d.flags |= PTXK_FLASH_TREE | PTXK_FLASH_PRIOR, a.tree = AT * 14, a.prior = AT * 15, a.prior_lse = AT * 16;
+    TEST(flash_decode, tree_rows, 0, d, s, a);
+    d.flags = PTXK_FLASH_LSE, a.tree = a.prior = a.prior_lse = 0;
     d.kv_type = PTXK_Q8_0, a.k_factors = AT * 12, a.v_factors = AT * 13;
     TEST(flash_decode, bytes_rows, 0, d, s, a);
     d.kv_type = PTX_F16, a.k_factors = a.v_factors = 0;
