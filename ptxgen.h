@@ -4057,7 +4057,7 @@ PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *ar
     for (i = 0; i < sizeof types / sizeof *types && types[i][0] != map->type;) i++;
     if (i == sizeof types / sizeof *types) return "the type is none of a tensor map";
     v.type = types[i][1];
-    bytes = ptx_type_bytes((ptx_type)map->type);
+    bytes = types[i][1] ? ptx_type_bytes((ptx_type)map->type) : 1u;
     if (map->rank < 1 || map->rank > PTX_MAP_RANK) return "the rank is not 1 to 5";
     v.rank = map->rank;
     memcpy(&address, (const char *)args + map->address, 8);

@@ -1,5 +1,5 @@
 /* matmul_dense.c - the form of matmul for sm_90a: warpgroups, tensor maps, clusters, parts of k. Every transpose, every
- * tail, against double; the choice of the form; what ptxas makes of it.
+ * tail, against double; the choice of the form.
  *
  * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
  * PTXGEN_SEED=n repeats one. */
