@@ -6653,7 +6653,7 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
         args.beta = desc->beta;
         shape.aligned = (uint32_t)ptxk_matmul_aligned(&kernel, &args);
         ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
+        if (c.code == PTXCU_E_NONE && call->plan.launches && (args.workspace || !call->plan.workspace_bytes))
             ptxcu__take_refusal(&c, ptxk_matmul_check(&kernel, &args, &c.why));
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);

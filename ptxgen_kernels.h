@@ -14330,12 +14330,32 @@ static ptxk__span ptxk__matmul_span(const char *name, uint64_t at, uint32_t byte
     return s;
 }
 
+/* The least workspace of the plans of all targets: arguments do not tell the target. */
+static uint64_t ptxk__matmul_least_workspace(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args) {
+    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM_A(90)};
+    uint64_t least = UINT64_MAX;
+    ptxk_matmul_shape shape;
+    ptx_plan plan;
+    uint32_t i;
+    memset(&shape, 0, sizeof shape);
+    shape.m = args->m, shape.n = args->n, shape.k = args->k, shape.batch = args->batch;
+    shape.sm_count = args->sm_count;
+    shape.aligned = (uint32_t)ptxk_matmul_aligned(desc, args);
+    for (i = 0; i < 3; i++) {
+        shape.target = targets[i];
+        if (ptxk_matmul_plan(desc, &shape, &plan, NULL) == PTX_E_NONE && plan.workspace_bytes < least)
+            least = plan.workspace_bytes;
+    }
+    return least == UINT64_MAX ? 0 : least;
+}
+
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
                                       ptxk_message *why) {
     static const char *const op = "matmul", *const ld_names[] = {"lda", "ldb", "ldc", "ldd"},
                              *const factor_names[] = {"a_factors", "b_factors"};
     ptxk__matmul f;
     ptxk__span s[9];
+    uint64_t least;
     uint32_t i, n = 0, rows[4], columns[4], ld[4];
     ptx_code code = ptxk__matmul_form(desc, PTX_SM(120), &f, why);
     code = ptxk__check_start(op, code, args, why);
@@ -14384,7 +14404,8 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
                                  args->batch, i ? args->b_factors_stride : args->a_factors_stride);
         s[n++].needed = f.side[i].kind != PTXK_FACTORS_NONE;
     }
-    s[n] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
+    least = ptxk__matmul_least_workspace(desc, args);
+    s[n] = ptxk__span_of("workspace", args->workspace, least ? least : 256, 256, least || args->workspace);
     s[n] = ptxk__span_written(s[n], 0);
     return ptxk__check_spans(op, s, n + 1, why);
 }

@@ -868,6 +868,36 @@ static void attention(void) {
           "overlaps cu_kv");
 }
 
+/* matmul takes no workspace of 0 where the plans of all targets have one. */
+static void matmul_workspaces(void) {
+    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM(89), PTX_SM(90), PTX_SM_A(90), PTX_SM(120)};
+    ptxk_matmul_desc d = PTX_ZERO;
+    ptxk_matmul_args a = PTX_ZERO;
+    uint32_t i, t, with = 0, without = 0;
+    d.a_type = d.b_type = PTX_F16, d.out_type = PTX_F32;
+    a.a = AT, a.b = AT * 2, a.d = AT * 4, a.alpha = 1, a.batch = 1, a.sm_count = 8;
+    for (i = 0; i < 40; i++) {
+        ptxk_matmul_shape s = PTX_ZERO;
+        ptx_plan plan;
+        ptxk_message why;
+        int none = 0;
+        s.m = a.m = 1 + 37 * (i % 8), s.n = a.n = 8 + 104 * (i % 5), s.k = a.k = i % 3 ? 2048 : 64;
+        s.batch = 1, s.sm_count = 8;
+        a.lda = a.k, a.ldb = a.ldd = a.n;
+        for (t = 0; t < 2 * sizeof targets / sizeof *targets; t++) {
+            s.target = targets[t / 2], s.aligned = t & 1;
+            check(!ptxk_matmul_plan(&d, &s, &plan, &why), "matmul", "plan", why.text);
+            a.workspace = plan.workspace_bytes ? AT * 7 : 0;
+            check(!ptxk_matmul_check(&d, &a, &why), "matmul", "the plan's workspace", why.text);
+            none |= !plan.workspace_bytes;
+        }
+        a.workspace = 0;
+        check(none == !ptxk_matmul_check(&d, &a, &why), "matmul", "workspace 0", why.text);
+        with += !none, without += none != 0;
+    }
+    check(with && without, "matmul", "workspaces", "of both kinds");
+}
+
 static void layers(void) {
     ptxk_gemv_desc gd = {PTXK_Q4_K, 2,        0, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA | PTXK_GEMV_BIAS,
                          PTXK_Q4_K, PTXK_Q6_K};
@@ -911,6 +941,7 @@ static void layers(void) {
     TEST(matmul, matmul_rows, 1, xd, xs, xa);
     xa.d = xa.c;
     check(!ptxk_matmul_check(&xd, &xa, &why), "matmul", "d is c", why.text);
+    matmul_workspaces();
     xa.beta = 0, xa.c = 0, xa.ldc = 0;
     check(!ptxk_matmul_check(&xd, &xa, &why), "matmul", "c is not read", why.text);
     xs.m = xs.n = 0x7fffffff;
