@@ -425,6 +425,10 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          (error 2^-10). Before sm_80, bf16 and f32 run in f32 without tensor cores. FAST
                          rounds values from 3.4020e38 on to infinity. Otherwise sums of f32 and bf16 values
                          keep their range as in flash_decode, with an absolute error of 2^-117 for each key.
+     e4m3                a byte b stands for b * factor. Sums of q k and of a tile's weights times v keep 13
+                         bits, as the chip adds them (2^-13 of the largest term for each 32 terms); tiles are
+                         added in f32. Weights are rounded to e4m3 (2^-4; below 2^-14 of the largest: 2^-18 of
+                         it).
      kv_type             8-bit K and V (see kv_scatter) are converted to `type` in shared memory: e4m3
                          exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
                          480.
@@ -466,7 +470,8 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t heads;     /* query heads: a multiple of kv_heads, at most 65536 */
     uint32_t kv_heads;  /* at least 1 */
     uint32_t head_dim;  /* a multiple of 8, 8 ... 256 */
-    uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32 */
+    uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32; for PTX_SM_A(90) PTX_E4M3, head_dim
+                           then a multiple of 16, at most 128 */
     uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
     uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE | PTXK_PREFILL_PAGE_ROWS */
     uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
@@ -507,7 +512,8 @@ typedef struct ptxk_flash_prefill_args {
     uint64_t block_table;                       /* paged: u32 [batch, max_pages], page numbers in the pools */
     uint32_t max_pages, pool_pages;             /* paged: columns of the block table; pages of a pool */
     uint64_t k_factors, v_factors;              /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: f16, as k and v with
-                                                   head_dim / 32 in the place of head_dim and strides / 32 */
+                                                   head_dim / 32 in the place of head_dim and strides / 32.
+                                                   q, too, in e4m3: k_factors f32 [heads], q's times k's */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -6918,9 +6924,15 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     for (h = 0; h < dims / 16; h++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) {
-                uint32_t dim = 16 * h + e / 2 * (f->bytes ? 1 : 8);
+                int64_t at = (int64_t)(((8 * n + e % 2) * f->pitch + 16 * h) * 4);
                 x = ptx_get(k, s->sum[h][n][e]);
-                ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(((8 * n + e % 2) * f->pitch + dim) * 4)), x);
+                if (!f->bytes) {
+                    ptx_st(k, PTX_F32, ptx_at(here, at + e / 2 * 32), x);
+                } else if (e < 2) { /* two adjacent dimensions */
+                    pair[0] = x;
+                    pair[1] = ptx_get(k, s->sum[h][n][e + 2]);
+                    ptx_st_vec(k, PTX_F32, 2, ptx_at(here, at), pair);
+                }
             }
     p = ptx_setp(k, PTX_EQ, row, ptx_u32(0));
     ptx_if(k, p);
@@ -7471,13 +7483,13 @@ typedef struct ptxk__prefill {
     float lift;   /* the largest weight is 2^lift */
 } ptxk__prefill;
 
-/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, and two stages of k and
-   v. */
+/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, two stages of k and v,
+   and in e4m3 two of v as it is copied. */
 static uint32_t ptxk__prefill_panel_bytes(const ptxk__prefill *f, uint32_t rows) {
     return rows * f->panels * 128;
 }
 static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
-    return ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys);
+    return ptxk__prefill_panel_bytes(f, f->rows + (f->bytes == 1 ? 6 : 4) * f->keys);
 }
 
 /* Shared memory: q, then the tiles of k and of v. With 8-bit caches one tile serves both, and what has
@@ -7491,7 +7503,7 @@ static uint32_t ptxk__prefill_staged_at(const ptxk__prefill *f) {
 }
 
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
-    if (f->panels) return ptxk__prefill_stages_end(f) + 80;
+    if (f->panels) return ptxk__prefill_stages_end(f) + 96;
     return ptxk__prefill_staged_at(f)
            + (f->raw ? ptxk__tile_bytes(&f->staged) + f->keys * f->factor_row : ptxk__tile_bytes(&f->kv));
 }
@@ -7503,7 +7515,7 @@ static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
 /* The form of sm_90a: two warpgroups of 64 queries each, and one that copies. The sums, scores and weights of
    a thread take d / 2 + 3 keys / 4 registers. */
 static void ptxk__prefill_form_panels(ptxk__prefill *f) {
-    f->panels = ptxk__ceil_div(f->d, 64);
+    f->panels = ptxk__ceil_div(f->d * f->bytes, 128);
     f->rows = 128;
     f->warps = 8;
     f->m = 1;
@@ -7554,12 +7566,18 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: head_dim is %u, must be a multiple of 8 from 8 to 256",
                             d->head_dim);
-    f->bytes = ptxk__kv_bytes(d->type);
+    f->bytes = d->type == PTX_E4M3 ? 1 : ptxk__kv_bytes(d->type);
     f->out_bytes = ptxk__kv_bytes(d->out_type);
     if (!f->bytes) return ptxk__check_type("flash_prefill", "type", d->type, why);
+    if (f->bytes == 1 && target && target != PTX_SM_A(90))
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: type is e4m3, which needs the target sm_90a");
+    if (f->bytes == 1 && (d->head_dim % 16 || d->head_dim > 128))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: head_dim is %u, with e4m3 must be a multiple of 16, at most 128",
+                            d->head_dim);
     f->cache = d->kv_type ? d->kv_type : d->type;
     f->raw = f->cache != d->type;
-    if (f->raw && !ptxk__is_byte_cache(f->cache))
+    if (f->raw && (!ptxk__is_byte_cache(f->cache) || f->bytes == 1))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: kv_type is %s, must be 0, type, PTX_E4M3 or PTXK_Q8_0",
                             ptxk__value_name_of(f->cache).s);
@@ -7609,7 +7627,8 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->panels = 0;
     for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
     if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
-    if (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->raw) ptxk__prefill_form_panels(f);
+    if (f->bytes == 1 || (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->raw))
+        ptxk__prefill_form_panels(f);
     f->columns = f->d / 8;
     f->pairs = f->q.wide / 2;
     f->hold = f->m * f->pairs <= 8 && !f->plain;
@@ -7625,7 +7644,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     }
     f->outer = (float)outer;
     for (f->most = 1.2676506002282294e30f /* 2^100 */; (double)f->most * outer > 1e38;) f->most /= 2;
-    f->lift = f->type == PTX_F16 ? 15.0f : -PTXK__LOW;
+    f->lift = f->type == PTX_F16 ? 15.0f : f->bytes == 1 ? 8.0f : -PTXK__LOW;
     return PTX_E_NONE;
 }
 
@@ -7643,7 +7662,7 @@ static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
         m->type = f->type;
         m->rank = 4;
         m->swizzle = 128;
-        m->box[0] = 64, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
+        m->box[0] = 128 / f->bytes, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
         m->size[0].times = f->d;
         m->size[1].times = f->page_size ? f->page_size : PTXK__PREFILL_LEN; /* rows past the end: no copy */
         m->size[2].times = f->kv_heads;
@@ -7672,8 +7691,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     ptx_launch *l;
     uint64_t blocks, queries, keys;
     uint32_t q_len;
-    ptx_target target = shape && shape->target == PTX_SM_A(90) ? shape->target : 0;
-    ptx_code code = ptxk__prefill_form(desc, target, &f, why);
+    ptx_target target = shape && shape->target ? shape->target : PTX_SM(75);
+    ptx_code code;
+    if (target != PTX_SM_A(90) && !(desc && desc->type == PTX_E4M3)) target = 0; /* one plan for the others */
+    code = ptxk__prefill_form(desc, target, &f, why);
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
     if (!shape || !plan)
@@ -7837,8 +7858,8 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
             s[8 + i] = ptxk__span_heads(name, at, f.factor_row, 2, 16, kv_batch,
                                         args->cu_kv ? 1 : args->kv_len, f.kv_heads, beside);
         else
-            s[8 + i] =
-                ptxk__span_factors(name, at, f.cache, f.kv_heads, f.d, 1, f.page_size, args->pool_pages, 0);
+            s[8 + i] = ptxk__span_factors(name, at, f.cache, f.bytes == 1 && !i ? f.heads : f.kv_heads, f.d,
+                                          1, f.page_size, args->pool_pages, 0);
     }
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
@@ -7864,12 +7885,13 @@ typedef struct ptxk__prefill_state {
     ptx_val q, k, v, k_next, v_next;     /* reader addresses; next: of odd rows, where lanes read two */
     ptxk__tile_copier copier;
     ptx_val args, shared;
-    ptx_val outer;      /* f32: factor of scores, in base 2 */
-    ptx_val inner;      /* f32: with a cap: factor of scores before 2^x in tanh */
+    ptx_val outer;      /* f32: factor of scores, in base 2, times e4m3's factors */
+    ptx_val inner;      /* f32: with a cap: factor of scores before 2^x in tanh, with its sign; likewise */
     ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
     ptx_var at;         /* s32: the first key of the tile */
     ptx_val end;        /* s32: end of the keys that any query of the block sees */
     ptx_val place;      /* panels: where the next tile goes */
+    ptx_val minus_outer; /* panels: -outer */
 } ptxk__prefill_state;
 
 /* The address of a row in one of the four tensors, and the elements from row to row, fewer than 2^32. */
@@ -8530,8 +8552,8 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     if (f->panels)
         to = s->place;
     else
-        to = ptx_ptr_add(k, to, ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)),
-                         1);
+        to =
+            ptx_ptr_add(k, to, ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)), 1);
     stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
@@ -8644,20 +8666,19 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     }
 }
 
-/* wgmma's form: a maximum beyond this has no offset, see ptxk__prefill_weigh. */
-static double ptxk__prefill_limit(const ptxk__prefill *f) {
-    double limit = 1024 / (double)f->outer;
-    return limit < (double)f->most ? limit : (double)f->most;
-}
+/* wgmma's form: a row whose offset is beyond this is coarse, see ptxk__prefill_weigh; so is one with scores
+   that count as infinite. */
+#define PTXK__PREFILL_FAR 1024.0
 
 /* lift - outer most, as it is added to the scores of a row; without the lift, what is not rounded twice. */
-static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, ptx_val most, int bare) {
-    ptx_val x = ptx_fma(k, most, ptx_f32(-(double)f->outer), ptx_f32((double)f->lift)), far, p;
+static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                    ptx_val most, int bare) {
+    ptx_val x = ptx_fma(k, most, s->minus_outer, ptx_f32((double)f->lift)), far, p;
     if (!bare) return x;
+    far = ptx_op2(k, PTX_MUL, PTX_RN, most, s->minus_outer);
+    most = ptx_abs(k, x);
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(PTXK__PREFILL_FAR));
     x = ptx_op2(k, PTX_SUB, PTX_RN, x, ptx_f32((double)f->lift));
-    far = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(-(double)f->outer));
-    most = ptx_abs(k, most);
-    p = ptx_setp(k, PTX_GE, most, ptx_f32(ptxk__prefill_limit(f)));
     return ptx_selp(k, far, x, p);
 }
 
@@ -8688,9 +8709,12 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             if (!(f->flags & PTXK_PREFILL_LSE)) continue;
             inverse = ptx_get(k, s->most[i][h]);
             if (f->panels) {
-                x = ptx_op2(k, PTX_MUL, PTX_RN, total, ptx_f32(f->lift > 0 ? 1 / 32768.0 : 4294967296.0));
+                x = ptx_op2(k, PTX_MUL, PTX_RN, total,
+                            ptx_f32(f->lift > 8   ? 1 / 32768.0
+                                    : f->lift > 0 ? 1 / 256.0
+                                                  : 4294967296.0));
                 x = ptx_lg2(k, x);
-                row = ptxk__prefill_offset(k, f, inverse, 1);
+                row = ptxk__prefill_offset(k, f, s, inverse, 1);
                 x = ptx_op2(k, PTX_SUB, PTX_RN, x, row);
             } else {
                 x = ptx_lg2(k, total); /* 0: -inf */
@@ -8800,7 +8824,7 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 }
 
 /* Writes the rows of this warp: through the place of its own queries, or, with panels, those of the
-   warpgroup, which nobody reads any more. */
+   warpgroup, which nobody reads any more; e4m3: through that of v before it is turned. */
 static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val lane, warp, x, row, rows, here, base, stride, shared;
     ptxk__prefill_block q;
@@ -8831,10 +8855,31 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, out),
                               offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
                               q.row, q.head, f->out_bytes, &stride);
-    x = ptx_mul(k, warp, ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
+    if (f->bytes == 1)
+        x = ptx_mad(k, warp, ptx_u32(4096), ptx_u32(ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys)));
+    else
+        x = ptx_mul(k, warp,
+                    ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
     shared = ptx_ptr_add(k, s->shared, x, 1);
     ptxk__prefill_store(k, f, s, lane, shared, base, stride, rows);
     ptx_ret(k);
+}
+
+/* Panels: the factors of scores. e4m3: the head's belongs to them. */
+static void ptxk__prefill_scales(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                 ptx_val head) {
+    ptx_val x;
+    s->inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
+    s->outer = ptx_f32((double)f->outer);
+    s->minus_outer = ptx_f32(-(double)f->outer);
+    if (f->bytes > 1) return;
+    x = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_prefill_args, k_factors), head);
+    if (f->inner > 0) {
+        s->inner = ptx_op2(k, PTX_MUL, PTX_RN, x, s->inner);
+        return;
+    }
+    s->outer = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
+    s->minus_outer = ptx_neg(k, s->outer);
 }
 
 /* Sums of nothing. bad: the totals are NaN. */
@@ -8858,7 +8903,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__prefill_state s;
     ptxk__prefill_block q;
     ptxk__tile_copier copier;
-    ptx_val args, shared, tid, lane, warp, p, x, begin, base, stride, row, safe[2];
+    ptx_val args, shared, tid, lane, warp, p, begin, base, stride, row, safe[2];
 
     ptx_launch_bounds(k, 32 * f->warps, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
@@ -8887,11 +8932,11 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     s.outer = ptx_f32((double)f->outer);
     s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
     if (f->cache == PTX_E4M3) {
-        x = ptxk__prefill_factor(k, f, &s, 0);
+        base = ptxk__prefill_factor(k, f, &s, 0);
         if (f->inner > 0)
-            s.inner = ptx_mul(k, x, s.inner);
+            s.inner = ptx_mul(k, base, s.inner);
         else
-            s.outer = ptx_mul(k, x, s.outer);
+            s.outer = ptx_mul(k, base, s.outer);
     }
     if (f->plain)
         ptxk__prefill_readers_plain(k, f, &s, lane, warp);
@@ -8938,7 +8983,9 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
    at which one of every computing warp does. One thread copies whole tiles through tensor maps; the last tile
    of the keys is copied by cp.async of all threads, which fills with zeros what another sequence owns. */
 
-#define PTXK__PREFILL_TURN 1u /* named barriers: the turns of warpgroups 0 and 1 */
+/* Named barriers: the turns of warpgroups 0 and 1; the copying threads. */
+#define PTXK__PREFILL_TURN 1u
+#define PTXK__PREFILL_COPIERS 3u
 
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
@@ -8956,6 +9003,16 @@ static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__pre
     g.bars = ptx_ptr_add(k, s->shared, odd, 32);
     g.bars = ptx_off(g.bars, (int64_t)ptxk__prefill_stages_end(f));
     return g;
+}
+
+/* e4m3: where v of a tile is copied to, and its full mbarrier. */
+static ptx_val ptxk__prefill_raw(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                 ptx_val tile, ptx_val *full) {
+    ptx_val odd = ptx_and(k, tile, ptx_u32(1)), at;
+    at = ptx_ptr_add(k, s->shared, odd, 8);
+    *full = ptx_off(at, (int64_t)ptxk__prefill_stages_end(f) + 72);
+    at = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, f->keys));
+    return ptx_ptr_add(k, at, ptx_u32(ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys)), 1);
 }
 
 /* Copies k or v of the tile at `first` to s->place. Pages may be smaller than a tile. */
@@ -9042,7 +9099,7 @@ static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const
         }
         for (panel = 0; panel < f->panels; panel++) {
             o[0] = ptx_off(place, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
-            o[2] = ptx_u32(64 * panel);
+            o[2] = ptx_u32(128 / f->bytes * panel);
             ptx_opn(k, PTX_TENSOR_G2S, 0, PTX_NONE, PTX_NONE, 7, o, 0, NULL);
         }
     }
@@ -9058,13 +9115,59 @@ static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0,
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
 }
 
+/* e4m3: wgmma reads v along the keys, so the copying warpgroup turns a tile. Row n of the result are the keys
+   of element n. Of 16 keys, 4 t ... 4 t + 3 are 2 t, 2 t + 1, 8 + 2 t and 8 + 2 t + 1, as a computing thread
+   has their weights. ldmatrix.trans gives a lane two keys of two elements; prmt sorts them. */
+static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val tid, ptx_val from,
+                                 ptx_val to) {
+    ptx_val lane, warp, row, half, reader, x, at[2], pick[2], words[4], here;
+    uint32_t pair, j, e, n;
+    lane = ptx_and(k, tid, ptx_u32(31));
+    warp = ptx_shr(k, tid, ptx_u32(5));
+    ptxk__lane_rows(k, lane, &row, &half);
+    row = ptx_mad(k, warp, ptx_u32(32), row);
+    reader = ptxk__tile_reader(k, &f->kv, from, row, half);
+    for (e = 0; e < 2;
+         e++) { /* first even elements of the first lanes and odd ones of the others: no conflict */
+        half = ptx_shr(k, lane, ptx_u32(4));
+        if (e) half = ptx_xor(k, half, ptx_u32(1));
+        pick[e] = ptx_mad(k, half, ptx_u32(0x1111), ptx_u32(0x6420));
+        x = ptx_shr(k, lane, ptx_u32(2));
+        row = ptx_mad(k, x, ptx_u32(2), half);
+        x = ptx_and(k, row, ptx_u32(7));
+        half = ptx_mul(k, warp, ptx_u32(2));
+        x = ptx_xor(k, x, half);
+        x = ptx_mul(k, x, ptx_u32(16));
+        x = ptx_mad(k, row, ptx_u32(128), x);
+        row = ptx_and(k, lane, ptx_u32(3));
+        x = ptx_mad(k, row, ptx_u32(4), x);
+        at[e] = ptx_ptr_add(k, to, x, 1);
+    }
+    for (j = 0; j < 2; j++) {
+        for (e = 0; e < 2 && j; e++) {
+            at[e] = ptx_xor(k, ptx_as(at[e], PTX_U32), ptx_u32(16));
+            at[e] = ptx_ptr(at[e], PTX_SHARED);
+        }
+        for (pair = 0; pair < f->pairs; pair++) {
+            here = ptxk__tile_pair_address(k, &f->kv, reader, 16 * j, pair);
+            ptx_ldmatrix_trans(k, 4, here, words);
+            for (n = 0; n < 2; n++) {
+                for (e = 0; e < 2; e++) {
+                    x = ptx_prmt(k, words[2 * n], words[2 * n + 1], ptx_as(pick[e], PTX_B32));
+                    ptx_st(k, PTX_B32, ptx_at(at[e], (int64_t)((32 * pair + 16 * n) * 128)), x);
+                }
+            }
+        }
+    }
+}
+
 /* The copying warpgroup: q, and all tiles. */
 static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                   const ptxk__prefill_block *q, ptxk__prefill_source *c, ptx_val tid,
                                   ptx_val begin) {
     ptxk__tile_copier copier;
     ptxk__prefill_stage g;
-    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full;
+    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full[2], place[2], end = s->end, raw;
     ptx_var count;
     uint32_t i;
     tid = ptx_sub(k, tid, ptx_u32(32 * f->warps));
@@ -9087,26 +9190,33 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptxk__prefill_locate_keys(k, f, s, q, c);
     s->at = ptx_var_new(k, begin);
     count = ptx_var_new(k, ptx_u32(0));
+    if (f->bytes == 1) end = ptx_add(k, end, ptx_s32((int64_t)f->keys));
     ptx_loop(k);
     {
         at = ptx_get(k, s->at);
-        p = ptx_setp(k, PTX_LT, at, s->end);
+        p = ptx_setp(k, PTX_LT, at, end);
         ptx_while(k, p);
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
+        place[0] = g.k, place[1] = g.v;
+        full[0] = g.bars, full[1] = ptx_off(g.bars, 8);
+        if (f->bytes == 1) { /* v waits until it is turned, with the next tile */
+            place[1] = ptxk__prefill_raw(k, f, s, tile, &full[1]);
+            p = ptx_setp(k, PTX_LT, at, s->end);
+            ptx_if(k, p);
+        }
         empty = ptx_xor(k, g.parity, ptx_u32(1));
         next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
         p = ptx_setp(k, PTX_LE, next, c->direct);
         ptx_if(k, p);
         for (i = 0; i < 2; i++) {
-            full = ptx_off(g.bars, 8 * (int64_t)i);
-            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            if (!i || f->bytes > 1) ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
             p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
             ptx_if(k, p);
-            ptxk__prefill_load_tile(k, f, c, i, i ? g.v : g.k, at, full);
+            ptxk__prefill_load_tile(k, f, c, i, place[i], at, full[i]);
             ptx_else(k);
             ptx_guard(k, lane0);
-            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
+            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[i], 0, NULL);
             ptx_end(k);
         }
         ptx_else(k);
@@ -9119,12 +9229,32 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             s->k_at = ptx_var_new(k, base);
         }
         for (i = 0; i < 2; i++) {
-            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
-            s->place = i ? g.v : g.k;
+            if (!i || f->bytes > 1) ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            s->place = place[i];
             ptxk__prefill_copy_panels(k, f, s, i != 0, at);
         }
-        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, ptx_off(g.bars, 8 * (int64_t)i));
+        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, full[i]);
         ptx_end(k);
+        if (f->bytes == 1) {
+            ptx_end(k);
+            next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+            p = ptx_setp(k, PTX_GT, tile, ptx_u32(0));
+            ptx_if(k, p);
+            x = ptx_sub(k, tile, ptx_u32(1));
+            g = ptxk__prefill_stage_of(k, f, s, x);
+            raw = ptxk__prefill_raw(k, f, s, x, &full[1]);
+            ptx_mbarrier_wait(k, full[1], g.parity);
+            empty = ptx_xor(k, g.parity, ptx_u32(1));
+            ptx_mbarrier_wait(k, ptx_off(g.bars, 24), empty);
+            ptxk__prefill_turn_v(k, f, tid, raw, g.v);
+            ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+            ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(PTXK__PREFILL_COPIERS),
+                    ptx_imm(128)); /* all have read, too */
+            full[1] = ptx_off(g.bars, 8);
+            ptx_guard(k, lane0);
+            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[1], 0, NULL);
+            ptx_end(k);
+        }
         ptx_set(k, s->at, next);
         tile = ptx_add(k, tile, ptx_u32(1));
         ptx_set(k, count, tile);
@@ -9171,6 +9301,7 @@ typedef struct ptxk__prefill_group {
     ptx_var score[4 * PTXK__PREFILL_TILES]; /* as wgmma numbers them: those of a tile of 8 keys adjacent */
     ptx_var weight[PTXK__PREFILL_TILES / 2][4];  /* operand A of 16 keys, of the tile before */
     ptx_val operand[PTXK__PREFILL_TILES / 2][4]; /* the same, read before the products' fence */
+    ptx_var part[64], shrink[2]; /* e4m3: a tile's weights times v; the factor of the sums before it */
     ptx_val turn, next;                          /* named barriers: this warpgroup's turn, the other's */
     ptx_val first, kv_len;                       /* of the mask */
     ptx_val lane0, yes;                          /* predicates: lane 0; true */
@@ -9178,7 +9309,8 @@ typedef struct ptxk__prefill_group {
 
 static void ptxk__prefill_take_turn(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c) {
     uint32_t i;
-    for (i = 0; i < f->keys / 4; i++) c->operand[i / 4][i % 4] = ptx_get(k, c->weight[i / 4][i % 4]);
+    for (i = 0; i < f->keys * f->bytes / 8; i++)
+        c->operand[i / 4][i % 4] = ptx_get(k, c->weight[i / 4][i % 4]);
     ptx_op2(k, PTX_BAR_SYNC, 0, c->turn, ptx_imm(32 * f->warps));
 }
 
@@ -9212,21 +9344,37 @@ static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, pt
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
 }
 
-/* Issues sums += weights v, 16 keys at a time. */
+/* Issues sums += weights v, 16 keys at a time; e4m3: part = weights v, 32 at a time. */
 static void ptxk__prefill_issue_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                        ptxk__prefill_group *c, ptx_val values) {
+    int wide = f->bytes > 1;
     ptx_val v[9];
     uint32_t i, e;
-    values = ptx_wgmma_descriptor(k, values, f->kv.panel * 16, 1024, 128);
+    values = ptx_wgmma_descriptor(k, values, wide ? f->kv.panel * 16 : 16, 1024, 128);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    for (i = 0; i < f->keys / 16; i++) {
+    for (i = 0; i < f->keys * f->bytes / 32; i++) {
         for (e = 0; e < 4; e++) v[e] = c->operand[i][e];
-        v[4] = i ? ptx_add(k, values, ptx_u64(i * 128)) : values;
-        v[5] = c->yes;
+        v[4] = i ? ptx_add(k, values, ptx_u64(i * (wide ? 128 : 2))) : values;
+        v[5] = wide || i ? c->yes : ptx_inv(c->yes);
         v[6] = v[7] = v[8] = ptx_imm(1);
-        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, s->sum[0][0], 9, v);
+        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, wide ? s->sum[0][0] : c->part,
+                  wide ? 9 : 8, v);
     }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+
+/* e4m3: adds the part of a tile to the sums. */
+static void ptxk__prefill_add_part(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                   const ptxk__prefill_group *c) {
+    ptx_val shrink[2], x, y;
+    uint32_t i;
+    for (i = 0; i < 2; i++) shrink[i] = ptx_get(k, c->shrink[i]);
+    for (i = 0; i < f->d / 2; i++) {
+        x = ptx_get(k, s->sum[0][i / 4][i % 4]);
+        y = ptx_get(k, c->part[i]);
+        x = ptx_fma(k, x, shrink[i / 2 % 2], y);
+        ptx_set(k, s->sum[0][i / 4][i % 4], x);
+    }
 }
 
 static void ptxk__prefill_read_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
@@ -9262,23 +9410,28 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         most[h] = ptxk_warp_reduce(k, PTX_MAX, part[0], 1, 4);
     }
     for (h = 0; h < 2; h++) {
-        offset[h] = ptxk__prefill_offset(k, f, most[h], 0);
-        difference[h] = ptxk__prefill_offset(k, f, old[h], 0);
+        offset[h] = ptxk__prefill_offset(k, f, s, most[h], 0);
+        difference[h] = ptxk__prefill_offset(k, f, s, old[h], 0);
         difference[h] = ptx_op2(k, PTX_SUB, PTX_RN, offset[h], difference[h]);
         at[h] = ptx_var_new(k, offset[h]);
         by[h] = ptx_var_new(k, difference[h]);
         ptx_set(k, s->most[0][h], most[h]);
     }
-    for (h = 0; h < 2; h++) part[h] = ptx_abs(k, most[h]);
+    for (h = 0; h < 2; h++) part[h] = ptx_abs(k, offset[h]);
     x = ptx_max(k, part[0], part[1]);
-    p = ptx_setp(k, PTX_GE, x, ptx_f32(ptxk__prefill_limit(f)));
+    p = ptx_setp(k, PTX_GE, x, ptx_f32(PTXK__PREFILL_FAR));
+    if (!(f->inner > 0) && (double)f->outer * (double)f->most < PTXK__PREFILL_FAR) {
+        part[0] = ptx_max(k, most[0], most[1]);
+        part[0] = ptx_setp(k, PTX_GE, part[0], ptx_f32((double)f->most));
+        p = ptx_or(k, p, part[0]);
+    }
     p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
     ptx_if(k, p);
     {
         for (h = 0; h < 2; h++) {
             most[h] = ptx_min(k, most[h], ptx_f32((double)f->most));
             x = ptx_op2(k, PTX_SUB, PTX_RN, old[h], most[h]);
-            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->outer));
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
             ptx_set(k, by[h], x);
             ptx_set(k, at[h], ptx_f32((double)f->lift));
             ptx_set(k, s->most[0][h], most[h]);
@@ -9298,7 +9451,7 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         for (n = 0; n < f->keys / 8; n++) {
             for (e = 0; e < 2; e++) {
                 ptx_val *score = &s->score[0][n][2 * h + e];
-                *score = ptx_fma(k, *score, ptx_f32((double)f->outer), offset[h]);
+                *score = ptx_fma(k, *score, s->outer, offset[h]);
                 *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
                 i = n % 2 * 2 + e;
                 part[i] = n < 2 ? *score : ptx_op2(k, PTX_ADD, PTX_RN, part[i], *score);
@@ -9310,17 +9463,29 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         x = ptx_get(k, s->total[0][h]);
         x = ptx_fma(k, x, shrink[h], part[0]);
         ptx_set(k, s->total[0][h], x);
+        if (f->bytes == 1) ptx_set(k, c->shrink[h], shrink[h]);
     }
 }
 
 /* Rounds the weights to operand A of the product with v. */
 static void ptxk__prefill_round_weights(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                         const ptxk__prefill_group *c) {
-    uint32_t j, e;
-    for (j = 0; j < f->keys / 16; j++) {
+    ptx_val half[2], x;
+    uint32_t j, e, n;
+    for (j = 0; j < f->keys * f->bytes / 32; j++) {
         for (e = 0; e < 4; e++) {
             const ptx_val *pair = &s->score[0][2 * j + e / 2][2 * (e & 1)];
-            ptx_val x = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
+            if (f->bytes > 1) {
+                x = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
+            } else {
+                for (n = 0; n < 2;
+                     n++) { /* keys 2 t, 2 t + 1 and 8 + 2 t, 8 + 2 t + 1: see ptxk__prefill_turn_v */
+                    pair = &s->score[0][4 * j + e / 2 * 2 + n][2 * (e & 1)];
+                    half[n] = ptx_cvt_pair_(k, PTX__AT, PTX_SATFINITE, PTX_E4M3X2, pair[1], pair[0]);
+                    half[n] = ptx_as(half[n], PTX_B16);
+                }
+                x = ptx_pack(k, PTX_B32, 2, half);
+            }
             ptx_set(k, c->weight[j][e], x);
         }
     }
@@ -9398,20 +9563,38 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             tile = ptx_add(k, tile, ptx_u32(1));
             ptx_set(k, count, tile);
             g = ptxk__prefill_stage_of(k, f, s, tile);
-            ptx_mbarrier_wait(k, g.bars, g.parity);
-            ptxk__prefill_take_turn(k, f, c);
-            ptxk__prefill_issue_scores(k, f, c, g.k);
-            ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
-            ptxk__prefill_issue_values(k, f, s, c, before.v);
-            ptxk__prefill_give_turn(k, f, c);
-            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
-            ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
-            ptxk__prefill_shape_tile(k, f, s, c, safe);
-            ptxk__prefill_weigh(k, f, s, c, shrink);
-            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-            ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
-            ptxk__prefill_round_weights(k, f, s, c);
-            ptxk__prefill_rescale(k, f, s, shrink);
+            if (f->bytes
+                == 1) { /* the part first: its registers and the scores' are live together only here */
+                ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
+                ptxk__prefill_take_turn(k, f, c);
+                ptxk__prefill_issue_values(k, f, s, c, before.v);
+                ptx_mbarrier_wait(k, g.bars, g.parity);
+                ptxk__prefill_issue_scores(k, f, c, g.k);
+                ptxk__prefill_give_turn(k, f, c);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+                ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
+                ptxk__prefill_add_part(k, f, s, c);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+                ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+                ptxk__prefill_shape_tile(k, f, s, c, safe);
+                ptxk__prefill_weigh(k, f, s, c, shrink);
+                ptxk__prefill_round_weights(k, f, s, c);
+            } else {
+                ptx_mbarrier_wait(k, g.bars, g.parity);
+                ptxk__prefill_take_turn(k, f, c);
+                ptxk__prefill_issue_scores(k, f, c, g.k);
+                ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
+                ptxk__prefill_issue_values(k, f, s, c, before.v);
+                ptxk__prefill_give_turn(k, f, c);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+                ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+                ptxk__prefill_shape_tile(k, f, s, c, safe);
+                ptxk__prefill_weigh(k, f, s, c, shrink);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+                ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
+                ptxk__prefill_round_weights(k, f, s, c);
+                ptxk__prefill_rescale(k, f, s, shrink);
+            }
         }
         ptx_end(k);
         tile = ptx_get(k, count);
@@ -9424,6 +9607,7 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptxk__prefill_give_turn(k, f, c);
         ptx_end(k);
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        if (f->bytes == 1) ptxk__prefill_add_part(k, f, s, c);
     }
     ptx_end(k);
 }
@@ -9453,10 +9637,14 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     begin = ptxk__prefill_range(k, f, &q, &s, safe);
     if (f->page_size) begin = ptx_mov(k, begin);
     bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
+    s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
-    for (i = 0; i < 9; i++) /* the last: of q */
-        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i), ptx_imm(i == 8 ? 128 : i % 4 < 2 ? 4 : f->warps));
+    for (i = 0; i < (f->bytes == 1 ? 11u : 9u); i++) /* 8: of q; 9, 10: of v before it is turned */
+        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i),
+                          ptx_imm(i == 8               ? 128
+                                  : i > 8 || i % 4 < 2 ? 4
+                                                       : f->warps));
     ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
     ptx_bar_sync(k, ptx_imm(0));
@@ -9474,6 +9662,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(232));
         group = ptx_shr(k, tid, ptx_u32(7));
         group = ptx_warpgroup_uniform(k, group);
+        ptxk__prefill_scales(k, f, &s, q.head);
         bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
         if (f->page_size) {
             p = ptxk__prefill_bad_page(k, f, &s, q.sequence, begin);
@@ -9481,7 +9670,9 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         }
         ptxk__prefill_start_sums(k, f, &s, bad);
         for (i = 0; i < f->keys / 2; i++) c.score[i] = ptx_var_new(k, ptx_f32(0));
-        for (i = 0; i < f->keys / 4; i++) c.weight[i / 4][i % 4] = ptx_var_new(k, ptx_b32(0));
+        for (i = 0; i < f->keys * f->bytes / 8; i++) c.weight[i / 4][i % 4] = ptx_var_new(k, ptx_b32(0));
+        for (i = 0; i < f->d / 2 && f->bytes == 1; i++) c.part[i] = ptx_var_new(k, ptx_f32(0));
+        for (i = 0; i < 2 && f->bytes == 1; i++) c.shrink[i] = ptx_var_new(k, ptx_f32(1));
         s.at = ptx_var_new(k, begin);
         c.turn = ptx_add(k, group, ptx_u32(PTXK__PREFILL_TURN));
         c.next = ptx_sub(k, ptx_u32(2 * PTXK__PREFILL_TURN + 1), c.turn);
@@ -10156,8 +10347,34 @@ static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return all;
 }
 
+/* Brings up to 4 KB of each row of the block's first tile to the L2 cache, before the kernel that makes x has
+   ended. */
+static void ptxk__gemv_prefetch(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s) {
+    ptx_val row_bytes, skip, row, n, at, inside, here, p;
+    ptx_val weights = ptxk__arg_ptr(k, s->args, offsetof(ptxk_gemv_args, weights));
+    ptx_val part = ptxk__gemv_slice_part(k, f, s, 0, &row_bytes, &skip);
+    uint32_t r;
+    n = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemv_args, n));
+    row = ptx_ctaid_x(k);
+    row = ptx_mad(k, row, ptx_u32(PTXK__GEMV_WARPS), s->warp);
+    row = ptx_mul(k, row, ptx_u32(f->rows[0].rows));
+    here = ptx_shl(k, s->lane, ptx_u32(7));
+    inside = ptx_setp(k, PTX_LT, here, part);
+    weights = ptx_ptr_add(k, weights, skip, 1);
+    weights = ptx_ptr_add(k, weights, here, 1);
+    for (r = 0; r < f->rows[0].rows; r++) {
+        here = ptx_add(k, row, ptx_u32(r));
+        p = ptx_setp(k, PTX_LT, here, n);
+        p = ptx_and(k, p, inside);
+        at = ptx_mul_wide(k, here, row_bytes);
+        at = ptx_ptr_add(k, weights, at, 1);
+        ptx_guard(k, p);
+        ptx_op1(k, PTX_PREFETCH_L2, 0, at);
+    }
+}
+
 static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
-    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_kernel *k = ptx_entry_early_(m, site, name);
     ptxk__gemv_state s;
     ptx_val shared, slices, per, units, n, p, rms, here, at;
     uint32_t i;
@@ -10186,6 +10403,8 @@ static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f
     s.skip = ptx_mul(k, here, ptx_u32(f->granule));
     s.count = ptx_mul(k, units, ptx_u32(f->granule));
     s.stride = ptx_mul(k, s.count, ptx_u32(f->record));
+    if (ptx_module_is_dependent(m)) ptxk__gemv_prefetch(k, f, &s);
+    ptx_dependent_wait_(k, site);
     ptxk__gemv_copy_x(k, f, s.args, s.skip, s.count, s.x);
     if (f->flags & PTXK_GEMV_NORM) { /* warp c takes column c */
         p = ptx_setp(k, PTX_LT, s.warp, ptx_u32(f->columns));
@@ -10672,12 +10891,14 @@ static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_
     return at;
 }
 
-#define PTXK__GEMM_GRANULE 512u /* values; slices of K are whole granules */
+/* Slices of K are whole granules, so many values. Few columns: steps begin at whole sectors, and rows of
+   2-byte aligned blocks are 4-byte aligned there where all of them are. */
+static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) { return f->wide ? 256 : 512; }
 
-/* Chooses the slices of K. Minimises the time of the slowest multiprocessor, in granules of a tile: a block
-   costs one more for its start, and where there are slices, the sum of its tile. */
+/* Chooses the slices of K. Minimises the time of the slowest multiprocessor, in 64 values of a tile: a block
+   costs 6 more for its start, and where there are slices, the sum of its tile. */
 static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
-    uint32_t units = ptxk__ceil_div(shape->k, PTXK__GEMM_GRANULE), s, best_s = 1;
+    uint32_t granule = ptxk__gemm_granule(f), units = ptxk__ceil_div(shape->k, granule), s, best_s = 1;
     uint32_t chip = shape->target & 0xfffu;
     uint32_t total = chip < 80                                 ? 65536
                      : chip == 86 || chip == 89 || chip >= 120 ? 102400
@@ -10691,7 +10912,7 @@ static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *sh
         uint64_t waves, cost;
         if (ptxk__ceil_div(units, per) != s) continue;
         waves = (tiles * s + slots - 1) / slots;
-        cost = waves * (8 * per + 6) + (s > 1 ? 2 + s / 4 : 0);
+        cost = waves * (granule / 64 * per + 6) + (s > 1 ? 2 + s / 4 : 0);
         if (cost < best) best = cost, best_s = s;
     }
     return best_s;
@@ -11401,7 +11622,7 @@ typedef struct ptxk__gemm_state {
     int words_aligned;
     ptx_val scales; /* Q6_K, readers: the unpacked ones of row g */
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
-    ptx_val column_base; /* wide: the warp's first column of the tile */
+    ptx_val column_base;                  /* wide: the warp's first column of the tile */
     struct ptxk__gemm_wide *wide;
     ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
     struct {
@@ -12386,13 +12607,13 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 }
 
 /* The first unit of this block's slice of K; sets its end. all: units of a row. */
-static ptx_val ptxk__gemm_slice(ptx_kernel *k, ptxk__gemm_state *s, ptx_val *all) {
-    uint32_t per = PTXK__GEMM_GRANULE / s->form->unit;
+static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val *all) {
+    uint32_t granule = ptxk__gemm_granule(f), per = granule / s->form->unit;
     ptx_val first, at;
     ptx_comment(k, "this block's slice of K, in units");
     at = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
     *all = ptxk__gemm_div_up(k, at, s->form->unit);
-    at = ptxk__gemm_div_up(k, at, PTXK__GEMM_GRANULE);
+    at = ptxk__gemm_div_up(k, at, granule);
     at = ptxk_div_up(k, at, s->slices);
     first = ptx_mul(k, at, s->slice);
     first = ptx_mul(k, first, ptx_u32(per));
@@ -12406,7 +12627,7 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     const ptxk__gemm_x *x = s->form;
     ptx_val first, p, at, y, m;
     uint32_t i, n, e;
-    first = ptxk__gemm_slice(k, s, &y);
+    first = ptxk__gemm_slice(k, f, s, &y);
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_lane(k, f, s);
     s->chains = f->n == 1 && s->kind->format->kind != PTXK__GEMM_BLOCKS ? 2 : 1;
@@ -13152,7 +13373,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptx_val first, units, at, y, q;
     memset(&wide, 0, sizeof wide);
     s->wide = &wide;
-    first = ptxk__gemm_slice(k, s, &units);
+    first = ptxk__gemm_slice(k, f, s, &units);
     at = ptxk__wide_setup(k, f, s, first, units);
     ptxk__wide_constants(k, f, s);
     s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
@@ -15328,11 +15549,11 @@ typedef struct ptxk__dense_state {
     ptx_var phases;                     /* bits; a unit begins with stage 0 */
     ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
     ptx_val index;
-    ptx_var sum[2][32][4];                   /* of each block of 64 rows and 8 columns */
-    ptx_var part[16][4];                     /* with split: of a stage */
-    ptx_var writes, fetched;                 /* u32: 1 where the group writes results; parity of boxes of C */
-    ptx_val hands_back, back;                /* predicate: the thread hands stages back, to this place */
-    ptx_val matrix[2];                       /* descriptors of the group's A and B in stage 0 */
+    ptx_var sum[2][32][4];    /* of each block of 64 rows and 8 columns */
+    ptx_var part[16][4];      /* with split: of a stage */
+    ptx_var writes, fetched;  /* u32: 1 where the group writes results; parity of boxes of C */
+    ptx_val hands_back, back; /* predicate: the thread hands stages back, to this place */
+    ptx_val matrix[2];        /* descriptors of the group's A and B in stage 0 */
 } ptxk__dense_state;
 
 /* Waits for a phase of an mbarrier. */
