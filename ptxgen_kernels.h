@@ -17072,7 +17072,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     for (i = 0; i < 4; i++) s->maps[i] = ptx_param_map(k, names[i]);
     s->full = ptx_shared(k, "full", PTX_U64, d.stages, 8);
     s->empty = ptx_shared(k, "empty", PTX_U64, d.stages, 8);
-    t.peers = ptx_shared(k, "peers", PTX_U64, d.stages, 8);
+    if (t.pair) t.peers = ptx_shared(k, "peers", PTX_U64, d.stages, 8);
     t.ready = ptx_shared(k, "ready", PTX_U64, 2, 8);
     t.drained = ptx_shared(k, "drained", PTX_U64, 2, 8);
     s->loaded = ptx_shared(k, "loaded", PTX_U64, 2, 8);
@@ -17088,7 +17088,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     for (i = 0; i < d.stages; i++) {
         ptx_mbarrier_init(k, ptx_off(s->full, (int64_t)(8 * i)), ptx_imm(1));
         ptx_mbarrier_init(k, ptx_off(s->empty, (int64_t)(8 * i)), ptx_imm(1));
-        ptx_mbarrier_init(k, ptx_off(t.peers, (int64_t)(8 * i)), ptx_imm(1));
+        if (t.pair) ptx_mbarrier_init(k, ptx_off(t.peers, (int64_t)(8 * i)), ptx_imm(1));
     }
     for (i = 0; i < 2; i++) {
         ptx_mbarrier_init(k, ptx_off(t.ready, (int64_t)(8 * i)), ptx_imm(1));
