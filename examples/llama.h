@@ -86,7 +86,16 @@
     X(Q4_0, PTXK_Q4_0)                                                                                       \
     X(Q4_K, PTXK_Q4_K)                                                                                       \
     X(Q5_K, PTXK_Q5_K)                                                                                       \
-    X(Q6_K, PTXK_Q6_K)
+    X(Q6_K, PTXK_Q6_K)                                                                                       \
+    X(Q4_1, PTXK_Q4_1)                                                                                       \
+    X(Q5_0, PTXK_Q5_0)                                                                                       \
+    X(Q5_1, PTXK_Q5_1)                                                                                       \
+    X(Q2_K, PTXK_Q2_K)                                                                                       \
+    X(Q3_K, PTXK_Q3_K)                                                                                       \
+    X(IQ4_NL, PTXK_IQ4_NL)                                                                                   \
+    X(IQ4_XS, PTXK_IQ4_XS)                                                                                   \
+    X(MXFP4, PTXK_MXFP4)                                                                                     \
+    X(NVFP4, PTXK_NVFP4)
 
 /* X(name, in the file, columns, rows, may be missing): of the model, then of each layer. Rows 0: a vector, in
    F32. The sizes are expressions of a llama_config *c. */

@@ -406,6 +406,85 @@ static inline void ref_quantise_q6_k(const float *x, unsigned char *block)
     }
 }
 
+/* Sets the bits of value i of a block to `code`. */
+static inline void ref_put_code(int type, unsigned char *block, int i, int code)
+{
+    int nibble = i & 15, half = i >> 4 & 1, at = 0, shift = 4 * half, bits = 15, fifth = -1;
+    switch (type) {
+    case REF_BLOCK_Q4_1: at = 4 + nibble; break;
+    case REF_BLOCK_Q5_0: at = 6 + nibble, fifth = 2; break;
+    case REF_BLOCK_Q5_1: at = 8 + nibble, fifth = 4; break;
+    case REF_BLOCK_IQ4_NL: at = 2 + nibble; break;
+    case REF_BLOCK_MXFP4: at = 1 + nibble; break;
+    case REF_BLOCK_IQ4_XS: at = 8 + 16 * (i >> 5) + nibble; break;
+    case REF_BLOCK_NVFP4: at = 4 + 8 * (i >> 4) + (i & 7), shift = 4 * (i >> 3 & 1); break;
+    default: at = (type == REF_BLOCK_Q2_K ? 16 : 32) + 32 * (i >> 7) + (i & 31), shift = 2 * (i >> 5 & 3), bits = 3;
+    }
+    block[at] = (unsigned char)((block[at] & ~(bits << shift)) | (code & bits) << shift);
+    if (fifth >= 0)
+        block[fifth + i / 8] = (unsigned char)((block[fifth + i / 8] & ~(1 << (i & 7))) | (code >> 4 & 1) << (i & 7));
+    if (type == REF_BLOCK_Q3_K)
+        block[i & 31] = (unsigned char)((block[i & 31] & ~(1 << (i >> 5))) | (code >> 2 & 1) << (i >> 5));
+}
+
+/* The formats that have no quantiser above: factors such that the largest values fit, then the nearest code. */
+static inline void ref_quantise_nearest(int type, const float *x, unsigned char *block)
+{
+    const struct ref_layout *l = ref_layout_of(type);
+    int n = (int)l->values, group = n < 32 || type == REF_BLOCK_Q2_K || type == REF_BLOCK_Q3_K || n == 64 ? 16 : 32, i, j;
+    int codes = type == REF_BLOCK_Q2_K ? 4 : type == REF_BLOCK_Q3_K ? 8 : l->bytes > 20 && n == 32 ? 32 : 16;
+    double low[16], high[16], most = 0, least = 0, d, dmin;
+    memset(block, 0, l->bytes);
+    for (j = 0; j < n / group; j++) {
+        low[j] = high[j] = 0;
+        for (i = group * j; i < group * (j + 1); i++) {
+            if ((double)x[i] < low[j]) low[j] = (double)x[i];
+            if ((double)x[i] > high[j]) high[j] = (double)x[i];
+        }
+        if (l->second < 0) high[j] = high[j] > -low[j] ? high[j] : -low[j], low[j] = 0; /* the largest size */
+        if (high[j] - low[j] > most) most = high[j] - low[j];
+        if (low[j] < least) least = low[j];
+    }
+    d = most / (type == REF_BLOCK_Q2_K   ? 45
+                : type == REF_BLOCK_Q3_K ? 4 * 31
+                : type == REF_BLOCK_IQ4_XS ? 113 * 31
+                : type == REF_BLOCK_IQ4_NL ? 113
+                : type == REF_BLOCK_Q5_0   ? 15
+                                           : codes - 1);
+    dmin = type == REF_BLOCK_Q2_K ? -least / 15 : least;
+    if (l->factor >= 0) ref_put_u16(block + l->factor, ref_to_f16(d));
+    if (l->second >= 0) ref_put_u16(block + l->second, ref_to_f16(dmin));
+    if (type == REF_BLOCK_MXFP4) block[0] = (unsigned char)(most > 0 ? 127 + ceil(log2(most / 6)) : 0);
+    for (j = 0; j < n / group; j++) {
+        int q = most > 0 ? (int)ceil((high[j] - low[j]) / most * (type == REF_BLOCK_Q2_K ? 15 : 31)) : 0;
+        if (type == REF_BLOCK_NVFP4)
+            while (block[j] < 126 && ref_from_ue4m3(block[j]) * 6 < high[j]) block[j]++;
+        if (type == REF_BLOCK_Q2_K)
+            block[j] = (unsigned char)(q | (least < 0 ? ref_rounded(15 * low[j] / least, 0, 15) : 0) << 4);
+        q += 32; /* as signed scales of 6 bits */
+        if (type == REF_BLOCK_Q3_K) {
+            block[96 + j % 8] = (unsigned char)(block[96 + j % 8] | (q & 15) << 4 * (j / 8));
+            block[104 + j % 4] = (unsigned char)(block[104 + j % 4] | q >> 4 << 2 * (j / 4));
+        }
+        if (type == REF_BLOCK_IQ4_XS) {
+            block[4 + j / 2] = (unsigned char)(block[4 + j / 2] | (q & 15) << 4 * (j & 1));
+            block[2 + j / 4] = (unsigned char)(block[2 + j / 4] | q >> 4 << 2 * (j & 3));
+        }
+    }
+    for (i = 0; i < n; i++) {
+        int code, best = 0;
+        double error, best_error = -1;
+        for (code = 0; code < codes; code++) {
+            ref_put_code(type, block, i, code);
+            error = fabs(ref_weight(type, block, i, NULL) - (double)x[i]);
+            if (best_error >= 0 && !(error < best_error)) continue;
+            best = code;
+            best_error = error;
+        }
+        ref_put_code(type, block, i, best);
+    }
+}
+
 /* `values` values (a multiple of the block's) to blocks. */
 static inline void ref_quantise(int type, const float *x, size_t values, void *blocks)
 {
@@ -420,7 +499,8 @@ static inline void ref_quantise(int type, const float *x, size_t values, void *b
         case REF_BLOCK_Q8_0: ref_quantise_32(type, x, block); break;
         case REF_BLOCK_Q4_K:
         case REF_BLOCK_Q5_K: ref_quantise_k(type, x, block); break;
-        default: ref_quantise_q6_k(x, block);
+        case REF_BLOCK_Q6_K: ref_quantise_q6_k(x, block); break;
+        default: ref_quantise_nearest(type, x, block);
         }
     }
 }
