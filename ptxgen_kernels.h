@@ -114,7 +114,7 @@ enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
    The registry. X(name) stands for ptxk_<name>_desc and ptxk_<name>_emit(). */
 #define PTXK_OPERATIONS(X)                                                                                   \
     X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv) X(gemm) X(matmul)                                 \
-    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample)                                              \
+    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample) X(quantize)                                  \
     X(decoder)
 
 /* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
@@ -1091,6 +1091,53 @@ PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sa
 /* Tests arguments: see FUNCTIONS. */
 PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
                                       ptxk_message *why);
+
+/* ======== quantize ======================================================================================
+
+   Rows of numbers to 8 or 4 bits, with a factor for each group of them: activations before a product of
+   8-bit types, caches, weights. With `most` the largest |x| of a group:
+
+     y_type      group          factor                           values
+     PTX_E4M3    a row, or 128  f32, most / 448                  x / factor as e4m3
+     PTX_S8      a row, or 128  f32, most / 127                  x / factor, rounded, -127 ... 127
+     PTXK_Q8_0   32             f16 in the block, most / 127     the same
+     PTXK_MXFP4  32             e8m0 in the block, 2^(e - 2)     x / factor as e2m1, up to 6; 2^e <= most
+     PTXK_NVFP4  16             e4m3 in the block, most / 6      x / factor as e2m1
+
+   Values are rounded to the nearest, ties to even. y of e4m3 and s8 is an operand of matmul with
+   PTXK_FACTORS_ROW (group 0) or PTXK_FACTORS_BLOCK (group 128). NVFP4's factors end at 448: where |x| passes
+   2688, scale x (and products back).
+
+     group all 0, or |x| below 2^-100   zeros
+     NaN or infinite in a group         f32 and f16 factor NaN, e8m0 255, e4m3 127; values of no meaning */
+typedef struct ptxk_quantize_desc {
+    uint32_t n;      /* elements of a row, to 2^24: a multiple of 8, of 32 (Q8_0, MXFP4) or 64 (NVFP4) */
+    uint32_t x_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t y_type; /* PTX_E4M3, PTX_S8, PTXK_Q8_0, PTXK_MXFP4 or PTXK_NVFP4 */
+    uint32_t group;  /* e4m3, s8: elements that share a factor, 128, or 0: a row; else 0 */
+} ptxk_quantize_desc;
+
+typedef struct ptxk_quantize_shape {
+    uint32_t rows; /* at most 2^31 - 1 */
+} ptxk_quantize_shape;
+
+typedef struct ptxk_quantize_args {
+    uint64_t x;        /* x_type [rows, n], 16-byte aligned */
+    uint64_t y;        /* [rows, n] of y_type, blocks as in a GGUF file; 16-byte aligned */
+    uint64_t factors;  /* e4m3, s8: f32 [rows] or [rows, ceil(n / 128)], 16-byte aligned; else ignored */
+    uint32_t rows;     /* as in the shape */
+    uint32_t reserved; /* 0 */
+} ptxk_quantize_args;
+
+/* Appends the entry. desc: a ptxk_quantize_desc. */
+#define ptxk_quantize_emit(m, desc) ptxk_quantize_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: x, y and factors once. */
+PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptxk_quantize_shape *shape,
+                                       ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const ptxk_quantize_args *args,
+                                        ptxk_message *why);
 
 /* ======== decoder =======================================================================================
 
@@ -2822,8 +2869,10 @@ static ptxk__number ptxk__number_of(ptx_kernel *k, ptxk__number n, uint32_t shif
 
 static ptxk__number ptxk__number_add(ptx_kernel *k, ptxk__number a, ptxk__number b) {
     uint32_t c = a.c + b.c;
-    if (a.known) a.v = b.v;
-    else if (!b.known) a.v = ptx_add(k, a.v, b.v);
+    if (a.known)
+        a.v = b.v;
+    else if (!b.known)
+        a.v = ptx_add(k, a.v, b.v);
     a.known = a.known && b.known;
     a.c = c;
     return a;
@@ -2871,8 +2920,7 @@ static void ptxk__read_words(ptx_kernel *k, ptxk__source *s, ptxk__number at, ui
     ptx_val from = s->at, pick = ptx_b32(0x3210 + 0x1111 * r), word[5], x;
     if (s->align == 4 && !r) {
         if (!at.known) from = ptx_ptr_add(k, from, at.v, 1);
-        for (i = 0; i < n; i++)
-            out[i] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, (int64_t)(o + 4 * i)));
+        for (i = 0; i < n; i++) out[i] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, (int64_t)(o + 4 * i)));
         return;
     }
     if (ptx_space_of(from) == PTX_GLOBAL) {
@@ -2936,7 +2984,11 @@ typedef struct ptxk__factors { /* of a share; halves: its values 0 ... 15, 16 ..
 } ptxk__factors;
 
 /* How a format is read. Values are bytes, signed or not: 1 / first times those in the formulas. */
-enum { PTXK__QUADS_16_APART, PTXK__QUADS_8_APART, PTXK__QUADS_ADJACENT }; /* quads of a lane, with t = lane:
+enum {
+    PTXK__QUADS_16_APART,
+    PTXK__QUADS_8_APART,
+    PTXK__QUADS_ADJACENT
+}; /* quads of a lane, with t = lane:
       t and t + 4;  4 (t / 2) + t % 2 and 2 further on;  2 t and 2 t + 1 */
 typedef struct ptxk__reader {
     uint32_t quads, halves, has_minimum;
@@ -10073,8 +10125,8 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     double factor = (double)b->first * (b->is_signed ? 1 : 16384); /* see ptxk__gemm_read */
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            s->source[i][h] = ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes,
-                                              s->words_aligned ? 4 : 2);
+            s->source[i][h] =
+                ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes, s->words_aligned ? 4 : 2);
             for (j = 0; j < 2; j++) {
                 ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
                 ptxk__source source;
@@ -13955,6 +14007,314 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     p = ptx_setp(k, PTX_EQ, f.tid, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 0), x);
+    ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
+/* ======== quantize ====================================================================================== */
+
+/* How y is made. A thread has 8 adjacent elements; a block of threads 2048 of a row, or the row. */
+typedef struct ptxk__quantize {
+    uint32_t group;             /* elements; 0: a row */
+    uint32_t block, bytes;      /* elements and bytes of a block of y */
+    uint32_t mantissa, bias;    /* of small floats; mantissa 0: integers */
+    float most;                 /* the value that the largest element becomes */
+    uint64_t y_row, factor_row; /* bytes */
+} ptxk__quantize;
+
+static ptx_code ptxk__quantize_form(const ptxk_quantize_desc *d, ptxk__quantize *f, ptxk_message *why) {
+    const ptxk__block *b;
+    uint32_t plain;
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "quantize: the description is NULL");
+    memset(f, 0, sizeof *f);
+    plain = d->y_type == PTX_E4M3 || d->y_type == PTX_S8;
+    if (!plain && d->y_type != PTXK_Q8_0 && d->y_type != PTXK_MXFP4 && d->y_type != PTXK_NVFP4)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "quantize: y_type is %s, must be PTX_E4M3, PTX_S8, PTXK_Q8_0, _MXFP4 or _NVFP4",
+                            ptxk__value_name_of(d->y_type).s);
+    if (d->group && (!plain || d->group != 128))
+        return ptxk__refuse(why, PTX_E_DESC, "quantize: group is %u, must be 0%s", d->group,
+                            plain ? " (a row) or 128" : ", as the format has its own");
+    if ((code = ptxk__check_n("quantize", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("quantize", "x_type", d->x_type, why)) != PTX_E_NONE)
+        return code;
+    b = plain ? NULL : ptxk__block_of(d->y_type);
+    f->block = b ? b->values : 8;
+    f->bytes = b ? b->bytes : 8;
+    f->group = plain ? d->group : d->y_type == PTXK_NVFP4 ? 16 : 32;
+    f->mantissa = d->y_type == PTX_E4M3 ? 3 : d->y_type == PTX_S8 || d->y_type == PTXK_Q8_0 ? 0 : 1;
+    f->bias = f->mantissa == 3 ? 7 : 1;
+    f->most = f->mantissa == 3 ? 448.0f : f->mantissa ? 6.0f : 127.0f;
+    if (d->n % f->block)
+        return ptxk__refuse(why, PTX_E_DESC, "quantize: n is %u, must be a multiple of %u", d->n, f->block);
+    f->y_row = (uint64_t)(d->n / f->block) * f->bytes;
+    f->factor_row = !plain ? 0 : d->group ? 4 * ptxk__ceil_div(d->n, d->group) : 4;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptxk_quantize_shape *shape,
+                                       ptx_plan *plan, ptxk_message *why) {
+    ptxk__quantize f;
+    ptx_code code = ptxk__plan_start("quantize", ptxk__quantize_form(desc, &f, why), shape, plan,
+                                     sizeof(ptxk_quantize_args), why);
+    if (!code) code = ptxk__check_most("quantize", "rows", shape->rows, PTXK__LEN_MAX, why);
+    if (code || !shape->rows) return code;
+    ptxk__plan_one(plan, shape->rows, f.group ? ptxk__ceil_div(desc->n, 8 * PTXK__FLAT_THREADS) : 1,
+                   PTXK__FLAT_THREADS,
+                   shape->rows * ((uint64_t)desc->n * ptxk__kv_bytes(desc->x_type) + f.y_row + f.factor_row));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const ptxk_quantize_args *args,
+                                        ptxk_message *why) {
+    ptxk__quantize f;
+    ptxk__span span[3];
+    ptx_code code = ptxk__check_start("quantize", ptxk__quantize_form(desc, &f, why), args, why);
+    if (!code) code = ptxk__check_count("quantize", "rows", args->rows, 0, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_zero("quantize", "reserved", args->reserved, why);
+    if (code) return code;
+    span[0] =
+        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type), 16, 1);
+    span[1] = ptxk__span_written(ptxk__span_of("y", args->y, args->rows * f.y_row, 16, 1), 0);
+    span[2] = ptxk__span_of("factors", args->factors, args->rows * f.factor_row, 16, f.factor_row != 0);
+    span[2] = ptxk__span_written(span[2], 0);
+    return ptxk__check_spans("quantize", span, 3, why);
+}
+
+/* The code of |x|, at most f->most and not NaN, as a small float, u32: rounds the bits of a normal number, or
+   the multiple of the smallest subnormal one. */
+static ptx_val ptxk__small_float(ptx_kernel *k, const ptxk__quantize *f, ptx_val x) {
+    uint32_t drop = 23 - f->mantissa;
+    ptx_val bits = ptx_as(x, PTX_U32), odd, low, p;
+    p = ptx_setp(k, PTX_LT, x, ptx_f32(f->bias == 7 ? 0.015625 : 1.0)); /* 2^(1 - bias) */
+    low = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(f->bias == 7 ? 512.0 : 2.0));
+    low = ptx_cvt_with(k, PTX_RNI, PTX_U32, low);
+    odd = ptx_bfe(k, bits, ptx_u32(drop), ptx_u32(1));
+    bits = ptx_add(k, bits, ptx_u32((1u << (drop - 1)) - 1 - ((127 - f->bias) << 23)));
+    bits = ptx_add(k, bits, odd);
+    bits = ptx_shr(k, bits, ptx_u32(drop));
+    return ptx_selp(k, low, bits, p);
+}
+
+/* The values of 8 elements times `inverse`, the first in the low bytes. */
+static void ptxk__quantize_values(ptx_kernel *k, const ptxk__quantize *f, ptx_val inverse, const ptx_val x[8],
+                                  ptx_val words[2]) {
+    ptx_val q[8], sign;
+    uint32_t e;
+    for (e = 0; e < 8; e++) {
+        q[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], inverse);
+        if (!f->mantissa) {
+            q[e] = ptx_cvt_with(k, PTX_RNI, PTX_S32, q[e]);
+            q[e] = ptx_max(k, q[e], ptx_s32(-127));
+            q[e] = ptx_min(k, q[e], ptx_s32(127));
+            continue;
+        }
+        sign = ptx_shr(k, ptx_as(q[e], PTX_U32), ptx_u32(f->mantissa == 3 ? 24 : 28));
+        sign = ptx_and(k, sign, ptx_u32(f->mantissa == 3 ? 128 : 8));
+        q[e] = ptx_abs(k, q[e]);
+        q[e] = ptx_min(k, q[e], ptx_f32((double)f->most)); /* NaN: the limit */
+        q[e] = ptxk__small_float(k, f, q[e]);
+        q[e] = ptx_or(k, q[e], sign);
+    }
+    for (e = 0; e < 2; e++) words[e] = ptxk__gather_bytes(k, q + 4 * e, 0);
+}
+
+/* The inverse of a group's factor; *factor: itself, as f32, as f16 (Q8_0), or its code (u32). most: the
+   largest size; bad: NaN where an element is not finite. */
+static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx_val most, ptx_val bad,
+                                     ptx_val *factor) {
+    ptx_val inverse, p, q, x;
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
+    most = ptx_selp(k, most, ptx_f32(0), p);
+    if (f->mantissa == 1) {
+        if (f->block == 32) { /* MXFP4: the power of two, two below that of the largest */
+            x = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23));
+            x = ptx_max(k, x, ptx_u32(2));
+            x = ptx_sub(k, x, ptx_u32(2));
+            inverse = ptx_sub(k, ptx_u32(254), x);
+            inverse = ptx_as(ptx_shl(k, inverse, ptx_u32(23)), PTX_F32);
+        } else {
+            ptxk__quantize e4m3 = *f;
+            e4m3.mantissa = 3;
+            e4m3.bias = 7;
+            x = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(1.0 / 6));
+            x = ptx_min(k, x, ptx_f32(448));
+            x = ptxk__small_float(k, &e4m3, x);
+            inverse = ptx_shl(k, x, ptx_u32(7)); /* 2^-8 of it, as f16 */
+            inverse = ptx_as(ptx_cvt(k, PTX_U16, inverse), PTX_F16);
+            inverse = ptx_cvt(k, PTX_F32, inverse);
+            inverse = ptxk_rcp_or_zero(k, inverse);
+            inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, ptx_f32(0.00390625));
+        }
+        q = ptx_setp(k, PTX_EQ, bad, bad); /* not NaN */
+        *factor = ptx_selp(k, x, ptx_u32(f->block == 32 ? 255 : 127), q);
+        return inverse;
+    }
+    inverse = ptx_op2(k, PTX_DIV, PTX_RN, ptx_f32((double)f->most), most);
+    inverse = ptx_selp(k, inverse, ptx_f32(0), p);
+    *factor = ptx_op2(k, PTX_DIV, PTX_RN, most, ptx_f32((double)f->most));
+    *factor = ptx_add(k, *factor, bad);
+    if (f->block == 32) *factor = ptx_cvt(k, PTX_F16, *factor);
+    return inverse;
+}
+
+/* Loads 8 elements (zeros where not inside) and takes their sizes into *most and *bad. */
+static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, const ptx_val *inside,
+                                ptx_val x[8], ptx_val *most, ptx_val *bad) {
+    ptx_val size;
+    uint32_t e, vec = type == PTX_F32 ? 4 : 8;
+    for (e = 0; e < 8; e += vec)
+        ptxk__load_f32_if(k, inside, type, vec, ptx_at(from, (int64_t)(e * ptxk__kv_bytes(type))), x + e);
+    for (e = 0; e < 8; e++) {
+        size = ptx_abs(k, x[e]);
+        *most = ptx_max(k, *most, size);
+        *bad = ptx_fma(k, x[e], ptx_f32(0), *bad);
+    }
+}
+
+/* Stores 8 values of element i of a row (and the factor of their group, by its first thread). y: the row. */
+static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val y, ptx_val factors,
+                                 ptx_val i, ptx_val inside, ptx_val words[2], ptx_val factor) {
+    ptx_val block, e, p, first, other, at;
+    uint32_t j, low = f->block == 64 ? 1 : 2;
+    e = ptx_and(k, i, ptx_u32(f->group ? f->group - 1 : 0));
+    first = ptx_setp(k, PTX_EQ, e, ptx_u32(0));
+    first = ptx_and(k, first, inside);
+    if (f->block == 8) {
+        at = ptx_ptr_add(k, y, i, 1);
+        ptx_guard(k, inside);
+        ptx_st_vec(k, PTX_B32, 2, ptx_at(at, 0), words);
+        if (!f->group) return;
+        e = ptx_div(k, i, ptx_u32(f->group));
+        at = ptx_ptr_add(k, factors, e, 4);
+        ptx_guard(k, first);
+        ptx_st(k, PTX_F32, ptx_at(at, 0), factor);
+        return;
+    }
+    block = ptx_div(k, i, ptx_u32(f->block));
+    block = ptx_ptr_add(k, y, block, f->bytes);
+    if (!f->mantissa) {
+        at = ptx_ptr_add(k, block, e, 1);
+        for (j = 0; j < 4; j++) {
+            other = j & 1 ? ptxk__shr_b32(k, words[j / 2], ptx_u32(16)) : words[j / 2];
+            other = ptx_cvt(k, PTX_U16, ptx_as(other, PTX_U32));
+            ptx_guard(k, inside);
+            ptx_st(k, PTX_U16, ptx_at(at, 2 + 2 * j), other);
+        }
+        ptx_guard(k, first);
+        ptx_st(k, PTX_F16, ptx_at(block, 0), factor);
+        return;
+    }
+    /* the other half's nibbles come from a lane further on */
+    for (j = 0; j < 2; j++) {
+        other = ptx_shfl_down(k, words[j], ptx_u32(low), ptx_u32(31), ptx_u32(0xffffffffu));
+        other = ptx_shl(k, ptx_as(other, PTX_B32), ptx_u32(4));
+        words[j] = ptx_or(k, words[j], other);
+    }
+    p = ptx_and(k, i, ptx_u32(8 * low));
+    p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+    p = ptx_and(k, p, inside);
+    if (f->block == 32) {
+        at = ptx_ptr_add(k, block, e, 1);
+        for (j = 0; j < 8; j++) {
+            other = j & 3 ? ptxk__shr_b32(k, words[j / 4], ptx_u32(8 * (j & 3))) : words[j / 4];
+            ptx_guard(k, p);
+            ptx_st(k, PTX_U8, ptx_at(at, 1 + j), ptx_as(other, PTX_U32));
+        }
+    } else {
+        e = ptx_bfe(k, i, ptx_u32(4), ptx_u32(2));
+        at = ptx_ptr_add(k, block, e, 8);
+        for (j = 0; j < 2; j++) {
+            ptx_guard(k, p);
+            ptx_st(k, PTX_B32, ptx_at(at, 4 + 4 * j), words[j]);
+        }
+        block = ptx_ptr_add(k, block, e, 1);
+    }
+    ptx_guard(k, first);
+    ptx_st(k, PTX_U8, ptx_at(block, 0), factor);
+}
+
+PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const void *desc) {
+    ptxk__quantize f;
+    ptxk_message why;
+    char name[96];
+    const ptxk_quantize_desc *d = (const ptxk_quantize_desc *)desc;
+    ptx_kernel *k;
+    ptx_type xt;
+    ptx_val args, tid, row, i, from, y, factors, inside, x[8], most = ptx_f32(0), bad = ptx_f32(0), factor,
+                                                               inverse, words[2], p;
+    ptx_var state[2];
+    uint32_t lanes;
+    ptx_code code = ptxk__quantize_form(d, &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    xt = (ptx_type)d->x_type;
+    (void)snprintf(name, sizeof name, "quantize_n%u_%s_%s_g%u", d->n, ptx_type_name(xt),
+                   f.block > 8 ? ptxk__block_of(d->y_type)->name : ptx_type_name((ptx_type)d->y_type),
+                   f.group);
+    k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, PTXK__FLAT_THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_quantize_args), 8);
+    tid = ptx_tid_x(k);
+    row = ptx_ctaid_x(k);
+    from = ptxk__arg_ptr(k, args, offsetof(ptxk_quantize_args, x));
+    i = ptx_mul_wide(k, row, ptx_u32(d->n));
+    from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    y = ptxk__arg_ptr(k, args, offsetof(ptxk_quantize_args, y));
+    i = ptx_mul_wide(k, row, ptx_u32((uint32_t)f.y_row));
+    y = ptx_ptr_add(k, y, i, 1);
+    factors = y;
+    if (f.factor_row) {
+        factors = ptxk__arg_ptr(k, args, offsetof(ptxk_quantize_args, factors));
+        i = ptx_mul_wide(k, row, ptx_u32((uint32_t)f.factor_row));
+        factors = ptx_ptr_add(k, factors, i, 1);
+    }
+    if (f.group) {
+        i = ptx_sreg(k, PTX_CTAID_Y);
+        i = ptx_mad(k, i, ptx_u32(PTXK__FLAT_THREADS), tid);
+        i = ptx_mul(k, i, ptx_u32(8));
+        inside = ptx_setp(k, PTX_LT, i, ptx_u32(d->n));
+        from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+        ptxk__quantize_load(k, xt, from, &inside, x, &most, &bad);
+        lanes = f.group / 8;
+        most = ptxk_warp_reduce(k, PTX_MAX, most, 1, lanes);
+        bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, lanes);
+        inverse = ptxk__quantize_factor(k, &f, most, bad, &factor);
+        ptxk__quantize_values(k, &f, inverse, x, words);
+        ptxk__quantize_store(k, &f, y, factors, i, inside, words, factor);
+        ptx_ret(k);
+        return ptx_get_error(m)->code;
+    }
+    row = ptx_shared(k, "scratch", PTX_F32, 2 * PTXK__FLAT_THREADS / 32, 16);
+    state[0] = ptx_var_new(k, most);
+    state[1] = ptx_var_new(k, bad);
+    tid = ptx_mul(k, tid, ptx_u32(8));
+    i = ptx_for(k, tid, ptx_u32(d->n), ptx_u32(8 * PTXK__FLAT_THREADS));
+    most = ptx_get(k, state[0]);
+    bad = ptx_get(k, state[1]);
+    inside = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    ptxk__quantize_load(k, xt, inside, NULL, x, &most, &bad);
+    ptx_set(k, state[0], most);
+    ptx_set(k, state[1], bad);
+    ptx_end(k);
+    most = ptx_get(k, state[0]);
+    bad = ptx_get(k, state[1]);
+    most = ptxk_block_reduce(k, PTX_MAX, most, PTXK__FLAT_THREADS / 32, row);
+    row = ptx_ptr_add(k, row, ptx_u32(PTXK__FLAT_THREADS / 8), 1);
+    bad = ptxk_block_reduce(k, PTX_ADD, bad, PTXK__FLAT_THREADS / 32, row);
+    inverse = ptxk__quantize_factor(k, &f, most, bad, &factor);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(factors, 0), factor);
+    i = ptx_for(k, tid, ptx_u32(d->n), ptx_u32(8 * PTXK__FLAT_THREADS));
+    inside = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    most = bad = ptx_f32(0);
+    ptxk__quantize_load(k, xt, inside, NULL, x, &most, &bad);
+    ptxk__quantize_values(k, &f, inverse, x, words);
+    p = ptx_setp(k, PTX_LT, i, ptx_u32(d->n));
+    ptxk__quantize_store(k, &f, y, factors, i, p, words, factor);
+    ptx_end(k);
     ptx_ret(k);
     return ptx_get_error(m)->code;
 }

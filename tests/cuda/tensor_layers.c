@@ -490,6 +490,39 @@ static void test_rope(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_free(cu, &d.frequencies));
 }
 
+static void test_quantize(ptxcu *cu) {
+    static float x[ROWS * N];
+    static signed char y[ROWS * N];
+    ptxcu_quantize_desc d;
+    ptxcu_call call;
+    uint32_t r, i, wrong = 0;
+    memset(&d, 0, sizeof d);
+    d.x = numbers(cu, x, 2, ROWS, N, 0);
+    d.y = make(cu, PTX_S8, 2, ROWS, N, 0);
+    d.factors = make(cu, PTX_F32, 1, ROWS, 0, 0);
+    d.y_type = PTX_S8;
+    for (r = 0; r < ROWS; r++) {
+        double most = 0;
+        for (i = 0; i < N; i++) most = fmax(most, fabs((double)x[r * N + i]));
+        out[0].want[r] = most / 127;
+    }
+    out[0].t = &d.factors, out[0].n = ROWS, out[0].off = 1e-8;
+    WORKS(cu, ptxcu_quantize_prepare(cu, &d, &call));
+    three_forms(cu, "quantize", &call, out, 1, NULL, NULL);
+    WORKS(cu, ptxcu_tensor_read(cu, y, &d.y, sizeof y, NULL));
+    for (i = 0; i < ROWS * N; i++)
+        if (!(fabs(y[i] * out[0].want[i / N] - (double)x[i]) <= 0.501 * out[0].want[i / N])) wrong++;
+    CHECK(!wrong);
+    BAD(quantize, y_type, d.y_type = PTX_F32, PTXCU_E_SHAPE, "y_type is PTX_F32");
+    BAD(quantize, y_type, d.y_type = PTXK_Q8_0, PTXCU_E_SHAPE, "quantize: n is 72, must be a multiple of 32");
+    BAD(quantize, group, d.group = 128, PTXCU_E_SHAPE, "factors");
+    BAD(quantize, y, d.y = d.x, PTXCU_E_SHAPE, "quantize: y is of type f32");
+    BAD(quantize, factors, d.factors.shape[0]--, PTXCU_E_SHAPE, "factors");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.x));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.y));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.factors));
+}
+
 static void test_embed(ptxcu *cu) {
     enum { VOCAB = 11 };
     static float table[VOCAB * N];
@@ -647,6 +680,7 @@ int main(int argc, char **argv) {
         test_activation(cu);
         test_rope(cu);
         test_embed(cu);
+        test_quantize(cu);
         test_sample(cu);
     }
     if (calls) CHECK(calls("cuMemAlloc_v2") == calls("cuMemFree_v2"));
