@@ -6016,6 +6016,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         kernel.precision = desc->precision;
         kernel.scale = desc->scale;
         kernel.soft_cap = desc->soft_cap;
+        shape.target = cu->info.target;
         shape.batch = (uint32_t)batch;
         shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
         shape.kv_len = cumulative && desc->kv_len && desc->kv_len < keys ? desc->kv_len : (uint32_t)keys;

@@ -414,7 +414,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          cap both are the cap's ends.
      score NaN           NaN in that query's output and lse; scores of keys that it does not see do not
                          matter
-     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 63 unseen keys
+     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 127 unseen keys
                          that share a tile with a seen one.
      lse                 log sum_j exp(x_j), natural, of each query and head. The error is at most the largest
                          error of a score, plus 2^-23 for each key, plus 2^-21 (1 + |lse| + the largest |x|).
@@ -427,7 +427,10 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          output of the blocks that find it; nothing is read there. A tile of keys lies in one
                          page: pages of 16 positions cost more barriers than those of 64 or more.
 
-   out may be q itself with the same strides and type. No other memory may overlap what is written. */
+   out may be q itself with the same strides and type. No other memory may overlap what is written.
+
+   For PTX_SM_A(90), f16 and bf16 run on wgmma: 128 queries a block in two warpgroups that compute weights in
+   turns, and a third that copies. */
 
 /* Flags, and precision. */
 enum {
@@ -458,6 +461,7 @@ typedef struct ptxk_flash_prefill_shape {
     uint32_t kv_len;   /* keys, likewise */
     uint32_t q_total;  /* queries of all sequences, for cumulative lengths; 0: batch * q_len */
     uint32_t kv_total; /* keys of all sequences, likewise */
+    ptx_target target; /* of the module; all but PTX_SM_A(90) have the same plan, as has 0 */
 } ptxk_flash_prefill_shape;
 
 /* Addresses are 16-byte aligned; those of cu_q, cu_kv and lse 4-byte. Element e of head h of row i of
@@ -844,24 +848,30 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
      y[t,:] = gamma * (x - mean) / sqrt(mean (x - mean)^2 + eps) + beta
 
    PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written, and
-   normalised as written. f32 arithmetic in a fixed order. Rows to 16384 elements stay in registers; longer
+   normalised as written. PTXK_NORM_ADD adds the result to y: y[t,:] += ... f32 arithmetic in a fixed order. Rows to 16384 elements stay in registers; longer
    ones are read again. gamma is optional; beta requires PTXK_NORM_LAYER and gamma.
 
      sum of squares past f32, x NaN or infinite   NaN in that row
      all x 0, eps 0                               0 (LayerNorm: beta)
 
-   y may be x, or with a residual the residual, where the types are equal. Nothing else may overlap. */
+   y may be x, or with a residual the residual, where the types are equal, but not with PTXK_NORM_ADD. Nothing
+   else may overlap. */
 
 /* Kinds, and flags. */
 enum { PTXK_NORM_RMS = 0, PTXK_NORM_LAYER = 1 };
-enum { PTXK_NORM_RESIDUAL = 1, PTXK_NORM_BETA = 2, PTXK_NORM_PLAIN = 4 /* no gamma */ };
+enum {
+    PTXK_NORM_RESIDUAL = 1,
+    PTXK_NORM_BETA = 2,
+    PTXK_NORM_PLAIN = 4, /* no gamma */
+    PTXK_NORM_ADD = 8    /* the result is added to y */
+};
 typedef struct ptxk_norm_desc {
     uint32_t n;           /* elements of a row, 1 ... 2^24 */
     uint32_t kind;        /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
     uint32_t x_type;      /* of x and residual: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t y_type;      /* of y: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t weight_type; /* of gamma and beta: PTX_F32, PTX_F16 or PTX_BF16; with _PLAIN also 0 */
-    uint32_t flags;       /* PTXK_NORM_RESIDUAL | PTXK_NORM_BETA | PTXK_NORM_PLAIN */
+    uint32_t flags;       /* PTXK_NORM_RESIDUAL | PTXK_NORM_BETA | PTXK_NORM_PLAIN | PTXK_NORM_ADD */
 } ptxk_norm_desc;
 
 typedef struct ptxk_norm_shape {
@@ -872,7 +882,7 @@ typedef struct ptxk_norm_shape {
 typedef struct ptxk_norm_args {
     uint64_t x;           /* x_type [rows, n]; written with PTXK_NORM_RESIDUAL */
     uint64_t residual;    /* x_type [rows, n]; ignored without PTXK_NORM_RESIDUAL */
-    uint64_t y;           /* y_type [rows, n] */
+    uint64_t y;           /* y_type [rows, n]; read, too, with PTXK_NORM_ADD */
     uint64_t gamma, beta; /* weight_type [n]; gamma is ignored with _PLAIN, beta without _BETA */
     uint32_t rows;        /* as in the shape */
     float eps;            /* 0 or more, finite */
@@ -2041,6 +2051,7 @@ typedef struct ptxk__tile {
     uint32_t wide;         /* chunks of a row, an even number: the last may be padding of zeros */
     uint32_t pitch;
     uint32_t swap;    /* chunks that the swizzle permutes: a power of two, 2 to 8 */
+    uint32_t panel;   /* chunks between panels of 8 chunks of all rows, as wgmma reads them; 0: no panels */
     uint32_t threads; /* threads of the block that copies the tile */
     uint32_t pass;    /* rows that the block copies at once: a power of two */
 } ptxk__tile;
@@ -2049,6 +2060,7 @@ typedef struct ptxk__tile {
 static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
                             uint32_t threads) {
     t->rows = rows;
+    t->panel = 0;
     t->chunks = ptxk__ceil_div(row_bytes, 16);
     t->wide = (t->chunks + 1) / 2 * 2;
     t->pitch = ptxk__ceil_div(t->wide, even) * even;
@@ -2065,6 +2077,11 @@ static ptx_val ptxk__tile_chunk_offset(ptx_kernel *k, const ptxk__tile *t, ptx_v
     if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
     turn = ptx_and(k, turn, ptx_u32(t->swap - 1));
     turn = ptx_xor(k, turn, chunk);
+    if (t->panel) {
+        at = ptx_shr(k, chunk, ptx_u32(3));
+        chunk = ptx_mul(k, at, ptx_u32(t->panel - 8));
+        turn = ptx_add(k, turn, chunk);
+    }
     at = ptx_mad(k, row, ptx_u32(t->pitch), turn);
     return ptx_mul(k, at, ptx_u32(16));
 }
@@ -6833,6 +6850,7 @@ typedef struct ptxk__prefill {
     uint32_t columns; /* tiles of 8 columns of out */
     uint32_t pairs;   /* steps along d in q . k */
     uint32_t hold;    /* q stays in registers */
+    uint32_t panels;  /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
     ptxk__tile q, kv;
     int negative; /* the scale is negative */
     int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
@@ -6842,8 +6860,38 @@ typedef struct ptxk__prefill {
     float lift;   /* the largest weight is 2^lift */
 } ptxk__prefill;
 
+/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, and two stages of k and
+   v. */
+static uint32_t ptxk__prefill_panel_bytes(const ptxk__prefill *f, uint32_t rows) {
+    return rows * f->panels * 128;
+}
+static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
+    return ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys);
+}
+
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
+    if (f->panels) return ptxk__prefill_stages_end(f) + 64;
     return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
+}
+
+static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
+    return 32 * f->warps + (f->panels ? 128 : 0); /* the last warpgroup copies */
+}
+
+/* The form of sm_90a: two warpgroups of 64 queries each, and one that copies. The sums, scores and weights of
+   a thread take d / 2 + 3 keys / 4 registers. */
+static void ptxk__prefill_form_panels(ptxk__prefill *f) {
+    f->panels = ptxk__ceil_div(f->d, 64);
+    f->rows = 128;
+    f->warps = 8;
+    f->m = 1;
+    f->keys = f->d <= 128 ? 128 : f->d <= 192 && !f->page_size ? 96 : 64;
+    ptxk__tile_form(&f->q, 64, f->d * f->bytes, 8, 128);
+    ptxk__tile_form(&f->kv, f->page_size && f->page_size < f->keys ? f->page_size : f->keys, f->d * f->bytes,
+                    8, 128);
+    f->q.pitch = f->q.swap = f->kv.pitch = f->kv.swap = 8;
+    f->q.panel = 64 * 8;
+    f->kv.panel = f->keys * 8;
 }
 
 /* Whether a shape fits. registers: limit for a thread's sums and scores. */
@@ -6925,8 +6973,10 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
     registers = chip && chip < 80 ? 144 : 160;
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0))) registers = 176;
+    f->panels = 0;
     for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
     if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
+    if (target == PTX_SM_A(90) && f->type != PTX_F32) ptxk__prefill_form_panels(f);
     f->columns = f->d / 8;
     f->pairs = f->q.wide / 2;
     f->hold = f->m * f->pairs <= 8 && !f->plain;
@@ -6953,7 +7003,8 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     ptx_launch *l;
     uint64_t blocks, queries, keys;
     uint32_t q_len;
-    ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
+    ptx_target target = shape && shape->target == PTX_SM_A(90) ? shape->target : 0;
+    ptx_code code = ptxk__prefill_form(desc, target, &f, why);
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
     if (!shape || !plan)
@@ -6962,6 +7013,9 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be at most 2^30",
                             shape->q_len > PTXK__PREFILL_LEN ? "q_len" : "kv_len",
                             shape->q_len > PTXK__PREFILL_LEN ? shape->q_len : shape->kv_len);
+    if (shape->target && (shape->target & 0xfffu) < 75)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: target is %u, must be that of the module",
+                            (unsigned)shape->target);
     blocks = (uint64_t)shape->batch * f.heads;
     if (blocks > PTXK__LEN_MAX)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: batch is %u, must be at most %u with %u heads",
@@ -6976,7 +7030,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     l->grid[0] = (uint32_t)blocks; /* adjacent heads of a group read the same K and V */
     l->grid[1] = ptxk__ceil_div(q_len, f.rows);
     l->grid[2] = 1;
-    l->block[0] = 32 * f.warps;
+    l->block[0] = ptxk__prefill_threads(&f);
     l->block[1] = l->block[2] = 1;
     l->shared_bytes = ptxk__prefill_bytes(&f);
     queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
@@ -7108,7 +7162,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
 /* -- flash_prefill: rows, scores -- */
 
 #define PTXK__PREFILL_M 2u        /* most tiles of 16 queries in a warp */
-#define PTXK__PREFILL_TILES 8u    /* most tiles of 8 keys */
+#define PTXK__PREFILL_TILES 16u   /* most tiles of 8 keys */
 #define PTXK__PREFILL_COLUMNS 32u /* most tiles of 8 columns of out */
 
 /* The state of a thread, for rows g and g + 8 of each tile of 16 (lane = 4 g + t): the sums and scores of
@@ -7125,6 +7179,7 @@ typedef struct ptxk__prefill_state {
     ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
     ptx_var at;         /* s32: the first key of the tile */
     ptx_val end;        /* s32: end of the keys that any query of the block sees */
+    ptx_val place;      /* panels: where the next tile goes */
 } ptxk__prefill_state;
 
 /* The address of a row in one of the four tensors, and the elements from row to row, fewer than 2^32. */
@@ -7614,7 +7669,7 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     fits = ptx_setp(k, PTX_LT, page, at);
     page = ptx_selp(k, page, ptx_u32(0), fits);
     left = ptx_selp(k, left, ptx_s32(0), fits);
-    for (i = 0; i < 2 * f->m; i++) {
+    for (i = 0; i < 2 * f->m && !f->panels; i++) {
         at = ptx_get(k, s->total[i / 2][i % 2]);
         at = ptx_selp(k, at, ptx_f32(NAN), fits);
         ptx_set(k, s->total[i / 2][i % 2], at);
@@ -7626,12 +7681,14 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     from = ptxk__arg_ptr(k, s->args,
                          v ? offsetof(ptxk_flash_prefill_args, v) : offsetof(ptxk_flash_prefill_args, k));
     from = ptx_ptr_add(k, from, at, row);
-    to = ptx_ptr_add(k, s->shared,
-                     ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
+    to = s->place;
+    if (!f->panels)
+        to = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)),
+                         1);
     stride = ptx_mov(k, ptx_u32(rows_first ? f->kv_heads * f->d : f->d));
     from = ptxk__tile_copy_source(k, &s->copier, from, stride, f->bytes);
     ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
-    ptxk__tile_commit(k);
+    if (!f->panels) ptxk__tile_commit(k);
 }
 
 /* Issues this thread's copies of the tile at *next, whose first key is `first`, and advances. v: the tile is
@@ -7647,12 +7704,15 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     left = ptx_sub(k, s->end, first);
     from = ptx_get(k, next);
     from = ptx_ptr(from, PTX_GLOBAL);
-    to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
+    if (f->panels)
+        to = s->place;
+    else
+        to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
     stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
     ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
-    ptxk__tile_commit(k);
+    if (!f->panels) ptxk__tile_commit(k);
     from = ptxk__advance_rows(k, from, stride, f->keys, f->bytes);
     ptx_set(k, next, from);
 }
@@ -7742,6 +7802,23 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     }
 }
 
+/* wgmma's form: a maximum beyond this has no offset, see ptxk__prefill_weigh. */
+static double ptxk__prefill_limit(const ptxk__prefill *f) {
+    double limit = 1024 / (double)f->outer;
+    return limit < (double)f->most ? limit : (double)f->most;
+}
+
+/* lift - outer most, as it is added to the scores of a row; without the lift, what is not rounded twice. */
+static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, ptx_val most, int bare) {
+    ptx_val x = ptx_fma(k, most, ptx_f32(-(double)f->outer), ptx_f32((double)f->lift)), far, p;
+    if (!bare) return x;
+    x = ptx_op2(k, PTX_SUB, PTX_RN, x, ptx_f32((double)f->lift));
+    far = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(-(double)f->outer));
+    most = ptx_abs(k, most);
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(ptxk__prefill_limit(f)));
+    return ptx_selp(k, far, x, p);
+}
+
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                  ptx_val lse, ptx_val rows) {
@@ -7766,9 +7843,16 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             }
             if (!(f->flags & PTXK_PREFILL_LSE)) continue;
             inverse = ptx_get(k, s->most[i][h]);
-            x = ptx_lg2(k, total); /* 0: -inf */
-            x = ptx_add(k, x, ptx_f32(-(double)f->lift));
-            x = ptx_fma(k, inverse, ptx_f32((double)f->outer), x);
+            if (f->panels) {
+                x = ptx_op2(k, PTX_MUL, PTX_RN, total, ptx_f32(f->lift > 0 ? 1 / 32768.0 : 4294967296.0));
+                x = ptx_lg2(k, x);
+                row = ptxk__prefill_offset(k, f, inverse, 1);
+                x = ptx_op2(k, PTX_SUB, PTX_RN, x, row);
+            } else {
+                x = ptx_lg2(k, total); /* 0: -inf */
+                x = ptx_add(k, x, ptx_f32(-(double)f->lift));
+                x = ptx_fma(k, inverse, ptx_f32((double)f->outer), x);
+            }
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
             if (!(f->inner > 0)) {
                 p = ptx_setp(k, PTX_GE, inverse, ptx_f32((double)f->most));
@@ -7871,13 +7955,66 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     s->q = ptxk__tile_reader(k, &f->q, s->shared, row, half);
 }
 
+/* Writes the rows of this warp: through the place of its own queries, or, with panels, those of the
+   warpgroup, which nobody reads any more. */
+static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+    ptx_val lane, warp, x, row, rows, here, base, stride, shared;
+    ptxk__prefill_block q;
+    ptx_comment(k, "out, through the place of the warp's own queries");
+    lane = ptx_laneid(k);
+    warp = ptx_tid_x(k);
+    warp = ptx_shr(k, warp, ptx_u32(5));
+    ptxk__prefill_locate_block(k, f, s->args, &q);
+    x = ptx_mul(k, warp, ptx_u32(16 * f->m));
+    row = ptx_cvt(k, PTX_U64, x);
+    q.row = ptx_add(k, q.row, row);
+    rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
+    here = row;                                                     /* for lse */
+    if (f->flags & PTXK_PREFILL_LSE) {
+        base = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, lse));
+        stride =
+            ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_batch_stride)));
+        stride = ptx_selp(k, ptx_u64(0), stride, q.ragged);
+        row = ptx_cvt(k, PTX_U64, q.sequence);
+        row = ptx_mad(k, row, stride, q.row);
+        stride =
+            ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_head_stride)));
+        here = ptx_cvt(k, PTX_U64, q.head);
+        row = ptx_mad(k, here, stride, row);
+        here = ptx_ptr_add(k, base, row, 4);
+    }
+    ptxk__prefill_finish(k, f, s, lane, here, rows);
+    base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, out),
+                              offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
+                              q.row, q.head, f->out_bytes, &stride);
+    x = ptx_mul(k, warp, ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
+    shared = ptx_ptr_add(k, s->shared, x, 1);
+    ptxk__prefill_store(k, f, s, lane, shared, base, stride, rows);
+    ptx_ret(k);
+}
+
+/* Sums of nothing. bad: the totals are NaN. */
+static void ptxk__prefill_start_sums(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                     ptx_val bad) {
+    ptx_val x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), bad);
+    uint32_t i, h, n, e;
+    for (i = 0; i < f->m; i++) {
+        for (h = 0; h < 2; h++) {
+            s->most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* -inf then weighs 0 */
+            s->total[i][h] = ptx_var_new(k, x);
+        }
+        for (n = 0; n < f->columns; n++)
+            for (e = 0; e < 4; e++) s->sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
+    }
+}
+
 static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__prefill *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    uint32_t i, h, n, e;
+    uint32_t i, n;
     ptxk__prefill_state s;
     ptxk__prefill_block q;
     ptxk__tile_copier copier;
-    ptx_val args, shared, tid, lane, warp, x, p, begin, base, stride, row, safe[2], rows, here;
+    ptx_val args, shared, tid, lane, warp, p, begin, base, stride, row, safe[2];
 
     ptx_launch_bounds(k, 32 * f->warps, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
@@ -7918,15 +8055,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     }
     if (!f->page_size) ptxk__prefill_copy_tile(k, f, &s, 0, begin);
     p = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
-    x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
-    for (i = 0; i < f->m; i++) {
-        for (h = 0; h < 2; h++) {
-            s.most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* -inf then weighs 0 */
-            s.total[i][h] = ptx_var_new(k, x);
-        }
-        for (n = 0; n < f->columns; n++)
-            for (e = 0; e < 4; e++) s.sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
-    }
+    ptxk__prefill_start_sums(k, f, &s, p);
     if (f->page_size) ptxk__prefill_copy_page(k, f, &s, 0, begin);
     ptxk__tile_wait(k);
     for (i = 0; i < f->m && f->hold; i++) {
@@ -7937,36 +8066,488 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     }
     ptxk__prefill_loop(k, f, &s, safe);
 
-    ptx_comment(k, "out, through the place of the warp's own queries");
-    lane = ptx_laneid(k);
-    warp = ptx_tid_x(k);
-    warp = ptx_shr(k, warp, ptx_u32(5));
-    ptxk__prefill_locate_block(k, f, args, &q);
-    x = ptx_mul(k, warp, ptx_u32(16 * f->m));
-    row = ptx_cvt(k, PTX_U64, x);
-    q.row = ptx_add(k, q.row, row);
-    rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
-    here = row;                                                     /* for lse */
-    if (f->flags & PTXK_PREFILL_LSE) {
-        base = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_prefill_args, lse));
-        stride =
-            ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_batch_stride)));
-        stride = ptx_selp(k, ptx_u64(0), stride, q.ragged);
-        row = ptx_cvt(k, PTX_U64, q.sequence);
-        row = ptx_mad(k, row, stride, q.row);
-        stride =
-            ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_head_stride)));
-        here = ptx_cvt(k, PTX_U64, q.head);
-        row = ptx_mad(k, here, stride, row);
-        here = ptx_ptr_add(k, base, row, 4);
+    ptxk__prefill_output(k, f, &s);
+}
+
+/* -- flash_prefill: sm_90a, products of warpgroups --
+
+   The schedule of FlashAttention-3 (J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with
+   Asynchrony and Low-precision", 2024). Warpgroups 0 and 1 have 64 queries each; warpgroup 2 copies tiles of
+   k and v into two stages. A warpgroup issues q k of one tile and the product with v of the tile before, then
+   computes weights while the other one's products run: named barriers give them turns. Its products of one
+   tile with v run while it computes the weights of the next.
+
+   k and v of a stage each have two mbarriers: full, at which the copies of all copying threads arrive, and
+   empty, at which every computing warp arrives. */
+
+/* Named barriers: the turns of warpgroups 0 and 1, and one for each of them. */
+#define PTXK__PREFILL_TURN 1u
+#define PTXK__PREFILL_GROUP 3u
+
+typedef struct ptxk__prefill_stage {
+    ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
+    ptx_val parity;     /* of full */
+} ptxk__prefill_stage;
+
+static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__prefill *f,
+                                                  const ptxk__prefill_state *s, ptx_val tile) {
+    ptxk__prefill_stage g;
+    ptx_val odd = ptx_and(k, tile, ptx_u32(1));
+    g.parity = ptx_bfe(k, tile, ptx_u32(1), ptx_u32(1));
+    g.k = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, 2 * f->keys));
+    g.k = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->rows));
+    g.v = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->keys));
+    g.bars = ptx_ptr_add(k, s->shared, odd, 32);
+    g.bars = ptx_off(g.bars, (int64_t)ptxk__prefill_stages_end(f));
+    return g;
+}
+
+static void ptxk__prefill_wait(ptx_kernel *k, ptx_val mbarrier, ptx_val parity) {
+    ptx_val done;
+    ptx_loop(k);
+    done = ptx_mbarrier_try_wait(k, mbarrier, parity);
+    ptx_while(k, ptx_inv(done));
+    ptx_end(k);
+}
+
+/* Copies k or v of the tile at `first` to s->place. Pages may be smaller than a tile. */
+static void ptxk__prefill_copy_panels(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
+                                      ptx_val first) {
+    ptx_val place = s->place;
+    uint32_t i;
+    for (i = 0; i < f->keys; i += f->kv.rows) {
+        s->place = ptx_off(place, (int64_t)(i * 128));
+        if (i) first = ptx_add(k, first, ptx_s32((int64_t)f->kv.rows));
+        ptxk__prefill_copy_tile(k, f, s, v, first);
     }
-    ptxk__prefill_finish(k, f, &s, lane, here, rows);
-    base = ptxk__prefill_base(k, args, offsetof(ptxk_flash_prefill_args, out),
-                              offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
-                              q.row, q.head, f->out_bytes, &stride);
-    x = ptx_mul(k, warp, ptx_u32(16 * f->m * f->q.pitch * 16));
-    shared = ptx_ptr_add(k, shared, x, 1);
-    ptxk__prefill_store(k, f, &s, lane, shared, base, stride, rows);
+}
+
+/* The copying warpgroup: q, which arrives with the first k, and all tiles. */
+static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                  const ptxk__prefill_block *q, ptx_val tid, ptx_val begin) {
+    ptxk__tile_copier copier;
+    ptxk__prefill_stage g;
+    ptx_val base, stride, x, p, at, empty, tile;
+    ptx_var count;
+    uint32_t i;
+    tid = ptx_sub(k, tid, ptx_u32(32 * f->warps));
+    base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, q),
+                              offsetof(ptxk_flash_prefill_args, q_batch_stride), q->ragged, q->sequence,
+                              q->row, q->head, f->bytes, &stride);
+    ptxk__tile_copier_new(k, &f->q, tid, &copier);
+    base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
+    for (i = 0; i < f->rows; i += 64) {
+        if (i) base = ptxk__advance_rows(k, base, stride, 64, f->bytes);
+        x = i ? ptx_sub(k, ptx_as(q->rows, PTX_S32), ptx_s32((int64_t)i)) : ptx_as(q->rows, PTX_S32);
+        at = ptx_off(s->shared, (int64_t)ptxk__prefill_panel_bytes(f, i));
+        ptxk__tile_copy(k, &f->q, &copier, at, base, stride, f->bytes, x);
+    }
+    ptxk__tile_copier_new(k, &f->kv, tid, &s->copier);
+    s->at = ptx_var_new(k, begin);
+    if (!f->page_size) {
+        base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, v),
+                                     offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
+        s->v_at = ptx_var_new(k, base);
+        base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, k),
+                                     offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
+        s->k_at = ptx_var_new(k, base);
+    }
+    count = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        at = ptx_get(k, s->at);
+        p = ptx_setp(k, PTX_LT, at, s->end);
+        ptx_while(k, p);
+        tile = ptx_get(k, count);
+        g = ptxk__prefill_stage_of(k, f, s, tile);
+        empty = ptx_xor(k, g.parity, ptx_u32(1));
+        for (i = 0; i < 2; i++) {
+            ptxk__prefill_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            s->place = i ? g.v : g.k;
+            ptxk__prefill_copy_panels(k, f, s, i != 0, at);
+            ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE_NOINC, 0, ptx_off(g.bars, 8 * (int64_t)i));
+        }
+        at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+        ptx_set(k, s->at, at);
+        tile = ptx_add(k, tile, ptx_u32(1));
+        ptx_set(k, count, tile);
+    }
+    ptx_end(k);
+    ptx_cp_async_wait_all(k);
+}
+
+/* Whether a page of the block's keys lies past the pool: a predicate, the same in all computing threads. */
+static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                      ptx_val sequence, ptx_val begin) {
+    ptx_val table, x, p, i, last, pool, v[3];
+    ptx_var bad = ptx_var_new(k, ptx_u32(0));
+    uint32_t shift = 0;
+    while (f->page_size >> shift > 1) shift++;
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
+    x = ptx_mul_wide(k, sequence, x);
+    table = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
+    table = ptx_ptr_add(k, table, x, 4);
+    pool = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, pool_pages));
+    last = ptx_max(k, s->end, ptx_s32(0));
+    last = ptx_add(k, ptx_as(last, PTX_U32), ptx_u32(f->page_size - 1));
+    last = ptx_shr(k, last, ptx_u32(shift));
+    i = ptx_shr(k, ptx_as(begin, PTX_U32), ptx_u32(shift));
+    x = ptx_tid_x(k);
+    i = ptx_add(k, i, x);
+    i = ptx_for(k, i, last, ptx_u32(32 * f->warps));
+    x = ptx_ptr_add(k, table, i, 4);
+    x = ptx_ld(k, PTX_U32, ptx_at(x, 0));
+    p = ptx_setp(k, PTX_GE, x, pool);
+    x = ptx_get(k, bad);
+    x = ptx_selp(k, ptx_u32(1), x, p);
+    ptx_set(k, bad, x);
+    ptx_end(k);
+    x = ptx_get(k, bad);
+    v[0] = ptx_imm(PTXK__PREFILL_TURN);
+    v[1] = ptx_imm(32 * f->warps);
+    v[2] = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    return ptx_op3(k, PTX_BAR_RED_OR, 0, v[0], v[1], v[2]);
+}
+
+/* What a computing thread knows besides its state. */
+typedef struct ptxk__prefill_group {
+    ptx_val q;                              /* descriptor of the warpgroup's queries */
+    ptx_var score[4 * PTXK__PREFILL_TILES]; /* as wgmma numbers them: those of a tile of 8 keys adjacent */
+    ptx_var weight[PTXK__PREFILL_TILES / 2][4];  /* operand A of 16 keys, of the tile before */
+    ptx_val operand[PTXK__PREFILL_TILES / 2][4]; /* the same, read before the products' fence */
+    ptx_val turn, next;                          /* named barriers: this warpgroup's turn, the other's */
+    ptx_val first, kv_len;                       /* of the mask */
+    ptx_val lane0, yes;                          /* predicates: lane 0; true */
+} ptxk__prefill_group;
+
+static void ptxk__prefill_take_turn(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c) {
+    uint32_t i;
+    for (i = 0; i < f->keys / 4; i++) c->operand[i / 4][i % 4] = ptx_get(k, c->weight[i / 4][i % 4]);
+    ptx_op2(k, PTX_BAR_SYNC, 0, c->turn, ptx_imm(32 * f->warps));
+}
+
+static void ptxk__prefill_give_turn(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c) {
+    ptx_op2(k, PTX_BAR_ARRIVE, 0, c->next, ptx_imm(32 * f->warps));
+}
+
+/* Waits for k or v; what other threads' cp.async wrote, wgmma then reads. */
+static void ptxk__prefill_wait_full(ptx_kernel *k, ptx_val mbarrier, ptx_val parity) {
+    ptxk__prefill_wait(k, mbarrier, parity);
+    ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+}
+
+/* Lets the copying warpgroup overwrite k or v. */
+static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, ptx_val mbarrier) {
+    ptx_guard(k, c->lane0);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &mbarrier, 0, NULL);
+}
+
+/* Issues scores = q k, a step of 16 elements at a time. */
+static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c,
+                                       ptx_val keys) {
+    ptx_val v[7];
+    uint32_t i;
+    keys = ptx_wgmma_descriptor(k, keys, 16, 1024, 128);
+    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    for (i = 0; i < f->pairs; i++) {
+        uint32_t step = i % 4 * 2;
+        v[0] = c->q, v[1] = keys;
+        if (i) {
+            v[0] = ptx_add(k, c->q, ptx_u64(i / 4 * f->q.panel + step));
+            v[1] = ptx_add(k, keys, ptx_u64(i / 4 * f->kv.panel + step));
+        }
+        v[2] = i ? c->yes : ptx_inv(c->yes);
+        v[3] = v[4] = ptx_imm(1);
+        v[5] = v[6] = ptx_imm(0);
+        ptx_wgmma(k, PTX_WGMMA_F32, 0, f->type, f->type, f->keys / 2, c->score, 7, v);
+    }
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+
+/* Issues sums += weights v, 16 keys at a time. */
+static void ptxk__prefill_issue_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                       ptxk__prefill_group *c, ptx_val values) {
+    ptx_val v[9];
+    uint32_t i, e;
+    values = ptx_wgmma_descriptor(k, values, f->kv.panel * 16, 1024, 128);
+    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    for (i = 0; i < f->keys / 16; i++) {
+        for (e = 0; e < 4; e++) v[e] = c->operand[i][e];
+        v[4] = i ? ptx_add(k, values, ptx_u64(i * 128)) : values;
+        v[5] = c->yes;
+        v[6] = v[7] = v[8] = ptx_imm(1);
+        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, s->sum[0][0], 9, v);
+    }
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+
+static void ptxk__prefill_read_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                      const ptxk__prefill_group *c) {
+    uint32_t i;
+    for (i = 0; i < f->keys / 2; i++) s->score[0][i / 4][i % 4] = ptx_get(k, c->score[i]);
+}
+
+static void ptxk__prefill_write_scores(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                       const ptxk__prefill_group *c) {
+    uint32_t i;
+    for (i = 0; i < f->keys / 2; i++) ptx_set(k, c->score[i], s->score[0][i / 4][i % 4]);
+}
+
+/* Turns the scores into weights 2^(outer score + offset), offset = lift - outer maximum, and computes the
+   factors of the sums. A rounded offset is common to a row's weights and total, and the factor between two
+   tiles is that of their offsets. Where outer maximum is beyond 2^10, the offset would be too coarse: then
+   the maximum is subtracted first, as mma.sync's form does, and infinite scores become the largest number. */
+static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                const ptxk__prefill_group *c, ptx_val shrink[2]) {
+    ptx_val old[2], most[2], part[4], offset[2], difference[2], x, p;
+    ptx_var at[2], by[2];
+    uint32_t h, n, e, i;
+    ptxk__prefill_read_scores(k, f, s, c);
+    for (h = 0; h < 2; h++) {
+        old[h] = ptx_get(k, s->most[0][h]);
+        for (i = 0; i < 4; i++) part[i] = s->score[0][i / 2][2 * h + i % 2];
+        for (n = 2; n < f->keys / 8; n++)
+            for (e = 0; e < 2; e++)
+                part[n % 2 * 2 + e] = ptx_max(k, part[n % 2 * 2 + e], s->score[0][n][2 * h + e]);
+        part[0] = ptx_max(k, part[0], old[h]); /* here a NaN that stands alone goes */
+        for (i = 1; i < 4; i++) part[0] = ptx_max(k, part[0], part[i]);
+        most[h] = ptxk_warp_reduce(k, PTX_MAX, part[0], 1, 4);
+    }
+    for (h = 0; h < 2; h++) {
+        offset[h] = ptxk__prefill_offset(k, f, most[h], 0);
+        difference[h] = ptxk__prefill_offset(k, f, old[h], 0);
+        difference[h] = ptx_op2(k, PTX_SUB, PTX_RN, offset[h], difference[h]);
+        at[h] = ptx_var_new(k, offset[h]);
+        by[h] = ptx_var_new(k, difference[h]);
+        ptx_set(k, s->most[0][h], most[h]);
+    }
+    for (h = 0; h < 2; h++) part[h] = ptx_abs(k, most[h]);
+    x = ptx_max(k, part[0], part[1]);
+    p = ptx_setp(k, PTX_GE, x, ptx_f32(ptxk__prefill_limit(f)));
+    p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
+    ptx_if(k, p);
+    {
+        for (h = 0; h < 2; h++) {
+            most[h] = ptx_min(k, most[h], ptx_f32((double)f->most));
+            x = ptx_op2(k, PTX_SUB, PTX_RN, old[h], most[h]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->outer));
+            ptx_set(k, by[h], x);
+            ptx_set(k, at[h], ptx_f32((double)f->lift));
+            ptx_set(k, s->most[0][h], most[h]);
+        }
+        for (i = 0; i < f->keys / 2; i++) {
+            x = ptxk__min_keep_nan(k, s->score[0][i / 4][i % 4], (double)f->most);
+            x = ptx_op2(k, PTX_SUB, PTX_RN, x, most[i / 2 % 2]);
+            ptx_set(k, c->score[i], x);
+        }
+    }
+    ptx_end(k);
+    ptxk__prefill_read_scores(k, f, s, c);
+    for (h = 0; h < 2; h++) {
+        x = ptx_get(k, by[h]);
+        shrink[h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
+        offset[h] = ptx_get(k, at[h]);
+        for (n = 0; n < f->keys / 8; n++) {
+            for (e = 0; e < 2; e++) {
+                ptx_val *score = &s->score[0][n][2 * h + e];
+                *score = ptx_fma(k, *score, ptx_f32((double)f->outer), offset[h]);
+                *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
+                i = n % 2 * 2 + e;
+                part[i] = n < 2 ? *score : ptx_op2(k, PTX_ADD, PTX_RN, part[i], *score);
+            }
+        }
+        part[0] = ptx_op2(k, PTX_ADD, PTX_RN, part[0], part[1]);
+        part[2] = ptx_op2(k, PTX_ADD, PTX_RN, part[2], part[3]);
+        part[0] = ptx_op2(k, PTX_ADD, PTX_RN, part[0], part[2]);
+        x = ptx_get(k, s->total[0][h]);
+        x = ptx_fma(k, x, shrink[h], part[0]);
+        ptx_set(k, s->total[0][h], x);
+    }
+}
+
+/* Rounds the weights to operand A of the product with v. */
+static void ptxk__prefill_round_weights(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                        const ptxk__prefill_group *c) {
+    uint32_t j, e;
+    for (j = 0; j < f->keys / 16; j++) {
+        for (e = 0; e < 4; e++) {
+            const ptx_val *pair = &s->score[0][2 * j + e / 2][2 * (e & 1)];
+            ptx_val x = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
+            ptx_set(k, c->weight[j][e], x);
+        }
+    }
+}
+
+/* Multiplies the sums by their factors, unless all of the warp's are 1. */
+static void ptxk__prefill_rescale(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                  const ptx_val shrink[2]) {
+    ptx_val p, x;
+    uint32_t n, e;
+    x = ptx_min(k, shrink[0], shrink[1]);
+    p = ptx_setp(k, PTX_LT, x, ptx_f32(1));
+    p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
+    ptx_if(k, p);
+    for (n = 0; n < f->columns; n++) {
+        for (e = 0; e < 4; e++) {
+            x = ptx_get(k, s->sum[0][n][e]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[e / 2]);
+            ptx_set(k, s->sum[0][n][e], x);
+        }
+    }
+    ptx_end(k);
+}
+
+/* Masks the scores of the tile at s->at where some queries do not see all keys, and advances. */
+static void ptxk__prefill_shape_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                     const ptxk__prefill_group *c, const ptx_val safe[2]) {
+    ptx_val at, p;
+    if (f->negative || f->inner > 0) {
+        ptxk__prefill_read_scores(k, f, s, c);
+        ptxk__prefill_shape_scores(k, f, s);
+        ptxk__prefill_write_scores(k, f, s, c);
+    }
+    p = ptxk__prefill_is_unmasked(k, f, s, safe);
+    at = ptx_get(k, s->at);
+    ptx_if(k, ptx_inv(p));
+    ptxk__prefill_read_scores(k, f, s, c);
+    ptxk__prefill_mask(k, f, s, at, c->first, c->kv_len);
+    ptxk__prefill_write_scores(k, f, s, c);
+    ptx_end(k);
+    at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+    ptx_set(k, s->at, at);
+}
+
+/* The tiles of a computing warpgroup. */
+static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                  ptxk__prefill_group *c, ptx_val group, const ptx_val safe[2]) {
+    ptxk__prefill_stage g, before;
+    ptx_val at, p, shrink[2], tile;
+    ptx_var count = ptx_var_new(k, ptx_u32(0));
+    at = ptx_get(k, s->at);
+    p = ptx_setp(k, PTX_LT, at, s->end);
+    ptx_if(k, p);
+    {
+        tile = ptx_get(k, count);
+        g = ptxk__prefill_stage_of(k, f, s, tile);
+        ptxk__prefill_wait_full(k, g.bars, g.parity);
+        ptxk__prefill_take_turn(k, f, c);
+        ptxk__prefill_issue_scores(k, f, c, g.k);
+        ptxk__prefill_give_turn(k, f, c);
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+        ptxk__prefill_shape_tile(k, f, s, c, safe);
+        ptxk__prefill_weigh(k, f, s, c, shrink);
+        ptxk__prefill_round_weights(k, f, s, c);
+        ptx_loop(k);
+        {
+            at = ptx_get(k, s->at);
+            p = ptx_setp(k, PTX_LT, at, s->end);
+            ptx_while(k, p);
+            tile = ptx_get(k, count);
+            before = ptxk__prefill_stage_of(k, f, s, tile);
+            tile = ptx_add(k, tile, ptx_u32(1));
+            ptx_set(k, count, tile);
+            g = ptxk__prefill_stage_of(k, f, s, tile);
+            ptxk__prefill_wait_full(k, g.bars, g.parity);
+            ptxk__prefill_take_turn(k, f, c);
+            ptxk__prefill_issue_scores(k, f, c, g.k);
+            ptxk__prefill_wait_full(k, ptx_off(before.bars, 8), before.parity);
+            ptxk__prefill_issue_values(k, f, s, c, before.v);
+            ptxk__prefill_give_turn(k, f, c);
+            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+            ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+            ptxk__prefill_shape_tile(k, f, s, c, safe);
+            ptxk__prefill_weigh(k, f, s, c, shrink);
+            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+            ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
+            ptxk__prefill_round_weights(k, f, s, c);
+            ptxk__prefill_rescale(k, f, s, shrink);
+        }
+        ptx_end(k);
+        tile = ptx_get(k, count);
+        g = ptxk__prefill_stage_of(k, f, s, tile);
+        ptxk__prefill_wait_full(k, ptx_off(g.bars, 8), g.parity);
+        ptxk__prefill_take_turn(k, f, c);
+        ptxk__prefill_issue_values(k, f, s, c, g.v);
+        p = ptx_setp(k, PTX_EQ, group, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__prefill_give_turn(k, f, c);
+        ptx_end(k);
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+    }
+    ptx_end(k);
+}
+
+static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptxk__prefill *f,
+                                      const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptxk__prefill_state s;
+    ptxk__prefill_group c;
+    ptxk__prefill_block q;
+    ptx_val tid, group, p, bad, begin, bars, safe[2], x;
+    uint32_t i;
+    memset(&s, 0, sizeof s);
+    ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* another block would wait for ever */
+    ptx_max_registers(k, 168);
+    s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
+    s.shared = ptx_shared_dynamic_aligned(k, 1024);
+    tid = ptx_tid_x(k);
+    ptxk__prefill_locate_block(k, f, s.args, &q);
+    p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_ret(k);
+    q.kv_len = ptxk__prefill_kv_len(k, f, s.args, q.sequence);
+    begin = ptxk__prefill_range(k, f, &q, &s, safe);
+    if (f->page_size) begin = ptx_mov(k, begin);
+    bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    for (i = 0; i < 8; i++)
+        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i), ptx_imm(i % 4 < 2 ? 128 : f->warps));
+    ptx_end(k);
+    ptx_bar_sync(k, ptx_imm(0));
+    p = ptx_setp(k, PTX_GE, tid, ptx_u32(32 * f->warps));
+    ptx_if(k, p);
+    {
+        ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40));
+        p = ptx_setp(k, PTX_LT, begin, s.end); /* without keys the place of q takes out at once */
+        ptx_if(k, p);
+        ptxk__prefill_produce(k, f, &s, &q, tid, begin);
+        ptx_end(k);
+    }
+    ptx_else(k);
+    {
+        ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(232));
+        group = ptx_shr(k, tid, ptx_u32(7));
+        group = ptx_warpgroup_uniform(k, group);
+        bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
+        if (f->page_size) {
+            p = ptxk__prefill_bad_page(k, f, &s, q.sequence, begin);
+            bad = ptx_or(k, bad, p);
+        }
+        ptxk__prefill_start_sums(k, f, &s, bad);
+        for (i = 0; i < f->keys / 2; i++) c.score[i] = ptx_var_new(k, ptx_f32(0));
+        for (i = 0; i < f->keys / 4; i++) c.weight[i / 4][i % 4] = ptx_var_new(k, ptx_b32(0));
+        s.at = ptx_var_new(k, begin);
+        c.turn = ptx_add(k, group, ptx_u32(PTXK__PREFILL_TURN));
+        c.next = ptx_sub(k, ptx_u32(2 * PTXK__PREFILL_TURN + 1), c.turn);
+        ptxk__prefill_mask_limits(k, f, &s, &c.first, &c.kv_len);
+        x = ptx_laneid(k);
+        c.lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        x = ptx_mov(k, ptx_u32(1));
+        c.yes = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+        c.q = ptx_ptr_add(k, s.shared, group, ptxk__prefill_panel_bytes(f, 64));
+        c.q = ptx_wgmma_descriptor(k, c.q, 16, 1024, 128);
+        p = ptx_setp(k, PTX_NE, group, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__prefill_give_turn(k, f, &c);
+        ptx_end(k);
+        ptxk__prefill_consume(k, f, &s, &c, group, safe);
+        x = ptx_add(k, group, ptx_u32(PTXK__PREFILL_GROUP));
+        ptx_op2(k, PTX_BAR_SYNC, 0, x, ptx_imm(128));
+        ptxk__prefill_output(k, f, &s);
+    }
+    ptx_end(k);
     ptx_ret(k);
 }
 
@@ -7988,7 +8569,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
     if (d->page_size) (void)snprintf(more + strlen(more), 20, "_page%u", d->page_size);
     (void)snprintf(name, sizeof name, "flash_prefill_h%u_kv%u_d%u_%s_%s_f%u_w%u_p%u%s", f.heads, f.kv_heads,
                    f.d, ptx_type_name(f.type), ptx_type_name(f.out), f.flags, f.window, f.precision, more);
-    ptxk__prefill_emit(m, site, &f, name);
+    if (f.panels)
+        ptxk__prefill_emit_panels(m, site, &f, name);
+    else
+        ptxk__prefill_emit(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 
@@ -12704,9 +13288,10 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     if (d->kind > PTXK_NORM_LAYER)
         return ptxk__refuse(why, PTX_E_DESC, "norm: kind is %u, must be PTXK_NORM_RMS or PTXK_NORM_LAYER",
                             d->kind);
-    if (d->flags > 7)
+    if (d->flags > 15)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _BETA and _PLAIN", d->flags);
+                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _BETA, _PLAIN and _ADD",
+                            d->flags);
     if (d->flags & PTXK_NORM_BETA && d->kind != PTXK_NORM_LAYER)
         return ptxk__refuse(why, PTX_E_DESC,
                             "norm: beta (PTXK_NORM_BETA) goes with LayerNorm, and kind is PTXK_NORM_RMS");
@@ -12733,7 +13318,7 @@ PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_s
     ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
                    elements
                            * (ptxk__kv_bytes(desc->x_type) * (desc->flags & PTXK_NORM_RESIDUAL ? 3 : 1)
-                              + ptxk__kv_bytes(desc->y_type))
+                              + ptxk__kv_bytes(desc->y_type) * (desc->flags & PTXK_NORM_ADD ? 2 : 1))
                        + weights * desc->n * ptxk__kv_bytes(desc->weight_type));
     return code;
 }
@@ -12755,7 +13340,7 @@ PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_
     span[1] = ptxk__span_of("residual", args->residual, bytes, 16, added);
     span[2] =
         ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
-    span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type);
+    span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type && !(desc->flags & PTXK_NORM_ADD));
     if (added) span[0] = ptxk__span_written(span[0], 0);
     span[added].same = 1;
     bytes = (uint64_t)desc->n * ptxk__kv_bytes(desc->weight_type);
@@ -12825,7 +13410,7 @@ static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
     return sum;
 }
 
-/* Writes y = (x - mean) factor gamma + beta. gamma: loaded already, or NULL. */
+/* Writes y = (x - mean) factor gamma + beta, or adds that to y. gamma: loaded already, or NULL. */
 static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
                               const ptx_val *mean, ptx_val factor, const ptx_val *gamma) {
     uint32_t i, n = f->row.rounds * f->row.vec;
@@ -12841,6 +13426,10 @@ static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
     if (f->flags & PTXK_NORM_BETA) {
         ptxk__row_load(k, &f->row, s, f->weight, f->beta_at, weight);
         for (i = 0; i < n; i++) x[i] = ptx_op2(k, PTX_ADD, PTX_RN, x[i], weight[i]);
+    }
+    if (f->flags & PTXK_NORM_ADD) {
+        ptxk__row_load(k, &f->row, s, f->y, f->y_at, weight);
+        for (i = 0; i < n; i++) x[i] = ptx_op2(k, PTX_ADD, PTX_RN, weight[i], x[i]);
     }
     ptxk__row_store(k, &f->row, s, f->y, f->y_at, x);
 }

@@ -1,5 +1,6 @@
-/* llama.h - a model of the Llama kind, from a GGUF file, on the device: a launch for each operation, all of
-   them noted down once, so that a token is a walk over the list, or one launch of a graph recorded from it.
+/* llama.h - a language model from a GGUF file, on the device: a launch for each operation, all of them noted
+   down once, so that a token is a walk over the list, or one launch of a graph recorded from it. models.h
+   says which models there are and what they compute.
 
    Include it behind ptxgen_kernels.h and ptxgen_cuda.h. Functions return 0, or 1 with *why.
 
@@ -19,130 +20,23 @@
    Without llama_prompt, steps feed the prompts too, a token of each sequence at a time.
 
        step     embed -> x
-       a layer  q, k, v = W norm(x) + bias; q, k by the norms of their heads, where there are such, and
-                turned by their position; k, v into the caches; attention;
-                x += W attention; gate, up = W norm(x); x += W (silu(gate) up)
+       a layer  q, k, v = W norm(x) + bias; q and k by their norms, and turned by their position; k, v into
+                the caches; attention; x += W attention; gate, up = W norm(x); x += W (silu(gate) up)
        choose   logits = W norm(x); the next token of each
        advance  the next token (the prompt's, while it lasts), the next position
+
+   An RMS norm before a product is a part of that product's launches. Other norms, those behind a product,
+   norms of q and k, activations without a gate and the cap of logits are launches of their own.
 
    A pass over a part of the prompts is embed and the layers with many rows of x, attention by flash_prefill;
    choose and advance follow once, behind the last pass. */
 #ifndef EXAMPLES_LLAMA_H
 #define EXAMPLES_LLAMA_H
 
-#include <math.h>
-
-#include "gguf.h"
-
-/* X(name of the architecture, pairs that its rotary positions turn, whether heads of q and k have norms).
-   Mistral's models and others of the same layers go by the name llama. */
-#define LLAMA_ARCHITECTURES(X)                                                                               \
-    X("llama", PTXK_ROPE_INTERLEAVED, 0)                                                                     \
-    X("qwen2", PTXK_ROPE_NEOX, 0)                                                                            \
-    X("qwen3", PTXK_ROPE_NEOX, 1)
-
-/* X(name, what is another there): of the better known, to say more than that they are not known. */
-#define LLAMA_OTHER_ARCHITECTURES(X)                                                                         \
-    X("gemma", "scaled embeddings, GELU")                                                                    \
-    X("gemma2", "capped scores, norms behind layers, GELU")                                                  \
-    X("gemma3", "norms behind layers, windows in some layers, GELU")                                         \
-    X("phi2", "LayerNorm, attention and feed-forward side by side")                                          \
-    X("phi3", "fused matrices")                                                                              \
-    X("gpt2", "LayerNorm, learned positions")                                                                \
-    X("falcon", "LayerNorm, attention and feed-forward side by side")                                        \
-    X("starcoder2", "LayerNorm, GELU")                                                                       \
-    X("stablelm", "LayerNorm")                                                                               \
-    X("command-r", "LayerNorm, attention and feed-forward side by side")                                     \
-    X("olmo2", "norms behind layers")                                                                        \
-    X("qwen2moe", "experts")                                                                                 \
-    X("qwen3moe", "experts")                                                                                 \
-    X("deepseek2", "compressed attention, experts")                                                          \
-    X("mamba", "no attention")                                                                               \
-    X("bert", "no decoder")
-
-/* X(key, neutral): of values that change what a layer computes, and that nothing here does; but files have
-   such keys with values that change nothing, too. */
-#define LLAMA_REFUSED_KEYS(X)                                                                                \
-    X("attention.scale", 0)                                                                                  \
-    X("attention.sliding_window_pattern", NAN)                                                               \
-    X("attention.clamp_kqv", 0)                                                                              \
-    X("attention.max_alibi_bias", 0)                                                                         \
-    X("attn_logit_softcapping", 0)                                                                           \
-    X("final_logit_softcapping", 0)                                                                          \
-    X("logit_scale", 0)                                                                                      \
-    X("embedding_scale", 0)                                                                                  \
-    X("residual_scale", 0)                                                                                   \
-    X("rope.scaling.attn_factor", 1)                                                                         \
-    X("rope.scaling.yarn_attn_factor", 1)                                                                    \
-    X("rope.scaling.yarn_ext_factor", NAN)                                                                   \
-    X("rope.scaling.yarn_log_multiplier", 0)
-
-/* X(type in the file, the kernels' name for it) */
-#define LLAMA_FORMATS(X)                                                                                     \
-    X(F32, PTXK_F32)                                                                                         \
-    X(F16, PTXK_F16)                                                                                         \
-    X(BF16, PTXK_BF16)                                                                                       \
-    X(Q8_0, PTXK_Q8_0)                                                                                       \
-    X(Q4_0, PTXK_Q4_0)                                                                                       \
-    X(Q4_K, PTXK_Q4_K)                                                                                       \
-    X(Q5_K, PTXK_Q5_K)                                                                                       \
-    X(Q6_K, PTXK_Q6_K)                                                                                       \
-    X(Q4_1, PTXK_Q4_1)                                                                                       \
-    X(Q5_0, PTXK_Q5_0)                                                                                       \
-    X(Q5_1, PTXK_Q5_1)                                                                                       \
-    X(Q2_K, PTXK_Q2_K)                                                                                       \
-    X(Q3_K, PTXK_Q3_K)                                                                                       \
-    X(IQ4_NL, PTXK_IQ4_NL)                                                                                   \
-    X(IQ4_XS, PTXK_IQ4_XS)                                                                                   \
-    X(MXFP4, PTXK_MXFP4)                                                                                     \
-    X(NVFP4, PTXK_NVFP4)
-
-/* X(name, in the file, columns, rows, may be missing): of the model, then of each layer. Rows 0: a vector, in
-   F32. The sizes are expressions of a llama_config *c. */
-#define LLAMA_TENSORS(X)                                                                                     \
-    X(EMBEDDING, "token_embd.weight", c->hidden, c->vocab, 0)                                                \
-    X(OUTPUT_NORM, "output_norm.weight", c->hidden, 0, 0)                                                    \
-    X(OUTPUT, "output.weight", c->hidden, c->vocab, 1)                                                       \
-    X(ROPE_FACTORS, "rope_freqs.weight", c->rope_dims / 2, 0, 1)
-#define LLAMA_LAYER_TENSORS(X)                                                                               \
-    X(ATTENTION_NORM, "attn_norm.weight", c->hidden, 0, 0)                                                   \
-    X(Q, "attn_q.weight", c->hidden, c->heads * c->head_dim, 0)                                              \
-    X(K, "attn_k.weight", c->hidden, c->kv_heads * c->head_dim, 0)                                           \
-    X(V, "attn_v.weight", c->hidden, c->kv_heads * c->head_dim, 0)                                           \
-    X(Q_BIAS, "attn_q.bias", c->heads * c->head_dim, 0, 1)                                                   \
-    X(K_BIAS, "attn_k.bias", c->kv_heads * c->head_dim, 0, 1)                                                \
-    X(V_BIAS, "attn_v.bias", c->kv_heads * c->head_dim, 0, 1)                                                \
-    X(Q_NORM, "attn_q_norm.weight", c->head_dim, 0, !c->head_norms)                                          \
-    X(K_NORM, "attn_k_norm.weight", c->head_dim, 0, !c->head_norms)                                          \
-    X(O, "attn_output.weight", c->heads * c->head_dim, c->hidden, 0)                                         \
-    X(FFN_NORM, "ffn_norm.weight", c->hidden, 0, 0)                                                          \
-    X(GATE, "ffn_gate.weight", c->hidden, c->ffn, 0)                                                         \
-    X(UP, "ffn_up.weight", c->hidden, c->ffn, 0)                                                             \
-    X(DOWN, "ffn_down.weight", c->ffn, c->hidden, 0)
-#define LLAMA_ENUM(name, in_file, columns, rows, optional) LLAMA_##name,
-enum llama_name { LLAMA_TENSORS(LLAMA_ENUM) LLAMA_MODEL_TENSORS };
-enum llama_layer_name { LLAMA_LAYER_TENSORS(LLAMA_ENUM) LLAMA_TENSORS_OF_A_LAYER };
-
-/* What the file says of the model. */
-typedef struct llama_config {
-    uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
-    uint32_t rope_dims, rope_pairs; /* elements of a head that are turned; PTXK_ROPE_... */
-    double rope_theta, rope_scale;  /* positions are divided by the scale */
-    double yarn_context;            /* 0, or YaRN: the context that short waves still turn in as they did; */
-    double yarn_fast, yarn_slow;    /* short: more turns there than `fast`, long: fewer than `slow` */
-    double score_scale;             /* of q . k; 0: 1 / sqrt(head_dim) */
-    double eps;                     /* of the norms */
-    uint32_t window;                /* positions that attention sees; 0: all */
-    int head_norms;                 /* each head of q and k is normalised before it is turned */
-} llama_config;
-
-/* A tensor in the file and on the device; from NULL: there is none. */
-typedef struct llama_tensor {
-    const gguf_tensor *from;
-    uint64_t address;
-} llama_tensor;
+#include "models.h"
 
 #define LLAMA_ADVANCE_WORDS 8
+#define LLAMA_CAP_WORDS 2
 
 /* One operation, ready to be run. */
 typedef struct llama_launch {
@@ -160,6 +54,7 @@ typedef struct llama_launch {
         ptxk_activation_args activation;
         ptxk_sample_args sample;
         uint64_t advance[LLAMA_ADVANCE_WORDS];
+        uint64_t cap[LLAMA_CAP_WORDS];
     } args;
 } llama_launch;
 
@@ -171,11 +66,11 @@ typedef struct llama_list {
     ptxcu_buffer memory, workspace;           /* allocated; the others are parts of memory */
     uint64_t memory_used;                     /* bytes */
     uint64_t counters_bytes, workspace_bytes; /* most of any launch: of counters; of what lies behind them */
-    ptxcu_buffer x, q, k, v, attention, gate, up; /* f32 [rows, ...] */
-    ptxcu_buffer q_rounded, q_address;            /* q in the caches' type; u64: where that lies */
-    ptxcu_buffer tokens, positions, sequences;    /* u32 [rows] */
-    ptxcu_buffer lengths;                         /* u32 [batch]: of the sequences, with these rows */
-    ptxcu_buffer logits, chosen;                  /* f32 [rows, vocab]; u32 [rows] */
+    ptxcu_buffer x, h, q, k, v, attention, gate, up; /* f32 [rows, ...]; h: a norm of x, or before one */
+    ptxcu_buffer q_rounded, q_address;               /* q in the caches' type; u64: where that lies */
+    ptxcu_buffer tokens, positions, sequences;       /* u32 [rows] */
+    ptxcu_buffer lengths;                            /* u32 [batch]: of the sequences, with these rows */
+    ptxcu_buffer logits, chosen;                     /* f32 [rows, vocab]; u32 [rows] */
 } llama_list;
 
 /* Rows of a pass that belong to one sequence: `count` rows from `row` on, positions from `position` on. */
@@ -211,297 +106,26 @@ typedef struct llama {
     uint32_t first_of_output; /* of the step's launches */
     ptx_plan plan;            /* of the launch that is being added, ... */
     ptxk_message message;     /* ... or why there is none */
-    ptxcu_program *advance;
+    ptxcu_program *advance, *cap;
     ptxcu_buffer weights, caches, memory; /* allocated; the others are parts of memory */
     uint64_t memory_used;
     ptxcu_buffer prompts, prompt_lengths, ones; /* u32 [batch, max_seq], [batch], [batch] */
-    ptxcu_buffer cache_table, frequencies;      /* u64 [layers, 2, batch]; f64 [rope_dims / 2] */
-    ptxcu_buffer block_table;                   /* u32 [batch, pages], where the caches are paged */
-    uint32_t length[LLAMA_SEQUENCES];           /* of the prompts */
-    ptxcu_event event[2];                       /* of progress */
-    ptxcu_graph graph[2];                       /* of a step without and with the choice of the next token */
+    ptxcu_buffer cache_table;                   /* u64 [layers, 2, batch] */
+    ptxcu_buffer frequencies;         /* f64 [2, rope_dims / 2]: the second of layers with a window */
+    ptxcu_buffer block_table;         /* u32 [batch, pages], where the caches are paged */
+    uint32_t length[LLAMA_SEQUENCES]; /* of the prompts */
+    ptxcu_event event[2];             /* of progress */
+    ptxcu_graph graph[2];             /* of a step without and with the choice of the next token */
 } llama;
 
 /* Called while the weights go to the device, and while prompts are fed. */
 typedef void llama_progress(uint64_t done, uint64_t of);
 
-/* -- what the file says -- */
-
-static inline int llama_format(uint32_t in_file, uint32_t *format) {
-#define LLAMA_FORMAT_CASE(name, ours)                                                                        \
-    case GGUF_FORMAT_##name: *format = ours; return 1;
-    switch (in_file) {
-        LLAMA_FORMATS(LLAMA_FORMAT_CASE)
-    default: return 0;
-    }
-}
-
-/* "<architecture>.<key>" */
-static inline const char *llama_key(char *room, size_t bytes, const gguf *g, const char *key) {
-    gguf_text architecture;
-    gguf_get_text(g, "general.architecture", &architecture);
-    snprintf(room, bytes, "%.*s.%s", gguf_shown(architecture), architecture.at, key);
-    return room;
-}
-
-/* A whole number from 1 to a limit. */
-static inline int llama_count(const gguf *g, const char *key, uint32_t most, uint32_t *x, gguf_error *why) {
-    char room[160];
-    if (!gguf_get_u32(g, llama_key(room, sizeof room, g, key), x))
-        return gguf_fail(why, gguf_place(g, room), "'%s' is missing, or no whole number", room);
-    if (*x < 1 || *x > most)
-        return gguf_fail(why, gguf_place(g, room), "'%s' is %u, must be 1 to %u", room, (unsigned)*x,
-                         (unsigned)most);
-    return 0;
-}
-
-/* A number that may be missing, between limits that are not in it. */
-static inline int llama_optional(const gguf *g, const char *key, double above, double below, double *x,
-                                 gguf_error *why) {
-    char room[160];
-    if (!gguf_find(g, llama_key(room, sizeof room, g, key))) return 0;
-    if (!gguf_get_float(g, room, x))
-        return gguf_fail(why, gguf_place(g, room), "'%s' is no floating-point number", room);
-    if (*x > above && *x < below) return 0;
-    return gguf_fail(why, gguf_place(g, room), "'%s' is %g, must be above %g and below %g", room, *x, above,
-                     below);
-}
-
-/* YaRN (B. Peng, J. Quesnelle, H. Fan, E. Shippole, "YaRN: efficient context window extension of large
-   language models", 2023), as files mean it: see llama_frequency; q and k are 1 + ln(scale) / 10 times as
-   long, which, where all of a head is turned, is the square of that in the scores. */
-static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place, gguf_error *why) {
-    double longer;
-    char key[160];
-    uint32_t context = c->context;
-    c->yarn_fast = 32;
-    c->yarn_slow = 1;
-    if (c->rope_dims != c->head_dim)
-        return gguf_fail(why, place, "YaRN, and only %u of a head's %u elements are turned",
-                         (unsigned)c->rope_dims, (unsigned)c->head_dim);
-    if (!(c->rope_scale >= 1) || !(c->rope_theta > 1))
-        return gguf_fail(why, place, "YaRN by %g on a base of %g, must be 1 or more, and above 1",
-                         c->rope_scale, c->rope_theta);
-    if (gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.original_context_length"))
-        && llama_count(g, "rope.scaling.original_context_length", 1u << 30, &context, why))
-        return 1;
-    if (llama_optional(g, "rope.scaling.yarn_beta_fast", 0, 1e30, &c->yarn_fast, why)
-        || llama_optional(g, "rope.scaling.yarn_beta_slow", 0, c->yarn_fast, &c->yarn_slow, why))
-        return 1;
-    c->yarn_context = context;
-    longer = 1 + 0.1 * log(c->rope_scale);
-    c->score_scale = longer * longer / sqrt((double)c->head_dim);
-    return 0;
-}
-
-/* The pair of a head (0, 1, ...; no whole number) that turns so often within YaRN's context. */
-static inline double llama_yarn_pair(const llama_config *c, double turns) {
-    return c->rope_dims / 2.0 * log(c->yarn_context / (turns * 6.28318530717958647693)) / log(c->rope_theta);
-}
-
-/* Radians for each position of pair i, whose frequency is divided by a factor of its own: all of it is slowed
-   by the scale; with YaRN only long waves are, those between long and short in part. */
-static inline double llama_frequency(const llama_config *c, uint32_t i, double factor) {
-    double f = pow(c->rope_theta, -2.0 * i / c->rope_dims) / factor, low, high, share;
-    if (!(c->yarn_context > 0)) return f / c->rope_scale;
-    low = fmax(floor(llama_yarn_pair(c, c->yarn_fast)), 0);
-    high = fmin(ceil(llama_yarn_pair(c, c->yarn_slow)), c->rope_dims - 1.0);
-    share = fmin(fmax((i - low) / fmax(high - low, 0.001), 0), 1);
-    return f * (1 - share) + f / c->rope_scale * share;
-}
-
-static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *why) {
-    char key[160];
-    gguf_text scaling;
-    int yarn = 0;
-    c->rope_dims = c->head_dim;
-    c->rope_theta = 10000;
-    c->rope_scale = 1;
-    if (gguf_find(g, llama_key(key, sizeof key, g, "rope.dimension_count"))
-        && (llama_count(g, "rope.dimension_count", c->head_dim, &c->rope_dims, why)))
-        return 1;
-    if (c->rope_dims % 2)
-        return gguf_fail(why, gguf_place(g, key), "'%s' is odd: %u", key, (unsigned)c->rope_dims);
-    if (llama_optional(g, "rope.freq_base", 0, 1e30, &c->rope_theta, why)
-        || llama_optional(g, "rope.scale_linear", 0, 1e30, &c->rope_scale, why))
-        return 1;
-    if (gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.type"))) { /* missing: as if 'linear' */
-        if (!gguf_get_text(g, key, &scaling))
-            return gguf_fail(why, gguf_place(g, key), "'%s' is no string", key);
-        if (gguf_is(scaling, "none")) {
-            c->rope_scale = 1;
-            return 0;
-        }
-        yarn = gguf_is(scaling, "yarn");
-        if (!yarn && !gguf_is(scaling, "linear"))
-            return gguf_fail(why, gguf_place(g, key), "'%s' is '%.*s', must be 'none', 'linear' or 'yarn'",
-                             key, gguf_shown(scaling), scaling.at);
-    }
-    return llama_optional(g, "rope.scaling.factor", 0, 1e30, &c->rope_scale, why)
-           || (yarn && llama_read_yarn(c, g, gguf_place(g, key), why));
-}
-
-/* The architecture, and nothing in it that is not known. */
-static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_error *why) {
-    static const char general[] = "general.architecture";
-    gguf_text name;
-    char key[160];
-    uint32_t experts = 0;
-    double x;
-    int known = 0;
-    if (!gguf_get_text(g, general, &name))
-        return gguf_fail(why, gguf_place(g, general), "'%s' is missing, or no text", general);
-#define LLAMA_KNOWN(text, pairs, norms)                                                                      \
-    if (gguf_is(name, text)) known = 1, c->rope_pairs = pairs, c->head_norms = norms;
-#define LLAMA_NAME(text, pairs, norms) " " text
-#define LLAMA_OTHER(text, reason)                                                                            \
-    if (gguf_is(name, text))                                                                                 \
-        return gguf_fail(why, gguf_place(g, general), "architecture '%s' (%s), known are:%s", text, reason,  \
-                         LLAMA_ARCHITECTURES(LLAMA_NAME));
-#define LLAMA_REFUSED(text, neutral)                                                                         \
-    if (gguf_find(g, llama_key(key, sizeof key, g, text))                                                    \
-        && !(gguf_get_float(g, key, &x) && x >= (neutral) && x <= (neutral)))                                \
-        return gguf_fail(why, gguf_place(g, key), "'%s': nothing here does that", key);
-    LLAMA_ARCHITECTURES(LLAMA_KNOWN)
-    LLAMA_OTHER_ARCHITECTURES(LLAMA_OTHER)
-    if (!known)
-        return gguf_fail(why, gguf_place(g, general), "architecture '%.*s', known are:%s", gguf_shown(name),
-                         name.at, LLAMA_ARCHITECTURES(LLAMA_NAME));
-    LLAMA_REFUSED_KEYS(LLAMA_REFUSED)
-    if (!gguf_find(g, llama_key(key, sizeof key, g, "expert_count"))) return 0;
-    if (!gguf_get_u32(g, key, &experts))
-        return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
-    return experts ? gguf_fail(why, gguf_place(g, key), "a model of %u experts", (unsigned)experts) : 0;
-}
-
-/* heads, kv_heads, head_dim */
-static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *why) {
-    char key[160];
-    uint32_t values;
-    if (llama_count(g, "attention.head_count", 4096, &c->heads, why)) return 1;
-    c->kv_heads = c->heads;
-    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.head_count_kv"))
-        && llama_count(g, "attention.head_count_kv", c->heads, &c->kv_heads, why))
-        return 1;
-    if (c->heads % c->kv_heads)
-        return gguf_fail(why, gguf_place(g, key), "%u heads on %u", (unsigned)c->heads,
-                         (unsigned)c->kv_heads);
-    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length"))) {
-        if (llama_count(g, "attention.key_length", 4096, &c->head_dim, why)) return 1;
-    } else {
-        if (c->hidden % c->heads)
-            return gguf_fail(why, gguf_place(g, llama_key(key, sizeof key, g, "attention.head_count")),
-                             "an embedding of %u in %u heads: no whole number for each, and there is no "
-                             "'attention.key_length'",
-                             (unsigned)c->hidden, (unsigned)c->heads);
-        c->head_dim = c->hidden / c->heads;
-    }
-    if (c->head_dim % 8 || c->head_dim > 256) { /* what the kernels of attention take */
-        if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length")))
-            llama_key(key, sizeof key, g, "attention.head_count");
-        return gguf_fail(why, gguf_place(g, key), "heads of %u elements, must be a multiple of 8 up to 256",
-                         (unsigned)c->head_dim);
-    }
-    if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.value_length"))) return 0;
-    if (gguf_get_u32(g, key, &values) && values == c->head_dim) return 0;
-    return gguf_fail(why, gguf_place(g, key), "'%s' is another than that of keys, %u", key,
-                     (unsigned)c->head_dim);
-}
-
-/* Reads and checks the numbers; the tensors are checked against them by llama_find_tensors. */
-static inline int llama_read(llama_config *c, const gguf *g, gguf_error *why) {
-    const gguf_tensor *embedding = gguf_tensor_find(g, "token_embd.weight");
-    char key[160];
-    memset(c, 0, sizeof *c);
-    if (llama_read_architecture(c, g, why)) return 1;
-    if (!embedding) return gguf_fail(why, g->tensors_end, "there is no tensor 'token_embd.weight'");
-    if (embedding->dimensions != 2 || embedding->size[1] > 1u << 24)
-        return gguf_fail(why, embedding->offset, "'token_embd.weight': not a matrix of at most 2^24 rows");
-    c->vocab = (uint32_t)embedding->size[1];
-    if (llama_count(g, "block_count", 10000, &c->layers, why)
-        || llama_count(g, "context_length", 1u << 30, &c->context, why)
-        || llama_count(g, "embedding_length", 1u << 20, &c->hidden, why)
-        || llama_count(g, "feed_forward_length", 1u << 22, &c->ffn, why) || llama_read_heads(c, g, why))
-        return 1;
-    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.sliding_window"))
-        && !gguf_get_u32(g, key, &c->window))
-        return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
-    if (!gguf_get_float(g, llama_key(key, sizeof key, g, "attention.layer_norm_rms_epsilon"), &c->eps)
-        || !(c->eps >= 0 && c->eps < 1))
-        return gguf_fail(why, gguf_place(g, key), "'%s' is missing, or not from 0 to 1", key);
-    return llama_read_rope(c, g, why);
-}
-
-/* One tensor of a table's line, which must have these sizes. */
-static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *name, uint64_t columns,
-                                    uint64_t rows, int optional, gguf_error *why) {
-    uint32_t format;
-    t->from = gguf_tensor_find(g, name);
-    t->address = 0;
-    if (!t->from) return optional ? 0 : gguf_fail(why, g->tensors_end, "there is no tensor '%s'", name);
-    if (t->from->size[0] != columns || t->from->size[1] != (rows ? rows : 1) || t->from->size[2] != 1
-        || t->from->size[3] != 1)
-        return gguf_fail(why, t->from->offset, "'%s' is %llu x %llu, must be %llu x %llu", name,
-                         (unsigned long long)t->from->size[0], (unsigned long long)t->from->size[1],
-                         (unsigned long long)columns, (unsigned long long)(rows ? rows : 1));
-    if (rows == 0 && t->from->format != GGUF_FORMAT_F32)
-        return gguf_fail(why, t->from->offset, "'%s' is %s, must be F32", name,
-                         gguf_format_name(t->from->format));
-    if (!llama_format(t->from->format, &format))
-        return gguf_fail(why, t->from->offset, "'%s': no kernels for %s", name,
-                         gguf_format_name(t->from->format));
-    return 0;
-}
-
-/* All tensors of the model, in an array to be freed. A tensor that is none of them is refused: who ignored it
-   would compute something else than the model. */
-static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf *g, gguf_error *why) {
-    llama_tensor *all, *t;
-    size_t i;
-    uint32_t layer;
-    int bad = 0;
-    char name[64], *known;
-    if (g->tensors < c->layers) {
-        gguf_fail(why, g->tensors_end, "%u layers, but %llu tensors", (unsigned)c->layers,
-                  (unsigned long long)g->tensors);
-        return NULL;
-    }
-    all = t = (llama_tensor *)malloc((LLAMA_MODEL_TENSORS + (size_t)c->layers * LLAMA_TENSORS_OF_A_LAYER)
-                                     * sizeof *all);
-    if (!all) {
-        gguf_fail(why, GGUF_NOWHERE, "no memory");
-        return NULL;
-    }
-#define LLAMA_FIND(id, in_file, columns, rows, optional)                                                     \
-    bad = bad || llama_find_tensor(t++, g, in_file, columns, rows, optional, why);
-#define LLAMA_FIND_IN_LAYER(id, in_file, columns, rows, optional)                                            \
-    snprintf(name, sizeof name, "blk.%u.%s", (unsigned)layer, in_file);                                      \
-    bad = bad || llama_find_tensor(t++, g, name, columns, rows, optional, why);
-    LLAMA_TENSORS(LLAMA_FIND)
-    for (layer = 0; !bad && layer < c->layers; layer++) {
-        llama_tensor *first = t;
-        LLAMA_LAYER_TENSORS(LLAMA_FIND_IN_LAYER)
-        if (!c->head_norms) first[LLAMA_Q_NORM].from = first[LLAMA_K_NORM].from = NULL; /* not used */
-    }
-    known = bad ? NULL : (char *)calloc(g->tensors, 1);
-    for (; known && t > all; t--)
-        if (t[-1].from) known[t[-1].from - g->tensor] = 1;
-    for (i = 0; known && i < g->tensors; i++)
-        if (!known[i])
-            bad = gguf_fail(why, g->tensor[i].offset, "'%.*s' is no tensor of this architecture",
-                            gguf_shown(g->tensor[i].name), g->tensor[i].name.at);
-    if (!bad && !known) bad = gguf_fail(why, GGUF_NOWHERE, "no memory");
-    free(known);
-    if (!bad) return all;
-    free(all);
-    return NULL;
-}
+/* -- onto the device -- */
 
 static inline llama_tensor *llama_layer_tensor(const llama *m, uint32_t layer, enum llama_layer_name name) {
     return &m->tensor[LLAMA_MODEL_TENSORS + (size_t)layer * LLAMA_TENSORS_OF_A_LAYER + name];
 }
-
-/* -- onto the device -- */
 
 static inline int llama_cuda(const llama *m, ptxcu_code code, gguf_error *why) {
     return code == PTXCU_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", ptxcu_get_error(m->cu)->message);
@@ -522,6 +146,36 @@ static inline int llama_by_offset(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Multiplies f32 numbers in memory. */
+static inline void llama_scale_floats(char *at, size_t bytes, double by) {
+    size_t i;
+    for (i = 0; i + 4 <= bytes && (by < 1 || by > 1); i += 4) {
+        float x;
+        memcpy(&x, at + i, 4);
+        x = (float)((double)x * by);
+        memcpy(at + i, &x, 4);
+    }
+}
+
+/* Sets the address of each tensor that is a part of another. */
+static inline void llama_place_parts(llama *m) {
+    uint32_t n;
+    size_t i;
+    for (n = 0; n < m->config.layers; n++)
+        for (i = 0; i < LLAMA_TENSORS_OF_A_LAYER; i++) {
+            llama_tensor *t = llama_layer_tensor(m, n, (enum llama_layer_name)i);
+            static const enum llama_layer_name wholes[] = {LLAMA_QKV, LLAMA_QKV_BIAS, LLAMA_GATE_UP};
+            uint32_t w;
+            for (w = 0; t->is_part && w < 3; w++) {
+                const llama_tensor *whole = llama_layer_tensor(m, n, wholes[w]);
+                if (whole->from == t->from)
+                    t->address =
+                        whole->address
+                        + t->first * (whole->from->bytes / (whole->rows > 1 ? whole->rows : whole->columns));
+            }
+        }
+}
+
 /* Reads the tensors in the order of the file, in pieces, and sends them to the device. */
 static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, gguf_error *why) {
     enum { PIECE = 1 << 22 };
@@ -531,7 +185,7 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
     uint64_t total = 0, sent = 0, to = 0;
     int bad = !order || !piece ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
     for (i = 0; !bad && i < all; i++)
-        if (m->tensor[i].from) {
+        if (m->tensor[i].from && !m->tensor[i].is_part) {
             order[n++] = &m->tensor[i];
             total += (m->tensor[i].from->bytes + 255) & ~255ull;
         }
@@ -548,7 +202,9 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
             size_t part = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
             if (fread(piece, 1, part, file) != part)
                 bad = gguf_fail(why, order[i]->from->offset + done, "cannot be read");
-            else
+            if (order[i] == &m->tensor[LLAMA_OUTPUT_NORM] || order[i] == &m->tensor[LLAMA_OUTPUT_NORM_BIAS])
+                llama_scale_floats(piece, part, m->config.logit_scale);
+            if (!bad)
                 bad = llama_cuda(m, ptxcu_upload(m->cu, m->weights, (size_t)(to + done), piece, part, NULL),
                                  why)
                       || llama_cuda(m, ptxcu_sync(m->cu), why);
@@ -558,6 +214,7 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
         }
         to += (bytes + 255) & ~255ull;
     }
+    if (!bad) llama_place_parts(m);
     if (progress && !bad) progress(total, total);
     free(order);
     free(piece);
@@ -604,6 +261,7 @@ static inline void llama_share_out_list(const llama *m, llama_list *l) {
     *used = 0;
 #define LLAMA_PART(name, count, bytes) l->name = llama_part(l->memory, used, count, bytes)
     LLAMA_PART(x, rows * c->hidden, 4);
+    LLAMA_PART(h, rows * c->hidden, 4);
     LLAMA_PART(q, rows * c->heads * c->head_dim, 4);
     LLAMA_PART(k, rows * c->kv_heads * c->head_dim, 4);
     LLAMA_PART(v, rows * c->kv_heads * c->head_dim, 4);
@@ -628,8 +286,28 @@ static inline void llama_share_out(llama *m) {
     m->prompt_lengths = llama_part(m->memory, used, batch, 4);
     m->ones = llama_part(m->memory, used, batch, 4);
     m->cache_table = llama_part(m->memory, used, 2 * batch * c->layers, 8);
-    m->frequencies = llama_part(m->memory, used, c->rope_dims / 2, 8);
+    m->frequencies = llama_part(m->memory, used, c->rope_dims, 8);
     m->block_table = llama_part(m->memory, used, batch * llama_pages(m), 4);
+}
+
+/* The factors that divide frequencies, to be freed; NULL: none, or *bad. */
+static inline float *llama_rope_factors(const llama *m, FILE *file, int *bad, gguf_error *why) {
+    const llama_config *c = &m->config;
+    int is_long = c->original_context && m->options.max_seq > c->original_context;
+    const gguf_tensor *from =
+        m->tensor[c->original_context ? is_long ? LLAMA_ROPE_LONG : LLAMA_ROPE_SHORT : LLAMA_ROPE_FACTORS]
+            .from;
+    float *factor;
+    uint32_t i;
+    if (!from) return NULL;
+    factor = (float *)malloc((size_t)from->bytes);
+    if (!factor || fseeko(file, (off_t)from->offset, SEEK_SET)
+        || fread(factor, 1, (size_t)from->bytes, file) != from->bytes)
+        *bad = gguf_fail(why, from->offset, "cannot be read");
+    for (i = 0; !*bad && i < c->rope_dims / 2; i++)
+        if (!(factor[i] > 0 && factor[i] < 1e30f))
+            *bad = gguf_fail(why, from->offset + 4 * i, "a frequency is divided by %g", (double)factor[i]);
+    return factor;
 }
 
 static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
@@ -637,29 +315,22 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     uint64_t entries = 2ull * m->options.batch * c->layers, i;
     uint64_t *table = (uint64_t *)malloc((size_t)entries * 8);
     uint32_t pages = llama_pages(m) * m->options.batch, *block = (uint32_t *)malloc((pages + 1ull) * 4);
-    double *frequency = (double *)malloc((size_t)(c->rope_dims / 2 + 1) * 8);
-    float *factor = NULL;
-    const gguf_tensor *factors = m->tensor[LLAMA_ROPE_FACTORS].from;
+    uint32_t pairs = c->rope_dims / 2;
+    double *frequency = (double *)malloc(((size_t)c->rope_dims + 1) * 8);
     int bad = !table || !frequency || !block ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
-    if (!bad && factors) {
-        factor = (float *)malloc((size_t)factors->bytes);
-        if (!factor || fseeko(file, (off_t)factors->offset, SEEK_SET)
-            || fread(factor, 1, (size_t)factors->bytes, file) != factors->bytes)
-            bad = gguf_fail(why, factors->offset, "cannot be read");
-        for (i = 0; !bad && i < c->rope_dims / 2; i++)
-            if (!(factor[i] > 0 && factor[i] < 1e30f))
-                bad = gguf_fail(why, factors->offset + 4 * i, "a frequency is divided by %g",
-                                (double)factor[i]);
-    }
+    float *factor = bad ? NULL : llama_rope_factors(m, file, &bad, why);
     for (i = 0; !bad && i < entries; i++)
         table[i] = llama_cache(m, (uint32_t)(i / m->options.batch / 2), i / m->options.batch % 2,
                                (uint32_t)(i % m->options.batch));
     for (i = 0; !bad && i < pages; i++) /* sequences take turns, as if their pages came when needed */
         block[i] = (uint32_t)(i % llama_pages(m) * m->options.batch + i / llama_pages(m));
-    for (i = 0; !bad && i < c->rope_dims / 2; i++)
-        frequency[i] = llama_frequency(c, (uint32_t)i, factor ? (double)factor[i] : 1);
+    for (i = 0; !bad && i < pairs; i++) {
+        double by = factor ? (double)factor[i] : 1;
+        frequency[i] = llama_frequency(c, (uint32_t)i, by, 0);
+        frequency[pairs + i] = llama_frequency(c, (uint32_t)i, by, c->local_theta > 0);
+    }
     bad = bad || llama_cuda(m, ptxcu_upload(m->cu, m->cache_table, 0, table, (size_t)entries * 8, NULL), why)
-          || llama_cuda(m, ptxcu_upload(m->cu, m->frequencies, 0, frequency, c->rope_dims / 2 * 8, NULL), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, m->frequencies, 0, frequency, c->rope_dims * 8ull, NULL), why)
           || llama_cuda(m, ptxcu_fill32(m->cu, m->ones, 0, 1, m->options.batch, NULL), why)
           || (pages && llama_cuda(m, ptxcu_upload(m->cu, m->block_table, 0, block, pages * 4ull, NULL), why))
           || llama_cuda(m, ptxcu_sync(m->cu), why);
@@ -670,7 +341,50 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     return bad;
 }
 
-/* -- the kernel that advances: one thread a sequence -- */
+/* -- two kernels of its own -- */
+
+static inline void llama_module_desc(ptx_module_desc *desc, const ptxcu_device *device) {
+    memset(desc, 0, sizeof *desc);
+    desc->target = device->target;
+    desc->max_version = device->max_version;
+}
+
+/* Caps logits: z = cap tanh(z / cap), a thread for each. Arguments: their address; u32 how many in a row, f32
+   cap. A row of blocks for each row of logits. */
+static inline ptx_module *llama_cap(const ptxcu_device *device) {
+    ptx_module_desc desc;
+    ptx_module *m;
+    ptx_kernel *k;
+    ptx_val args, at, z, cap, n, i;
+    llama_module_desc(&desc, device);
+    m = ptx_module_new(&desc);
+    k = ptx_entry(m, "cap");
+    args = ptx_param_bytes(k, "args", LLAMA_CAP_WORDS * 8, 8);
+    n = ptx_ld(k, PTX_U32, ptx_at(args, 8));
+    cap = ptx_ld(k, PTX_F32, ptx_at(args, 12));
+    at = ptx_ctaid_x(k);
+    z = ptx_ntid_x(k);
+    i = ptx_tid_x(k);
+    i = ptx_mad(k, at, z, i);
+    z = ptx_setp(k, PTX_LT, i, n);
+    ptx_if(k, z);
+    at = ptx_ld(k, PTX_U64, ptx_at(args, 0));
+    at = ptx_ptr(at, PTX_GLOBAL);
+    i = ptx_cvt(k, PTX_U64, i);
+    z = ptx_ctaid_y(k);
+    i = ptx_mad_wide(k, z, n, i);
+    at = ptx_ptr_add(k, at, i, 4);
+    z = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    z = ptx_div(k, z, cap);
+    z = ptx_tanh(k, z);
+    z = ptx_mul(k, z, cap);
+    ptx_st(k, PTX_F32, ptx_at(at, 0), z);
+    ptx_end(k);
+    ptx_ret(k);
+    return m;
+}
+
+/* Advances: one thread a sequence. */
 
 /* addresses of: tokens, chosen, positions, lengths, prompts, prompt_lengths; then max_seq, 0 */
 static inline ptx_val llama_pointer(ptx_kernel *k, ptx_val args, unsigned i) {
@@ -683,9 +397,7 @@ static inline ptx_module *llama_advance(const ptxcu_device *device) {
     ptx_module *m;
     ptx_kernel *k;
     ptx_val args, b, at, prompt, chosen, next, length, within, stride;
-    memset(&desc, 0, sizeof desc);
-    desc.target = device->target;
-    desc.max_version = device->max_version;
+    llama_module_desc(&desc, device);
     m = ptx_module_new(&desc);
     k = ptx_entry(m, "advance");
     args = ptx_param_bytes(k, "args", LLAMA_ADVANCE_WORDS * 8, 8);
@@ -771,6 +483,11 @@ static inline void *llama_add_operation(llama *m, llama_list *l, const char *nam
     (ptxk_##name##_args *)llama_add_operation(                                                               \
         m, l, #name, &(desc), ptxk_##name##_plan(&(desc), &(shape), &m->plan, &m->message), why)
 
+/* What the norms of x take: see models.h. */
+static inline float llama_stream_eps(const llama *m) {
+    return (float)(m->config.eps / (m->config.residual_scale * m->config.residual_scale));
+}
+
 /* y = W x + bias */
 typedef struct llama_product {
     const llama_tensor *w, *bias; /* bias NULL, or a tensor that may be missing */
@@ -793,9 +510,14 @@ static inline int llama_together(const llama_product *p, uint32_t count) {
     return 1;
 }
 
+/* What a product reads: x, or where gamma is not 0 the RMS norm of x with those weights. */
+typedef struct llama_input {
+    uint64_t x, gamma;
+} llama_input;
+
 /* The same by gemv, for up to 8 rows from `row` on. */
 static inline int llama_add_columns(llama *m, llama_list *l, const llama_product *p, uint32_t count,
-                                    int swiglu, uint64_t x, uint64_t gamma, uint64_t residual, uint32_t row,
+                                    int swiglu, llama_input in, uint64_t residual, uint32_t row,
                                     gguf_error *why) {
     ptxk_gemv_desc desc = {0};
     ptxk_gemv_shape shape = {0};
@@ -807,52 +529,57 @@ static inline int llama_add_columns(llama *m, llama_list *l, const llama_product
     desc.columns = l->rows - row < 8 ? l->rows - row : 8;
     desc.precision = PTXK_GEMV_EXACT;
     desc.output_type = PTX_F32;
-    desc.flags =
-        (uint32_t)(swiglu ? PTXK_GEMV_SWIGLU : 0) | (uint32_t)(gamma ? PTXK_GEMV_NORM | PTXK_GEMV_GAMMA : 0)
-        | (uint32_t)(residual ? PTXK_GEMV_RESIDUAL : 0) | (uint32_t)(llama_has_bias(p) ? PTXK_GEMV_BIAS : 0);
-    shape.n = (uint32_t)p[0].w->from->size[1];
-    shape.k = (uint32_t)p[0].w->from->size[0];
+    desc.flags = (uint32_t)(swiglu ? PTXK_GEMV_SWIGLU : 0)
+                 | (uint32_t)(in.gamma ? PTXK_GEMV_NORM | PTXK_GEMV_GAMMA : 0)
+                 | (uint32_t)(residual ? PTXK_GEMV_RESIDUAL : 0)
+                 | (uint32_t)(llama_has_bias(p) ? PTXK_GEMV_BIAS : 0);
+    shape.n = p[0].w->rows;
+    shape.k = p[0].w->columns;
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
-    if (count > 1) shape.second_n = (uint32_t)p[1].w->from->size[1];
-    if (count > 2) shape.third_n = (uint32_t)p[2].w->from->size[1];
+    if (count > 1) shape.second_n = p[1].w->rows;
+    if (count > 2) shape.third_n = p[2].w->rows;
     a = LLAMA_ADD(gemv, desc, shape);
     if (!a) {
         if (why->offset == GGUF_NOWHERE) why->offset = p[0].w->from->offset; /* its columns, mostly */
         return 1;
     }
     a->weights = p[0].w->address;
-    a->x = x + 4ull * row * shape.k;
-    a->gamma = gamma;
+    a->x = in.x + 4ull * row * shape.k;
+    a->gamma = in.gamma;
     a->residual = residual ? residual + 4ull * row * shape.n : 0;
     a->y = p[0].y + 4ull * row * shape.n;
     a->bias = llama_has_bias(p) ? p[0].bias->address : 0;
     a->workspace = llama_workspace(m, l);
     a->n = shape.n;
     a->k = shape.k;
-    a->eps = (float)m->config.eps;
+    a->eps = llama_stream_eps(m);
     for (i = 1; i < count; i++) {
         a->more[i - 1].weights = p[i].w->address;
         a->more[i - 1].bias = llama_has_bias(p) ? p[i].bias->address : 0;
-        a->more[i - 1].n = (uint32_t)p[i].w->from->size[1];
+        a->more[i - 1].n = p[i].w->rows;
         a->more[i - 1].y = p[i].y + 4ull * row * a->more[i - 1].n;
     }
     return 0;
 }
 
-/* One to three products with one x, or, where gamma is not 0, norm(x); plus residual where that is not 0.
-   swiglu: y = silu(first x) (second x). The weights are read once for all rows; plain ones before sm_80,
-   where gemm takes neither f32 nor bf16, once for 8 rows. */
+/* Whether gemv takes the products, for lack of kinds of products of tiles. */
+static inline int llama_by_columns(const llama *m, const llama_product *p) {
+    return (ptxcu_device_info(m->cu)->target & 0xfffu) < 80 && llama_is_plain(p[0].w);
+}
+
+/* One to three products with one x; plus residual where that is not 0. gate: 0, or PTXK_GEMM_SWIGLU, _GEGLU:
+   y = silu(first x) (second x), gelu(first x) (second x). The weights are read once for all rows; plain ones
+   before sm_80, where gemm takes neither f32 nor bf16, once for 8 rows. */
 static inline int llama_add_products(llama *m, llama_list *l, const llama_product *p, uint32_t count,
-                                     int swiglu, uint64_t x, uint64_t gamma, uint64_t residual,
-                                     gguf_error *why) {
+                                     uint32_t gate, llama_input in, uint64_t residual, gguf_error *why) {
     const ptxcu_device *device = ptxcu_device_info(m->cu);
     ptxk_gemm_desc desc = {0};
     ptxk_gemm_shape shape = {0};
     ptxk_gemm_args *a;
     uint32_t i, row;
-    if ((device->target & 0xfffu) < 80 && llama_is_plain(p[0].w)) {
+    if (llama_by_columns(m, p)) {
         for (row = 0; row < l->rows; row += 8)
-            if (llama_add_columns(m, l, p, count, swiglu, x, gamma, residual, row, why)) return 1;
+            if (llama_add_columns(m, l, p, count, gate != 0, in, residual, row, why)) return 1;
         return 0;
     }
     llama_format(p[0].w->from->format, &desc.format);
@@ -861,14 +588,14 @@ static inline int llama_add_products(llama *m, llama_list *l, const llama_produc
     desc.x_type = desc.output_type = PTX_F32;
     desc.columns = ptxk_gemm_columns(l->rows);
     desc.precision = PTXK_GEMM_EXACT;
-    desc.flags =
-        (uint32_t)(swiglu ? PTXK_GEMM_SWIGLU : 0) | (uint32_t)(gamma ? PTXK_GEMM_NORM | PTXK_GEMM_GAMMA : 0)
-        | (uint32_t)(residual ? PTXK_GEMM_RESIDUAL : 0) | (uint32_t)(llama_has_bias(p) ? PTXK_GEMM_BIAS : 0);
+    desc.flags = gate | (uint32_t)(in.gamma ? PTXK_GEMM_NORM | PTXK_GEMM_GAMMA : 0)
+                 | (uint32_t)(residual ? PTXK_GEMM_RESIDUAL : 0)
+                 | (uint32_t)(llama_has_bias(p) ? PTXK_GEMM_BIAS : 0);
     shape.m = l->rows;
-    shape.n = (uint32_t)p[0].w->from->size[1];
-    shape.k = (uint32_t)p[0].w->from->size[0];
-    if (count > 1) shape.second_n = (uint32_t)p[1].w->from->size[1];
-    if (count > 2) shape.third_n = (uint32_t)p[2].w->from->size[1];
+    shape.n = p[0].w->rows;
+    shape.k = p[0].w->columns;
+    if (count > 1) shape.second_n = p[1].w->rows;
+    if (count > 2) shape.third_n = p[2].w->rows;
     shape.sm_count = device->sm_count;
     shape.target = device->target;
     a = LLAMA_ADD(gemm, desc, shape);
@@ -880,25 +607,25 @@ static inline int llama_add_products(llama *m, llama_list *l, const llama_produc
         a->matrix[i].weights = p[i].w->address;
         a->matrix[i].bias = llama_has_bias(p) ? p[i].bias->address : 0;
         a->matrix[i].y = p[i].y;
-        a->matrix[i].n = (uint32_t)p[i].w->from->size[1];
+        a->matrix[i].n = p[i].w->rows;
     }
-    a->x = x;
-    a->gamma = gamma;
+    a->x = in.x;
+    a->gamma = in.gamma;
     a->residual = residual;
     a->workspace = llama_workspace(m, l);
     a->m = shape.m;
     a->k = shape.k;
-    a->eps = (float)m->config.eps;
+    a->eps = llama_stream_eps(m);
     return 0;
 }
 
-static inline int llama_add_product(llama *m, llama_list *l, const llama_tensor *w, uint64_t x,
-                                    uint64_t gamma, uint64_t residual, uint64_t y, gguf_error *why) {
+static inline int llama_add_product(llama *m, llama_list *l, const llama_tensor *w, const llama_tensor *bias,
+                                    llama_input in, uint64_t residual, uint64_t y, gguf_error *why) {
     llama_product p;
     p.w = w;
-    p.bias = NULL;
+    p.bias = bias;
     p.y = y;
-    return llama_add_products(m, l, &p, 1, 0, x, gamma, residual, why);
+    return llama_add_products(m, l, &p, 1, 0, in, residual, why);
 }
 
 static inline int llama_add_embedding(llama *m, llama_list *l, gguf_error *why) {
@@ -909,6 +636,7 @@ static inline int llama_add_embedding(llama *m, llama_list *l, gguf_error *why) 
     desc.n = m->config.hidden;
     llama_format(w->from->format, &desc.format);
     desc.y_type = PTX_F32;
+    desc.scale = (float)(m->config.embedding_scale / m->config.residual_scale);
     shape.tokens = l->rows;
     a = LLAMA_ADD(embed, desc, shape);
     if (!a) {
@@ -923,30 +651,68 @@ static inline int llama_add_embedding(llama *m, llama_list *l, gguf_error *why) 
     return 0;
 }
 
-/* each head at x by its norm, where the model has such */
-static inline int llama_add_head_norm(llama *m, llama_list *l, const llama_tensor *gamma, uint64_t x,
-                                      uint32_t heads, gguf_error *why) {
+/* y = norm(x), or y += norm(x), for `rows` rows of n elements. beta: or a tensor that is missing. */
+static inline int llama_add_norm(llama *m, llama_list *l, uint32_t kind, uint32_t n, uint32_t rows,
+                                 uint64_t x, const llama_tensor *gamma, const llama_tensor *beta, float eps,
+                                 int adds, uint64_t y, gguf_error *why) {
     ptxk_norm_desc desc = {0};
     ptxk_norm_shape shape = {0};
     ptxk_norm_args *a;
-    if (!m->config.head_norms) return 0;
-    desc.n = m->config.head_dim;
-    desc.kind = PTXK_NORM_RMS;
+    desc.n = n;
+    desc.kind = kind;
     desc.x_type = desc.y_type = desc.weight_type = PTX_F32;
-    shape.rows = l->rows * heads;
+    desc.flags = (uint32_t)(beta && beta->from ? PTXK_NORM_BETA : 0) | (uint32_t)(adds ? PTXK_NORM_ADD : 0);
+    shape.rows = rows;
     a = LLAMA_ADD(norm, desc, shape);
     if (!a) return 1;
-    a->x = a->y = x;
+    a->x = x;
+    a->y = y;
     a->gamma = gamma->address;
-    a->rows = shape.rows;
-    a->eps = (float)m->config.eps;
+    a->beta = beta && beta->from ? beta->address : 0;
+    a->rows = rows;
+    a->eps = eps;
     return 0;
 }
 
-static inline int llama_add_rope(llama *m, llama_list *l, uint64_t x, uint32_t heads, gguf_error *why) {
+/* A norm of x before products: left to them where it is an RMS norm, else a launch of its own. */
+static inline int llama_add_norm_before(llama *m, llama_list *l, const llama_tensor *gamma,
+                                        const llama_tensor *beta, llama_input *in, gguf_error *why) {
+    const llama_architecture *a = m->config.kind;
+    in->x = l->x.address;
+    in->gamma = gamma->from ? gamma->address : 0;
+    if (!gamma->from || (a->norm == LLAMA_RMS && a->places != LLAMA_PARALLEL)) return 0;
+    in->x = l->h.address;
+    in->gamma = 0;
+    return llama_add_norm(m, l, a->norm == LLAMA_RMS ? PTXK_NORM_RMS : PTXK_NORM_LAYER, m->config.hidden,
+                          l->rows, l->x.address, gamma, beta, llama_stream_eps(m), 0, in->x, why);
+}
+
+/* x += W in, or where the model has norms behind products x += norm(W in). */
+static inline int llama_add_to_stream(llama *m, llama_list *l, const llama_tensor *w,
+                                      const llama_tensor *bias, const llama_tensor *gamma, llama_input in,
+                                      gguf_error *why) {
+    uint64_t x = l->x.address, h = l->h.address;
+    if (!gamma->from) return llama_add_product(m, l, w, bias, in, x, x, why);
+    return llama_add_product(m, l, w, bias, in, 0, h, why)
+           || llama_add_norm(m, l, m->config.kind->norm == LLAMA_RMS ? PTXK_NORM_RMS : PTXK_NORM_LAYER,
+                             m->config.hidden, l->rows, h, gamma, NULL, (float)m->config.eps, 1, x, why);
+}
+
+/* q or k at x by its norm, of each head or of the whole row, where the model has such */
+static inline int llama_add_qk_norm(llama *m, llama_list *l, const llama_tensor *gamma, uint64_t x,
+                                    uint32_t heads, gguf_error *why) {
+    uint32_t parts = m->config.kind->qk_norm == LLAMA_QK_ROWS ? 1 : heads;
+    if (!gamma->from) return 0;
+    return llama_add_norm(m, l, PTXK_NORM_RMS, m->config.head_dim * heads / parts, l->rows * parts, x, gamma,
+                          NULL, (float)m->config.eps, 0, x, why);
+}
+
+static inline int llama_add_rope(llama *m, llama_list *l, uint32_t layer, uint64_t x, uint32_t heads,
+                                 gguf_error *why) {
     ptxk_rope_desc desc = {0};
     ptxk_rope_shape shape = {0};
     ptxk_rope_args *a;
+    if (!llama_is_rotated(&m->config, layer)) return 0;
     desc.heads = heads;
     desc.head_dim = m->config.head_dim;
     desc.dims = m->config.rope_dims;
@@ -957,14 +723,20 @@ static inline int llama_add_rope(llama *m, llama_list *l, uint64_t x, uint32_t h
     if (!a) return 1;
     a->x = x;
     a->positions = l->positions.address;
-    a->frequencies = m->frequencies.address;
+    a->frequencies =
+        m->frequencies.address + (llama_is_local(&m->config, layer) ? m->config.rope_dims / 2 * 8ull : 0);
     a->tokens = l->rows;
     return 0;
 }
 
-/* Positions that attention sees; 0: all there may be. */
-static inline uint32_t llama_window(const llama *m) {
-    return m->config.window < m->options.max_seq ? m->config.window : 0;
+/* Positions that a layer's attention sees; 0: all there may be. */
+static inline uint32_t llama_window(const llama *m, uint32_t layer) {
+    uint32_t window = llama_layer_window(&m->config, layer);
+    return window < m->options.max_seq ? window : 0;
+}
+
+static inline float llama_score_scale(const llama *m, uint32_t layer) {
+    return (float)(llama_is_local(&m->config, layer) ? m->config.local_score_scale : m->config.score_scale);
 }
 
 /* What kernels take as the caches K (which 0) or V (1) of a layer: a table of addresses, or a pool. */
@@ -1020,8 +792,9 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
     desc.kv_type = m->options.kv_type;
     desc.q_type = desc.out_type = PTX_F32;
     desc.queries = l->rows / m->options.batch;
-    desc.scale = (float)c->score_scale;
-    desc.window = llama_window(m);
+    desc.scale = llama_score_scale(m, layer);
+    desc.window = llama_window(m, layer);
+    desc.soft_cap = (float)c->attention_cap;
     desc.page_size = m->options.page_size;
     shape.batch = m->options.batch;
     shape.max_len = shape.max_seq = m->options.max_seq;
@@ -1079,8 +852,9 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
     desc.type = m->options.kv_type;
     desc.out_type = PTX_F32;
     desc.flags = PTXK_PREFILL_CAUSAL;
-    desc.window = llama_window(m);
-    desc.scale = (float)c->score_scale;
+    desc.window = llama_window(m, layer);
+    desc.scale = llama_score_scale(m, layer);
+    desc.soft_cap = (float)c->attention_cap;
     desc.page_size = m->options.page_size;
     if (desc.type != PTX_F32) {
         if (llama_add_rounding(m, l, why)) return 1;
@@ -1089,6 +863,7 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
     for (; spans--; span++) {
         ptxk_flash_prefill_shape shape = {0};
         ptxk_flash_prefill_args *a;
+        shape.target = ptxcu_device_info(m->cu)->target;
         shape.batch = 1;
         shape.q_len = span->count;
         shape.kv_len = span->position + span->count;
@@ -1115,13 +890,13 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
     return 0;
 }
 
-/* gate = silu(gate) up */
+/* gate = silu(gate) up, gelu(gate) up, or gelu(gate) */
 static inline int llama_add_activation(llama *m, llama_list *l, gguf_error *why) {
     ptxk_activation_desc desc = {0};
     ptxk_activation_shape shape = {0};
     ptxk_activation_args *a;
-    desc.kind = PTXK_SILU;
-    desc.gated = 1;
+    desc.kind = m->config.kind->activation == LLAMA_SWIGLU ? PTXK_SILU : PTXK_GELU;
+    desc.gated = m->config.kind->activation != LLAMA_GELU;
     desc.x_type = desc.y_type = PTX_F32;
     shape.rows = l->rows;
     shape.n = m->config.ffn;
@@ -1134,14 +909,39 @@ static inline int llama_add_activation(llama *m, llama_list *l, gguf_error *why)
     return 0;
 }
 
+/* logits = cap tanh(logits / cap), where the model has such */
+static inline int llama_add_cap(llama *m, llama_list *l, gguf_error *why) {
+    enum { THREADS = 256 };
+    ptx_launch *one = &m->plan.launch[0];
+    uint64_t *a;
+    float cap = (float)m->config.final_cap;
+    uint32_t bits;
+    if (!(cap > 0)) return 0;
+    memcpy(&bits, &cap, sizeof bits);
+    memset(&m->plan, 0, sizeof m->plan);
+    m->plan.launches = 1;
+    one->grid[0] = (m->config.vocab + THREADS - 1) / THREADS;
+    one->grid[1] = l->rows;
+    one->block[0] = THREADS;
+    one->grid[2] = one->block[1] = one->block[2] = 1;
+    m->plan.args_bytes = LLAMA_CAP_WORDS * sizeof *a;
+    a = (uint64_t *)llama_add(m, l, m->cap, why);
+    if (!a) return 1;
+    a[0] = l->logits.address;
+    a[1] = (uint64_t)bits << 32 | m->config.vocab;
+    return 0;
+}
+
 /* logits, and a token chosen from them, of each row of x */
 static inline int llama_add_choice(llama *m, llama_list *l, gguf_error *why) {
     const llama_tensor *output = &m->tensor[m->tensor[LLAMA_OUTPUT].from ? LLAMA_OUTPUT : LLAMA_EMBEDDING];
     ptxk_sample_desc desc = {0};
     ptxk_sample_shape shape = {0};
     ptxk_sample_args *a;
-    if (llama_add_product(m, l, output, l->x.address, m->tensor[LLAMA_OUTPUT_NORM].address, 0,
-                          l->logits.address, why))
+    llama_input in;
+    if (llama_add_norm_before(m, l, &m->tensor[LLAMA_OUTPUT_NORM], &m->tensor[LLAMA_OUTPUT_NORM_BIAS], &in,
+                              why)
+        || llama_add_product(m, l, output, NULL, in, 0, l->logits.address, why) || llama_add_cap(m, l, why))
         return 1;
     desc.type = PTX_F32;
     desc.method = m->options.temperature > 0 ? PTXK_SAMPLE_DRAW : PTXK_SAMPLE_ARGMAX;
@@ -1181,9 +981,8 @@ static inline int llama_add_advance(llama *m, llama_list *l, gguf_error *why) {
     return 0;
 }
 
-/* q, k and v, or fewer launches where one can make all. */
-static inline int llama_add_qkv(llama *m, llama_list *l, uint32_t n, gguf_error *why) {
-    uint64_t gamma = llama_layer_tensor(m, n, LLAMA_ATTENTION_NORM)->address;
+/* q, k and v, in fewer launches where one can make all. */
+static inline int llama_add_qkv(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
     llama_product p[3];
     uint32_t i;
     for (i = 0; i < 3; i++) {
@@ -1191,43 +990,58 @@ static inline int llama_add_qkv(llama *m, llama_list *l, uint32_t n, gguf_error 
         p[i].bias = llama_layer_tensor(m, n, (enum llama_layer_name)(LLAMA_Q_BIAS + i));
         p[i].y = i == 0 ? l->q.address : i == 1 ? l->k.address : l->v.address;
     }
-    if (llama_together(p, 3)) return llama_add_products(m, l, p, 3, 0, l->x.address, gamma, 0, why);
+    if (llama_together(p, 3)) return llama_add_products(m, l, p, 3, 0, in, 0, why);
     for (i = 0; i < 3; i++)
-        if (llama_add_products(m, l, &p[i], 1, 0, l->x.address, gamma, 0, why)) return 1;
+        if (llama_add_products(m, l, &p[i], 1, 0, in, 0, why)) return 1;
     return 0;
 }
 
-/* gate = silu(Wgate norm(x)) (Wup norm(x)) */
-static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, gguf_error *why) {
-    uint64_t gamma = llama_layer_tensor(m, n, LLAMA_FFN_NORM)->address;
+/* gate = what the last product of a layer multiplies */
+static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
+    uint32_t activation = m->config.kind->activation;
+    uint32_t gate = (uint32_t)(activation == LLAMA_SWIGLU ? PTXK_GEMM_SWIGLU : PTXK_GEMM_GEGLU), i;
     llama_product p[2];
-    p[0].w = llama_layer_tensor(m, n, LLAMA_GATE);
-    p[1].w = llama_layer_tensor(m, n, LLAMA_UP);
-    p[0].bias = p[1].bias = NULL;
-    p[0].y = l->gate.address;
-    p[1].y = l->up.address;
-    if (llama_together(p, 2) && p[0].w->from->format == p[1].w->from->format)
-        return llama_add_products(m, l, p, 2, 1, l->x.address, gamma, 0, why);
-    return llama_add_products(m, l, &p[0], 1, 0, l->x.address, gamma, 0, why)
-           || llama_add_products(m, l, &p[1], 1, 0, l->x.address, gamma, 0, why)
-           || llama_add_activation(m, l, why);
+    for (i = 0; i < 2; i++) {
+        p[i].w = llama_layer_tensor(m, n, (enum llama_layer_name)(LLAMA_GATE + i));
+        p[i].bias = llama_layer_tensor(m, n, (enum llama_layer_name)(LLAMA_GATE_BIAS + i));
+        p[i].y = i == 0 ? l->gate.address : l->up.address;
+    }
+    if (activation == LLAMA_GELU) {
+        p[1].y = l->gate.address;
+        return llama_add_products(m, l, &p[1], 1, 0, in, 0, why) || llama_add_activation(m, l, why);
+    }
+    if (llama_together(p, 2) && p[0].w->from->format == p[1].w->from->format
+        && (activation == LLAMA_SWIGLU || !llama_by_columns(m, p)))
+        return llama_add_products(m, l, p, 2, gate, in, 0, why);
+    return llama_add_products(m, l, &p[0], 1, 0, in, 0, why)
+           || llama_add_products(m, l, &p[1], 1, 0, in, 0, why) || llama_add_activation(m, l, why);
 }
 
 /* span: of a pass; NULL: each sequence has as many tokens as the others */
 static inline int llama_add_layer(llama *m, llama_list *l, uint32_t n, const llama_span *span, uint32_t spans,
                                   gguf_error *why) {
+#define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
     const llama_config *c = &m->config;
-    uint64_t x = l->x.address, q = l->q.address, k = l->k.address;
-    return llama_add_qkv(m, l, n, why)
-           || llama_add_head_norm(m, l, llama_layer_tensor(m, n, LLAMA_Q_NORM), q, c->heads, why)
-           || llama_add_head_norm(m, l, llama_layer_tensor(m, n, LLAMA_K_NORM), k, c->kv_heads, why)
-           || llama_add_rope(m, l, q, c->heads, why) || llama_add_rope(m, l, k, c->kv_heads, why)
-           || llama_add_append(m, l, n, why)
-           || (span ? llama_add_prefill_attention(m, l, n, span, spans, why)
-                    : llama_add_decode_attention(m, l, n, why))
-           || llama_add_product(m, l, llama_layer_tensor(m, n, LLAMA_O), l->attention.address, 0, x, x, why)
-           || llama_add_gate_up(m, l, n, why)
-           || llama_add_product(m, l, llama_layer_tensor(m, n, LLAMA_DOWN), l->gate.address, 0, x, x, why);
+    uint64_t q = l->q.address, k = l->k.address;
+    llama_input in, rows;
+    rows.gamma = 0;
+    rows.x = l->attention.address;
+    if (llama_add_norm_before(m, l, LLAMA_OF(ATTENTION_NORM), LLAMA_OF(ATTENTION_NORM_BIAS), &in, why)
+        || llama_add_qkv(m, l, n, in, why) || llama_add_qk_norm(m, l, LLAMA_OF(Q_NORM), q, c->heads, why)
+        || llama_add_qk_norm(m, l, LLAMA_OF(K_NORM), k, c->kv_heads, why)
+        || llama_add_rope(m, l, n, q, c->heads, why) || llama_add_rope(m, l, n, k, c->kv_heads, why)
+        || llama_add_append(m, l, n, why)
+        || (span ? llama_add_prefill_attention(m, l, n, span, spans, why)
+                 : llama_add_decode_attention(m, l, n, why))
+        || llama_add_to_stream(m, l, LLAMA_OF(O), LLAMA_OF(O_BIAS), LLAMA_OF(POST_ATTENTION_NORM), rows, why))
+        return 1;
+    rows.x = l->gate.address;
+    return (c->kind->places != LLAMA_PARALLEL
+            && llama_add_norm_before(m, l, LLAMA_OF(FFN_NORM), LLAMA_OF(FFN_NORM_BIAS), &in, why))
+           || llama_add_gate_up(m, l, n, in, why)
+           || llama_add_to_stream(m, l, LLAMA_OF(DOWN), LLAMA_OF(DOWN_BIAS), LLAMA_OF(POST_FFN_NORM), rows,
+                                  why);
+#undef LLAMA_OF
 }
 
 /* Adds the launches of l->rows tokens: embedding and layers, and what a list has behind them. */
@@ -1297,6 +1111,7 @@ static inline void llama_close(llama *m) {
     ptxcu_event_destroy(m->cu, m->event[0]);
     ptxcu_event_destroy(m->cu, m->event[1]);
     ptxcu_unload(m->cu, m->advance);
+    ptxcu_unload(m->cu, m->cap);
     llama_close_list(m, &m->step);
     llama_close_list(m, &m->pass);
     llama_close_list(m, &m->draft);
@@ -1309,7 +1124,7 @@ static inline void llama_close(llama *m) {
 
 static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress, gguf_error *why) {
     uint64_t caches = 2ull * m->config.layers;
-    ptx_module *advance;
+    ptx_module *advance, *cap;
     int bad;
     if (llama_layer_cache_bytes(m) > (uint64_t)SIZE_MAX / 2 / caches)
         return gguf_fail(why, GGUF_NOWHERE, "caches past 2^63 bytes");
@@ -1320,8 +1135,11 @@ static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress,
         return 1;
     llama_share_out(m);
     advance = llama_advance(ptxcu_device_info(m->cu));
-    bad = llama_cuda(m, ptxcu_load(m->cu, advance, &m->advance), why);
+    cap = llama_cap(ptxcu_device_info(m->cu));
+    bad = llama_cuda(m, ptxcu_load(m->cu, advance, &m->advance), why)
+          || (m->config.final_cap > 0 && llama_cuda(m, ptxcu_load(m->cu, cap, &m->cap), why));
     ptx_module_free(advance);
+    ptx_module_free(cap);
     return bad || llama_fill_tables(m, file, why) || llama_build(m, &m->step, m->options.batch, NULL, 0, why)
            || llama_cuda(m, ptxcu_event_create(m->cu, &m->event[0]), why)
            || llama_cuda(m, ptxcu_event_create(m->cu, &m->event[1]), why);
@@ -1341,7 +1159,8 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
     if (!m->options.kv_type) m->options.kv_type = PTX_F16;
     if (!m->options.prompt_tokens) m->options.prompt_tokens = 512;
     for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER; i++)
-        if (m->tensor[i].from && i != LLAMA_ROPE_FACTORS)
+        if (m->tensor[i].from && !m->tensor[i].is_part && i != LLAMA_ROPE_FACTORS && i != LLAMA_ROPE_SHORT
+            && i != LLAMA_ROPE_LONG)
             m->weight_bytes += i == LLAMA_EMBEDDING && m->tensor[LLAMA_OUTPUT].from
                                    ? m->tensor[i].from->bytes / m->tensor[i].from->size[1]
                                    : m->tensor[i].from->bytes;
@@ -1645,7 +1464,7 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
         layer[n].q = LLAMA_BIASED(Q);
         layer[n].k = LLAMA_BIASED(K);
         layer[n].v = LLAMA_BIASED(V);
-        layer[n].output = LLAMA_MATRIX(O);
+        layer[n].output = LLAMA_BIASED(O);
         layer[n].gate = LLAMA_MATRIX(GATE);
         layer[n].up = LLAMA_MATRIX(UP);
         layer[n].down = LLAMA_MATRIX(DOWN);
@@ -1656,6 +1475,32 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
           || llama_cuda(m, ptxcu_upload(m->cu, p->layers, 0, layer, bytes, NULL), why)
           || llama_cuda(m, ptxcu_sync(m->cu), why);
     return bad;
+}
+
+/* What of a model the persistent kernel does not do; NULL: it does all. */
+static inline const char *llama_persistent_lacks(const llama *m) {
+    const llama_config *c = &m->config;
+    const llama_architecture *a = c->kind;
+    uint32_t n;
+    if (m->options.page_size) return "caches of pages";
+    if (a->norm != LLAMA_RMS) return "LayerNorm";
+    if (a->places & LLAMA_AFTER) return "norms behind products";
+    if (a->places == LLAMA_PARALLEL) return "attention and feed-forward side by side";
+    if (a->qk_norm == LLAMA_QK_ROWS) return "norms of whole rows of q and k";
+    if (a->activation != LLAMA_SWIGLU) return "GELU";
+    if (c->attention_cap > 0 || c->final_cap > 0) return "soft caps";
+    if (c->embedding_scale < c->residual_scale || c->embedding_scale > c->residual_scale)
+        return "scaled embeddings";
+    if (a->qk_norm && (c->residual_scale < 1 || c->residual_scale > 1))
+        return "a scaled residual beside norms of q and k";
+    for (n = 0; n < c->layers; n++) {
+        if (llama_is_local(c, n)) return "windows in some layers";
+        if (!llama_is_rotated(c, n)) return "layers that are not rotated";
+        if (llama_layer_tensor(m, n, LLAMA_GATE_BIAS)->from || llama_layer_tensor(m, n, LLAMA_UP_BIAS)->from
+            || llama_layer_tensor(m, n, LLAMA_DOWN_BIAS)->from)
+            return "biases of the feed-forward";
+    }
+    return NULL;
 }
 
 /* Prepares a launch that generates n tokens of each sequence that llama_begin has started, or fewer where
@@ -1672,8 +1517,9 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     int bad;
     memset(p, 0, sizeof *p);
     memset(&desc, 0, sizeof desc);
-    if (m->options.page_size)
-        return gguf_fail(why, GGUF_NOWHERE, "the persistent kernel takes no caches of pages");
+    if (llama_persistent_lacks(m))
+        return gguf_fail(why, GGUF_NOWHERE, "the persistent kernel does not have: %s",
+                         llama_persistent_lacks(m));
     p->n = n;
     p->args.embedding = llama_matrix(&m->tensor[LLAMA_EMBEDDING], NULL, &desc.formats);
     p->args.output = llama_matrix(output, NULL, &desc.formats);
@@ -1689,8 +1535,8 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     desc.rope_dims = c->rope_dims;
     desc.rope_pairs = c->rope_pairs;
     desc.scale = (float)c->score_scale;
-    desc.head_norms = c->head_norms != 0;
-    desc.window = llama_window(m);
+    desc.head_norms = c->kind->qk_norm != 0;
+    desc.window = llama_window(m, 0);
     memset(&shape, 0, sizeof shape);
     shape.layers = c->layers;
     shape.max_seq = m->options.max_seq;
@@ -1728,7 +1574,7 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     p->args.top_k = m->options.top_k;
     p->args.temperature = m->options.temperature;
     p->args.top_p = m->options.top_p;
-    p->args.eps = (float)c->eps;
+    p->args.eps = llama_stream_eps(m);
     bad = llama_planned(m, ptxk_decoder_check(&desc, &p->args, layers, &m->message), why);
     free(layers);
     if (bad) llama_persistent_close(m, p);

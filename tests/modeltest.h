@@ -9,14 +9,15 @@
 /* -- random models -- */
 
 typedef struct model_shape {
-    const char *architecture; /* "llama", "qwen2" or "qwen3": that has norms of heads */
+    const char *architecture;
     uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
     uint32_t rope_dims;        /* 0: head_dim */
     uint32_t embedding_format; /* GGUF_FORMAT_... */
     uint32_t format;           /* of the layers' matrices, ... */
     uint32_t down_format;      /* ... but the last, and of an output of its own */
-    int bias, tied;            /* of Q, K and V; the output is the embedding */
-    int factors;               /* 1: rope_freqs.weight; 2: rope_scale is YaRN's, 3: with limits of its own */
+    int bias, tied;            /* 1: of Q, K and V; 2: of all matrices; the output is the embedding */
+    int factors;               /* 1: rope_freqs.weight; 2: rope_scale is YaRN's, 3: with limits of its own;
+                                  4: tables for short and long contexts */
     float rope_theta, rope_scale;      /* 0: 10000; 0: 1 */
     uint32_t window;                   /* positions that attention sees; 0: all, and no such key */
 } model_shape;
@@ -40,41 +41,95 @@ static inline void model_add(model_line *lines, uint32_t *count, const char *nam
     l->kind = kind;
 }
 
+/* Whether the shape's architecture is one of these, written with spaces between them. */
+static inline int model_is(const char *architecture, const char *names)
+{
+    size_t n = strlen(architecture);
+    const char *at;
+    for (at = strstr(names, architecture); at; at = strstr(at + 1, architecture))
+        if ((at == names || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return 1;
+    return 0;
+}
+
+/* What files of these architectures hold. */
+#define MODEL_NORMS_BEHIND "gemma2 gemma3 olmo2"
+#define MODEL_LAYER_NORM "command-r cohere2 starcoder2"
+#define MODEL_PARALLEL "command-r cohere2"
+#define MODEL_GELU "gemma gemma2 gemma3 starcoder2"
+
 static inline model_line *model_lines(const model_shape *s, uint32_t *count)
 {
-    model_line *lines = (model_line *)calloc(4 + 14 * (size_t)s->layers, sizeof *lines);
+    model_line *lines = (model_line *)calloc(8 + 24 * (size_t)s->layers, sizeof *lines);
     uint32_t wide = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, i;
+    uint32_t turned = (s->rope_dims ? s->rope_dims : s->head_dim) / 2;
+    const char *a = s->architecture;
+    int code = !strcmp(a, "starcoder2"), phi = !strcmp(a, "phi3"), rows = !strcmp(a, "olmo2");
+    int bias = code ? 2 : s->bias;
     char name[48];
     *count = 0;
     model_add(lines, count, "token_embd.weight", s->hidden, s->vocab, s->embedding_format, 0);
     model_add(lines, count, "output_norm.weight", s->hidden, 0, GGUF_FORMAT_F32, 1);
+    if (code) model_add(lines, count, "output_norm.bias", s->hidden, 0, GGUF_FORMAT_F32, 2);
     if (!s->tied) model_add(lines, count, "output.weight", s->hidden, s->vocab, s->down_format, 0);
-    if (s->factors == 1)
-        model_add(lines, count, "rope_freqs.weight", (s->rope_dims ? s->rope_dims : s->head_dim) / 2, 0,
-                  GGUF_FORMAT_F32, 3);
+    if (s->factors == 1) model_add(lines, count, "rope_freqs.weight", turned, 0, GGUF_FORMAT_F32, 3);
+    if (s->factors == 4) model_add(lines, count, "rope_factors_short.weight", turned, 0, GGUF_FORMAT_F32, 3);
+    if (s->factors == 4) model_add(lines, count, "rope_factors_long.weight", turned, 0, GGUF_FORMAT_F32, 3);
 #define MODEL_LINE(what, columns, rows, format, kind)                                                        \
     snprintf(name, sizeof name, "blk.%u.%s", i, what);                                                       \
     model_add(lines, count, name, columns, rows, format, kind)
+#define MODEL_VECTOR(what, columns, kind) MODEL_LINE(what, columns, 0, GGUF_FORMAT_F32, kind)
     for (i = 0; i < s->layers; i++) {
-        MODEL_LINE("attn_norm.weight", s->hidden, 0, GGUF_FORMAT_F32, 1);
-        MODEL_LINE("attn_q.weight", s->hidden, wide, s->format, 0);
-        MODEL_LINE("attn_k.weight", s->hidden, kv, s->format, 0);
-        MODEL_LINE("attn_v.weight", s->hidden, kv, s->format, 0);
-        MODEL_LINE("attn_output.weight", wide, s->hidden, s->format, 0);
-        MODEL_LINE("ffn_norm.weight", s->hidden, 0, GGUF_FORMAT_F32, 1);
-        MODEL_LINE("ffn_gate.weight", s->hidden, s->ffn, s->format, 0);
-        MODEL_LINE("ffn_up.weight", s->hidden, s->ffn, s->format, 0);
-        MODEL_LINE("ffn_down.weight", s->ffn, s->hidden, s->down_format, 0);
-        if (!strcmp(s->architecture, "qwen3")) {
-            MODEL_LINE("attn_q_norm.weight", s->head_dim, 0, GGUF_FORMAT_F32, 1);
-            MODEL_LINE("attn_k_norm.weight", s->head_dim, 0, GGUF_FORMAT_F32, 1);
+        if (!rows) {
+            MODEL_VECTOR("attn_norm.weight", s->hidden, 1);
         }
-        if (!s->bias) continue;
-        MODEL_LINE("attn_q.bias", wide, 0, GGUF_FORMAT_F32, 2);
-        MODEL_LINE("attn_k.bias", kv, 0, GGUF_FORMAT_F32, 2);
-        MODEL_LINE("attn_v.bias", kv, 0, GGUF_FORMAT_F32, 2);
+        if (code) {
+            MODEL_VECTOR("attn_norm.bias", s->hidden, 2);
+        }
+        if (phi) {
+            MODEL_LINE("attn_qkv.weight", s->hidden, wide + 2 * kv, s->format, 0);
+            if (bias) {
+                MODEL_VECTOR("attn_qkv.bias", wide + 2 * kv, 2);
+            }
+        } else {
+            MODEL_LINE("attn_q.weight", s->hidden, wide, s->format, 0);
+            MODEL_LINE("attn_k.weight", s->hidden, kv, s->format, 0);
+            MODEL_LINE("attn_v.weight", s->hidden, kv, s->format, 0);
+        }
+        MODEL_LINE("attn_output.weight", wide, s->hidden, s->format, 0);
+        if (model_is(a, MODEL_NORMS_BEHIND)) {
+            MODEL_VECTOR("post_attention_norm.weight", s->hidden, 1);
+            MODEL_VECTOR("post_ffw_norm.weight", s->hidden, 1);
+        }
+        if (!rows && !model_is(a, MODEL_PARALLEL)) {
+            MODEL_VECTOR("ffn_norm.weight", s->hidden, 1);
+        }
+        if (code) {
+            MODEL_VECTOR("ffn_norm.bias", s->hidden, 2);
+        }
+        if (!phi && !code) {
+            MODEL_LINE("ffn_gate.weight", s->hidden, s->ffn, s->format, 0);
+        }
+        MODEL_LINE("ffn_up.weight", s->hidden, phi ? 2 * s->ffn : s->ffn, s->format, 0);
+        MODEL_LINE("ffn_down.weight", s->ffn, s->hidden, s->down_format, 0);
+        if (rows || model_is(a, "qwen3 gemma3")) {
+            MODEL_VECTOR("attn_q_norm.weight", rows ? wide : s->head_dim, 1);
+            MODEL_VECTOR("attn_k_norm.weight", rows ? kv : s->head_dim, 1);
+        }
+        if (bias && !phi) {
+            MODEL_VECTOR("attn_q.bias", wide, 2);
+            MODEL_VECTOR("attn_k.bias", kv, 2);
+            MODEL_VECTOR("attn_v.bias", kv, 2);
+        }
+        if (bias < 2) continue;
+        MODEL_VECTOR("attn_output.bias", s->hidden, 2);
+        MODEL_VECTOR("ffn_up.bias", s->ffn, 2);
+        MODEL_VECTOR("ffn_down.bias", s->hidden, 2);
+        if (!code) {
+            MODEL_VECTOR("ffn_gate.bias", s->ffn, 2);
+        }
     }
 #undef MODEL_LINE
+#undef MODEL_VECTOR
     return lines;
 }
 
@@ -96,50 +151,125 @@ static inline void model_values(gguf_maker *m, const model_line *l)
     free(x);
 }
 
+/* Values of one architecture: each is made, or where m is NULL only counted. Value number `odd` is made wrong. */
+typedef struct model_keys {
+    gguf_maker *m;
+    const char *architecture;
+    uint32_t count;
+    char key[80];
+    uint32_t odd;     /* 0: none; by the count */
+    int renamed;      /* 1: under another key, so that it is missing; 0: as a bool */
+    char odd_key[80]; /* its key */
+} model_keys;
+
+/* Whether the value is to be made here, under k->key. */
+static inline int model_key(model_keys *k, const char *what)
+{
+    snprintf(k->key, sizeof k->key, "%s.%s", k->architecture, what);
+    if (++k->count == k->odd) {
+        memcpy(k->odd_key, k->key, sizeof k->key);
+        if (k->renamed) {
+            k->key[strlen(k->key) - 1] ^= 1;
+        } else if (k->m) {
+            make_key(k->m, k->key, GGUF_BOOL);
+            make_little(k->m, 1, 1);
+            return 0;
+        }
+    }
+    return k->m != NULL;
+}
+
+static inline void model_u32(model_keys *k, const char *what, uint32_t x)
+{
+    if (model_key(k, what)) make_value_u32(k->m, k->key, x);
+}
+
+static inline void model_float(model_keys *k, const char *what, float x)
+{
+    if (model_key(k, what)) make_value_float(k->m, k->key, x);
+}
+
+static inline void model_text(model_keys *k, const char *what, const char *x)
+{
+    if (model_key(k, what)) make_value_text(k->m, k->key, x);
+}
+
+/* All but general.architecture. */
+static inline void make_keys(model_keys *k, const model_shape *s)
+{
+    const char *a = s->architecture;
+    model_u32(k, "vocab_size", s->vocab);
+    model_u32(k, "block_count", s->layers);
+    model_u32(k, "context_length", s->context);
+    model_u32(k, "embedding_length", s->hidden);
+    model_u32(k, "feed_forward_length", s->ffn);
+    model_u32(k, "attention.head_count", s->heads);
+    model_u32(k, "attention.head_count_kv", s->kv_heads);
+    model_u32(k, "attention.key_length", s->head_dim);
+    model_u32(k, "attention.value_length", s->head_dim);
+    model_float(k, model_is(a, MODEL_LAYER_NORM) ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon",
+                1e-5f);
+    model_float(k, "rope.freq_base", s->rope_theta > 0 ? s->rope_theta : 10000.0f);
+    if (s->rope_scale > 0) {
+        model_text(k, "rope.scaling.type", s->factors > 1 ? "yarn" : "linear");
+        model_float(k, "rope.scaling.factor", s->rope_scale);
+    }
+    if (s->factors > 1) model_u32(k, "rope.scaling.original_context_length", MODEL_YARN_CONTEXT);
+    if (s->factors == 3) {
+        model_float(k, "rope.scaling.yarn_beta_fast", 8);
+        model_float(k, "rope.scaling.yarn_beta_slow", 0.25f);
+    }
+    if (s->factors == 4) model_float(k, "rope.scaling.attn_factor", 1.19f);
+    if (s->rope_dims) model_u32(k, "rope.dimension_count", s->rope_dims);
+    if (s->window) model_u32(k, "attention.sliding_window", s->window);
+    if (!strcmp(a, "gemma2")) { /* small enough to matter for these models */
+        model_float(k, "attn_logit_softcapping", 1.5f);
+        model_float(k, "final_logit_softcapping", 2.5f);
+    }
+    if (model_is(a, MODEL_PARALLEL)) model_float(k, "logit_scale", 0.0625f);
+    if (!strcmp(a, "granite")) {
+        model_float(k, "logit_scale", 8);
+        model_float(k, "embedding_scale", 12);
+        model_float(k, "residual_scale", 0.22f);
+        model_float(k, "attention.scale", 0.3f);
+    }
+}
+
+/* The head of a file with these tensors, and one value made wrong where *odd says so. Returns the tensors' bytes. */
+static inline uint64_t make_head_of(gguf_maker *m, const model_shape *s, const model_line *lines, uint32_t count,
+                                    model_keys *odd)
+{
+    uint32_t i;
+    uint64_t offset = 0;
+    odd->architecture = s->architecture;
+    odd->count = 2;
+    odd->m = NULL;
+    make_keys(odd, s);
+    make_start(m, count, odd->count);
+    make_value_text(m, "general.architecture", s->architecture);
+    odd->m = m;
+    odd->count = 2;
+    make_keys(odd, s);
+    make_value_text(m, "tokenizer.ggml.model", "none"); /* so that other readers ask for no tokens */
+    for (i = 0; i < count; i++) {
+        const model_line *l = &lines[i];
+        uint64_t values = 1, bytes = 0;
+        make_tensor(m, l->name, l->columns, l->rows, l->format, offset);
+        gguf_block(l->format, &values, &bytes);
+        offset += (uint64_t)l->columns * (l->rows ? l->rows : 1) / values * bytes;
+        offset = (offset + 31) & ~31ull;
+    }
+    return offset;
+}
+
 /* The head of a model's file, without a tokeniser, and which tensors follow, to be freed; *bytes: theirs. */
 static inline model_line *make_model_head(gguf_maker *m, const model_shape *s, uint32_t *tensors,
                                           uint64_t *bytes)
 {
-    uint32_t count, i;
-    uint64_t offset = 0;
-    model_line *lines = model_lines(s, &count);
-    char key[64];
-#define MODEL_KEY(what) (snprintf(key, sizeof key, "%s.%s", s->architecture, what), key)
-    make_start(m, count,
-               11u + (s->rope_dims != 0) + (s->rope_scale > 0 ? 2 : 0) + (s->factors > 1)
-                   + (s->factors > 2 ? 2 : 0) + (s->window != 0));
-    make_value_text(m, "general.architecture", s->architecture);
-    make_value_u32(m, MODEL_KEY("block_count"), s->layers);
-    make_value_u32(m, MODEL_KEY("context_length"), s->context);
-    make_value_u32(m, MODEL_KEY("embedding_length"), s->hidden);
-    make_value_u32(m, MODEL_KEY("feed_forward_length"), s->ffn);
-    make_value_u32(m, MODEL_KEY("attention.head_count"), s->heads);
-    make_value_u32(m, MODEL_KEY("attention.head_count_kv"), s->kv_heads);
-    make_value_u32(m, MODEL_KEY("attention.key_length"), s->head_dim);
-    make_value_u32(m, MODEL_KEY("attention.value_length"), s->head_dim);
-    make_value_float(m, MODEL_KEY("attention.layer_norm_rms_epsilon"), 1e-5f);
-    make_value_float(m, MODEL_KEY("rope.freq_base"), s->rope_theta > 0 ? s->rope_theta : 10000.0f);
-    if (s->rope_scale > 0) {
-        make_value_text(m, MODEL_KEY("rope.scaling.type"), s->factors > 1 ? "yarn" : "linear");
-        make_value_float(m, MODEL_KEY("rope.scaling.factor"), s->rope_scale);
-    }
-    if (s->factors > 1)
-        make_value_u32(m, MODEL_KEY("rope.scaling.original_context_length"), MODEL_YARN_CONTEXT);
-    if (s->factors > 2) {
-        make_value_float(m, MODEL_KEY("rope.scaling.yarn_beta_fast"), 8);
-        make_value_float(m, MODEL_KEY("rope.scaling.yarn_beta_slow"), 0.25f);
-    }
-    if (s->rope_dims) make_value_u32(m, MODEL_KEY("rope.dimension_count"), s->rope_dims);
-    if (s->window) make_value_u32(m, MODEL_KEY("attention.sliding_window"), s->window);
-#undef MODEL_KEY
-    for (i = 0; i < count; i++) {
-        model_line *l = &lines[i];
-        make_tensor(m, l->name, l->columns, l->rows, l->format, offset);
-        offset += ref_row_bytes((int)l->format, (size_t)l->columns * (l->rows ? l->rows : 1));
-        offset = (offset + 31) & ~31ull;
-    }
-    *tensors = count;
-    *bytes = offset;
+    model_keys none;
+    model_line *lines = model_lines(s, tensors);
+    memset(&none, 0, sizeof none);
+    *bytes = make_head_of(m, s, lines, *tensors, &none);
     return lines;
 }
 
@@ -164,18 +294,74 @@ static inline const float *model_floats(const gguf *g, const unsigned char *file
     return t ? (const float *)(const void *)(file + t->offset) : NULL;
 }
 
-static inline ref_matrix model_matrix(const gguf *g, const unsigned char *file, uint32_t layer,
-                                      const char *what)
+/* Rows of a tensor, `of` rows in all, from `first` on; of 0: all of it. */
+static inline ref_matrix model_rows(const gguf *g, const unsigned char *file, uint32_t layer, const char *what,
+                                    uint32_t first, uint32_t rows)
 {
     char name[64], bias[64];
     const gguf_tensor *t;
+    const float *b;
     ref_matrix none = {0, 0, NULL, NULL, 0};
     snprintf(name, sizeof name, "blk.%u.%s.weight", layer, what);
     snprintf(bias, sizeof bias, "blk.%u.%s.bias", layer, what);
     t = gguf_tensor_find(g, layer == UINT32_MAX ? what : name);
     if (!t) return none;
-    return ref_matrix_make((int)t->format, file + t->offset, (uint32_t)t->size[1], (uint32_t)t->size[0],
-                           layer == UINT32_MAX ? NULL : model_floats(g, file, bias));
+    b = layer == UINT32_MAX ? NULL : model_floats(g, file, bias);
+    return ref_matrix_make((int)t->format,
+                           file + t->offset + first * ref_row_bytes((int)t->format, (size_t)t->size[0]),
+                           rows ? rows : (uint32_t)t->size[1], (uint32_t)t->size[0], b ? b + first : NULL);
+}
+
+static inline ref_matrix model_matrix(const gguf *g, const unsigned char *file, uint32_t layer,
+                                      const char *what)
+{
+    return model_rows(g, file, layer, what, 0, 0);
+}
+
+/* A number of the file, or another where there is none. */
+static inline double model_number(const gguf *g, const char *what, double otherwise)
+{
+    gguf_text a;
+    char key[100];
+    uint32_t whole;
+    double x;
+    if (!gguf_get_text(g, "general.architecture", &a)) return otherwise;
+    snprintf(key, sizeof key, "%.*s.%s", (int)a.bytes, a.at, what);
+    if (gguf_get_float(g, key, &x)) return x;
+    return gguf_get_u32(g, key, &whole) ? whole : otherwise;
+}
+
+/* What the architectures differ in. */
+static inline void model_kind(ref_llama *r, const gguf *g, const unsigned char *file)
+{
+    char a[40] = "";
+    gguf_text name;
+    int wide;
+    if (gguf_get_text(g, "general.architecture", &name)) snprintf(a, sizeof a, "%.*s", (int)name.bytes, name.at);
+    r->rope = model_is(a, "llama command-r cohere2 granite") ? REF_ROPE_INTERLEAVED : REF_ROPE_HALVES;
+    r->layer_norm = model_is(a, MODEL_LAYER_NORM);
+    r->parallel = model_is(a, MODEL_PARALLEL);
+    r->norm_rows = !strcmp(a, "olmo2");
+    r->gelu = model_is(a, MODEL_GELU);
+    r->eps = model_number(g, r->layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 0);
+    r->output_norm_bias = model_floats(g, file, "output_norm.bias");
+    if (model_is(a, "gemma gemma2 gemma3")) r->embedding_scale = sqrt((double)r->hidden);
+    wide = (!strcmp(a, "gemma2") && r->layers == 46) || (!strcmp(a, "gemma3") && r->layers == 62);
+    if (wide) r->scale = 1 / sqrt((double)r->hidden / r->heads);
+    r->window = (uint32_t)model_number(g, "attention.sliding_window", !strcmp(a, "gemma2") ? 4096 : 0);
+    if (!strcmp(a, "gemma2")) r->period = 2;
+    if (!strcmp(a, "gemma3")) r->period = 6, r->local_theta = 10000;
+    if (model_is(a, "cohere2 olmo2")) r->period = 4;
+    if (!strcmp(a, "olmo2")) r->local_theta = r->theta, r->local_scale = 1 / sqrt((double)r->head_dim);
+    r->global_unturned = !strcmp(a, "cohere2");
+    r->attention_cap = model_number(g, "attn_logit_softcapping", 0);
+    r->final_cap = model_number(g, "final_logit_softcapping", 0);
+    r->logit_scale = model_number(g, "logit_scale", 1);
+    if (strcmp(a, "granite")) return;
+    r->logit_scale = 1 / r->logit_scale;
+    r->embedding_scale = model_number(g, "embedding_scale", 1);
+    r->residual_scale = model_number(g, "residual_scale", 1);
+    r->scale = model_number(g, "attention.scale", 0);
 }
 
 /* What YaRN does, from the file: limits of frequencies; scores of q and k that are both longer. */
@@ -200,7 +386,7 @@ static inline void model_yarn(ref_llama *r, const gguf *g)
 static inline void model_reference(ref_llama *r, const llama_config *c, const gguf *g,
                                    const unsigned char *file)
 {
-    uint32_t i;
+    uint32_t i, wide = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim;
     char name[64];
     memset(r, 0, sizeof *r);
     r->vocab = c->vocab;
@@ -212,13 +398,16 @@ static inline void model_reference(ref_llama *r, const llama_config *c, const gg
     r->ffn = c->ffn;
     r->context = c->context;
     r->rope_dims = c->rope_dims;
-    r->window = c->window;
-    r->rope = c->rope_pairs == PTXK_ROPE_NEOX ? REF_ROPE_HALVES : REF_ROPE_INTERLEAVED;
     r->theta = c->rope_theta;
     r->rope_scale = c->rope_scale;
     r->rope_factors = model_floats(g, file, "rope_freqs.weight");
+    model_kind(r, g, file);
     model_yarn(r, g);
-    r->eps = c->eps;
+    if (gguf_tensor_find(g, "rope_factors_short.weight")) {
+        double longer = model_number(g, "rope.scaling.attn_factor", 1);
+        r->rope_factors = model_floats(g, file, "rope_factors_short.weight");
+        r->scale = longer * longer / sqrt((double)r->head_dim);
+    }
     r->kv_f16 = 1;
     r->noise_state = 1;
     r->output_norm = model_floats(g, file, "output_norm.weight");
@@ -227,20 +416,32 @@ static inline void model_reference(ref_llama *r, const llama_config *c, const gg
     r->layer = (ref_llama_layer *)calloc(c->layers, sizeof *r->layer);
     for (i = 0; i < c->layers; i++) {
         ref_llama_layer *l = &r->layer[i];
-        snprintf(name, sizeof name, "blk.%u.attn_norm.weight", i);
-        l->attn_norm = model_floats(g, file, name);
-        snprintf(name, sizeof name, "blk.%u.ffn_norm.weight", i);
-        l->ffn_norm = model_floats(g, file, name);
-        snprintf(name, sizeof name, "blk.%u.attn_q_norm.weight", i);
-        l->q_norm = model_floats(g, file, name);
-        snprintf(name, sizeof name, "blk.%u.attn_k_norm.weight", i);
-        l->k_norm = model_floats(g, file, name);
-        l->q = model_matrix(g, file, i, "attn_q");
-        l->k = model_matrix(g, file, i, "attn_k");
-        l->v = model_matrix(g, file, i, "attn_v");
+#define MODEL_FLOATS(what) (snprintf(name, sizeof name, "blk.%u.%s", i, what), model_floats(g, file, name))
+        l->attn_norm = MODEL_FLOATS("attn_norm.weight");
+        l->attn_norm_bias = MODEL_FLOATS("attn_norm.bias");
+        l->ffn_norm = MODEL_FLOATS("ffn_norm.weight");
+        l->ffn_norm_bias = MODEL_FLOATS("ffn_norm.bias");
+        l->post_attn_norm = MODEL_FLOATS("post_attention_norm.weight");
+        l->post_ffn_norm = MODEL_FLOATS("post_ffw_norm.weight");
+        l->q_norm = MODEL_FLOATS("attn_q_norm.weight");
+        l->k_norm = MODEL_FLOATS("attn_k_norm.weight");
+#undef MODEL_FLOATS
+        l->q = model_rows(g, file, i, "attn_qkv", 0, wide);
+        l->k = model_rows(g, file, i, "attn_qkv", wide, kv);
+        l->v = model_rows(g, file, i, "attn_qkv", wide + kv, kv);
+        if (!l->q.w) {
+            l->q = model_matrix(g, file, i, "attn_q");
+            l->k = model_matrix(g, file, i, "attn_k");
+            l->v = model_matrix(g, file, i, "attn_v");
+        }
         l->o = model_matrix(g, file, i, "attn_output");
         l->gate = model_matrix(g, file, i, "ffn_gate");
         l->up = model_matrix(g, file, i, "ffn_up");
+        if (l->up.rows == 2 * c->ffn) {
+            free(l->up.w);
+            l->gate = model_rows(g, file, i, "ffn_up", 0, c->ffn);
+            l->up = model_rows(g, file, i, "ffn_up", c->ffn, c->ffn);
+        }
         l->down = model_matrix(g, file, i, "ffn_down");
     }
 }

@@ -178,7 +178,7 @@ static void test_unfit(void)
 {
     static const char two[] = {2, 0, 0, 0}, three[] = {3, 0, 0, 0}, none[] = {0, 0, 0, 0},
                       many[] = {0, 0, 0, -1};
-    unfit("general.architecture", 20 + 4 + 8, "gemma", 5, "architecture 'gemma' (scaled embeddings, GELU)");
+    unfit("general.architecture", 20 + 4 + 8, "mamba", 5, "architecture 'mamba' (no attention)");
     unfit("general.architecture", 20 + 4 + 8, "qwen9", 5,
           "architecture 'qwen9', known are: llama qwen2 qwen3");
     unfit("general.architecture", 20 + 4 + 8, "llama", 5, "'llama.block_count' is missing");

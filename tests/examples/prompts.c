@@ -228,7 +228,8 @@ static void test_refusals(void)
               && strstr(why.text, "token 61 is none"));
         drafts[1] = 60;
         CHECK_MORE(llama_verify(&m, drafts, 3, chosen, &gained, stream, &why) == 0, why.text);
-        CHECK(llama_persistent_open(&m, &p, 2, NULL, 0, &why) == 1 && strstr(why.text, "no caches of pages"));
+        CHECK(llama_persistent_open(&m, &p, 2, NULL, 0, &why) == 1
+              && strstr(why.text, "does not have: caches of pages"));
         llama_close(&m);
     }
     check_reports();

@@ -116,7 +116,9 @@ static void norm_one(ptxk_norm_desc desc, uint32_t rows, double eps, double traf
     ptxk__row form;
     enum ref_format xf = ref_of(desc.x_type), yf = ref_of(desc.y_type), wf = ref_of(desc.weight_type);
     size_t n = desc.n, total = n * rows, i, xb = total * ref_bytes(xf), yb = total * ref_bytes(yf);
-    void *x = random_array(desc.x_type, total, 3), *r = random_array(desc.x_type, total, 2), *y = poison(yb);
+    int adds = (desc.flags & PTXK_NORM_ADD) != 0;
+    void *x = random_array(desc.x_type, total, 3), *r = random_array(desc.x_type, total, 2);
+    void *y = adds ? random_array(desc.y_type, total, 2) : poison(yb), *added = malloc(yb);
     void *gamma = random_array(desc.weight_type, n, 2), *beta = random_array(desc.weight_type, n, 2), *old;
     double *row = (double *)malloc(n * sizeof *row);
     uint32_t t, wrong = 0, chain;
@@ -124,6 +126,7 @@ static void norm_one(ptxk_norm_desc desc, uint32_t rows, double eps, double traf
     for (i = 0; i < total; i++) ref_put(x, xf, i, ref_get(x, xf, i) + 0.5); /* a mean that is not 0 */
     old = malloc(xb);
     memcpy(old, x, xb);
+    memcpy(added, y, yb);
     shape.rows = rows;
     CHECK_MORE(!ptxk_norm_plan(&desc, &shape, &plan, &why), why.text);
     CHECK(!ptxk__norm_form(&desc, &form, &why));
@@ -162,6 +165,10 @@ static void norm_one(ptxk_norm_desc desc, uint32_t rows, double eps, double traf
             want = ref_norm(row, (uint32_t)n, (uint32_t)i, desc.kind == PTXK_NORM_LAYER, (double)args.eps,
                             desc.flags & PTXK_NORM_PLAIN ? 1 : ref_get(gamma, wf, i),
                             desc.flags & PTXK_NORM_BETA ? ref_get(beta, wf, i) : 0, chain, &bound);
+            if (adds) {
+                want += ref_get(added, yf, t * n + i);
+                bound += 0x1p-24 * fabs(want);
+            }
             bound = 1.01 * bound + store_error(desc.y_type, want);
             if (!beside(have, want, bound) && !wrong++)
                 (void)snprintf(detail, sizeof detail,
@@ -184,6 +191,7 @@ static void norm_one(ptxk_norm_desc desc, uint32_t rows, double eps, double traf
     free(gamma);
     free(beta);
     free(old);
+    free(added);
     free(row);
 }
 
@@ -211,11 +219,13 @@ static void norms_of_every_length(void) {
     worst = 0;
     for (i = 0; i < sizeof n / sizeof *n; i++)
         for (kind = 0; kind < 2; kind++) {
-            uint32_t flags = random_below(2) | (kind ? random_below(2) * PTXK_NORM_BETA : 0);
+            uint32_t flags = random_below(2) | (kind ? random_below(2) * PTXK_NORM_BETA : 0)
+                             | random_below(2) * PTXK_NORM_ADD;
             norm_one(norm_desc(n[i], kind, any_type(), any_type(), any_type(), flags),
                      n[i] > 3000 ? 1 + random_below(2) : 1 + random_below(17), 1e-5, 0);
             norm_one(norm_desc(n[i], kind, PTX_F32, PTX_F32, PTX_F32, 1), 1, 1e-6, 0);
             norm_one(norm_desc(n[i], kind, PTX_F32, PTX_F32, PTX_F32, 0), 1, 0, 0);
+            norm_one(norm_desc(n[i], kind, PTX_F32, PTX_F32, PTX_F32, PTXK_NORM_ADD), 2, 1e-5, 0);
         }
     for (kind = 0; kind < 2; kind++) norm_one(norm_desc(300, kind, PTX_F32, PTX_F32, PTX_F32, 4), 9, 1e-5, 0);
     for (kind = 0; kind < 2; kind++) norm_one(norm_desc(300, kind, PTX_F16, PTX_F32, 0, 4), 9, 1e-5, 0);
@@ -224,6 +234,7 @@ static void norms_of_every_length(void) {
     printf("note: norms: at most %.3f of the bound\n", worst);
     norm_one(norm_desc(4096, PTXK_NORM_RMS, PTX_F32, PTX_F16, PTX_F32, 1), 100, 1e-5, 1.01);
     norm_one(norm_desc(1024, PTXK_NORM_LAYER, PTX_F16, PTX_F16, PTX_F16, 2), 200, 1e-5, 1.01);
+    norm_one(norm_desc(2048, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, PTXK_NORM_ADD), 50, 1e-5, 1.01);
 }
 
 static void norms_of_zeros_and_what_is_not_finite(void) {
@@ -823,6 +834,12 @@ static void bad_descriptions_are_refused(void) {
     REFUSED(ptxk_norm_check(&nd, &na, &why), "16 bytes");
     na.eps = NAN;
     REFUSED(ptxk_norm_check(&nd, &na, &why), "eps");
+    bad = nd, bad.flags = PTXK_NORM_ADD;
+    na.eps = 0, na.x = na.y = 256, na.gamma = 4096;
+    CHECK_MORE(!ptxk_norm_check(&nd, &na, &why), why.text); /* in place, but not where the result is added */
+    REFUSED(ptxk_norm_check(&bad, &na, &why), "overlap");
+    bad.flags = 16;
+    REFUSED(ptxk_norm_plan(&bad, &ns, &plan, &why), "flags is 16");
     CHECK(!ptxk_softmax_plan(&sd, &ss, &plan, &why) && plan.launches == 0);
     sd.scale = INFINITY;
     REFUSED(ptxk_softmax_plan(&sd, &ss, &plan, &why), "scale");

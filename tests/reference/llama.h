@@ -1,17 +1,22 @@
-/* llama.h - the truth about a Llama-style model, in double precision: what the next token's logits are.
+/* llama.h - the truth about a language model, in double precision: what the next token's logits are.
  *
- * Written from the architecture's definition, one token at a time, with nothing fused and nothing clever:
+ * Written from the architectures' definitions, one token at a time, with nothing fused and nothing clever:
  *
- *   x = E[token]
+ *   x = embedding_scale E[token]
  *   each layer:   h = norm(x, attn_norm);  q = Wq h + bq,  k = Wk h + bk,  v = Wv h + bv
- *                 each head of q and k by its norm, where there is one;
+ *                 each head of q and k by its norm, or all of q and all of k, where there is one;
  *                 the pairs of q's and k's heads are turned by position * theta^(-2i / rope_dims)
- *                 a_h = sum_t softmax_t(q_h . k_g(t) scale) v_g(t),  t <= now, t > now - window
+ *                 a_h = sum_t softmax_t(cap(q_h . k_g(t) scale)) v_g(t),  t <= now, t > now - window
  *                 g = h kv_heads / heads
- *                 x += Wo a;   h = norm(x, ffn_norm);   x += Wdown (silu(Wgate h) * Wup h)
- *   logits = Wout norm(x, output_norm)
+ *                 x += residual_scale norm(Wo a + bo, post_attn_norm)
+ *                 h = norm(x, ffn_norm)
+ *                 x += residual_scale norm(Wdown f + bdown, post_ffn_norm),  f = act(Wgate h) * Wup h, or act(Wup h)
+ *   logits = cap(logit_scale Wout norm(x, output_norm))
  *
- *   norm(x, g) = g x / sqrt(mean x^2 + eps),  silu(z) = z / (1 + e^-z)
+ *   norm(x, g) = g x / sqrt(mean x^2 + eps), or with layer_norm g (x - mean) / sqrt(variance + eps) + b; x where
+ *   there is no g. act: silu(z) = z / (1 + e^-z), or gelu(z) = z (1 + tanh(sqrt(2 / pi) (z + 0.044715 z^3))) / 2.
+ *   cap(z) = c tanh(z / c). With `parallel` the second h is the first one. Layers n with n % period == period - 1
+ *   see all keys; local_theta and global_unturned say how the two kinds are turned.
  *
  * Matrices are kept as double, so models must be small. To learn how far errors of the arithmetic move the
  * logits, set `noise`: what each operation gives is then moved at random within the bounds that the model's
@@ -32,7 +37,9 @@ typedef struct ref_matrix {
 } ref_matrix;
 
 typedef struct ref_llama_layer {
-    const float *attn_norm, *ffn_norm;
+    const float *attn_norm, *ffn_norm;            /* NULL: there is none */
+    const float *attn_norm_bias, *ffn_norm_bias;
+    const float *post_attn_norm, *post_ffn_norm;
     const float *q_norm, *k_norm; /* [head_dim], of each head before it is turned; or NULL */
     ref_matrix q, k, v, o, gate, up, down;
 } ref_llama_layer;
@@ -43,12 +50,22 @@ typedef struct ref_llama {
     int rope;           /* REF_ROPE_... */
     double theta, eps;
     double scale;              /* of scores; 0: 1 / sqrt(head_dim) */
+    double local_scale;        /* of scores of layers with a local_theta; 0: as the others */
     double rope_scale;         /* positions are divided by it; 1 */
     const float *rope_factors; /* [rope_dims / 2] frequencies are divided by these; or NULL */
     double yarn[3];            /* 0, or YaRN's context; turns in it of what is kept, of what is not */
     uint32_t window;           /* keys that a token sees, its own the last; 0: all */
+    uint32_t period;           /* 0: in all layers */
+    double local_theta;        /* of layers with a window beside others, unscaled; 0: as the others */
+    int global_unturned;       /* the others are not turned */
+    int unturned;              /* no layer is */
+    int layer_norm, parallel;
+    int norm_rows;             /* q_norm and k_norm are of whole rows */
+    int gelu;
+    double attention_cap, final_cap;                     /* 0: none */
+    double embedding_scale, residual_scale, logit_scale; /* 0: 1 */
     int kv_f16, kv_bf16;       /* 1: keys and values are rounded to it on their way into the cache */
-    const float *output_norm;
+    const float *output_norm, *output_norm_bias;
     ref_matrix embedding, output; /* output.w NULL: the embedding's */
     ref_llama_layer *layer;
     double noise;         /* 0, or how many of its own bounds an operation may be off */
@@ -106,7 +123,7 @@ static inline int ref_llama_start(const ref_llama *m, ref_llama_state *s)
     s->length = 0;
     s->k = (double *)malloc((cache + 1) * sizeof(double));
     s->v = (double *)malloc((cache + 1) * sizeof(double));
-    s->scratch = (double *)malloc((2 * m->hidden + 2 * wide + 2 * m->ffn + m->context + 1) * sizeof(double));
+    s->scratch = (double *)malloc((3 * m->hidden + 2 * wide + 2 * m->ffn + m->context + 1) * sizeof(double));
     return s->k && s->v && s->scratch;
 }
 
@@ -181,6 +198,7 @@ static inline void ref_llama_blur(ref_llama *m, double *x, uint32_t n)
         for (i = 0; i < n; i++) x[i] *= 1 + m->noise * 0x1p-20 * ref_llama_noise(m);
 }
 
+/* An RMS norm. */
 static inline void ref_llama_norm(ref_llama *m, const double *x, const float *gamma, uint32_t n, double *y)
 {
     double sum = 0, size;
@@ -191,10 +209,44 @@ static inline void ref_llama_norm(ref_llama *m, const double *x, const float *ga
     ref_llama_blur(m, y, n);
 }
 
+/* A norm of the stream, of the model's kind; gamma NULL: x as it is. A mean is rounded as its terms are. */
+static inline void ref_llama_stream_norm(ref_llama *m, const double *x, const float *gamma, const float *beta,
+                                         double *y)
+{
+    double mean = 0, size = 0;
+    uint32_t i, n = m->hidden;
+    if (!gamma) {
+        memmove(y, x, n * sizeof *y);
+        return;
+    }
+    if (!m->layer_norm) {
+        ref_llama_norm(m, x, gamma, n, y);
+        return;
+    }
+    for (i = 0; i < n; i++) mean += x[i] / n, size += fabs(x[i]) / n;
+    if (m->noise > 0) mean += m->noise * 0x1p-20 * size * ref_llama_noise(m);
+    for (size = 0, i = 0; i < n; i++) size += (x[i] - mean) * (x[i] - mean) / n;
+    size = sqrt(size + m->eps);
+    for (i = 0; i < n; i++) y[i] = (x[i] - mean) * (double)gamma[i] / size;
+    ref_llama_blur(m, y, n);
+    for (i = 0; i < n && beta; i++) y[i] += (double)beta[i];
+    ref_llama_blur(m, y, n);
+}
+
+/* Whether a layer has a window, in a model where others have none. */
+static inline int ref_llama_is_local(const ref_llama *m, uint32_t layer)
+{
+    return m->window && m->period && layer % m->period != m->period - 1;
+}
+
 /* Of each head at x, where there is one. */
 static inline void ref_llama_head_norm(ref_llama *m, double *x, const float *gamma, uint32_t heads)
 {
     uint32_t h;
+    if (gamma && m->norm_rows) {
+        ref_llama_norm(m, x, gamma, heads * m->head_dim, x);
+        return;
+    }
     for (h = 0; gamma && h < heads; h++) {
         double *head = x + (size_t)h * m->head_dim;
         ref_llama_norm(m, head, gamma, m->head_dim, head);
@@ -218,13 +270,16 @@ static inline double ref_llama_kept(const ref_llama *m, uint32_t i)
 }
 
 /* Turns the heads at x by their position. */
-static inline void ref_llama_turn(ref_llama *m, double *x, uint32_t heads, uint32_t position)
+static inline void ref_llama_turn(ref_llama *m, uint32_t layer, double *x, uint32_t heads, uint32_t position)
 {
     uint32_t h, i, half = m->rope_dims / 2;
+    int local = ref_llama_is_local(m, layer), own = local && m->local_theta > 0;
+    if (m->unturned || (m->global_unturned && !local)) return;
     for (h = 0; h < heads; h++)
         for (i = 0; i < half; i++) {
             double kept = ref_llama_kept(m, i);
-            double frequency = pow(m->theta, -2.0 * i / m->rope_dims) * (kept + (1 - kept) / m->rope_scale);
+            double frequency = own ? pow(m->local_theta, -2.0 * i / m->rope_dims)
+                                   : pow(m->theta, -2.0 * i / m->rope_dims) * (kept + (1 - kept) / m->rope_scale);
             double angle = position * (m->rope_factors ? frequency / (double)m->rope_factors[i] : frequency);
             double *head = x + (size_t)h * m->head_dim;
             double *a = head + (m->rope == REF_ROPE_HALVES ? i : 2 * i);
@@ -248,12 +303,15 @@ static inline void ref_llama_round(ref_llama *m, double *x, uint32_t n)
 }
 
 /* K and V are the caches of the layer, `length` positions of them are filled. */
-static inline void ref_llama_attend(ref_llama *m, const double *q, const double *k, const double *v,
+static inline void ref_llama_attend(ref_llama *m, uint32_t layer, const double *q, const double *k, const double *v,
                                     uint32_t length, double *weight, double *out)
 {
-    uint32_t h, t, i, d = m->head_dim, first = m->window && length > m->window ? length - m->window : 0;
-    double scale = m->scale < 0 || m->scale > 0 ? m->scale : 1 / sqrt((double)d);
+    uint32_t h, t, i, d = m->head_dim, first = 0;
+    int local = ref_llama_is_local(m, layer);
+    double scale = local && m->local_theta > 0 && m->local_scale > 0 ? m->local_scale : m->scale;
     double bound = m->noise * (m->attention_bound > 0 ? m->attention_bound : 0x1p-11);
+    if (!(scale < 0 || scale > 0)) scale = 1 / sqrt((double)d);
+    if (m->window && (local || !m->period) && length > m->window) first = length - m->window;
     for (h = 0; h < m->heads; h++) {
         size_t g = (size_t)h * m->kv_heads / m->heads * d;
         double most = -INFINITY, sum = 0;
@@ -266,6 +324,10 @@ static inline void ref_llama_attend(ref_llama *m, const double *q, const double 
             }
             if (m->noise > 0) dot += bound * size * ref_llama_noise(m);
             weight[t] = dot * scale;
+            if (m->attention_cap > 0) /* tanh to 2^-20 */
+                weight[t] = m->attention_cap
+                            * (tanh(weight[t] / m->attention_cap)
+                               + (m->noise > 0 ? m->noise * 0x1p-20 * ref_llama_noise(m) : 0));
             if (weight[t] > most) most = weight[t];
         }
         for (t = first; t < length; t++) sum += weight[t] = exp(weight[t] - most);
@@ -282,44 +344,65 @@ static inline void ref_llama_attend(ref_llama *m, const double *q, const double 
     }
 }
 
+/* The activation between a layer's last products. */
+static inline double ref_llama_act(const ref_llama *m, double z)
+{
+    return m->gelu ? z / 2 * (1 + tanh(sqrt(2 / acos(-1.0)) * (z + 0.044715 * z * z * z))) : z / (1 + exp(-z));
+}
+
+static inline double ref_or_1(double x)
+{
+    return x < 0 || x > 0 ? x : 1;
+}
+
 /* Takes the sequence's next token; logits: [vocab], or NULL where they are not wanted. The sequence must not
    be full. */
 static inline void ref_llama_step(ref_llama *m, ref_llama_state *s, uint32_t token, double *logits)
 {
     uint32_t i, n, now = s->length++, wide = m->heads * m->head_dim, kv = (uint32_t)ref_llama_kv(m);
     double *x = s->scratch, *h = x + m->hidden, *q = h + m->hidden, *a = q + wide, *gate = a + wide;
-    double *up = gate + m->ffn, *weight = up + m->ffn;
+    double *up = gate + m->ffn, *y = up + m->ffn, *weight = y + m->hidden;
+    double residual = ref_or_1(m->residual_scale);
     const ref_matrix *output = m->output.w ? &m->output : &m->embedding;
-    for (i = 0; i < m->hidden; i++) x[i] = m->embedding.w[(size_t)token * m->hidden + i];
+    for (i = 0; i < m->hidden; i++)
+        x[i] = m->embedding.w[(size_t)token * m->hidden + i] * ref_or_1(m->embedding_scale);
     for (n = 0; n < m->layers; n++) {
         ref_llama_layer *l = &m->layer[n];
         double *k = s->k + (size_t)n * m->context * kv, *v = s->v + (size_t)n * m->context * kv;
         double *new_k = k + (size_t)now * kv, *new_v = v + (size_t)now * kv;
-        ref_llama_norm(m, x, l->attn_norm, m->hidden, h);
+        ref_llama_stream_norm(m, x, l->attn_norm, l->attn_norm_bias, h);
         ref_llama_product(m, &l->q, h, q);
         ref_llama_product(m, &l->k, h, new_k);
         ref_llama_product(m, &l->v, h, new_v);
         ref_llama_head_norm(m, q, l->q_norm, m->heads);
         ref_llama_head_norm(m, new_k, l->k_norm, m->kv_heads);
-        ref_llama_turn(m, q, m->heads, now);
-        ref_llama_turn(m, new_k, m->kv_heads, now);
+        ref_llama_turn(m, n, q, m->heads, now);
+        ref_llama_turn(m, n, new_k, m->kv_heads, now);
         ref_llama_round(m, new_k, kv);
         ref_llama_round(m, new_v, kv);
-        ref_llama_attend(m, q, k, v, now + 1, weight, a);
-        ref_llama_product(m, &l->o, a, h);
-        for (i = 0; i < m->hidden; i++) x[i] += h[i];
-        ref_llama_norm(m, x, l->ffn_norm, m->hidden, h);
-        ref_llama_product(m, &l->gate, h, gate);
+        ref_llama_attend(m, n, q, k, v, now + 1, weight, a);
+        ref_llama_product(m, &l->o, a, y);
+        ref_llama_stream_norm(m, y, l->post_attn_norm, NULL, y);
+        for (i = 0; i < m->hidden; i++) x[i] += residual * y[i];
+        if (!m->parallel) ref_llama_stream_norm(m, x, l->ffn_norm, l->ffn_norm_bias, h);
         ref_llama_product(m, &l->up, h, up);
-        for (i = 0; i < m->ffn; i++) gate[i] = gate[i] / (1 + exp(-gate[i])) * up[i];
+        if (l->gate.w) ref_llama_product(m, &l->gate, h, gate);
+        for (i = 0; i < m->ffn; i++)
+            gate[i] = l->gate.w ? ref_llama_act(m, gate[i]) * up[i] : ref_llama_act(m, up[i]);
         ref_llama_blur(m, gate, m->ffn);
-        ref_llama_product(m, &l->down, gate, h);
-        for (i = 0; i < m->hidden; i++) x[i] += h[i];
+        ref_llama_product(m, &l->down, gate, y);
+        ref_llama_stream_norm(m, y, l->post_ffn_norm, NULL, y);
+        for (i = 0; i < m->hidden; i++) x[i] += residual * y[i];
         ref_llama_blur(m, x, m->hidden);
     }
     if (!logits) return;
-    ref_llama_norm(m, x, m->output_norm, m->hidden, h);
+    ref_llama_stream_norm(m, x, m->output_norm, m->output_norm_bias, h);
     ref_llama_product(m, output, h, logits);
+    for (i = 0; i < m->vocab; i++) {
+        logits[i] *= ref_or_1(m->logit_scale);
+        if (m->final_cap > 0) logits[i] = m->final_cap * tanh(logits[i] / m->final_cap);
+    }
+    ref_llama_blur(m, logits, m->final_cap > 0 ? m->vocab : 0);
 }
 
 static inline uint32_t ref_argmax(const double *x, uint32_t n)

@@ -1,0 +1,630 @@
+/* models.h - language models as GGUF files hold them: one table of what differs between architectures, the
+   numbers of a model, its tensors. Nothing here needs a device; llama.h computes.
+
+   What a model of any row computes, for the tokens t of a sequence:
+
+     x = e E[t]                                               e: embedding_scale
+     layer, norms BEFORE and AFTER, each where the row has it:
+         q, k, v = W before(x) + bias;  q, k by their norms, turned by their position (k, v: cached)
+         x += r after(W attention(q, k, v) + bias)            r: residual_scale
+         x += r after(W f(before(x)) + bias)                  f: silu(gate) up, gelu(gate) up, or gelu(up)
+       PARALLEL: both halves take the norm of the same x
+     logits = cap(l (W norm(x)))                              l: logit_scale; cap(z) = c tanh(z / c)
+
+   residual_scale and logit_scale cost nothing: x / r is carried instead of x, for which the norms take eps /
+   r^2, and the weights of the last norm are multiplied by l as they go to the device. */
+#ifndef EXAMPLES_MODELS_H
+#define EXAMPLES_MODELS_H
+
+#include <math.h>
+
+#include "gguf.h"
+
+/* -- architectures -- */
+
+/* Norms of the stream x, and where they stand; norms of q and k; what stands between the products of a
+   feed-forward, GELU without a gate. */
+enum { LLAMA_RMS = 0, LLAMA_LAYER = 1, LLAMA_LAYER_BIAS = 2 };
+enum { LLAMA_BEFORE = 1, LLAMA_AFTER = 2, LLAMA_BOTH = 3, LLAMA_PARALLEL = 5 };
+enum { LLAMA_QK_PLAIN = 0, LLAMA_QK_HEADS = 1, LLAMA_QK_ROWS = 2 };
+enum { LLAMA_SWIGLU = 0, LLAMA_GEGLU = 1, LLAMA_GELU = 2 };
+
+/* Keys that change what is computed, and that an architecture takes; others refuse them. */
+enum {
+    LLAMA_KEYS_NONE = 0,
+    LLAMA_KEYS_CAPS = 1,    /* attn_logit_softcapping, final_logit_softcapping */
+    LLAMA_KEYS_SCALES = 2,  /* embedding_scale, residual_scale, attention.scale */
+    LLAMA_KEYS_TIMES = 4,   /* logit_scale multiplies */
+    LLAMA_KEYS_DIVIDED = 8, /* logit_scale divides */
+    LLAMA_KEYS_LONG = 16,   /* rope.scaling.attn_factor; factors for short and for long contexts */
+    LLAMA_KEYS_SWITCH = 32, /* rope.scaling.finetuned false: nothing is rotated */
+    LLAMA_KEYS_GRANITE = LLAMA_KEYS_SCALES | LLAMA_KEYS_DIVIDED | LLAMA_KEYS_SWITCH
+};
+
+/* ROOT: embeddings are multiplied by sqrt(hidden). FUSED: ffn_up holds gate and up, gate's rows first. */
+enum { LLAMA_MORE_NONE = 0, LLAMA_MORE_ROOT = 1, LLAMA_MORE_FUSED = 2 };
+
+/* How layers with a window are rotated, where others see all: in the same way; with a base of their own and
+   unscaled; unscaled; they only. */
+enum { LLAMA_ROPE_SAME = 0, LLAMA_ROPE_BASE = 1, LLAMA_ROPE_UNSCALED = 2, LLAMA_ROPE_ONLY = 3 };
+
+typedef struct llama_architecture {
+    const char *name;
+    uint32_t rope_pairs; /* PTXK_ROPE_... */
+    uint32_t norm, places, qk_norm, activation, keys, more;
+    uint32_t period;     /* layer n sees all where n % period == period - 1, else a window; 0: all see the
+                            window, where the file has one */
+    uint32_t local_rope; /* LLAMA_ROPE_... */
+    uint32_t window;     /* where the file says none; 0: none. The same of caps */
+    float attention_cap, final_cap;
+    uint32_t wide_layers; /* so many layers: scores are scaled by sqrt(heads / hidden); 0: never */
+} llama_architecture;
+
+/* A relative is a line, and what is new in it. Mistral's models and others of the same layers go by the name
+   llama. ROW_: with window, attention_cap, final_cap, wide_layers. */
+/* clang-format off */
+static const llama_architecture llama_architectures[] = {
+#define ROW(name, pairs, norm, places, qk_norm, activation, keys, more, period, rope)                        \
+    ROW_(name, pairs, norm, places, qk_norm, activation, keys, more, period, rope, 0, 0, 0, 0)
+#define ROW_(name, pairs, norm, places, qk_norm, activation, keys, more, period, rope, window, a, f, wide)   \
+    {name, PTXK_ROPE_##pairs, LLAMA_##norm, LLAMA_##places, LLAMA_QK_##qk_norm, LLAMA_##activation,          \
+     LLAMA_KEYS_##keys, LLAMA_MORE_##more, period, LLAMA_ROPE_##rope, window, a, f, wide},
+    /*  name          pairs         norm         places     q, k    between  keys      more    period, rope */
+    ROW("llama",      INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
+    ROW("qwen2",      NEOX,         RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
+    ROW("qwen3",      NEOX,         RMS,         BEFORE,    HEADS,  SWIGLU,  NONE,     NONE,   0, SAME)
+    ROW("gemma",      NEOX,         RMS,         BEFORE,    PLAIN,  GEGLU,   NONE,     ROOT,   0, SAME)
+    ROW_("gemma2",    NEOX,         RMS,         BOTH,      PLAIN,  GEGLU,   CAPS,     ROOT,   2, SAME,
+         4096, 50, 30, 46)
+    ROW_("gemma3",    NEOX,         RMS,         BOTH,      HEADS,  GEGLU,   NONE,     ROOT,   6, BASE,
+         0, 0, 0, 62)
+    ROW("phi3",       NEOX,         RMS,         BEFORE,    PLAIN,  SWIGLU,  LONG,     FUSED,  0, SAME)
+    ROW("olmo2",      NEOX,         RMS,         AFTER,     ROWS,   SWIGLU,  NONE,     NONE,   4, UNSCALED)
+    ROW("command-r",  INTERLEAVED,  LAYER,       PARALLEL,  PLAIN,  SWIGLU,  TIMES,    NONE,   0, SAME)
+    ROW("cohere2",    INTERLEAVED,  LAYER,       PARALLEL,  PLAIN,  SWIGLU,  TIMES,    NONE,   4, ONLY)
+    ROW("starcoder2", NEOX,         LAYER_BIAS,  BEFORE,    PLAIN,  GELU,    NONE,     NONE,   0, SAME)
+    ROW("granite",    INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  GRANITE,  NONE,   0, SAME)
+#undef ROW
+#undef ROW_
+};
+/* clang-format on */
+#define LLAMA_ARCHITECTURES (sizeof llama_architectures / sizeof *llama_architectures)
+
+/* X(name, what is another there): of the better known, to say more than that they are not known. */
+#define LLAMA_OTHER_ARCHITECTURES(X)                                                                         \
+    X("gemma3n", "several streams, embeddings for each layer")                                               \
+    X("phi2", "LayerNorm, attention and feed-forward side by side")                                          \
+    X("gpt2", "LayerNorm, learned positions")                                                                \
+    X("falcon", "LayerNorm, attention and feed-forward side by side")                                        \
+    X("stablelm", "LayerNorm")                                                                               \
+    X("qwen2moe", "experts")                                                                                 \
+    X("qwen3moe", "experts")                                                                                 \
+    X("deepseek2", "compressed attention, experts")                                                          \
+    X("mamba", "no attention")                                                                               \
+    X("bert", "no decoder")
+
+/* X(key, neutral, who takes it): of values that change what a layer computes; but files have such keys with
+   values that change nothing, too. */
+#define LLAMA_REFUSED_KEYS(X)                                                                                \
+    X("attention.scale", 0, LLAMA_KEYS_SCALES)                                                               \
+    X("attention.clamp_kqv", 0, 0)                                                                           \
+    X("attention.max_alibi_bias", 0, 0)                                                                      \
+    X("attn_logit_softcapping", 0, LLAMA_KEYS_CAPS)                                                          \
+    X("final_logit_softcapping", 0, LLAMA_KEYS_CAPS)                                                         \
+    X("logit_scale", 0, LLAMA_KEYS_TIMES | LLAMA_KEYS_DIVIDED)                                               \
+    X("embedding_scale", 0, LLAMA_KEYS_SCALES)                                                               \
+    X("residual_scale", 0, LLAMA_KEYS_SCALES)                                                                \
+    X("rope.scaling.attn_factor", 1, LLAMA_KEYS_LONG)                                                        \
+    X("rope.scaling.yarn_attn_factor", 1, 0)                                                                 \
+    X("rope.scaling.yarn_ext_factor", NAN, 0)                                                                \
+    X("rope.scaling.yarn_log_multiplier", 0, 0)
+
+/* X(type in the file, the kernels' name for it) */
+#define LLAMA_FORMATS(X)                                                                                     \
+    X(F32, PTXK_F32)                                                                                         \
+    X(F16, PTXK_F16)                                                                                         \
+    X(BF16, PTXK_BF16)                                                                                       \
+    X(Q8_0, PTXK_Q8_0)                                                                                       \
+    X(Q4_0, PTXK_Q4_0)                                                                                       \
+    X(Q4_K, PTXK_Q4_K)                                                                                       \
+    X(Q5_K, PTXK_Q5_K)                                                                                       \
+    X(Q6_K, PTXK_Q6_K)                                                                                       \
+    X(Q4_1, PTXK_Q4_1)                                                                                       \
+    X(Q5_0, PTXK_Q5_0)                                                                                       \
+    X(Q5_1, PTXK_Q5_1)                                                                                       \
+    X(Q2_K, PTXK_Q2_K)                                                                                       \
+    X(Q3_K, PTXK_Q3_K)                                                                                       \
+    X(IQ4_NL, PTXK_IQ4_NL)                                                                                   \
+    X(IQ4_XS, PTXK_IQ4_XS)                                                                                   \
+    X(MXFP4, PTXK_MXFP4)                                                                                     \
+    X(NVFP4, PTXK_NVFP4)
+
+/* What the file says of the model. */
+typedef struct llama_config {
+    const llama_architecture *kind;
+    uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
+    uint32_t rope_dims, rope_pairs;  /* elements of a head that are turned; PTXK_ROPE_... */
+    double rope_theta, rope_scale;   /* positions are divided by the scale */
+    double local_theta;              /* of layers with a window; 0: as the others. Unscaled, see kind */
+    double yarn_context;             /* 0, or YaRN: the context that short waves still turn in as they did; */
+    double yarn_fast, yarn_slow;     /* short: more turns there than `fast`, long: fewer than `slow` */
+    uint32_t original_context;       /* 0, or: past it rope_factors_long.weight is taken, else _short */
+    int unrotated;                   /* no layer is rotated */
+    double score_scale;              /* of q . k; 0: 1 / sqrt(head_dim) */
+    double local_score_scale;        /* the same in layers with a window */
+    double attention_cap, final_cap; /* 0: none */
+    double embedding_scale, residual_scale, logit_scale; /* 1 where there is none */
+    double eps;                                          /* of the norms */
+    uint32_t window;                                     /* positions that attention sees; 0: all */
+    uint32_t period;                                     /* see llama_architecture */
+} llama_config;
+
+/* The window of a layer; 0: it sees all. */
+static inline uint32_t llama_layer_window(const llama_config *c, uint32_t layer) {
+    return c->period && layer % c->period == c->period - 1 ? 0 : c->window;
+}
+
+/* Whether a layer is one of those with a window, of a model that has both. */
+static inline int llama_is_local(const llama_config *c, uint32_t layer) {
+    return c->period && c->window && llama_layer_window(c, layer);
+}
+
+static inline int llama_is_rotated(const llama_config *c, uint32_t layer) {
+    return !c->unrotated && (c->kind->local_rope != LLAMA_ROPE_ONLY || llama_is_local(c, layer));
+}
+
+/* -- tensors -- */
+
+/* How a tensor of a table stands to a model. */
+enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
+#define LLAMA_IF(condition) ((condition) ? LLAMA_MUST : LLAMA_NOT)
+#define LLAMA_NORMS_FFN(a) ((a)->places == LLAMA_BEFORE || (a)->places == LLAMA_BOTH)
+
+/* X(name, in the file, columns, rows, LLAMA_MUST ...): of the model, then of each layer. Rows 0: a vector, in
+   F32. The expressions are of a llama_config *c, its architecture *a and the layer's tensors *t before. */
+#define LLAMA_TENSORS(X)                                                                                     \
+    X(EMBEDDING, "token_embd.weight", c->hidden, c->vocab, LLAMA_MUST)                                       \
+    X(OUTPUT_NORM, "output_norm.weight", c->hidden, 0, LLAMA_MUST)                                           \
+    X(OUTPUT_NORM_BIAS, "output_norm.bias", c->hidden, 0, LLAMA_IF(a->norm == LLAMA_LAYER_BIAS))             \
+    X(OUTPUT, "output.weight", c->hidden, c->vocab, LLAMA_MAY)                                               \
+    X(ROPE_FACTORS, "rope_freqs.weight", c->rope_dims / 2, 0, LLAMA_MAY)                                     \
+    X(ROPE_SHORT, "rope_factors_short.weight", c->rope_dims / 2, 0, LLAMA_IF(c->original_context))           \
+    X(ROPE_LONG, "rope_factors_long.weight", c->rope_dims / 2, 0, LLAMA_IF(c->original_context))
+#define LLAMA_LAYER_TENSORS(X)                                                                               \
+    X(ATTENTION_NORM, "attn_norm.weight", c->hidden, 0, LLAMA_IF((a->places & LLAMA_BEFORE)))                \
+    X(ATTENTION_NORM_BIAS, "attn_norm.bias", c->hidden, 0,                                                   \
+      LLAMA_IF((a->places & LLAMA_BEFORE) && a->norm == LLAMA_LAYER_BIAS))                                   \
+    X(QKV, "attn_qkv.weight", c->hidden, (c->heads + 2 * c->kv_heads) * c->head_dim, LLAMA_MAY)              \
+    X(QKV_BIAS, "attn_qkv.bias", (c->heads + 2 * c->kv_heads) * c->head_dim, 0,                              \
+      t[LLAMA_QKV].from ? LLAMA_MAY : LLAMA_NOT)                                                             \
+    X(Q, "attn_q.weight", c->hidden, c->heads * c->head_dim, LLAMA_IF(!t[LLAMA_QKV].from))                   \
+    X(K, "attn_k.weight", c->hidden, c->kv_heads * c->head_dim, LLAMA_IF(!t[LLAMA_QKV].from))                \
+    X(V, "attn_v.weight", c->hidden, c->kv_heads * c->head_dim, LLAMA_IF(!t[LLAMA_QKV].from))                \
+    X(Q_BIAS, "attn_q.bias", c->heads * c->head_dim, 0, t[LLAMA_QKV].from ? LLAMA_NOT : LLAMA_MAY)           \
+    X(K_BIAS, "attn_k.bias", c->kv_heads * c->head_dim, 0, t[LLAMA_QKV].from ? LLAMA_NOT : LLAMA_MAY)        \
+    X(V_BIAS, "attn_v.bias", c->kv_heads * c->head_dim, 0, t[LLAMA_QKV].from ? LLAMA_NOT : LLAMA_MAY)        \
+    X(Q_NORM, "attn_q_norm.weight", a->qk_norm == LLAMA_QK_ROWS ? c->heads * c->head_dim : c->head_dim, 0,   \
+      LLAMA_IF(a->qk_norm))                                                                                  \
+    X(K_NORM, "attn_k_norm.weight", a->qk_norm == LLAMA_QK_ROWS ? c->kv_heads * c->head_dim : c->head_dim,   \
+      0, LLAMA_IF(a->qk_norm))                                                                               \
+    X(O, "attn_output.weight", c->heads * c->head_dim, c->hidden, LLAMA_MUST)                                \
+    X(O_BIAS, "attn_output.bias", c->hidden, 0, LLAMA_MAY)                                                   \
+    X(POST_ATTENTION_NORM, "post_attention_norm.weight", c->hidden, 0, LLAMA_IF((a->places & LLAMA_AFTER)))  \
+    X(FFN_NORM, "ffn_norm.weight", c->hidden, 0, LLAMA_IF(LLAMA_NORMS_FFN(a)))                               \
+    X(FFN_NORM_BIAS, "ffn_norm.bias", c->hidden, 0,                                                          \
+      LLAMA_IF(LLAMA_NORMS_FFN(a) && a->norm == LLAMA_LAYER_BIAS))                                           \
+    X(GATE_UP, "ffn_up.weight", c->hidden, 2 * c->ffn, LLAMA_IF((a->more & LLAMA_MORE_FUSED)))               \
+    X(GATE, "ffn_gate.weight", c->hidden, c->ffn,                                                            \
+      LLAMA_IF(!(a->more & LLAMA_MORE_FUSED) && a->activation != LLAMA_GELU))                                \
+    X(UP, "ffn_up.weight", c->hidden, c->ffn, LLAMA_IF(!(a->more & LLAMA_MORE_FUSED)))                       \
+    X(DOWN, "ffn_down.weight", c->ffn, c->hidden, LLAMA_MUST)                                                \
+    X(GATE_BIAS, "ffn_gate.bias", c->ffn, 0, t[LLAMA_GATE].from ? LLAMA_MAY : LLAMA_NOT)                     \
+    X(UP_BIAS, "ffn_up.bias", c->ffn, 0, t[LLAMA_UP].from ? LLAMA_MAY : LLAMA_NOT)                           \
+    X(DOWN_BIAS, "ffn_down.bias", c->hidden, 0, LLAMA_MAY)                                                   \
+    X(POST_FFN_NORM, "post_ffw_norm.weight", c->hidden, 0, LLAMA_IF((a->places & LLAMA_AFTER)))
+#define LLAMA_ENUM(name, in_file, columns, rows, presence) LLAMA_##name,
+enum llama_name { LLAMA_TENSORS(LLAMA_ENUM) LLAMA_MODEL_TENSORS };
+enum llama_layer_name { LLAMA_LAYER_TENSORS(LLAMA_ENUM) LLAMA_TENSORS_OF_A_LAYER };
+
+/* A tensor in the file and on the device; from NULL: there is none. A part of another, such as q of a matrix
+   that holds q, k and v, has that one's `from`, and its rows from `first` on. */
+typedef struct llama_tensor {
+    const gguf_tensor *from;
+    uint64_t address;
+    uint32_t columns, rows; /* rows: at least 1 */
+    uint32_t is_part, first;
+} llama_tensor;
+
+/* -- what the file says -- */
+
+static inline int llama_format(uint32_t in_file, uint32_t *format) {
+#define LLAMA_FORMAT_CASE(name, ours)                                                                        \
+    case GGUF_FORMAT_##name: *format = ours; return 1;
+    switch (in_file) {
+        LLAMA_FORMATS(LLAMA_FORMAT_CASE)
+    default: return 0;
+    }
+}
+/* "<architecture>.<key>" */
+static inline const char *llama_key(char *room, size_t bytes, const gguf *g, const char *key) {
+    gguf_text architecture;
+    gguf_get_text(g, "general.architecture", &architecture);
+    snprintf(room, bytes, "%.*s.%s", gguf_shown(architecture), architecture.at, key);
+    return room;
+}
+
+/* A whole number from 1 to a limit. */
+static inline int llama_count(const gguf *g, const char *key, uint32_t most, uint32_t *x, gguf_error *why) {
+    char room[160];
+    if (!gguf_get_u32(g, llama_key(room, sizeof room, g, key), x))
+        return gguf_fail(why, gguf_place(g, room), "'%s' is missing, or no whole number", room);
+    if (*x < 1 || *x > most)
+        return gguf_fail(why, gguf_place(g, room), "'%s' is %u, must be 1 to %u", room, (unsigned)*x,
+                         (unsigned)most);
+    return 0;
+}
+
+/* A number that may be missing, between limits that are not in it. */
+static inline int llama_optional(const gguf *g, const char *key, double above, double below, double *x,
+                                 gguf_error *why) {
+    char room[160];
+    if (!gguf_find(g, llama_key(room, sizeof room, g, key))) return 0;
+    if (!gguf_get_float(g, room, x))
+        return gguf_fail(why, gguf_place(g, room), "'%s' is no floating-point number", room);
+    if (*x > above && *x < below) return 0;
+    return gguf_fail(why, gguf_place(g, room), "'%s' is %g, must be above %g and below %g", room, *x, above,
+                     below);
+}
+
+/* YaRN (B. Peng, J. Quesnelle, H. Fan, E. Shippole, "YaRN: efficient context window extension of large
+   language models", 2023), as files mean it: see llama_frequency; q and k are 1 + ln(scale) / 10 times as
+   long, which, where all of a head is turned, is the square of that in the scores. */
+static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place, gguf_error *why) {
+    double longer;
+    char key[160];
+    uint32_t context = c->context;
+    c->yarn_fast = 32;
+    c->yarn_slow = 1;
+    if (c->rope_dims != c->head_dim)
+        return gguf_fail(why, place, "YaRN, and only %u of a head's %u elements are turned",
+                         (unsigned)c->rope_dims, (unsigned)c->head_dim);
+    if (!(c->rope_scale >= 1) || !(c->rope_theta > 1))
+        return gguf_fail(why, place, "YaRN by %g on a base of %g, must be 1 or more, and above 1",
+                         c->rope_scale, c->rope_theta);
+    if (gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.original_context_length"))
+        && llama_count(g, "rope.scaling.original_context_length", 1u << 30, &context, why))
+        return 1;
+    if (llama_optional(g, "rope.scaling.yarn_beta_fast", 0, 1e30, &c->yarn_fast, why)
+        || llama_optional(g, "rope.scaling.yarn_beta_slow", 0, c->yarn_fast, &c->yarn_slow, why))
+        return 1;
+    c->yarn_context = context;
+    longer = 1 + 0.1 * log(c->rope_scale);
+    c->score_scale *= longer * longer;
+    return 0;
+}
+
+/* The pair of a head (0, 1, ...; no whole number) that turns so often within YaRN's context. */
+static inline double llama_yarn_pair(const llama_config *c, double turns) {
+    return c->rope_dims / 2.0 * log(c->yarn_context / (turns * 6.28318530717958647693)) / log(c->rope_theta);
+}
+
+/* Radians for each position of pair i, whose frequency is divided by a factor of its own: all of it is slowed
+   by the scale; with YaRN only long waves are, those between long and short in part. local: of layers with a
+   window, where they are turned in another way. */
+static inline double llama_frequency(const llama_config *c, uint32_t i, double factor, int local) {
+    double theta = local ? c->local_theta : c->rope_theta;
+    double f = pow(theta, -2.0 * i / c->rope_dims) / factor, low, high, share;
+    if (local) return f;
+    if (!(c->yarn_context > 0)) return f / c->rope_scale;
+    low = fmax(floor(llama_yarn_pair(c, c->yarn_fast)), 0);
+    high = fmin(ceil(llama_yarn_pair(c, c->yarn_slow)), c->rope_dims - 1.0);
+    share = fmin(fmax((i - low) / fmax(high - low, 0.001), 0), 1);
+    return f * (1 - share) + f / c->rope_scale * share;
+}
+
+/* What stretches positions: rope.scaling.type, missing: as if 'linear'. */
+static inline int llama_read_scaling(llama_config *c, const gguf *g, gguf_error *why) {
+    char key[160];
+    gguf_text scaling;
+    int yarn = 0;
+    if (llama_optional(g, "rope.scale_linear", 0, 1e30, &c->rope_scale, why)) return 1;
+    if (gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.type"))) {
+        if (!gguf_get_text(g, key, &scaling))
+            return gguf_fail(why, gguf_place(g, key), "'%s' is no string", key);
+        if (gguf_is(scaling, "none")) {
+            c->rope_scale = 1;
+            return 0;
+        }
+        yarn = gguf_is(scaling, "yarn");
+        if (gguf_is(scaling, "longrope") && c->kind->keys & LLAMA_KEYS_LONG) return 0;
+        if (!yarn && !gguf_is(scaling, "linear"))
+            return gguf_fail(why, gguf_place(g, key), "'%s' is '%.*s', must be 'none', 'linear' or 'yarn'",
+                             key, gguf_shown(scaling), scaling.at);
+    }
+    return llama_optional(g, "rope.scaling.factor", 0, 1e30, &c->rope_scale, why)
+           || (yarn && llama_read_yarn(c, g, gguf_place(g, key), why));
+}
+
+/* Tables of factors for contexts up to the original one and past it, which stretch q and k, too. */
+static inline int llama_read_long_rope(llama_config *c, const gguf *g, gguf_error *why) {
+    double factor = 1;
+    char key[160];
+    if (!(c->kind->keys & LLAMA_KEYS_LONG)) return 0;
+    if (gguf_tensor_find(g, "rope_factors_long.weight") || gguf_tensor_find(g, "rope_factors_short.weight"))
+        if (llama_count(g, "rope.scaling.original_context_length", 1u << 30, &c->original_context, why))
+            return 1;
+    if (llama_optional(g, "rope.scaling.attn_factor", 0, 1e6, &factor, why)) return 1;
+    if (c->rope_dims != c->head_dim && (factor < 1 || factor > 1)) {
+        llama_key(key, sizeof key, g, "rope.scaling.attn_factor");
+        return gguf_fail(why, gguf_place(g, key),
+                         "'%s' is %g, and only %u of a head's %u elements are turned", key, factor,
+                         (unsigned)c->rope_dims, (unsigned)c->head_dim);
+    }
+    c->score_scale *= factor * factor; /* q and k are both longer */
+    return 0;
+}
+
+static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *why) {
+    char key[160];
+    int on = 1;
+    c->rope_dims = c->head_dim;
+    c->rope_theta = 10000;
+    c->rope_scale = 1;
+    c->score_scale = c->local_score_scale =
+        1 / sqrt(c->layers == c->kind->wide_layers ? (double)c->hidden / c->heads : (double)c->head_dim);
+    if (c->kind->keys & LLAMA_KEYS_SCALES && gguf_find(g, llama_key(key, sizeof key, g, "attention.scale"))) {
+        double scale = 0;
+        if (llama_optional(g, "attention.scale", -1e-30, 1e30, &scale, why)) return 1;
+        if (scale > 0) c->score_scale = c->local_score_scale = scale;
+    }
+    if (c->kind->keys & LLAMA_KEYS_SWITCH
+        && gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.finetuned"))
+        && !gguf_get_bool(g, key, &on))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is no bool", key);
+    c->unrotated = !on;
+    if (gguf_find(g, llama_key(key, sizeof key, g, "rope.dimension_count"))
+        && (llama_count(g, "rope.dimension_count", c->head_dim, &c->rope_dims, why)))
+        return 1;
+    if (c->rope_dims % 2)
+        return gguf_fail(why, gguf_place(g, key), "'%s' is odd: %u", key, (unsigned)c->rope_dims);
+    if (llama_optional(g, "rope.freq_base", 0, 1e30, &c->rope_theta, why)) return 1;
+    if (c->kind->local_rope == LLAMA_ROPE_BASE) c->local_theta = 10000;
+    if (c->kind->local_rope == LLAMA_ROPE_UNSCALED) c->local_theta = c->rope_theta;
+    if (c->local_theta > 0 && llama_optional(g, "rope.freq_base_swa", 0, 1e30, &c->local_theta, why))
+        return 1;
+    return llama_read_scaling(c, g, why) || llama_read_long_rope(c, g, why);
+}
+
+/* The names of the table, each behind a space. room: 200 bytes. */
+static inline const char *llama_known(char *room) {
+    uint32_t i;
+    size_t n = 0;
+    room[0] = 0;
+    for (i = 0; i < LLAMA_ARCHITECTURES && n < 200; i++)
+        n += (size_t)snprintf(room + n, 200 - n, " %s", llama_architectures[i].name);
+    return room;
+}
+
+/* The architecture, and nothing in it that is not known. */
+static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_error *why) {
+    static const char general[] = "general.architecture";
+    gguf_text name;
+    char key[160];
+    char known[200];
+    uint32_t experts = 0, i;
+    double x;
+    if (!gguf_get_text(g, general, &name))
+        return gguf_fail(why, gguf_place(g, general), "'%s' is missing, or no text", general);
+    for (i = 0; i < LLAMA_ARCHITECTURES; i++)
+        if (gguf_is(name, llama_architectures[i].name)) c->kind = &llama_architectures[i];
+#define LLAMA_OTHER(text, reason)                                                                            \
+    if (gguf_is(name, text))                                                                                 \
+        return gguf_fail(why, gguf_place(g, general), "architecture '%s' (%s), known are:%s", text, reason,  \
+                         llama_known(known));
+#define LLAMA_REFUSED(text, neutral, takes)                                                                  \
+    if (!(c->kind->keys & (takes)) && gguf_find(g, llama_key(key, sizeof key, g, text))                      \
+        && !(gguf_get_float(g, key, &x) && x >= (neutral) && x <= (neutral)))                                \
+        return gguf_fail(why, gguf_place(g, key), "'%s': nothing here does that", key);
+    LLAMA_OTHER_ARCHITECTURES(LLAMA_OTHER)
+    if (!c->kind)
+        return gguf_fail(why, gguf_place(g, general), "architecture '%.*s', known are:%s", gguf_shown(name),
+                         name.at, llama_known(known));
+    c->rope_pairs = c->kind->rope_pairs;
+    LLAMA_REFUSED_KEYS(LLAMA_REFUSED)
+    if (!gguf_find(g, llama_key(key, sizeof key, g, "expert_count"))) return 0;
+    if (!gguf_get_u32(g, key, &experts))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
+    return experts ? gguf_fail(why, gguf_place(g, key), "a model of %u experts", (unsigned)experts) : 0;
+}
+
+/* heads, kv_heads, head_dim */
+static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *why) {
+    char key[160];
+    uint32_t values;
+    if (llama_count(g, "attention.head_count", 4096, &c->heads, why)) return 1;
+    c->kv_heads = c->heads;
+    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.head_count_kv"))
+        && llama_count(g, "attention.head_count_kv", c->heads, &c->kv_heads, why))
+        return 1;
+    if (c->heads % c->kv_heads)
+        return gguf_fail(why, gguf_place(g, key), "%u heads on %u", (unsigned)c->heads,
+                         (unsigned)c->kv_heads);
+    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length"))) {
+        if (llama_count(g, "attention.key_length", 4096, &c->head_dim, why)) return 1;
+    } else {
+        if (c->hidden % c->heads)
+            return gguf_fail(why, gguf_place(g, llama_key(key, sizeof key, g, "attention.head_count")),
+                             "an embedding of %u in %u heads: no whole number for each, and there is no "
+                             "'attention.key_length'",
+                             (unsigned)c->hidden, (unsigned)c->heads);
+        c->head_dim = c->hidden / c->heads;
+    }
+    if (c->head_dim % 8 || c->head_dim > 256) { /* what the kernels of attention take */
+        if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length")))
+            llama_key(key, sizeof key, g, "attention.head_count");
+        return gguf_fail(why, gguf_place(g, key), "heads of %u elements, must be a multiple of 8 up to 256",
+                         (unsigned)c->head_dim);
+    }
+    if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.value_length"))) return 0;
+    if (gguf_get_u32(g, key, &values) && values == c->head_dim) return 0;
+    return gguf_fail(why, gguf_place(g, key), "'%s' is another than that of keys, %u", key,
+                     (unsigned)c->head_dim);
+}
+
+/* Which layers see how far. */
+static inline int llama_read_window(llama_config *c, const gguf *g, gguf_error *why) {
+    char key[160];
+    c->window = c->kind->window;
+    c->period = c->kind->period;
+    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.sliding_window"))
+        && !gguf_get_u32(g, key, &c->window))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
+    if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.sliding_window_pattern"))) return 0;
+    if (!c->period) return gguf_fail(why, gguf_place(g, key), "'%s': nothing here does that", key);
+    return llama_count(g, "attention.sliding_window_pattern", 10000, &c->period, why);
+}
+
+/* Factors and soft caps. */
+static inline int llama_read_scales(llama_config *c, const gguf *g, gguf_error *why) {
+    uint32_t keys = c->kind->keys;
+    c->embedding_scale = c->kind->more & LLAMA_MORE_ROOT ? sqrt((double)c->hidden) : 1;
+    c->residual_scale = c->logit_scale = 1;
+    c->attention_cap = (double)c->kind->attention_cap;
+    c->final_cap = (double)c->kind->final_cap;
+    if (keys & LLAMA_KEYS_CAPS
+        && (llama_optional(g, "attn_logit_softcapping", 1e-6, 1e6, &c->attention_cap, why)
+            || llama_optional(g, "final_logit_softcapping", 1e-6, 1e6, &c->final_cap, why)))
+        return 1;
+    if (keys & LLAMA_KEYS_SCALES
+        && (llama_optional(g, "embedding_scale", 0, 1e6, &c->embedding_scale, why)
+            || llama_optional(g, "residual_scale", 0, 1e6, &c->residual_scale, why)))
+        return 1;
+    if (keys & (LLAMA_KEYS_TIMES | LLAMA_KEYS_DIVIDED)
+        && llama_optional(g, "logit_scale", 0, 1e6, &c->logit_scale, why))
+        return 1;
+    if (keys & LLAMA_KEYS_DIVIDED) c->logit_scale = 1 / c->logit_scale;
+    return 0;
+}
+
+/* Reads and checks the numbers; the tensors are checked against them by llama_find_tensors. */
+static inline int llama_read(llama_config *c, const gguf *g, gguf_error *why) {
+    const gguf_tensor *embedding = gguf_tensor_find(g, "token_embd.weight");
+    const char *eps;
+    char key[160];
+    memset(c, 0, sizeof *c);
+    if (llama_read_architecture(c, g, why)) return 1;
+    if (!embedding) return gguf_fail(why, g->tensors_end, "there is no tensor 'token_embd.weight'");
+    if (embedding->dimensions != 2 || embedding->size[1] > 1u << 24)
+        return gguf_fail(why, embedding->offset, "'token_embd.weight': not a matrix of at most 2^24 rows");
+    c->vocab = (uint32_t)embedding->size[1];
+    if (llama_count(g, "block_count", 10000, &c->layers, why)
+        || llama_count(g, "context_length", 1u << 30, &c->context, why)
+        || llama_count(g, "embedding_length", 1u << 20, &c->hidden, why)
+        || llama_count(g, "feed_forward_length", 1u << 22, &c->ffn, why) || llama_read_heads(c, g, why))
+        return 1;
+    eps = c->kind->norm == LLAMA_RMS ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+    if (!gguf_get_float(g, llama_key(key, sizeof key, g, eps), &c->eps) || !(c->eps >= 0 && c->eps < 1))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is missing, or not from 0 to 1", key);
+    return llama_read_window(c, g, why) || llama_read_scales(c, g, why) || llama_read_rope(c, g, why);
+}
+
+/* One tensor of a table's line, which must have these sizes. */
+static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *name, uint32_t columns,
+                                    uint32_t rows, int presence, gguf_error *why) {
+    uint32_t format;
+    memset(t, 0, sizeof *t);
+    if (presence == LLAMA_NOT) return 0;
+    t->from = gguf_tensor_find(g, name);
+    t->columns = columns;
+    t->rows = rows ? rows : 1;
+    if (!t->from)
+        return presence == LLAMA_MAY ? 0 : gguf_fail(why, g->tensors_end, "there is no tensor '%s'", name);
+    if (t->from->size[0] != columns || t->from->size[1] != (rows ? rows : 1) || t->from->size[2] != 1
+        || t->from->size[3] != 1)
+        return gguf_fail(why, t->from->offset, "'%s' is %llu x %llu, must be %llu x %llu", name,
+                         (unsigned long long)t->from->size[0], (unsigned long long)t->from->size[1],
+                         (unsigned long long)columns, (unsigned long long)(rows ? rows : 1));
+    if (rows == 0 && t->from->format != GGUF_FORMAT_F32)
+        return gguf_fail(why, t->from->offset, "'%s' is %s, must be F32", name,
+                         gguf_format_name(t->from->format));
+    if (!llama_format(t->from->format, &format))
+        return gguf_fail(why, t->from->offset, "'%s': no kernels for %s", name,
+                         gguf_format_name(t->from->format));
+    return 0;
+}
+
+/* Makes t the next rows of another tensor, which may be missing, and moves *row behind them. */
+static inline void llama_take_rows(llama_tensor *t, const llama_tensor *whole, uint32_t rows, uint32_t *row) {
+    if (!whole->from) return;
+    *t = *whole;
+    t->is_part = 1;
+    t->first = *row;
+    if (whole->rows == 1) /* a vector */
+        t->columns = rows;
+    else
+        t->rows = rows;
+    *row += rows;
+}
+
+/* The matrices of a layer that lie in one tensor. */
+static inline void llama_split(const llama_config *c, llama_tensor *t) {
+    uint32_t q = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim, row;
+    row = 0;
+    llama_take_rows(&t[LLAMA_Q], &t[LLAMA_QKV], q, &row);
+    llama_take_rows(&t[LLAMA_K], &t[LLAMA_QKV], kv, &row);
+    llama_take_rows(&t[LLAMA_V], &t[LLAMA_QKV], kv, &row);
+    row = 0;
+    llama_take_rows(&t[LLAMA_Q_BIAS], &t[LLAMA_QKV_BIAS], q, &row);
+    llama_take_rows(&t[LLAMA_K_BIAS], &t[LLAMA_QKV_BIAS], kv, &row);
+    llama_take_rows(&t[LLAMA_V_BIAS], &t[LLAMA_QKV_BIAS], kv, &row);
+    row = 0;
+    llama_take_rows(&t[LLAMA_GATE], &t[LLAMA_GATE_UP], c->ffn, &row);
+    llama_take_rows(&t[LLAMA_UP], &t[LLAMA_GATE_UP], c->ffn, &row);
+}
+
+/* All tensors of the model, in an array to be freed. A tensor that is none of them is refused: who ignored it
+   would compute something else than the model. */
+static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf *g, gguf_error *why) {
+    const llama_architecture *a = c->kind;
+    llama_tensor *all, *t;
+    size_t i;
+    uint32_t layer;
+    int bad = 0;
+    char name[64], *known;
+    if (g->tensors < c->layers) {
+        gguf_fail(why, g->tensors_end, "%u layers, but %llu tensors", (unsigned)c->layers,
+                  (unsigned long long)g->tensors);
+        return NULL;
+    }
+    all = t = (llama_tensor *)malloc((LLAMA_MODEL_TENSORS + (size_t)c->layers * LLAMA_TENSORS_OF_A_LAYER)
+                                     * sizeof *all);
+    if (!all) {
+        gguf_fail(why, GGUF_NOWHERE, "no memory");
+        return NULL;
+    }
+#define LLAMA_FIND(id, in_file, columns, rows, presence)                                                     \
+    bad = bad || llama_find_tensor(&t[LLAMA_##id], g, in_file, columns, rows, presence, why);
+#define LLAMA_FIND_IN_LAYER(id, in_file, columns, rows, presence)                                            \
+    snprintf(name, sizeof name, "blk.%u.%s", (unsigned)layer, in_file);                                      \
+    bad = bad || llama_find_tensor(&t[LLAMA_##id], g, name, columns, rows, presence, why);
+    LLAMA_TENSORS(LLAMA_FIND)
+    t += LLAMA_MODEL_TENSORS;
+    for (layer = 0; !bad && layer < c->layers; layer++, t += LLAMA_TENSORS_OF_A_LAYER) {
+        LLAMA_LAYER_TENSORS(LLAMA_FIND_IN_LAYER)
+        if (!bad) llama_split(c, t);
+    }
+    known = bad ? NULL : (char *)calloc(g->tensors, 1);
+    for (; known && t > all; t--)
+        if (t[-1].from) known[t[-1].from - g->tensor] = 1;
+    for (i = 0; known && i < g->tensors; i++)
+        if (!known[i])
+            bad = gguf_fail(why, g->tensor[i].offset, "'%.*s' is no tensor of this architecture",
+                            gguf_shown(g->tensor[i].name), g->tensor[i].name.at);
+    if (!bad && !known) bad = gguf_fail(why, GGUF_NOWHERE, "no memory");
+    free(known);
+    if (!bad) return all;
+    free(all);
+    return NULL;
+}
+
+#endif

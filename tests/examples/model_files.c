@@ -1,0 +1,112 @@
+/* model_files.c - files of each architecture (examples/models.h): a few tokens of each beside the reference, and files
+ * with one thing wrong, tensor by tensor and value by value. architectures.c goes on for longer. */
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
+#include "../../ptxgen_kernels.h"
+#include "../../ptxgen_cuda.h"
+#include "../architecturetest.h"
+
+/* -- files with one thing wrong -- */
+
+/* Reads a head with these tensors and values. Returns what the reader says: NULL, or what is wrong. */
+static const char *read_head(const model_shape *s, const model_line *lines, uint32_t count, model_keys *odd,
+                             gguf_error *why)
+{
+    gguf_maker m = {0};
+    llama_config c;
+    llama_tensor *tensors = NULL;
+    gguf g;
+    uint64_t bytes = make_head_of(&m, s, lines, count, odd);
+    int bad;
+    make_padding(&m);
+    bad = gguf_parse(&g, m.at, m.bytes, m.bytes + bytes, why);
+    if (CHECK_MORE(!bad, why->text)) {
+        bad = llama_read(&c, &g, why);
+        if (!bad) bad = !(tensors = llama_find_tensors(&c, &g, why));
+        if (bad) CHECK_MORE(why->offset > 24 && why->offset <= m.bytes + bytes, why->text);
+        gguf_free(&g);
+    }
+    free(tensors);
+    free(m.at);
+    return bad ? why->text : NULL;
+}
+
+/* Each tensor missing, of another size and of another type; each value missing and of another type. What is
+ * refused is named. */
+static void check_refusals(const model_shape *s, const char *what)
+{
+    static const char *const optional[] = {"vocab_size",     "head_count_kv",     "key_length",      "value_length",
+                                           "freq_base",      "scaling.type",      "scaling.factor",  "dimension_count",
+                                           "softcapping",    "sliding_window",    "logit_scale",     "embedding_scale",
+                                           "residual_scale", "attention.scale",   "yarn_beta_fast",  "yarn_beta_slow",
+                                           "attn_factor",    "original_context_length"};
+    gguf_error why;
+    model_keys odd;
+    uint32_t count, i, j, n, values;
+    const char *said;
+    model_line *lines = model_lines(s, &count), kept;
+    memset(&odd, 0, sizeof odd);
+    said = read_head(s, lines, count, &odd, &why);
+    CHECK_MORE(!said, said ? said : what);
+    values = odd.count;
+    for (i = 0; i < count; i++)
+        for (n = 0; n < 3; n++) {
+            kept = lines[i];
+            if (n == 0) lines[i].name[strlen(kept.name) - 1] ^= 1;
+            if (n == 1 && kept.rows) lines[i].rows += i > 0 ? 1 : 1u << 25; /* else: another vocabulary */
+            if (n == 1 && !kept.rows) lines[i].columns++;
+            if (n == 2) lines[i].format = GGUF_FORMAT_I8;
+            said = read_head(s, lines, count, &odd, &why);
+            CHECK_MORE(said
+                           && (strstr(said, kept.name) || (n == 0 && strstr(said, lines[i].name))
+                               || (n == 0 && strstr(kept.name, "attn_qkv") && strstr(said, "attn_q.weight"))),
+                       said ? said : kept.name);
+            /* of what is missing nothing else is wrong: unless the file may do without */
+            if (n == 0 && said && !strstr(kept.name, "bias") && strcmp(kept.name, "output.weight")
+                && strcmp(kept.name, "rope_freqs.weight") && !strstr(kept.name, "attn_qkv"))
+                CHECK_MORE(strstr(said, "there is no tensor"), said);
+            lines[i] = kept;
+        }
+    for (i = 3; i <= values; i++)
+        for (odd.renamed = 0; odd.renamed < 2; odd.renamed++) {
+            int may = 0;
+            odd.odd = i;
+            said = read_head(s, lines, count, &odd, &why);
+            for (j = 0; j < sizeof optional / sizeof *optional; j++) may |= strstr(odd.odd_key, optional[j]) != NULL;
+            if (odd.renamed) /* of another value where it goes without */
+                CHECK_MORE(may || (said && strstr(said, odd.odd_key)), said ? said : odd.odd_key);
+            else if (!strstr(odd.odd_key, "vocab_size"))
+                CHECK_MORE(said && strstr(said, odd.odd_key), said ? said : odd.odd_key);
+        }
+    free(lines);
+}
+
+int main(void)
+{
+    static sequences s;
+    uint32_t i;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    start_random();
+    if (!small_device() || (!device && !fine(ptxcu_open(&device, NULL)))) return 1;
+    fine(ptxcu_stream_create(device, &stream));
+    for (i = 0; i < sizeof models / sizeof *models; i++) {
+        gguf_maker made = {0};
+        model_file f;
+        llama_options o;
+        if (models[i].shape.layers > 20) continue;
+        check_refusals(&models[i].shape, models[i].what);
+        make_model(&made, &models[i].shape);
+        memset(&o, 0, sizeof o);
+        memset(&s, 0, sizeof s);
+        o.batch = s.batch = 1;
+        o.prompt_tokens = 4;
+        o.max_seq = 16;
+        s.steps = 1;
+        random_tokens(&s, 0, 6, models[i].shape.vocab);
+        if (open_made(&f, &made)) check_prompts(&f, &o, &s, models[i].what);
+        close_file(&f);
+    }
+    fine(ptxcu_stream_destroy(device, stream));
+    ptxcu_close(device);
+    return check_end();
+}
