@@ -93,20 +93,29 @@ typedef struct ptxk_message {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* Formats of weights: GGUF's block formats, and the plain types F32, F16 and BF16. X(format) stands for
-   PTXK_<format>, numbered from 1; no ptx_type has one of these numbers.
+   PTXK_<format>. They are numbered from 1 to 8 and from 73 on; no ptx_type has one of these numbers.
+   PTXK_SET(format) is its bit in a set of formats.
 
-     format                  weights and bytes of a block          format   weights and bytes of a block
-     Q4_0, Q4_1              32: 18, 20                            Q2_K     256: 84
-     Q5_0, Q5_1              32: 22, 24                            Q3_K     256: 110
-     Q8_0                    32: 34                                Q4_K     256: 144
-     IQ4_NL                  32: 18                                Q5_K     256: 176
-     MXFP4 (e2m1, e8m0)      32: 17                                Q6_K     256: 210
-     NVFP4 (e2m1, e4m3)      64: 36                                IQ4_XS   256: 136 */
-#define PTXK_FORMATS(X)                                                                                      \
-    X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)                                            \
-    X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4)
+     format                  weights and bytes of a block          format            weights and bytes
+     Q4_0, Q4_1              32: 18, 20                            Q2_K              256: 84
+     Q5_0, Q5_1              32: 22, 24                            Q3_K              256: 110
+     Q8_0                    32: 34                                Q4_K              256: 144
+     IQ4_NL                  32: 18                                Q5_K              256: 176
+     MXFP4 (e2m1, e8m0)      32: 17                                Q6_K              256: 210
+     NVFP4 (e2m1, e4m3)      64: 36                                IQ2_XXS, _XS, _S  256: 66, 74, 82
+     IQ4_XS                  256: 136                              IQ3_XXS, _S       256: 98, 110 */
+#define PTXK_FORMATS(X) PTXK__FORMATS_1(X) PTXK__FORMATS_73(X)
+#define PTXK__FORMATS_1(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
+#define PTXK__FORMATS_73(X)                                                                                  \
+    X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4)                            \
+    X(IQ2_XXS) X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S)
 #define PTXK__ENUM(format) PTXK_##format,
-enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
+enum {
+    PTXK__NO_FORMAT,
+    PTXK__FORMATS_1(PTXK__ENUM) PTXK__FORMAT_72 = 72,
+    PTXK__FORMATS_73(PTXK__ENUM) PTXK__FORMAT_LAST
+};
+#define PTXK_SET(format) (1u << ((format) & 31))
 #undef PTXK__ENUM
 
 /* ---- [TABLE] -------------------------------------------------------------------------------------------
@@ -1202,7 +1211,7 @@ typedef struct ptxk_decoder_desc {
     uint32_t head_dim;        /* a multiple of 8, 8 ... 256 */
     uint32_t vocab;           /* 1 ... 2^24 */
     uint32_t batch;           /* sequences, 1 ... 4 */
-    uint32_t formats;         /* of matrices and embedding, a set: 1 << PTXK_Q4_K | 1 << PTXK_Q6_K ... */
+    uint32_t formats;         /* of matrices and embedding: PTXK_SET(PTXK_Q4_K) | PTXK_SET(PTXK_Q6_K) ... */
     uint32_t kv_type;         /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t rope_dims;       /* elements of a head that are rotated: even, at most head_dim; 0: none */
     uint32_t rope_pairs;      /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
@@ -1344,10 +1353,13 @@ static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *forma
 }
 
 PTXGEN_API const char *ptxk_format_name(uint32_t format) {
-#define PTXK__NAME(format) "PTXK_" #format,
-    static const char *const names[] = {"?", PTXK_FORMATS(PTXK__NAME)};
+#define PTXK__NAME(format)                                                                                   \
+    case PTXK_##format: return "PTXK_" #format;
+    switch (format) {
+        PTXK_FORMATS(PTXK__NAME)
+    default: return "?";
+    }
 #undef PTXK__NAME
-    return names[format < PTXK__FORMAT_COUNT ? format : 0];
 }
 
 /* The text of a field that holds a type or a format, as a caller writes it: PTX_U8, PTXK_Q8_0, else its
@@ -1359,7 +1371,7 @@ static ptxk__value_name ptxk__value_name_of(uint32_t x) {
     ptxk__value_name name;
     const char *type = ptx_type_name((ptx_type)x);
     size_t i;
-    if (x && x < PTXK__FORMAT_COUNT)
+    if (*ptxk_format_name(x) != '?')
         (void)snprintf(name.s, sizeof name.s, "%s", ptxk_format_name(x));
     else if (!x || *type == '?')
         (void)snprintf(name.s, sizeof name.s, "%u", x);
@@ -3252,6 +3264,240 @@ static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->factor = ptxk__read_f16(k, s, 108);
 }
 
+/* Tables of IQ2 and IQ3: an entry is `digits` values, digits of `base` of a number, the first the lowest;
+   `map` has what they stand for. The numbers ascend: `steps` has the differences, from -1 on, as characters
+   from ']' on; '~' adds 33 to the next. */
+typedef struct ptxk__grid {
+    const char *name;
+    uint32_t entries, base, digits;
+    uint8_t map[8];
+    const char *steps;
+} ptxk__grid;
+
+static const ptxk__grid ptxk__iq2_xxs_grid = {
+    "ptxk_iq2_xxs_grid", 256, 3, 8, {8, 25, 43, 0, 0, 0, 0, 0},
+        "]^^^^^^b^`^^^bb`^b^bhd^b`jzhh^n~_v^bf^b^`hf^bhb^`hjp^ft^nznb`^bh`^b^rtt~sf~~`^bfdnhb`jbhndf~kf~m"
+        "bh`hp~e|~]j~~^^bnxv`~~^~i~g^brld^~md~k^~~j^bnj~cxp~~zth~k~~~w~o^bb`^bbd`f^bnnxd`tdtdfzbh~_lrf~w~"
+        "~l^bn`~m~e`f~s|nb`b^~_btv~i~~`~~j^t~~d~a~efb|~w~w~~hbntz~c~sz~_`~~p^~i~~~~^~~~~~~l^bpxxhh~{~~b^b"
+        "`jn~_|~]rpn~a~~l~~r~~dbhb~ir~c~u~mpf~~r~~~~~k~g~~~~j~]rz~~d~~z~~~~~~~}~k"};
+static const ptxk__grid ptxk__iq2_xs_grid = {
+    "ptxk_iq2_xs_grid", 512, 3, 8, {8, 25, 43, 0, 0, 0, 0, 0},
+        "]^^^^^^^^^^^^`^^^^^^^`^b^^^`^`^f^^^^^^^^^^b^^^`^bb`^bn^^^`^bf^b`jdp^^^^^^^`^b^^^`^^`f^bn^^^`^bf^"
+        "bfdx^bj`^xt^^^^^^b`b^bbhnd^^bnxbpnb~g`f^^^^^^^`^b^^^`^bd^^bn^^^`^bf^bnh^j^^`nn~_^^^`^bf^`^hbx^bn"
+        "~qhr~k^b^lhpr`~i~~^~e^^^^^^^bf^bnnf^bnbl|p~]t`^bl^~qxf|hl~w`b^frpj~uhth~a`^p^^^^^^^`^b^^^^^^b`b^"
+        "bn^^^`^bf^bn`ld^b^j^~q^^^`^`^f^bnhl^bhb~gfdrb~i^bn`dd~]fpbl|~~h^^^`^bb`^bnx^b`j^~oz~m^^bfdnfndb~"
+        "kb~c|rdhld~]xf^~~~gt^bnhdhp^~~~_jzlj~~fn`~g~~r~o~m~{~]d~]^^^`^bd^^bn^r^^^^`nfb~an~_^lb`^b^^jnlpz"
+        "~ip~axblrf^rd~~z~]bdf`^bnjltpx~~dpp`vbb~{~a^~g~~t~c~a~w|~_^`^fd~i~ib~]`^`pxn~_~c~~~~hppf^`~kbb~q"
+        "^~i^~al"};
+static const ptxk__grid ptxk__iq2_s_grid = {
+    "ptxk_iq2_s_grid", 1024, 3, 8, {8, 25, 43, 0, 0, 0, 0, 0},
+        "]^^^^^^^^^^^^`^^^^^^^`^^^^^^^`^b``^^^^^^^^`^b^^^`^^^^`^`^b^^b^b^^^`^bd^^^^^`j```dd^^^^^^^`^^^^^^"
+        "^^^^^^^^^b^^^^`^`^b^^^^^^^^^`^`^^^^^^^`^b^^^`^bf^^^^`j`^`^bf^bn^^^`^^^^``^^^^^^^^`^b`dj^^b^^^`d`"
+        "^`^bfdnf^d`^f~]h^^^^^^^`^^`^^^`^^^^^^^`^^``^`^b^^^^^^^^^^^^`^^^^^^^`^b^^^`^l^`^`b^b`b^l^bn^^^`^^"
+        "^^`^`^^^^^^^`^b^^^`^bf^^^^^^^`^b^^^`^bf^bn`^`^bf^bnv^^^^^`^`d^^^`^bf^t^^^`^bf^blrfbnj~c^^^`^^^^`"
+        "`^^b^^dbd`j^^b^^bd^^b^bf^bndh`^`bt^l`^^^^`^`^b^^^`^bf^bn`^`^bf^bj`x^bnl~a`b^l^bvn^^b~urhxh^p^^^^"
+        "^^^^^^^`^^^^^^^^^^^b^b`^`^b^^^`^^^^^^b^^^^^^^`^b^^^`^bf^b^^^bb`^`^bf^t^^^^^^^^^^^^`^^^^^^^`^b^^^"
+        "`^bf^^^^^^^`^b^^^`^bd^^bn^^^`^bf^bnrb^`^^^^`^b^^^`^bhbn^^^`^bf^bnjj^bn~q^^^`^^^^^^^`^^^^^^^`^b^^"
+        "^`^l^^^^^^^`^b^^^`^bf^bn`^`^bf^bl^x^^^^^^^`^b^^^`^bf^bn^^^`^bf^bnx^bj`~q^^^`^bf^bdfx^bn~ql~ep`^^"
+        "`^^^`^b`^`^bhbn^^^`^bf^bnljbnj|d`^`^bf^bnx^bndljl~}l^b~cphv~~n~gd^^^`^`^`b^b^^^`d`b^l^`^^^^`^b^^"
+        "^`^l^bl^``^^l^b~i^^^^^^^`d^^^`^bf^bn^^^`^bf^bndp^bl^~q`b^l^b~ad^tr~or^hnd^`^^^^bb^^^`^bf^bn`b^l^"
+        "bd~a^bn~m`^^^`^bf^bnjj^bn~e`d|l~]^bj`~o^~]`~~~cn```db^^b~abxr~]bh`^z`^l`^bn~]jbl~~~_~ol~m~ipx^f^"
+        "`~_p"};
+static const ptxk__grid ptxk__iq3_xxs_grid = {
+    "ptxk_iq3_xxs_grid", 256, 8, 4, {4, 12, 20, 28, 36, 44, 52, 62},
+        "]^^a^`]^ceu^`^a^c`_^cghd^^ac^c^`fbj`b]^g~^opagh^`bol~nsp`^qjl^a^c^a^^g]t^cc^~j^a^cc~]b^jeilg`~^~"
+        "c`noh~~gj|^c^a^`_e{^^_^ccw`]d^cb]^i]ipc`~g`}jtpfw~~_^gsxc^c^qiab^jeg^w^aiqlkn~xkobbhw{nq~cqpgj^h"
+        "`~~gpk]lbmz{~`g}jq~~g_^j~mssdbls{j|d~dyg`~^ds~~i~gj~ml^jy|z~`~_b~~`}~`~l~cj~m^^]nl~gf~ewarijq}l{"
+        "^n~~^"};
+static const ptxk__grid ptxk__iq3_s_grid = {
+    "ptxk_iq3_s_grid", 512, 8, 4, {1, 3, 5, 7, 9, 11, 13, 15},
+        "]]]_^]]]^^^]`ba^_^^^a^c__]]]^`]`__`^`ci`ab]`^]___`_`b_^^^i_db`_^c^_b`^i^`_g`^_bb_bkf^h^`ab`^kag_"
+        "^jmkc^^h^`ai`p]]^`]^^^]^c_^j^_eb]^_^`ac_bc^jb^f_^]`bb_f_fc__]_bb]`ambg^a^i^c`^`qc_bc^k~b`_i^w^a^"
+        "ch`mbd]^^^]^^^_^`]^c^^_^i]_^_^b_`__`_bct__f^ac^f`f_`^_`e^a^cbjgbe_c_`u_caei]gid^afx`p`i^gavc^^^_"
+        "c^^a^_^fbd^^ca^ilf`^fbf^huc`a^`]e^`bjdba`cmb`ic^gaffioo|^i^g~^`bb`__cclfa^^cbabb`p^aa`fak_bha^a^"
+        "c`~^^ng]uh^f}umptaggbub`bj`__hba^^ace|befabisa]kiahbb_hfh~_ho^~r|^j~r^^h^qllcyrnbgabdhak~pjkj_up"
+        "qw~d^~p`_e^h^hblcgk^x_`b_cmut_jr`bat~el|s~b"};
+
+/* The table's address, in global memory: a variable of the module, made when it is first asked for. */
+static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
+    ptx_module *m = ptx_kernel_module(k);
+    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, g->name);
+    ptx_symbol symbol;
+    ptx_variable_desc desc;
+    uint8_t bytes[1024 * 8];
+    const char *step = g->steps;
+    uint32_t i, j, number = 0xffffffffu, rest;
+    symbol.index = had ? had->what : 0;
+    symbol.owner = m->owner;
+    if (had) return ptx_address(k, symbol);
+    for (i = 0; i < g->entries; i++) {
+        while (*step == '~') number += 33, step++;
+        number += (uint32_t)(*step++ - ']') + 1;
+        for (rest = number, j = 0; j < g->digits; j++, rest /= g->base)
+            bytes[i * g->digits + j] = g->map[rest % g->base];
+    }
+    memset(&desc, 0, sizeof desc);
+    desc.name = g->name;
+    desc.space = PTX_GLOBAL;
+    desc.type = PTX_U8;
+    desc.count = g->entries * g->digits;
+    desc.align = 8;
+    desc.data = bytes;
+    symbol = ptx_variable(m, &desc);
+    return ptx_address(k, symbol);
+}
+
+/* 8 bits of signs from 7: the last makes their number even. */
+static ptx_val ptxk__even_signs(ptx_kernel *k, ptx_val x) {
+    ptx_val odd = ptx_popc(k, x);
+    odd = ptx_shl(k, odd, ptx_u32(7));
+    odd = ptx_and(k, odd, ptx_u32(128));
+    return ptx_or(k, x, odd);
+}
+
+/* Two quads of positive bytes with signs, bits 0 ... 7 of a number. */
+static void ptxk__apply_signs(ptx_kernel *k, ptx_val signs, ptx_val quad[2]) {
+    ptx_val x, mask;
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        x = i ? ptx_shr(k, signs, ptx_u32(4)) : signs;
+        x = ptx_and(k, x, ptx_u32(15));
+        x = ptx_mul(k, x, ptx_u32(0x00204081)); /* bit b to byte b */
+        x = ptx_and(k, x, ptx_u32(0x01010101));
+        mask = ptx_mul(k, x, ptx_u32(255));
+        mask = ptx_xor(k, mask, ptx_as(quad[i], PTX_U32));
+        x = ptx_add(k, mask, x);
+        quad[i] = ptx_as(x, PTX_B32);
+    }
+}
+
+/* Where a block has the indexes of 8 values in the table (IQ3: two, of 4 values each), and their signs. */
+typedef struct ptxk__grid_format {
+    const ptxk__grid *grid;
+    uint32_t at, bytes, per;  /* the indexes: bytes of one, of those of a share */
+    uint32_t high, high_bits; /* their further bits: `high_bits` of a byte for each share; 0: none */
+    uint32_t signs;           /* a byte for each; 0: 7 bits, in the index, or in a word */
+    uint32_t word, step;      /* ... of a share: where, and how far apart */
+} ptxk__grid_format;
+
+static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p,
+                              const ptxk__grid_format *f, ptx_val *out) {
+    ptx_val table = ptxk__grid_address(k, f->grid), index[2], signs, x, high = ptx_u32(0), from;
+    uint32_t i, j, each = f->grid->digits == 4 ? 2 : 1;
+    for (i = 0; i < (p->whole ? 4 : 1); i++) {
+        ptxk__number g = p->whole ? ptxk__known(i) : ptxk__unknown(p->lane), at, by;
+        at = ptxk__number_of(k, p->share, 0, 0xffffffffu, f->per, f->at);
+        at = ptxk__number_add(k, at, ptxk__number_of(k, g, 0, 0xffffffffu, each * f->bytes, 0));
+        if (f->high) high = ptxk__read_byte(k, s, ptxk__number_of(k, p->share, 0, 0xffffffffu, 1, f->high));
+        for (j = 0; j < each; j++) {
+            ptxk__number here = ptxk__number_add(k, at, ptxk__known(j));
+            index[j] = f->bytes == 2 ? ptxk__read_half(k, s, here) : ptxk__read_byte(k, s, here);
+            if (!f->high) continue;
+            by = ptxk__number_of(k, g, 0, 0xffffffffu, each * f->high_bits, j);
+            x = ptx_shr(k, high, ptxk__number_value(k, by));
+            x = ptx_and(k, x, ptx_u32((1u << f->high_bits) - 1));
+            index[j] = ptx_mad(k, x, ptx_u32(256), index[j]);
+        }
+        if (f->signs) {
+            at = ptxk__number_of(k, p->share, 0, 0xffffffffu, 4, f->signs);
+            signs = ptxk__read_byte(k, s, ptxk__number_add(k, at, g));
+        } else if (f->word) {
+            ptxk__read_words(k, s, ptxk__number_of(k, p->share, 0, 0xffffffffu, f->step, f->word), 1, &x);
+            by = ptxk__number_of(k, g, 0, 0xffffffffu, 7, 0);
+            x = ptx_shr(k, ptx_as(x, PTX_U32), ptxk__number_value(k, by));
+            x = ptx_and(k, x, ptx_u32(127));
+            signs = ptxk__even_signs(k, x);
+        } else {
+            x = ptx_shr(k, index[0], ptx_u32(9));
+            signs = ptxk__even_signs(k, x);
+            index[0] = ptx_and(k, index[0], ptx_u32(511));
+        }
+        if (each == 2) {
+            for (j = 0; j < 2; j++) {
+                from = ptx_ptr_add(k, table, index[j], 4);
+                out[2 * i + j] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, 0));
+            }
+        } else {
+            from = ptx_ptr_add(k, table, index[0], 8);
+            ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(from, 0), out + 2 * i);
+        }
+        ptxk__apply_signs(k, signs, out + 2 * i);
+    }
+}
+
+/* Scales are 2 q + 1, q the upper four bits of a share's word ... */
+static void ptxk__scale_of_word(ptx_kernel *k, ptxk__source *s, ptxk__number at, ptxk__factors *f) {
+    ptx_val x;
+    ptxk__read_words(k, s, at, 1, &x);
+    x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(28));
+    x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
+    f->scale[0] = f->scale[1] = ptx_as(x, PTX_S32);
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
+/* ... or the nibbles of a byte, of its halves. */
+static void ptxk__scales_of_byte(ptx_kernel *k, ptxk__source *s, ptxk__number at, ptxk__factors *f) {
+    ptx_val x = ptxk__read_byte(k, s, at), q;
+    q = ptx_and(k, x, ptx_u32(15));
+    q = ptx_mad(k, q, ptx_u32(2), ptx_u32(1));
+    f->scale[0] = ptx_as(q, PTX_S32);
+    q = ptx_shr(k, x, ptx_u32(4));
+    q = ptx_mad(k, q, ptx_u32(2), ptx_u32(1));
+    f->scale[1] = ptx_as(q, PTX_S32);
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
+static void ptxk__iq2_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq2_xxs_grid, 2, 1, 8, 0, 0, 0, 6, 8};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq2_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__scale_of_word(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 8, 6), f);
+}
+
+static void ptxk__iq2_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq2_xs_grid, 2, 2, 8, 0, 0, 0, 0, 0};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq2_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__scales_of_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 1, 66), f);
+}
+
+static void ptxk__iq2_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq2_s_grid, 2, 1, 4, 66, 2, 34, 0, 0};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq2_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__scales_of_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 1, 74), f);
+}
+
+static void ptxk__iq3_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq3_xxs_grid, 2, 1, 8, 0, 0, 0, 66, 4};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq3_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__scale_of_word(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 4, 66), f);
+}
+
+static void ptxk__iq3_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq3_s_grid, 2, 1, 8, 66, 1, 74, 0, 0};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__number by = ptxk__number_of(k, share, 0, 1, 4, 0);
+    ptx_val x = ptxk__read_byte(k, s, ptxk__number_of(k, share, 1, 3, 1, 106));
+    x = ptx_shr(k, x, ptxk__number_value(k, by));
+    x = ptx_and(k, x, ptx_u32(15));
+    x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
+    f->scale[0] = f->scale[1] = ptx_as(x, PTX_S32);
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
 static const ptxk__reader
     ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
     ptxk__q5_0_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
@@ -3261,7 +3507,12 @@ static const ptxk__reader
     ptxk__iq4_nl_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_nl_values, ptxk__f16_factor},
     ptxk__iq4_xs_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_xs_values, ptxk__iq4_xs_factors},
     ptxk__mxfp4_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__mxfp4_values, ptxk__mxfp4_factor},
-    ptxk__nvfp4_reader = {PTXK__QUADS_8_APART, 1, 0, ptxk__nvfp4_values, ptxk__nvfp4_factors};
+    ptxk__nvfp4_reader = {PTXK__QUADS_8_APART, 1, 0, ptxk__nvfp4_values, ptxk__nvfp4_factors},
+    ptxk__iq2_xxs_reader = {PTXK__QUADS_ADJACENT, 1, 0, ptxk__iq2_xxs_values, ptxk__iq2_xxs_factors},
+    ptxk__iq2_xs_reader = {PTXK__QUADS_ADJACENT, 1, 0, ptxk__iq2_xs_values, ptxk__iq2_xs_factors},
+    ptxk__iq2_s_reader = {PTXK__QUADS_ADJACENT, 1, 0, ptxk__iq2_s_values, ptxk__iq2_s_factors},
+    ptxk__iq3_xxs_reader = {PTXK__QUADS_ADJACENT, 1, 0, ptxk__iq3_xxs_values, ptxk__iq3_xxs_factors},
+    ptxk__iq3_s_reader = {PTXK__QUADS_ADJACENT, 1, 0, ptxk__iq3_s_values, ptxk__iq3_s_factors};
 
 /* -- vocabulary: rows of weights, the table of formats -- */
 
@@ -3294,7 +3545,12 @@ static const ptxk__block ptxk__blocks[] = {
     PTXK__READ("iq4_nl", PTXK_IQ4_NL, 32, 18, 1, 1, ptxk__iq4_nl_reader),
     PTXK__READ("iq4_xs", PTXK_IQ4_XS, 256, 136, 1, 1, ptxk__iq4_xs_reader),
     PTXK__READ("mxfp4", PTXK_MXFP4, 32, 17, 1, 1, ptxk__mxfp4_reader),
-    PTXK__READ("nvfp4", PTXK_NVFP4, 64, 36, 1, 1, ptxk__nvfp4_reader)};
+    PTXK__READ("nvfp4", PTXK_NVFP4, 64, 36, 1, 1, ptxk__nvfp4_reader),
+    PTXK__READ("iq2_xxs", PTXK_IQ2_XXS, 256, 66, 1, 0.125f, ptxk__iq2_xxs_reader),
+    PTXK__READ("iq2_xs", PTXK_IQ2_XS, 256, 74, 1, 0.125f, ptxk__iq2_xs_reader),
+    PTXK__READ("iq2_s", PTXK_IQ2_S, 256, 82, 1, 0.125f, ptxk__iq2_s_reader),
+    PTXK__READ("iq3_xxs", PTXK_IQ3_XXS, 256, 98, 1, 0.25f, ptxk__iq3_xxs_reader),
+    PTXK__READ("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader)};
 #undef PTXK__READ
 
 static const ptxk__block *ptxk__block_of(uint32_t format) {
@@ -15020,16 +15276,16 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
     if (!d->batch || d->batch > 4)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, must be 1 to 4", d->batch);
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
-        known |= 1u << ptxk__blocks[i].id;
+        known |= PTXK_SET(ptxk__blocks[i].id);
     if (!d->formats || d->formats & ~known)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "decoder: formats is 0x%x, must be of 1 << format, such as 1 << PTXK_Q4_K",
+                            "decoder: formats is 0x%x, must be of PTXK_SET(format), such as of PTXK_Q4_K",
                             d->formats);
     for (i = 0; i < 3; i++) {
         const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
         uint32_t j, block = 256; /* the smallest; each divides the next */
         for (j = 0; j < sizeof ptxk__blocks / sizeof *ptxk__blocks; j++)
-            if (d->formats >> ptxk__blocks[j].id & 1 && ptxk__block_whole(&ptxk__blocks[j]) < block)
+            if (d->formats & PTXK_SET(ptxk__blocks[j].id) && ptxk__block_whole(&ptxk__blocks[j]) < block)
                 block = ptxk__block_whole(&ptxk__blocks[j]);
         if (columns % block)
             return ptxk__refuse(why, PTX_E_DESC,
@@ -15075,7 +15331,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
 
     f->planes = d->precision == PTXK_GEMV_FAST ? 1 : 2;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-        if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= 1u << ptxk__blocks[i].id;
+        if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= PTXK_SET(ptxk__blocks[i].id);
     }
     if (d->formats & ~f->number_formats) f->integers = ptxk__x_record(f->planes);
     if (d->formats & f->number_formats) f->numbers = 4 * PTXK__DEC_UNIT;
@@ -15087,7 +15343,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
         int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__NUMBERS;
         uint32_t most = d->batch > 2 && wide ? 1 : 4; /* limited by registers */
-        if (!(d->formats >> ptxk__blocks[i].id & 1)) continue;
+        if (!(d->formats & PTXK_SET(ptxk__blocks[i].id))) continue;
         if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
                                 room))
             return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, which does not fit", d->batch);
@@ -15194,7 +15450,7 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
 static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
                                  uint32_t columns, ptxk_message *why) {
     const ptxk__block *e = ptxk__block_of(m->format);
-    if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
+    if (!e || !(f->d.formats & PTXK_SET(m->format)))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
                             name, ptxk__value_name_of(m->format).s);
     if (columns % ptxk__block_whole(e))
@@ -15634,7 +15890,7 @@ static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
     size_t i;
     int first = 1;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-        if (!(c->f->d.formats >> ptxk__blocks[i].id & 1)) continue;
+        if (!(c->f->d.formats & PTXK_SET(ptxk__blocks[i].id))) continue;
         if (first) {
             x = ptx_mov(k, ptx_u32(of(&ptxk__blocks[i])));
         } else {
@@ -15694,7 +15950,7 @@ static ptx_val ptxk__dec_position_has_format(ptxk__dec_state *c, const ptxk__dec
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, format;
-    if (c->f->d.formats == 1u << f->block->id) {
+    if (c->f->d.formats == PTXK_SET(f->block->id)) {
         a = ptx_get(k, j->tiles);
         return ptx_setp(k, PTX_LT, position->tile, a);
     }
@@ -16393,7 +16649,7 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
             ptxk__dec_pair(c, &position, &o);
             for (pass = 0; pass < 2; pass++) {
                 for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-                    if (!(f->d.formats >> ptxk__blocks[i].id & 1)) continue;
+                    if (!(f->d.formats & PTXK_SET(ptxk__blocks[i].id))) continue;
                     p = ptx_setp(k, PTX_EQ, o.format, ptx_u32(ptxk__blocks[i].id));
                     ptx_if(k, p);
                     if (pass)
@@ -16786,7 +17042,7 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
             to = ptxk__dec_at(c, f->x + (uint64_t)b * f->d.hidden * 4);
             to = ptx_ptr_add(k, to, octet, 32);
             for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-                if (!(f->d.formats >> ptxk__blocks[i].id & 1)) continue;
+                if (!(f->d.formats & PTXK_SET(ptxk__blocks[i].id))) continue;
                 p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__blocks[i].id));
                 ptx_if(k, p);
                 ptxk__octet_read(k, ptxk__blocks[i].id, at, c->lane, &o);

@@ -137,7 +137,12 @@ static const llama_architecture llama_architectures[] = {
     X(IQ4_NL, PTXK_IQ4_NL)                                                                                   \
     X(IQ4_XS, PTXK_IQ4_XS)                                                                                   \
     X(MXFP4, PTXK_MXFP4)                                                                                     \
-    X(NVFP4, PTXK_NVFP4)
+    X(NVFP4, PTXK_NVFP4)                                                                                     \
+    X(IQ2_XXS, PTXK_IQ2_XXS)                                                                                 \
+    X(IQ2_XS, PTXK_IQ2_XS)                                                                                   \
+    X(IQ2_S, PTXK_IQ2_S)                                                                                     \
+    X(IQ3_XXS, PTXK_IQ3_XXS)                                                                                 \
+    X(IQ3_S, PTXK_IQ3_S)
 
 /* What the file says of the model. */
 typedef struct llama_config {

@@ -24,7 +24,9 @@ static const struct decoder_format {
                        {PTXK_Q5_1, REF_BLOCK_Q5_1, 9.2}, {PTXK_Q2_K, REF_BLOCK_Q2_K, 10},
                        {PTXK_Q3_K, REF_BLOCK_Q3_K, 42},  {PTXK_IQ4_NL, REF_BLOCK_IQ4_NL, 67},
                        {PTXK_IQ4_XS, REF_BLOCK_IQ4_XS, 1230}, {PTXK_MXFP4, REF_BLOCK_MXFP4, 2.9},
-                       {PTXK_NVFP4, REF_BLOCK_NVFP4, 2.9}};
+                       {PTXK_NVFP4, REF_BLOCK_NVFP4, 2.9}, {PTXK_IQ2_XXS, REF_BLOCK_IQ2_XXS, 50},
+                       {PTXK_IQ2_XS, REF_BLOCK_IQ2_XS, 50}, {PTXK_IQ2_S, REF_BLOCK_IQ2_S, 50},
+                       {PTXK_IQ3_XXS, REF_BLOCK_IQ3_XXS, 130}, {PTXK_IQ3_S, REF_BLOCK_IQ3_S, 130}};
 
 static inline const struct decoder_format *decoder_format_of(uint32_t format) {
     const struct decoder_format *f = decoder_formats;
@@ -102,7 +104,7 @@ static inline ptxk_decoder_matrix matrix(model *m, uint32_t format, uint32_t row
     double size = factor / sqrt((double)columns);
     ptxk_decoder_matrix out;
     float *b = NULL;
-    m->desc.formats |= 1u << format;
+    m->desc.formats |= PTXK_SET(format);
     if (bare) return free(w), bare_matrix(m, format, rows, columns);
     for (i = 0; i < bytes; i += 4) {
         uint32_t r = random_u32();
@@ -272,7 +274,7 @@ static inline model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uin
     uint32_t i;
     d->hidden = hidden, d->ffn = ffn, d->heads = heads, d->kv_heads = kv_heads, d->head_dim = head_dim;
     d->vocab = vocab, d->batch = batch;
-    for (i = 0; i < count; i++) d->formats |= 1u << formats[i];
+    for (i = 0; i < count; i++) d->formats |= PTXK_SET(formats[i]);
     d->rope_dims = random_below(2) ? head_dim : head_dim / 4 * 2;
     d->rope_pairs = random_below(2) ? PTXK_ROPE_NEOX : PTXK_ROPE_INTERLEAVED;
     d->head_norms = random_below(2);

@@ -106,7 +106,8 @@ static model draw_model(uint32_t launches) {
     static const uint32_t types[] = {PTX_F32, PTX_F16, PTX_BF16}, plain[] = {PTXK_F32, PTXK_F16, PTXK_BF16};
     static const uint32_t every[] = {PTXK_Q4_K, PTXK_Q5_K,   PTXK_Q6_K,   PTXK_Q8_0,  PTXK_Q4_0, PTXK_F16,
                                      PTXK_BF16, PTXK_F32,    PTXK_Q4_1,   PTXK_Q5_0,  PTXK_Q5_1, PTXK_Q2_K,
-                                     PTXK_Q3_K, PTXK_IQ4_NL, PTXK_IQ4_XS, PTXK_MXFP4, PTXK_NVFP4};
+                                     PTXK_Q3_K, PTXK_IQ4_NL, PTXK_IQ4_XS, PTXK_MXFP4, PTXK_NVFP4, PTXK_IQ2_XXS,
+                                     PTXK_IQ2_XS, PTXK_IQ2_S, PTXK_IQ3_XXS, PTXK_IQ3_S};
     static const uint32_t targets[] = {75, 80, 86, 89, 90, 100};
     uint32_t list[8], count = any_size(7), i, target;
     model m = model_start();
@@ -122,7 +123,7 @@ static model draw_model(uint32_t launches) {
     d->head_norms = random_below(2);
     d->window = one_in(2) ? 0 : 1 + random_below(one_in(2) ? 4 : 150);
     if (one_in(4)) d->scale = (float)(random_within(1.5) / sqrt((double)d->head_dim));
-    if (one_in(4)) d->formats = 1u << PICK(every); /* one that is perhaps used nowhere */
+    if (one_in(4)) d->formats = PTXK_SET(PICK(every)); /* one that is perhaps used nowhere */
     do target = PICK(targets);
     while (target > (uint32_t)capability);
     m.target = PTX_SM(target);
@@ -190,7 +191,8 @@ static double round_of(unsigned long long seed) {
 /* A small model of each format that has a reader. */
 static void every_reader(void) {
     static const uint32_t readers[] = {PTXK_Q4_1,   PTXK_Q5_0,   PTXK_Q5_1,  PTXK_Q2_K, PTXK_Q3_K,
-                                       PTXK_IQ4_NL, PTXK_IQ4_XS, PTXK_MXFP4, PTXK_NVFP4};
+                                       PTXK_IQ4_NL, PTXK_IQ4_XS, PTXK_MXFP4, PTXK_NVFP4, PTXK_IQ2_XXS,
+                                       PTXK_IQ2_XS, PTXK_IQ2_S, PTXK_IQ3_XXS, PTXK_IQ3_S};
     uint32_t i;
     for (i = 0; i < sizeof readers / sizeof *readers; i++) {
         model m = model_start();

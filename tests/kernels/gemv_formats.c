@@ -175,7 +175,7 @@ static void quantisers_and_decoders_agree(void)
     static float x[4096], back[4096];
     static unsigned char blocks[4096 * 4];
     uint32_t f, i, j;
-    for (f = 0; f < FORMATS; f++) {
+    for (f = 0; f < sizeof most / sizeof *most; f++) { /* IQ2 and IQ3 have no quantiser */
         double error = 0, size = 0, w, both;
         int type = formats[f].type;
         for (i = 0; i < 4096; i++)
