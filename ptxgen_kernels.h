@@ -3019,8 +3019,17 @@ enum {
     PTXK__QUADS_ADJACENT
 }; /* quads of a lane, with t = lane:
       t and t + 4;  4 (t / 2) + t % 2 and 2 further on;  2 t and 2 t + 1 */
+/* What a lane's part of a share is: two quads; quads of q + the number, in units of the formulas; quads with
+   the bits of their signs, which are not applied; a word of e2m1 whose low nibbles are the first quad. */
+enum {
+    PTXK__PART_QUADS,
+    PTXK__PART_BIAS_16 = 16,
+    PTXK__PART_BIAS_128 = 128,
+    PTXK__PART_SIGNS,
+    PTXK__PART_E2M1
+};
 typedef struct ptxk__reader {
-    uint32_t quads, halves, has_minimum;
+    uint32_t quads, part, halves, has_minimum;
     void (*values)(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out);
     void (*factors)(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f);
 } ptxk__reader;
@@ -3082,10 +3091,11 @@ static void ptxk__q5_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_
     ptxk__read_fifth(k, s, p, 4, n, 0x02040810, 0x10101010, 0, out);
 }
 
-/* The five bits at the top of a byte, the highest inverted: 8 (q - 16). */
+/* The five bits at the top of a byte, the highest inverted: 8 (q - 16). A lane's part: q. */
 static void ptxk__q5_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    uint32_t n = ptxk__read_nibbles(k, s, p, 6, 3, out);
-    ptxk__read_fifth(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
+    uint32_t n = ptxk__read_nibbles(k, s, p, 6, p->whole ? 3 : 0, out);
+    if (p->whole) ptxk__read_fifth(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
+    else ptxk__read_fifth(k, s, p, 2, n, 0x02040810, 0x10101010, 0, out);
 }
 
 static void ptxk__f16_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
@@ -3119,6 +3129,12 @@ static void ptxk__look_up(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx
     *high = ptx_prmt(k, half[0], half[1], ptx_b32(0x7531));
 }
 
+/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113; and 128 more */
+static const uint32_t ptxk__iq4_table[2][4] = {{0xbfad9881u, 0xf6eaddcfu, 0x26190d01, 0x71594535},
+                                               {0x3f2d1801, 0x766a5d4f, 0xa6998d81u, 0xf1d9c5b5u}};
+/* e2m1, twice: 0 1 2 3 4 6 8 12, and the same negative */
+static const uint32_t ptxk__e2m1_table[4] = {0x03020100, 0x0c080604, 0xfdfeff00u, 0xf4f8fafcu};
+
 static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
                                const uint32_t table[4], ptx_val *out) {
     ptx_val word[4];
@@ -3126,17 +3142,13 @@ static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
     for (i = 0; i < n; i++) ptxk__look_up(k, table, word[i], &out[i], &out[n + i]);
 }
 
-/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113 */
-static const uint32_t ptxk__iq4_table[4] = {0xbfad9881u, 0xf6eaddcfu, 0x26190d01, 0x71594535};
-/* e2m1, twice: 0 1 2 3 4 6 8 12, and the same negative */
-static const uint32_t ptxk__e2m1_table[4] = {0x03020100, 0x0c080604, 0xfdfeff00u, 0xf4f8fafcu};
-
 static void ptxk__iq4_nl_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__table_values(k, s, p, ptxk__known(2), ptxk__iq4_table, out);
+    ptxk__table_values(k, s, p, ptxk__known(2), ptxk__iq4_table[!p->whole], out);
 }
 
 static void ptxk__iq4_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__table_values(k, s, p, ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 8), ptxk__iq4_table, out);
+    ptxk__table_values(k, s, p, ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 8),
+                       ptxk__iq4_table[!p->whole], out);
 }
 
 /* Scales of 6 bits, less 32: nibbles at byte 4, upper bits at byte 2. */
@@ -3157,7 +3169,8 @@ static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sh
 }
 
 static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__table_values(k, s, p, ptxk__known(1), ptxk__e2m1_table, out);
+    if (p->whole) ptxk__table_values(k, s, p, ptxk__known(1), ptxk__e2m1_table, out);
+    else (void)ptxk__read_16(k, s, p, ptxk__known(1), out);
 }
 
 /* 2^(e - 128), half of what e8m0 says, as values are twice theirs. */
@@ -3177,9 +3190,10 @@ static void ptxk__nvfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
     ptxk__number at = ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 4);
     ptx_val word[4];
     uint32_t i, n = ptxk__read_16(k, s, p, at, word);
-    for (i = 0; i < n; i++) { /* quads 0 2, 1 3, 4 6, 5 7 */
-        uint32_t first = p->whole ? i / 2 * 4 + i % 2 : 0;
-        ptxk__look_up(k, ptxk__e2m1_table, word[i], &out[first], &out[p->whole ? first + 2 : 1]);
+    if (!p->whole) out[0] = word[0];
+    for (i = 0; i < n && p->whole; i++) { /* quads 0 2, 1 3, 4 6, 5 7 */
+        uint32_t first = i / 2 * 4 + i % 2;
+        ptxk__look_up(k, ptxk__e2m1_table, word[i], &out[first], &out[first + 2]);
     }
 }
 
@@ -3421,7 +3435,8 @@ static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_
             from = ptx_ptr_add(k, table, index[0], 8);
             ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(from, 0), out + 2 * i);
         }
-        ptxk__apply_signs(k, signs, out + 2 * i);
+        if (p->whole) ptxk__apply_signs(k, signs, out + 2 * i);
+        else out[2] = signs;
     }
 }
 
@@ -3499,20 +3514,29 @@ static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
 }
 
 static const ptxk__reader
-    ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
-    ptxk__q5_0_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
-    ptxk__q5_1_reader = {PTXK__QUADS_16_APART, 0, 1, ptxk__q5_1_values, ptxk__f16_factor_and_minimum},
-    ptxk__q2_k_reader = {PTXK__QUADS_16_APART, 1, 1, ptxk__q2_k_values, ptxk__q2_k_factors},
-    ptxk__q3_k_reader = {PTXK__QUADS_16_APART, 1, 0, ptxk__q3_k_values, ptxk__q3_k_factors},
-    ptxk__iq4_nl_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_nl_values, ptxk__f16_factor},
-    ptxk__iq4_xs_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_xs_values, ptxk__iq4_xs_factors},
-    ptxk__mxfp4_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__mxfp4_values, ptxk__mxfp4_factor},
-    ptxk__nvfp4_reader = {PTXK__QUADS_8_APART, 1, 0, ptxk__nvfp4_values, ptxk__nvfp4_factors},
-    ptxk__iq2_xxs_reader = {PTXK__QUADS_ADJACENT, 1, 0, ptxk__iq2_xxs_values, ptxk__iq2_xxs_factors},
-    ptxk__iq2_xs_reader = {PTXK__QUADS_ADJACENT, 1, 0, ptxk__iq2_xs_values, ptxk__iq2_xs_factors},
-    ptxk__iq2_s_reader = {PTXK__QUADS_ADJACENT, 1, 0, ptxk__iq2_s_values, ptxk__iq2_s_factors},
-    ptxk__iq3_xxs_reader = {PTXK__QUADS_ADJACENT, 1, 0, ptxk__iq3_xxs_values, ptxk__iq3_xxs_factors},
-    ptxk__iq3_s_reader = {PTXK__QUADS_ADJACENT, 1, 0, ptxk__iq3_s_values, ptxk__iq3_s_factors};
+    ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
+    ptxk__q5_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_16, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
+    ptxk__q5_1_reader = {PTXK__QUADS_16_APART, 0, 0, 1, ptxk__q5_1_values, ptxk__f16_factor_and_minimum},
+    ptxk__q2_k_reader = {PTXK__QUADS_16_APART, 0, 1, 1, ptxk__q2_k_values, ptxk__q2_k_factors},
+    ptxk__q3_k_reader = {PTXK__QUADS_16_APART, 0, 1, 0, ptxk__q3_k_values, ptxk__q3_k_factors},
+    ptxk__iq4_nl_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_128, 0, 0,
+                           ptxk__iq4_nl_values,  ptxk__f16_factor},
+    ptxk__iq4_xs_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_128, 0, 0,
+                           ptxk__iq4_xs_values,  ptxk__iq4_xs_factors},
+    ptxk__mxfp4_reader = {PTXK__QUADS_16_APART, PTXK__PART_E2M1,   0, 0,
+                          ptxk__mxfp4_values,   ptxk__mxfp4_factor},
+    ptxk__nvfp4_reader = {PTXK__QUADS_8_APART, PTXK__PART_E2M1,    1, 0,
+                          ptxk__nvfp4_values,  ptxk__nvfp4_factors},
+    ptxk__iq2_xxs_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,     1, 0,
+                            ptxk__iq2_xxs_values, ptxk__iq2_xxs_factors},
+    ptxk__iq2_xs_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,    1, 0,
+                           ptxk__iq2_xs_values,  ptxk__iq2_xs_factors},
+    ptxk__iq2_s_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,   1, 0,
+                          ptxk__iq2_s_values,   ptxk__iq2_s_factors},
+    ptxk__iq3_xxs_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,     1, 0,
+                            ptxk__iq3_xxs_values, ptxk__iq3_xxs_factors},
+    ptxk__iq3_s_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,   1, 0,
+                          ptxk__iq3_s_values,   ptxk__iq3_s_factors};
 
 /* -- vocabulary: rows of weights, the table of formats -- */
 
@@ -10962,7 +10986,9 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     uint32_t blocks = 256 / b->values, i, h, j;
     ptx_val to = ptx_ptr_add(k, s->scales, s->t, 8), words[PTXK__GEMM_M][2][2], pair[2];
     ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
-    double factor = (double)b->first * (b->is_signed ? 1 : 16384); /* see ptxk__gemm_read */
+    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_read */
+    double factor = (double)b->first * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
+    double share_factor = r->part == PTXK__PART_E2M1 ? 32768 : r->part ? 1 : (double)b->first;
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
             s->source[i][h] =
@@ -10978,14 +11004,15 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
                 r->factors(k, &source, inner, &o);
                 if (!r->halves) {
                     words[i][h][j] = o.factor;
-                    if (b->first < 1)
-                        words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32((double)b->first));
+                    if (share_factor < 1 || share_factor > 1)
+                        words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(share_factor));
                     pair[0] = pair[1] = o.plus;
                     if (r->has_minimum) s->low[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
                     continue;
                 }
                 words[i][h][j] = ptxk__gemm_pack_scales(k, s, o.scale);
-                if (!b->is_signed) words[i][h][j] = ptxk__gemm_times(k, words[i][h][j], s->constant[1]);
+                if (subnormal || r->part == PTXK__PART_E2M1)
+                    words[i][h][j] = ptxk__gemm_times(k, words[i][h][j], s->constant[1]);
                 if (r->has_minimum) {
                     pair[0] = ptx_as(o.minimum[0], PTX_S32);
                     pair[1] = ptx_as(o.minimum[1], PTX_S32);
@@ -11007,9 +11034,10 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
-/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16. Values are integers, signed ones
-   as 1152 + q, less 1152. With scales of halves: times the scale; unsigned ones are 2^-24 q as subnormal
-   numbers, scales 2^10 times themselves, all of it exact. */
+/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q + bias,
+   less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and those with
+   signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of itself, scales
+   2^14 times (a power of two of a block may be 2^112 at most). */
 static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
                             ptx_val a[2][4]) {
     const ptxk__block *b = s->kind->block;
@@ -11017,7 +11045,8 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
     uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w, e;
     ptxk__source *row = &s->source[i][h], source = ptxk__gemm_block(k, s, i, h, ptxk__known(w / shares));
     ptxk__share_of p;
-    ptx_val quad[2], scale[2], even, odd, less;
+    ptx_val quad[3], scale[2], even, odd, less;
+    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS;
     p.share = ptxk__known(w % shares);
     p.whole = 0;
     p.lane = s->t;
@@ -11035,9 +11064,16 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
         scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
         scale[0] = scale[1] = ptx_pack(k, PTX_B32, 2, scale);
     }
-    for (e = 0; e < 2; e++) {
+    for (e = 0; e < 4 && r->part == PTXK__PART_E2M1; e++) { /* nibbles 4 e of the halves */
+        even = e < 3 ? ptx_shl(k, quad[0], ptx_u32(12 - 4 * e)) : quad[0];
+        odd = ptx_and(k, even, ptx_b32(0x70007000));
+        odd = ptxk__shr_b32(k, odd, ptx_u32(3));
+        even = ptx_lop3(k, even, ptx_b32(0x80008000u), odd, ptx_imm(0xea));
+        a[e & 1][h + (e & 2)] = r->halves ? ptxk__gemm_times(k, even, scale[0]) : even;
+    }
+    for (e = 0; e < 2 && r->part != PTXK__PART_E2M1; e++) {
         odd = quad[e];
-        if (b->is_signed) {
+        if (!subnormal && !r->part) {
             even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a)); /* & ^ */
             odd = ptxk__shr_b32(k, odd, ptx_u32(8));
             odd = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a));
@@ -11051,7 +11087,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
         if (!r->halves) {
             a[e][h] = ptxk__gemm_minus(k, even, s->constant[0]);
             a[e][h + 2] = ptxk__gemm_minus(k, odd, s->constant[0]);
-        } else if (b->is_signed) {
+        } else if (!subnormal) {
             less = ptxk__gemm_times(k, scale[e], s->constant[3]);
             a[e][h] = ptxk__gemm_fma(k, even, scale[e], less);
             a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], less);
@@ -11059,6 +11095,12 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
             a[e][h] = ptxk__gemm_times(k, even, scale[e]);
             a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
         }
+    }
+    for (e = 0; e < 4 && r->part == PTXK__PART_SIGNS; e++) { /* bits of values 0 2, 1 3, 4 6, 5 7 */
+        static const uint32_t bits[4] = {0x20008000u, 0x10004000u, 0x02000800u, 0x01000400u};
+        ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
+        even = ptx_mul(k, quad[2], ptx_u32(bits[e]));
+        *to = ptx_lop3(k, ptx_as(even, PTX_B32), ptx_b32(0x80008000u), *to, ptx_imm(0x6a)); /* & ^ */
     }
 }
 
@@ -11090,8 +11132,10 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     }
     if (s->kind->block->reader) {
         const ptxk__block *b = s->kind->block;
-        s->constant[0] = ptxk__gemm_f16x2(k, b->is_signed ? 0x64806480 : 0x64006400); /* 1152 or 1024 */
-        s->constant[1] = ptxk__gemm_f16x2(k, 0x64006400);
+        uint32_t bias = b->reader->part ? b->reader->part : b->is_signed ? 128 : 0;
+        s->constant[0] = ptxk__gemm_f16x2(k, 0x64006400 + 0x10001 * (bias & 255)); /* 1024 + bias */
+        s->constant[1] = /* 2^14, 2^10 */
+            ptxk__gemm_f16x2(k, b->reader->part == PTXK__PART_E2M1 ? 0x74007400 : 0x64006400);
         p = ptx_shr(k, s->t, ptx_u32(1));
         s->constant[2] = ptx_mul(k, p, ptx_u32(2));
         s->constant[3] = ptxk__gemm_f16x2(k, 0xe480e480u); /* -1152 */
