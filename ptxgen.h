@@ -377,6 +377,8 @@ typedef struct ptx_module_desc {
                              that tools show your C lines beside the machine code; 3: both */
     ptx_alloc_fn alloc;   /* default realloc and free */
     void *alloc_user;
+    uint32_t dependent_launch; /* 1: each entry begins with griddepcontrol.launch_dependents and .wait, so
+                                  that it may be launched before the kernel before it has ended (sm_90) */
 } ptx_module_desc;
 
 /* What a launch needs to know of an entry. Pointers live until the module changes. */
@@ -394,6 +396,7 @@ typedef struct ptx_entry_info {
     uint32_t shared_bytes;  /* static */
     uint32_t max_threads;   /* 0: not declared */
     uint32_t instructions;
+    uint32_t dependent_launch; /* as in ptx_module_desc */
 } ptx_entry_info;
 
 /* One launch: which entry of the module (in the order of their ptx_entry calls), and its geometry. */
@@ -421,6 +424,7 @@ typedef struct ptx_map_number {
 typedef struct ptx_tensor_map {
     uint32_t launch;                     /* of the plan; its maps are parameters in the order of the plan */
     uint32_t address;                    /* offset of the u64 field that holds the address of element 0 */
+    uint32_t substitute;                 /* offset of the one that is taken where that is 0; 0: none */
     uint32_t type, rank;                 /* of an element: a ptx_type; 1 ... 5 */
     uint32_t swizzle;                    /* of the box in shared memory: 0, 32, 64 or 128 bytes */
     uint32_t box[PTX_MAP_RANK];          /* elements of a copy, 1 ... 256 */
@@ -3793,7 +3797,7 @@ struct ptx_module {
     ptx_alloc_fn alloc;
     void *user;
     ptx_target target;
-    uint32_t cap, comments, lines, version, serial, seed, owner, const_bytes, printf_used;
+    uint32_t cap, comments, lines, version, serial, seed, owner, const_bytes, printf_used, dependent_launch;
     char target_name[8]; /* "90a" */
     uint32_t line; /* while printing: lines so far */
     ptx_error error;
@@ -4046,6 +4050,7 @@ PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *ar
     if (map->rank < 1 || map->rank > PTX_MAP_RANK) return "the rank is not 1 to 5";
     v.rank = map->rank;
     memcpy(&address, (const char *)args + map->address, 8);
+    if (!address && map->substitute) memcpy(&address, (const char *)args + map->substitute, 8);
     v.address = (void *)(uintptr_t)address;
     if (!address || address % 16) return "the address is not a multiple of 16";
     for (i = 0; i < map->rank; i++) {
@@ -4094,6 +4099,7 @@ PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
     m->cap = desc && desc->max_version ? desc->max_version : 90;
     m->comments = desc ? desc->comments & 1u : 0;
     m->lines = desc ? desc->comments >> 1 & 1u : 0;
+    m->dependent_launch = desc && desc->dependent_launch;
     /* Tags only tell kernels apart, they never reach the text: an address makes those of two modules differ.
        */
     m->seed = (uint32_t)((uintptr_t)m >> 4) * 2654435761u;
@@ -6465,6 +6471,10 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     k->index = m->used - 1;
     k->name = at;
     k->site = site ? site : "";
+    if (m->dependent_launch) { /* all threads wait before they do anything: see ptxcu_desc.dependent_launch */
+        ptx_op0_(k, site, PTX_GRIDDEPCONTROL_LAUNCH, 0);
+        ptx_op0_(k, site, PTX_GRIDDEPCONTROL_WAIT, 0);
+    }
     return k;
 }
 
@@ -11312,6 +11322,7 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     info->shared_bytes = k->shared_bytes;
     info->max_threads = k->max_threads;
     info->instructions = (uint32_t)k->ins.count;
+    info->dependent_launch = m->dependent_launch;
     return 1;
 }
 

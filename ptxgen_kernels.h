@@ -11,7 +11,8 @@
        ptxk_flash_decode_desc desc = PTX_ZERO;             // a field that stays 0: see ZERO
        desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
        desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
-       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u};
+       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u,
+                                        target};
        ptx_plan plan;
        ptxk_message why;
        if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
@@ -221,11 +222,16 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
                          traffic hides that. Error of a weight: 2^-22 relative, bf16 2^-16. Error of an
                          element of q: f32 on f16, the larger of 2^-22 relative and 2^-51 of the largest
                          element of its row; f16 or bf16 on f16, at most 2^-38 of the largest; else exact.
+     8-bit caches        See kv_scatter. Numbers become f16 in registers, exactly; the factor of a head, or of
+                         a block of K, multiplies f32 sums. On tensor cores values of V in q8_0 are rounded to
+                         f16: 2^-11 of each. Before sm_89 an e4m3 byte of 0x7f, NaN, is read as 480.
      lse                 The error is at most the largest error of a score, plus 2^-24 for each key of a
                          chunk, 2^-21 for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys. The error
                          of a score is (2.25 d + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24 of that sum), plus
                          that of q. Measured against double precision on the CPU driver, 100 to 8000 random
                          keys: 2e-6 for |lse| to 12, 2e-5 for |lse| to 200.
+     in flight           On tensor cores each block has 64 KB or more of K and V on their way, as far as its
+                         keys reach, in a ring in dynamic shared memory: plans are made for a target.
      traffic             Beyond plan.min_bytes, each chunk reads q and writes a partial result that is read
                          once: 2 * (workspace_bytes - zero_bytes). This is at most 5 % where sequences and KV
                          heads fill the device. Where they do not, chunks shrink until each multiprocessor
@@ -275,7 +281,7 @@ typedef struct ptxk_flash_decode_desc {
     uint32_t heads;       /* query heads: a multiple of kv_heads, at most 65536 */
     uint32_t kv_heads;    /* at least 1 */
     uint32_t head_dim;    /* a multiple of 8, 8 ... 256 */
-    uint32_t kv_type;     /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t kv_type;     /* of the caches: PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0 */
     float scale;          /* factor of q . k; 0: 1/sqrt(head_dim) */
     uint32_t q_type;      /* of q: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t out_type;    /* of out: PTX_F32, PTX_F16 or PTX_BF16 */
@@ -294,6 +300,7 @@ typedef struct ptxk_flash_decode_shape {
     uint32_t max_seq;  /* positions of a cache, at most 2^31 - 1 */
     uint32_t sm_count; /* multiprocessors of the device, at least 1 */
     uint32_t cluster;  /* most blocks of a cluster: 8 for a module whose target is sm_90 or later, else 0 */
+    ptx_target target; /* of the module; 0: PTX_SM(75) */
 } ptxk_flash_decode_shape;
 
 /* A length counts the new tokens: n queries stand at positions length - n ... length - 1. */
@@ -313,6 +320,7 @@ typedef struct ptxk_flash_decode_args {
     uint32_t max_seq;     /* as in the shape */
     uint32_t max_pages, pool_pages; /* paged: columns of the block table; pages of a pool */
     uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
+    uint64_t k_factors, v_factors; /* of 8-bit caches, as in ptxk_kv_scatter_args */
 } ptxk_flash_decode_args;
 
 /* Appends the entry. desc: a ptxk_flash_decode_desc. */
@@ -343,6 +351,14 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
      position >= max_seq, page past the block table or the pool, sequence >= batch
                          nothing is written for that token
      conversion          to nearest even; a value past f16's range becomes infinite; NaN stays NaN
+     8-bit caches        PTX_E4M3: a byte b stands for b * factor, where factor, positive, is one f32 for each
+                         KV head (none: 1), as k_scale and v_scale of vLLM, SGLang and FlashInfer; a value x
+                         becomes x * (1 / factor), past 448 +-448; NaN stays NaN. PTXK_Q8_0: the numbers of
+                         GGUF's blocks, with bytes and factors in separate arrays, because blocks of 34 bytes
+                         cannot be copied in aligned pieces of 16: 32 values share an f16 factor, the largest
+                         size / 127, and a byte is x * (127 / the largest) to nearest even. A block with a NaN
+                         or infinite value is read as NaN. head_dim is a multiple of 16; of 32. Strides are
+                         multiples of 16; of the largest power of two to 256 that divides head_dim.
      two tokens with the same sequence and position
                          either may win */
 
@@ -357,7 +373,7 @@ typedef struct ptxk_kv_scatter_desc {
     uint32_t kv_heads;    /* 1 ... 65536 */
     uint32_t head_dim;    /* 1 ... 65536 */
     uint32_t source_type; /* of k and v: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t cache_type;  /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t cache_type;  /* of the caches: PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0 */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t flags;       /* PTXK_SCATTER_PAGE_ROWS | PTXK_SCATTER_SINGLE */
 } ptxk_kv_scatter_desc;
@@ -382,6 +398,8 @@ typedef struct ptxk_kv_scatter_args {
     uint32_t sequence_step, position, position_step;
     uint32_t tokens, batch, max_seq; /* as in the shape; sequences; positions of a cache */
     uint32_t max_pages, pool_pages;  /* paged: columns of the block table; pages of a pool */
+    uint64_t k_factors, v_factors;   /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: as k_caches and v_caches, f16,
+                                        with head_dim / 32 in the place of head_dim and strides / 32 */
 } ptxk_kv_scatter_args;
 
 /* Appends the entry. desc: a ptxk_kv_scatter_desc. */
@@ -416,6 +434,9 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          (error 2^-10). Before sm_80, bf16 and f32 run in f32 without tensor cores. FAST
                          rounds values from 3.4020e38 on to infinity. Otherwise sums of f32 and bf16 values
                          keep their range as in flash_decode, with an absolute error of 2^-117 for each key.
+     kv_type             8-bit K and V (see kv_scatter) are converted to `type` in shared memory: e4m3
+                         exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
+                         480.
      soft cap            a score x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
      no key seen, kv_len 0   zeros; lse is -inf
      score -inf, +inf    as in flash_decode: weight 0; equal shares of the weight, lse inf. A score beyond
@@ -423,8 +444,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          cap both are the cap's ends.
      score NaN           NaN in that query's output and lse; scores of keys that it does not see do not
                          matter
-     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 127 unseen keys
-                         that share a tile with a seen one.
+     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 127 unseen
+                         keys that share a tile with a seen one.
      lse                 log sum_j exp(x_j), natural, of each query and head. The error is at most the largest
                          error of a score, plus 2^-23 for each key, plus 2^-21 (1 + |lse| + the largest |x|).
                          The error of a score is (d + 2) 2^-23 sum |scale q k|; f32: plus that of precision.
@@ -462,6 +483,7 @@ typedef struct ptxk_flash_prefill_desc {
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
     float soft_cap;     /* a score x becomes soft_cap tanh(x / soft_cap); 0: no cap */
     uint32_t page_size; /* positions of a page, a power of two, 16 ... 65536; 0: K and V are not paged */
+    uint32_t kv_type;   /* of k and v, where they have 8 bits: PTX_E4M3 or PTXK_Q8_0; 0: type */
 } ptxk_flash_prefill_desc;
 
 typedef struct ptxk_flash_prefill_shape {
@@ -493,6 +515,8 @@ typedef struct ptxk_flash_prefill_args {
     uint32_t reserved;                          /* 0 */
     uint64_t block_table;                       /* paged: u32 [batch, max_pages], page numbers in the pools */
     uint32_t max_pages, pool_pages;             /* paged: columns of the block table; pages of a pool */
+    uint64_t k_factors, v_factors;              /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: f16, as k and v with
+                                                   head_dim / 32 in the place of head_dim and strides / 32 */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -625,9 +649,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      PTXK_GEMM_SWIGLU    two matrices of one format, gate and up, and one y = g / (1 + e^-g) * u; the norm's
      PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
                          activation.
-     columns             rows of x in a tile: 8, 16, 32 or 64. ptxk_gemm_columns() chooses. Any m runs with
-                         any of them: the last tile is padded. Where registers are few for a format or a
-                         target, tiles have fewer, down to 8.
+     columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
+                         of them: the last tile is padded. Where registers are few for a format or a target,
+                         tiles have fewer, down to 8. From 128 on weights are unpacked once for a tile, into
+                         shared memory; from sm_80, EXACT sm_80 and sm_90 to sm_110, for Q4_K and Q5_K; 256
+                         columns for Q4_K, FAST, sm_90 to sm_110.
      k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
                          With several matrices, of the largest unit.
      precision           Quantised weights are multiplied exactly: as integers times the scale of their
@@ -643,6 +669,9 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          of the unit at most, where offsets and minima count as products of their own. By
                          the arithmetic of chips, on random data, of the sum of |w x| of an output: below
                          2e-6, Q6_K 5e-6; FAST below 1e-4 from K = 1024 on.
+     many columns, FAST  Where weights are unpacked into shared memory (see columns) they are rounded to f16,
+                         times a power of two for each row: by 3 2^-11 of the sum of a weight's parts and
+                         2^-29 of the row's largest block factor at most. Sums are of a whole slice of K.
      sm_75               bf16 and f32 weights are refused
      x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
                          squares, overflows f32, and for Q4_K, Q5_K and Q6_K from |x * gamma| = 2^122 on
@@ -678,7 +707,7 @@ typedef struct ptxk_gemm_desc {
     uint32_t format;      /* of the weights: PTXK_Q4_K ... */
     uint32_t x_type;      /* of x: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t output_type; /* of y and of the residual: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t columns;     /* rows of x in a tile, at most: 8, 16, 32 or 64; see ptxk_gemm_columns */
+    uint32_t columns;     /* rows of x in a tile, at most: 8, 16 ... 256; see ptxk_gemm_columns */
     uint32_t precision;   /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
     uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
     uint32_t second;      /* format of a second matrix, with SwiGLU and GeGLU of up; 0: there is none */
@@ -729,7 +758,7 @@ typedef struct ptxk_gemm_args {
     uint32_t x_count;         /* rows of x; 0: m */
 } ptxk_gemm_args;
 
-/* The tile that suits m rows of x: the smallest of 8, 16 and 32 that holds them, else 64. */
+/* The tile that suits m rows of x: the smallest of 8, 16 ... 128 that holds them, else 256. */
 PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m);
 /* Appends the two entries (x, rows). desc: a ptxk_gemm_desc. */
 #define ptxk_gemm_emit(m, desc) ptxk_gemm_emit_((m), PTX__AT, (desc))
@@ -757,13 +786,21 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
    when each multiprocessor has had as many as all others, k is divided into parts, and the last block of a
    tile adds their sums in order. There is one launch, and the same bits in every run.
 
+   A module for sm_90a has a second form: wgmma on tiles of 128 x 256, or 128 x 128 for few steps along k and
+   for sums that are added to others every 128 of k. Tensor maps copy them into four or six stages of shared
+   memory. A warpgroup copies, two multiply; blocks are persistent; two blocks, one below the other, share the
+   copies of B. f16 and bf16 with any transposes; f32 (FAST), e4m3, e5m2 and s8 (without factors that differ
+   along k: k below 131072) with A as it is and B transposed. The plan takes this form where shape.aligned is
+   1. A plan of the first form suits such a module too.
+
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
                          From sm_90 to sm_110 e4m3 and e5m2 become f16 on their way to them.
      precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores make them:
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
-                         n at least 8. On sm_89 sums of e4m3 and e5m2 keep 13 bits; on all chips they are
-                         added to f32 sums every 128 of k. s8: exact sums of 65536 products, added in f32.
+                         n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits; on all
+                         chips they are added to f32 sums every 128 of k. s8: exact sums of 65536 products,
+                         added in f32.
                          f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each product; sums of 48 of k
                          are added in f32. PTXK_MATMUL_FAST: one, factors rounded to 11 bits, 2^-10 of each
                          product.
@@ -814,6 +851,7 @@ typedef struct ptxk_matmul_shape {
     uint32_t batch;    /* products, or groups; at most 2^31 - 1 tiles of 64 x 64 in all */
     uint32_t sm_count; /* multiprocessors of the device, at least 1 */
     ptx_target target; /* of the module; 0: PTX_SM(75), as there */
+    uint32_t aligned;  /* 1: addresses and strides are those of ptxk_matmul_aligned; 0: any */
 } ptxk_matmul_shape;
 
 /* A product of a group. Fields as below, in the same order. */
@@ -839,12 +877,17 @@ typedef struct ptxk_matmul_args {
     float alpha, beta;
 } ptxk_matmul_args;
 
-/* Appends two entries, for tiles of 128 x 128 and of 64 x 64. desc: a ptxk_matmul_desc. */
+/* Appends two entries, for tiles of 128 x 128 and of 64 x 64; with target PTX_SM_A(90) two more. desc: a
+   ptxk_matmul_desc. */
 #define ptxk_matmul_emit(m, desc) ptxk_matmul_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc);
 /* One launch. min_bytes: A, B, bias, factors and D of each product once. */
 PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
                                      ptx_plan *plan, ptxk_message *why);
+/* Whether tensor maps can describe the matrices, which the form for sm_90a needs: alpha is not 0; addresses
+   of A, B and D, and of C where it is not 0, and the strides from row to row and from product to product are
+   multiples of 16 bytes; there are no groups. 0 for a bad desc. */
+PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args);
 /* Tests arguments: see FUNCTIONS. Groups lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
                                       ptxk_message *why);
@@ -1445,6 +1488,44 @@ static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t typ
                         ptxk__value_name_of(type).s);
 }
 
+/* Caches of 8-bit numbers with factors: PTX_E4M3, PTXK_Q8_0. Elements are read as f16. */
+#define PTXK__CACHE_BLOCK 32u /* values of q8_0 that share a factor */
+
+static int ptxk__is_byte_cache(uint32_t type) { return type == PTX_E4M3 || type == PTXK_Q8_0; }
+
+static uint32_t ptxk__cache_bytes(uint32_t type) {
+    return ptxk__is_byte_cache(type) ? 1 : ptxk__kv_bytes(type);
+}
+
+static const char *ptxk__cache_name(uint32_t type) {
+    return type == PTXK_Q8_0 ? "q8_0" : ptx_type_name((ptx_type)type);
+}
+
+/* Bytes of the factors that lie beside a row. */
+static uint32_t ptxk__factor_bytes(uint32_t type, uint32_t d) {
+    return type == PTXK_Q8_0 ? d / PTXK__CACHE_BLOCK * 2 : 0;
+}
+
+/* Elements of which strides of a cache are multiples. q8_0: a row of factors, too, is copied in pieces as
+   large as possible, to 16 bytes. */
+static uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
+    if (type != PTXK_Q8_0) return 16 / ptxk__cache_bytes(type);
+    return d % 256 == 0 ? 256 : d & (0u - d);
+}
+
+static ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32_t type, uint32_t d,
+                                       ptxk_message *why) {
+    uint32_t whole = type == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : type == PTX_E4M3 ? 16 : 1;
+    if (!ptxk__cache_bytes(type))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "%s: %s is %s, must be PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0", op,
+                            field, ptxk__value_name_of(type).s);
+    if (d % whole)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: head_dim is %u, must be a multiple of %u where %s is %s",
+                            op, d, whole, field, ptxk__value_name_of(type).s);
+    return PTX_E_NONE;
+}
+
 #define PTXK__FORMAT_LIST "one of PTXK_FORMATS, such as PTXK_Q4_K"
 static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be " PTXK__FORMAT_LIST, op, field,
@@ -1725,6 +1806,16 @@ static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch
     ptxk__span_repeat(&s, 0, page_size, row_bytes);
     ptxk__span_repeat(&s, 1, pool_pages, row_bytes * page_size);
     return written ? ptxk__span_written(s, 0) : s;
+}
+
+/* The span of the factors of K or V: one for each head, or, beside rows, as the rows. */
+static ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
+                                     uint32_t d, uint32_t batch, uint32_t page_size, uint32_t pool_pages,
+                                     int written) {
+    if (type == PTXK_Q8_0)
+        return ptxk__span_cache(name, at, batch, page_size, pool_pages,
+                                (uint64_t)kv_heads * ptxk__factor_bytes(type, d), written);
+    return ptxk__span_of(name, at, (uint64_t)kv_heads * 4, 4, type == PTX_E4M3 && at);
 }
 
 /* -- vocabulary: reductions, loads and stores, arithmetic -- */
@@ -2356,6 +2447,140 @@ static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_si
     row = ptx_mad_wide(k, page, ptx_u32(rows_first ? page_size : kv_heads), inner);
     inner = ptx_cvt(k, PTX_U64, rows_first ? head : position);
     return ptx_mad(k, row, ptx_u64(rows_first ? kv_heads : page_size), inner);
+}
+
+/* -- vocabulary: 8-bit caches -- */
+
+/* Whether the target converts e4m3. Before, e4m3 is read as f16 times 2^-8, by shifts. */
+static int ptxk__has_e4m3(ptx_kernel *k) { return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 89; }
+
+/* What turns the f16 numbers of ptxk__widen_bytes into those of the cache, factors aside. */
+static double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
+    return type == PTX_E4M3 && !ptxk__has_e4m3(k) ? 256 : 1;
+}
+
+/* Converts the 4 numbers of a word to two words of f16: of bytes 0 and 1, 2 and 3; across: of bytes 0 and 2,
+   1 and 3. Exact. q8_0: the integers. */
+static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val word, ptx_val out[2]) {
+    ptx_val half[2], x, more;
+    uint32_t i;
+    if (type == PTXK_Q8_0) { /* 1024 + 128 + the number, less 1152 */
+        more = ptx_mov(k, ptx_b32(0x64806480));
+        word = ptx_xor(k, ptx_as(word, PTX_B32), ptx_b32(0x80808080u));
+        for (i = 0; i < 2; i++) {
+            uint32_t pick = across ? (i ? 0x4341u : 0x4240u) : (i ? 0x4342u : 0x4140u);
+            x = ptx_prmt(k, word, ptx_b32(0x64646464), ptx_b32(pick));
+            x = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(x, PTX_F16X2), ptx_as(more, PTX_F16X2));
+            out[i] = ptx_as(x, PTX_B32);
+        }
+        return;
+    }
+    word = ptx_as(word, PTX_B32);
+    if (across == ptxk__has_e4m3(k)) word = ptx_prmt(k, word, word, ptx_b32(0x3120));
+    if (ptxk__has_e4m3(k)) {
+        ptx_unpack(k, PTX_B16, 2, word, half);
+        for (i = 0; i < 2; i++) {
+            x = ptx_cvt(k, PTX_F16X2, ptx_as(half[i], PTX_E4M3X2));
+            out[i] = ptx_as(x, PTX_B32);
+        }
+        return;
+    }
+    for (i = 0; i < 2; i++) { /* sign; exponent and mantissa one bit lower */
+        x = i ? ptx_shr(k, word, ptx_u32(1)) : ptx_shl(k, word, ptx_u32(7));
+        x = ptx_and(k, x, ptx_b32(0x3f803f80));
+        half[0] = i ? word : ptx_shl(k, word, ptx_u32(8));
+        half[0] = ptx_and(k, half[0], ptx_b32(0x80008000u));
+        out[i] = ptx_or(k, half[0], x);
+    }
+}
+
+/* The same as f32, in order: `n` words. */
+static void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
+                                  ptx_val *out) {
+    ptx_val pair[2];
+    uint32_t i;
+    for (i = 0; i < n; i++) {
+        ptxk__widen_bytes(k, type, 0, words[i], pair);
+        ptxk__widen_word(k, PTX_F16, pair[0], out + 4 * i);
+        ptxk__widen_word(k, PTX_F16, pair[1], out + 4 * i + 2);
+    }
+}
+
+/* Rounds x to e4m3, to nearest even, numbers past 448 to 448; the byte in a u32. */
+static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
+    ptx_val bits = ptx_as(x, PTX_U32), size, odd, normal, small, p;
+    size = ptx_and(k, bits, ptx_u32(0x7fffffff));
+    size = ptx_min(k, ptx_as(size, PTX_F32), ptx_f32(448));
+    odd = ptx_bfe(k, ptx_as(size, PTX_U32), ptx_u32(20), ptx_u32(1));
+    odd = ptx_add(k, odd, ptx_u32(0x7ffff));
+    normal = ptx_add(k, ptx_as(size, PTX_U32), odd);
+    normal = ptx_shr(k, normal, ptx_u32(20));
+    normal = ptx_sub(k, normal, ptx_u32((127 - 7) << 3));
+    small = ptx_op2(k, PTX_ADD, PTX_RN, size, ptx_f32(16384)); /* in steps of 2^-9 */
+    small = ptx_and(k, ptx_as(small, PTX_U32), ptx_u32(0xff));
+    p = ptx_setp(k, PTX_LT, size, ptx_f32(0.015625));
+    normal = ptx_selp(k, small, normal, p);
+    p = ptx_setp(k, PTX_ISNAN, x, x);
+    normal = ptx_selp(k, ptx_u32(0x7f), normal, p);
+    bits = ptx_shr(k, bits, ptx_u32(24));
+    bits = ptx_and(k, bits, ptx_u32(0x80));
+    return ptx_or(k, bits, normal);
+}
+
+/* Quantises n f32, a multiple of 4, to an 8-bit cache's words. inverse: of the factor. */
+static void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x, ptx_val inverse,
+                               ptx_val *words) {
+    ptx_val byte[4], pair[2];
+    uint32_t i, e;
+    for (i = 0; i < n; i += 4) {
+        for (e = 0; e < 4; e++) {
+            byte[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[i + e], inverse);
+            if (type == PTXK_Q8_0)
+                byte[e] = ptx_as(ptx_cvt_with(k, PTX_RNI, PTX_S32, byte[e]), PTX_B32);
+            else if (!ptxk__has_e4m3(k))
+                byte[e] = ptx_as(ptxk__to_e4m3(k, byte[e]), PTX_B32);
+        }
+        if (type == PTX_E4M3 && ptxk__has_e4m3(k)) {
+            for (e = 0; e < 2; e++)
+                pair[e] = ptx_cvt_pair_(k, PTX__AT, PTX_SATFINITE, PTX_E4M3X2, byte[2 * e + 1], byte[2 * e]);
+            for (e = 0; e < 2; e++) pair[e] = ptx_as(pair[e], PTX_B16);
+            words[i / 4] = ptx_pack(k, PTX_B32, 2, pair);
+            continue;
+        }
+        for (e = 0; e < 2; e++) pair[e] = ptx_prmt(k, byte[2 * e], byte[2 * e + 1], ptx_b32(0x40));
+        words[i / 4] = ptx_prmt(k, pair[0], pair[1], ptx_b32(0x5410));
+    }
+}
+
+/* The factor of a q8_0 block, f32, from its 32 elements at `at`: the largest size / 127. The largest as an
+   integer: a NaN is larger than any number. */
+static ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
+    uint32_t bytes = ptxk__kv_bytes((uint32_t)stored), n = 16 / bytes, i, e;
+    ptx_val x[8], most = ptx_u32(0);
+    for (i = 0; i < PTXK__CACHE_BLOCK; i += n) {
+        ptxk_load_f32(k, stored, n, ptx_with(ptx_at(at, (int64_t)(i * bytes)), PTX_NC), x);
+        for (e = 0; e < n; e++) {
+            x[e] = ptx_and(k, ptx_as(x[e], PTX_U32), ptx_u32(0x7fffffff));
+            most = ptx_max(k, x[e], most);
+        }
+    }
+    return ptx_op2(k, PTX_DIV, PTX_RN, ptx_as(most, PTX_F32), ptx_f32(127));
+}
+
+/* The factor of a head of an e4m3 cache, f32: an entry of the array whose address is an argument, 1 where
+   there is no array. */
+static ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offset, ptx_val head) {
+    ptx_val array = ptxk__arg_ptr(k, args, offset), there, at;
+    there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
+    at = ptx_ptr_add(k, array, head, 4);
+    return ptx_ld_if(k, there, PTX_F32, ptx_at(at, 0), ptx_f32(1));
+}
+
+/* The factors in memory that belong to an element `offset` elements, u64, behind the one whose factors are
+   at `base`. */
+static ptx_val ptxk__factors_at(ptx_kernel *k, ptx_val base, ptx_val offset) {
+    offset = ptx_shr(k, offset, ptx_u32(5));
+    return ptx_ptr_add(k, base, offset, 2);
 }
 
 /* -- vocabulary: online softmax -- */
@@ -4834,13 +5059,16 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
 #define PTXK__UNROLL 4u
 #define PTXK__JOIN 16u /* partial results that the combining block has in flight */
 #define PTXK__QUERIES 8u
-#define PTXK__RING 3u             /* mma: ring items of a warp in shared memory; all but one are in flight */
+#define PTXK__FLIGHT 65536u       /* mma: bytes that a block has in flight */
 #define PTXK__SLAB 128u           /* mma: most elements of a row in one ring item */
 #define PTXK__REST 0.000244140625 /* 2^-12: the weight of f16's second term of q, which is at most 2^15 */
 
 /* Everything that a flash_decode description determines. */
 typedef struct ptxk__flash {
     ptx_type type, q_type, out_type, fresh_type; /* fresh: of the rows to append; PTX_NONE: none */
+    uint32_t cache;      /* type of the caches; 8-bit ones are read as f16, which `type` is then */
+    uint32_t bytes;      /* 1: the caches have 8 bits */
+    uint32_t factor_row; /* bytes of factors beside each row; 0: none */
     uint32_t heads, kv_heads, d, queries;
     uint32_t group;   /* query heads of a KV head */
     uint32_t columns; /* group * queries, which share the reads of K and V; column t * group + h */
@@ -4849,8 +5077,9 @@ typedef struct ptxk__flash {
     uint32_t page_size, page_shift, window, flags;
     uint32_t cluster;   /* blocks of a cluster that the description asks for; 0: the plan chooses */
     uint32_t row_bytes; /* of one key */
-    uint32_t per_vec;   /* elements of 16 bytes */
-    uint32_t row_vecs;  /* 16-byte vectors of a row */
+    uint32_t vec_bytes; /* of a vector: 16; scalar with 8-bit caches: 8 */
+    uint32_t per_vec;   /* elements of a vector */
+    uint32_t row_vecs;  /* vectors of a row */
     uint32_t pitch;     /* floats from column to column of a warp's sums in shared memory */
     uint32_t unit;      /* a chunk is a multiple of so many keys */
     uint32_t least;     /* ... and at least so many */
@@ -4871,6 +5100,8 @@ typedef struct ptxk__flash {
     uint32_t nt, kt;   /* 8-column tiles; 16-key tiles of a warp's step */
     uint32_t slabs;    /* parts of a row that are staged in turn */
     uint32_t chunks;   /* 16-byte chunks of a slab in shared memory, even */
+    uint32_t item;     /* bytes of a ring item: the tile, and q8_0's factors of its rows */
+    uint32_t ring;     /* ring items of a warp in shared memory; all but one are in flight, whole steps */
     float bias, slack; /* weights stay below 2^(bias + slack); the largest is at least 2^bias */
 } ptxk__flash;
 
@@ -4887,18 +5118,32 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     f->nt = f->tiles < room ? f->tiles : room;
     if (f->nt < 1) f->nt = 1;
     if (f->nt > 4) f->nt = 4;
-    f->slabs = ptxk__ceil_div(padded, PTXK__SLAB);
+    f->slabs = f->bytes ? 1 : ptxk__ceil_div(padded, PTXK__SLAB);
     f->chunks = ptxk__ceil_div(padded / 16, f->slabs) * 2;
+    if (f->bytes) f->chunks = (padded / 16 + 1) / 2 * 2;
     f->kt = PTXK__SLAB / 8 / f->chunks; /* steps of some 4 KB */
     if (f->kt > 4 / f->nt) f->kt = 4 / f->nt;
     if (f->kt > 4) f->kt = 4;
     if (f->kt == 3) f->kt = 2;
-    if (f->kt < 1) f->kt = 1;
+    if (f->kt < 1 || (f->factor_row && f->nt > 1)) f->kt = 1;
     if (f->page_size && f->kt > f->page_size / 16) f->kt = f->page_size / 16;
+    f->item = 16 * f->kt * f->chunks * 16 + (16 * f->kt * f->factor_row + 127) / 128 * 128;
+    f->ring = ptxk__ceil_div(PTXK__FLIGHT, PTXK__WARPS * 2 * f->slabs * f->item) * 2 * f->slabs + 1;
     /* Large weights keep the second term of an f16 weight above 2^-24. bf16 has f32's range, and so may V:
        weights of at most 2^-32. */
     f->slack = 8;
     f->bias = f->type == PTX_F16 ? 7.0f : -8.0f - PTXK__LOW;
+}
+
+/* Chooses the variant of a target. */
+static void ptxk__flash_set_variant(ptxk__flash *f, ptx_target target) {
+    f->mma = f->type != PTX_F32 && (target & 0xfffu) >= 80 && !(f->flags & PTXK_FLASH_SCALAR);
+    f->pitch = (f->d + 15) / 16 * 16 + 4; /* so that columns 2, 4 and 6 of an mma are 8 banks apart */
+    if (!f->mma) return;
+    f->tile = 8 * f->nt;
+    if (!f->bytes) return;
+    f->vec_bytes = f->per_vec = 16; /* whole chunks */
+    f->row_vecs = f->d / 16;
 }
 
 static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why) {
@@ -4922,7 +5167,8 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     types[1] = d->q_type;
     types[2] = d->out_type;
     types[3] = d->append_type ? d->append_type : (uint32_t)PTX_F32;
-    for (i = 0; i < 4; i++)
+    if (ptxk__check_cache_type("flash_decode", names[0], types[0], d->head_dim, why)) return PTX_E_DESC;
+    for (i = 1; i < 4; i++)
         if (!ptxk__kv_bytes(types[i])) return ptxk__check_type("flash_decode", names[i], types[i], why);
     if (!(d->scale >= -1e30f && d->scale <= 1e30f))
         return ptxk__refuse(why, PTX_E_DESC,
@@ -4953,7 +5199,10 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
                             "flash_decode: PTXK_FLASH_PAGE_ROWS needs pages, and page_size is 0");
 
     memset(f, 0, sizeof *f);
-    f->type = (ptx_type)types[0];
+    f->cache = types[0];
+    f->bytes = (uint32_t)ptxk__is_byte_cache(types[0]);
+    f->factor_row = ptxk__factor_bytes(types[0], d->head_dim);
+    f->type = f->bytes ? PTX_F16 : (ptx_type)types[0];
     f->q_type = (ptx_type)types[1];
     f->out_type = (ptx_type)types[2];
     f->fresh_type = (ptx_type)d->append_type;
@@ -4971,10 +5220,11 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->columns = f->group * f->queries;
     f->tiles = ptxk__ceil_div(f->columns, PTXK__TILE);
     f->tile = ptxk__ceil_div(f->columns, f->tiles);
-    bytes = ptxk__kv_bytes(d->kv_type);
+    bytes = ptxk__cache_bytes(d->kv_type);
     f->row_bytes = f->d * bytes;
-    f->per_vec = 16 / bytes;
-    f->row_vecs = f->row_bytes / 16;
+    f->vec_bytes = f->bytes ? 8 : 16;
+    f->per_vec = f->vec_bytes / bytes;
+    f->row_vecs = f->row_bytes / f->vec_bytes;
     f->lanes = 1;
     while (f->lanes < 32 && f->lanes < f->row_vecs) f->lanes *= 2;
     f->vecs = ptxk__ceil_div(f->row_vecs, f->lanes);
@@ -5051,9 +5301,8 @@ static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
                + (f->flags & PTXK_FLASH_LSE ? 4u : 0u));
     keys = length - ptxk__flash_first(f, length);
     if (f->fresh_type) fresh = length < f->queries ? length : f->queries;
-    bytes += (keys - fresh) * row * ptxk__kv_bytes((uint32_t)f->type);
-    if (f->fresh_type)
-        bytes += fresh * row * (ptxk__kv_bytes((uint32_t)f->type) + ptxk__kv_bytes((uint32_t)f->fresh_type));
+    bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
+    if (f->fresh_type) bytes += fresh * row * ptxk__kv_bytes((uint32_t)f->fresh_type);
     if (f->page_size) bytes += 4 * (uint64_t)ptxk__ceil_div((uint32_t)keys, f->page_size);
     return bytes;
 }
@@ -5099,6 +5348,26 @@ static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32
                    < ptxk__flash_busiest_keys(f, blocks, sm_count, keys, below)
                ? above
                : below;
+}
+
+/* Shared memory of a block. Where the warps' sums lie, [warp][column][pitch], at the end, then their states,
+   the block's states, for its cluster, and the flag of ptxk__is_last_block. */
+static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
+
+static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
+    return ptxk__flash_state_at(f) + PTXK__WARPS * f->tile * 8;
+}
+
+static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_block_at(f) + f->tile * 8; }
+
+static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
+
+/* Before that, the tensor core variant has the warps' rings there, slot by slot, and q in the last slot. */
+static uint32_t ptxk__flash_tensor_bytes(const ptxk__flash *f) {
+    uint32_t slot = PTXK__WARPS * f->item, q, bytes;
+    q = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile;
+    bytes = slot * (f->ring - 1) + (q > slot ? q : slot);
+    return bytes < ptxk__flash_join_bytes(f) ? ptxk__flash_join_bytes(f) : bytes;
 }
 
 PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
@@ -5198,6 +5467,8 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
         l->cluster[0] = l->cluster[1] = 1;
         l->cluster[2] = cluster;
     }
+    ptxk__flash_set_variant(&f, shape->target);
+    if (f.mma) l->shared_bytes = ptxk__flash_tensor_bytes(&f);
     if (splits == cluster) return PTX_E_NONE;
     plan->zero_bytes = ptxk__flash_header(&f, shape->batch);
     plan->workspace_bytes =
@@ -5211,7 +5482,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
-    ptxk__span s[10];
+    ptxk__span s[12];
     uint64_t q, fresh;
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -5238,7 +5509,11 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     s[8] = ptxk__span_written(s[8], 0);
     s[9] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
     s[9] = ptxk__span_written(s[9], 0);
-    if ((code = ptxk__check_spans(op, s, 10, why)) != PTX_E_NONE
+    s[10] = ptxk__span_factors("k_factors", args->k_factors, f.cache, f.kv_heads, f.d, 1, f.page_size,
+                               args->pool_pages, append);
+    s[11] = ptxk__span_factors("v_factors", args->v_factors, f.cache, f.kv_heads, f.d, 1, f.page_size,
+                               args->pool_pages, append);
+    if ((code = ptxk__check_spans(op, s, 12, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
@@ -5251,7 +5526,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
         return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: k_caches is v_caches, and both are written");
     if (!args->head_stride && !args->row_stride) return PTX_E_NONE;
     return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d,
-                             f.per_vec, 1u << 26, why);
+                             ptxk__cache_whole(f.cache, f.d), 1u << 26, why);
 }
 
 /* -- flash_decode: what a block works on -- */
@@ -5268,13 +5543,17 @@ typedef struct ptxk__flash_work {
     ptx_val safe_lo, safe_hi;               /* keys that all queries see and that lie in the caches */
     ptx_val base[2], row_bytes;             /* K and V: row 0 of this head; from position to position, u64 */
     ptx_val table, pool_pages;              /* paged: this sequence's pages; base is that of the pools */
+    ptx_val factors[2];                     /* q8_0: as base, of the factors */
     ptx_val fresh[2], owner; /* rows to append, of this head; predicate: this block stores them */
     ptx_var poison;          /* 0 or NaN, added to the output */
 } ptxk__flash_work;
 
-static int ptxk__flash_cache(int which) {
-    return which ? (int)offsetof(ptxk_flash_decode_args, v_caches)
-                 : (int)offsetof(ptxk_flash_decode_args, k_caches);
+static size_t ptxk__flash_cache(int which) {
+    return which ? offsetof(ptxk_flash_decode_args, v_caches) : offsetof(ptxk_flash_decode_args, k_caches);
+}
+
+static size_t ptxk__flash_factors(int which) {
+    return which ? offsetof(ptxk_flash_decode_args, v_factors) : offsetof(ptxk_flash_decode_args, k_factors);
 }
 
 /* Loads the addresses of the caches, described as for kv_scatter. */
@@ -5288,8 +5567,10 @@ static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__fl
         w->table = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, block_table));
         w->table = ptx_ptr_add(k, w->table, wide, 4);
         w->pool_pages = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, pool_pages));
-        w->base[0] = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, k_caches));
-        w->base[1] = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, v_caches));
+        for (which = 0; which < 2; which++) {
+            w->base[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_cache(which));
+            if (f->factor_row) w->factors[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_factors(which));
+        }
         return;
     }
     head = ptx_ld(k, PTX_U64, ptx_at(w->args, (int64_t)offsetof(ptxk_flash_decode_args, head_stride)));
@@ -5303,11 +5584,16 @@ static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__fl
     wide = ptx_cvt(k, PTX_U64, w->kv_head);
     wide = ptx_mul(k, wide, head);
     for (which = 0; which < 2; which++) {
-        here = ptxk__arg_ptr(k, w->args, (size_t)ptxk__flash_cache(which));
+        here = ptxk__arg_ptr(k, w->args, ptxk__flash_cache(which));
         here = ptx_ptr_add(k, here, w->sequence, 8);
         here = ptx_ld(k, PTX_U64, ptx_at(here, 0));
         here = ptx_ptr(here, PTX_GLOBAL);
         w->base[which] = ptx_ptr_add(k, here, wide, f->row_bytes / f->d);
+        if (!f->factor_row) continue;
+        here = ptxk__arg_ptr(k, w->args, ptxk__flash_factors(which));
+        here = ptx_ptr_add(k, here, w->sequence, 8);
+        here = ptx_ld(k, PTX_U64, ptx_at(here, 0));
+        w->factors[which] = ptxk__factors_at(k, ptx_ptr(here, PTX_GLOBAL), wide);
     }
 }
 
@@ -5335,7 +5621,8 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     ptx_launch_bounds(k, PTXK__THREADS, 1);
     w->cluster = ptxk__cluster_new(k);
     w->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_decode_args), 8);
-    w->shared = ptx_shared(k, "stage", PTX_B32, shared_bytes / 4, 128);
+    w->shared =
+        f->mma ? ptx_shared_dynamic_aligned(k, 128) : ptx_shared(k, "stage", PTX_B32, shared_bytes / 4, 128);
     w->tid = ptx_tid_x(k);
     w->warp = ptx_shr(k, w->tid, ptx_u32(5));
     if (f->mma) { /* lets ptxas see that values computed from it are uniform */
@@ -5506,23 +5793,38 @@ static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const p
     return ptx_and(k, p, q);
 }
 
-/* Loads 16 bytes of a new row, converted to the cache's type. */
+/* Loads a vector of a new row, converted to the cache's type. factor: q8_0: the factor of its block, f32. */
 static void ptxk__flash_load_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, int which,
-                                   ptx_val position, ptx_val vec, ptx_val words[4]) {
+                                   ptx_val position, ptx_val vec, ptx_val words[4], ptx_val *factor) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)f->fresh_type), n = 16 / bytes, i;
-    ptx_val t, at, x[8];
+    ptx_val t, at, x[16], block = {0}, inverse;
     t = ptx_sub(k, position, w->length);
     t = ptx_add(k, t, ptx_s32(f->queries));
     at = ptx_ptr_add(k, w->fresh[which], ptx_as(t, PTX_U32), f->kv_heads * f->d * bytes);
+    if (f->factor_row) {
+        block = ptx_div(k, vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
+        block = ptx_ptr_add(k, at, block, PTXK__CACHE_BLOCK * bytes);
+    }
     at = ptx_ptr_add(k, at, vec, f->per_vec * bytes);
-    if (f->fresh_type == f->type) { /* bit for bit, including NaN payloads */
+    if (!f->bytes && f->fresh_type == f->type) { /* bit for bit, including NaN payloads */
         ptxk_load16(k, NULL, ptx_with(ptx_at(at, 0), PTX_NC), words);
         return;
     }
     if (n > f->per_vec) n = f->per_vec;
     for (i = 0; i < f->per_vec; i += n)
         ptxk_load_f32(k, f->fresh_type, n, ptx_with(ptx_at(at, (int64_t)(i * bytes)), PTX_NC), x + i);
-    ptxk_narrow(k, f->type, f->per_vec, x, words);
+    if (!f->bytes) {
+        ptxk_narrow(k, f->type, f->per_vec, x, words);
+        return;
+    }
+    if (f->factor_row) {
+        *factor = ptxk__block_factor(k, f->fresh_type, block);
+        inverse = ptxk_rcp_or_zero(k, *factor);
+    } else {
+        inverse = ptxk__head_factor(k, w->args, ptxk__flash_factors(which), w->kv_head);
+        inverse = ptx_rcp(k, inverse);
+    }
+    ptxk__narrow_bytes(k, f->cache, f->per_vec, x, inverse, words);
 }
 
 /* Elements of q in 16 bytes; below, vector `vec` of q of a column of the block as f32, 0 where not p. A warp
@@ -5552,18 +5854,6 @@ static ptx_val ptxk__flash_cap_score(ptx_kernel *k, const ptxk__flash *f, ptx_va
 
 /* -- flash_decode: from the warps' sums to the output -- */
 
-static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
-
-/* Shared memory after the warps' states: the block's states, for its cluster, and the flag of
-   ptxk__is_last_block. */
-static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
-    return ptxk__flash_state_at(f) + PTXK__WARPS * f->tile * 8;
-}
-
-static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_block_at(f) + f->tile * 8; }
-
-static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
-
 /* The address of the partial result (part, this sequence, column of the block). */
 static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   ptx_val part, ptx_val column) {
@@ -5588,6 +5878,11 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
                                      ptx_val all) {
     ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p;
     uint32_t e;
+    if (f->cache == PTX_E4M3) {
+        row = ptxk__head_factor(k, w->args, ptxk__flash_factors(1), w->kv_head);
+        if (ptxk__byte_lift(k, f->cache) > 1) row = ptx_mul(k, row, ptx_f32(ptxk__byte_lift(k, f->cache)));
+        inverse = ptx_mul(k, inverse, row);
+    }
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
@@ -5850,6 +6145,7 @@ typedef struct ptxk__flash_state {
     ptx_val part, group; /* this lane's vector of a row; its row of those read at once */
     ptx_val has[2];      /* vector i exists for this lane; set only for i where some lane lacks it */
     ptx_val next_rows;   /* u64: bytes to the next rows */
+    ptx_val scale;       /* f32, of scores; 8-bit caches, where a head has a factor */
     ptx_var at, next;    /* bytes from base to this lane's next row; position of the warp's first */
 } ptxk__flash_state;
 
@@ -5857,30 +6153,54 @@ static int ptxk__flash_partial(const ptxk__flash *f, uint32_t vec) {
     return (vec + 1) * f->lanes > f->row_vecs;
 }
 
-/* Takes a new row in place of the cache's: `words` become variables that both paths set. */
+/* Takes a new row in place of the cache's: `words` become variables that both paths set. q8_0: so does the
+   f16 factor, stored at factor_at by the first lane of a block. */
 static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      int which, ptx_val fresh, ptx_val position, ptx_val vec, ptx_val at,
-                                     ptx_val stored, ptx_val words[4]) {
-    ptx_var kept[4];
-    ptx_val made[4];
-    uint32_t e;
-    for (e = 0; e < 4; e++) kept[e] = ptx_var_new(k, words[e]);
+                                     ptx_val stored, ptx_val words[4], ptx_val factor_at, ptx_val *factor) {
+    ptx_var kept[5];
+    ptx_val made[4], p;
+    uint32_t e, n = f->vec_bytes / 4;
+    for (e = 0; e < n; e++) kept[e] = ptx_var_new(k, words[e]);
+    if (f->factor_row) kept[4] = ptx_var_new(k, *factor);
     ptx_if(k, fresh);
     {
-        ptxk__flash_load_fresh(k, f, w, which, position, vec, made);
-        for (e = 0; e < 4; e++) ptx_set(k, kept[e], made[e]);
+        ptxk__flash_load_fresh(k, f, w, which, position, vec, made, factor);
+        for (e = 0; e < n; e++) ptx_set(k, kept[e], made[e]);
         ptx_guard(k, stored);
-        ptx_st_vec(k, PTX_B32, 4, ptx_at(at, 0), made);
+        ptx_st_vec(k, PTX_B32, n, ptx_at(at, 0), made);
+        if (f->factor_row) {
+            *factor = ptx_as(ptx_cvt(k, PTX_F16, *factor), PTX_U16);
+            ptx_set(k, kept[4], *factor);
+            p = ptx_and(k, vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec - 1));
+            p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+            p = ptx_and(k, p, stored);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_U16, ptx_at(factor_at, 0), *factor);
+        }
     }
     ptx_end(k);
-    for (e = 0; e < 4; e++) words[e] = ptx_get(k, kept[e]);
+    for (e = 0; e < n; e++) words[e] = ptx_get(k, kept[e]);
+    if (f->factor_row) *factor = ptx_get(k, kept[4]);
 }
 
-/* Loads this lane's vectors of `unroll` keys. edge: some may be absent, or new rows. */
+/* Loads a vector, zeros where not p; p NULL: always. */
+static void ptxk__flash_load_vec(ptx_kernel *k, const ptxk__flash *f, const ptx_val *p, ptx_mem mem,
+                                 ptx_val words[4]) {
+    if (f->vec_bytes == 16)
+        ptxk_load16(k, p, mem, words);
+    else if (p)
+        ptx_ld_vec_if(k, *p, PTX_B32, 2, mem, ptx_b32(0), words);
+    else
+        ptx_ld_vec(k, PTX_B32, 2, mem, words);
+}
+
+/* Loads this lane's vectors of `unroll` keys, and q8_0's factors, f16. edge: some may be absent, or new
+   rows. */
 static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                  const ptxk__flash_state *s, int edge,
-                                  ptx_val words[2][PTXK__UNROLL][2][4]) {
-    ptx_val offset, position, always, there, cached, fresh, at, p, vec, stored;
+                                  const ptxk__flash_state *s, int edge, ptx_val words[2][PTXK__UNROLL][2][4],
+                                  ptx_val factor[2][PTXK__UNROLL]) {
+    ptx_val offset, position, always, there, cached, fresh, at, p, vec, stored, factor_at = {0};
     uint32_t u, v;
     int which;
     offset = ptx_get(k, s->at);
@@ -5908,22 +6228,32 @@ static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptx
         }
         for (which = 0; which < 2; which++) {
             at = ptx_ptr_add(k, w->base[which], offset, 1);
-            at = ptx_ptr_add(k, at, s->part, 16);
+            at = ptx_ptr_add(k, at, s->part, f->vec_bytes);
+            if (f->factor_row) {
+                vec = ptx_div(k, s->part, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
+                factor_at = ptxk__factors_at(k, w->factors[which], offset);
+                factor_at = ptx_ptr_add(k, factor_at, vec, 2);
+                p = cached;
+                if (ptxk__flash_partial(f, 0)) p = ptx_and(k, p, s->has[0]);
+                factor[which][u] =
+                    ptx_ld_if(k, p, PTX_U16, ptx_with(ptx_at(factor_at, 0), PTX_NC), ptx_imm(0));
+            }
             for (v = 0; v < f->vecs; v++) {
-                ptx_mem mem = ptx_with(ptx_at(at, (int64_t)(v * f->lanes * 16)), PTX_NC);
+                ptx_mem mem = ptx_with(ptx_at(at, (int64_t)(v * f->lanes * f->vec_bytes)), PTX_NC);
                 int partial = ptxk__flash_partial(f, v);
                 p = cached;
                 if (partial && (edge || f->page_size)) p = ptx_and(k, cached, s->has[v]);
                 if (partial && !(edge || f->page_size)) p = s->has[v];
-                ptxk_load16(k, partial || edge || f->page_size ? &p : NULL, mem, words[which][u][v]);
+                ptxk__flash_load_vec(k, f, partial || edge || f->page_size ? &p : NULL, mem,
+                                     words[which][u][v]);
                 if (!edge || !f->fresh_type) continue;
                 p = partial ? ptx_and(k, fresh, s->has[v]) : fresh;
                 stored = there;
                 if (f->tiles > 1) stored = ptx_and(k, stored, w->owner);
                 vec = ptx_add(k, s->part, ptx_u32(v * f->lanes));
                 ptxk__flash_scalar_fresh(k, f, w, which, p, position, vec,
-                                         ptx_ptr_add(k, at, ptx_u32(v * f->lanes), 16), stored,
-                                         words[which][u][v]);
+                                         ptx_ptr_add(k, at, ptx_u32(v * f->lanes), f->vec_bytes), stored,
+                                         words[which][u][v], factor_at, &factor[which][u]);
             }
         }
     }
@@ -5931,6 +6261,10 @@ static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptx
 
 static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words[2][4], ptx_val *out) {
     uint32_t v, n = 0;
+    if (f->bytes) {
+        for (v = 0; v < f->vecs; v++) ptxk__widen_bytes_f32(k, f->cache, 2, words[v], out + 8 * v);
+        return;
+    }
     for (v = 0; v < f->vecs; v++) n += ptxk_widen(k, f->type, words[v], out + n);
 }
 
@@ -5947,14 +6281,17 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
                              const ptxk__flash_state *s, int edge) {
     uint32_t n = f->per_vec * f->vecs, h, u, e;
     ptx_val words[2][PTXK__UNROLL][2][4], row[PTXK__ROW], position, visible, column;
-    ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__ROW];
+    ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__ROW], factor[2][PTXK__UNROLL], weight;
 
-    ptxk__flash_load_keys(k, f, w, s, edge, words);
+    ptxk__flash_load_keys(k, f, w, s, edge, words, factor);
     for (u = 0; u < f->unroll; u++) {
         ptxk__flash_widen(k, f, words[0][u], row);
+        for (e = 0; e < 2 && f->factor_row; e++)
+            factor[e][u] = ptx_cvt(k, PTX_F32, ptx_as(factor[e][u], PTX_F16));
         for (h = 0; h < f->tile; h++) {
             score[h][u] = ptx_mul(k, s->q[h][0], row[0]);
             score[h][u] = ptxk_dot(k, n - 1, s->q[h] + 1, row + 1, score[h][u]);
+            if (f->factor_row) score[h][u] = ptx_op2(k, PTX_MUL, PTX_RN, score[h][u], factor[0][u]);
         }
     }
     position = ptx_get(k, s->next);
@@ -5964,6 +6301,7 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         column = ptx_add(k, w->first_column, ptx_u32(h));
         for (u = 0; u < f->unroll; u++) {
             ptx_val x = ptxk_warp_reduce(k, PTX_ADD, score[h][u], 1, f->lanes);
+            if (f->cache == PTX_E4M3) x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->scale);
             if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
             if (f->cap > 0) x = ptxk__flash_cap_score(k, f, x);
             x = ptxk__softmax_finite(k, x);
@@ -5989,7 +6327,11 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     }
     for (u = 0; u < f->unroll; u++) {
         ptxk__flash_widen(k, f, words[1][u], row);
-        for (h = 0; h < f->tile; h++) ptxk_axpy(k, n, score[h][u], row, sum[h]);
+        for (h = 0; h < f->tile; h++) {
+            weight = score[h][u];
+            if (f->factor_row) weight = ptx_op2(k, PTX_MUL, PTX_RN, weight, factor[1][u]);
+            ptxk_axpy(k, n, weight, row, sum[h]);
+        }
     }
     for (h = 0; h < f->tile; h++)
         for (e = 0; e < n; e++) ptx_set(k, s->sum[h][e], sum[h][e]);
@@ -6100,6 +6442,10 @@ static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flas
     for (v = 0; v < f->vecs; v++)
         if (ptxk__flash_partial(f, v))
             s.has[v] = ptx_setp(k, PTX_LT, s.part, ptx_u32(f->row_vecs - v * f->lanes));
+    if (f->cache == PTX_E4M3) {
+        s.scale = ptxk__head_factor(k, w.args, ptxk__flash_factors(0), w.kv_head);
+        s.scale = ptx_mul(k, s.scale, ptx_f32(ptxk__byte_lift(k, f->cache)));
+    }
     ptx_comment(k, "q");
     ptxk__flash_scalar_q(k, f, &w, &s);
     i = ptx_mul(k, w.warp, ptx_u32(f->warp_keys));
@@ -6169,11 +6515,12 @@ typedef struct ptxk__flash_mma_state {
     ptx_val to, chunk, row;              /* where this lane copies to, and its chunk and row of a pass */
     ptx_val pass_bytes;                  /* u64: from pass to pass */
     uint32_t passes;                     /* of an item */
-    uint32_t item;                       /* bytes */
     ptx_val ring, stop;                  /* this warp's first item; keys from `stop` on need the edge path */
     ptx_val tile_bytes;                  /* u64: bytes from one of the warp's steps to the next */
-    ptx_var from[2], page;               /* this lane's first chunk of the next K, V; paged: its page */
-    ptx_var whole; /* kind, where a step's rows lie in the caches, seen by all; else 0 */
+    ptx_var copied;                      /* s32: the first key of the step to copy next, which */
+    ptx_var from[2], page;               /* ... has this lane's first chunk of K, V; paged: its page */
+    ptx_var factors_from[2];             /* ... q8_0: has the factors of row `lane` */
+    ptx_var whole;                       /* ... kind, where its rows lie in the caches, seen by all; else 0 */
     ptx_val kind;  /* 1 + the number of the caches' layout */
 } ptxk__flash_mma_state;
 
@@ -6189,24 +6536,41 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
     return (ptxk__flash_slab(f, s) + 1) / 2;
 }
 
+/* 16-element steps of a row; below, those with sums. A pair of chunks is one step, or two of 8-bit caches. */
+static uint32_t ptxk__flash_row_steps(const ptxk__flash *f) { return (f->d + 15) / 16; }
+
+static uint32_t ptxk__flash_sums(const ptxk__flash *f) {
+    return f->bytes ? ptxk__flash_row_steps(f) : f->slabs * f->chunks / 2;
+}
+
+/* Whether the bytes of a word of K become pairs 0, 2 and 1, 3: shifts make these at less cost. */
+static int ptxk__flash_pairs_across(ptx_kernel *k, const ptxk__flash *f) {
+    return f->cache == PTX_E4M3 && !ptxk__has_e4m3(k);
+}
+
 /* Stores q in shared memory as a sum of `terms` numbers of the cache's type, then loads it to registers. Each
    column is scaled by a power of two so that its largest element is about 2^14; with bf16 below 2^-8, so that
    256 products with the largest K stay finite; with infinite elements by the smallest power. The first term
    is 0 only where q is 0, so that products with infinite K are infinite. f16's second term is the rest times
-   2^12, at most 2^3, which extends the range below. */
+   2^12, at most 2^3, which extends the range below. With 8-bit caches a lane's word of K has elements 4 t ...
+   4 t + 3 of 16: q is stored so that it gets the same. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
     int32_t goal = f->type == PTX_F16 ? 14 : -9;
     double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
     uint32_t per = ptxk__flash_q_elements(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
-             steps = (f->d + 15) / 16, term_bytes;
+             steps = ptxk__flash_row_steps(f), term_bytes;
     ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
-        inside[8], place[8][2], there[8][2], factors;
+        inside[8], place[8][2], there[8][2], factors, k_factor = ptx_f32(1);
     ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
     vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
     count = vecs * per;           /* elements of a lane */
+    if (f->cache == PTX_E4M3) {
+        k_factor = ptxk__head_factor(k, w->args, ptxk__flash_factors(0), w->kv_head);
+        k_factor = ptx_mul(k, k_factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+    }
     for (n = 0; n < turns; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
         column[n] = ptx_add(k, w->warp, ptx_u32(n * PTXK__WARPS));
         p = ptx_setp(k, PTX_LT, column[n], w->columns);
@@ -6216,6 +6580,11 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             here = ptx_setp(k, PTX_LT, row, ptx_u32(f->d / per));
             here = ptx_and(k, p, here);
             ptxk__flash_load_q(k, f, w, here, column[n], row, x[n] + i * per);
+        }
+        for (e = 0; e < count && f->bytes && ptxk__flash_pairs_across(k, f); e += 4) {
+            up = x[n][e + 1];
+            x[n][e + 1] = x[n][e + 2];
+            x[n][e + 2] = up;
         }
     }
     for (n = 0; n < turns; n++) {
@@ -6258,6 +6627,7 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         size[n] = ptx_shl(k, size[n], ptx_u32(23));
         size[n] = ptx_mul(k, ptx_as(size[n], PTX_F32),
                           ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
+        if (f->cache == PTX_E4M3) size[n] = ptx_mul(k, size[n], k_factor);
         size[n] = ptx_max(k, size[n], ptx_f32(1e-37)); /* not 0, not infinite: see ptxk__flash_exponents */
         size[n] = ptx_min(k, size[n], ptx_f32(FLT_MAX));
         p = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(0));
@@ -6266,18 +6636,38 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             row = ptx_add(k, w->lane, ptx_u32(32 * h));
             p = ptx_setp(k, PTX_LT, row, ptx_u32(t.wide * 8 / per));
             there[n][h] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
+            if (f->bytes) { /* elements 4 t ... 4 t + 3 of 16: words t of the two chunks */
+                chunk = ptx_div(k, row, ptx_u32(16 / per));
+                chunk = ptx_mul(k, chunk, ptx_u32(2));
+                row = ptx_and(k, row, ptx_u32(16 / per - 1));
+                to = ptxk__tile_chunk_offset(k, &t, column[n], chunk);
+                place[n][h] = ptx_mad(k, row, ptx_u32(per), to);
+                continue;
+            }
             chunk = ptx_div(k, row, ptx_u32(8 / per));
             row = ptx_and(k, row, ptx_u32(8 / per - 1));
             to = ptxk__tile_chunk_offset(k, &t, column[n], chunk);
             place[n][h] = ptx_mad(k, row, ptx_u32(2 * per), to);
         }
     }
-    ptx_cp_async_wait(k, PTXK__RING - 1); /* the copies in flight do not write here */
+    ptx_cp_async_wait(k, f->ring - 1); /* the copies in flight do not write here */
     for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, stage, &here); pass++)
         for (n = 0; n < turns; n++) {
             for (h = 0; h < vecs; h++) {
                 to = ptx_ptr_add(k, here, place[n][h], 1);
-                for (i = 0; i < f->terms; i++) {
+                for (i = 0; i < 2 * f->terms && f->bytes; i++) {
+                    const ptx_val *from = words[n][i / 2] + h * per / 2;
+                    ptx_val pair[2], at = i % 2 ? ptx_xor(k, place[n][h], ptx_u32(16)) : place[n][h];
+                    at = ptx_ptr_add(k, here, at, 1);
+                    pair[0] = from[i % 2];
+                    pair[1] = from[per / 4 * 2 - 2 + i % 2];
+                    ptx_guard(k, there[n][h]);
+                    if (per == 4)
+                        ptx_st(k, PTX_B32, ptx_at(at, (int64_t)(i / 2 * term_bytes)), pair[0]);
+                    else
+                        ptx_st_vec(k, PTX_B32, 2, ptx_at(at, (int64_t)(i / 2 * term_bytes)), pair);
+                }
+                for (i = 0; i < f->terms && !f->bytes; i++) {
                     ptx_guard(k, there[n][h]);
                     ptx_st_vec(k, PTX_B32, per / 2, ptx_at(to, (int64_t)(i * term_bytes)),
                                words[n][i] + h * per / 2);
@@ -6321,23 +6711,33 @@ static uint32_t ptxk__flash_kind(const ptxk__flash *f, uint32_t i) {
     return i == 0 ? f->row_bytes : i == 1 ? f->kv_heads * f->row_bytes : 0;
 }
 
-/* Locates the warp's step at `position` in K and V, for this lane's first chunk, and decides whether all of
-   its rows lie in the caches and are seen by all columns. */
+/* Whether all rows of the warp's step at `position` lie in the caches and are seen by all columns, as far as
+   positions tell. */
+static ptx_val ptxk__flash_step_is_whole(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                         const ptxk__flash_mma_state *s, ptx_val position) {
+    ptx_val at = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f))), p, q;
+    p = ptx_setp(k, PTX_LE, at, s->stop);
+    if (!f->window) return p;
+    q = ptx_setp(k, PTX_GE, position, w->safe_lo);
+    return ptx_and(k, p, q);
+}
+
+/* Locates the warp's step at `position` in K and V, for this lane's first chunk. Called for its steps in
+   turn. */
 static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                     const ptxk__flash_mma_state *s, ptx_val position) {
     ptx_val at, page, next, p, q, wide;
     uint32_t which;
-    at = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f)));
-    p = ptx_setp(k, PTX_LE, at, s->stop);
-    if (f->window) {
-        q = ptx_setp(k, PTX_GE, position, w->safe_lo);
-        p = ptx_and(k, p, q);
-    }
+    p = ptxk__flash_step_is_whole(k, f, w, s, position);
     if (!f->page_size) {
         for (which = 0; which < 2; which++) {
             at = ptx_get(k, s->from[which]);
             at = ptx_add(k, at, s->tile_bytes);
             ptx_set(k, s->from[which], at);
+            if (!f->factor_row) continue;
+            at = ptx_get(k, s->factors_from[which]);
+            at = ptxk__factors_at(k, ptx_ptr(at, PTX_GLOBAL), s->tile_bytes);
+            ptx_set(k, s->factors_from[which], at);
         }
     } else {
         page = ptx_get(k, s->page); /* loaded one step ago; the next step's is loaded now */
@@ -6350,6 +6750,13 @@ static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const p
         next = ptx_ld_if(k, q, PTX_U32, ptx_at(at, 0), ptx_u32(0));
         ptx_set(k, s->page, next);
         at = ptx_and(k, ptx_as(position, PTX_U32), ptx_u32(f->page_size - 1));
+        if (f->factor_row) {
+            wide = ptx_add(k, at, w->lane);
+            wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
+                                  w->kv_head, wide);
+            for (which = 0; which < 2; which++)
+                ptx_set(k, s->factors_from[which], ptx_ptr_add(k, w->factors[which], wide, f->factor_row));
+        }
         at = ptx_add(k, at, s->row);
         wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
                               w->kv_head, at);
@@ -6378,7 +6785,8 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
                                   const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
                                   ptx_val slot) {
     uint32_t real = ptxk__flash_slab(f, slab);
-    ptx_val i, row, at, to, from, there, p, active, is_real, fresh, words[4], chunk;
+    ptx_val i, row, at, to, from, there, p, active, is_real, fresh, words[4], chunk, factor, first,
+        factor_from = {0}, factor_to = {0};
     i = ptx_for(k, ptx_u32(0), ptx_u32(s->passes), ptx_u32(1));
     row = ptx_mad(k, i, ptx_u32(s->tile.pass), s->row);
     at = ptx_add(k, position, ptx_as(row, PTX_S32));
@@ -6386,24 +6794,49 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     p = ptx_setp(k, PTX_LT, at, w->end);
     there = ptx_and(k, there, p);
     from = ptxk__flash_key_offset(k, f, w, at, &there);
+    first = is_real = ptxk__flash_lane_copies(k, s, real);
+    if (f->factor_row) { /* by the lane of the first chunk of a block */
+        factor_from = ptxk__factors_at(k, w->factors[which], from);
+        p = ptx_shr(k, s->chunk, ptx_u32(1));
+        factor_from = ptx_ptr_add(k, factor_from, p, 2);
+        factor_to = ptx_mad(k, row, ptx_u32(f->factor_row / 2), p);
+        factor_to = ptx_ptr_add(k, slot, factor_to, 2);
+        factor_to = ptx_ptr_add(k, factor_to, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
+        p = ptx_and(k, s->chunk, ptx_u32(1));
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+        first = ptx_and(k, p, is_real);
+    }
     from = ptx_ptr_add(k, w->base[which], from, 1);
     chunk = ptx_add(k, s->chunk, ptx_u32(slab * f->chunks));
     from = ptx_ptr_add(k, from, chunk, 16);
     to = ptxk__tile_chunk_offset(k, &s->tile, row, s->chunk);
     to = ptx_ptr_add(k, slot, to, 1);
     active = ptxk__flash_lane_copies(k, s, f->chunks);
-    is_real = ptxk__flash_lane_copies(k, s, real);
     if (f->fresh_type) {
         fresh = ptxk__flash_is_fresh(k, f, w, at);
         fresh = ptx_and(k, fresh, is_real);
         ptx_if(k, fresh);
-        ptxk__flash_load_fresh(k, f, w, which, at, chunk, words);
+        ptxk__flash_load_fresh(k, f, w, which, at, chunk, words, &factor);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
         p = there;
         if (f->tiles > 1) p = ptx_and(k, p, w->owner);
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(from, 0), words);
+        if (f->factor_row) {
+            factor = ptx_cvt(k, PTX_F16, factor);
+            p = ptx_and(k, p, first);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_F16, ptx_at(factor_from, 0), factor);
+            ptx_guard(k, first);
+            ptx_st(k, PTX_F16, ptx_at(factor_to, 0), factor);
+        }
         ptx_else(k);
+    }
+    if (f->factor_row) {
+        p = ptx_and(k, there, first);
+        factor = ptx_ld_if(k, p, PTX_U16, ptx_at(factor_from, 0), ptx_imm(0));
+        ptx_guard(k, first);
+        ptx_st(k, PTX_U16, ptx_at(factor_to, 0), factor);
     }
     p = ptx_and(k, there, is_real);
     p = ptx_op1(k, PTX_NOT, 0, p);
@@ -6411,6 +6844,45 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, to, from, ptx_imm(16), p);
     if (f->fresh_type) ptx_end(k);
     ptx_end(k);
+}
+
+/* Copies q8_0's factors of an item whose rows all exist: a lane takes a row, or two. Rows of them that are no
+   whole number of words do not fit cp.async. */
+static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     const ptxk__flash_mma_state *s, int which, ptx_val slot,
+                                     uint32_t row_bytes) {
+    uint32_t rows = ptxk__flash_keys(f),
+             size = f->factor_row % 16 == 0  ? 16
+                    : f->factor_row % 8 == 0 ? 8
+                    : f->factor_row % 4 == 0 ? 4
+                                             : 2,
+             i, e;
+    ptx_val from = ptx_get(k, s->factors_from[which]), to, p, at, words[8];
+    to = ptx_ptr_add(k, slot, w->lane, f->factor_row);
+    to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
+    p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(rows));
+    for (i = 0; i < rows; i += 32) {
+        at = ptx_ptr(from, PTX_GLOBAL);
+        if (i && row_bytes) at = ptx_off(at, (int64_t)(i / 32 * 2 * row_bytes));
+        if (i && !row_bytes) at = ptx_ptr_add(k, at, w->row_bytes, 2);
+        for (e = 0; e < f->factor_row; e += size) {
+            ptx_mem mem = ptx_at(at, (int64_t)e);
+            if (size == 2) {
+                words[e / 2] = ptx_ld_if(k, p, PTX_U16, mem, ptx_imm(0));
+                continue;
+            }
+            if (rows < 32) ptx_guard(k, p);
+            if (size == 16)
+                ptx_cp_async_16(k, ptx_off(to, (int64_t)(i * f->factor_row)), at);
+            else
+                ptx_cp_async(k, ptx_off(to, (int64_t)(i * f->factor_row + e)), ptx_off(at, (int64_t)e),
+                             ptx_imm((int64_t)size));
+        }
+        for (e = 0; e < f->factor_row && size == 2; e += 2) {
+            if (rows < 32) ptx_guard(k, p);
+            ptx_st(k, PTX_U16, ptx_at(to, (int64_t)(i * f->factor_row + e)), words[e / 2]);
+        }
+    }
 }
 
 /* Copies an item whose rows all exist, row_bytes apart; 0: by the strides of the arguments. */
@@ -6444,6 +6916,7 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         p = ptx_setp(k, PTX_EQ, whole, ptx_u32(i + 1));
         ptx_if(k, p);
         ptxk__flash_copy_whole(k, f, s, which, slab, slot, ptxk__flash_kind(f, i));
+        if (f->factor_row) ptxk__flash_copy_factors(k, f, w, s, which, slot, ptxk__flash_kind(f, i));
         ptx_else(k);
     }
     p = ptx_setp(k, PTX_LT, position, w->end);
@@ -6469,6 +6942,68 @@ static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__
                 for (i = 0; i < f->terms; i++)
                     ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, score[mt][n][i > 0], keys,
                             s->q[i][n][slab * f->chunks / 2 + j], score[mt][n][i > 0]);
+        }
+    }
+}
+
+/* The address of q8_0's factors of a row of an item. */
+static ptx_val ptxk__flash_factors_of_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                          ptx_val slot, ptx_val row) {
+    slot = ptx_ptr_add(k, slot, row, f->factor_row);
+    return ptx_ptr_add(k, slot, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
+}
+
+/* Loads the factor of block j, f16, of the row `row` rows further on; for an even j that of the next block,
+   too, if rows have an even number. */
+static void ptxk__flash_load_factors(ptx_kernel *k, const ptxk__flash *f, ptx_val at, uint32_t row,
+                                     uint32_t j, ptx_val out[2]) {
+    ptx_mem mem = ptx_at(at, (int64_t)(row * f->factor_row + 2 * j));
+    if (f->factor_row % 4)
+        out[j % 2] = ptx_ld(k, PTX_F16, mem);
+    else if (j % 2 == 0)
+        ptx_unpack(k, PTX_F16, 2, ptx_ld(k, PTX_B32, mem), out);
+}
+
+/* The same for an 8-bit cache: a pair of chunks is two steps. q8_0: the sum over a block is multiplied by the
+   factor of its row, and there is one sum of all terms. */
+static void ptxk__flash_scores_bytes(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     const ptxk__flash_mma_state *s, ptx_val slot,
+                                     ptx_val score[4][4][2][4]) {
+    uint32_t j, mt, n, i, e, h, steps = ptxk__flash_row_steps(f);
+    ptx_val words[4], keys[2][4], pair[2], factor[4][2][2], now[2], row, part[2][4], zero = ptx_f32(0);
+    ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1), factors = slot;
+    if (f->factor_row) {
+        zero = ptx_mov(k, zero);
+        row = ptx_shr(k, w->lane, ptx_u32(2));
+        factors = ptxk__flash_factors_of_row(k, f, s, slot, row);
+    }
+    for (j = 0; 2 * j < steps; j++) {
+        for (mt = 0; mt < f->kt; mt++) {
+            row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
+            ptx_ldmatrix(k, 4, row, words);
+            for (i = 0; i < 4; i++) {
+                ptxk__widen_bytes(k, f->cache, ptxk__flash_pairs_across(k, f), words[i], pair);
+                keys[i / 2][i % 2] = pair[0];
+                keys[i / 2][i % 2 + 2] = pair[1];
+            }
+            for (h = 0; h < 2 && f->factor_row; h++) {
+                ptxk__flash_load_factors(k, f, factors, 16 * mt + 8 * h, j, factor[mt][h]);
+                now[h] = ptx_cvt(k, PTX_F32, factor[mt][h][j % 2]);
+            }
+            for (n = 0; n < f->nt; n++) {
+                for (e = 0; e < 4; e++)
+                    for (h = 0; h < 2; h++) part[h][e] = f->factor_row ? zero : score[mt][n][h][e];
+                for (h = 0; h < 2 && 2 * j + h < steps; h++)
+                    for (i = 0; i < f->terms; i++)
+                        ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, part[i > 0], keys[h],
+                                s->q[i][n][2 * j + h], part[i > 0]);
+                for (e = 0; e < 4; e++) {
+                    for (h = 0; h < f->terms && !f->factor_row; h++) score[mt][n][h][e] = part[h][e];
+                    if (!f->factor_row) continue;
+                    if (f->terms > 1) part[0][e] = ptx_fma(k, part[1][e], ptx_f32(PTXK__REST), part[0][e]);
+                    score[mt][n][0][e] = ptx_fma(k, part[0][e], now[e / 2], score[mt][n][0][e]);
+                }
+            }
         }
     }
 }
@@ -6553,7 +7088,7 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
                         old = ptx_op2(k, PTX_MIN, PTX_NAN, old, ptx_f32((double)f->bias + (double)f->slack));
                     ptx_set(k, x[mt][n][e], old);
                 }
-            for (h = 0; h < f->slabs * f->chunks / 2; h++)
+            for (h = 0; h < ptxk__flash_sums(f); h++)
                 for (e = j; e < 4; e += 2) {
                     old = ptx_get(k, s->sum[h][n][e]);
                     old = ptx_mul(k, old, shrink);
@@ -6638,6 +7173,51 @@ static void ptxk__flash_add_values(ptx_kernel *k, const ptxk__flash *f, const pt
     }
 }
 
+/* The same for an 8-bit cache. A transposed word has the dimensions 2 g and 2 g + 1 of the keys 2 t and 2 t +
+   1: rows g and g + 8 of the sums are these dimensions. q8_0: the numbers are multiplied by their factors and
+   rounded to f16. */
+static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                         const ptxk__flash_mma_state *s, ptx_val slot,
+                                         ptx_val weight[4][4][2][2]) {
+    uint32_t j, mt, n, i, e, h, steps = ptxk__flash_row_steps(f);
+    ptx_val words[4], values[2][4], pair[2], factor[4][4][2], now[2] = {{0}, {0}}, row, sum[4];
+    ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1), factors = slot;
+    if (f->factor_row) {
+        row = ptx_and(k, w->lane, ptx_u32(3));
+        row = ptx_mul(k, row, ptx_u32(2));
+        factors = ptxk__flash_factors_of_row(k, f, s, slot, row);
+    }
+    for (j = 0; 2 * j < steps; j++) {
+        for (mt = 0; mt < f->kt; mt++) {
+            row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
+            ptx_ldmatrix_trans(k, 4, row, words);
+            for (i = 0; i < 4 && f->factor_row; i++) { /* keys 2 t and 2 t + 1, and those 8 further on */
+                ptxk__flash_load_factors(k, f, factors, 16 * mt + 8 * (i / 2) + i % 2, j, factor[mt][i]);
+                pair[i % 2] = factor[mt][i][j % 2];
+                if (i % 2) now[i / 2] = ptx_pack(k, PTX_F16X2, 2, pair);
+            }
+            for (i = 0; i < 4; i++) {
+                ptxk__widen_bytes(k, f->cache, 1, words[i], pair);
+                for (e = 0; e < 2 && f->factor_row; e++) {
+                    pair[e] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(pair[e], PTX_F16X2), now[i / 2]);
+                    pair[e] = ptx_as(pair[e], PTX_B32);
+                }
+                values[i % 2][i / 2 * 2] = pair[0];
+                values[i % 2][i / 2 * 2 + 1] = pair[1];
+            }
+            for (h = 0; h < 2 && 2 * j + h < steps; h++)
+                for (n = 0; n < f->nt; n++) {
+                    const ptx_var *to = s->sum[2 * j + h][n];
+                    for (e = 0; e < 4; e++) sum[e] = ptx_get(k, to[e]);
+                    for (i = 0; i < 2; i++)
+                        ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, sum, values[h], weight[mt][n][i],
+                                sum);
+                    for (e = 0; e < 4; e++) ptx_set(k, to[e], sum[e]);
+                }
+        }
+    }
+}
+
 /* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block. */
 static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s) {
@@ -6658,13 +7238,13 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     row = ptx_shr(k, w->lane, ptx_u32(2));
     here = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
     here = ptx_ptr_add(k, here, column, 2 * f->pitch * 4);
-    here = ptx_ptr_add(k, here, row, 4);
+    here = ptx_ptr_add(k, here, row, f->bytes ? 8 : 4);
     for (h = 0; h < dims / 16; h++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) {
+                uint32_t dim = 16 * h + e / 2 * (f->bytes ? 1 : 8);
                 x = ptx_get(k, s->sum[h][n][e]);
-                ptx_st(k, PTX_F32,
-                       ptx_at(here, (int64_t)(((8 * n + e % 2) * f->pitch + 16 * h + e / 2 * 8) * 4)), x);
+                ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(((8 * n + e % 2) * f->pitch + dim) * 4)), x);
             }
     p = ptx_setp(k, PTX_EQ, row, ptx_u32(0));
     ptx_if(k, p);
@@ -6683,47 +7263,46 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
 }
 
 /* The next slot of the ring. */
-static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash_mma_state *s, ptx_val slot) {
-    ptx_val next = ptx_ptr_add(k, slot, ptx_u32(s->item * PTXK__WARPS), 1), end, p;
-    end = ptx_ptr_add(k, s->ring, ptx_u32(PTXK__RING * s->item * PTXK__WARPS), 1);
+static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                     ptx_val slot) {
+    ptx_val next = ptx_ptr_add(k, slot, ptx_u32(f->item * PTXK__WARPS), 1), end, p;
+    end = ptx_ptr_add(k, s->ring, ptx_u32(f->ring * f->item * PTXK__WARPS), 1);
     p = ptx_setp(k, PTX_EQ, next, end);
     return ptx_selp(k, s->ring, next, p);
 }
 
-/* One step of 16 kt keys: the items of K, then those of V. When an item is read, the copy of the item two
-   ahead is issued, into the slot of the one before. */
+/* One step of 16 kt keys: the items of K, then those of V. Before an item is read, the copy of the same item
+   of the step (ring - 1) / items ahead is issued, into the slot of the one before. */
 static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  const ptxk__flash_mma_state *s, ptx_val position, ptx_val zero,
                                  ptx_var reads, ptx_var writes) {
     uint32_t i, n, mt, e, items = 2 * f->slabs;
-    ptx_val slot, to, next, whole, p, score[4][4][2][4], weight[4][4][2][2];
+    ptx_val slot, to, copied, p, score[4][4][2][4], weight[4][4][2][2];
     ptx_var x[4][4][4];
     slot = ptx_get(k, reads);
     to = ptx_get(k, writes);
     slot = ptx_ptr(slot, PTX_SHARED);
     to = ptx_ptr(to, PTX_SHARED);
-    next = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
-    whole = ptx_get(k, s->whole);
+    copied = ptx_get(k, s->copied);
+    ptxk__flash_locate_step(k, f, w, s, copied);
     for (mt = 0; mt < f->kt; mt++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) score[mt][n][0][e] = score[mt][n][1][e] = zero;
     for (i = 0; i < items; i++) {
-        uint32_t ahead = i + PTXK__RING - 1;
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read the previous item */
-        if (ahead == items) ptxk__flash_locate_step(k, f, w, s, next);
-        ptxk__flash_copy(k, f, w, s, ahead % items >= f->slabs, ahead % f->slabs,
-                         ahead < items ? position : next, to);
-        ptx_cp_async_wait(k, PTXK__RING - 1);
+        ptxk__flash_copy(k, f, w, s, i >= f->slabs, i % f->slabs, copied, to);
+        ptx_cp_async_wait(k, f->ring - 1);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' copies of this item have arrived */
-        if (i < f->slabs) ptxk__flash_scores(k, f, s, i, slot, score);
+        if (i < f->slabs && f->bytes) ptxk__flash_scores_bytes(k, f, w, s, slot, score);
+        if (i < f->slabs && !f->bytes) ptxk__flash_scores(k, f, s, i, slot, score);
         if (i + 1 == f->slabs) {
             for (mt = 0; mt < f->kt; mt++)
                 for (n = 0; n < f->nt; n++)
                     for (e = 0; e < 4; e++) {
                         ptx_val v = score[mt][n][0][e];
-                        if (f->terms > 1 && f->type == PTX_F16)
+                        if (f->terms > 1 && f->type == PTX_F16 && !f->factor_row)
                             v = ptx_fma(k, score[mt][n][1][e], ptx_f32(PTXK__REST), v);
-                        else if (f->terms > 1)
+                        else if (f->terms > 1 && !f->factor_row)
                             v = ptx_add(k, v, score[mt][n][1][e]);
                         if (f->cap > 0) {
                             v = ptx_op2(k, PTX_MUL, PTX_RN, v, s->factor[n][e % 2]);
@@ -6731,24 +7310,28 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
                         }
                         x[mt][n][e] = ptx_var_new(k, v);
                     }
-            p = ptx_setp(k, PTX_EQ, whole, ptx_u32(0));
+            p = ptxk__flash_step_is_whole(k, f, w, s, position);
+            p = ptx_op1(k, PTX_NOT, 0, p);
             ptx_if(k, p);
             ptxk__flash_mask(k, f, w, position, x);
             ptx_end(k);
             ptxk__flash_exponents(k, f, s, score, x);
             ptxk__flash_pack_weights(k, f, s, x, weight);
         }
-        if (i >= f->slabs) ptxk__flash_add_values(k, f, s, i - f->slabs, slot, weight);
+        if (i >= f->slabs && f->bytes) ptxk__flash_add_values_bytes(k, f, w, s, slot, weight);
+        if (i >= f->slabs && !f->bytes) ptxk__flash_add_values(k, f, s, i - f->slabs, slot, weight);
         to = slot;
-        slot = ptxk__flash_next_slot(k, s, slot);
+        slot = ptxk__flash_next_slot(k, f, s, slot);
     }
+    copied = ptx_add(k, copied, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
+    ptx_set(k, s->copied, copied);
     ptx_set(k, reads, slot);
     ptx_set(k, writes, to);
 }
 
 static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    uint32_t bytes, n, j, h, e, i, slots, q_bytes;
+    uint32_t n, j, h, e, i, slots = f->item * PTXK__WARPS;
     ptxk__flash_work w;
     ptxk__flash_mma_state s;
     ptx_val here, p, position, zero, at, row;
@@ -6757,15 +7340,10 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
     memset(&s, 0, sizeof s);
     ptxk__tile_form(&s.tile, ptxk__flash_keys(f), f->chunks * 16, 2, 32);
     s.passes = ptxk__flash_keys(f) / s.tile.pass;
-    s.item = ptxk__tile_bytes(&s.tile);
-    slots = s.item * PTXK__WARPS;
-    q_bytes = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile;
-    bytes = slots * (PTXK__RING - 1) + (q_bytes > slots ? q_bytes : slots);
-    if (bytes < ptxk__flash_join_bytes(f)) bytes = ptxk__flash_join_bytes(f);
-    ptxk__flash_begin(k, f, &w, bytes);
+    ptxk__flash_begin(k, f, &w, 0);
 
     ptx_comment(k, "the first items, on their way while q is read");
-    here = ptx_mul(k, w.warp, ptx_u32(s.item));
+    here = ptx_mul(k, w.warp, ptx_u32(f->item));
     s.ring = ptx_ptr_add(k, w.shared, here, 1);
     ptxk__lane_rows(k, w.lane, &row, &here);
     s.k_at = ptxk__tile_chunk_offset(k, &s.tile, row, here);
@@ -6787,6 +7365,7 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
         here = ptx_ld_if(k, p, PTX_U32, ptx_at(here, 0), ptx_u32(0));
         s.page = ptx_var_new(k, here);
         for (e = 0; e < 2; e++) s.from[e] = ptx_var_new(k, w.base[e]);
+        for (e = 0; e < 2 && f->factor_row; e++) s.factors_from[e] = ptx_var_new(k, w.factors[e]);
     } else {
         s.tile_bytes = ptx_mul(k, w.row_bytes, ptx_u64(ptxk__flash_keys(f) * PTXK__WARPS));
         s.pass_bytes = ptx_mul(k, w.row_bytes, ptx_u64(s.tile.pass));
@@ -6805,24 +7384,45 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
             here = ptx_ptr_add(k, w.base[e], at, 1);
             s.from[e] = ptx_var_new(k, here);
         }
+        if (f->factor_row) {
+            row = ptx_add(k, ptx_as(position, PTX_U32), w.lane);
+            at = ptx_cvt(k, PTX_U64, row);
+            at = ptx_mul(k, at, w.row_bytes);
+            at = ptx_sub(k, at, s.tile_bytes);
+            at = ptx_op2(k, PTX_SHR, 0, ptx_as(at, PTX_S64), ptx_u32(5)); /* may be negative */
+            for (e = 0; e < 2; e++) {
+                here = ptx_ptr_add(k, w.factors[e], at, 2);
+                s.factors_from[e] = ptx_var_new(k, here);
+            }
+        }
     }
-    ptxk__flash_locate_step(k, f, &w, &s, position);
     reads = ptx_var_new(k, s.ring);
-    here = s.ring;
-    for (i = 0; i < PTXK__RING - 1; i++) {
-        ptxk__flash_copy(k, f, &w, &s, i >= f->slabs, i % f->slabs, position, here);
-        here = ptx_ptr_add(k, here, ptx_u32(slots), 1);
+    writes = ptx_var_new(k, s.ring);
+    s.copied = ptx_var_new(k, position);
+    (void)ptx_for(k, ptx_u32(0), ptx_u32((f->ring - 1) / (2 * f->slabs)), ptx_u32(1));
+    {
+        position = ptx_get(k, s.copied);
+        ptxk__flash_locate_step(k, f, &w, &s, position);
+        here = ptx_get(k, writes);
+        here = ptx_ptr(here, PTX_SHARED);
+        for (i = 0; i < 2 * f->slabs; i++) {
+            ptxk__flash_copy(k, f, &w, &s, i >= f->slabs, i % f->slabs, position, here);
+            here = ptx_ptr_add(k, here, ptx_u32(slots), 1);
+        }
+        ptx_set(k, writes, here);
+        position = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
+        ptx_set(k, s.copied, position);
     }
-    writes = ptx_var_new(k, here);
+    ptx_end(k);
     ptx_comment(k, "q, staged where the last item of the ring will be");
-    here = ptx_ptr_add(k, w.shared, ptx_u32(slots * (PTXK__RING - 1)), 1);
+    here = ptx_ptr_add(k, w.shared, ptx_u32(slots * (f->ring - 1)), 1);
     ptxk__flash_mma_q(k, f, &w, &s, here);
     for (n = 0; n < f->nt; n++) {
         for (j = 0; j < 2; j++) {
             s.soft[n][j] = ptxk__softmax_new(k);
             s.limit[n][j] = ptx_var_new(k, ptx_f32(-FLT_MAX));
         }
-        for (h = 0; h < f->slabs * f->chunks / 2; h++)
+        for (h = 0; h < ptxk__flash_sums(f); h++)
             for (e = 0; e < 4; e++) s.sum[h][n][e] = ptx_var_new(k, ptx_f32(0));
     }
     zero = ptx_get(k, ptx_var_new(k, ptx_f32(0)));
@@ -6853,9 +7453,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
     uint32_t bits;
     ptx_code code = ptxk__flash_form(d, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
-    f.mma = f.type != PTX_F32 && (ptx_module_target(m) & 0xfffu) >= 80 && !(f.flags & PTXK_FLASH_SCALAR);
-    f.pitch = (f.d + 15) / 16 * 16 + 4; /* so that columns 2, 4 and 6 of an mma are 8 banks apart */
-    if (f.mma) f.tile = 8 * f.nt;
+    ptxk__flash_set_variant(&f, ptx_module_target(m));
     if (d->scale < 0 || d->scale > 0) {
         memcpy(&bits, &d->scale, sizeof bits);
         (void)snprintf(more[0], sizeof more[0], "_s%08x", bits);
@@ -6867,7 +7465,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
     if (f.window) (void)snprintf(more[2], sizeof more[2], "_w%u", f.window);
     if (f.page_size) (void)snprintf(more[3], sizeof more[3], "_p%u", f.page_size);
     (void)snprintf(name, sizeof name, "flash_decode_h%u_kv%u_d%u_%s_q%u%s_%s_a%s%s%s%s%s_f%u", f.heads,
-                   f.kv_heads, f.d, ptx_type_name(f.type), f.queries, ptx_type_name(f.q_type),
+                   f.kv_heads, f.d, ptxk__cache_name(f.cache), f.queries, ptx_type_name(f.q_type),
                    ptx_type_name(f.out_type), f.fresh_type ? ptx_type_name(f.fresh_type) : "0", more[0],
                    more[1], more[2], more[3], f.flags);
     if (f.mma)
@@ -6883,10 +7481,11 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
 
 /* Everything that a kv_scatter description determines. */
 typedef struct ptxk__scatter {
-    ptx_type source, cache;
-    uint32_t kv_heads, d, page_size, flags;
+    ptx_type source;
+    uint32_t cache, kv_heads, d, page_size, flags;
     uint32_t source_bytes, cache_bytes; /* of an element */
-    uint32_t n;                         /* elements of a thread: the most that 16 bytes and d allow */
+    uint32_t n;                         /* elements of a thread: the most that 16 bytes and d allow; e4m3: 16;
+                                           q8_0: a block */
     uint32_t vecs;                      /* threads for a row */
 } ptxk__scatter;
 
@@ -6900,9 +7499,10 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
     if (!d->head_dim || d->head_dim > 65536)
         return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: head_dim is %u, must be 1 to 65536", d->head_dim);
     f->source_bytes = ptxk__kv_bytes(d->source_type);
-    f->cache_bytes = ptxk__kv_bytes(d->cache_type);
+    f->cache_bytes = ptxk__cache_bytes(d->cache_type);
     if (!f->source_bytes) return ptxk__check_type("kv_scatter", "source_type", d->source_type, why);
-    if (!f->cache_bytes) return ptxk__check_type("kv_scatter", "cache_type", d->cache_type, why);
+    if (ptxk__check_cache_type("kv_scatter", "cache_type", d->cache_type, d->head_dim, why))
+        return PTX_E_DESC;
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: page_size is %u, must be 0 or a power of two from 16 to 65536",
@@ -6915,13 +7515,14 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: PTXK_SCATTER_PAGE_ROWS needs pages, and page_size is 0");
     f->source = (ptx_type)d->source_type;
-    f->cache = (ptx_type)d->cache_type;
+    f->cache = d->cache_type;
     f->kv_heads = d->kv_heads;
     f->d = d->head_dim;
     f->page_size = d->page_size;
     f->flags = d->flags;
     wide = f->source_bytes > f->cache_bytes ? f->source_bytes : f->cache_bytes;
     for (f->n = 16 / wide; f->d % f->n;) f->n /= 2;
+    if (ptxk__is_byte_cache(f->cache)) f->n = f->cache == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : 16;
     f->vecs = f->d / f->n;
     return PTX_E_NONE;
 }
@@ -6950,7 +7551,9 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const
     plan->launch[0].grid[2] = 1;
     plan->launch[0].block[0] = PTXK__SCATTER_THREADS;
     plan->launch[0].block[1] = plan->launch[0].block[2] = 1;
-    plan->min_bytes = plan->launch[0].grid[1] * threads * f.n * (f.source_bytes + f.cache_bytes);
+    plan->min_bytes =
+        plan->launch[0].grid[1]
+        * (threads * f.n * (f.source_bytes + f.cache_bytes) + (f.cache == PTXK_Q8_0 ? 2 * threads : 0));
     return PTX_E_NONE;
 }
 
@@ -6958,7 +7561,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                                           ptxk_message *why) {
     static const char *const op = "kv_scatter";
     ptxk__scatter f;
-    ptxk__span s[7];
+    ptxk__span s[9];
     uint64_t last, source, row;
     int both;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
@@ -6978,7 +7581,12 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     s[5] = ptxk__span_of("positions", args->positions, (uint64_t)args->tokens * 4, 4, args->positions != 0);
     s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
                          f.page_size != 0);
-    if ((code = ptxk__check_spans(op, s, 7, why)) != PTX_E_NONE
+    s[7] = ptxk__span_factors("k_factors", args->k_factors, f.cache, f.kv_heads, f.d, args->batch,
+                              f.page_size, args->pool_pages, 1);
+    s[8] = ptxk__span_factors("v_factors", args->v_factors, f.cache, f.kv_heads, f.d, args->batch,
+                              f.page_size, args->pool_pages, 1);
+    s[8].needed &= (uint32_t)both;
+    if ((code = ptxk__check_spans(op, s, 9, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "batch", args->batch, 1, UINT32_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, UINT32_MAX, why)) != PTX_E_NONE)
         return code;
@@ -6996,25 +7604,33 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     }
     if (both && args->k_caches == args->v_caches)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: k_caches is v_caches, and both are written");
-    return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d, f.n,
-                             UINT64_MAX, why);
+    return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d,
+                             ptxk__is_byte_cache(f.cache) ? ptxk__cache_whole(f.cache, f.d) : f.n, UINT64_MAX,
+                             why);
 }
 
-/* The byte offset, u64, of row (head, position) in the cache of a sequence, and the cache's base. Sets
-   `there` to false where the position has no page. */
+/* The address of row (head, position) in the cache of a sequence. Sets `there` to false where the position
+   has no page. factors: replaced by the address of the row's factors, where they lie beside rows. */
 static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
-                                 ptx_val sequence, ptx_val head, ptx_val position, ptx_val *there) {
+                                 ptx_val *factors, ptx_val sequence, ptx_val head, ptx_val position,
+                                 ptx_val *there) {
     ptx_val row, at, page, last, fits, stride;
     if (!f->page_size) {
         at = ptx_ptr_add(k, caches, sequence, 8);
         at = ptx_ld_if(k, *there, PTX_U64, ptx_at(at, 0), ptx_u64(0));
         at = ptx_ptr(at, PTX_GLOBAL);
+        if (f->cache == PTXK_Q8_0) {
+            *factors = ptx_ptr_add(k, *factors, sequence, 8);
+            *factors = ptx_ld_if(k, *there, PTX_U64, ptx_at(*factors, 0), ptx_u64(0));
+            *factors = ptx_ptr(*factors, PTX_GLOBAL);
+        }
         stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_kv_scatter_args, head_stride)));
         row = ptx_cvt(k, PTX_U64, head);
         row = ptx_mul(k, row, stride);
         stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_kv_scatter_args, row_stride)));
         position = ptx_cvt(k, PTX_U64, position);
         row = ptx_mad(k, position, stride, row);
+        if (f->cache == PTXK_Q8_0) *factors = ptxk__factors_at(k, *factors, row);
         return ptx_ptr_add(k, at, row, f->cache_bytes);
     }
     page = ptx_div(k, position, ptx_u32(f->page_size));
@@ -7032,7 +7648,30 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
     position = ptx_rem(k, position, ptx_u32(f->page_size));
     row = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_SCATTER_PAGE_ROWS) != 0, page, head,
                          position);
+    if (f->cache == PTXK_Q8_0) *factors = ptx_ptr_add(k, *factors, row, ptxk__factor_bytes(f->cache, f->d));
     return ptx_ptr_add(k, caches, row, f->d * f->cache_bytes);
+}
+
+/* Quantises f->n elements at `from` and stores them. factor: the address of the block's factor; e4m3: of the
+   head's, or 0. */
+static void ptxk__scatter_bytes(ptx_kernel *k, const ptxk__scatter *f, ptx_val from, ptx_val to,
+                                ptx_val factor, ptx_val head) {
+    uint32_t n = 16 / f->source_bytes, i;
+    ptx_val x[PTXK__CACHE_BLOCK], words[PTXK__CACHE_BLOCK / 4], scale, p;
+    if (f->cache == PTXK_Q8_0) {
+        scale = ptxk__block_factor(k, f->source, from);
+        ptx_st(k, PTX_F16, ptx_at(factor, 0), ptx_cvt(k, PTX_F16, scale));
+        scale = ptxk_rcp_or_zero(k, scale);
+    } else {
+        p = ptx_setp(k, PTX_NE, factor, ptx_u64(0));
+        factor = ptx_ptr_add(k, factor, head, 4);
+        scale = ptx_ld_if(k, p, PTX_F32, ptx_at(factor, 0), ptx_f32(1));
+        scale = ptx_rcp(k, scale);
+    }
+    for (i = 0; i < f->n; i += n)
+        ptxk_load_f32(k, f->source, n, ptx_with(ptx_at(from, (int64_t)(i * f->source_bytes)), PTX_NC), x + i);
+    ptxk__narrow_bytes(k, f->cache, f->n, x, scale, words);
+    for (i = 0; i < f->n; i += 16) ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)i), words + i / 4);
 }
 
 PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc) {
@@ -7040,12 +7679,15 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     ptxk_message why;
     char name[96], flags[16] = "";
     ptx_kernel *k;
-    ptx_val args, i, vec, row, head, token, which, source, caches, other, there, sequence, position, p, x[8];
+    ptx_val args, i, vec, row, head, token, which, source, caches, factors, other, there, sequence, position,
+        p, x[8];
+    int bytes;
     ptx_code code = ptxk__scatter_form((const ptxk_kv_scatter_desc *)desc, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     if (f.flags) (void)snprintf(flags, sizeof flags, "_f%u", f.flags);
+    bytes = ptxk__is_byte_cache(f.cache);
     (void)snprintf(name, sizeof name, "kv_scatter_kv%u_d%u_%s_%s_p%u%s", f.kv_heads, f.d,
-                   ptx_type_name(f.source), ptx_type_name(f.cache), f.page_size, flags);
+                   ptx_type_name(f.source), ptxk__cache_name(f.cache), f.page_size, flags);
     k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, PTXK__SCATTER_THREADS, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_kv_scatter_args), 8);
@@ -7065,7 +7707,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 
     if (f.flags & PTXK_SCATTER_SINGLE) {
         source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
-        caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
+        caches = factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
+        if (bytes) factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_factors));
     } else {
         ptx_comment(k, "grid.y: K or V");
         which = ptx_ctaid_y(k);
@@ -7075,7 +7718,12 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
         source = ptx_selp(k, source, other, p);
         caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
         other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_caches));
-        caches = ptx_selp(k, caches, other, p);
+        caches = factors = ptx_selp(k, caches, other, p);
+        if (bytes) {
+            factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_factors));
+            other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_factors));
+            factors = ptx_selp(k, factors, other, p);
+        }
     }
 
     ptx_comment(k, "whose, and where");
@@ -7091,15 +7739,18 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, max_seq));
     p = ptx_setp(k, PTX_LT, position, other);
     there = ptx_and(k, there, p);
-    caches = ptxk__scatter_row(k, &f, args, caches, sequence, head, position, &there);
+    caches = ptxk__scatter_row(k, &f, args, caches, &factors, sequence, head, position, &there);
 
     ptx_if(k, there);
     {
         row = ptx_ptr_add(k, source, i, f.n * f.source_bytes);
         caches = ptx_ptr_add(k, caches, vec, f.n * f.cache_bytes);
-        if (f.source != f.cache) {
+        if (bytes) {
+            if (f.cache == PTXK_Q8_0) factors = ptx_ptr_add(k, factors, vec, 2);
+            ptxk__scatter_bytes(k, &f, row, caches, factors, head);
+        } else if ((uint32_t)f.source != f.cache) {
             ptxk_load_f32(k, f.source, f.n, ptx_with(ptx_at(row, 0), PTX_NC), x);
-            ptxk_store_f32(k, f.cache, f.n, ptx_at(caches, 0), x);
+            ptxk_store_f32(k, (ptx_type)f.cache, f.n, ptx_at(caches, 0), x);
         } else if (f.n * f.source_bytes < 4) {
             x[0] = ptx_ld(k, PTX_B16, ptx_with(ptx_at(row, 0), PTX_NC));
             ptx_st(k, PTX_B16, ptx_at(caches, 0), x[0]);
@@ -7124,6 +7775,10 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 
 typedef struct ptxk__prefill {
     ptx_type type, out;
+    uint32_t cache;      /* type of k and v */
+    uint32_t raw;        /* 1: they have 8 bits, are copied to `staged` and converted to a tile of `type` */
+    uint32_t kv_bytes;   /* of an element */
+    uint32_t factor_row; /* bytes of factors beside each row of k and v; 0: none */
     uint32_t heads, kv_heads, d, flags, window, precision, page_size;
     uint32_t bytes, out_bytes; /* of an element */
     uint32_t rows, warps, m, keys;
@@ -7131,7 +7786,7 @@ typedef struct ptxk__prefill {
     uint32_t pairs;   /* steps along d in q . k */
     uint32_t hold;    /* q stays in registers */
     uint32_t panels;  /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
-    ptxk__tile q, kv;
+    ptxk__tile q, kv, staged;
     int negative; /* the scale is negative */
     int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
     float inner;  /* factor of scores before 2^x in tanh; 0: no cap */
@@ -7149,9 +7804,20 @@ static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
     return ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys);
 }
 
+/* Shared memory: q, then the tiles of k and of v. With 8-bit caches one tile serves both, and what has
+   arrived of k or v, with its factors, lies behind. */
+static uint32_t ptxk__prefill_tile_at(const ptxk__prefill *f, int v) {
+    return ptxk__tile_bytes(&f->q) + (v && !f->raw ? ptxk__tile_bytes(&f->kv) : 0);
+}
+
+static uint32_t ptxk__prefill_staged_at(const ptxk__prefill *f) {
+    return ptxk__tile_bytes(&f->q) + ptxk__tile_bytes(&f->kv);
+}
+
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
-    if (f->panels) return ptxk__prefill_stages_end(f) + 64;
-    return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
+    if (f->panels) return ptxk__prefill_stages_end(f) + 80;
+    return ptxk__prefill_staged_at(f)
+           + (f->raw ? ptxk__tile_bytes(&f->staged) + f->keys * f->factor_row : ptxk__tile_bytes(&f->kv));
 }
 
 static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
@@ -7183,6 +7849,7 @@ static int ptxk__prefill_fits(ptxk__prefill *f, uint32_t rows, uint32_t keys, ui
     f->m = rows / 16 / f->warps;
     ptxk__tile_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
     ptxk__tile_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
+    if (f->raw) ptxk__tile_form(&f->staged, keys, f->d, 2, 32 * f->warps);
     if (f->plain && keys > 16) return 0; /* bounds the length of the code */
     if (f->page_size && f->page_size % keys) return 0;
     return (f->m == 1 || f->d <= 128) && ptxk__prefill_bytes(f) <= PTXK__PREFILL_SHARED
@@ -7214,6 +7881,15 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->bytes = ptxk__kv_bytes(d->type);
     f->out_bytes = ptxk__kv_bytes(d->out_type);
     if (!f->bytes) return ptxk__check_type("flash_prefill", "type", d->type, why);
+    f->cache = d->kv_type ? d->kv_type : d->type;
+    f->raw = f->cache != d->type;
+    if (f->raw && !ptxk__is_byte_cache(f->cache))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: kv_type is %s, must be 0, type, PTX_E4M3 or PTXK_Q8_0",
+                            ptxk__value_name_of(f->cache).s);
+    if (ptxk__check_cache_type("flash_prefill", "kv_type", f->cache, d->head_dim, why)) return PTX_E_DESC;
+    f->kv_bytes = ptxk__cache_bytes(f->cache);
+    f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);
     if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
     if (d->flags > 7)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -7252,11 +7928,12 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->plain = chip && chip < 80 && f->type != PTX_F16;
     /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
     registers = chip && chip < 80 ? 144 : 160;
-    if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0))) registers = 176;
+    if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0) && !f->factor_row))
+        registers = 176;
     f->panels = 0;
     for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
     if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
-    if (target == PTX_SM_A(90) && f->type != PTX_F32) ptxk__prefill_form_panels(f);
+    if (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->raw) ptxk__prefill_form_panels(f);
     f->columns = f->d / 8;
     f->pairs = f->q.wide / 2;
     f->hold = f->m * f->pairs <= 8 && !f->plain;
@@ -7274,6 +7951,42 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     for (f->most = 1.2676506002282294e30f /* 2^100 */; (double)f->most * outer > 1e38;) f->most /= 2;
     f->lift = f->type == PTX_F16 ? 15.0f : -PTXK__LOW;
     return PTX_E_NONE;
+}
+
+/* The maps of k and v: elements, rows, heads, sequences; pages: elements, positions, heads, pages. A copy is
+   a panel of a tile or page. */
+static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
+    static const size_t at[2][2] = {
+        {offsetof(ptxk_flash_prefill_args, k), offsetof(ptxk_flash_prefill_args, k_batch_stride)},
+        {offsetof(ptxk_flash_prefill_args, v), offsetof(ptxk_flash_prefill_args, v_batch_stride)}};
+    uint64_t row = (uint64_t)f->d * f->bytes;
+    uint32_t i, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS;
+    for (plan->maps = 0; plan->maps < 2; plan->maps++) {
+        ptx_tensor_map *m = &plan->map[plan->maps];
+        m->address = (uint32_t)at[plan->maps][0];
+        m->type = f->type;
+        m->rank = 4;
+        m->swizzle = 128;
+        m->box[0] = 64, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
+        m->size[0].times = f->d;
+        m->size[1].times = f->page_size ? f->page_size : PTXK__PREFILL_LEN; /* rows past the end: no copy */
+        m->size[2].times = f->kv_heads;
+        m->size[3].times = 1;
+        m->size[3].bytes = 4;
+        m->size[3].field = (uint32_t)(f->page_size ? offsetof(ptxk_flash_prefill_args, pool_pages)
+                                                   : offsetof(ptxk_flash_prefill_args, batch));
+        if (f->page_size) {
+            m->stride[1].times = rows_first ? f->kv_heads * row : row;
+            m->stride[2].times = rows_first ? row : f->page_size * row;
+            m->stride[3].times = (uint64_t)f->kv_heads * f->page_size * row;
+            continue;
+        }
+        for (i = 1; i < 4; i++) {
+            m->stride[i].times = f->bytes;
+            m->stride[i].bytes = 8;
+            m->stride[i].field = (uint32_t)(at[plan->maps][1] + 8 * (i % 3)); /* rows, heads, sequences */
+        }
+    }
 }
 
 PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
@@ -7315,9 +8028,12 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     l->shared_bytes = ptxk__prefill_bytes(&f);
     queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
     keys = shape->kv_total ? shape->kv_total : (uint64_t)shape->batch * shape->kv_len;
-    plan->min_bytes =
-        queries * f.heads * f.d * (f.bytes + f.out_bytes) + 2 * keys * f.kv_heads * f.d * f.bytes;
+    plan->min_bytes = queries * f.heads * f.d * (f.bytes + f.out_bytes)
+                      + 2 * keys * f.kv_heads * (f.d * f.kv_bytes + f.factor_row);
     if (f.flags & PTXK_PREFILL_LSE) plan->min_bytes += queries * f.heads * 4;
+    if (f.panels) ptxk__prefill_plan_maps(&f, plan);
+    for (q_len = 0; q_len < plan->maps && !shape->kv_len; q_len++) /* no keys: k and v may be 0 */
+        plan->map[q_len].address = (uint32_t)offsetof(ptxk_flash_prefill_args, q);
     return PTX_E_NONE;
 }
 
@@ -7371,7 +8087,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
                                              const ptxk_flash_prefill_args *args, ptxk_message *why) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
-    ptxk__span s[8];
+    ptxk__span s[10];
     uint64_t stride[14], lse[3];
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
@@ -7379,7 +8095,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the arguments are NULL");
     memcpy(stride, &args->q_batch_stride, sizeof stride);
     for (i = 0; i < 14; i++) {
-        uint32_t whole = i < 12 ? 16 / (i < 9 ? f.bytes : f.out_bytes) : 1;
+        uint32_t whole = i < 3    ? 16 / f.bytes
+                         : i < 9  ? ptxk__cache_whole(f.cache, f.d)
+                         : i < 12 ? 16 / f.out_bytes
+                                  : 1;
         const char *which = i == 13 || i % 3 == 2 ? "head" : i % 3 ? "row" : "batch";
         if (i > 11 && !(f.flags & PTXK_PREFILL_LSE)) continue;
         if (f.page_size && i / 3 >= 1 && i / 3 <= 2) continue; /* of k and v */
@@ -7413,13 +8132,13 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     q_batch = args->cu_q ? 1 : args->batch;
     kv_batch = args->cu_kv ? 1 : args->batch;
     s[0] = ptxk__span_heads("q", args->q, f.d * f.bytes, f.bytes, 16, q_batch, args->q_len, f.heads, stride);
-    s[1] = ptxk__span_heads("k", args->k, f.d * f.bytes, f.bytes, 16, kv_batch, args->kv_len, f.kv_heads,
-                            stride + 3);
-    s[2] = ptxk__span_heads("v", args->v, f.d * f.bytes, f.bytes, 16, kv_batch, args->kv_len, f.kv_heads,
-                            stride + 6);
+    s[1] = ptxk__span_heads("k", args->k, f.d * f.kv_bytes, f.kv_bytes, 16, kv_batch, args->kv_len,
+                            f.kv_heads, stride + 3);
+    s[2] = ptxk__span_heads("v", args->v, f.d * f.kv_bytes, f.kv_bytes, 16, kv_batch, args->kv_len,
+                            f.kv_heads, stride + 6);
     for (i = 1; i < 3 && f.page_size; i++)
         s[i] = ptxk__span_cache(names[i], i == 1 ? args->k : args->v, 1, f.page_size, args->pool_pages,
-                                (uint64_t)f.kv_heads * f.d * f.bytes, 0);
+                                (uint64_t)f.kv_heads * f.d * f.kv_bytes, 0);
     s[3] = ptxk__span_heads("out", args->out, f.d * f.out_bytes, f.out_bytes, 16, q_batch, args->q_len,
                             f.heads, stride + 9);
     s[3] = ptxk__span_written(s[3], 1);
@@ -7432,11 +8151,24 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     s[6] = ptxk__span_of("cu_kv", args->cu_kv, ((uint64_t)args->batch + 1) * 4, 4, args->cu_kv != 0);
     s[7] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
                          f.page_size != 0);
+    for (i = 0; i < 2; i++) {
+        const char *name = i ? "v_factors" : "k_factors";
+        uint64_t at = i ? args->v_factors : args->k_factors, beside[3];
+        beside[0] = stride[3 + 3 * i] / PTXK__CACHE_BLOCK;
+        beside[1] = stride[4 + 3 * i] / PTXK__CACHE_BLOCK;
+        beside[2] = stride[5 + 3 * i] / PTXK__CACHE_BLOCK;
+        if (f.factor_row && !f.page_size)
+            s[8 + i] = ptxk__span_heads(name, at, f.factor_row, 2, 16, kv_batch,
+                                        args->cu_kv ? 1 : args->kv_len, f.kv_heads, beside);
+        else
+            s[8 + i] =
+                ptxk__span_factors(name, at, f.cache, f.kv_heads, f.d, 1, f.page_size, args->pool_pages, 0);
+    }
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
             return code;
-    return ptxk__check_spans(op, s, 8, why);
+    return ptxk__check_spans(op, s, 10, why);
 }
 
 /* -- flash_prefill: rows, scores -- */
@@ -7456,6 +8188,8 @@ typedef struct ptxk__prefill_state {
     ptx_val q, k, v, k_next, v_next;     /* reader addresses; next: of odd rows, where lanes read two */
     ptxk__tile_copier copier;
     ptx_val args, shared;
+    ptx_val outer;      /* f32: factor of scores, in base 2 */
+    ptx_val inner;      /* f32: with a cap: factor of scores before 2^x in tanh */
     ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
     ptx_var at;         /* s32: the first key of the tile */
     ptx_val end;        /* s32: end of the keys that any query of the block sees */
@@ -7644,7 +8378,7 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
     s->k = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
     x = ptx_add(k, x, ptx_u32(1));
     s->k_next = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
-    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
+    if (!f->raw) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     s->v = s->v_next = ptx_ptr_add(k, tile, t, f->bytes * 2);
     if (f->type != PTX_F32) return;
     half = ptx_and(k, t, ptx_u32(2)); /* the swizzle exchanges chunk and word where the row's turn is odd */
@@ -7666,7 +8400,7 @@ static void ptxk__prefill_shape_scores(ptx_kernel *k, const ptxk__prefill *f, pt
             for (e = 0; e < 4; e++) {
                 x = s->score[i][n][e];
                 if (f->inner > 0) {
-                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(f->negative ? -(double)f->inner : f->inner));
+                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->inner);
                     x = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
                     x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(1));
                     x = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, x);
@@ -7841,7 +8575,7 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
             ptx_set(k, s->most[i][h], most);
             x = ptx_sub(k, old, most);
-            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->outer));
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
             shrink[h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
             total = ptx_get(k, s->total[i][h]);
             total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink[h]);
@@ -7850,10 +8584,10 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
                     ptx_val *score = &s->score[i][n][2 * h + e];
                     *score = ptx_op2(k, PTX_SUB, PTX_RN, *score, most); /* 0 for the largest */
                     if (old_chip) { /* fma would need one of the constants in a register */
-                        *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, ptx_f32((double)f->outer));
+                        *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, s->outer);
                         *score = ptx_op2(k, PTX_ADD, PTX_RN, *score, ptx_f32((double)f->lift));
                     } else {
-                        *score = ptx_fma(k, *score, ptx_f32((double)f->outer), ptx_f32((double)f->lift));
+                        *score = ptx_fma(k, *score, s->outer, ptx_f32((double)f->lift));
                     }
                     *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
                     total = ptx_op2(k, PTX_ADD, PTX_RN, total, *score);
@@ -7926,12 +8660,118 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
     }
 }
 
+/* e4m3: the factor of the block's head for k or v, with what the conversion leaves out. */
+static ptx_val ptxk__prefill_factor(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                    int v) {
+    ptx_val head = ptx_ctaid_x(k), factor;
+    head = ptx_rem(k, head, ptx_u32(f->heads));
+    head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
+    factor = ptxk__head_factor(k, s->args,
+                               v ? offsetof(ptxk_flash_prefill_args, v_factors)
+                                 : offsetof(ptxk_flash_prefill_args, k_factors),
+                               head);
+    return ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+}
+
+/* Copies q8_0's factors of a tile: thread r those of row r, zeros past the first `left` (s32) rows. row: the
+   number, u64, of elements before the tile's first row; stride: u32, elements from row to row. */
+static void ptxk__prefill_copy_factors(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                       int v, ptx_val row, ptx_val stride, ptx_val left) {
+    uint32_t size = f->factor_row % 16 == 0  ? 16
+                    : f->factor_row % 8 == 0 ? 8
+                    : f->factor_row % 4 == 0 ? 4
+                                             : 2,
+             e;
+    int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80 && size > 2;
+    ptx_val tid = ptx_tid_x(k), mine, there, from, to, x, valid;
+    mine = ptx_setp(k, PTX_LT, tid, ptx_u32(f->keys));
+    there = ptx_setp(k, PTX_LT, ptx_as(tid, PTX_S32), left);
+    there = ptx_and(k, there, mine);
+    row = ptx_mad_wide(k, tid, stride, row);
+    from = ptxk__arg_ptr(k, s->args,
+                         v ? offsetof(ptxk_flash_prefill_args, v_factors)
+                           : offsetof(ptxk_flash_prefill_args, k_factors));
+    from = ptxk__factors_at(k, from, row);
+    to = ptx_ptr_add(k, s->shared, tid, f->factor_row);
+    to = ptx_ptr_add(k, to, ptx_u32(ptxk__prefill_staged_at(f) + ptxk__tile_bytes(&f->staged)), 1);
+    for (e = 0; e < f->factor_row; e += async ? size : 2) {
+        if (!async) {
+            x = ptx_ld_if(k, there, PTX_U16, ptx_at(from, (int64_t)e), ptx_imm(0));
+            ptx_guard(k, mine);
+            ptx_st(k, PTX_U16, ptx_at(to, (int64_t)e), x);
+            continue;
+        }
+        valid = ptx_selp(k, ptx_u32(size), ptx_u32(0), there);
+        ptx_guard(k, mine);
+        if (size == 16)
+            ptx_cp_async_16_zfill(k, ptx_off(to, (int64_t)e), ptx_off(from, (int64_t)e), valid);
+        else
+            ptx_op4(k, PTX_CP_ASYNC_CA, 0, ptx_off(to, (int64_t)e), ptx_off(from, (int64_t)e),
+                    ptx_imm((int64_t)size), valid);
+    }
+}
+
+/* Converts the staged tile to the tile of `type`, after a barrier; needs one behind it. Each thread converts
+   16 numbers at a time. */
+static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s) {
+    const ptxk__tile *t = &f->staged;
+    const ptxk__tile_copier *c = &s->copier;
+    uint32_t phases = ptxk__tile_phases(t), chunks = f->bytes, i, e;
+    ptx_val from, to, row, chunk, p, factor = {0}, words[4], pair[2], x[16], out[4], half[2];
+    p = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
+    if (t->pass * t->wide < t->threads) p = ptx_and(k, p, c->busy);
+    ptx_if(k, p);
+    for (i = 0; i < t->rows / t->pass; i++) {
+        from = ptx_ptr_add(k, s->shared, c->to[i % phases], 1);
+        ptxk_load16(k, NULL,
+                    ptx_at(from, (int64_t)(ptxk__prefill_staged_at(f)
+                                           + i / phases * phases * t->pass * t->pitch * 16)),
+                    words);
+        row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
+        if (f->factor_row) {
+            chunk = ptx_shr(k, c->chunk, ptx_u32(1));
+            chunk = ptx_mad(k, row, ptx_u32(f->factor_row / 2), chunk);
+            from = ptx_ptr_add(k, s->shared, chunk, 2);
+            factor =
+                ptx_ld(k, PTX_F16, ptx_at(from, (int64_t)(ptxk__prefill_staged_at(f) + ptxk__tile_bytes(t))));
+        }
+        chunk = ptx_mul(k, c->chunk, ptx_u32(chunks));
+        to = ptxk__tile_chunk_offset(k, &f->kv, row, chunk);
+        if (f->type == PTX_F16) {
+            half[0] = half[1] = factor;
+            if (f->factor_row) factor = ptx_pack(k, PTX_F16X2, 2, half);
+        } else {
+            if (f->factor_row) factor = ptx_cvt(k, PTX_F32, factor);
+            ptxk__widen_bytes_f32(k, f->cache, 4, words, x);
+            for (e = 0; e < 16 && f->factor_row; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], factor);
+        }
+        for (e = 0; e < chunks; e++) {
+            uint32_t n = 16 / f->bytes, j;
+            if (f->type == PTX_F16) {
+                for (j = 0; j < 4; j++) {
+                    if (j % 2 == 0) ptxk__widen_bytes(k, f->cache, 0, words[2 * e + j / 2], pair);
+                    out[j] = pair[j % 2];
+                    if (!f->factor_row) continue;
+                    out[j] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(out[j], PTX_F16X2), factor);
+                    out[j] = ptx_as(out[j], PTX_B32);
+                }
+            } else {
+                ptxk_narrow(k, f->type, n, x + e * n, out);
+            }
+            row = e ? ptx_xor(k, to, ptx_u32(16 * e)) : to; /* the tile permutes aligned groups of chunks */
+            row = ptx_ptr_add(k, s->shared, row, 1);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(row, (int64_t)ptxk__prefill_tile_at(f, 0)), out);
+        }
+    }
+    ptx_end(k);
+}
+
 /* Issues this thread's copies of the tile of k or v whose first key is `first`, from its page. A page past
    the pool makes the totals NaN. Addresses are computed each time, to save registers. */
 static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                     ptx_val first) {
     ptx_val left, there, fits, page, at, from, to, x, stride;
-    uint32_t shift = 0, row = f->d * f->bytes, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS, i;
+    uint32_t shift = 0, row = f->d * f->kv_bytes, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS, i;
     while (f->page_size >> shift > 1) shift++;
     left = ptx_sub(k, s->end, first);
     there = ptx_setp(k, PTX_GT, left, ptx_s32(0));
@@ -7963,12 +8803,39 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     from = ptx_ptr_add(k, from, at, row);
     to = s->place;
     if (!f->panels)
-        to = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)),
-                         1);
+        to = ptx_ptr_add(k, s->shared,
+                         ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)), 1);
     stride = ptx_mov(k, ptx_u32(rows_first ? f->kv_heads * f->d : f->d));
-    from = ptxk__tile_copy_source(k, &s->copier, from, stride, f->bytes);
-    ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
+    if (f->factor_row) {
+        at = ptx_mul(k, at, ptx_u64(f->d));
+        ptxk__prefill_copy_factors(k, f, s, v, at, stride, left);
+    }
+    from = ptxk__tile_copy_source(k, &s->copier, from, stride, f->kv_bytes);
+    ptxk__tile_copy(k, f->raw ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes, left);
     if (!f->panels) ptxk__tile_commit(k);
+}
+
+/* The number of elements, u64, before row `first` of this block's head in k or v. */
+static ptx_val ptxk__prefill_keys_offset(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                         size_t strides, ptx_val first) {
+    ptx_val x, head, sequence, row, ragged, count, stride, offset;
+    x = ptx_ctaid_x(k);
+    head = ptx_rem(k, x, ptx_u32(f->heads));
+    head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
+    sequence = ptx_div(k, x, ptx_u32(f->heads));
+    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, ptx_u32(0),
+                             &ragged, &count);
+    x = ptx_cvt(k, PTX_U64, ptx_as(first, PTX_U32));
+    row = ptx_add(k, row, x);
+    stride = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides));
+    stride = ptx_selp(k, ptx_u64(0), stride, ragged);
+    x = ptx_cvt(k, PTX_U64, sequence);
+    offset = ptx_mul(k, x, stride);
+    stride = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides + 8));
+    offset = ptx_mad(k, row, stride, offset);
+    stride = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides + 16));
+    x = ptx_cvt(k, PTX_U64, head);
+    return ptx_mad(k, x, stride, offset);
 }
 
 /* Issues this thread's copies of the tile at *next, whose first key is `first`, and advances. v: the tile is
@@ -7976,7 +8843,7 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
 static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                     ptx_val first) {
     ptx_var next = v ? s->v_at : s->k_at;
-    ptx_val from, stride, left, to = s->shared;
+    ptx_val from, stride, left, row, to = s->shared;
     if (f->page_size) {
         ptxk__prefill_copy_page(k, f, s, v, first);
         return;
@@ -7987,18 +8854,27 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     if (f->panels)
         to = s->place;
     else
-        to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
+        to = ptx_ptr_add(k, to, ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)),
+                         1);
     stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
-    ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
+    if (f->factor_row) {
+        row = ptxk__prefill_keys_offset(k, f, s,
+                                        v ? offsetof(ptxk_flash_prefill_args, v_batch_stride)
+                                          : offsetof(ptxk_flash_prefill_args, k_batch_stride),
+                                        first);
+        ptxk__prefill_copy_factors(k, f, s, v, row, stride, left);
+    }
+    ptxk__tile_copy(k, f->raw ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes, left);
     if (!f->panels) ptxk__tile_commit(k);
-    from = ptxk__advance_rows(k, from, stride, f->keys, f->bytes);
+    from = ptxk__advance_rows(k, from, stride, f->keys, f->kv_bytes);
     ptx_set(k, next, from);
 }
 
 /* Processes the tile of keys at s->at, whose k is in flight. v is copied while q k is computed, the next k
-   while the weights are. edge: some queries do not see all of the keys. */
+   while the weights are. edge: some queries do not see all of the keys. 8-bit: k is already converted; the
+   next k is copied while the values are added. */
 static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int edge) {
     ptx_val at, next, first = ptx_s32(0), kv_len = first;
     at = ptx_get(k, s->at);
@@ -8010,11 +8886,18 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
         ptxk__prefill_scores(k, f, s);
     ptxk__tile_wait(k);
     next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-    ptxk__prefill_copy_tile(k, f, s, 0, next);
+    if (f->raw)
+        ptxk__prefill_convert(k, f, s);
+    else
+        ptxk__prefill_copy_tile(k, f, s, 0, next);
     ptxk__prefill_shape_scores(k, f, s);
     if (edge) ptxk__prefill_mask(k, f, s, at, first, kv_len);
     ptx_set(k, s->at, next);
     ptxk__prefill_softmax(k, f, s);
+    if (f->raw) {
+        ptx_bar_sync(k, ptx_imm(0));
+        ptxk__prefill_copy_tile(k, f, s, 0, next);
+    }
     if (f->plain)
         ptxk__prefill_values_plain(k, f, s);
     else if (f->type == PTX_F32)
@@ -8022,6 +8905,9 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     else
         ptxk__prefill_values(k, f, s);
     ptxk__tile_wait(k);
+    if (!f->raw) return;
+    ptxk__prefill_convert(k, f, s);
+    ptx_bar_sync(k, ptx_imm(0));
 }
 
 /* Stores the finished rows: through the shared memory that held the warp's queries, to 16-byte stores. */
@@ -8102,8 +8988,9 @@ static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, ptx_v
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                  ptx_val lse, ptx_val rows) {
-    ptx_val total, inverse, x, p, at, row, own;
+    ptx_val total, inverse, x, p, at, row, own, v_factor = {0};
     uint32_t i, h, n, e;
+    if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_factor(k, f, s, 1);
     own = ptx_and(k, lane, ptx_u32(3));
     own = ptx_setp(k, PTX_EQ, own, ptx_u32(0));
     lane = ptx_shr(k, lane, ptx_u32(2));
@@ -8114,6 +9001,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
+            if (f->cache == PTX_E4M3) inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, v_factor);
             for (n = 0; n < f->columns; n++) {
                 for (e = 2 * h; e < 2 * h + 2; e++) {
                     x = ptx_get(k, s->sum[i][n][e]);
@@ -8131,7 +9019,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             } else {
                 x = ptx_lg2(k, total); /* 0: -inf */
                 x = ptx_add(k, x, ptx_f32(-(double)f->lift));
-                x = ptx_fma(k, inverse, ptx_f32((double)f->outer), x);
+                x = ptx_fma(k, inverse, s->outer, x);
             }
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
             if (!(f->inner > 0)) {
@@ -8197,12 +9085,12 @@ static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, cons
     sequence = ptx_div(k, x, ptx_u32(f->heads));
     row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, ptx_u32(0),
                              &ragged, &count);
-    if (f->window) {
+    if (f->window || f->panels) {
         x = ptx_cvt(k, PTX_U64, ptx_as(begin, PTX_U32));
         row = ptx_add(k, row, x);
     }
-    x = ptxk__prefill_base(k, s->args, tensor, strides, ragged, sequence, row, head, f->bytes, &stride);
-    return ptxk__tile_copy_source(k, &s->copier, x, stride, f->bytes);
+    x = ptxk__prefill_base(k, s->args, tensor, strides, ragged, sequence, row, head, f->kv_bytes, &stride);
+    return ptxk__tile_copy_source(k, &s->copier, x, stride, f->kv_bytes);
 }
 
 /* The reader address of a lane's words of v: row 2 t or 2 t + 1, word g of 8. */
@@ -8223,7 +9111,7 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptxk__lane_columns(k, lane, &row, &half);
     s->k = s->k_next = ptxk__tile_reader(k, &f->kv, tile, row, half);
     ptxk__lane_rows(k, lane, &row, &half);
-    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
+    if (!f->raw) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     if (f->type == PTX_F32) {
         s->v = ptxk__prefill_v_reader(k, f, tile, lane, 0);
         s->v_next = ptxk__prefill_v_reader(k, f, tile, lane, 1);
@@ -8294,7 +9182,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__prefill_state s;
     ptxk__prefill_block q;
     ptxk__tile_copier copier;
-    ptx_val args, shared, tid, lane, warp, p, begin, base, stride, row, safe[2];
+    ptx_val args, shared, tid, lane, warp, p, x, begin, base, stride, row, safe[2];
 
     ptx_launch_bounds(k, 32 * f->warps, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
@@ -8310,7 +9198,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptx_ret(k);
     q.kv_len = ptxk__prefill_kv_len(k, f, args, q.sequence);
     begin = ptxk__prefill_range(k, f, &q, &s, safe);
-    if (f->page_size) begin = ptx_mov(k, begin);
+    if (f->page_size || f->factor_row) begin = ptx_mov(k, begin);
 
     ptx_comment(k, "q");
     base = ptxk__prefill_base(k, args, offsetof(ptxk_flash_prefill_args, q),
@@ -8319,7 +9207,16 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__tile_copier_new(k, &f->q, tid, &copier);
     base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
     ptxk__tile_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(q.rows, PTX_S32));
-    ptxk__tile_copier_new(k, &f->kv, tid, &s.copier);
+    ptxk__tile_copier_new(k, f->raw ? &f->staged : &f->kv, tid, &s.copier);
+    s.outer = ptx_f32((double)f->outer);
+    s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
+    if (f->cache == PTX_E4M3) {
+        x = ptxk__prefill_factor(k, f, &s, 0);
+        if (f->inner > 0)
+            s.inner = ptx_mul(k, x, s.inner);
+        else
+            s.outer = ptx_mul(k, x, s.outer);
+    }
     if (f->plain)
         ptxk__prefill_readers_plain(k, f, &s, lane, warp);
     else
@@ -8338,6 +9235,10 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__prefill_start_sums(k, f, &s, p);
     if (f->page_size) ptxk__prefill_copy_page(k, f, &s, 0, begin);
     ptxk__tile_wait(k);
+    if (f->raw) {
+        ptxk__prefill_convert(k, f, &s);
+        ptx_bar_sync(k, ptx_imm(0));
+    }
     for (i = 0; i < f->m && f->hold; i++) {
         for (n = 0; n < f->pairs; n++) {
             row = ptxk__tile_pair_address(k, &f->q, s.q, 16 * i, n);
@@ -8357,12 +9258,11 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
    computes weights while the other one's products run: named barriers give them turns. Its products of one
    tile with v run while it computes the weights of the next.
 
-   k and v of a stage each have two mbarriers: full, at which the copies of all copying threads arrive, and
-   empty, at which every computing warp arrives. */
+   k and v of a stage each have two mbarriers: full, at which a lane of every copying warp arrives, and empty,
+   at which one of every computing warp does. One thread copies whole tiles through tensor maps; the last tile
+   of the keys is copied by cp.async of all threads, which fills with zeros what another sequence owns. */
 
-/* Named barriers: the turns of warpgroups 0 and 1, and one for each of them. */
-#define PTXK__PREFILL_TURN 1u
-#define PTXK__PREFILL_GROUP 3u
+#define PTXK__PREFILL_TURN 1u /* named barriers: the turns of warpgroups 0 and 1 */
 
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
@@ -8382,14 +9282,6 @@ static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__pre
     return g;
 }
 
-static void ptxk__prefill_wait(ptx_kernel *k, ptx_val mbarrier, ptx_val parity) {
-    ptx_val done;
-    ptx_loop(k);
-    done = ptx_mbarrier_try_wait(k, mbarrier, parity);
-    ptx_while(k, ptx_inv(done));
-    ptx_end(k);
-}
-
 /* Copies k or v of the tile at `first` to s->place. Pages may be smaller than a tile. */
 static void ptxk__prefill_copy_panels(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                       ptx_val first) {
@@ -8400,17 +9292,108 @@ static void ptxk__prefill_copy_panels(ptx_kernel *k, const ptxk__prefill *f, ptx
         if (i) first = ptx_add(k, first, ptx_s32((int64_t)f->kv.rows));
         ptxk__prefill_copy_tile(k, f, s, v, first);
     }
+    ptx_cp_async_commit(k);
 }
 
-/* The copying warpgroup: q, which arrives with the first k, and all tiles. */
+/* Where k and v lie in their tensor maps. */
+typedef struct ptxk__prefill_source {
+    ptx_val map[2], head[2], batch[2];
+    ptx_val row;    /* of key 0; pages: the sequence's block table */
+    ptx_val direct; /* s32: tiles that end at most here are copied through the maps */
+} ptxk__prefill_source;
+
+/* A map's index along a stride of 0 is 0. Keys in one place (row stride 0), and rows past 2^30, are copied by
+   cp.async, as is the tile at the end of the keys, whose last rows become zeros. */
+static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                      const ptxk__prefill_block *q, ptxk__prefill_source *c) {
+    static const size_t strides[2] = {offsetof(ptxk_flash_prefill_args, k_batch_stride),
+                                      offsetof(ptxk_flash_prefill_args, v_batch_stride)};
+    ptx_val head, x, p, ragged, count, row;
+    uint32_t i;
+    head = ptx_div(k, q->head, ptx_u32(f->heads / f->kv_heads));
+    c->direct = q->kv_len;
+    c->head[0] = c->head[1] = head;
+    if (f->page_size) {
+        x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
+        x = ptx_mul_wide(k, q->sequence, x);
+        c->row = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
+        c->row = ptx_ptr_add(k, c->row, x, 4);
+        return;
+    }
+    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), q->sequence, ptx_u32(0),
+                             &ragged, &count);
+    c->row = ptx_cvt(k, PTX_U32, row);
+    p = ptx_setp(k, PTX_GT, c->row, ptx_u32(PTXK__PREFILL_LEN));
+    c->direct = ptx_selp(k, ptx_s32(0), c->direct, p);
+    x = ptx_sub(k, ptx_s32(PTXK__PREFILL_LEN), ptx_as(c->row, PTX_S32));
+    c->direct = ptx_min(k, c->direct, x);
+    for (i = 0; i < 2; i++) {
+        x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i]));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+        p = ptx_or(k, p, ragged);
+        c->batch[i] = ptx_selp(k, ptx_u32(0), q->sequence, p);
+        x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i] + 16));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+        c->head[i] = ptx_selp(k, ptx_u32(0), head, p);
+        x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i] + 8));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+        c->direct = ptx_selp(k, ptx_s32(0), c->direct, p);
+    }
+}
+
+/* One thread's copies of k or v of the tile at `first`, through the tensor map, a panel of each part of a
+   page at a time. */
+static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_source *c,
+                                    uint32_t v, ptx_val place, ptx_val first, ptx_val full) {
+    ptx_val o[7], at = ptx_as(first, PTX_U32), x;
+    uint32_t shift = 0, i, panel;
+    while (f->page_size >> shift > 1) shift++;
+    (void)ptx_mbarrier_arrive_expect(k, full, ptx_u32(ptxk__prefill_panel_bytes(f, f->keys)));
+    o[1] = c->map[v];
+    o[4] = c->head[v];
+    o[6] = full;
+    if (!f->page_size) {
+        o[3] = ptx_add(k, at, c->row);
+        o[5] = c->batch[v];
+    }
+    for (i = 0; i < f->keys; i += f->kv.rows) {
+        if (f->page_size) {
+            if (i) at = ptx_add(k, at, ptx_u32(f->kv.rows));
+            x = ptx_shr(k, at, ptx_u32(shift));
+            x = ptx_ptr_add(k, c->row, x, 4);
+            o[5] = ptx_ld(k, PTX_U32, ptx_at(x, 0)); /* past the pool: the copy fills with zeros */
+            o[3] = ptx_and(k, at, ptx_u32(f->page_size - 1));
+        }
+        for (panel = 0; panel < f->panels; panel++) {
+            o[0] = ptx_off(place, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
+            o[2] = ptx_u32(64 * panel);
+            ptx_opn(k, PTX_TENSOR_G2S, 0, PTX_NONE, PTX_NONE, 7, o, 0, NULL);
+        }
+    }
+}
+
+/* What a copying thread arrives with at a full mbarrier: one lane of each warp, when the warp's copies by
+   cp.async, all but those of the last groups, are in shared memory where wgmma sees them. */
+static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0, ptx_val full) {
+    ptx_cp_async_wait(k, groups);
+    ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_guard(k, lane0);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
+}
+
+/* The copying warpgroup: q, and all tiles. */
 static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                  const ptxk__prefill_block *q, ptx_val tid, ptx_val begin) {
+                                  const ptxk__prefill_block *q, ptxk__prefill_source *c, ptx_val tid,
+                                  ptx_val begin) {
     ptxk__tile_copier copier;
     ptxk__prefill_stage g;
-    ptx_val base, stride, x, p, at, empty, tile;
+    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full;
     ptx_var count;
     uint32_t i;
     tid = ptx_sub(k, tid, ptx_u32(32 * f->warps));
+    x = ptx_laneid(k);
+    lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, q),
                               offsetof(ptxk_flash_prefill_args, q_batch_stride), q->ragged, q->sequence,
                               q->row, q->head, f->bytes, &stride);
@@ -8422,16 +9405,11 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         at = ptx_off(s->shared, (int64_t)ptxk__prefill_panel_bytes(f, i));
         ptxk__tile_copy(k, &f->q, &copier, at, base, stride, f->bytes, x);
     }
+    ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE_NOINC, 0,
+            ptx_off(s->shared, (int64_t)ptxk__prefill_stages_end(f) + 64));
     ptxk__tile_copier_new(k, &f->kv, tid, &s->copier);
+    ptxk__prefill_locate_keys(k, f, s, q, c);
     s->at = ptx_var_new(k, begin);
-    if (!f->page_size) {
-        base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, v),
-                                     offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
-        s->v_at = ptx_var_new(k, base);
-        base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, k),
-                                     offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
-        s->k_at = ptx_var_new(k, base);
-    }
     count = ptx_var_new(k, ptx_u32(0));
     ptx_loop(k);
     {
@@ -8441,19 +9419,41 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
         empty = ptx_xor(k, g.parity, ptx_u32(1));
+        next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+        p = ptx_setp(k, PTX_LE, next, c->direct);
+        ptx_if(k, p);
         for (i = 0; i < 2; i++) {
-            ptxk__prefill_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            full = ptx_off(g.bars, 8 * (int64_t)i);
+            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+            ptx_if(k, p);
+            ptxk__prefill_load_tile(k, f, c, i, i ? g.v : g.k, at, full);
+            ptx_else(k);
+            ptx_guard(k, lane0);
+            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
+            ptx_end(k);
+        }
+        ptx_else(k);
+        if (!f->page_size) {
+            base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, v),
+                                         offsetof(ptxk_flash_prefill_args, v_batch_stride), at);
+            s->v_at = ptx_var_new(k, base);
+            base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, k),
+                                         offsetof(ptxk_flash_prefill_args, k_batch_stride), at);
+            s->k_at = ptx_var_new(k, base);
+        }
+        for (i = 0; i < 2; i++) {
+            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
             s->place = i ? g.v : g.k;
             ptxk__prefill_copy_panels(k, f, s, i != 0, at);
-            ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE_NOINC, 0, ptx_off(g.bars, 8 * (int64_t)i));
         }
-        at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-        ptx_set(k, s->at, at);
+        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, ptx_off(g.bars, 8 * (int64_t)i));
+        ptx_end(k);
+        ptx_set(k, s->at, next);
         tile = ptx_add(k, tile, ptx_u32(1));
         ptx_set(k, count, tile);
     }
     ptx_end(k);
-    ptx_cp_async_wait_all(k);
 }
 
 /* Whether a page of the block's keys lies past the pool: a predicate, the same in all computing threads. */
@@ -8510,12 +9510,6 @@ static void ptxk__prefill_give_turn(ptx_kernel *k, const ptxk__prefill *f, const
     ptx_op2(k, PTX_BAR_ARRIVE, 0, c->next, ptx_imm(32 * f->warps));
 }
 
-/* Waits for k or v; what other threads' cp.async wrote, wgmma then reads. */
-static void ptxk__prefill_wait_full(ptx_kernel *k, ptx_val mbarrier, ptx_val parity) {
-    ptxk__prefill_wait(k, mbarrier, parity);
-    ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
-}
-
 /* Lets the copying warpgroup overwrite k or v. */
 static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, ptx_val mbarrier) {
     ptx_guard(k, c->lane0);
@@ -8525,21 +9519,19 @@ static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, p
 /* Issues scores = q k, a step of 16 elements at a time. */
 static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c,
                                        ptx_val keys) {
-    ptx_val v[7];
+    ptx_val a, b, half[2];
     uint32_t i;
     keys = ptx_wgmma_descriptor(k, keys, 16, 1024, 128);
+    ptx_unpack(k, PTX_U32, 2, c->q, half);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
     for (i = 0; i < f->pairs; i++) {
-        uint32_t step = i % 4 * 2;
-        v[0] = c->q, v[1] = keys;
+        a = c->q, b = keys;
         if (i) {
-            v[0] = ptx_add(k, c->q, ptx_u64(i / 4 * f->q.panel + step));
-            v[1] = ptx_add(k, keys, ptx_u64(i / 4 * f->kv.panel + step));
+            half[0] = ptx_add(k, half[0], ptx_u32(i % 4 ? 2 : f->q.panel - 6));
+            a = ptx_pack(k, PTX_U64, 2, half);
+            b = ptx_add(k, b, ptx_u64(i / 4 * f->kv.panel + i % 4 * 2));
         }
-        v[2] = i ? c->yes : ptx_inv(c->yes);
-        v[3] = v[4] = ptx_imm(1);
-        v[5] = v[6] = ptx_imm(0);
-        ptx_wgmma(k, PTX_WGMMA_F32, 0, f->type, f->type, f->keys / 2, c->score, 7, v);
+        ptx_wgmma_f32(k, f->type, f->type, f->keys / 2, c->score, a, b, i ? c->yes : ptx_inv(c->yes));
     }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
 }
@@ -8709,7 +9701,9 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     {
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
-        ptxk__prefill_wait_full(k, g.bars, g.parity);
+        ptx_mbarrier_wait(k, ptx_off(s->shared, (int64_t)ptxk__prefill_stages_end(f) + 64), ptx_u32(0));
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* q comes by cp.async of other threads */
+        ptx_mbarrier_wait(k, g.bars, g.parity);
         ptxk__prefill_take_turn(k, f, c);
         ptxk__prefill_issue_scores(k, f, c, g.k);
         ptxk__prefill_give_turn(k, f, c);
@@ -8728,10 +9722,10 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             tile = ptx_add(k, tile, ptx_u32(1));
             ptx_set(k, count, tile);
             g = ptxk__prefill_stage_of(k, f, s, tile);
-            ptxk__prefill_wait_full(k, g.bars, g.parity);
+            ptx_mbarrier_wait(k, g.bars, g.parity);
             ptxk__prefill_take_turn(k, f, c);
             ptxk__prefill_issue_scores(k, f, c, g.k);
-            ptxk__prefill_wait_full(k, ptx_off(before.bars, 8), before.parity);
+            ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
             ptxk__prefill_issue_values(k, f, s, c, before.v);
             ptxk__prefill_give_turn(k, f, c);
             ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
@@ -8746,7 +9740,7 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptx_end(k);
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
-        ptxk__prefill_wait_full(k, ptx_off(g.bars, 8), g.parity);
+        ptx_mbarrier_wait(k, ptx_off(g.bars, 8), g.parity);
         ptxk__prefill_take_turn(k, f, c);
         ptxk__prefill_issue_values(k, f, s, c, g.v);
         p = ptx_setp(k, PTX_EQ, group, ptx_u32(0));
@@ -8764,12 +9758,15 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     ptxk__prefill_state s;
     ptxk__prefill_group c;
     ptxk__prefill_block q;
+    ptxk__prefill_source source;
     ptx_val tid, group, p, bad, begin, bars, safe[2], x;
     uint32_t i;
     memset(&s, 0, sizeof s);
     ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* another block would wait for ever */
     ptx_max_registers(k, 168);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
+    source.map[0] = ptx_param_map(k, "k_map");
+    source.map[1] = ptx_param_map(k, "v_map");
     s.shared = ptx_shared_dynamic_aligned(k, 1024);
     tid = ptx_tid_x(k);
     ptxk__prefill_locate_block(k, f, s.args, &q);
@@ -8782,8 +9779,9 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
-    for (i = 0; i < 8; i++)
-        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i), ptx_imm(i % 4 < 2 ? 128 : f->warps));
+    for (i = 0; i < 9; i++) /* the last: of q */
+        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i), ptx_imm(i == 8 ? 128 : i % 4 < 2 ? 4 : f->warps));
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
     ptx_bar_sync(k, ptx_imm(0));
     p = ptx_setp(k, PTX_GE, tid, ptx_u32(32 * f->warps));
@@ -8792,7 +9790,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40));
         p = ptx_setp(k, PTX_LT, begin, s.end); /* without keys the place of q takes out at once */
         ptx_if(k, p);
-        ptxk__prefill_produce(k, f, &s, &q, tid, begin);
+        ptxk__prefill_produce(k, f, &s, &q, &source, tid, begin);
         ptx_end(k);
     }
     ptx_else(k);
@@ -8823,8 +9821,6 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptxk__prefill_give_turn(k, f, &c);
         ptx_end(k);
         ptxk__prefill_consume(k, f, &s, &c, group, safe);
-        x = ptx_add(k, group, ptx_u32(PTXK__PREFILL_GROUP));
-        ptx_op2(k, PTX_BAR_SYNC, 0, x, ptx_imm(128));
         ptxk__prefill_output(k, f, &s);
     }
     ptx_end(k);
@@ -8847,6 +9843,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
         (void)snprintf(more, sizeof more, "_s%08x_c%08x", bits[0], bits[1]);
     }
     if (d->page_size) (void)snprintf(more + strlen(more), 20, "_page%u", d->page_size);
+    if (f.raw) (void)snprintf(more + strlen(more), 10, "_kv_%s", ptxk__cache_name(f.cache));
     (void)snprintf(name, sizeof name, "flash_prefill_h%u_kv%u_d%u_%s_%s_f%u_w%u_p%u%s", f.heads, f.kv_heads,
                    f.d, ptx_type_name(f.type), ptx_type_name(f.out), f.flags, f.window, f.precision, more);
     if (f.panels)
@@ -9645,7 +10642,7 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
 #define PTXK__GEMM_PAIR_UNITS 2u /* units of weights in a step */
 #define PTXK__GEMM_RASTER 8u     /* tiles of rows that share columns in L2, where columns are many */
 #define PTXK__GEMM_SCALES 32u    /* shared bytes of the unpacked scales of a row, Q6_K */
-#define PTXK__GEMM_M 2u          /* most tiles of 16 rows in a warp */
+#define PTXK__GEMM_M 4u          /* most tiles of 16 rows in a warp */
 #define PTXK__GEMM_N 8u          /* most tiles of 8 columns in a warp */
 
 /* How the values of a unit are multiplied by x. */
@@ -9658,8 +10655,8 @@ enum {
 
 /* Orders of x. Products take 32 values of a unit at a time, a group w: 8 of each lane t = lane & 3, two
    quads of adjacent values. The first quad begins at value 64 t + 4 w (PAIRS), 4 t + 16 (w & 3) + 32 (w & 4)
-   (NIBBLES), 4 t + 32 w (BLOCK), 16 (t / 2) + 4 (t % 2) + 32 w (HALVES), 8 t + 32 w (EIGHTS) or 16 t + 8 w
-   (PLAIN) of the unit, the second `second` values further on.
+   (NIBBLES), 4 t + 32 w (BLOCK), 16 (t / 2) + 4 (t % 2) + 32 w (HALVES), 8 t + 32 w (EIGHTS), 16 t + 8 w
+   (PLAIN) or 64 (w >> 1) + 16 (w & 1) + 4 t (BYTES) of the unit, the second `second` values further on.
    A quad makes the two registers of one product: values 0 and 2, values 1 and 3 (interleaved, as the bytes
    of a word are unpacked), or 0 and 1, 2 and 3. */
 enum {
@@ -9668,7 +10665,8 @@ enum {
     PTXK__GEMM_BLOCK,
     PTXK__GEMM_HALVES,
     PTXK__GEMM_EIGHTS,
-    PTXK__GEMM_PLAIN
+    PTXK__GEMM_PLAIN,
+    PTXK__GEMM_BYTES
 };
 
 /* How a format is read. */
@@ -9747,10 +10745,14 @@ typedef struct ptxk__gemm {
     uint32_t classes, forms;
     ptx_type x_type, output;
     uint32_t flags, precision, k_step;
-    uint32_t columns, n, m;  /* columns of a tile; its tiles of 8; tiles of 16 rows in a warp */
+    uint32_t columns, tiles; /* columns of a block's tile; its tiles of 8 */
+    uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp */
     uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
     uint32_t weights, stage; /* shared bytes of a step of weights and of a part of x; two of each */
     uint32_t scales, shared; /* where unpacked scales are; all of it */
+    uint32_t wide;           /* many columns: the block unpacks its weights into shared memory */
+    uint32_t bulk;           /* a thread copies a part of x */
+    uint32_t x_at, raw_at, rows_at; /* wide: where x, the rows as they lie and what rows have are */
     int async;
 } ptxk__gemm;
 
@@ -9783,11 +10785,11 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->weights = f->stage = 0;
     for (i = 0; i < f->forms; i++) {
         ptxk__gemm_x *x = &f->x[i];
-        uint32_t group = f->n * x->planes * (x->type == PTX_F32 ? 1024 : 512);
+        uint32_t group = f->tiles * x->planes * (x->type == PTX_F32 ? 1024 : 512);
         for (x->parts = 1; x->parts < x->groups && x->groups / x->parts * group > part_limit;) x->parts *= 2;
         x->part_bytes = x->groups / x->parts * group;
-        x->bytes = x->groups * group + f->n * x->sums;
-        if (x->part_bytes + f->n * x->sums > f->stage) f->stage = x->part_bytes + f->n * x->sums;
+        x->bytes = x->groups * group + f->tiles * x->sums;
+        if (x->part_bytes + f->tiles * x->sums > f->stage) f->stage = x->part_bytes + f->tiles * x->sums;
     }
     for (i = 0; i < f->classes; i++) {
         ptxk__gemm_class *c = &f->kind[i];
@@ -9810,17 +10812,50 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->shared += 16; /* the flag of the last block */
 }
 
-static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
-                                ptxk_message *why) {
+#define PTXK__WIDE_WARPS 8u
+#define PTXK__WIDE_ROWS 128u   /* of weights; a warp has 64 of them and a quarter of the columns */
+#define PTXK__WIDE_PART 16384u /* bytes of the unpacked weights of a part, 64 values of each row */
+
+/* The sizes of a block with many columns. Returns whether it fits. In shared memory: two parts of unpacked
+   weights (each twice, where there are `planes` of them), two parts of x, a unit of the rows as they lie, and
+   what the rows have. */
+static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t columns, uint32_t planes) {
+    uint32_t i, chip = target & 0xfffu;
+    f->columns = columns;
+    f->tiles = columns / 8;
+    f->n = columns / 32;
+    f->m = 4;
+    ptxk__gemm_sizes(f, PTXK__WIDE_WARPS, 2 * f->tiles * 512 * f->x[0].planes);
+    f->rows = PTXK__WIDE_ROWS / f->pair;
+    f->x_at = 2 * planes * PTXK__WIDE_PART;
+    f->raw_at = f->x_at + 2 * f->stage;
+    f->rows_at = f->raw_at;
+    for (i = 0; i < f->classes; i++) {
+        ptxk__gemm_class *c = &f->kind[i];
+        c->chunks = c->block->aligned ? c->unit_bytes / 16 : (c->unit_bytes + 14 + 15) / 16;
+        c->pitch = (c->chunks | 1) * 16;
+        c->area = PTXK__WIDE_ROWS * c->pitch;
+        c->variants = 2;
+        if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
+    }
+    f->bulk = chip >= 90;
+    f->shared = f->rows_at + 4096 + 32;
+    return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
+}
+
+/* The form with `wide` columns, or, where that is 0, with few. */
+static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, ptxk__gemm *f,
+                                   ptxk_message *why) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
     static const char *const op = "gemm";
-    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part;
+    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1;
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemm: the description is NULL");
     memset(f, 0, sizeof *f);
-    if (d->columns != 8 && d->columns != 16 && d->columns != 32 && d->columns != 64)
-        return ptxk__refuse(why, PTX_E_DESC, "gemm: columns is %u, must be 8, 16, 32 or 64", d->columns);
+    if (d->columns < 8 || d->columns > 256 || d->columns & (d->columns - 1))
+        return ptxk__refuse(why, PTX_E_DESC, "gemm: columns is %u, must be 8, 16, 32, 64, 128 or 256",
+                            d->columns);
     if (d->precision > PTXK_GEMM_FAST)
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemm: precision is %u, must be PTXK_GEMM_EXACT or PTXK_GEMM_FAST", d->precision);
@@ -9877,6 +10912,15 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         x.unit = g->unit;
         x.second = g->second;
         x.sums = g->sums;
+        if (wide) {
+            if (wide > 128
+                && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K))
+                return PTX_E_DESC; /* registers are too few */
+            if (g->order != PTXK__GEMM_PAIRS) return PTX_E_DESC;
+            if (g->order == PTXK__GEMM_PAIRS) x.order = PTXK__GEMM_BYTES;
+            if (g->order != PTXK__GEMM_PAIRS || d->precision == PTXK_GEMM_FAST) x.sums = 0;
+            if (format[i] == PTXK_Q6_K && d->precision == PTXK_GEMM_EXACT) planes = 2;
+        }
         x.type = format[i] == PTXK_BF16 ? PTX_BF16 : g->kind == PTXK__GEMM_WORDS ? PTX_F32 : PTX_F16;
         x.planes = d->precision == PTXK_GEMM_EXACT ? 2 : 1;
         if (x.type == PTX_BF16) x.planes++;
@@ -9892,14 +10936,16 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         c->x = j;
         if (j == f->forms) f->x[f->forms++] = x;
     }
-    f->columns = d->columns;
+    f->async = (target & 0xfffu) >= 80;
+    f->wide = wide;
+    if (wide) return ptxk__gemm_wide_sizes(f, target, wide, planes) ? PTX_E_NONE : PTX_E_DESC;
+    f->columns = d->columns > 64 ? 64 : d->columns;
     for (i = 0; i < f->classes; i++) {
         part = ptxk__gemm_most_columns(&f->kind[i], d->precision, target);
         if (f->columns > part) f->columns = part;
     }
-    f->n = f->columns / 8;
+    f->n = f->tiles = f->columns / 8;
     f->m = 2;
-    f->async = (target & 0xfffu) >= 80;
     limit = ptxk__gemm_shared_limit(target, f->columns);
     /* numbers of warps that divide the copies of x evenly need fewer registers */
     for (warps = f->columns > 32 ? 8 : 4; warps; warps = f->columns > 32 ? warps / 2 : warps - 1)
@@ -9911,7 +10957,20 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
                         f->columns);
 }
 
-PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) { return m <= 8 ? 8 : m <= 16 ? 16 : m <= 32 ? 32 : 64; }
+static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
+                                ptxk_message *why) {
+    uint32_t wide = d && (target & 0xfffu) >= 80 ? d->columns : 0;
+    if (why) why->text[0] = 0;
+    for (; wide >= 128; wide /= 2)
+        if (ptxk__gemm_form_as(d, target, wide, f, NULL) == PTX_E_NONE) return PTX_E_NONE;
+    return ptxk__gemm_form_as(d, target, 0, f, why);
+}
+
+PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) {
+    uint32_t columns = 8;
+    while (columns < m && columns < 256) columns *= 2;
+    return columns;
+}
 
 /* Tiles of rows of x; of groups, the most that any sizes can make. ptxk__gemm_column_tiles_of: in kernels. */
 static uint64_t ptxk__gemm_column_tiles(const ptxk__gemm *f, uint32_t m, uint32_t groups) {
@@ -9948,8 +11007,8 @@ static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *sh
                      : chip == 86 || chip == 89 || chip >= 120 ? 102400
                      : chip < 90                               ? 167936
                                                                : 233472;
-    uint64_t slots =
-        (uint64_t)shape->sm_count * (total / (f->shared + 1024) ? total / (f->shared + 1024) : 1);
+    uint32_t resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
+    uint64_t slots = (uint64_t)shape->sm_count * resident;
     uint64_t best = UINT64_MAX;
     for (s = 1; s <= units && s <= 512; s++) {
         uint32_t per = ptxk__ceil_div(units, s);
@@ -10351,17 +11410,19 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
 static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val lane, ptx_val inside,
                                   ptx_val column, ptx_val at, const ptx_val sum[2]) {
     ptx_val a[2], high[2], low[2], here, p, half, other[2];
-    uint32_t i, pairs = x->order == PTXK__GEMM_PAIRS;
+    uint32_t i, bytes = x->order == PTXK__GEMM_BYTES, pairs = bytes || x->order == PTXK__GEMM_PAIRS;
     for (i = 0; i < 2; i++) {
-        a[i] = ptxk_warp_reduce(k, PTX_ADD, sum[i], pairs ? 4 : 1, pairs ? 32 : 4);
+        a[i] = ptxk_warp_reduce(k, PTX_ADD, sum[i], pairs && !bytes ? 4 : 1, bytes ? 8 : pairs ? 32 : 4);
         a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32(pairs ? 0.0009765625 : 0.0625));
     }
     column = ptx_and(k, column, ptx_u32(7));
     if (pairs) { /* lanes 0 ... 3 have what lanes 4 g + t will read */
         ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &high[1]);
-        here = ptx_mad(k, column, ptx_u32(4), lane);
+        half = bytes ? ptx_shr(k, lane, ptx_u32(3)) : lane; /* BYTES: of 8 lanes the first */
+        here = ptx_mad(k, column, ptx_u32(4), half);
         here = ptx_ptr_add(k, at, here, 8);
-        p = ptx_setp(k, PTX_LT, lane, ptx_u32(4));
+        half = bytes ? ptx_and(k, lane, ptx_u32(7)) : lane;
+        p = ptx_setp(k, PTX_LT, half, ptx_u32(bytes ? 1 : 4));
         p = ptx_and(k, p, inside);
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), high);
@@ -10418,8 +11479,8 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
     base = ptx_mul_wide(k, tile, units);
     base = ptx_mul(k, base, ptx_u64(x->bytes));
     base = ptx_ptr_add(k, to, base, 1);
-    tile = ptx_bfe(k, column, ptx_u32(3), ptx_u32(4));
-    tile = ptx_and(k, tile, ptx_u32(f->n - 1)); /* tile of 8 columns */
+    tile = ptx_bfe(k, column, ptx_u32(3), ptx_u32(f->tiles > 16 ? 5 : 4));
+    tile = ptx_and(k, tile, ptx_u32(f->tiles - 1)); /* tile of 8 columns */
     i = ptx_tid_x(k);
     i = ptx_sub(k, i, lane);
     i = ptx_warp_uniform(k, i);
@@ -10451,6 +11512,11 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
                 other = ptx_mul(k, other, ptx_u32(4));
                 q[0] = ptx_sub(k, q[0], other);
             }
+        } else if (x->order == PTXK__GEMM_BYTES) {
+            q[0] = ptx_and(k, w, ptx_u32(6));
+            q[0] = ptx_add(k, q[0], w); /* 32 (w & 6) + 16 (w & 1), as w = (w & 6) + (w & 1) */
+            q[0] = ptx_mul(k, q[0], ptx_u32(16));
+            q[0] = ptx_mad(k, t, ptx_u32(4), q[0]);
         } else {
             q[0] = ptx_mul(k, t, ptx_u32(x->groups * 8));
             q[0] = ptx_mad(k, w, ptx_u32(8), q[0]);
@@ -10465,11 +11531,11 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         here = ptx_mul_wide(k, unit, ptx_u32(x->bytes));
         at = ptx_ptr_add(k, base, here, 1);
         here = ptx_mul(k, tile, ptx_u32(per));
-        if (x->parts > 1) {
-            other = ptx_div(k, w, ptx_u32(per));
+        if (x->parts > 1) { /* wide: a part has groups p and p + parts */
+            other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(per));
             other = ptx_mul(k, other, ptx_u32(x->part_bytes / (512 * planes * size)));
             here = ptx_add(k, here, other);
-            w = ptx_and(k, w, ptx_u32(per - 1));
+            w = f->wide ? ptx_div(k, w, ptx_u32(x->parts)) : ptx_and(k, w, ptx_u32(per - 1));
         }
         here = ptx_add(k, here, w);
         here = ptx_mul(k, here, ptx_u32(planes * size * 512));
@@ -10659,6 +11725,9 @@ typedef struct ptxk__gemm_state {
     int words_aligned;
     ptx_val scales; /* Q6_K, readers: the unpacked ones of row g */
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
+    ptx_val column_base; /* wide: the warp's first column of the tile */
+    struct ptxk__gemm_wide *wide;
+    ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
     struct {
         ptx_val to, words[4];
         int64_t offset;
@@ -10887,7 +11956,7 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     uint32_t chunks[2], threads = 32 * f->warps, at = 0, i, j;
     ptx_val last;
     chunks[0] = x->part_bytes / 16;
-    chunks[1] = part + 1 == x->parts ? f->n * x->sums / 16 : 0;
+    chunks[1] = part + 1 == x->parts ? f->tiles * x->sums / 16 : 0;
     for (j = 0; j < 2; at += chunks[j++])
         for (i = 0; i < chunks[j]; i += threads) {
             const ptx_val *valid = f->columns > 8 ? NULL : j ? &s->sums_valid : &s->x_valid;
@@ -11660,20 +12729,28 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptx_end(k);
 }
 
-/* Multiplies the tile's slice of K: fills in the sums. */
-static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    const ptxk__gemm_x *x = s->form;
-    ptx_val first, p, at, y, m;
-    uint32_t i, n, e, per = PTXK__GEMM_GRANULE / x->unit;
+/* The first unit of this block's slice of K; sets its end. all: units of a row. */
+static ptx_val ptxk__gemm_slice(ptx_kernel *k, ptxk__gemm_state *s, ptx_val *all) {
+    uint32_t per = PTXK__GEMM_GRANULE / s->form->unit;
+    ptx_val first, at;
     ptx_comment(k, "this block's slice of K, in units");
     at = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
-    y = ptxk__gemm_div_up(k, at, x->unit);
+    *all = ptxk__gemm_div_up(k, at, s->form->unit);
     at = ptxk__gemm_div_up(k, at, PTXK__GEMM_GRANULE);
     at = ptxk_div_up(k, at, s->slices);
     first = ptx_mul(k, at, s->slice);
     first = ptx_mul(k, first, ptx_u32(per));
     s->end = ptx_mad(k, at, ptx_u32(per), first);
-    s->end = ptx_min(k, s->end, y);
+    s->end = ptx_min(k, s->end, *all);
+    return first;
+}
+
+/* Multiplies the tile's slice of K: fills in the sums. */
+static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    const ptxk__gemm_x *x = s->form;
+    ptx_val first, p, at, y, m;
+    uint32_t i, n, e;
+    first = ptxk__gemm_slice(k, s, &y);
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_lane(k, f, s);
     s->chains = f->n == 1 && s->kind->format->kind != PTXK__GEMM_BLOCKS ? 2 : 1;
@@ -11724,6 +12801,598 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     }
     if (s->kind->variants == 3) ptx_end(k);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
+}
+
+/* -- gemm: many columns --
+
+   A block has 128 rows of W (of a gated pair 64 of each matrix, in turns of 16) and 128 or 256 columns. Each
+   of its threads unpacks half of a row: of a unit of 2 P groups of 32 values, in P parts, groups p and p + P.
+   The weights of a part, f16, lie in shared memory in rows of 8 chunks, swizzled; ldmatrix reads them as
+   operand A while the next part is unpacked. EXACT: integers, as in the form with few columns. FAST: weights,
+   times a power of two for each row that falls, and the sums with it, when a unit needs that. */
+
+typedef struct ptxk__gemm_wide {
+    ptx_val half, row;          /* of the row that this thread unpacks, in the block */
+    ptx_val raw;                /* its unit as it lies */
+    ptx_val a_to;               /* where its chunks go; they differ in bits 4 and 5 */
+    ptx_val a_from;             /* operand A of the products of a part; they differ in bits 5 and 6 */
+    ptx_val rows_to, rows_from; /* f32 numbers of rows: of the row unpacked, of the thread's rows */
+    ptx_val minima_to, minima_from;
+    ptx_val constant[4];
+    ptx_val to, copy_half, copied; /* of the row that this thread copies */
+    ptx_var from, shift;           /* address of its next unit; low bits of that of the row unpacked */
+    ptx_var word[24], more[10];    /* the half of the unit: quants, and what comes with them */
+    ptx_var scale[4], minimum[2], head;
+    ptx_var power, most, raised; /* FAST: of the row; how large factors may be; whether it has fallen */
+} ptxk__gemm_wide;
+
+#define PTXK__WIDE_FACTORS 2048u /* offset of numbers of rows, behind the minima */
+
+/* The place among the numbers of rows of a row: those that a thread needs are adjacent. */
+static ptx_val ptxk__wide_place(ptx_kernel *k, ptx_val row) {
+    ptx_val x = ptx_and(k, row, ptx_u32(0x47)), y = ptx_bfe(k, row, ptx_u32(3), ptx_u32(3));
+    x = ptx_mad(k, x, ptx_u32(8), y); /* 64 wm + g, ... */
+    y = ptx_and(k, row, ptx_u32(64));
+    y = ptx_mul(k, y, ptx_u32(7));
+    return ptx_sub(k, x, y);
+}
+
+/* The row of its matrix that row r of the block is, and its first byte. which: 0, or for gated pairs r's. */
+static ptx_val ptxk__wide_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, ptx_val r) {
+    ptx_val row = r, x, last = ptx_sub(k, s->n, ptx_u32(1)), from = s->weights[0], p;
+    if (f->pair > 1) {
+        x = ptx_and(k, r, ptx_u32(15));
+        row = ptx_shr(k, r, ptx_u32(5));
+        row = ptx_mad(k, row, ptx_u32(16), x);
+        x = ptx_and(k, r, ptx_u32(16));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        from = ptx_selp(k, ptx_as(s->weights[0], PTX_U64), ptx_as(s->weights[1], PTX_U64), p);
+        from = ptx_ptr(from, PTX_GLOBAL);
+    }
+    row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), row);
+    row = ptx_min(k, row, last); /* rows past the last repeat it */
+    x = ptx_mul_wide(k, row, s->row_bytes);
+    return ptx_as(ptx_ptr_add(k, from, x, 1), PTX_U64);
+}
+
+/* Copies unit `next` of this thread's row: every second chunk. */
+static void ptxk__wide_copy(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val next) {
+    const ptxk__gemm_class *c = s->kind;
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t shifted = (uint32_t)ptxk__gemm_is_shifted(c), j;
+    ptx_val p = ptx_setp(k, PTX_LT, next, s->end), q, from, at, left, valid;
+    (void)f;
+    ptx_if(k, p);
+    {
+        from = ptx_get(k, w->from);
+        at = ptx_add(k, from, ptx_u64(c->unit_bytes));
+        ptx_set(k, w->from, at);
+        at = from;
+        if (shifted) at = ptx_and(k, from, ptx_u64(~(uint64_t)15));
+        left = ptx_cvt(k, PTX_U64, w->copy_half);
+        at = ptx_mad(k, left, ptx_u64(16), at);
+        left = at;
+        at = ptx_ptr(at, PTX_GLOBAL);
+        if (c->tails) { /* the last unit of a row: zeros behind it */
+            q = ptx_add(k, next, ptx_u32(1));
+            q = ptx_mul(k, q, ptx_u32(c->unit_bytes));
+            q = ptx_add(k, q, ptx_u32(30));
+            q = ptx_setp(k, PTX_LE, q, s->row_bytes);
+            ptx_if(k, q);
+        }
+        for (j = 0; j < c->chunks; j += 2) {
+            q = ptx_setp(k, PTX_LT, w->copy_half, ptx_u32(c->chunks - j));
+            if (j + 1 >= c->chunks) ptx_guard(k, q);
+            ptx_cp_async_16(k, ptx_off(w->to, 16 * j), ptx_off(at, 16 * j));
+        }
+        if (c->tails) {
+            ptx_else(k);
+            valid = ptx_mul(k, next, ptx_u32(c->unit_bytes));
+            valid = ptx_sub(k, s->row_bytes, valid); /* what is left of the row */
+            q = ptx_sub(k, left, from);              /* the first chunk begins so much further on */
+            left = ptx_cvt(k, PTX_S32, q);
+            left = ptx_sub(k, ptx_as(valid, PTX_S32), left);
+            for (j = 0; j < c->chunks; j += 2) {
+                valid = ptx_sub(k, left, ptx_s32((int32_t)(16 * j)));
+                valid = ptx_max(k, valid, ptx_s32(0));
+                valid = ptx_min(k, valid, ptx_s32(16));
+                q = ptx_setp(k, PTX_LT, w->copy_half, ptx_u32(c->chunks - j));
+                if (j + 1 >= c->chunks) ptx_guard(k, q);
+                ptx_cp_async_16_zfill(k, ptx_off(w->to, 16 * j), ptx_off(at, 16 * j), ptx_as(valid, PTX_U32));
+            }
+            ptx_end(k);
+        }
+    }
+    ptx_end(k);
+}
+
+/* Copies part p of x, which lies at `from`; on the condition q, or NULL. */
+static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
+                              uint32_t p, const ptx_val *q) {
+    const ptxk__gemm_x *x = s->form;
+    uint32_t slot = p & 1, bytes = x->part_bytes + (p + 1 == x->parts ? f->tiles * x->sums : 0);
+    ptx_val first, bar;
+    if (!f->bulk) {
+        ptxk__gemm_copy_x(k, f, s, from, p, slot, q);
+        ptx_cp_async_commit(k);
+        return;
+    }
+    bar = ptx_off(s->flag, (int64_t)(8 * slot) - 16);
+    first = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
+    if (q) first = ptx_and(k, first, *q);
+    ptx_if(k, first);
+    ptx_mbarrier_arrive_expect(k, bar, ptx_u32(bytes));
+    ptx_bulk_load(k, ptx_off(s->x_to, slot * f->stage), ptx_off(from, p * x->part_bytes), ptx_u32(bytes),
+                  bar);
+    ptx_end(k);
+}
+
+/* FAST: `size`, f32 and not negative, is how large the factors of the row's next unit are. Where the row's
+   power of two is too large for them, it falls, to a quarter of what would do. 2^(33 - s) bounds sizes, the
+   power is 2^(s - 5): products of a factor and a scale are below 2^15 then. */
+static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
+    ptxk__gemm_wide *w = s->wide;
+    ptx_val p, x, y, ratio;
+    ptx_var out = ptx_var_new(k, ptx_f32(1)), fell = ptx_var_new(k, ptx_u32(0));
+    x = ptx_get(k, w->most);
+    p = ptx_setp(k, PTX_GT, size, x);
+    ptx_if(k, p);
+    {
+        x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
+        y = ptx_add(k, x, ptx_u32(3));
+        y = ptx_min(k, y, ptx_u32(254));
+        y = ptx_shl(k, y, ptx_u32(23));
+        ptx_set(k, w->most, ptx_as(y, PTX_F32));
+        x = ptx_sub(k, ptx_u32(279), x);
+        y = ptx_get(k, w->power);
+        y = ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(23));
+        ratio = ptx_sub(k, ptx_as(x, PTX_S32), ptx_as(y, PTX_S32));
+        ratio = ptx_add(k, ratio, ptx_s32(127));
+        ratio = ptx_max(k, ratio, ptx_s32(0));
+        ratio = ptx_min(k, ratio, ptx_s32(127));
+        ratio = ptx_shl(k, ptx_as(ratio, PTX_U32), ptx_u32(23));
+        ptx_set(k, out, ptx_as(ratio, PTX_F32));
+        x = ptx_shl(k, x, ptx_u32(23));
+        ptx_set(k, w->power, ptx_as(x, PTX_F32));
+        ptx_set(k, fell, ptx_u32(1));
+    }
+    ptx_end(k);
+    x = ptx_get(k, fell);
+    ptx_set(k, w->raised, x);
+    x = ptx_get(k, out);
+    ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), x); /* both halves, the same */
+}
+
+/* Both halves of a word: x in f16. */
+static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
+
+static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
+    y = ptx_abs(k, y);
+    return ptx_max(k, x, y);
+}
+
+/* Reads this thread's half of a unit: Q4_K, Q5_K. */
+static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t five = s->kind->block->id == PTXK_Q5_K, i, j;
+    ptx_val head[4], words[4], pair[2], d, m, p, q, x, y, z, power;
+    ptxk_load16(k, NULL, ptx_at(w->raw, 0), head);
+    x = ptx_ptr_add(k, w->raw, w->half, 64);
+    for (i = 0; i < 4; i++) {
+        ptxk_load16(k, NULL, ptx_at(x, (int64_t)(16 + 32 * five + 16 * i)), words);
+        for (j = 0; j < 4; j++) ptx_set(k, w->word[4 * i + j], words[j]);
+    }
+    for (i = 0; i < 2 * five; i++) {
+        ptxk_load16(k, NULL, ptx_at(w->raw, (int64_t)(16 + 16 * i)), words);
+        for (j = 0; j < 4; j++) ptx_set(k, w->more[4 * i + j], words[j]);
+    }
+    /* four scales x and four minima y of this half, bytes */
+    q = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+    x = ptx_shr(k, ptx_as(head[1], PTX_U32), ptx_u32(2));
+    z = ptx_and(k, head[3], ptx_b32(0x0f0f0f0f));
+    z = ptx_lop3(k, ptx_as(x, PTX_B32), ptx_b32(0x30303030), z, ptx_imm(0xea));
+    x = ptx_and(k, head[1], ptx_b32(0x3f3f3f3f));
+    x = ptx_selp(k, x, z, q);
+    y = ptx_shr(k, ptx_as(head[2], PTX_U32), ptx_u32(2));
+    z = ptx_shr(k, ptx_as(head[3], PTX_U32), ptx_u32(4));
+    z = ptx_and(k, ptx_as(z, PTX_B32), ptx_b32(0x0f0f0f0f));
+    z = ptx_lop3(k, ptx_as(y, PTX_B32), ptx_b32(0x30303030), z, ptx_imm(0xea));
+    y = ptx_and(k, head[2], ptx_b32(0x3f3f3f3f));
+    y = ptx_selp(k, y, z, q);
+    if (f->precision == PTXK_GEMM_EXACT) {
+        ptx_set(k, w->head, head[0]);
+    } else {
+        ptx_unpack(k, PTX_F16, 2, head[0], pair);
+        d = ptx_cvt(k, PTX_F32, pair[0]);
+        m = ptx_cvt(k, PTX_F32, pair[1]);
+        p = ptx_op2(k, PTX_MUL, PTX_RN, d, ptx_f32(16777216));
+        p = ptx_abs(k, p);
+        p = ptxk__wide_larger(k, p, m);
+        ptxk__wide_raise(k, s, p);
+        power = ptx_get(k, w->power);
+        d = ptx_op2(k, PTX_MUL, PTX_RN, d, power);
+        m = ptx_op2(k, PTX_MUL, PTX_RN, m, ptx_f32(-0.0001220703125)); /* -2^-13 */
+        m = ptx_op2(k, PTX_MUL, PTX_RN, m, power);
+        pair[0] = ptxk__wide_twice(k, d);
+        pair[1] = ptxk__wide_twice(k, m);
+    }
+    for (i = 0; i < 2; i++) {
+        z = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(i ? 0x4342 : 0x4140)); /* 1024 + the scales */
+        z = ptxk__gemm_fma(k, z, w->constant[0], w->constant[1]);
+        if (f->precision == PTXK_GEMM_FAST) z = ptxk__gemm_times(k, z, pair[0]);
+        ptx_set(k, w->scale[i], z);
+        z = ptx_prmt(k, y, ptx_b32(0x64646464), ptx_b32(i ? 0x4342 : 0x4140));
+        z = ptxk__gemm_fma(k, z, w->constant[2], w->constant[3]);
+        if (f->precision == PTXK_GEMM_FAST) z = ptxk__gemm_times(k, z, pair[1]);
+        ptx_set(k, w->minimum[i], z);
+    }
+}
+
+/* Unpacks part p of this thread's half: out[product][register][word]: pairs of values 0 and 2, and 1 and 3,
+   of four lanes. */
+static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                                    ptx_val out[2][2][4]) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t five = s->kind->block->id == PTXK_Q5_K, t, e, b;
+    ptx_val scale = ptx_get(k, w->scale[p / 2]), minimum = ptx_get(k, w->minimum[p / 2]), x, y, z, low, high;
+    ptx_val s2[2], m2[2], turn = w->half;
+    for (e = 0; e < 2; e++) {
+        s2[e] = ptxk__gemm_half(k, scale, e);
+        m2[e] = ptxk__gemm_half(k, minimum, e);
+    }
+    if (five) { /* rotates bit 2 j to bit 4, j = 2 half + p / 2 */
+        turn = ptx_mul(k, w->half, ptx_u32(4));
+        turn = ptx_sub(k, ptx_u32(36 - 2 * (p / 2)), turn);
+    }
+    for (t = 0; t < 4; t++) {
+        x = ptx_get(k, w->word[4 * p + t]);
+        if (five) {
+            z = ptx_get(k, w->more[4 * (p & 1) + t]);
+            z = ptx_shf_l(k, z, z, turn);
+            low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
+            low = ptx_lop3(k, z, ptx_b32(0x10101010), low, ptx_imm(0xea));
+            x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(3)), PTX_B32);
+            high = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
+            high = ptx_lop3(k, z, ptx_b32(0x20202020), high, ptx_imm(0xea));
+            out[0][0][t] = ptx_and(k, low, ptx_b32(0x00ff00ff));
+            out[0][1][t] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
+            out[1][0][t] = ptx_and(k, high, ptx_b32(0x00ff00ff));
+            out[1][1][t] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
+        } else {
+            y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
+            out[0][0][t] = ptx_and(k, x, ptx_b32(0x000f000f));
+            out[0][1][t] = ptx_and(k, y, ptx_b32(0x000f000f));
+            out[1][0][t] = ptx_and(k, x, ptx_b32(0x00f000f0));
+            out[1][1][t] = ptx_and(k, y, ptx_b32(0x00f000f0));
+        }
+        for (e = 0; e < 2; e++)
+            for (b = 0; b < 2; b++)
+                out[e][b][t] = f->precision == PTXK_GEMM_FAST ? ptxk__gemm_fma(k, out[e][b][t], s2[e], m2[e])
+                                                              : ptxk__gemm_times(k, out[e][b][t], s2[e]);
+    }
+}
+
+/* Reads this thread's half of the next unit. */
+static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__wide_read_bytes(k, f, s);
+}
+
+/* A shared address with some bits exchanged. */
+static ptx_val ptxk__wide_chunk(ptx_kernel *k, ptx_val at, uint32_t bits) {
+    if (!bits) return at;
+    at = ptx_xor(k, ptx_as(at, PTX_U32), ptx_u32(bits));
+    return ptx_ptr(at, PTX_SHARED);
+}
+
+/* Unpacks part p of this thread's half of a unit into buffer `slot`. */
+static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                              uint32_t slot) {
+    ptxk__gemm_wide *w = s->wide;
+    ptx_val out[2][2][4], x, y, half[2];
+    uint32_t e, b;
+    ptxk__wide_unpack_bytes(k, f, s, p, out);
+    for (e = 0; e < 2; e++)
+        for (b = 0; b < 2; b++)
+            ptx_st_vec(
+                k, PTX_B32, 4,
+                ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b), (int64_t)(slot * PTXK__WIDE_PART)),
+                out[e][b]);
+    if (p == 1 && f->precision == PTXK_GEMM_EXACT && s->form->sums) { /* what the end of the unit needs */
+        half[0] = ptx_get(k, w->minimum[0]);
+        half[1] = ptx_get(k, w->minimum[1]);
+        ptx_st_vec(k, PTX_B32, 2, ptx_at(w->minima_to, 0), half);
+        x = ptx_get(k, w->head);
+        ptx_unpack(k, PTX_F16, 2, x, half);
+        y = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+        for (e = 0; e < 2; e++) {
+            x = ptx_cvt(k, PTX_F32, half[e]);
+            ptx_guard(k, y);
+            ptx_st(k, PTX_F32, ptx_at(w->rows_to, (int64_t)(512 * e)), x);
+        }
+    }
+}
+
+/* Loads number `which` of each of the thread's rows. */
+static void ptxk__wide_rows(ptx_kernel *k, ptxk__gemm_state *s, uint32_t which,
+                            ptx_val out[PTXK__GEMM_M][2]) {
+    ptx_val x[4];
+    uint32_t i, e;
+    for (i = 0; i < 2; i++) {
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(s->wide->rows_from, (int64_t)(512 * which + 16 * i)), x);
+        for (e = 0; e < 4; e++) out[2 * i + e / 2][e & 1] = x[e];
+    }
+}
+
+static void ptxk__wide_scale_sums(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val row[PTXK__GEMM_M][2], x;
+    uint32_t i, n, e;
+    ptxk__wide_rows(k, s, 0, row);
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->n; n++)
+            for (e = 0; e < 4; e++) {
+                x = ptx_get(k, s->sum[i][n][e]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, row[i][e / 2]);
+                ptx_set(k, s->sum[i][n][e], x);
+            }
+}
+
+/* Multiplies part p of a unit. */
+static void ptxk__wide_multiply(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                                uint32_t slot) {
+    const ptxk__gemm_x *x = s->form;
+    ptx_val a[2][PTXK__GEMM_M][4], b[8], from[4];
+    uint32_t g, e, i, n, plane;
+    for (e = 0; e < 4; e++) from[e] = ptxk__wide_chunk(k, s->wide->a_from, 32 * e);
+    for (g = 0; g < 2; g++) {
+        for (e = 0; e < 2; e++)
+            for (i = 0; i < f->m; i++)
+                ptx_ldmatrix(k, 4, ptx_off(from[2 * g + e], (int64_t)(slot * PTXK__WIDE_PART + i * 2048)),
+                             a[e][i]);
+        for (n = 0; n < f->n; n++)
+            for (plane = 0; plane < x->planes; plane++) {
+                ptxk__gemm_load_x(k, f, s, p & 1, g, n, plane, b);
+                for (e = 0; e < 2; e++)
+                    for (i = 0; i < f->m; i++)
+                        ptxk__tile_mma(k, x->type, s->acc[0][i][n], a[e][i], b + 2 * e);
+            }
+    }
+}
+
+/* EXACT: adds the unit's products, times the factors of the rows, to the sums. */
+static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2], low[PTXK__GEMM_M][4], b[2], d[4];
+    uint32_t i, n, e;
+    ptxk__wide_rows(k, s, 0, factor);
+    ptxk__wide_rows(k, s, 1, minimum);
+    for (i = 0; i < f->m; i++) {
+        ptx_ldmatrix(k, 2, ptx_off(s->wide->minima_from, (int64_t)(256 * i)), low[i]);
+        low[i][2] = low[i][0];
+        low[i][3] = low[i][1];
+    }
+    for (n = 0; n < f->n; n++) {
+        ptx_ld_vec(k, PTX_B32, 2, ptx_at(s->x_sums, (int64_t)(n * s->form->sums)), b);
+        for (i = 0; i < f->m; i++) {
+            for (e = 0; e < 4; e++) d[e] = s->zero;
+            ptxk__tile_mma(k, PTX_F16, d, low[i], b);
+            ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], factor[i]);
+            ptxk__gemm_add(k, s, i, n, d, minimum[i]);
+        }
+    }
+}
+
+/* The addresses of a thread. Returns the address of the block's first unit of x. */
+static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first,
+                                ptx_val units) {
+    const ptxk__gemm_class *c = s->kind;
+    const ptxk__gemm_x *x = s->form;
+    ptxk__gemm_wide *w = s->wide;
+    ptx_val at, y, z, wm, wn, copier, warp = ptx_shr(k, s->tid, ptx_u32(5));
+    y = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    y = ptx_div(k, y, ptx_u32(c->block->values));
+    s->row_bytes = ptx_mul(k, y, ptx_u32(c->block->bytes));
+    /* copies: pairs of threads take rows 0, 2, 4, 6, 1, 3 ... of 8: four pairs fill the banks */
+    w->copy_half = ptx_and(k, s->tid, ptx_u32(1));
+    y = ptx_bfe(k, s->tid, ptx_u32(1), ptx_u32(2));
+    z = ptx_bfe(k, s->tid, ptx_u32(3), ptx_u32(1));
+    y = ptx_mad(k, y, ptx_u32(2), z);
+    z = ptx_shr(k, s->tid, ptx_u32(4));
+    w->copied = ptx_mad(k, z, ptx_u32(8), y);
+    y = ptx_mul(k, w->copied, ptx_u32(c->pitch));
+    y = ptx_mad(k, w->copy_half, ptx_u32(16), y);
+    y = ptx_add(k, y, ptx_u32(f->raw_at));
+    w->to = ptx_ptr_add(k, s->shared, y, 1);
+    z = ptx_mul_wide(k, first, ptx_u32(c->unit_bytes));
+    at = ptxk__wide_row(k, f, s, w->copied);
+    at = ptx_add(k, at, z);
+    w->from = ptx_var_new(k, at);
+    /* unpacking */
+    w->row = ptx_and(k, s->tid, ptx_u32(PTXK__WIDE_ROWS - 1));
+    w->half = ptx_div(k, s->tid, ptx_u32(PTXK__WIDE_ROWS));
+    if (ptxk__gemm_is_shifted(c)) {
+        at = ptxk__wide_row(k, f, s, w->row);
+        at = ptx_add(k, at, z);
+        at = ptx_cvt(k, PTX_U32, at);
+        w->shift = ptx_var_new(k, at);
+    }
+    y = ptx_mul(k, w->row, ptx_u32(c->pitch));
+    y = ptx_add(k, y, ptx_u32(f->raw_at));
+    w->raw = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_and(k, w->row, ptx_u32(7));
+    z = ptx_mul(k, w->half, ptx_u32(4));
+    y = ptx_xor(k, y, z);
+    y = ptx_mul(k, y, ptx_u32(16));
+    y = ptx_mad(k, w->row, ptx_u32(128), y);
+    w->a_to = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptxk__wide_place(k, w->row);
+    y = ptx_mul(k, y, ptx_u32(4));
+    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
+    w->rows_to = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_mul(k, w->row, ptx_u32(16));
+    y = ptx_mad(k, w->half, ptx_u32(8), y);
+    y = ptx_add(k, y, ptx_u32(f->rows_at));
+    w->minima_to = ptx_ptr_add(k, s->shared, y, 1);
+    /* products: warp 4 wm + wn */
+    wm = ptx_shr(k, warp, ptx_u32(2));
+    wn = ptx_and(k, warp, ptx_u32(3));
+    s->warp = wm;
+    s->column_base = ptx_mul(k, wn, ptx_u32(8 * f->n));
+    y = ptx_and(k, s->lane, ptx_u32(15));
+    y = ptx_mad(k, wm, ptx_u32(64), y);
+    at = ptx_mul(k, y, ptx_u32(16));
+    at = ptx_add(k, at, ptx_u32(f->rows_at));
+    w->minima_from = ptx_ptr_add(k, s->shared, at, 1);
+    at = ptx_shr(k, s->lane, ptx_u32(4));
+    z = ptx_and(k, s->lane, ptx_u32(7));
+    at = ptx_xor(k, at, z);
+    at = ptx_mul(k, at, ptx_u32(16));
+    y = ptx_mad(k, y, ptx_u32(128), at);
+    w->a_from = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_mad(k, wm, ptx_u32(8), s->g);
+    y = ptx_mul(k, y, ptx_u32(32));
+    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
+    w->rows_from = ptx_ptr_add(k, s->shared, y, 1);
+    /* x */
+    y = f->bulk ? ptx_u32(0) : s->tid; /* a thread copies all, or its chunks */
+    z = ptx_mul(k, y, ptx_u32(16));
+    z = ptx_add(k, z, ptx_u32(f->x_at));
+    s->x_to = ptx_ptr_add(k, s->shared, z, 1);
+    copier = y;
+    y = ptx_mul(k, wn, ptx_u32(f->n * 2 * x->planes * 512));
+    y = ptx_add(k, y, ptx_u32(f->x_at));
+    z = ptx_mad(k, s->lane, ptx_u32(16), y);
+    s->x_at = ptx_ptr_add(k, s->shared, z, 1);
+    if (x->sums) { /* with the last part, in the second slot */
+        y = ptx_mul(k, wn, ptx_u32(f->n * x->sums));
+        y = ptx_mad(k, s->lane, ptx_u32(8), y);
+        y = ptx_add(k, y, ptx_u32(f->x_at + f->stage + x->part_bytes));
+        s->x_sums = ptx_ptr_add(k, s->shared, y, 1);
+    }
+    at = ptx_mad_wide(k, s->column_tile, units, ptx_cvt(k, PTX_U64, first));
+    at = ptx_mul(k, at, ptx_u64(x->bytes));
+    at = ptx_ptr_add(k, s->layout.x[c->x], at, 1);
+    return ptx_ptr_add(k, at, copier, 16);
+}
+
+static void ptxk__wide_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t id = s->kind->block->id, i, fast = f->precision == PTXK_GEMM_FAST;
+    if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
+        w->constant[0] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0x40005000 : 0x4c005000);
+        w->constant[1] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0xe800f800u : 0xf400f800u);
+        w->constant[2] = ptxk__gemm_f16x2(k, fast ? 0x24002400 : 0x98009800u); /* 2^-6, -2^-9 */
+        w->constant[3] = ptxk__gemm_f16x2(k, fast ? 0xcc00cc00u : 0x40004000); /* -16, 2 */
+    }
+    for (i = 0; i < 24; i++) w->word[i] = ptx_var_new(k, ptx_b32(0));
+    for (i = 0; i < 10; i++) w->more[i] = ptx_var_new(k, ptx_b32(0));
+    for (i = 0; i < 4; i++) w->scale[i] = ptx_var_new(k, ptx_b32(0));
+    for (i = 0; i < 2; i++) w->minimum[i] = ptx_var_new(k, ptx_b32(0));
+    w->head = ptx_var_new(k, ptx_b32(0));
+    w->power = ptx_var_new(k, ptx_f32(1));
+    w->most = ptx_var_new(k, ptx_f32(0));
+    w->raised = ptx_var_new(k, ptx_u32(0));
+}
+
+/* As ptxk__gemm_products. */
+static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    const ptxk__gemm_x *x = s->form;
+    ptxk__gemm_wide wide;
+    uint32_t p, i, n, e, fast = f->precision == PTXK_GEMM_FAST;
+    ptx_val first, units, at, y, q;
+    memset(&wide, 0, sizeof wide);
+    s->wide = &wide;
+    first = ptxk__gemm_slice(k, s, &units);
+    at = ptxk__wide_setup(k, f, s, first, units);
+    ptxk__wide_constants(k, f, s);
+    s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
+    s->unit = ptx_var_new(k, first);
+    s->zero = ptx_mov(k, ptx_f32(0));
+    s->chains = 1;
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->n; n++)
+            for (e = 0; e < 4; e++) s->sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
+    ptxk__wide_copy(k, f, s, first);
+    ptx_cp_async_commit(k);
+    if (f->bulk) {
+        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(2));
+        y = ptx_ptr_add(k, s->flag, s->tid, 8);
+        ptx_if(k, q);
+        ptx_mbarrier_init(k, ptx_off(y, -16), ptx_u32(1));
+        ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+        ptx_end(k);
+        ptx_bar_sync(k, ptx_imm(0));
+    }
+    ptxk__wide_copy_x(k, f, s, at, 0, NULL);
+    ptx_cp_async_wait(k, 0);
+    ptx_bar_sync(k, ptx_imm(0));
+    ptxk__wide_read(k, f, s);
+    ptxk__wide_unpack(k, f, s, 0, 0);
+    ptx_loop(k);
+    {
+        for (p = 0; p < x->parts; p++) {
+            ptx_val unit = ptx_get(k, s->unit), from = ptx_get(k, s->x_from), next;
+            if (!f->bulk || p + 1 == x->parts) ptx_cp_async_wait(k, p == 1 && x->parts > 2 ? 1 : 0);
+            if (f->bulk) { /* of 4 parts a slot has two */
+                y = x->parts > 2 ? ptx_u32(p >> 1) : ptx_sub(k, unit, first);
+                if (x->parts == 2) y = ptx_and(k, y, ptx_u32(1));
+                ptx_mbarrier_wait(k, ptx_off(s->flag, (int64_t)(8 * (p & 1)) - 16), y);
+            }
+            if (fast && !p) {
+                y = ptx_get(k, wide.raised);
+                q = ptx_setp(k, PTX_NE, y, ptx_u32(0));
+                q = ptx_op2(k, PTX_BAR_RED_OR, 0, ptx_imm(0), q);
+                ptx_if(k, q);
+                ptxk__wide_scale_sums(k, f, s);
+                ptx_end(k);
+            } else {
+                ptx_bar_sync(k, ptx_imm(0));
+            }
+            next = ptx_add(k, unit, ptx_u32(1));
+            if (p + 1 == x->parts) {
+                q = ptx_setp(k, PTX_LT, next, s->end);
+                from = ptx_add(k, from, ptx_u64(x->bytes));
+                ptx_set(k, s->x_from, from);
+                ptxk__wide_copy_x(k, f, s, ptx_ptr(from, PTX_GLOBAL), 0, &q);
+            } else {
+                ptxk__wide_copy_x(k, f, s, ptx_ptr(from, PTX_GLOBAL), p + 1, NULL);
+            }
+            if (!p) {
+                ptxk__wide_copy(k, f, s, next);
+                ptx_cp_async_commit(k);
+            }
+            if (p + 1 == x->parts) { /* behind the last unit: the last again */
+                ptxk__wide_read(k, f, s);
+                ptxk__wide_unpack(k, f, s, 0, 0);
+            } else {
+                ptxk__wide_unpack(k, f, s, p + 1, (p + 1) & 1);
+            }
+            for (i = 0; i < f->m; i++)
+                for (n = 0; n < f->n; n++)
+                    for (e = 0; e < 4; e++)
+                        if (fast || !p) s->acc[0][i][n][e] = fast ? ptx_get(k, s->sum[i][n][e]) : s->zero;
+            ptxk__wide_multiply(k, f, s, p, p & 1);
+            for (i = 0; i < f->m && fast; i++)
+                for (n = 0; n < f->n; n++)
+                    for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], s->acc[0][i][n][e]);
+            if (p + 1 == x->parts && !fast) ptxk__wide_end_unit(k, f, s);
+        }
+        y = ptx_get(k, s->unit);
+        y = ptx_add(k, y, ptx_u32(1));
+        ptx_set(k, s->unit, y);
+        q = ptx_setp(k, PTX_LT, y, s->end);
+        q = ptx_uniform(k, q);
+        ptx_while(k, q);
+    }
+    ptx_end(k);
+    ptx_cp_async_wait_all(k);
+    if (fast) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
+        y = ptx_get(k, wide.power);
+        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
+        ptx_bar_sync(k, ptx_imm(0));
+        ptx_st(k, PTX_F32, ptx_at(wide.rows_to, 0), ptx_as(y, PTX_F32));
+        ptx_bar_sync(k, ptx_imm(0));
+        ptxk__wide_scale_sums(k, f, s);
+    }
+    s->wide = NULL;
 }
 
 /* Where K has slices: writes the sums; the last block of the tile adds those of all slices, in order, the
@@ -11780,7 +13449,7 @@ static void ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 
 /* Writes the tile of y: value * factor (+ bias), a gated pair as one, (+ residual). */
 static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    uint32_t i, h, n, e, tiles = f->pair > 1 ? 1 : f->m, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
+    uint32_t i, j, h, n, e, tiles = f->m / f->pair, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
     ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], top, x, at, p, column,
         factor[2];
     ptx_val exists[2], value, up, residual, old, base[2], res[2], stride, line;
@@ -11795,14 +13464,15 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     top = ptx_mad(k, s->warp, ptx_u32(own), top);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            row[i][h] = ptx_add(k, top, ptx_u32((f->pair > 1 ? 0 : 16 * i) + 8 * h));
+            row[i][h] = ptx_add(k, top, ptx_u32(16 * (i / f->pair) + 8 * h));
             inside[i][h] = ptx_setp(k, PTX_LT, row[i][h], s->n);
             if (!(f->flags & PTXK_GEMM_BIAS)) continue;
-            at = ptx_ptr_add(k, s->bias[f->pair > 1 ? i : 0], row[i][h], 4);
+            at = ptx_ptr_add(k, s->bias[i % f->pair], row[i][h], 4);
             bias[i][h] = ptx_ld_if(k, inside[i][h], PTX_F32, ptx_at(at, 0), ptx_f32(0));
         }
     for (n = 0; n < f->n; n++) {
         x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n)); /* of the tile's columns */
+        if (f->wide) x = ptx_add(k, x, s->column_base);
         column = ptx_mad(k, s->column_tile, ptx_u32(f->columns), x);
         at = ptx_ptr_add(k, s->layout.factors, column, 4);
         for (e = 0; e < 2; e++) {
@@ -11810,7 +13480,7 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (e) column = ptx_add(k, column, ptx_u32(1));
             exists[e] = ptx_setp(k, PTX_LT, x, s->columns_left);
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
-            if (s->kind->format->factor > 1)
+            if (s->kind->format->factor > 1 && !(f->wide && f->precision == PTXK_GEMM_FAST))
                 factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32((double)s->kind->format->factor));
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
@@ -11821,17 +13491,19 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
                 res[e] = ptx_ptr_add(k, residual, x, bytes);
             }
             x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n));
+            if (f->wide) x = ptx_add(k, x, s->column_base);
         }
-        for (i = 0; i < tiles; i++)
+        for (j = 0; j < tiles; j++)
             for (h = 0; h < 2; h++)
                 for (e = 0; e < 2; e++) {
+                    i = j * f->pair;
                     value = ptx_get(k, s->sum[i][n][2 * h + e]);
                     value = ptx_op2(k, PTX_MUL, PTX_RN, value, factor[e]);
                     if (f->flags & PTXK_GEMM_BIAS) value = ptx_op2(k, PTX_ADD, PTX_RN, value, bias[i][h]);
                     if (f->pair > 1) {
-                        up = ptx_get(k, s->sum[1][n][2 * h + e]);
+                        up = ptx_get(k, s->sum[i + 1][n][2 * h + e]);
                         up = ptx_op2(k, PTX_MUL, PTX_RN, up, factor[e]);
-                        if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[1][h]);
+                        if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[i + 1][h]);
                         value = f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
                         value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
                     }
@@ -11921,7 +13593,10 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         s->weights[i] = ptx_ptr(x, PTX_GLOBAL);
     }
     s->form = &f->x[s->kind->x];
-    ptxk__gemm_products(k, f, s);
+    if (f->wide)
+        ptxk__gemm_wide_products(k, f, s);
+    else
+        ptxk__gemm_products(k, f, s);
     /* computed again, to save registers in the loop */
     ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     tile = ptxk__gemm_locate(k, f, s);
@@ -12054,6 +13729,7 @@ typedef struct ptxk__matmul {
     uint32_t promote; /* after so many steps of the unrolled loop; 0: counted at run time */
     uint32_t blocks;  /* the factors differ along k: a promotion is one block of 128 */
     uint32_t resident; /* blocks of a multiprocessor */
+    uint32_t dense;    /* the target has the form of warpgroups */
     ptxk__matmul_side side[2];
     uint32_t stage_bytes, pitch; /* pitch: of the rows through which results are stored, in f32 */
 } ptxk__matmul;
@@ -12154,7 +13830,189 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->grouped = d->flags & PTXK_MATMUL_GROUPED;
     f->precision = d->precision;
     f->activation = d->activation;
+    /* wgmma multiplies other than 16-bit types with k along the rows, and tf32 once. */
+    f->dense = target == PTX_SM_A(90) && !f->grouped
+               && (f->bytes == 2
+                   || (!(f->flags & PTXK_MATMUL_TRANS_A) && f->flags & PTXK_MATMUL_TRANS_B
+                       && (f->bytes == 1 || f->precision == PTXK_MATMUL_FAST)));
     return PTX_E_NONE;
+}
+
+/* -- matmul: warpgroups (sm_90a) -- */
+
+/* The form for sm_90a. A block has three warpgroups. One thread of the first copies stages of A and B by
+   tensor maps into a ring in shared memory; the other two multiply them by wgmma. Blocks are persistent and
+   take tiles by a fixed stride. The two blocks of a cluster have tiles one below the other, in the same
+   columns: each copies half of B into both.
+
+   Synchronisation: full[stage] counts the bytes of a stage; empty[stage] counts the consumer groups, of both
+   blocks of a cluster, that have read it. Results pass through two boxes of each consumer group in shared
+   memory, of 64 rows of 128 bytes; tensor maps copy them to D while the next box, or the next tile, is under
+   way. The boxes of C are copied into the same places and have an mbarrier each. */
+#define PTXK__DENSE_ROWS 128u     /* rows of a tile */
+#define PTXK__DENSE_BOX 8192u     /* 64 rows of 128 bytes */
+#define PTXK__DENSE_BAND 16u      /* rows of tiles that neighbouring blocks share, for the L2 cache */
+#define PTXK__DENSE_DECREASED 24u /* registers of the copying warpgroup, of the others: 65536 in all */
+#define PTXK__DENSE_INCREASED 240u
+
+typedef struct ptxk__dense {
+    const ptxk__matmul *f;
+    uint32_t columns;   /* of a tile */
+    uint32_t alternate; /* the consumer groups take tiles in turn; else each has 64 rows of every tile */
+    uint32_t split;     /* the sums of a stage are added to f32 sums in other registers */
+    uint32_t heights;   /* blocks of 64 rows of a consumer group */
+    uint32_t depth;     /* elements along k of a stage: 128 bytes */
+    uint32_t stages, bytes[2], stage_bytes; /* bytes of A's and B's part of a stage */
+    uint32_t box;                           /* columns of a box of results */
+} ptxk__dense;
+
+/* entry: PTXK__DENSE_WIDE or PTXK__DENSE_SHORT, which there is not with split. */
+enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3 };
+static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
+    memset(d, 0, sizeof *d);
+    d->f = f;
+    d->split = f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
+    d->columns = entry == PTXK__DENSE_WIDE && !d->split ? 256 : 128;
+    d->alternate = entry == PTXK__DENSE_SHORT;
+    d->heights = d->alternate ? 2 : 1;
+    d->depth = 128 / f->bytes;
+    d->bytes[0] = PTXK__DENSE_ROWS * 128;
+    d->bytes[1] = d->columns * 128;
+    d->stage_bytes = d->bytes[0] + d->bytes[1];
+    d->stages = 4 * 49152 / d->stage_bytes;
+    d->box = 128 / f->out_bytes;
+}
+
+static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
+    return d->stages * d->stage_bytes + 4 * PTXK__DENSE_BOX;
+}
+
+/* Units of work: the tiles of a cluster. What is left when each cluster has had as many as all others is
+   divided along k: into as many parts as there are clusters for, but not so many that the sums of the parts,
+   which the last one to finish adds, cost more than they save. */
+#define PTXK__DENSE_PARTS 16u
+typedef struct ptxk__dense_units {
+    uint64_t units;   /* of whole tiles and parts */
+    uint32_t workers; /* clusters that run at once */
+    uint32_t divided, parts;
+} ptxk__dense_units;
+
+static uint64_t ptxk__dense_tiles(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
+    uint32_t rows = ptxk__ceil_div(ptxk__ceil_div(shape->m, PTXK__DENSE_ROWS), cluster);
+    return (uint64_t)rows * ptxk__ceil_div(shape->n, d->columns) * shape->batch;
+}
+
+static void ptxk__dense_count(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster,
+                              ptxk__dense_units *u) {
+    uint64_t tiles = ptxk__dense_tiles(d, shape, cluster);
+    uint32_t most, steps = ptxk__ceil_div(shape->k, d->depth) / 3;
+    u->workers = shape->sm_count / cluster;
+    u->divided = (uint32_t)(tiles % u->workers);
+    most = u->divided ? u->workers / u->divided : 1;
+    if (most > PTXK__DENSE_PARTS) most = PTXK__DENSE_PARTS;
+    for (u->parts = 1; u->parts < most && (u->parts + 1) * (u->parts + 1) <= steps;) u->parts++;
+    u->units = tiles + (uint64_t)u->divided * (u->parts - 1);
+}
+
+/* A number of a tensor map: `times` the field at `field` of `bytes` bytes. */
+static ptx_map_number ptxk__map_number(uint64_t times, size_t field, uint32_t bytes) {
+    ptx_map_number n;
+    n.times = times;
+    n.field = (uint32_t)field;
+    n.bytes = bytes;
+    return n;
+}
+
+/* Appends a map of the matrices of a batch to a plan: rows of `columns` elements. box: columns, rows. */
+static ptx_tensor_map *ptxk__matmul_map(ptx_plan *plan, size_t address, ptx_type type, uint32_t bytes,
+                                        size_t columns, size_t rows, size_t ld, size_t stride,
+                                        uint32_t box_columns, uint32_t box_rows) {
+    ptx_tensor_map *map = &plan->map[plan->maps++];
+    map->address = (uint32_t)address;
+    map->type = (uint32_t)type;
+    map->rank = 3;
+    map->swizzle = 128;
+    map->box[0] = box_columns;
+    map->box[1] = box_rows;
+    map->box[2] = 1;
+    map->size[0] = ptxk__map_number(1, columns, 4);
+    map->size[1] = ptxk__map_number(1, rows, 4);
+    map->size[2] = ptxk__map_number(1, offsetof(ptxk_matmul_args, batch), 4);
+    map->stride[1] = ptxk__map_number(bytes, ld, 4);
+    map->stride[2] = ptxk__map_number(bytes, stride, 8);
+    return map;
+}
+
+/* Clocks of a multiprocessor: its tensor cores, or the L2 cache, which gives it some 32 bytes a clock; then
+   results, which take turns hide where a block has several tiles, and sums of parts. */
+#define PTXK__DENSE_L2 32u
+static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
+    ptxk__dense_units u;
+    uint64_t rounds, step = 4 * d->columns, l2 = (d->bytes[0] + d->bytes[1] / cluster) / PTXK__DENSE_L2,
+                     clocks;
+    uint32_t steps = ptxk__ceil_div(shape->k, d->depth), record = PTXK__DENSE_ROWS * d->columns * 4;
+    ptxk__dense_count(d, shape, cluster, &u);
+    rounds = ptxk__dense_tiles(d, shape, cluster) / u.workers;
+    if (l2 > step) step = l2;
+    clocks = 2000 + rounds * (steps * step + (d->alternate && rounds > 1 ? 200 : 6 * d->columns));
+    if (u.divided) clocks += ptxk__ceil_div(steps, u.parts) * step + 6 * d->columns;
+    if (u.parts > 1) clocks += (uint64_t)(u.parts + 1) * record / PTXK__DENSE_L2;
+    return clocks;
+}
+
+/* Chooses the tiles and the cluster. */
+static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *cluster) {
+    uint64_t best = UINT64_MAX, clocks;
+    uint32_t entry, blocks, chosen = PTXK__DENSE_WIDE;
+    ptxk__dense d;
+    for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT; entry++) {
+        ptxk__dense_shape(f, entry, &d);
+        if (d.split && d.alternate) break;
+        for (blocks = 1; blocks <= 2 && blocks <= shape->sm_count; blocks++) {
+            clocks = ptxk__dense_clocks(&d, shape, blocks);
+            if (clocks < best) best = clocks, chosen = entry, *cluster = blocks;
+        }
+    }
+    return chosen;
+}
+
+static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t entry,
+                                uint32_t cluster, ptx_plan *plan) {
+    const size_t m = offsetof(ptxk_matmul_args, m), n = offsetof(ptxk_matmul_args, n),
+                 depth = offsetof(ptxk_matmul_args, k);
+    ptxk__dense d;
+    ptxk__dense_units u;
+    uint32_t side, clusters;
+    ptxk__dense_shape(f, entry, &d);
+    ptxk__dense_count(&d, shape, cluster, &u);
+    clusters = u.units < u.workers ? (uint32_t)u.units : u.workers;
+    ptxk__plan_one(plan, clusters * cluster, 1, 384, plan->min_bytes);
+    plan->launch[0].entry = entry;
+    plan->launch[0].shared_bytes = ptxk__dense_shared(&d);
+    if (cluster > 1)
+        plan->launch[0].cluster[0] = cluster, plan->launch[0].cluster[1] = plan->launch[0].cluster[2] = 1;
+    plan->zero_bytes = plan->workspace_bytes = 0;
+    if (u.parts > 1) {
+        uint64_t tiles = (uint64_t)u.divided * cluster;
+        plan->zero_bytes = ptxk__up_256(tiles * (d.alternate ? 4 : 8));
+        plan->workspace_bytes = plan->zero_bytes + tiles * u.parts * PTXK__DENSE_ROWS * d.columns * 4;
+    }
+    for (side = 0; side < 2; side++) {
+        size_t at = side ? offsetof(ptxk_matmul_args, b) : offsetof(ptxk_matmul_args, a),
+               ld = side ? offsetof(ptxk_matmul_args, ldb) : offsetof(ptxk_matmul_args, lda),
+               stride = side ? offsetof(ptxk_matmul_args, b_stride) : offsetof(ptxk_matmul_args, a_stride),
+               span = side ? n : m;
+        if (f->side[side].k_major)
+            ptxk__matmul_map(plan, at, f->bytes == 4 ? PTX_TF32 : f->type[side], f->bytes, depth, span, ld,
+                             stride, d.depth, side ? d.columns / 2 : PTXK__DENSE_ROWS);
+        else
+            ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, 64, 64);
+    }
+    ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, c), f->out, f->out_bytes, n, m,
+                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box, 64)
+        ->substitute = offsetof(ptxk_matmul_args, d);
+    ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, d), f->out, f->out_bytes, n, m,
+                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box, 64);
 }
 
 /* -- matmul: plan -- */
@@ -12223,7 +14081,7 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
                                      ptx_plan *plan, ptxk_message *why) {
     static const char *const op = "matmul";
     ptxk__matmul f;
-    uint32_t small_tile = 0, parts = 1, i;
+    uint32_t small_tile = 0, parts = 1, cluster = 1, i;
     uint64_t bytes;
     ptx_code code = ptxk__matmul_form(desc, shape && shape->target ? shape->target : PTX_SM(75), &f, why);
     code = ptxk__plan_start(op, code, shape, plan, sizeof(ptxk_matmul_args), why);
@@ -12231,6 +14089,7 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
         || (code = ptxk__check_most(op, "n", shape->n, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "k", shape->k, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "batch", shape->batch, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "aligned", shape->aligned, 1, why)) != PTX_E_NONE
         || (code = ptxk__check_n(op, "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE)
         return code;
     if (shape->target && (shape->target & 0xfffu) < 75)
@@ -12249,8 +14108,25 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
     for (i = 0; i < 2; i++)
         plan->min_bytes += 4 * ptxk__matmul_factor_count(f.side[i].kind, i ? shape->n : shape->m, shape->k);
     plan->min_bytes *= shape->batch;
+    if (f.dense && shape->aligned && shape->m && shape->n && shape->k && shape->batch
+        && (f.type[0] != PTX_S8 || f.blocks || shape->k < 2 * PTXK__MATMUL_INT)) {
+        i = ptxk__dense_choose(&f, shape, &cluster);
+        ptxk__dense_lay_out(&f, shape, i, cluster, plan);
+        return PTX_E_NONE;
+    }
     ptxk__matmul_lay_out(&f, shape, small_tile, parts, plan);
     return PTX_E_NONE;
+}
+
+PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args) {
+    ptxk__matmul f;
+    uint64_t bits;
+    if (!args || ptxk__matmul_form(desc, PTX_SM(75), &f, NULL) || f.grouped) return 0;
+    if (!(args->alpha < 0 || args->alpha > 0) || !args->a || !args->b || !args->d) return 0;
+    bits = args->a | args->b | args->d | (args->lda | args->ldb | args->a_stride | args->b_stride) * f.bytes
+           | (args->ldd | args->d_stride) * f.out_bytes;
+    if (args->c) bits |= args->c | (args->ldc | args->c_stride) * f.out_bytes;
+    return bits % 16 == 0;
 }
 
 /* The span of a matrix of the batch: rows of `columns` elements. */
@@ -13554,12 +15430,898 @@ static void ptxk__matmul_emit(ptx_module *m, const char *site, const ptxk__matmu
     ptx_ret(k);
 }
 
+/* -- matmul: warpgroups, code -- */
+
+/* The state of a thread; of a unit of work from `unit` on. */
+typedef struct ptxk__dense_state {
+    ptxk__matmul_state m;               /* args, problem, batch, limits: what the code of results shares */
+    ptx_val maps[4];                    /* of A, B, C, D */
+    ptx_val thread, group, lane, warp;  /* of its warpgroup, which is `group` */
+    ptx_val full, empty, loaded, turns; /* mbarriers; of the boxes of C; of the consumer groups' turns */
+    ptx_val flag;                       /* a word for each consumer group */
+    ptx_val rank, cluster;              /* this block of the cluster, blocks of it */
+    ptx_val rows, columns;              /* tiles, of clusters and of columns, of a product */
+    ptx_val each;                       /* units of a product */
+    ptx_val whole, divided, parts, units, steps;
+    ptx_var phases;                     /* bits; a unit begins with stage 0 */
+    ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
+    ptx_val index;
+    ptx_var sum[2][32][4];                   /* of each block of 64 rows and 8 columns */
+    ptx_var part[16][4];                     /* with split: of a stage */
+    ptx_var writes, fetched;                 /* u32: 1 where the group writes results; parity of boxes of C */
+    ptx_val hands_back, back;                /* predicate: the thread hands stages back, to this place */
+    ptx_val matrix[2];                       /* descriptors of the group's A and B in stage 0 */
+} ptxk__dense_state;
+
+/* Waits for a phase of an mbarrier. */
+static void ptxk__mbarrier_wait(ptx_kernel *k, ptx_val barrier, ptx_val parity) {
+    ptx_val p;
+    ptx_loop(k);
+    p = ptx_mbarrier_try_wait(k, barrier, parity);
+    ptx_while(k, ptx_inv(p));
+    ptx_end(k);
+}
+
+/* The parity of the phase that is next at a stage: bit `stage` of s->phases. */
+static ptx_val ptxk__dense_parity(ptx_kernel *k, const ptxk__dense_state *s, ptx_val stage) {
+    ptx_val x = ptx_get(k, s->phases);
+    x = ptx_shr(k, x, stage);
+    x = ptx_and(k, x, ptx_u32(1));
+    return ptx_as(x, PTX_U32);
+}
+
+static void ptxk__dense_turn_phase(ptx_kernel *k, ptxk__dense_state *s, ptx_val bits) {
+    ptx_val x = ptx_get(k, s->phases);
+    x = ptx_xor(k, x, bits);
+    ptx_set(k, s->phases, ptx_as(x, PTX_U32));
+}
+
+/* The numbers of units, as ptxk__dense_count has them. */
+static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    ptx_val x, y, p, total, workers;
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, m));
+    s->m.limit[0] = ptx_uniform(k, x);
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, n));
+    s->m.limit[1] = ptx_uniform(k, x);
+    x = ptxk_div_up(k, s->m.limit[0], ptx_u32(PTXK__DENSE_ROWS));
+    s->rows = ptxk_div_up(k, x, s->cluster);
+    s->columns = ptxk_div_up(k, s->m.limit[1], ptx_u32(d->columns));
+    s->each = ptx_mul(k, s->rows, s->columns);
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, batch));
+    total = ptx_mul(k, s->each, x);
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, sm_count));
+    workers = ptx_div(k, x, s->cluster);
+    s->divided = ptx_rem(k, total, workers);
+    s->whole = ptx_sub(k, total, s->divided);
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, k));
+    s->steps = ptxk_div_up(k, x, ptx_u32(d->depth));
+    x = ptx_max(k, s->divided, ptx_u32(1));
+    y = ptx_div(k, workers, x);
+    y = ptx_min(k, y, ptx_u32(PTXK__DENSE_PARTS));
+    x = ptx_div(k, s->steps, ptx_u32(3)); /* the largest number whose square is not above it, at least 1 */
+    x = ptx_min(k, x, ptx_u32(PTXK__DENSE_PARTS * PTXK__DENSE_PARTS));
+    x = ptx_cvt(k, PTX_F32, x);
+    x = ptx_op1_(k, PTX__AT, PTX_SQRT, PTX_RN, x);
+    x = ptx_cvt(k, PTX_U32, x);
+    x = ptx_max(k, x, ptx_u32(1));
+    s->parts = ptx_min(k, x, y);
+    p = ptx_setp(k, PTX_EQ, s->divided, ptx_u32(0));
+    s->parts = ptx_selp(k, ptx_u32(1), s->parts, p);
+    x = ptx_mul(k, s->divided, s->parts);
+    s->units = ptx_add(k, s->whole, x);
+    x = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
+    p = ptx_setp(k, PTX_EQ, x, ptx_f32(0)); /* A and B are not read */
+    s->steps = ptx_selp(k, ptx_u32(0), s->steps, p);
+}
+
+/* Takes a unit: its tile, the steps along k, and its part of them. Neighbouring units lie in a band of rows
+   of tiles, column after column. */
+static void ptxk__dense_take(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_val unit) {
+    ptx_val p, x, y, band, high, tile;
+    p = ptx_setp(k, PTX_GE, unit, s->whole);
+    x = ptx_sub(k, unit, s->whole);
+    s->left = ptx_div(k, x, s->parts);
+    y = ptx_mul(k, s->left, s->parts);
+    x = ptx_sub(k, x, y);
+    s->index = ptx_selp(k, x, ptx_u32(0), p);
+    x = ptx_add(k, s->whole, s->left);
+    tile = ptx_selp(k, x, unit, p);
+    x = ptxk_div_up(k, s->steps, s->parts);
+    y = ptx_mul(k, s->index, x);
+    s->begin = y;
+    y = ptx_add(k, y, x);
+    y = ptx_min(k, y, s->steps);
+    s->end = ptx_selp(k, y, s->steps, p);
+    s->m.parts = ptx_selp(k, s->parts, ptx_u32(1), p);
+    s->m.batch = ptx_div(k, tile, s->each);
+    y = ptx_mul(k, s->m.batch, s->each);
+    tile = ptx_sub(k, tile, y);
+    high = ptx_div(k, ptx_u32(PTXK__DENSE_BAND), s->cluster);
+    x = ptx_mul(k, s->columns, high);
+    band = ptx_div(k, tile, x);
+    y = ptx_mul(k, band, x);
+    tile = ptx_sub(k, tile, y);
+    band = ptx_mul(k, band, high);
+    x = ptx_sub(k, s->rows, band);
+    high = ptx_min(k, x, high);
+    x = ptx_div(k, tile, high);
+    y = ptx_mul(k, x, high);
+    y = ptx_sub(k, tile, y);
+    y = ptx_add(k, band, y);
+    y = ptx_mad(k, y, s->cluster, s->rank);
+    s->first[0] = ptx_mul(k, y, ptx_u32(PTXK__DENSE_ROWS));
+    s->first[1] = ptx_mul(k, x, ptx_u32(d->columns));
+}
+
+/* The index along the batch's dimension of a map; 0 where all products share the matrix. */
+static ptx_val ptxk__dense_batch(ptx_kernel *k, const ptxk__dense_state *s, size_t stride) {
+    ptx_val x = ptx_ld(k, PTX_U64, ptx_at(s->m.args, (int64_t)stride)), p;
+    p = ptx_setp(k, PTX_NE, x, ptx_u64(0));
+    return ptx_selp(k, s->m.batch, ptx_u32(0), p);
+}
+
+/* Copies a box by a map to shared memory of the blocks of `mask`. */
+static void ptxk__dense_copy(ptx_kernel *k, ptx_val to, ptx_val map, ptx_val x, ptx_val y, ptx_val z,
+                             ptx_val barrier, const ptx_val *mask) {
+    ptx_val o[7];
+    o[0] = to, o[1] = map, o[2] = x, o[3] = y, o[4] = z, o[5] = barrier;
+    if (mask) o[6] = *mask;
+    ptx_opn(k, PTX_TENSOR_G2S, mask ? PTX_MULTICAST : 0, PTX_NONE, PTX_NONE, mask ? 7 : 6, o, 0, NULL);
+}
+
+/* The copying thread: all steps of all units of its cluster. */
+static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    const ptxk__matmul *f = d->f;
+    ptx_var unit, step;
+    ptx_val x, y, p, at, barrier, along, z[2], mask, half, stage, base;
+    uint32_t i, side;
+    unit = ptx_var_new(k, ptx_clusterid_x(k));
+    x = ptx_shl(k, ptx_u32(1), s->cluster);
+    x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
+    mask = ptx_cvt(k, PTX_U16, x);
+    ptx_loop(k);
+    {
+        x = ptx_get(k, unit);
+        p = ptx_setp(k, PTX_LT, x, s->units);
+        ptx_while(k, p);
+        ptxk__dense_take(k, d, s, x);
+        z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, a_stride));
+        z[1] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, b_stride));
+        step = ptx_var_new(k, s->begin);
+        ptx_loop(k);
+        {
+            x = ptx_get(k, step);
+            p = ptx_setp(k, PTX_LT, x, s->end);
+            ptx_while(k, p);
+            along = ptx_mul(k, x, ptx_u32(d->depth));
+            stage = ptx_sub(k, x, s->begin);
+            stage = ptx_rem(k, stage, ptx_u32(d->stages));
+            y = ptxk__dense_parity(k, s, stage);
+            y = ptx_xor(k, y, ptx_u32(1));
+            barrier = ptx_ptr_add(k, s->empty, stage, 8);
+            ptxk__mbarrier_wait(k, barrier, ptx_as(y, PTX_U32));
+            y = ptx_shl(k, ptx_u32(1), stage);
+            ptxk__dense_turn_phase(k, s, y);
+            barrier = ptx_ptr_add(k, s->full, stage, 8);
+            ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(d->stage_bytes));
+            base = ptx_ptr_add(k, s->m.shared, stage, d->stage_bytes);
+            for (side = 0; side < 2; side++) {
+                uint32_t span = side ? d->columns / 2 : PTXK__DENSE_ROWS, bytes = span * 128;
+                ptx_var which;
+                at = base;
+                half = s->first[side];
+                if (side) { /* half of the columns; a block alone takes one half after the other */
+                    which = ptx_var_new(k, s->rank);
+                    ptx_loop(k);
+                    y = ptx_get(k, which);
+                    p = ptx_setp(k, PTX_LT, y, ptx_u32(2));
+                    ptx_while(k, p);
+                    at = ptx_ptr_add(k, ptx_off(at, (int64_t)d->bytes[0]), y, bytes);
+                    half = ptx_mad(k, y, ptx_u32(span), half);
+                }
+                if (f->side[side].k_major) {
+                    ptxk__dense_copy(k, at, s->maps[side], along, half, z[side], barrier,
+                                     side ? &mask : NULL);
+                } else {
+                    for (i = 0; i < span / 64; i++) {
+                        y = i ? ptx_add(k, half, ptx_u32(64 * i)) : half;
+                        ptxk__dense_copy(k, ptx_off(at, (int64_t)(i * PTXK__DENSE_BOX)), s->maps[side], y,
+                                         along, z[side], barrier, side ? &mask : NULL);
+                    }
+                }
+                if (side) {
+                    y = ptx_get(k, which);
+                    y = ptx_add(k, y, s->cluster);
+                    ptx_set(k, which, y);
+                    ptx_end(k);
+                }
+            }
+            x = ptx_add(k, x, ptx_u32(1));
+            ptx_set(k, step, x);
+        }
+        ptx_end(k);
+        x = ptx_get(k, unit);
+        y = ptx_nclusterid_x(k);
+        x = ptx_add(k, x, y);
+        ptx_set(k, unit, x);
+    }
+    ptx_end(k);
+}
+
+/* The upper half of a matrix descriptor: 1024 bytes from 8 rows to the next, swizzled by 128 bytes. The lower
+   half has the address and, of matrices with k across, the offset from 64 of m or n to the next, in 16 bytes.
+   */
+#define PTXK__DENSE_DESCRIPTOR 0x40000040u
+#define PTXK__DENSE_LEADING(f, side) ((f)->side[side].k_major ? 1u << 16 : PTXK__DENSE_BOX / 16 << 16)
+
+/* Adds the products of a stage to the sums. more: whether the sums hold something. */
+static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, uint32_t stage,
+                                 ptx_val more, ptx_val always) {
+    const ptxk__matmul *f = d->f;
+    ptx_op_id op = f->type[0] == PTX_S8 ? PTX_WGMMA_S32 : PTX_WGMMA_F32;
+    ptx_val x[2], o[7];
+    uint32_t i, h, side, count = f->bytes == 2 ? 7 : f->type[0] == PTX_S8 ? 3 : 5;
+    ptx_op0(k, PTX_WGMMA_FENCE,
+            0);               /* between products of one shape for ptxas only, which puts it in anyway */
+    for (i = 0; i < 4; i++) { /* 32 bytes along k, or 16 rows of 128 bytes */
+        for (h = 0; h < d->heights; h++) {
+            for (side = 0; side < 2; side++) {
+                uint32_t along = stage * d->stage_bytes / 16 + i * (f->side[side].k_major ? 2 : 128)
+                                 + (side ? 0 : h * PTXK__DENSE_BOX / 16);
+                x[0] = along ? ptx_add(k, s->matrix[side], ptx_u32(along)) : s->matrix[side];
+                x[1] = ptx_u32(PTXK__DENSE_DESCRIPTOR);
+                o[side] = ptx_pack(k, PTX_B64, 2, x);
+                o[side] = ptx_as(o[side], PTX_U64);
+                o[5 + side] = ptx_imm(!f->side[side].k_major);
+            }
+            o[2] = i ? always : more;
+            o[3] = o[4] = ptx_imm(1);
+            ptx_wgmma(k, op, 0, f->bytes == 4 ? PTX_TF32 : f->type[0], f->bytes == 4 ? PTX_TF32 : f->type[1],
+                      d->columns / 2, d->split ? s->part[0] : s->sum[h][0], count, o);
+        }
+    }
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+
+/* A barrier of the threads of this consumer group. */
+static void ptxk__dense_meet(ptx_kernel *k, const ptxk__dense_state *s) {
+    ptx_val x = ptx_add(k, s->group, ptx_u32(1));
+    ptx_op2(k, PTX_BAR_SYNC, 0, x, ptx_imm(128));
+}
+
+/* Hands a stage back to the copying threads of the cluster: thread i to block i. back: of that stage. */
+static void ptxk__dense_hand_back(ptx_kernel *k, const ptxk__dense_state *s, ptx_val back, const ptx_val *p) {
+    ptx_val both = p ? ptx_and(k, *p, s->hands_back) : s->hands_back;
+    ptx_guard(k, both);
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, back);
+}
+
+/* With split: computes the sums of a unit. While a group adds the sums of a stage, the other multiplies. */
+static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s,
+                                   ptx_val always) {
+    const ptxk__matmul *f = d->f;
+    const int own[2] = {f->side[0].kind >= PTXK_FACTORS_BLOCK, f->side[1].kind >= PTXK_FACTORS_BLOCK};
+    ptx_var step = ptx_var_new(k, s->begin);
+    ptx_val x, y, p, never, at[2], count, hop[3], first[2], factor[2][32], sum, one;
+    uint32_t u, j, e, side, rows[2], i;
+    never = ptx_setp(k, PTX_LT, s->units, ptx_u32(0));
+    for (j = 0; j < d->columns / 8; j++)
+        for (e = 0; e < 4; e++) ptx_set(k, s->sum[0][j][e], ptx_f32(0));
+    rows[0] = f->side[0].kind == PTXK_FACTORS_BLOCK ? 2 : 1; /* factors of a thread: rows g, g + 8 */
+    rows[1] = f->side[1].kind == PTXK_FACTORS_BLOCK ? d->columns / 4 : 1;
+    count = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, k));
+    count = ptxk_div_up(k, count, ptx_u32(PTXK__MATMUL_BLOCK));
+    for (i = 0; i < 3; i++) hop[i] = ptx_mul_wide(k, count, ptx_u32(i == 0 ? 32 : i == 1 ? 4 : 28));
+    for (side = 0; side < 2; side++) {
+        if (!own[side]) continue;
+        at[side] = ptxk__matmul_factors(k, f, &s->m, side);
+        if (f->side[side].kind == PTXK_FACTORS_SQUARE) {
+            x = ptx_div(k, s->first[side], ptx_u32(PTXK__MATMUL_BLOCK));
+        } else if (side) {
+            x = ptx_and(k, s->lane, ptx_u32(3));
+            x = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(2), s->first[1]);
+        } else {
+            x = ptx_shr(k, s->lane, ptx_u32(2));
+            x = ptx_mad(k, s->warp, ptx_u32(16), ptx_as(x, PTX_U32));
+            x = ptx_mad(k, s->group, ptx_u32(64), x);
+            x = ptx_add(k, x, s->first[0]);
+        }
+        first[side] = x;
+        x = ptx_mul_wide(k, x, count);
+        at[side] = ptx_ptr_add(k, at[side], x, 4);
+    }
+    ptx_loop(k);
+    for (u = 0; u < d->stages; u++) {
+        x = ptx_get(k, step);
+        p = ptx_setp(k, PTX_LT, x, s->end);
+        ptx_while(k, p);
+        for (side = 0; side < 2; side++) {
+            if (!own[side]) continue;
+            one = ptx_ptr_add(k, at[side], x, 4);
+            for (i = 0; i < rows[side]; i++) {
+                uint32_t row = side ? i / 2 * 8 + i % 2 : 8 * i;
+                if (f->side[side].kind == PTXK_FACTORS_SQUARE)
+                    y = ptx_mul(k, first[side], ptx_u32(PTXK__MATMUL_BLOCK));
+                else
+                    y = ptx_add(k, first[side], ptx_u32(row));
+                p = ptx_setp(k, PTX_LT, y,
+                             s->m.limit[side]); /* a cluster may have a tile past the last row */
+                factor[side][i] = ptx_ld_if(k, p, PTX_F32, ptx_at(one, 0), ptx_f32(0));
+                if (i + 1 < rows[side]) one = ptx_ptr_add(k, one, hop[side + i % 2], 1);
+            }
+        }
+        y = ptxk__dense_parity(k, s, ptx_u32(u));
+        ptxk__mbarrier_wait(k, ptx_off(s->full, (int64_t)(8 * u)), y);
+        ptxk__dense_multiply(k, d, s, u, never, always);
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        ptxk__dense_hand_back(k, s, ptx_off(s->back, (int64_t)(8 * u)), NULL);
+        for (j = 0; j < d->columns / 8; j++) {
+            for (e = 0; e < 4; e++) {
+                y = ptx_get(k, s->part[j][e]);
+                if (f->type[0] == PTX_S8) y = ptx_cvt(k, PTX_F32, y);
+                sum = ptx_get(k, s->sum[0][j][e]);
+                if (own[0]) one = factor[0][rows[0] > 1 ? e / 2 : 0];
+                if (own[1]) {
+                    p = factor[1][rows[1] > 1 ? 2 * j + e % 2 : 0];
+                    one = own[0] ? ptx_op2(k, PTX_MUL, PTX_RN, one, p) : p;
+                }
+                sum = own[0] || own[1] ? ptx_fma(k, y, one, sum) : ptx_op2(k, PTX_ADD, PTX_RN, sum, y);
+                ptx_set(k, s->sum[0][j][e], sum);
+            }
+        }
+        x = ptx_add(k, x, ptx_u32(1));
+        ptx_set(k, step, x);
+    }
+    ptxk__dense_turn_phase(k, s, ptx_u32((1u << d->stages) - 1));
+    ptx_end(k);
+    x = ptx_sub(k, s->end, s->begin);
+    x = ptx_rem(k, x, ptx_u32(d->stages));
+    x = ptx_shl(k, ptx_u32(1), x);
+    x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
+    ptxk__dense_turn_phase(k, s, x);
+}
+
+/* Computes the sums of a unit. The products of a stage run while the next one is waited for. */
+static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_val always) {
+    ptx_var step = ptx_var_new(k, s->begin);
+    ptx_val x, y, p, more;
+    uint32_t u;
+    ptx_loop(k);
+    for (u = 0; u < d->stages; u++) {
+        x = ptx_get(k, step);
+        p = ptx_setp(k, PTX_LT, x, s->end);
+        ptx_while(k, p);
+        more = u ? always : ptx_setp(k, PTX_NE, x, s->begin);
+        y = ptxk__dense_parity(k, s, ptx_u32(u));
+        ptxk__mbarrier_wait(k, ptx_off(s->full, (int64_t)(8 * u)), y);
+        ptxk__dense_multiply(k, d, s, u, more, always);
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1)); /* the products of the stage before are done */
+        ptxk__dense_hand_back(k, s, ptx_off(s->back, (int64_t)(8 * (u ? u - 1 : d->stages - 1))),
+                              u ? NULL : &more);
+        x = ptx_add(k, x, ptx_u32(1));
+        ptx_set(k, step, x);
+    }
+    ptxk__dense_turn_phase(k, s, ptx_u32((1u << d->stages) - 1)); /* of all stages, after a whole round */
+    ptx_end(k);
+    if (d->alternate) {
+        x = ptx_xor(k, s->group, ptx_u32(1));
+        y = ptx_ptr_add(k, s->turns, ptx_as(x, PTX_U32), 8);
+        p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+        ptx_if(k, p);
+        ptx_mbarrier_arrive(k, y);
+        ptx_end(k);
+    }
+    ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+    x = ptx_sub(k, s->end, s->begin);
+    p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    y = ptx_sub(k, x, ptx_u32(1));
+    y = ptx_rem(k, y, ptx_u32(d->stages));
+    y = ptx_ptr_add(k, s->back, y, 8);
+    ptxk__dense_hand_back(k, s, y, &p);
+    x = ptx_rem(k, x, ptx_u32(d->stages)); /* stages of the last round */
+    x = ptx_shl(k, ptx_u32(1), x);
+    x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
+    ptxk__dense_turn_phase(k, s, x);
+}
+
+/* Runs through the sums of a thread. */
+#define PTXK__DENSE_EACH(d, h, j, e)                                                                         \
+    for (h = 0; h < (d)->heights; h++)                                                                       \
+        for (j = 0; j < (d)->columns / 8; j++)                                                               \
+            for (e = 0; e < 4; e++)
+
+static ptx_val ptxk__dense_zero(const ptxk__dense *d) {
+    return d->split ? ptx_f32(0) : ptxk__matmul_zero(d->f);
+}
+
+/* The f32 number in the register of a sum, which may be one of integers. */
+static ptx_val ptxk__dense_get(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
+                               uint32_t j, uint32_t e) {
+    ptx_val x = ptx_get(k, s->sum[h][j][e]);
+    return d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_F32) : x;
+}
+
+static void ptxk__dense_set(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
+                            uint32_t j, uint32_t e, ptx_val x) {
+    ptx_set(k, s->sum[h][j][e], d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_S32) : x);
+}
+
+/* Adds the sums of all parts of a unit, in their order, in the consumer group that finishes last. Returns
+   whether this one goes on to write results. */
+static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    uint32_t h, j, e, groups = d->alternate ? 1 : 2, record = d->heights * 64 * d->columns * 4;
+    ptx_val at, here, slot, counter, x, y, p, last, v[4], flag;
+    ptx_var part;
+    slot = ptx_mad(k, s->left, s->cluster, s->rank);
+    if (groups > 1) slot = ptx_mad(k, slot, ptx_u32(2), s->group);
+    at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
+    counter = ptx_ptr_add(k, at, slot, 4);
+    x = ptx_mul(k, s->divided, s->cluster);
+    x = ptx_mad(k, x, ptx_u32(groups * 4), ptx_u32(255));
+    x = ptx_and(k, x, ptx_u32(~255u));
+    at = ptx_ptr_add(k, at, ptx_as(x, PTX_U32), 1);
+    x = ptx_mul(k, slot, s->parts);
+    x = ptx_mul_wide(k, x, ptx_u32(record));
+    at = ptx_ptr_add(k, at, x, 1);
+    at = ptx_ptr_add(k, at, s->thread, 16);
+    x = ptx_mul_wide(k, s->index, ptx_u32(record));
+    here = ptx_ptr_add(k, at, x, 1);
+    for (h = 0; h < d->heights; h++) {
+        for (j = 0; j < d->columns / 8; j++) {
+            for (e = 0; e < 4; e++) v[e] = ptxk__dense_get(k, d, s, h, j, e), v[e] = ptx_as(v[e], PTX_B32);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
+        }
+    }
+    ptxk__dense_meet(k, s);
+    flag = ptx_ptr_add(k, s->flag, s->group, 4);
+    y = ptx_sub(k, s->parts, ptx_u32(1));
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p); /* see ptxk__is_last_block */
+    x = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(counter, 0), y);
+    ptx_st(k, PTX_U32, ptx_at(flag, 0), x);
+    ptx_end(k);
+    ptxk__dense_meet(k, s);
+    x = ptx_ld(k, PTX_U32, ptx_at(flag, 0));
+    x = ptx_warpgroup_uniform(k, x);
+    last = ptx_setp(k, PTX_EQ, x, y);
+    ptx_if(k, last);
+    {
+        PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__dense_zero(d));
+        part = ptx_var_new(k, ptx_u32(0));
+        ptx_loop(k);
+        {
+            x = ptx_get(k, part);
+            p = ptx_setp(k, PTX_LT, x, s->parts);
+            ptx_while(k, p);
+            here = ptx_mul_wide(k, x, ptx_u32(record));
+            here = ptx_ptr_add(k, at, here, 1);
+            for (h = 0; h < d->heights; h++) {
+                for (j = 0; j < d->columns / 8; j++) {
+                    ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
+                    for (e = 0; e < 4; e++) {
+                        y = ptxk__dense_get(k, d, s, h, j, e);
+                        y = ptx_op2(k, PTX_ADD, PTX_RN, y, v[e]);
+                        ptxk__dense_set(k, d, s, h, j, e, y);
+                    }
+                }
+            }
+            x = ptx_add(k, x, ptx_u32(1));
+            ptx_set(k, part, x);
+        }
+        ptx_end(k);
+    }
+    ptx_end(k);
+    return last;
+}
+
+/* What all results of a thread need. */
+typedef struct ptxk__dense_output {
+    ptx_val factor, beta, add; /* alpha and the factors of whole tensors; add: predicate, C is read */
+    ptx_val row[2][2], column; /* factors of the thread's rows; u32: its first column of the tile */
+    ptx_val z[2];              /* indices along the batch's dimension, of C and of D */
+    ptx_val lead;              /* predicate: the thread that copies the group's boxes */
+    ptx_val boxes, loaded;     /* the group's boxes in shared memory, and their mbarriers */
+    ptx_val at[4]; /* f16, bf16: where the thread's row begins in a box, for each 16 columns; f32: .. */
+    ptx_val odd;   /* f32: predicate */
+    ptx_val bias, factors; /* addresses, of the thread's first column */
+} ptxk__dense_output;
+
+/* Loads a number of each of the thread's columns of a box. */
+static void ptxk__dense_columns(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s,
+                                const ptxk__dense_output *o, ptx_val from, uint32_t first,
+                                ptx_val out[8][2]) {
+    uint32_t j, e;
+    ptx_val x, p;
+    for (j = 0; j < d->box / 8; j++) {
+        for (e = 0; e < 2; e++) {
+            x = ptx_add(k, o->column, ptx_u32(first + 8 * j + e));
+            p = ptx_setp(k, PTX_LT, x, s->m.limit[1]);
+            out[j][e] =
+                ptx_ld_if(k, p, PTX_F32, ptx_at(from, (int64_t)(4 * (first + 8 * j + e))), ptx_f32(0));
+        }
+    }
+}
+
+static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s,
+                                     ptxk__dense_output *o) {
+    const ptxk__matmul *f = d->f;
+    ptx_val x, y, p, row;
+    uint32_t side, h, e;
+    o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
+    o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
+    o->add = ptx_setp(k, PTX_NE, o->beta, ptx_f32(0));
+    o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
+    o->z[1] = s->m.batch;
+    o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    x = ptx_mul(k, s->group, ptx_u32(2 * PTXK__DENSE_BOX));
+    x = ptx_add(k, x, ptx_u32(d->stages * d->stage_bytes));
+    o->boxes = ptx_ptr_add(k, s->m.shared, x, 1);
+    o->loaded = ptx_ptr_add(k, s->loaded, s->group, 16);
+    x = ptx_and(k, s->lane, ptx_u32(3));
+    o->column = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(2), s->first[1]);
+    for (side = 0; side < 2; side++) {
+        if (f->side[side].kind != PTXK_FACTORS_TENSOR) continue;
+        x = ptxk__matmul_factors(k, f, &s->m, side);
+        x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+        o->factor = ptx_op2(k, PTX_MUL, PTX_RN, o->factor, x);
+    }
+    if (f->side[1].kind == PTXK_FACTORS_ROW) {
+        x = ptxk__matmul_factors(k, f, &s->m, 1);
+        o->factors = ptx_ptr_add(k, x, o->column, 4);
+    }
+    if (f->flags & PTXK_MATMUL_BIAS) {
+        x = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, bias));
+        o->bias = ptx_ptr_add(k, x, o->column, 4);
+    }
+    if (f->side[0].kind == PTXK_FACTORS_ROW) {
+        row = ptx_shr(k, s->lane, ptx_u32(2));
+        row = ptx_mad(k, s->warp, ptx_u32(16), row);
+        row = ptx_add(k, row, s->first[0]);
+        if (!d->alternate) row = ptx_mad(k, s->group, ptx_u32(64), row);
+        y = ptxk__matmul_factors(k, f, &s->m, 0);
+        y = ptx_ptr_add(k, y, row, 4);
+        for (h = 0; h < d->heights; h++) {
+            for (e = 0; e < 2; e++) {
+                x = ptx_add(k, row, ptx_u32(64 * h + 8 * e));
+                p = ptx_setp(k, PTX_LT, x, s->m.limit[0]);
+                o->row[h][e] =
+                    ptx_ld_if(k, p, PTX_F32, ptx_at(y, (int64_t)(4 * (64 * h + 8 * e))), ptx_f32(0));
+            }
+        }
+    }
+    /* Places in a box of 64 rows of 128 bytes, whose chunks of 16 bytes are exchanged by the row modulo 8. */
+    if (f->out_bytes == 2) { /* lane l: row l % 16 of its warp's, chunk l / 16 of each two */
+        row = ptx_and(k, s->lane, ptx_u32(15));
+        x = ptx_shr(k, s->lane, ptx_u32(4));
+        y = ptx_and(k, s->lane, ptx_u32(7));
+        x = ptx_xor(k, x, y);
+        x = ptx_mul(k, ptx_as(x, PTX_U32), ptx_u32(16));
+    } else { /* row g, 8 bytes of column 2 t; see ptxk__dense_exchange for odd rows */
+        row = ptx_shr(k, s->lane, ptx_u32(2));
+        x = ptx_bfe(k, s->lane, ptx_u32(1), ptx_u32(1));
+        x = ptx_xor(k, x, row);
+        y = ptx_and(k, row, ptx_u32(1));
+        o->odd = ptx_setp(k, PTX_NE, ptx_as(y, PTX_U32), ptx_u32(0));
+        y = ptx_selp(k, ptx_b32(4), ptx_b32(0), o->odd);
+        x = ptx_xor(k, x, y);
+        y = ptx_and(k, s->lane, ptx_u32(1));
+        x = ptx_mul(k, ptx_as(x, PTX_U32), ptx_u32(16));
+        x = ptx_mad(k, ptx_as(y, PTX_U32), ptx_u32(8), x);
+    }
+    row = ptx_mad(k, s->warp, ptx_u32(16), ptx_as(row, PTX_U32));
+    x = ptx_mad(k, row, ptx_u32(128), x);
+    o->at[0] = ptx_ptr_add(k, o->boxes, x, 1);
+    for (e = 1; e < 4; e++) { /* boxes begin at multiples of 1024: these differ in bits only */
+        x = ptx_xor(k, ptx_as(o->at[0], PTX_B32), ptx_b32(32 * e));
+        o->at[e] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
+    }
+}
+
+/* Reads (C) or writes a box of a thread's values, x[8 columns][row g: 0, 1; row g + 8: 2, 3], from or to the
+   box `which` of the group. */
+static void ptxk__dense_exchange(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_output *o,
+                                 uint32_t which, ptx_val x[8][4], int load) {
+    const ptxk__matmul *f = d->f;
+    int64_t off = (int64_t)(which * PTXK__DENSE_BOX);
+    uint32_t j, e, r;
+    ptx_val words[5], v[2], swapped[8][4];
+    if (f->out_bytes == 2) {
+        for (j = 0; j < 4; j++) { /* 16 rows of 16 columns */
+            words[0] = ptx_off(o->at[j], off);
+            if (load) {
+                ptx_ldmatrix(k, 4, words[0], words + 1);
+                for (e = 0; e < 4; e++)
+                    ptxk__widen_word(k, f->out, words[1 + e], &x[2 * j + e / 2][e % 2 * 2]);
+                continue;
+            }
+            for (e = 0; e < 4; e++) ptxk_narrow(k, f->out, 2, &x[2 * j + e / 2][e % 2 * 2], words + 1 + e);
+            ptx_opn(k, PTX_STMATRIX, 0, PTX_NONE, PTX_NONE, 5, words, 0, NULL);
+        }
+        return;
+    }
+    /* Odd rows have block j ^ 2 where even ones have block j, so that the 16 lanes of an access use all
+       banks. */
+    for (j = 0; j < 4 && !load; j++)
+        for (e = 0; e < 4; e++) swapped[j][e] = ptx_selp(k, x[j ^ 2][e], x[j][e], o->odd);
+    for (r = 0; r < 2; r++) {
+        for (j = 0; j < 4; j++) {
+            ptx_mem mem = ptx_at(o->at[j], off + (int64_t)(r * 1024));
+            if (load)
+                ptx_ld_vec(k, PTX_F32, 2, mem, v), swapped[j][2 * r] = v[0], swapped[j][2 * r + 1] = v[1];
+            else
+                ptx_st_vec(k, PTX_F32, 2, mem, &swapped[j][2 * r]);
+        }
+    }
+    for (j = 0; j < 4 && load; j++)
+        for (e = 0; e < 4; e++) x[j][e] = ptx_selp(k, swapped[j ^ 2][e], swapped[j][e], o->odd);
+}
+
+/* Copies a box of C to shared memory: the leading thread, when all its copies have been read. */
+static void ptxk__dense_fetch(ptx_kernel *k, const ptxk__dense_state *s, const ptxk__dense_output *o,
+                              ptx_val x, ptx_val y, uint32_t which) {
+    ptx_val p = ptx_and(k, o->lead, o->add), barrier = ptx_off(o->loaded, (int64_t)(8 * which));
+    ptx_if(k, p);
+    ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(0));
+    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(PTXK__DENSE_BOX));
+    ptxk__dense_copy(k, ptx_off(o->boxes, (int64_t)(which * PTXK__DENSE_BOX)), s->maps[2], x, y, o->z[0],
+                     barrier, NULL);
+    ptx_end(k);
+}
+
+/* Finishes and stores the results of a unit, box after box. */
+static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_output o;
+    ptx_val x[8][4], old[8][4], bias[8][2], factors[8][2], y, q, at[5], down, right;
+    uint32_t across = d->columns / d->box, boxes = d->heights * across, b, j, e;
+    ptxk__dense_begin_output(k, d, s, &o);
+    down = d->alternate ? s->first[0] : ptx_mad(k, s->group, ptx_u32(64), s->first[0]);
+    ptxk__dense_fetch(k, s, &o, s->first[1], down, 0);
+    for (b = 0; b < boxes; b++) {
+        uint32_t h = b / across, first = b % across * d->box;
+        if (f->side[1].kind == PTXK_FACTORS_ROW) ptxk__dense_columns(k, d, s, &o, o.factors, first, factors);
+        if (f->flags & PTXK_MATMUL_BIAS) ptxk__dense_columns(k, d, s, &o, o.bias, first, bias);
+        if (b + 1 < boxes) {
+            right = ptx_add(k, s->first[1], ptx_u32((b + 1) % across * d->box));
+            y = ptx_add(k, down, ptx_u32(64 * ((b + 1) / across)));
+            ptxk__dense_fetch(k, s, &o, right, y, (b + 1) & 1);
+        }
+        for (j = 0; j < d->box / 8; j++) {
+            for (e = 0; e < 4; e++) {
+                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
+                if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row[h][e / 2]);
+                q = o.factor;
+                if (f->side[1].kind == PTXK_FACTORS_ROW)
+                    q = ptx_op2(k, PTX_MUL, PTX_RN, factors[j][e & 1], q);
+                y = ptx_op2(k, PTX_MUL, PTX_RN, y, q);
+                ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
+            }
+        }
+        ptx_if(k, o.add);
+        y = ptx_get(k, s->fetched);
+        y = boxes / 2 % 2 ? y : ptx_u32(0);
+        y = ptx_xor(k, y, ptx_u32(b / 2 & 1));
+        ptxk__mbarrier_wait(k, ptx_off(o.loaded, (int64_t)(8 * (b & 1))), ptx_as(y, PTX_U32));
+        ptxk__dense_exchange(k, d, &o, b & 1, old, 1);
+        for (j = 0; j < d->box / 8; j++) {
+            for (e = 0; e < 4; e++) {
+                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
+                y = ptx_fma(k, o.beta, old[j][e], y);
+                ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
+            }
+        }
+        ptx_else(k); /* the copy before the last has read this box */
+        ptx_if(k, o.lead);
+        ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
+        ptx_end(k);
+        ptxk__dense_meet(k, s);
+        ptx_end(k);
+        for (j = 0; j < d->box / 8; j++) {
+            for (e = 0; e < 4; e++) {
+                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
+                if (f->flags & PTXK_MATMUL_BIAS) y = ptx_op2(k, PTX_ADD, PTX_RN, y, bias[j][e & 1]);
+                x[j][e] = ptxk__matmul_activate(k, f, y);
+            }
+        }
+        ptxk__dense_exchange(k, d, &o, b & 1, x, 0);
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+        ptxk__dense_meet(k, s);
+        ptx_if(k, o.lead);
+        at[0] = s->maps[3];
+        at[1] = first ? ptx_add(k, s->first[1], ptx_u32(first)) : s->first[1];
+        at[2] = h ? ptx_add(k, down, ptx_u32(64 * h)) : down;
+        at[3] = o.z[1];
+        at[4] = ptx_off(o.boxes, (int64_t)((b & 1) * PTXK__DENSE_BOX));
+        ptx_opn(k, PTX_TENSOR_S2G, 0, PTX_NONE, PTX_NONE, 5, at, 0, NULL);
+        ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
+        ptx_end(k);
+    }
+    y = ptx_get(k, s->fetched);
+    y = ptx_xor(k, y, ptx_u32(1));
+    ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
+}
+
+/* Consumer groups that take units in turn: begins an if for this group's unit, and waits until the other
+   group has seen all stages of the unit before. At the other's unit, its stages are passed. turn: 0 at this
+   group's units. rounds: of the group. */
+static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_var turn,
+                                  ptx_var rounds) {
+    ptx_val x, y, p, mine = ptx_get(k, turn);
+    x = ptx_xor(k, mine, ptx_u32(1));
+    ptx_set(k, turn, ptx_as(x, PTX_U32));
+    p = ptx_setp(k, PTX_NE, mine, ptx_u32(0));
+    ptx_if(k, p);
+    x = ptx_sub(k, s->end, s->begin);
+    y = ptx_div(k, x, ptx_u32(d->stages));
+    x = ptx_rem(k, x, ptx_u32(d->stages)); /* stages that are used once more than the others */
+    x = ptx_shl(k, ptx_u32(1), x);
+    x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
+    y = ptx_and(k, y, ptx_u32(1));
+    y = ptx_mul(k, ptx_as(y, PTX_U32), ptx_u32((1u << d->stages) - 1));
+    x = ptx_xor(k, x, y);
+    ptxk__dense_turn_phase(k, s, x);
+    ptx_else(k);
+    x = ptx_get(k, rounds); /* the first turn of group 0 is open */
+    y = ptx_xor(k, x, s->group);
+    y = ptx_xor(k, y, ptx_u32(1));
+    ptxk__mbarrier_wait(k, ptx_ptr_add(k, s->turns, s->group, 8), ptx_as(y, PTX_U32));
+    x = ptx_xor(k, x, ptx_u32(1));
+    ptx_set(k, rounds, ptx_as(x, PTX_U32));
+}
+
+/* A consumer group: all units of its cluster, or every other. */
+static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    const ptxk__matmul *f = d->f;
+    ptx_var unit, turn, rounds;
+    ptx_val x, y, p, at, always;
+    uint32_t side, h, j, e;
+    int whole = f->type[0] == PTX_S8 && !d->split;
+    x = ptx_shr(k, s->thread, ptx_u32(5));
+    s->warp = ptx_as(x, PTX_U32);
+    x = ptx_and(k, s->thread, ptx_u32(31));
+    s->lane = ptx_as(x, PTX_U32);
+    s->hands_back = ptx_setp(k, PTX_LT, s->thread, s->cluster);
+    x = ptx_min(k, s->thread, ptx_u32(1));
+    x = ptx_selp(k, x, ptx_u32(0), s->hands_back);
+    s->back = ptx_mapa(k, s->empty, x);
+    for (side = 0; side < 2; side++) {
+        at = side ? ptx_off(s->m.shared, (int64_t)d->bytes[0]) : s->m.shared;
+        if (!side && !d->alternate) at = ptx_ptr_add(k, at, s->group, PTXK__DENSE_BOX);
+        x = ptx_shr(k, ptx_as(at, PTX_U32), ptx_u32(4));
+        s->matrix[side] = ptx_add(k, ptx_as(x, PTX_U32), ptx_u32(PTXK__DENSE_LEADING(f, side)));
+    }
+    s->fetched = ptx_var_new(k, ptx_u32(0));
+    always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
+    PTXK__DENSE_EACH(d, h, j, e) {
+        s->sum[h][j][e] = ptx_var_new(k, ptxk__dense_zero(d));
+        if (d->split) s->part[j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
+    }
+    x = ptx_clusterid_x(k);
+    unit = ptx_var_new(k, x);
+    turn = ptx_var_new(k, s->group);
+    rounds = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        x = ptx_get(k, unit);
+        p = ptx_setp(k, PTX_LT, x, s->units);
+        ptx_while(k, p);
+        ptxk__dense_take(k, d, s, x);
+        if (d->alternate) ptxk__dense_take_turn(k, d, s, turn, rounds);
+        if (d->split)
+            ptxk__dense_split_sums(k, d, s, always);
+        else
+            ptxk__dense_sums(k, d, s, always);
+        if (!d->split) {
+            p = ptx_setp(k, PTX_EQ, s->begin, s->end);
+            ptx_if(k, p); /* alpha is 0 */
+            PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__dense_zero(d));
+            ptx_end(k);
+        }
+        PTXK__DENSE_EACH(d, h, j, e) {
+            if (!whole) continue;
+            y = ptx_get(k, s->sum[h][j][e]);
+            y = ptx_cvt(k, PTX_F32, y);
+            ptxk__dense_set(k, d, s, h, j, e, y);
+        }
+        x = ptx_mov(k, ptx_u32(1));
+        s->writes = ptx_var_new(k, x);
+        p = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
+        ptx_if(k, p);
+        p = ptxk__dense_join(k, d, s);
+        x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+        ptx_set(k, s->writes, x);
+        ptx_end(k);
+        x = ptx_get(k, s->writes);
+        p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dense_store(k, d, s);
+        ptx_end(k);
+        if (d->alternate) ptx_end(k);
+        x = ptx_get(k, unit);
+        y = ptx_nclusterid_x(k);
+        x = ptx_add(k, x, y);
+        ptx_set(k, unit, x);
+    }
+    ptx_end(k);
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p);
+    ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, ptx_imm(0));
+    ptx_end(k);
+}
+
+static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul *f, uint32_t entry,
+                             const char *name) {
+    static const char *const names[] = {"map_a", "map_b", "map_c", "map_d"};
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptxk__dense_state s;
+    ptxk__dense d;
+    ptx_val p, x, count, tid;
+    uint32_t i;
+    ptxk__dense_shape(f, entry, &d);
+    ptx_launch_bounds(k, 384, 1);
+    s.m.args = s.m.problem = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_matmul_args), 8);
+    for (i = 0; i < 4; i++) s.maps[i] = ptx_param_map(k, names[i]);
+    s.full = ptx_shared(k, "full", PTX_U64, d.stages, 8);
+    s.empty = ptx_shared(k, "empty", PTX_U64, d.stages, 8);
+    s.loaded = ptx_shared(k, "loaded", PTX_U64, 4, 8);
+    s.turns = ptx_shared(k, "turns", PTX_U64, 2, 8);
+    s.flag = ptx_shared(k, "flag", PTX_U32, 2, 4);
+    s.m.shared = ptx_shared_dynamic_aligned(k, 1024);
+    tid = ptx_tid_x(k);
+    s.rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    s.cluster = ptx_sreg(k, PTX_CLUSTER_NCTARANK);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    count = ptx_mul(k, s.cluster, ptx_u32(d.alternate ? 1 : 2));
+    for (i = 0; i < d.stages; i++) {
+        ptx_mbarrier_init(k, ptx_off(s.full, (int64_t)(8 * i)), ptx_imm(1));
+        ptx_mbarrier_init(k, ptx_off(s.empty, (int64_t)(8 * i)), count);
+    }
+    for (i = 0; i < 4; i++) ptx_mbarrier_init(k, ptx_off(s.loaded, (int64_t)(8 * i)), ptx_imm(1));
+    for (i = 0; i < 2 && d.alternate; i++)
+        ptx_mbarrier_init(k, ptx_off(s.turns, (int64_t)(8 * i)), ptx_imm(1));
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+    ptx_end(k);
+    ptx_cluster_arrive(k);
+    ptx_cluster_wait(k);
+    ptxk__dense_begin_units(k, &d, &s);
+    s.phases = ptx_var_new(k, ptx_u32(0));
+    x = ptx_shr(k, tid, ptx_u32(7));
+    s.group = ptx_as(x, PTX_U32);
+    x = ptx_and(k, tid, ptx_u32(127));
+    s.thread = ptx_as(x, PTX_U32);
+    p = ptx_setp(k, PTX_EQ, s.group, ptx_u32(0));
+    ptx_if(k, p);
+    {
+        ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(PTXK__DENSE_DECREASED));
+        p = ptx_setp(k, PTX_EQ, s.thread, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dense_produce(k, &d, &s);
+        ptx_end(k);
+    }
+    ptx_else(k);
+    {
+        ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(PTXK__DENSE_INCREASED));
+        p = ptx_setp(k, PTX_GT, s.group, ptx_u32(1));
+        p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu)); /* for the assembler: alike in the warp */
+        s.group = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+        s.group = ptx_warpgroup_uniform(k, s.group);
+        ptxk__dense_consume(k, &d, &s);
+    }
+    ptx_end(k);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_cluster_arrive(k); /* the other block's shared memory lives while its stages are written */
+    ptx_cluster_wait(k);
+    ptx_ret(k);
+}
+
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
+    ptxk__dense dense;
     ptxk_message why;
     char name[160];
-    uint32_t small_tile;
+    uint32_t small_tile, entry;
     ptx_code code = ptxk__matmul_form(d, m ? ptx_module_target(m) : 0, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     for (small_tile = 0; small_tile < 2; small_tile++) {
@@ -13568,6 +16330,14 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, f.tile);
         ptxk__matmul_emit(m, site, &f, name);
+    }
+    for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT && f.dense; entry++) {
+        ptxk__dense_shape(&f, entry, &dense);
+        if (dense.split && dense.alternate) break;
+        (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_w%u", ptx_type_name(f.type[0]),
+                       ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
+                       f.side[0].kind, f.side[1].kind, entry);
+        ptxk__dense_emit(m, site, &f, entry, name);
     }
     return ptx_get_error(m)->code;
 }

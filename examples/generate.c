@@ -32,7 +32,7 @@ typedef struct options {
     const char *model, *prompt;
     llama_options llama;
     uint32_t tokens;
-    int graph, persistent;
+    int graph, persistent, serial;
 } options;
 
 static int parse(options *o, int argc, char **argv) {
@@ -51,6 +51,8 @@ static int parse(options *o, int argc, char **argv) {
          "positions of a page of keys and values, a power of two from 16; 0: no pages"},
         {"graph", OPTION_FLAG, &o->graph, 0, 0, NULL, "each token is one launch of a graph"},
         {"persistent", OPTION_FLAG, &o->persistent, 0, 0, NULL, "all tokens are one launch of one kernel"},
+        {"serial", OPTION_FLAG, &o->serial, 0, 0, NULL,
+         "no kernel starts before the one before it has ended"},
     };
     const command_line line = {"generate",
                                "a language model continues a text",
@@ -262,9 +264,11 @@ static void report(const run *r, uint32_t prompt) {
 /* Opens the device and the model, and writes. tokens: of the prompt, in room for all positions. */
 static int write_text(run *r, options *o, const gguf *g, FILE *file, uint32_t *tokens, uint32_t prompt,
                       gguf_error *why) {
+    ptxcu_desc desc = PTX_ZERO;
     void *host;
     int bad;
-    if (ptxcu_open(&r->cu, NULL)) {
+    desc.dependent_launch = !o->serial;
+    if (ptxcu_open(&r->cu, &desc)) {
         fprintf(stderr, "generate: %s\n", ptxcu_get_error(r->cu)->message);
         return 1;
     }

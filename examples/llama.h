@@ -347,6 +347,7 @@ static inline void llama_module_desc(ptx_module_desc *desc, const ptxcu_device *
     memset(desc, 0, sizeof *desc);
     desc->target = device->target;
     desc->max_version = device->max_version;
+    desc->dependent_launch = device->dependent_launch;
 }
 
 /* Caps logits: z = cap tanh(z / cap), a thread for each. Arguments: their address; u32 how many in a row, f32
@@ -800,6 +801,7 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
     shape.max_len = shape.max_seq = m->options.max_seq;
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
     shape.cluster = ptxcu_device_info(m->cu)->max_cluster;
+    shape.target = ptxcu_device_info(m->cu)->target;
     a = LLAMA_ADD(flash_decode, desc, shape);
     if (!a) return 1;
     a->q = l->q.address;
@@ -1301,7 +1303,7 @@ static inline int llama_queue_pass(llama *m, uint64_t fed, uint64_t all, llama_p
     for (i = 0; i < l->count; i += PART, part++) {
         uint32_t end = l->count - i < PART ? l->count : i + PART;
         if (llama_queue_part(m, l, i, end, stream, why)
-            || llama_cuda(m, ptxcu_event_record(m->cu, m->event[part & 1], stream), why)
+            || (progress && llama_cuda(m, ptxcu_event_record(m->cu, m->event[part & 1], stream), why))
             || (progress && part && llama_cuda(m, ptxcu_event_sync(m->cu, m->event[~part & 1]), why)))
             return 1;
         if (progress) progress(fed * l->count + (uint64_t)l->rows * i, all * l->count);

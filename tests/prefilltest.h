@@ -222,7 +222,8 @@ static int launch(problem *p) {
     if (p->plan.launches) CHECK_MORE(!ptxk_flash_prefill_check(&p->desc, &p->args, &why), why.text);
     if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
     for (i = 0; ok && i < p->plan.launches; i++)
-        ok = launch_entry(built.m, built.module, &p->plan.launch[i], &p->args, sizeof p->args);
+        ok = launch_with_maps(built.m, built.module, &p->plan.launch[i], &p->plan, i, &p->args,
+                              sizeof p->args);
     ok = CHECK(cu.cuCtxSynchronize() == 0) && ok;
     if (ok && out_bytes) ok = CHECK(cu.cuMemcpyDtoH(p->out, p->args.out, out_bytes) == 0);
     if (ok && lse_bytes) ok = CHECK(cu.cuMemcpyDtoH(p->lse, p->args.lse, lse_bytes) == 0);
@@ -766,7 +767,7 @@ static void offsets_past_2_to_32_elements(void) {
         args.q_head_stride = args.k_head_stride = args.v_head_stride = args.out_head_stride = head;
         args.batch = 1, args.q_len = args.kv_len = length;
         CHECK(ptxk_flash_prefill_check(&p.desc, &args, NULL) == PTX_E_NONE);
-        CHECK(launch_entry(built.m, built.module, &p.plan.launch[0], &args, sizeof args));
+        CHECK(launch_with_maps(built.m, built.module, &p.plan.launch[0], &p.plan, 0, &args, sizeof args));
         CHECK(cu.cuCtxSynchronize() == 0);
         check_reports();
         for (h = 0; h < 3; h++)
@@ -797,7 +798,8 @@ static void out_may_be_q(void) {
     p.args.k = upload(p.k, p.kv_count * 2);
     p.args.v = upload(p.v, p.kv_count * 2);
     p.args.batch = 1, p.args.q_len = p.args.kv_len = length;
-    if (built.module && launch_entry(built.m, built.module, &p.plan.launch[0], &p.args, sizeof p.args)) {
+    if (built.module
+        && launch_with_maps(built.m, built.module, &p.plan.launch[0], &p.plan, 0, &p.args, sizeof p.args)) {
         CHECK(cu.cuMemcpyDtoH(p.out, p.args.out, bytes) == 0);
         check_reports();
         problem_compare(&p);

@@ -14,6 +14,13 @@ int main(void) {
             printf("SKIP flash_hopper_random: this device is not of sm_90\n");
             return check_end();
         }
+        each_row_has_its_own_maximum_and_sum();
+        the_diagonal_tile_is_masked();
+        gqa_of_every_kind();
+        small_weights_count();
+        scores_of_any_size();
+        scale_and_cap_are_used();
+        pages_and_rows_have_the_same_bits();
         values_above_65504_stay_finite();
         values_near_the_largest_of_f32();
         infinite_scores();
@@ -21,6 +28,7 @@ int main(void) {
         seq_that_is_no_multiple_of_16();
         d_that_is_no_multiple_of_16();
         window_edges();
+        ragged_batches_with_empty_sequences();
         keys_in_pages();
         every_tile_edge();
         every_head_dim();

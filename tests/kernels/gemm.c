@@ -66,6 +66,23 @@ static void every_format_column_and_precision(void)
         }
 }
 
+/* Tiles of 128 and 256 columns, compared in part. */
+static void many_columns(void)
+{
+    static const uint32_t some[] = {PTXK_Q4_K, PTXK_Q5_K, PTXK_Q6_K, PTXK_Q8_0};
+    uint32_t i;
+    for (i = 0; i < 16; i++) {
+        uint32_t flags = random_below(64), columns = 128u << random_below(2);
+        problem p;
+        if ((flags & 48) == 48) flags &= 31;
+        p = problem_new(some[i / 2 % 4], 65 + random_below(i < 12 ? 70 : 200), 1 + random_below(260),
+                        256 * (1 + random_below(9)), columns, i & 1, i < 4 ? 0 : flags);
+        p.row_step = p.column_step = 7;
+        problem_run(&p);
+        problem_free(&p);
+    }
+}
+
 static void every_type_and_flag(void)
 {
     static const uint32_t types[] = {PTX_F32, PTX_F16, PTX_BF16};
@@ -181,11 +198,11 @@ static void large_small_and_zero_x(void)
 static void a_bad_block_spoils_its_row_only(void)
 {
     uint32_t i, r, bad = 11;
-    for (i = 0; i < 2 * FORMATS; i++) {
+    for (i = 0; i < 4 * FORMATS; i++) {
         problem p;
         uint32_t step;
-        if (ref_block_values(formats[i / 2].type) == 1) continue; /* products of parts: infinity gives NaN or more */
-        p = problem_new(formats[i / 2].format, 2, 37, 1536, 8, i & 1, 0);
+        if (ref_block_values(formats[i / 4].type) == 1) continue; /* products of parts: infinity gives NaN or more */
+        p = problem_new(formats[i / 4].format, 2, 37, 1536, i & 2 ? 128 : 8, i & 1, 0);
         step = (uint32_t)ref_block_bytes(p.m[0].type);
         if (!put_factor(p.m[0].type, p.m[0].weights + bad * p.m[0].row_bytes + 5 * step,
                         i & 1 ? (double)NAN : HUGE_VAL)) {
@@ -201,8 +218,8 @@ static void a_bad_block_spoils_its_row_only(void)
 static void any_factor(void)
 {
     uint32_t i;
-    for (i = 0; i < FORMATS; i++) { /* subnormal, 0, either sign, to the largest */
-        problem p = problem_new(formats[i].format, 3, 50, 1024, 8, 0, 0), q;
+    for (i = 0; i < 2 * FORMATS; i++) { /* subnormal, 0, either sign, to the largest */
+        problem p = problem_new(formats[i / 2].format, 3, 50, 1024, i & 1 ? 128 : 8, random_below(2), 0), q;
         ptxk_gemm_desc desc = p.desc;
         ptxk_gemm_shape shape = p.shape;
         problem_free(&p);
@@ -317,7 +334,7 @@ static void what_is_refused(void)
         {{PTX_F32, PTX_F32, PTX_F32, 8, 0, 0, 0, 0}, "format is "},
         {{PTXK_Q4_K, PTXK_F32, PTX_F32, 8, 0, 0, 0, 0}, "x_type is PTXK_F32, must be PTX_F32"},
         {{PTXK_Q4_K, PTX_F32, 0, 8, 0, 0, 0, 0}, "output_type is 0"},
-        {{PTXK_Q4_K, PTX_F32, PTX_F32, 0, 0, 0, 0, 0}, "columns is 0, must be 8, 16, 32 or 64"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 0, 0, 0, 0, 0}, "columns is 0, must be 8, 16, 32, 64, 128 or 256"},
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 7, 0, 0, 0, 0}, "columns is 7"},
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 2, 0, 0, 0}, "precision is 2"},
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 128, 0, 0}, "flags is 128"},
@@ -369,6 +386,7 @@ int main(void)
     every_m();
     every_k();
     every_format_column_and_precision();
+    many_columns();
     every_type_and_flag();
     several_matrices();
     deep_rows();

@@ -35,6 +35,7 @@ static int every_example_assembles_without_spills(void)
         int status;
         memset(&module_desc, 0, sizeof module_desc);
         module_desc.target = PTX_SM(targets[t]);
+        module_desc.dependent_launch = targets[t] > 90;
         m = ptx_module_new(&module_desc);
         for (i = 0; i < ptxk_operation_count(); i++) {
             unsigned char desc[256];
