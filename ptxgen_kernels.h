@@ -651,15 +651,15 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          activation.
      columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
                          of them: the last tile is padded. Where registers are few for a format or a target,
-                         tiles have fewer, down to 8. From 128 on weights are unpacked once for a tile, into
-                         shared memory; from sm_80, EXACT sm_80 and sm_90 to sm_110, for Q4_K and Q5_K; 256
-                         columns for Q4_K, FAST, sm_90 to sm_110.
+                         tiles have fewer, down to 8. Tiles of 128 columns unpack weights once, into shared
+                         memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80 on; EXACT not on sm_86, sm_89 and
+                         from sm_120 on, which have too little of it. 256: Q4_K, FAST, sm_90 to sm_110.
      k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
                          With several matrices, of the largest unit.
      precision           Quantised weights are multiplied exactly: as integers times the scale of their
                          sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others), in f16; the factor of
-                         a block is applied to f32 sums of 256 (32) products. x is scaled by a power
-                         of two for each row, and becomes two f16 numbers (PTXK_GEMM_EXACT: error 2^-22 of an
+                         a block is applied to f32 sums of 256 (32) products. x is scaled by a power of two
+                         for each row, and becomes two f16 numbers (PTXK_GEMM_EXACT: error 2^-22 of an
                          element and 2^-39 of the row's largest) or one (PTXK_GEMM_FAST: 2^-11, 2^-28; Q6_K
                          weights: 2^-11). f16 and bf16 weights are exact; so is x of the same type without
                          gamma. With bf16 weights x becomes three bf16 numbers (2^-24), FAST two (2^-16). f32
@@ -669,9 +669,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          of the unit at most, where offsets and minima count as products of their own. By
                          the arithmetic of chips, on random data, of the sum of |w x| of an output: below
                          2e-6, Q6_K 5e-6; FAST below 1e-4 from K = 1024 on.
-     many columns, FAST  Where weights are unpacked into shared memory (see columns) they are rounded to f16,
-                         times a power of two for each row: by 3 2^-11 of the sum of a weight's parts and
-                         2^-29 of the row's largest block factor at most. Sums are of a whole slice of K.
+     many columns        Where weights are unpacked into shared memory (see columns), FAST rounds them to f16,
+                         times a power of two for each row: by at most 3 2^-11 of the sum of a weight's parts
+                         and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23); sums are of a
+                         whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers (2^-23 of a
+                         weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor).
      sm_75               bf16 and f32 weights are refused
      x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
                          squares, overflows f32, and for Q4_K, Q5_K and Q6_K from |x * gamma| = 2^122 on
@@ -900,8 +902,9 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
      y[t,:] = gamma * (x - mean) / sqrt(mean (x - mean)^2 + eps) + beta
 
    PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written, and
-   normalised as written. PTXK_NORM_ADD adds the result to y: y[t,:] += ... f32 arithmetic in a fixed order. Rows to 16384 elements stay in registers; longer
-   ones are read again. gamma is optional; beta requires PTXK_NORM_LAYER and gamma.
+   normalised as written. PTXK_NORM_ADD adds the result to y: y[t,:] += ... f32 arithmetic in a fixed order.
+   Rows to 16384 elements stay in registers; longer ones are read again. gamma is optional; beta requires
+   PTXK_NORM_LAYER and gamma.
 
      sum of squares past f32, x NaN or infinite   NaN in that row
      all x 0, eps 0                               0 (LayerNorm: beta)
@@ -7657,7 +7660,7 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
 static void ptxk__scatter_bytes(ptx_kernel *k, const ptxk__scatter *f, ptx_val from, ptx_val to,
                                 ptx_val factor, ptx_val head) {
     uint32_t n = 16 / f->source_bytes, i;
-    ptx_val x[PTXK__CACHE_BLOCK], words[PTXK__CACHE_BLOCK / 4], scale, p;
+    ptx_val x[PTXK__CACHE_BLOCK] = {{0}}, words[PTXK__CACHE_BLOCK / 4], scale, p;
     if (f->cache == PTXK_Q8_0) {
         scale = ptxk__block_factor(k, f->source, from);
         ptx_st(k, PTX_F16, ptx_at(factor, 0), ptx_cvt(k, PTX_F16, scale));
@@ -10917,10 +10920,10 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
             if (wide > 128
                 && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K))
                 return PTX_E_DESC; /* registers are too few */
-            if (g->order != PTXK__GEMM_PAIRS) return PTX_E_DESC;
+            if (b->reader || g->kind > PTXK__GEMM_BLOCKS) return PTX_E_DESC;
             if (g->order == PTXK__GEMM_PAIRS) x.order = PTXK__GEMM_BYTES;
             if (g->order != PTXK__GEMM_PAIRS || d->precision == PTXK_GEMM_FAST) x.sums = 0;
-            if (format[i] == PTXK_Q6_K && d->precision == PTXK_GEMM_EXACT) planes = 2;
+            if (!b->aligned && d->precision == PTXK_GEMM_EXACT) planes = 2;
         }
         x.type = format[i] == PTXK_BF16 ? PTX_BF16 : g->kind == PTXK__GEMM_WORDS ? PTX_F32 : PTX_F16;
         x.planes = d->precision == PTXK_GEMM_EXACT ? 2 : 1;
@@ -12827,6 +12830,16 @@ typedef struct ptxk__gemm_wide {
     ptx_var power, most, raised; /* FAST: of the row; how large factors may be; whether it has fallen */
 } ptxk__gemm_wide;
 
+/* Whether weights are times their factors and a power of two for each row; else they are integers. */
+static int ptxk__wide_is_scaled(const ptxk__gemm *f, const ptxk__gemm_state *s) {
+    return s->kind->format->kind == PTXK__GEMM_BLOCKS || f->precision == PTXK_GEMM_FAST;
+}
+
+/* Whether operand A has two numbers for a weight: these do not fit into one. */
+static int ptxk__wide_is_double(const ptxk__gemm *f, const ptxk__gemm_state *s) {
+    return ptxk__gemm_is_shifted(s->kind) && f->precision == PTXK_GEMM_EXACT;
+}
+
 #define PTXK__WIDE_FACTORS 2048u /* offset of numbers of rows, behind the minima */
 
 /* The place among the numbers of rows of a row: those that a thread needs are adjacent. */
@@ -13073,9 +13086,161 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
 }
 
-/* Reads this thread's half of the next unit. */
-static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    ptxk__wide_read_bytes(k, f, s);
+/* Sets n variables to the words at `base` and `offset`, a multiple of 2, see ptxk__gemm_word_base. */
+static void ptxk__wide_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t base, uint32_t offset, uint32_t n,
+                             ptx_var *to) {
+    ptx_val from = offset % 4 ? s->base_2[base / 2][base % 2] : s->base[base / 2][base % 2], word[2], x;
+    ptx_val pick = offset % 4 ? s->pick_2[base / 2][base % 2] : s->pick[base / 2][base % 2];
+    uint32_t i;
+    word[0] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4)));
+    for (i = 0; i < n; i++) {
+        word[1] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4 + 4 * i + 4)));
+        x = ptx_prmt(k, word[0], word[1], pick);
+        ptx_set(k, to[i], x);
+        word[0] = word[1];
+    }
+}
+
+/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned. more: what unpacking multiplies by, of the
+   blocks of this half, or of the unit. */
+static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
+    ptxk__gemm_wide *w = s->wide;
+    const ptxk__block *block = s->kind->block;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, n, step = block->bytes;
+    uint32_t blocks = s->kind->format->unit / block->values, own = blocks / 2;
+    ptx_val shift = ptx_get(k, w->shift), bytes, mine, at, x, size = ptx_f32(0), power;
+    x = ptx_add(k, shift, ptx_u32(s->kind->unit_bytes));
+    ptx_set(k, w->shift, x);
+    shift = ptx_and(k, shift, ptx_u32(14));
+    bytes = ptx_ptr_add(k, w->raw, shift, 1);
+    if (block->id == PTXK_Q6_K) {
+        static const uint32_t strides[3] = {64, 32, 8}; /* of a half: quants, their upper bits, scales */
+        for (i = 0; i < 3; i++) {
+            at = ptx_ptr_add(k, w->raw, w->half, strides[i]);
+            ptxk__gemm_word_base(k, s, i / 2, i % 2, at, shift);
+        }
+        ptxk__wide_words(k, s, 0, 0, 16, w->word);
+        ptxk__wide_words(k, s, 1, 128, 8, w->word + 16);
+        ptxk__wide_words(k, s, 2, 192, 2, w->more);
+        x = ptxk__load_f16(k, bytes, 208);
+        if (!fast) {
+            ptx_set(k, w->head, ptx_as(x, PTX_B32));
+            return;
+        }
+        size = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(33554432)); /* 2^25 */
+        size = ptx_abs(k, size);
+        size = ptx_selp(k, size, ptx_f32(0), exists);
+        ptxk__wide_raise(k, s, size);
+        power = ptx_get(k, w->power);
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(32));
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
+        x = ptxk__wide_twice(k, x);
+        ptx_set(k, w->head, x);
+        return;
+    }
+    n = block->id == PTXK_Q8_0 ? 8 : 4;
+    at = ptx_ptr_add(k, w->raw, w->half, own * step);
+    ptxk__gemm_word_base(k, s, 0, 0, at, shift);
+    for (i = 0; i < own; i++) ptxk__wide_words(k, s, 0, step * i + 2, n, w->word + n * i);
+    for (i = 0; i < blocks; i++) {
+        x = ptxk__load_f16(k, bytes, step * i);
+        size = ptxk__wide_larger(k, size, x);
+    }
+    fast = fast && n == 4; /* nibbles are multiplied as they are, as f16 numbers */
+    size = ptx_op2(k, PTX_MUL, PTX_RN, size, ptx_f32(fast ? 262144 : 2)); /* 2^18 */
+    size = ptx_selp(k, size, ptx_f32(0), exists);
+    ptxk__wide_raise(k, s, size);
+    mine = ptx_ptr_add(k, bytes, w->half, own * step);
+    power = ptx_get(k, w->power);
+    for (i = 0; i < own; i++) {
+        x = ptxk__load_f16(k, mine, step * i);
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(fast ? 32 : 1 / 524288.0));
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
+        x = ptxk__wide_twice(k, x);
+        ptx_set(k, w->more[i], x);
+    }
+}
+
+/* As ptxk__wide_unpack_bytes. rest: Q6_K, EXACT: what the f16 numbers lack. */
+static void ptxk__wide_unpack_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                                 ptx_val out[2][2][4], ptx_val rest[2][2][4]) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, t, e, b;
+    ptx_val scale[2], offset[2], x, y, z, head = ptx_get(k, w->head);
+    for (e = 0; e < 2; e++) {
+        x = ptx_get(k, w->more[e]);
+        x = ptx_xor(k, x, ptx_b32(0x80808080u));
+        x = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(0x4040 + 0x101 * p)); /* 1152 + the scale, twice */
+        x = ptxk__gemm_minus(k, x, w->constant[0]);
+        scale[e] = ptxk__gemm_times(k, x, fast ? head : w->constant[3]);
+        offset[e] = fast ? ptxk__gemm_times(k, scale[e], w->constant[1]) : x;
+    }
+    for (t = 0; t < 4; t++) {
+        x = ptx_get(k, w->word[4 * p + t]);
+        y = ptx_get(k, w->word[16 + 4 * (p & 1) + t]);
+        for (e = 0; e < 2; e++) {
+            int32_t up = (p < 2 ? 4 : 2) - (e ? 4 : 0); /* of the upper bits, to bit 4 */
+            z = e ? ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(4)), PTX_B32) : x;
+            z = ptx_and(k, z, ptx_b32(0x0f0f0f0f));
+            head = up > 0   ? ptx_shl(k, y, ptx_u32((uint32_t)up))
+                   : up < 0 ? ptx_as(ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32((uint32_t)-up)), PTX_B32)
+                            : y;
+            z = ptx_lop3(k, head, ptx_b32(0x30303030), z, ptx_imm(0xea));
+            out[e][0][t] = ptx_and(k, z, ptx_b32(0x00ff00ff));
+            out[e][1][t] = ptx_prmt(k, z, ptx_b32(0), ptx_b32(0x4341));
+            for (b = 0; b < 2; b++) {
+                if (fast) {
+                    out[e][b][t] = ptxk__gemm_fma(k, out[e][b][t], scale[e], offset[e]);
+                    continue;
+                }
+                z = ptxk__gemm_fma(k, out[e][b][t], w->constant[1], w->constant[2]); /* q - 32, exact */
+                out[e][b][t] = ptxk__gemm_times(k, z, scale[e]);
+                head = ptx_neg(k, ptx_as(out[e][b][t], PTX_F16X2));
+                rest[e][b][t] = ptxk__gemm_fma(k, z, scale[e], head);
+            }
+        }
+    }
+}
+
+static void ptxk__wide_unpack_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                                     ptx_val out[2][2][4], ptx_val rest[2][2][4]) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, eight = s->kind->block->id == PTXK_Q8_0, t, e, b;
+    ptx_val x, y, scale = ptx_get(k, w->more[p]), high = scale, offset = scale;
+    if (fast && !eight) {
+        offset = ptxk__gemm_times(k, scale, w->constant[0]);
+        high = ptxk__gemm_times(k, scale, w->constant[1]);
+    }
+    for (e = 0; e < 2; e++)
+        for (t = 0; t < 4; t++) {
+            uint32_t mask = e ? 0x00f000f0 : 0x000f000f;
+            x = ptx_get(k, w->word[eight ? 8 * p + 4 * e + t : 4 * p + t]);
+            if (eight) x = ptx_xor(k, x, ptx_b32(0x80808080u));
+            for (b = 0; b < 2; b++) {
+                if (b && !eight) x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
+                if (fast && !eight) {
+                    y = ptx_and(k, x, ptx_b32(mask));
+                    out[e][b][t] = ptxk__gemm_fma(k, y, e ? high : scale, offset);
+                    continue;
+                } /* 1024 + q + 128, 1024 + q, 64 + q */
+                y = ptx_b32(eight ? 0x64646464 : e ? 0x54005400 : 0x64006400);
+                y = eight ? ptx_prmt(k, x, y, ptx_b32(b ? 0x4341 : 0x4240))
+                          : ptx_lop3(k, x, ptx_b32(mask), y, ptx_imm(0xea));
+                y = ptxk__gemm_minus(k, y, w->constant[eight ? 0 : e]);
+                out[e][b][t] = ptxk__gemm_times(k, y, scale);
+                if (fast) continue;
+                high = ptx_neg(k, ptx_as(out[e][b][t], PTX_F16X2));
+                rest[e][b][t] = ptxk__gemm_fma(k, y, scale, high);
+            }
+        }
+}
+
+/* Reads this thread's half of the next unit, if it exists; else what lies there is of no use. */
+static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
+    if (ptxk__gemm_is_shifted(s->kind))
+        ptxk__wide_read_blocks(k, f, s, exists);
+    else
+        ptxk__wide_read_bytes(k, f, s);
 }
 
 /* A shared address with some bits exchanged. */
@@ -13089,22 +13254,38 @@ static ptx_val ptxk__wide_chunk(ptx_kernel *k, ptx_val at, uint32_t bits) {
 static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
                               uint32_t slot) {
     ptxk__gemm_wide *w = s->wide;
-    ptx_val out[2][2][4], x, y, half[2];
-    uint32_t e, b;
-    ptxk__wide_unpack_bytes(k, f, s, p, out);
+    ptx_val out[2][2][4], rest[2][2][4], x, y, half[2];
+    uint32_t e, b, exact = f->precision == PTXK_GEMM_EXACT;
+    if (!ptxk__gemm_is_shifted(s->kind))
+        ptxk__wide_unpack_bytes(k, f, s, p, out);
+    else if (s->kind->block->id == PTXK_Q6_K)
+        ptxk__wide_unpack_q6(k, f, s, p, out, rest);
+    else
+        ptxk__wide_unpack_blocks(k, f, s, p, out, rest);
+    for (e = 0; e < 2 && ptxk__wide_is_double(f, s); e++)
+        for (b = 0; b < 2; b++)
+            ptx_st_vec(k, PTX_B32, 4,
+                       ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b),
+                              (int64_t)((2 + slot) * PTXK__WIDE_PART)),
+                       rest[e][b]);
     for (e = 0; e < 2; e++)
         for (b = 0; b < 2; b++)
             ptx_st_vec(
                 k, PTX_B32, 4,
                 ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b), (int64_t)(slot * PTXK__WIDE_PART)),
                 out[e][b]);
-    if (p == 1 && f->precision == PTXK_GEMM_EXACT && s->form->sums) { /* what the end of the unit needs */
+    y = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+    if (p == 1 && exact && s->kind->block->id == PTXK_Q6_K) { /* what the end of the unit needs */
+        x = ptx_get(k, w->head);
+        ptx_guard(k, y);
+        ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), ptx_as(x, PTX_F32));
+    }
+    if (p == 1 && exact && s->form->sums) {
         half[0] = ptx_get(k, w->minimum[0]);
         half[1] = ptx_get(k, w->minimum[1]);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(w->minima_to, 0), half);
         x = ptx_get(k, w->head);
         ptx_unpack(k, PTX_F16, 2, x, half);
-        y = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
         for (e = 0; e < 2; e++) {
             x = ptx_cvt(k, PTX_F32, half[e]);
             ptx_guard(k, y);
@@ -13142,40 +13323,47 @@ static void ptxk__wide_multiply(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
                                 uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
     ptx_val a[2][PTXK__GEMM_M][4], b[8], from[4];
-    uint32_t g, e, i, n, plane;
+    uint32_t g, e, i, n, plane, rest, two = (uint32_t)ptxk__wide_is_double(f, s);
     for (e = 0; e < 4; e++) from[e] = ptxk__wide_chunk(k, s->wide->a_from, 32 * e);
-    for (g = 0; g < 2; g++) {
-        for (e = 0; e < 2; e++)
-            for (i = 0; i < f->m; i++)
-                ptx_ldmatrix(k, 4, ptx_off(from[2 * g + e], (int64_t)(slot * PTXK__WIDE_PART + i * 2048)),
-                             a[e][i]);
-        for (n = 0; n < f->n; n++)
-            for (plane = 0; plane < x->planes; plane++) {
-                ptxk__gemm_load_x(k, f, s, p & 1, g, n, plane, b);
-                for (e = 0; e < 2; e++)
-                    for (i = 0; i < f->m; i++)
-                        ptxk__tile_mma(k, x->type, s->acc[0][i][n], a[e][i], b + 2 * e);
-            }
-    }
+    for (g = 0; g < 2; g++)
+        for (rest = 0; rest <= two; rest++) {
+            /* loads that the assembler moves up take registers that are not there */
+            if (two) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+            for (e = 0; e < 2; e++)
+                for (i = 0; i < f->m; i++)
+                    ptx_ldmatrix(
+                        k, 4,
+                        ptx_off(from[2 * g + e], (int64_t)((2 * rest + slot) * PTXK__WIDE_PART + i * 2048)),
+                        a[e][i]);
+            for (n = 0; n < f->n; n++)
+                for (plane = 0; plane < (rest ? 1 : x->planes); plane++) {
+                    ptxk__gemm_load_x(k, f, s, p & 1, g, n, plane, b);
+                    for (e = 0; e < 2; e++)
+                        for (i = 0; i < f->m; i++)
+                            ptxk__tile_mma(k, x->type, s->acc[0][i][n], a[e][i], b + 2 * e);
+                }
+        }
 }
 
 /* EXACT: adds the unit's products, times the factors of the rows, to the sums. */
 static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2], low[PTXK__GEMM_M][4], b[2], d[4];
     uint32_t i, n, e;
-    ptxk__wide_rows(k, s, 0, factor);
-    ptxk__wide_rows(k, s, 1, minimum);
-    for (i = 0; i < f->m; i++) {
+    int scaled = ptxk__wide_is_scaled(f, s);
+    if (!scaled) ptxk__wide_rows(k, s, 0, factor);
+    if (s->form->sums) ptxk__wide_rows(k, s, 1, minimum);
+    for (i = 0; i < f->m && s->form->sums; i++) {
         ptx_ldmatrix(k, 2, ptx_off(s->wide->minima_from, (int64_t)(256 * i)), low[i]);
         low[i][2] = low[i][0];
         low[i][3] = low[i][1];
     }
     for (n = 0; n < f->n; n++) {
-        ptx_ld_vec(k, PTX_B32, 2, ptx_at(s->x_sums, (int64_t)(n * s->form->sums)), b);
+        if (s->form->sums) ptx_ld_vec(k, PTX_B32, 2, ptx_at(s->x_sums, (int64_t)(n * s->form->sums)), b);
         for (i = 0; i < f->m; i++) {
+            ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], scaled ? NULL : factor[i]);
+            if (!s->form->sums) continue;
             for (e = 0; e < 4; e++) d[e] = s->zero;
             ptxk__tile_mma(k, PTX_F16, d, low[i], b);
-            ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], factor[i]);
             ptxk__gemm_add(k, s, i, n, d, minimum[i]);
         }
     }
@@ -13283,6 +13471,17 @@ static void ptxk__wide_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
         w->constant[2] = ptxk__gemm_f16x2(k, fast ? 0x24002400 : 0x98009800u); /* 2^-6, -2^-9 */
         w->constant[3] = ptxk__gemm_f16x2(k, fast ? 0xcc00cc00u : 0x40004000); /* -16, 2 */
     }
+    if (id == PTXK_Q6_K) {
+        w->constant[0] = ptxk__gemm_f16x2(k, 0x64806480);                      /* 1152 */
+        w->constant[1] = ptxk__gemm_f16x2(k, fast ? 0x80208020u : 0x78007800); /* -2^-19, 2^15 */
+        w->constant[2] = ptxk__gemm_f16x2(k, 0xac00ac00u);                     /* -2^-4 */
+        w->constant[3] = ptxk__gemm_f16x2(k, 0x14001400);                      /* 2^-10 */
+    }
+    if (id == PTXK_Q8_0) w->constant[0] = ptxk__gemm_f16x2(k, 0x64806480);
+    if (id == PTXK_Q4_0) {
+        w->constant[0] = ptxk__gemm_f16x2(k, fast ? 0x80088008u : 0x64086408); /* -2^-21, 1032 */
+        w->constant[1] = ptxk__gemm_f16x2(k, fast ? 0x2c002c00 : 0x54805480);  /* 1 / 16, 72 */
+    }
     for (i = 0; i < 24; i++) w->word[i] = ptx_var_new(k, ptx_b32(0));
     for (i = 0; i < 10; i++) w->more[i] = ptx_var_new(k, ptx_b32(0));
     for (i = 0; i < 4; i++) w->scale[i] = ptx_var_new(k, ptx_b32(0));
@@ -13297,7 +13496,7 @@ static void ptxk__wide_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
 static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
     ptxk__gemm_wide wide;
-    uint32_t p, i, n, e, fast = f->precision == PTXK_GEMM_FAST;
+    uint32_t p, i, n, e, fast = f->precision == PTXK_GEMM_FAST, scaled = (uint32_t)ptxk__wide_is_scaled(f, s);
     ptx_val first, units, at, y, q;
     memset(&wide, 0, sizeof wide);
     s->wide = &wide;
@@ -13325,7 +13524,8 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptxk__wide_copy_x(k, f, s, at, 0, NULL);
     ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
-    ptxk__wide_read(k, f, s);
+    q = ptx_setp(k, PTX_LT, first, s->end);
+    ptxk__wide_read(k, f, s, q);
     ptxk__wide_unpack(k, f, s, 0, 0);
     ptx_loop(k);
     {
@@ -13337,7 +13537,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
                 if (x->parts == 2) y = ptx_and(k, y, ptx_u32(1));
                 ptx_mbarrier_wait(k, ptx_off(s->flag, (int64_t)(8 * (p & 1)) - 16), y);
             }
-            if (fast && !p) {
+            if (scaled && !p) {
                 y = ptx_get(k, wide.raised);
                 q = ptx_setp(k, PTX_NE, y, ptx_u32(0));
                 q = ptx_op2(k, PTX_BAR_RED_OR, 0, ptx_imm(0), q);
@@ -13360,8 +13560,9 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
                 ptxk__wide_copy(k, f, s, next);
                 ptx_cp_async_commit(k);
             }
-            if (p + 1 == x->parts) { /* behind the last unit: the last again */
-                ptxk__wide_read(k, f, s);
+            if (p + 1 == x->parts) {
+                q = ptx_setp(k, PTX_LT, next, s->end);
+                ptxk__wide_read(k, f, s, q);
                 ptxk__wide_unpack(k, f, s, 0, 0);
             } else {
                 ptxk__wide_unpack(k, f, s, p + 1, (p + 1) & 1);
@@ -13385,7 +13586,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     }
     ptx_end(k);
     ptx_cp_async_wait_all(k);
-    if (fast) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
+    if (scaled) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
         y = ptx_get(k, wide.power);
         y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
         ptx_bar_sync(k, ptx_imm(0));

@@ -198,6 +198,15 @@
     X("SwiGLU, Q4_K", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 3 | PTXK_GEMM_SWIGLU, PTXK_Q4_K, 0)                 \
     X("SwiGLU, Q6_K, 32 columns", PTXK_Q6_K, PTX_F32, PTX_F32, 32, 0, 3 | PTXK_GEMM_SWIGLU, PTXK_Q6_K, 0)    \
     X("GeGLU, f16, 64 columns", PTXK_F16, PTX_F16, PTX_F16, 64, 0, PTXK_GEMM_GEGLU, PTXK_F16, 0)             \
+    X("Q4_K, 128 columns, norm", PTXK_Q4_K, PTX_F32, PTX_F32, 128, 0, 3, 0, 0)                               \
+    X("Q4_K, 256 columns, fast, SwiGLU", PTXK_Q4_K, PTX_F32, PTX_F16, 256, 1, PTXK_GEMM_SWIGLU, PTXK_Q4_K,   \
+      0)                                                                                                     \
+    X("Q5_K, 128 columns, residual", PTXK_Q5_K, PTX_F32, PTX_F32, 128, 0, PTXK_GEMM_RESIDUAL, 0, 0)          \
+    X("Q, K and V, 128 columns", PTXK_Q4_K, PTX_F32, PTX_F32, 128, 0, 3 | PTXK_GEMM_BIAS, PTXK_Q4_K,         \
+      PTXK_Q6_K)                                                                                             \
+    X("Q6_K, 128 columns, fast", PTXK_Q6_K, PTX_F32, PTX_F32, 128, 1, 0, 0, 0)                               \
+    X("Q8_0, 128 columns, SwiGLU", PTXK_Q8_0, PTX_F32, PTX_F32, 128, 0, PTXK_GEMM_SWIGLU, PTXK_Q8_0, 0)      \
+    X("Q4_0, 128 columns", PTXK_Q4_0, PTX_F32, PTX_F32, 128, 0, 0, 0, 0)                                     \
     X("groups", PTXK_Q8_0, PTX_F32, PTX_F32, 8, 0, PTXK_GEMM_GROUPED | PTXK_GEMM_BIAS, 0, 0)                 \
     X("groups, SwiGLU, 64 columns", PTXK_Q4_K, PTX_F32, PTX_F32, 64, 0,                                      \
       PTXK_GEMM_GROUPED | PTXK_GEMM_SWIGLU, PTXK_Q4_K, 0)

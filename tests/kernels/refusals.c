@@ -445,7 +445,7 @@ static const row norm_rows[] = {D(norm, n, 0, "n is 0"),
                                 NEEDED_TYPE(norm, y_type),
                                 NEEDED_TYPE(norm, weight_type),
                                 D(norm, x_type, 0, "x_type"),
-                                D(norm, flags, 8, "flags"),
+                                D(norm, flags, 16, "flags"),
                                 D(norm, flags, 6, "beta (PTXK_NORM_BETA) goes with gamma"),
                                 D(norm, kind, PTXK_NORM_RMS, "beta (PTXK_NORM_BETA) goes with LayerNorm"),
                                 S(norm, rows, 0x80000000u, "rows"),
@@ -900,7 +900,7 @@ static void layers(void) {
     ptxk_sample_shape ms = {2, 100};
     ptxk_sample_args ma;
     ptxk_matmul_desc xd = {PTX_F16, PTX_F16, PTX_F32, PTXK_MATMUL_BIAS, 0, 0, PTXK_FACTORS_ROW, PTXK_FACTORS_TENSOR};
-    ptxk_matmul_shape xs = {10, 20, 30, 2, 8, 0};
+    ptxk_matmul_shape xs = {10, 20, 30, 2, 8, 0, 0};
     ptxk_matmul_args xa;
     ptx_plan plan;
     ptxk_message why;
