@@ -10777,6 +10777,8 @@ static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t prec
     if (c->block->id == PTXK_Q4_K && exact && (chip == 86 || chip == 89)) most = 32;
     if (c->format->kind == PTXK__GEMM_BLOCKS) most = c->block->id == PTXK_Q4_0 ? 16 : 32;
     if (c->block->reader) most = c->format->kind == PTXK__GEMM_BLOCKS ? 16 : 32;
+    if (c->block->id == PTXK_Q2_K || c->block->id == PTXK_NVFP4 || (c->block->id == PTXK_Q3_K && !exact))
+        most = 64;
     if (c->block->id == PTXK_Q5_1 && exact && chip < 86) most = chip < 80 ? 16 : 8;
     return chip < 80 ? most / 2 : most;
 }
