@@ -53,6 +53,7 @@ CALLS(activation)
 CALLS(rope)
 CALLS(sample)
 CALLS(embed)
+CALLS(quantize)
 
 static ptxk_decoder_layer layer_table[2]; /* of the good decoder */
 
@@ -470,6 +471,22 @@ static const row norm_rows[] = {D(norm, n, 0, "n is 0"),
                                 AL(norm, y, AT * 4, "y overlaps gamma"),
                                 AL(norm, residual, AT, "x overlaps residual"),
                                 AL(norm, beta, AT + 16, "x overlaps beta")};
+
+static const row quantize_rows[] = {D(quantize, n, 0, "n is 0"),
+                                    D(quantize, n, 4, "multiple of 8"),
+                                    D(quantize, n, (1u << 24) + 8, "n is"),
+                                    NEEDED_TYPE(quantize, x_type),
+                                    D(quantize, y_type, PTX_F32, "y_type is PTX_F32"),
+                                    D(quantize, y_type, PTXK_NVFP4, "group is 128"),
+                                    D(quantize, group, 64, "group is 64"),
+                                    S(quantize, rows, 0x80000000u, "rows"),
+                                    POINTER(quantize, x, 8),
+                                    POINTER(quantize, y, 8),
+                                    POINTER(quantize, factors, 8),
+                                    A(quantize, rows, 0x80000000u, "rows"),
+                                    A(quantize, reserved, 1, "reserved"),
+                                    AL(quantize, y, AT + 16, "y overlaps x"),
+                                    AL(quantize, factors, AT * 2 + 16, "y overlaps factors")};
 
 static const row softmax_rows[] = {D(softmax, n, 0, "n is 0"),
                                    D(softmax, n, (1u << 24) + 1, "n is"),
@@ -909,6 +926,9 @@ static void layers(void) {
     ptxk_softmax_desc sd = {64, PTX_F32, PTX_F32, 0};
     ptxk_softmax_shape ss = {3};
     ptxk_softmax_args sa;
+    ptxk_quantize_desc zd = {256, PTX_F32, PTX_E4M3, 128};
+    ptxk_quantize_shape zs = {3};
+    ptxk_quantize_args za;
     ptxk_activation_desc ad = {PTXK_SILU, 1, PTX_F32, PTX_F32};
     ptxk_activation_shape as = {3, 100};
     ptxk_activation_args aa;
@@ -967,6 +987,10 @@ static void layers(void) {
     TEST(softmax, softmax_rows, 1, sd, ss, sa);
     sa.y = sa.x;
     check(!ptxk_softmax_check(&sd, &sa, &why), "softmax", "y is x", why.text);
+
+    memset(&za, 0, sizeof za);
+    za.x = AT, za.y = AT * 2, za.factors = AT * 3, za.rows = 3;
+    TEST(quantize, quantize_rows, 1, zd, zs, za);
 
     memset(&aa, 0, sizeof aa);
     aa.x = AT, aa.up = AT * 2, aa.y = AT * 3, aa.rows = 3, aa.n = 100;
