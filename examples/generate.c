@@ -4,8 +4,8 @@
      generate MODEL.gguf "Once upon a time" [--tokens 128] [--temperature 0.8] [--seed 1] [--top-k 40]
               [--top-p 0.95] [--graph | --persistent] [--context 2048] [--batch 512] [--page-size 64] [--help]
 
-   Models of the architectures in the table of models.h (llama, qwen, gemma, phi and others), their matrices in
-   F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or Q6_K, their tokeniser in the file. --temperature 0, the default,
+   Models of the architectures in the table of models.h (llama, qwen, gemma, phi, ...), their matrices in F32,
+   F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or Q6_K, their tokeniser in the file. --temperature 0, the default,
    takes the likeliest token; --graph makes each token one launch of a graph, --persistent all tokens behind
    the first one launch of one kernel. The prompt is fed --batch tokens at a time: each time the weights are
    read once. --page-size keeps keys and values in pages. The text goes to standard output as it comes; tokens
