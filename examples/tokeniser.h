@@ -628,7 +628,7 @@ static inline size_t tokeniser_word(const tokeniser *t, const char *s, size_t n)
 /* -- the two ways -- */
 
 /* Room that tokeniser_encode needs: tokens. */
-static inline size_t tokeniser_room(size_t bytes) { return 3 * bytes + 8; }
+static inline size_t tokeniser_room(size_t bytes) { return 4 * bytes + 8; }
 
 /* A part of a text: between special tokens, or one of those. */
 typedef struct tokeniser_part {

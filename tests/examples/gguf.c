@@ -583,6 +583,64 @@ static void test_sentence_pieces(void)
     free(m.at);
 }
 
+/* Makes pieces of sentence_pieces tokens of another type. */
+static void set_type(gguf_maker *m, unsigned token, unsigned type)
+{
+    const char key[] = "tokenizer.ggml.token_type";
+    size_t at = 0;
+    while (memcmp(m->at + at, key, sizeof key - 1)) at++;
+    m->at[at + sizeof key - 1 + 4 + 4 + 8 + 4 * token] = (unsigned char)type;
+}
+
+/* User-defined tokens stand in any text, control tokens where they are marked: the longest first. */
+static void test_specials(void)
+{
+    static const char *const pieces[] = {"he", SP "he", SP, "h", "e", "<|a|>", "<|a", "\n", "|"};
+    /* 259 he, 260 _he, 261 _, 262 h, 263 e, 264 <|a|> control, 265 <|a user, 266 newline user, 267 | */
+    static const uint32_t plain[] = {1, 260, 265, 261, 267, 3 + '>', 259, TOKEN_NONE};
+    static const uint32_t control[] = {1, 260, 264, 260, TOKEN_NONE};
+    static const uint32_t begun[] = {1, 260, TOKEN_NONE};
+    static const uint32_t lines[] = {1, 266, 266, 260, 266, TOKEN_NONE};
+    static const struct {
+        const char *text, *marks;
+        const uint32_t *want;
+    } cases[] = {{"he<|a|>he", NULL, plain},
+                 {"he<|a|>he", "\1\1\1\1\1\1\1\1\1", control},
+                 {"he<|a|>he", "\0\0\1\1\1\1\1\0\0", control},
+                 {"he<|a|>he", "\1\1\1\1\0\1\1\1\1", plain}, /* one byte of it comes from elsewhere */
+                 {"<s>he", "\1\1\1\1\1", begun},               /* begins with the token of a beginning */
+                 {"\n\nhe\n", NULL, lines}};
+    gguf_maker m = {0};
+    gguf g;
+    tokeniser t;
+    uint32_t tokens[64];
+    unsigned i, k, round;
+    sentence_pieces(&m, pieces, 9);
+    set_type(&m, 264, TOKEN_CONTROL);
+    set_type(&m, 265, TOKEN_USER);
+    set_type(&m, 266, TOKEN_USER);
+    if (!read_tokeniser(&t, &g, &m)) return;
+    CHECK(t.specials == 5 && t.special[0] == 264);
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t n = tokeniser_encode_marked(&t, cases[i].text, strlen(cases[i].text), cases[i].marks, tokens);
+        for (k = 0; cases[i].want[k] != TOKEN_NONE; k++) CHECK(k < n && tokens[k] == cases[i].want[k]);
+        CHECK(n == k);
+    }
+    for (round = 0; round < 2000; round++) { /* the room is enough */
+        char text[41], marks[41];
+        uint32_t *room;
+        size_t n = random_below(sizeof text), have, j;
+        for (j = 0; j < n; j++) text[j] = "he \n<|a|>\xff"[random_below(11)], marks[j] = (char)random_below(2);
+        room = (uint32_t *)malloc(tokeniser_room(n) * sizeof *room);
+        have = room ? tokeniser_encode_marked(&t, text, n, marks, room) : 0;
+        CHECK(have >= 1 && have <= tokeniser_room(n));
+        free(room);
+    }
+    tokeniser_free(&t);
+    gguf_free(&g);
+    free(m.at);
+}
+
 /* Tokens: the 256 bytes as characters, then what the merges make. */
 static void byte_pairs(gguf_maker *m, const char *pre, const char *const *merges, unsigned count)
 {
@@ -861,6 +919,7 @@ int main(void)
     test_odd_files();
     test_long_claims();
     test_byte_characters();
+    test_specials();
     test_words();
     keep_model();
     test_sentence_pieces();
