@@ -114,6 +114,7 @@ typedef struct llama {
     ptxcu_buffer frequencies;         /* f64 [2, rope_dims / 2]: the second of layers with a window */
     ptxcu_buffer block_table;         /* u32 [batch, pages], where the caches are paged */
     uint32_t length[LLAMA_SEQUENCES]; /* of the prompts */
+    uint32_t kept[LLAMA_SEQUENCES];   /* of these tokens, how many lie in the caches already */
     ptxcu_event event[2];             /* of progress */
     ptxcu_graph graph[2];             /* of a step without and with the choice of the next token */
 } llama;
@@ -1179,22 +1180,28 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
 
 /* -- running -- */
 
-/* Starts sequences anew: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. */
-static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t *lengths, ptxcu_stream stream,
-                              gguf_error *why) {
-    uint32_t tokens[LLAMA_SEQUENCES], zeros[LLAMA_SEQUENCES] = {0}, ones[LLAMA_SEQUENCES], b, i;
+/* Starts sequences: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. Of these
+   the first kept[b] < lengths[b] have been fed, as prompt or as chosen tokens, and lie in the caches: the
+   sequence goes on from there. */
+static inline int llama_resume(llama *m, const uint32_t *prompts, const uint32_t *lengths,
+                               const uint32_t *kept, ptxcu_stream stream, gguf_error *why) {
+    uint32_t tokens[LLAMA_SEQUENCES], filled[LLAMA_SEQUENCES], b, i;
     llama_list *l = &m->step;
     for (b = 0; b < m->options.batch; b++) {
         const uint32_t *prompt = prompts + (size_t)b * m->options.max_seq;
         if (lengths[b] < 1 || lengths[b] > m->options.max_seq)
             return gguf_fail(why, GGUF_NOWHERE, "a prompt of %u tokens, must be 1 to %u",
                              (unsigned)lengths[b], (unsigned)m->options.max_seq);
+        if (kept[b] >= lengths[b])
+            return gguf_fail(why, GGUF_NOWHERE, "a prompt of %u tokens, of which %u have been fed",
+                             (unsigned)lengths[b], (unsigned)kept[b]);
         for (i = 0; i < lengths[b]; i++)
             if (prompt[i] >= m->config.vocab)
                 return gguf_fail(why, GGUF_NOWHERE, "token %u is none", (unsigned)prompt[i]);
-        tokens[b] = prompt[0];
-        ones[b] = 1;
+        tokens[b] = prompt[kept[b]];
+        filled[b] = kept[b] + 1;
         m->length[b] = lengths[b];
+        m->kept[b] = kept[b];
     }
     for (b = 0; b < m->options.batch; b++)
         if (llama_cuda(m,
@@ -1205,8 +1212,26 @@ static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t 
     return llama_cuda(m, ptxcu_upload(m->cu, m->prompt_lengths, 0, lengths, m->prompt_lengths.bytes, stream),
                       why)
            || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, l->tokens.bytes, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, zeros, l->positions.bytes, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, ones, l->lengths.bytes, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, m->kept, l->positions.bytes, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, filled, l->lengths.bytes, stream), why)
+           || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+}
+
+/* The same from the beginning. */
+static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t *lengths, ptxcu_stream stream,
+                              gguf_error *why) {
+    static const uint32_t none[LLAMA_SEQUENCES] = {0};
+    return llama_resume(m, prompts, lengths, none, stream, why);
+}
+
+/* Makes sequence b stand behind `position` tokens that have been fed, so that the next step takes `token`. */
+static inline int llama_stand(llama *m, uint32_t b, uint32_t token, uint32_t position, ptxcu_stream stream,
+                              gguf_error *why) {
+    uint32_t filled = position + 1;
+    llama_list *l = &m->step;
+    return llama_cuda(m, ptxcu_upload(m->cu, l->tokens, b * 4u, &token, 4, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->positions, b * 4u, &position, 4, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, b * 4u, &filled, 4, stream), why)
            || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
 }
 
@@ -1248,19 +1273,20 @@ static inline int llama_step(llama *m, int choose, ptxcu_stream stream, gguf_err
 
 /* -- prompts: many tokens in a pass -- */
 
-/* Of `rows` tokens behind the first `fed` of all prompts, which belong to which sequence. Returns how many
-   spans there are. */
+/* Of `rows` tokens behind the first `fed` of all prompts that are to be fed, which belong to which sequence.
+   Returns how many spans there are. */
 static inline uint32_t llama_find_spans(const llama *m, uint64_t fed, uint32_t rows, llama_span *span) {
     uint32_t b, n = 0, row = 0;
     for (b = 0; b < m->options.batch && row < rows; b++) {
-        if (fed >= m->length[b]) {
-            fed -= m->length[b];
+        uint32_t left = m->length[b] - m->kept[b];
+        if (fed >= left) {
+            fed -= left;
             continue;
         }
         span[n].sequence = b;
         span[n].row = row;
-        span[n].position = (uint32_t)fed;
-        span[n].count = m->length[b] - (uint32_t)fed;
+        span[n].position = m->kept[b] + (uint32_t)fed;
+        span[n].count = left - (uint32_t)fed;
         if (span[n].count > rows - row) span[n].count = rows - row;
         row += span[n++].count;
         fed = 0;
@@ -1319,7 +1345,7 @@ static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream 
     int bad = 0;
     for (b = 0; b < m->options.batch; b++) {
         if (!m->length[b]) return gguf_fail(why, GGUF_NOWHERE, "no prompts: llama_begin comes first");
-        all += m->length[b];
+        all += m->length[b] - m->kept[b];
         last[b] = m->length[b] - 1;
     }
     host = (uint32_t *)malloc(8ull * m->options.prompt_tokens);
@@ -1591,7 +1617,7 @@ static inline int llama_persistent_launch(llama *m, llama_persistent *p, ptxcu_s
    which it wrote none stands where it stood. */
 static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stream stream, gguf_error *why) {
     const ptxk_decoder_state *state = p->state;
-    uint32_t last[4], filled[4], next[4], b;
+    uint32_t b;
     if (llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why)) return 1;
     if (state->status == PTXK_DECODER_STARVED)
         return gguf_fail(why, GGUF_NOWHERE, "block %u starved at token %u, layer %u: '%s' waited for tile %u",
@@ -1602,12 +1628,8 @@ static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stre
                          ptxk_decoder_step_name(state->step));
     for (b = 0; b < m->options.batch; b++) {
         if (!state->written[b]) continue;
-        last[b] = p->tokens[(size_t)b * p->n + state->written[b] - 1];
-        filled[b] = state->length[b];
-        next[b] = filled[b] + 1;
-        if (llama_cuda(m, ptxcu_upload(m->cu, m->step.tokens, b * 4u, &last[b], 4, stream), why)
-            || llama_cuda(m, ptxcu_upload(m->cu, m->step.positions, b * 4u, &filled[b], 4, stream), why)
-            || llama_cuda(m, ptxcu_upload(m->cu, m->step.lengths, b * 4u, &next[b], 4, stream), why))
+        if (llama_stand(m, b, p->tokens[(size_t)b * p->n + state->written[b] - 1], state->length[b], stream,
+                        why))
             return 1;
     }
     return llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
