@@ -261,7 +261,7 @@ typedef struct ptx_error {
 
 /* X(type, name in PTX, bits, kind): kind p predicate, b bits, u unsigned, s signed, f float, h 16-bit float,
    x packed smaller floats, m an element inside a matrix's registers, which no value has by itself. Numbers
-   1 to 15 are no types: ptxgen_kernels.h has formats of weights there, and neither is taken for the other. */
+   1 to 18 are no types: ptxgen_kernels.h has formats of weights there, and neither is taken for the other. */
 #define PTX_TYPES(X)                                                                                         \
     X(PRED, "pred", 1, 'p')                                                                                  \
     X(B8, "b8", 8, 'b')                                                                                      \
@@ -311,7 +311,7 @@ typedef struct ptx_error {
 #define PTX__ENUM(type, name, bits, kind) PTX_##type,
 typedef enum ptx_type {
     PTX_NONE,
-    PTX__NO_TYPE = 15, /* the types follow; the last may be 63, as sets of them have 64 bits */
+    PTX__NO_TYPE = 18, /* the types follow; the last may be 63, as sets of them have 64 bits */
     PTX_TYPES(PTX__ENUM) PTX__TYPE_COUNT
 } ptx_type;
 #undef PTX__ENUM
@@ -421,6 +421,7 @@ typedef struct ptx_map_number {
 typedef struct ptx_tensor_map {
     uint32_t launch;                     /* of the plan; its maps are parameters in the order of the plan */
     uint32_t address;                    /* offset of the u64 field that holds the address of element 0 */
+    uint32_t substitute;                 /* offset of the one that is taken where that is 0; 0: none */
     uint32_t type, rank;                 /* of an element: a ptx_type; 1 ... 5 */
     uint32_t swizzle;                    /* of the box in shared memory: 0, 32, 64 or 128 bytes */
     uint32_t box[PTX_MAP_RANK];          /* elements of a copy, 1 ... 256 */
@@ -3324,7 +3325,8 @@ typedef struct ptx__type_fact {
 #define PTX__GAP {"no type", 0, '-'}
 static const ptx__type_fact ptx__types[] = {
     {"none", 0, '-'}, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP,
-    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX_TYPES(PTX__ROW)};
+    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP,
+    PTX__GAP, PTX_TYPES(PTX__ROW)};
 #undef PTX__ROW
 #undef PTX__GAP
 
@@ -4046,6 +4048,7 @@ PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *ar
     if (map->rank < 1 || map->rank > PTX_MAP_RANK) return "the rank is not 1 to 5";
     v.rank = map->rank;
     memcpy(&address, (const char *)args + map->address, 8);
+    if (!address && map->substitute) memcpy(&address, (const char *)args + map->substitute, 8);
     v.address = (void *)(uintptr_t)address;
     if (!address || address % 16) return "the address is not a multiple of 16";
     for (i = 0; i < map->rank; i++) {

@@ -6003,6 +6003,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         kernel.precision = desc->precision;
         kernel.scale = desc->scale;
         kernel.soft_cap = desc->soft_cap;
+        shape.target = cu->info.target;
         shape.batch = (uint32_t)batch;
         shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
         shape.kv_len = cumulative && desc->kv_len && desc->kv_len < keys ? desc->kv_len : (uint32_t)keys;
@@ -6411,7 +6412,6 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
         args.batch = shape.batch = (uint32_t)batch;
         args.sm_count = shape.sm_count = cu->info.sm_count;
         shape.target = cu->info.target;
-        ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
         args.a = desc->a.address;
         args.b = desc->b.address;
         args.c = desc->c.address;
@@ -6430,6 +6430,8 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
         args.d_stride = two ? 0 : ptxcu__get_stride(&desc->d, 0);
         args.alpha = desc->alpha >= 0 && desc->alpha <= 0 ? 1 : desc->alpha;
         args.beta = desc->beta;
+        shape.aligned = (uint32_t)ptxk_matmul_aligned(&kernel, &args);
+        ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
         if (c.code == PTXCU_E_NONE && call->plan.launches)
             ptxcu__take_refusal(&c, ptxk_matmul_check(&kernel, &args, &c.why));
     }

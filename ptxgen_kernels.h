@@ -93,8 +93,18 @@ typedef struct ptxk_message {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* Formats of weights: GGUF's block formats, and the plain types F32, F16 and BF16. X(format) stands for
-   PTXK_<format>, numbered from 1; no ptx_type has one of these numbers. */
-#define PTXK_FORMATS(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
+   PTXK_<format>, numbered from 1; no ptx_type has one of these numbers.
+
+     format                  weights and bytes of a block          format   weights and bytes of a block
+     Q4_0, Q4_1              32: 18, 20                            Q2_K     256: 84
+     Q5_0, Q5_1              32: 22, 24                            Q3_K     256: 110
+     Q8_0                    32: 34                                Q4_K     256: 144
+     IQ4_NL                  32: 18                                Q5_K     256: 176
+     MXFP4 (e2m1, e8m0)      32: 17                                Q6_K     256: 210
+     NVFP4 (e2m1, e4m3)      64: 36                                IQ4_XS   256: 136 */
+#define PTXK_FORMATS(X)                                                                                      \
+    X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)                                            \
+    X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4)
 #define PTXK__ENUM(format) PTXK_##format,
 enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
 #undef PTXK__ENUM
@@ -404,8 +414,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          cap both are the cap's ends.
      score NaN           NaN in that query's output and lse; scores of keys that it does not see do not
                          matter
-     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 63 unseen keys
-                         that share a tile with a seen one.
+     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 127 unseen
+                         keys that share a tile with a seen one.
      lse                 log sum_j exp(x_j), natural, of each query and head. The error is at most the largest
                          error of a score, plus 2^-23 for each key, plus 2^-21 (1 + |lse| + the largest |x|).
                          The error of a score is (d + 2) 2^-23 sum |scale q k|; f32: plus that of precision.
@@ -417,7 +427,10 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          output of the blocks that find it; nothing is read there. A tile of keys lies in one
                          page: pages of 16 positions cost more barriers than those of 64 or more.
 
-   out may be q itself with the same strides and type. No other memory may overlap what is written. */
+   out may be q itself with the same strides and type. No other memory may overlap what is written.
+
+   For PTX_SM_A(90), f16 and bf16 run on wgmma: 128 queries a block in two warpgroups that compute weights in
+   turns, and a third that copies. */
 
 /* Flags, and precision. */
 enum {
@@ -448,6 +461,7 @@ typedef struct ptxk_flash_prefill_shape {
     uint32_t kv_len;   /* keys, likewise */
     uint32_t q_total;  /* queries of all sequences, for cumulative lengths; 0: batch * q_len */
     uint32_t kv_total; /* keys of all sequences, likewise */
+    ptx_target target; /* of the module; all but PTX_SM_A(90) have the same plan, as has 0 */
 } ptxk_flash_prefill_shape;
 
 /* Addresses are 16-byte aligned; those of cu_q, cu_kv and lse 4-byte. Element e of head h of row i of
@@ -495,7 +509,7 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
      y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ bias[r]) (+ residual[c,r])
      rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMV_NORM, else 1
 
-   W lies as in a GGUF file, rows one after the other: Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, f16, bf16, f32. For
+   W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. For
    quantised weights x is quantised too, to groups of 32 integers with a common factor; plain weights are
    multiplied by f32. There are three launches. The first quantises x, once for all rows. The blocks of the
    second take slices of K, with rows handed out in strides. The third adds the slices, where K has several.
@@ -506,8 +520,8 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
                          residual needs a single y: one matrix, or SwiGLU.
      PTXK_GEMV_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; the norm's factor and the
                          biases apply to g and u
-     k                   a multiple of the format's unit: 256; 32 for Q4_0 and Q8_0; 8 for plain weights. With
-                         several matrices, of the largest unit.
+     k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
+                         With several matrices, of the largest unit.
      precision           PTXK_GEMV_EXACT: x in 16 bits (two planes of 8), error at most amax / 65278 for each
                          element of a group; by Cauchy and Schwarz at most sqrt(32) / 65278 = 8.7e-5 of
                          |W| |x| (one large x in each group), typically 1e-5. PTXK_GEMV_FAST: 8 bits, amax /
@@ -517,7 +531,7 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
      block factor NaN, inf   NaN or inf in that row only
      all x 0             0 (+ bias, + residual), with eps 0 too
      |x| below 2^-100    counts as 0 where all of a group of 32 is that small. Plain weights: no such limit.
-     alignment           weights: 16 bytes, as in a GGUF file. Blocks and rows of Q4_0, Q8_0 and Q6_K are only
+     alignment           weights: 16 bytes, as in a GGUF file. Blocks and rows of many formats are only
                          2-byte aligned: they are copied to shared memory in chunks of 16 bytes. Nothing
                          outside the tensor is read, nothing needs repacking.
 
@@ -590,7 +604,7 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      y[c,r] = rms_c * sum_i x[c,i] (gamma[i]) W[r,i] (+ bias[r]) (+ residual[c,r]),  c < m, r < n, i < k
      rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMM_NORM, else 1
 
-   W lies as in a GGUF file, rows one after the other: Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, f16, bf16, f32. Tensor
+   W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. Tensor
    cores multiply: rows of W are the rows of a product of 16 by 8, rows of x its columns. There are two
    launches. The first scales x and splits each element into 16-bit numbers, in the order of the second. The
    blocks of the second take tiles of rows of W by rows of x, or slices of K of them; the last block of a
@@ -602,14 +616,16 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      PTXK_GEMM_SWIGLU    two matrices of one format, gate and up, and one y = g / (1 + e^-g) * u; the norm's
      PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
                          activation.
-     columns             rows of x in a tile: 8, 16, 32 or 64. ptxk_gemm_columns() chooses. Any m runs with
-                         any of them: the last tile is padded. Where registers are few for a format or a
-                         target, tiles have fewer, down to 8.
-     k                   a multiple of the format's unit: 256; 32 for Q4_0 and Q8_0; 8 for plain weights. With
-                         several matrices, of the largest unit.
-     precision           Quantised weights are multiplied exactly: as integers times the integer scale of
-                         their sub-block (Q4_K, Q5_K, Q6_K) or as integers (Q8_0, Q4_0), in f16; the f16
-                         factor of a block is applied to f32 sums of 256 (32) products. x is scaled by a power
+     columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
+                         of them: the last tile is padded. Where registers are few for a format or a target,
+                         tiles have fewer, down to 8. From 128 on weights are unpacked once for a tile, into
+                         shared memory; from sm_80, EXACT sm_80 and sm_90 to sm_110, for Q4_K and Q5_K; 256
+                         columns for Q4_K, FAST, sm_90 to sm_110.
+     k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
+                         With several matrices, of the largest unit.
+     precision           Quantised weights are multiplied exactly: as integers times the scale of their
+                         sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others), in f16; the factor of
+                         a block is applied to f32 sums of 256 (32) products. x is scaled by a power
                          of two for each row, and becomes two f16 numbers (PTXK_GEMM_EXACT: error 2^-22 of an
                          element and 2^-39 of the row's largest) or one (PTXK_GEMM_FAST: 2^-11, 2^-28; Q6_K
                          weights: 2^-11). f16 and bf16 weights are exact; so is x of the same type without
@@ -620,6 +636,9 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          of the unit at most, where offsets and minima count as products of their own. By
                          the arithmetic of chips, on random data, of the sum of |w x| of an output: below
                          2e-6, Q6_K 5e-6; FAST below 1e-4 from K = 1024 on.
+     many columns, FAST  Where weights are unpacked into shared memory (see columns) they are rounded to f16,
+                         times a power of two for each row: by 3 2^-11 of the sum of a weight's parts and
+                         2^-29 of the row's largest block factor at most. Sums are of a whole slice of K.
      sm_75               bf16 and f32 weights are refused
      x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
                          squares, overflows f32, and for Q4_K, Q5_K and Q6_K from |x * gamma| = 2^122 on
@@ -655,7 +674,7 @@ typedef struct ptxk_gemm_desc {
     uint32_t format;      /* of the weights: PTXK_Q4_K ... */
     uint32_t x_type;      /* of x: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t output_type; /* of y and of the residual: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t columns;     /* rows of x in a tile, at most: 8, 16, 32 or 64; see ptxk_gemm_columns */
+    uint32_t columns;     /* rows of x in a tile, at most: 8, 16 ... 256; see ptxk_gemm_columns */
     uint32_t precision;   /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
     uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
     uint32_t second;      /* format of a second matrix, with SwiGLU and GeGLU of up; 0: there is none */
@@ -706,7 +725,7 @@ typedef struct ptxk_gemm_args {
     uint32_t x_count;         /* rows of x; 0: m */
 } ptxk_gemm_args;
 
-/* The tile that suits m rows of x: the smallest of 8, 16 and 32 that holds them, else 64. */
+/* The tile that suits m rows of x: the smallest of 8, 16 ... 128 that holds them, else 256. */
 PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m);
 /* Appends the two entries (x, rows). desc: a ptxk_gemm_desc. */
 #define ptxk_gemm_emit(m, desc) ptxk_gemm_emit_((m), PTX__AT, (desc))
@@ -734,13 +753,21 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
    when each multiprocessor has had as many as all others, k is divided into parts, and the last block of a
    tile adds their sums in order. There is one launch, and the same bits in every run.
 
+   A module for sm_90a has a second form: wgmma on tiles of 128 x 256, or 128 x 128 for few steps along k and
+   for sums that are added to others every 128 of k. Tensor maps copy them into four or six stages of shared
+   memory. A warpgroup copies, two multiply; blocks are persistent; two blocks, one below the other, share the
+   copies of B. f16 and bf16 with any transposes; f32 (FAST), e4m3, e5m2 and s8 (without factors that differ
+   along k: k below 131072) with A as it is and B transposed. The plan takes this form where shape.aligned is
+   1. A plan of the first form suits such a module too.
+
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
                          From sm_90 to sm_110 e4m3 and e5m2 become f16 on their way to them.
      precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores make them:
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
-                         n at least 8. On sm_89 sums of e4m3 and e5m2 keep 13 bits; on all chips they are
-                         added to f32 sums every 128 of k. s8: exact sums of 65536 products, added in f32.
+                         n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits; on all
+                         chips they are added to f32 sums every 128 of k. s8: exact sums of 65536 products,
+                         added in f32.
                          f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each product; sums of 48 of k
                          are added in f32. PTXK_MATMUL_FAST: one, factors rounded to 11 bits, 2^-10 of each
                          product.
@@ -791,6 +818,7 @@ typedef struct ptxk_matmul_shape {
     uint32_t batch;    /* products, or groups; at most 2^31 - 1 tiles of 64 x 64 in all */
     uint32_t sm_count; /* multiprocessors of the device, at least 1 */
     ptx_target target; /* of the module; 0: PTX_SM(75), as there */
+    uint32_t aligned;  /* 1: addresses and strides are those of ptxk_matmul_aligned; 0: any */
 } ptxk_matmul_shape;
 
 /* A product of a group. Fields as below, in the same order. */
@@ -816,12 +844,17 @@ typedef struct ptxk_matmul_args {
     float alpha, beta;
 } ptxk_matmul_args;
 
-/* Appends two entries, for tiles of 128 x 128 and of 64 x 64. desc: a ptxk_matmul_desc. */
+/* Appends two entries, for tiles of 128 x 128 and of 64 x 64; with target PTX_SM_A(90) two more. desc: a
+   ptxk_matmul_desc. */
 #define ptxk_matmul_emit(m, desc) ptxk_matmul_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc);
 /* One launch. min_bytes: A, B, bias, factors and D of each product once. */
 PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
                                      ptx_plan *plan, ptxk_message *why);
+/* Whether tensor maps can describe the matrices, which the form for sm_90a needs: alpha is not 0; addresses
+   of A, B and D, and of C where it is not 0, and the strides from row to row and from product to product are
+   multiples of 16 bytes; there are no groups. 0 for a bad desc. */
+PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args);
 /* Tests arguments: see FUNCTIONS. Groups lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
                                       ptxk_message *why);
@@ -1372,7 +1405,7 @@ static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t typ
                         ptxk__value_name_of(type).s);
 }
 
-#define PTXK__FORMAT_LIST "PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K"
+#define PTXK__FORMAT_LIST "one of PTXK_FORMATS, such as PTXK_Q4_K"
 static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be " PTXK__FORMAT_LIST, op, field,
                         ptxk__value_name_of(format).s);
@@ -1990,6 +2023,7 @@ typedef struct ptxk__tile {
     uint32_t wide;         /* chunks of a row, an even number: the last may be padding of zeros */
     uint32_t pitch;
     uint32_t swap;    /* chunks that the swizzle permutes: a power of two, 2 to 8 */
+    uint32_t panel;   /* chunks between panels of 8 chunks of all rows, as wgmma reads them; 0: no panels */
     uint32_t threads; /* threads of the block that copies the tile */
     uint32_t pass;    /* rows that the block copies at once: a power of two */
 } ptxk__tile;
@@ -1998,6 +2032,7 @@ typedef struct ptxk__tile {
 static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
                             uint32_t threads) {
     t->rows = rows;
+    t->panel = 0;
     t->chunks = ptxk__ceil_div(row_bytes, 16);
     t->wide = (t->chunks + 1) / 2 * 2;
     t->pitch = ptxk__ceil_div(t->wide, even) * even;
@@ -2014,6 +2049,11 @@ static ptx_val ptxk__tile_chunk_offset(ptx_kernel *k, const ptxk__tile *t, ptx_v
     if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
     turn = ptx_and(k, turn, ptx_u32(t->swap - 1));
     turn = ptx_xor(k, turn, chunk);
+    if (t->panel) {
+        at = ptx_shr(k, chunk, ptx_u32(3));
+        chunk = ptx_mul(k, at, ptx_u32(t->panel - 8));
+        turn = ptx_add(k, turn, chunk);
+    }
     at = ptx_mad(k, row, ptx_u32(t->pitch), turn);
     return ptx_mul(k, at, ptx_u32(16));
 }
@@ -2478,8 +2518,9 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
 
 /* -- vocabulary: rows of weights, formats -- */
 
-/* Formats of weights: the facts that plans and kernels need. A new format is a row of ptxk__blocks and a read
-   function.
+/* Formats of weights: the facts that plans and kernels need. A new format is a ptxk__reader, two functions,
+   and its row in ptxk__blocks (and its name in PTXK_FORMATS); gemv, gemm, embed and decoder then take it. The
+   first eight have code of their own instead.
 
    In a step a warp takes `unit` values of a row, 256, 1024 or 2048: all 32 lanes, once or twice. Integers:
    lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes. `order` says which
@@ -2498,7 +2539,8 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
                  no other lane's bank. */
 #define PTXK__ROWS_MAX 4u /* most rows of a warp */
 
-enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS };                /* scale for each half; without; plain */
+/* scale for each half; without; plain; with a ptxk__reader */
+enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS, PTXK__SHARES };
 enum { PTXK__PAIRS_APART, PTXK__NIBBLES_APART, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
 
 typedef struct ptxk__lane { /* values that a lane computes once */
@@ -2523,7 +2565,10 @@ typedef struct ptxk__share {
     ptx_val factor;     /* f32, of the block */
     ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane adds */
     ptx_val number[8];  /* f32 */
+    ptx_val times[2], minus[2]; /* PTXK__SHARES: f32, of the halves: weight = times * byte - minus */
 } ptxk__share;
+
+struct ptxk__reader;
 
 typedef struct ptxk__block {
     const char *name;
@@ -2539,6 +2584,7 @@ typedef struct ptxk__block {
     uint32_t has_minimum;
     void (*lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
     void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
+    const struct ptxk__reader *reader; /* instead of lane and read */
 } ptxk__block;
 
 /* -- vocabulary: rows of weights, one reader for each format -- */
@@ -2756,22 +2802,467 @@ static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     ptxk_widen(k, PTX_BF16, words, share->number);
 }
 
+/* -- vocabulary: rows of weights, formats with one reader --
+
+   gemv, gemm, embed and decoder read these formats through the same functions: the values of 32 adjacent
+   weights, a share, and its factors. */
+
+/* A memory operand of weights: they are constant during a kernel, so the load may be non-coherent. */
+static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
+    ptx_mem mem = ptx_at(at, offset);
+    return ptx_space_of(at) == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
+}
+
+/* A number: v (where it is not known when the kernel is built) + c. */
+typedef struct ptxk__number {
+    ptx_val v; /* u32 */
+    uint32_t c;
+    int known;
+} ptxk__number;
+
+static ptxk__number ptxk__known(uint32_t c) {
+    ptxk__number n;
+    memset(&n, 0, sizeof n);
+    n.c = c;
+    n.known = 1;
+    return n;
+}
+
+static ptxk__number ptxk__unknown(ptx_val v) {
+    ptxk__number n;
+    n.v = v;
+    n.c = 0;
+    n.known = 0;
+    return n;
+}
+
+/* Also as an operand of an instruction. */
+static ptx_val ptxk__number_value(ptx_kernel *k, ptxk__number n) {
+    if (n.known) return ptx_u32(n.c);
+    return n.c ? ptx_add(k, n.v, ptx_u32(n.c)) : n.v;
+}
+
+/* (n >> shift & mask) * times + plus */
+static ptxk__number ptxk__number_of(ptx_kernel *k, ptxk__number n, uint32_t shift, uint32_t mask,
+                                    uint32_t times, uint32_t plus) {
+    ptx_val x;
+    if (n.known) return ptxk__known((n.c >> shift & mask) * times + plus);
+    x = ptxk__number_value(k, n);
+    if (shift) x = ptx_shr(k, x, ptx_u32(shift));
+    if (mask != 0xffffffffu) x = ptx_and(k, x, ptx_u32(mask));
+    if (times != 1) x = ptx_mul(k, x, ptx_u32(times));
+    n = ptxk__unknown(x);
+    n.c = plus;
+    return n;
+}
+
+static ptxk__number ptxk__number_add(ptx_kernel *k, ptxk__number a, ptxk__number b) {
+    uint32_t c = a.c + b.c;
+    if (a.known) a.v = b.v;
+    else if (!b.known) a.v = ptx_add(k, a.v, b.v);
+    a.known = a.known && b.known;
+    a.c = c;
+    return a;
+}
+
+/* Where a block is: byte 0 at `at` + offset, in global or shared memory. */
+typedef struct ptxk__source {
+    ptx_val at;
+    uint32_t offset, align;    /* align: of `at`, 1, 2 or 4 */
+    uint32_t known;            /* set of r, 0 ... 3, of which these are there: */
+    ptx_val words[4], pick[4]; /* the aligned word that has byte at + r; prmt selector that joins two */
+} ptxk__source;
+
+static ptxk__source ptxk__source_at(ptx_val at, uint32_t offset, uint32_t align) {
+    ptxk__source s;
+    memset(&s, 0, sizeof s);
+    s.at = at;
+    s.offset = offset;
+    s.align = align;
+    return s;
+}
+
+static ptx_val ptxk__read_byte(ptx_kernel *k, const ptxk__source *s, ptxk__number at) {
+    ptx_val from = at.known ? s->at : ptx_ptr_add(k, s->at, at.v, 1);
+    return ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)(s->offset + at.c)));
+}
+
+/* Two bytes, where `at` is even (of blocks of an odd size: any), as u32. */
+static ptx_val ptxk__read_half(ptx_kernel *k, const ptxk__source *s, ptxk__number at) {
+    ptx_val from = at.known ? s->at : ptx_ptr_add(k, s->at, at.v, 1), low, high;
+    uint32_t o = s->offset + at.c;
+    if (s->align > 1 && o % 2 == 0) {
+        low = ptx_ld(k, PTX_U16, ptxk__weight_operand(from, (int64_t)o));
+        return ptx_cvt(k, PTX_U32, low);
+    }
+    low = ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)o));
+    high = ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)(o + 1)));
+    return ptx_mad(k, high, ptx_u32(256), low);
+}
+
+/* n words, b32; `at` has a multiple of 4 in v. In shared memory the aligned words that hold them are joined;
+   in global memory, which may end with the block, words are made of aligned pieces. */
+static void ptxk__read_words(ptx_kernel *k, ptxk__source *s, ptxk__number at, uint32_t n, ptx_val *out) {
+    uint32_t o = s->offset + at.c, r = o % 4, i, j;
+    ptx_val from = s->at, pick = ptx_b32(0x3210 + 0x1111 * r), word[5], x;
+    if (s->align == 4 && !r) {
+        if (!at.known) from = ptx_ptr_add(k, from, at.v, 1);
+        for (i = 0; i < n; i++)
+            out[i] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, (int64_t)(o + 4 * i)));
+        return;
+    }
+    if (ptx_space_of(from) == PTX_GLOBAL) {
+        for (i = 0; i < n; i++) {
+            for (j = 0; j < 2; j++)
+                word[j] = ptxk__read_half(k, s, ptxk__number_add(k, at, ptxk__known(4 * i + 2 * j)));
+            x = ptx_mad(k, word[1], ptx_u32(65536), word[0]);
+            out[i] = ptx_as(x, PTX_B32);
+        }
+        return;
+    }
+    if (s->align < 4) {
+        if (!(s->known >> r & 1)) {
+            s->known |= 1u << r;
+            x = ptx_as(from, PTX_U32);
+            if (r) x = ptx_add(k, x, ptx_u32(r));
+            s->words[r] = ptx_and(k, x, ptx_u32(~3u));
+            x = ptx_and(k, x, ptx_u32(3));
+            x = ptx_mad(k, x, ptx_u32(0x1111), ptx_u32(0x3210));
+            s->words[r] = ptx_ptr(s->words[r], PTX_SHARED);
+            s->pick[r] = ptx_as(x, PTX_B32);
+        }
+        from = s->words[r];
+        pick = s->pick[r];
+    }
+    if (!at.known) from = ptx_ptr_add(k, from, at.v, 1);
+    for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(o - r + 4 * i)));
+    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], pick);
+}
+
+static ptx_val ptxk__read_f16(ptx_kernel *k, const ptxk__source *s, uint32_t at) {
+    ptx_val x;
+    if (s->align > 1 && (s->offset + at) % 2 == 0) {
+        x = ptx_ld(k, PTX_F16, ptxk__weight_operand(s->at, (int64_t)(s->offset + at)));
+    } else {
+        x = ptxk__read_half(k, s, ptxk__known(at));
+        x = ptx_cvt(k, PTX_U16, x);
+        x = ptx_as(x, PTX_F16);
+    }
+    return ptx_cvt(k, PTX_F32, x);
+}
+
+static ptx_val ptxk__shr_b32(ptx_kernel *k, ptx_val x, ptx_val by) {
+    return ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), by), PTX_B32);
+}
+
+/* What is read of a share of a block: all 8 quads (4 adjacent values each) in their order, or two of them,
+   lane's: see ptxk__reader. */
+typedef struct ptxk__share_of {
+    ptxk__number share; /* number in the block, or in 256 values of one */
+    int whole;
+    ptx_val lane; /* 0 ... 3, u32; not whole */
+} ptxk__share_of;
+
+typedef struct ptxk__factors { /* of a share; halves: its values 0 ... 15, 16 ... 31 */
+    ptx_val factor;            /* f32: of the share, with halves of the block */
+    ptx_val scale[2];          /* halves: s32 within -512 ... 511, or f16 */
+    ptx_val minimum_factor;    /* f32, halves with minima */
+    ptx_val minimum[2];        /* ... u32 below 512: weight = factor scale value - minimum_factor minimum */
+    ptx_val plus;              /* shares with minima: f16: weight = factor value + plus */
+} ptxk__factors;
+
+/* How a format is read. Values are bytes, signed or not: 1 / first times those in the formulas. */
+enum { PTXK__QUADS_16_APART, PTXK__QUADS_8_APART, PTXK__QUADS_ADJACENT }; /* quads of a lane, with t = lane:
+      t and t + 4;  4 (t / 2) + t % 2 and 2 further on;  2 t and 2 t + 1 */
+typedef struct ptxk__reader {
+    uint32_t quads, halves, has_minimum;
+    void (*values)(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out);
+    void (*factors)(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f);
+} ptxk__reader;
+
+/* Reads words of 16 bytes at `at`: all four, or the lane's. Returns how many. */
+static uint32_t ptxk__read_16(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
+                              ptx_val *out) {
+    if (!p->whole) {
+        ptx_val add = ptx_mul(k, p->lane, ptx_u32(4));
+        at = ptxk__number_add(k, at, ptxk__unknown(add));
+    }
+    ptxk__read_words(k, s, at, p->whole ? 4 : 1, out);
+    return p->whole ? 4 : 1;
+}
+
+/* Bytes `mask` of x << shift (to the right where it is negative). */
+static ptx_val ptxk__field(ptx_kernel *k, ptx_val x, int shift, uint32_t mask) {
+    if (shift > 0) x = ptx_shl(k, x, ptx_u32((uint32_t)shift));
+    if (shift < 0) x = ptxk__shr_b32(k, x, ptx_u32((uint32_t)-shift));
+    return ptx_and(k, x, ptx_b32(mask));
+}
+
+/* 16 bytes at `at`: low nibbles are values 0 ... 15, high nibbles 16 ... 31; times 2^up. */
+static uint32_t ptxk__read_nibbles(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                                   int up, ptx_val *out) {
+    ptx_val word[4];
+    uint32_t i, n = ptxk__read_16(k, s, p, ptxk__known(at), word), mask = 0x0f0f0f0fu << up;
+    for (i = 0; i < n; i++) {
+        out[i] = ptxk__field(k, word[i], up, mask);
+        out[n + i] = ptxk__field(k, word[i], up - 4, mask);
+    }
+    return n;
+}
+
+/* Fifth bits: bit i of the 32 at `at` belongs to value i. Calls them the bits `mask` of bytes that are 0
+   there, inverted or not. */
+static void ptxk__read_fifth(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at, uint32_t n,
+                             uint32_t times, uint32_t mask, uint32_t invert, ptx_val *out) {
+    ptx_val h, x, by;
+    uint32_t i;
+    ptxk__read_words(k, s, ptxk__known(at), 1, &h);
+    for (i = 0; i < 2 * n; i++) {
+        by = ptx_u32(16 / n * i);
+        if (!p->whole) by = ptx_mad(k, p->lane, ptx_u32(4), by);
+        x = ptx_shr(k, ptx_as(h, PTX_U32), by);
+        x = ptx_and(k, x, ptx_u32(15));
+        x = ptx_mul(k, x, ptx_u32(times)); /* bit b of 4 to byte b */
+        out[i] = ptx_lop3(k, ptx_as(x, PTX_B32), ptx_b32(mask), out[i],
+                          ptx_imm(invert ? 0xae : 0xea)); /* ~x & mask | out */
+    }
+}
+
+static void ptxk__q4_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    (void)ptxk__read_nibbles(k, s, p, 4, 0, out);
+}
+
+static void ptxk__q5_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    uint32_t n = ptxk__read_nibbles(k, s, p, 8, 0, out);
+    ptxk__read_fifth(k, s, p, 4, n, 0x02040810, 0x10101010, 0, out);
+}
+
+/* The five bits at the top of a byte, the highest inverted: 8 (q - 16). */
+static void ptxk__q5_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    uint32_t n = ptxk__read_nibbles(k, s, p, 6, 3, out);
+    ptxk__read_fifth(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
+}
+
+static void ptxk__f16_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    (void)share;
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
+static void ptxk__f16_factor_and_minimum(ptx_kernel *k, ptxk__source *s, ptxk__number share,
+                                         ptxk__factors *f) {
+    ptx_val x = ptxk__read_half(k, s, ptxk__known(2));
+    ptxk__f16_factor(k, s, share, f);
+    x = ptx_cvt(k, PTX_U16, x);
+    f->plus = ptx_as(x, PTX_F16);
+}
+
+/* Looks the 8 nibbles of a word up in a table of 16 bytes: those of low nibbles, of high nibbles. A selector
+   of prmt has a byte of 8 in 3 bits, so the table's halves are looked up apart; the fourth bit chooses. */
+static void ptxk__look_up(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx_val *low, ptx_val *high) {
+    ptx_val at = ptx_and(k, x, ptx_b32(0x77777777)), which = ptxk__shr_b32(k, x, ptx_u32(1)), half[2], a, b;
+    uint32_t i;
+    which = ptx_lop3(k, which, ptx_b32(0x44444444), ptx_b32(0x32103210), ptx_imm(0xea));
+    for (i = 0; i < 2; i++) {
+        a = ptx_prmt(k, ptx_b32(table[0]), ptx_b32(table[1]), at);
+        b = ptx_prmt(k, ptx_b32(table[2]), ptx_b32(table[3]), at);
+        half[i] = ptx_prmt(k, a, b, which);
+        if (i) break;
+        at = ptxk__shr_b32(k, at, ptx_u32(16));
+        which = ptxk__shr_b32(k, which, ptx_u32(16));
+    }
+    *low = ptx_prmt(k, half[0], half[1], ptx_b32(0x6420));
+    *high = ptx_prmt(k, half[0], half[1], ptx_b32(0x7531));
+}
+
+static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
+                               const uint32_t table[4], ptx_val *out) {
+    ptx_val word[4];
+    uint32_t i, n = ptxk__read_16(k, s, p, at, word);
+    for (i = 0; i < n; i++) ptxk__look_up(k, table, word[i], &out[i], &out[n + i]);
+}
+
+/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113 */
+static const uint32_t ptxk__iq4_table[4] = {0xbfad9881u, 0xf6eaddcfu, 0x26190d01, 0x71594535};
+/* e2m1, twice: 0 1 2 3 4 6 8 12, and the same negative */
+static const uint32_t ptxk__e2m1_table[4] = {0x03020100, 0x0c080604, 0xfdfeff00u, 0xf4f8fafcu};
+
+static void ptxk__iq4_nl_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__table_values(k, s, p, ptxk__known(2), ptxk__iq4_table, out);
+}
+
+static void ptxk__iq4_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__table_values(k, s, p, ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 8), ptxk__iq4_table, out);
+}
+
+/* Scales of 6 bits, less 32: nibbles at byte 4, upper bits at byte 2. */
+static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__number by = ptxk__number_of(k, share, 0, 1, 4, 0);
+    ptx_val low = ptxk__read_byte(k, s, ptxk__number_of(k, share, 1, 3, 1, 4)), high;
+    high = ptxk__read_half(k, s, ptxk__known(2));
+    low = ptx_shr(k, low, ptxk__number_value(k, by));
+    low = ptx_and(k, low, ptx_u32(15));
+    by = ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0);
+    high = ptx_shr(k, high, ptxk__number_value(k, by));
+    high = ptx_and(k, high, ptx_u32(3));
+    low = ptx_mad(k, high, ptx_u32(16), low);
+    low = ptx_sub(k, ptx_as(low, PTX_S32), ptx_s32(32));
+    low = ptx_cvt(k, PTX_F32, low);
+    f->factor = ptxk__read_f16(k, s, 0);
+    f->factor = ptx_op2(k, PTX_MUL, PTX_RN, f->factor, low);
+}
+
+static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__table_values(k, s, p, ptxk__known(1), ptxk__e2m1_table, out);
+}
+
+/* 2^(e - 128), half of what e8m0 says, as values are twice theirs. */
+static void ptxk__mxfp4_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val e = ptxk__read_byte(k, s, ptxk__known(0)), small, p;
+    (void)share;
+    small = ptx_shl(k, ptx_u32(0x200000), e); /* e 0 and 1: subnormal */
+    p = ptx_setp(k, PTX_LT, e, ptx_u32(2));
+    e = ptx_sub(k, e, ptx_u32(1));
+    e = ptx_shl(k, e, ptx_u32(23));
+    e = ptx_selp(k, small, e, p);
+    f->factor = ptx_as(e, PTX_F32);
+}
+
+/* 64 values, 16 in 8 bytes: low nibbles are the first 8 of 16. */
+static void ptxk__nvfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__number at = ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 4);
+    ptx_val word[4];
+    uint32_t i, n = ptxk__read_16(k, s, p, at, word);
+    for (i = 0; i < n; i++) { /* quads 0 2, 1 3, 4 6, 5 7 */
+        uint32_t first = p->whole ? i / 2 * 4 + i % 2 : 0;
+        ptxk__look_up(k, ptxk__e2m1_table, word[i], &out[first], &out[p->whole ? first + 2 : 1]);
+    }
+}
+
+/* e4m3 without a sign, 2^-8 of it as f16; 127 counts as 0, not as NaN. */
+static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val x, p;
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        x = ptxk__read_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, i));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(127));
+        x = ptx_and(k, x, ptx_u32(127));
+        x = ptx_selp(k, ptx_u32(0), x, p);
+        x = ptx_shl(k, x, ptx_u32(7));
+        x = ptx_cvt(k, PTX_U16, x);
+        f->scale[i] = ptx_as(x, PTX_F16);
+    }
+    f->factor = ptx_mov(k, ptx_f32(128)); /* half of 2^8 */
+}
+
+/* Q2_K and Q3_K: two bits of each value, 2 (share % 4) and up of bytes 16 half ... of 32 at `at`. */
+static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                                         ptx_val *out) {
+    ptxk__number from = ptxk__number_of(k, p->share, 2, 1, 32, at);
+    uint32_t n = ptxk__read_16(k, s, p, from, out);
+    return ptxk__read_16(k, s, p, ptxk__number_add(k, from, ptxk__known(16)), out + n) + n;
+}
+
+static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 16, out);
+    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 2, 0);
+    for (i = 0; i < n; i++) {
+        out[i] = ptxk__shr_b32(k, out[i], ptxk__number_value(k, by));
+        out[i] = ptx_and(k, out[i], ptx_b32(0x03030303));
+    }
+}
+
+static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val pair = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0)), x;
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        x = i ? ptx_shr(k, pair, ptx_u32(8)) : pair;
+        f->scale[i] = ptx_as(ptx_and(k, x, ptx_u32(15)), PTX_S32);
+        x = ptx_shr(k, x, ptx_u32(4));
+        f->minimum[i] = i ? x : ptx_and(k, x, ptx_u32(15));
+    }
+    f->factor = ptxk__read_f16(k, s, 80);
+    f->minimum_factor = ptxk__read_f16(k, s, 82);
+}
+
+/* The three bits at the top of a byte, the highest, which is 0 where 4 is subtracted, inverted: 32 q. */
+static void ptxk__q3_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptx_val high[8], x;
+    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 32, out);
+    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 0u - 2, 37), up; /* 5 - 2 (share % 4), modulo 32 */
+    if (by.known) by.c &= 31;
+    (void)ptxk__read_16(k, s, p, ptxk__known(0), high);
+    (void)ptxk__read_16(k, s, p, ptxk__known(16), high + n / 2);
+    up = ptxk__number_of(k, p->share, 0, 7, 0u - 1, 7);
+    for (i = 0; i < n; i++) {
+        out[i] = ptx_shf_l(k, out[i], out[i], ptxk__number_value(k, by)); /* rotates */
+        out[i] = ptx_and(k, out[i], ptx_b32(0x60606060));
+        x = ptx_shf_l(k, high[i], high[i], ptxk__number_value(k, up));
+        out[i] = ptx_lop3(k, x, ptx_b32(0x80808080u), out[i], ptx_imm(0xae)); /* ~x & mask | out */
+    }
+}
+
+static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val low = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 3, 2, 96)), high, x;
+    ptxk__number by = ptxk__number_of(k, share, 2, 1, 4, 0);
+    uint32_t i;
+    high = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 1, 2, 104));
+    low = ptx_shr(k, low, ptxk__number_value(k, by));
+    low = ptx_and(k, low, ptx_u32(0x0f0f));
+    by = ptxk__number_of(k, share, 1, 3, 2, 0);
+    high = ptx_shr(k, high, ptxk__number_value(k, by));
+    high = ptx_and(k, high, ptx_u32(0x0303));
+    low = ptx_mad(k, high, ptx_u32(16), low);
+    for (i = 0; i < 2; i++) {
+        x = i ? ptx_shr(k, low, ptx_u32(8)) : ptx_and(k, low, ptx_u32(63));
+        f->scale[i] = ptx_sub(k, ptx_as(x, PTX_S32), ptx_s32(32));
+    }
+    f->factor = ptxk__read_f16(k, s, 108);
+}
+
+static const ptxk__reader
+    ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
+    ptxk__q5_0_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
+    ptxk__q5_1_reader = {PTXK__QUADS_16_APART, 0, 1, ptxk__q5_1_values, ptxk__f16_factor_and_minimum},
+    ptxk__q2_k_reader = {PTXK__QUADS_16_APART, 1, 1, ptxk__q2_k_values, ptxk__q2_k_factors},
+    ptxk__q3_k_reader = {PTXK__QUADS_16_APART, 1, 0, ptxk__q3_k_values, ptxk__q3_k_factors},
+    ptxk__iq4_nl_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_nl_values, ptxk__f16_factor},
+    ptxk__iq4_xs_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_xs_values, ptxk__iq4_xs_factors},
+    ptxk__mxfp4_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__mxfp4_values, ptxk__mxfp4_factor},
+    ptxk__nvfp4_reader = {PTXK__QUADS_8_APART, 1, 0, ptxk__nvfp4_values, ptxk__nvfp4_factors};
+
 /* -- vocabulary: rows of weights, the table of formats -- */
+
+/* The fields of a format with a reader: its values, as the reader gives them, times `first` are those of the
+   formulas. */
+#define PTXK__READ(name, id, values, bytes, is_signed, first, reader)                                        \
+    {name,  id, values, bytes, 0,    PTXK__SHARES, PTXK__BLOCKS_OF_32, is_signed, 1024, 4, 0, 0, 2, first,   \
+     first, 0,  0,      NULL,  NULL, &reader}
 
 static const ptxk__block ptxk__blocks[] = {
     {"q4_k", PTXK_Q4_K, 256, 144, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 4, 1, 0.0625f, 0, 1,
-     ptxk__q4_k_lane, ptxk__q4_k_read},
-    {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, ptxk__f32_read},
-    {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__f16_read},
-    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read},
+     ptxk__q4_k_lane, ptxk__q4_k_read, NULL},
+    {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, ptxk__f32_read, NULL},
+    {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__f16_read, NULL},
+    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read,
+     NULL},
     {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 1, 1024, 4, 512, 576, 2, 1, 1, 0, 0,
-     NULL, ptxk__q8_0_read},
+     NULL, ptxk__q8_0_read, NULL},
     {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 0, 2048, 1, 256, 160, 2, 0.0625f, 1, 8,
-     0, NULL, ptxk__q4_0_read},
+     0, NULL, ptxk__q4_0_read, NULL},
     {"q5_k", PTXK_Q5_K, 256, 176, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 2, 1, 0.5f, 0, 1,
-     ptxk__q5_k_lane, ptxk__q5_k_read},
+     ptxk__q5_k_lane, ptxk__q5_k_read, NULL},
     {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__NIBBLES_APART, 1, 2048, 1, 256, 224, 2, 0.25f, 0.25f,
-     0, 0, ptxk__q6_k_lane, ptxk__q6_k_read}};
+     0, 0, ptxk__q6_k_lane, ptxk__q6_k_read, NULL},
+    PTXK__READ("q4_1", PTXK_Q4_1, 32, 20, 0, 1, ptxk__q4_1_reader),
+    PTXK__READ("q5_0", PTXK_Q5_0, 32, 22, 1, 0.125f, ptxk__q5_0_reader),
+    PTXK__READ("q5_1", PTXK_Q5_1, 32, 24, 0, 1, ptxk__q5_1_reader),
+    PTXK__READ("q2_k", PTXK_Q2_K, 256, 84, 0, 1, ptxk__q2_k_reader),
+    PTXK__READ("q3_k", PTXK_Q3_K, 256, 110, 1, 0.03125f, ptxk__q3_k_reader),
+    PTXK__READ("iq4_nl", PTXK_IQ4_NL, 32, 18, 1, 1, ptxk__iq4_nl_reader),
+    PTXK__READ("iq4_xs", PTXK_IQ4_XS, 256, 136, 1, 1, ptxk__iq4_xs_reader),
+    PTXK__READ("mxfp4", PTXK_MXFP4, 32, 17, 1, 1, ptxk__mxfp4_reader),
+    PTXK__READ("nvfp4", PTXK_NVFP4, 64, 36, 1, 1, ptxk__nvfp4_reader)};
+#undef PTXK__READ
 
 static const ptxk__block *ptxk__block_of(uint32_t format) {
     size_t i;
@@ -2780,8 +3271,45 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
     return NULL;
 }
 
-/* The unit of k: a whole block, or 16 bytes of plain numbers. */
-static uint32_t ptxk__block_step(const ptxk__block *b) { return b->kind == PTXK__NUMBERS ? 8 : b->values; }
+/* The unit of k: a whole block, two of odd size, as rows are 2-byte aligned; or 16 bytes of plain numbers. */
+static uint32_t ptxk__block_whole(const ptxk__block *b) { return b->values << b->bytes % 2; }
+
+static uint32_t ptxk__block_step(const ptxk__block *b) {
+    return b->kind == PTXK__NUMBERS ? 8 : ptxk__block_whole(b);
+}
+
+/* The bytes, 1, 2 or 4, that all blocks of aligned rows are aligned to. */
+static uint32_t ptxk__block_align(const ptxk__block *b) {
+    return b->bytes % 4 == 0 ? 4 : b->bytes % 2 == 0 ? 2 : 1;
+}
+
+/* Reads share i, u32, of 256 values of a row, whose block is `place`. */
+static void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place, ptxk__share *o) {
+    ptxk__source s = ptxk__source_at(place, 0, ptxk__block_align(b));
+    ptxk__share_of p;
+    ptxk__factors f;
+    ptx_val out[8], x;
+    uint32_t h, halves = b->reader->halves;
+    memset(&p, 0, sizeof p);
+    memset(&f, 0, sizeof f);
+    p.share = b->values > 32 ? ptxk__number_of(k, ptxk__unknown(i), 0, b->values / 32 - 1, 1, 0)
+                             : ptxk__known(0);
+    p.whole = 1;
+    b->reader->values(k, &s, &p, out);
+    memcpy(o->half, out, sizeof o->half);
+    b->reader->factors(k, &s, p.share, &f);
+    for (h = 0; h < 1 + halves; h++) {
+        o->times[h] = f.factor;
+        if (halves) {
+            x = ptx_cvt(k, PTX_F32, f.scale[h]);
+            o->times[h] = ptx_op2(k, PTX_MUL, PTX_RN, f.factor, x);
+        }
+        if (b->reader->has_minimum) {
+            x = ptx_cvt(k, PTX_F32, halves ? f.minimum[h] : f.plus);
+            o->minus[h] = halves ? ptx_op2(k, PTX_MUL, PTX_RN, f.minimum_factor, x) : ptx_neg(k, x);
+        }
+    }
+}
 
 PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
     const ptxk__block *b = ptxk__block_of(format);
@@ -3132,8 +3660,10 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         /* blocks of the first time: side by side, or 0, 2, 4, 6 */
         block = f->times > 1 ? ptx_shl(k, group, ptx_u32(1)) : group;
         if (t) block = ptx_add(k, block, ptx_u32(f->block->pair));
-        if (f->block->values == 32) {
-            s->own[t] = ptx_mad(k, block, ptx_u32(8), lane->at);
+        if (f->block->values < 256) {
+            ptx_val own = lane->at;
+            if (f->block->values > 32) own = ptx_div(k, own, ptx_u32(f->block->values / 32));
+            s->own[t] = ptx_mad(k, block, ptx_u32(256 / f->block->values), own);
             s->own[t] = ptx_mul(k, s->own[t], ptx_u32(f->block->bytes));
         } else {
             s->own[t] = ptx_mul(k, block, ptx_u32(f->block->bytes));
@@ -3412,6 +3942,7 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
             here = ptx_add(k, low, s->own[t]);
             here = ptx_add(k, here, ptx_u32(f->area * i));
             s->block[t][i] = here;
+            if (f->block->reader) continue;
             if (f->block->values == 32) { /* 2 bytes, then the integers; from the same words in all rows */
                 off = ptx_and(k, low, ptx_u32(2));
                 at = ptx_add(k, here, off);
@@ -3535,7 +4066,32 @@ static void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__row
 /* x of one column for a lane: halves by plane, or the numbers themselves; factors; the negated sum. */
 typedef struct ptxk__x_share {
     ptx_val x[2][2][4], number[8], d[2], sum;
+    ptx_val half_sum[2]; /* readers: of the halves, or of both */
 } ptxk__x_share;
+
+/* Adds the product of a share and x to the sum, where the format has a reader: for each half, or both,
+   times (d P) - minus (sum of x). */
+static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
+                                 const ptxk__x_share *x, ptx_var sum) {
+    ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
+    ptx_val total = ptx_get(k, sum), dot = ptx_s32(0), high;
+    uint32_t parts = 1 + f->block->reader->halves, h, p, i;
+    for (h = 0; h < parts; h++) {
+        for (p = 0; p < f->planes; p++) {
+            high = dot;
+            dot = ptx_s32(0);
+            for (i = 4 * h; i < 8 / parts * (h + 1); i++)
+                dot = ptx_dp4a(k, ptx_as(w->half[i / 4][i % 4], type), ptx_as(x->x[p][i / 4][i % 4], PTX_S32),
+                               dot);
+            if (p) dot = ptx_mad(k, high, ptx_s32(256), dot);
+        }
+        dot = ptx_cvt(k, PTX_F32, dot);
+        dot = ptx_op2(k, PTX_MUL, PTX_RN, dot, x->d[0]);
+        total = ptx_fma(k, dot, w->times[h], total);
+        if (f->block->reader->has_minimum) total = ptx_fma(k, w->minus[h], x->half_sum[h], total);
+    }
+    ptx_set(k, sum, total);
+}
 
 /* Adds the product of a lane's values of x and weights to the sum.
      scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
@@ -3547,6 +4103,10 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
     ptx_val part[2], total, dot, scale;
     uint32_t h, p, i;
+    if (f->block->reader) {
+        ptxk__rows_add_share(k, f, w, x, sum);
+        return;
+    }
     for (p = 0; p < f->planes && f->block->kind == PTXK__UNSCALED; p++) {
         dot = ptx_s32(0);
         for (h = 0; h < 2; h++) {
@@ -3601,6 +4161,24 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
     if (!f->planes) return;
     here = ptx_ptr_add(k, record, s->lane.d[time], 1);
     x->d[0] = ptx_ld(k, PTX_F32, ptx_at(here, 0));
+    for (h = 0; b->reader && b->reader->has_minimum && h < 1 + b->reader->halves; h++) {
+        ptx_val dot = ptx_s32(0), high;
+        if (!b->reader->halves) {
+            x->half_sum[h] = ptx_ld(k, PTX_F32, ptx_at(here, 128));
+        } else {
+            for (p = 0; p < f->planes; p++) {
+                uint32_t i;
+                high = dot;
+                dot = ptx_s32(0);
+                for (i = 0; i < 4; i++)
+                    dot = ptx_dp4a(k, ptx_s32(0x01010101), ptx_as(x->x[p][h][i], PTX_S32), dot);
+                if (p) dot = ptx_mad(k, high, ptx_s32(256), dot);
+            }
+            dot = ptx_cvt(k, PTX_F32, dot);
+            x->half_sum[h] = ptx_op2(k, PTX_MUL, PTX_RN, dot, x->d[0]);
+        }
+        x->half_sum[h] = ptx_neg(k, x->half_sum[h]);
+    }
     if (b->first < 1) x->d[0] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[0], ptx_f32(b->first));
     if (b->kind == PTXK__SCALED) {
         x->d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__NIBBLES_APART ? 8 : 4));
@@ -3669,6 +4247,10 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
                     }
                 }
                 place.block = ptx_ptr_add(k, here, s->block[t][r], 1);
+                if (f->block->reader) {
+                    ptxk__read_share(k, f->block, s->lane.at, place.block, &share[r]);
+                    continue;
+                }
                 place.words = ptx_ptr_add(k, here, s->words[t][r], 1);
                 place.pick = s->pick[t][r];
                 if (f->turning) {
@@ -3724,24 +4306,6 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 
 /* -- vocabulary: weights eight at a time -- */
 
-/* Formats of weights that are read eight at a time, as numbers. */
-typedef struct ptxk__octet_format {
-    uint32_t id, block, bytes; /* weights and bytes of a block */
-    const char *name;
-} ptxk__octet_format;
-
-static const ptxk__octet_format ptxk__octet_formats[] = {
-    {PTXK_Q4_K, 256, 144, "q4_k"}, {PTXK_Q5_K, 256, 176, "q5_k"}, {PTXK_Q6_K, 256, 210, "q6_k"},
-    {PTXK_Q8_0, 32, 34, "q8_0"},   {PTXK_Q4_0, 32, 18, "q4_0"},   {PTXK_F32, 1, 4, "f32"},
-    {PTXK_F16, 1, 2, "f16"},       {PTXK_BF16, 1, 2, "bf16"}};
-
-static const ptxk__octet_format *ptxk__octet_format_of(uint32_t format) {
-    size_t i;
-    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++)
-        if (ptxk__octet_formats[i].id == format) return &ptxk__octet_formats[i];
-    return NULL;
-}
-
 /* Eight weights of a block: scale * q[i] + offset. */
 typedef struct ptxk__octet {
     ptx_val q[8]; /* f32, exact integers (the weights themselves in formats without blocks) */
@@ -3759,12 +4323,6 @@ static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_va
     }
 }
 
-/* A memory operand of weights: they are constant during a kernel, so the load may be non-coherent. */
-static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
-    ptx_mem mem = ptx_at(at, offset);
-    return ptx_space_of(at) == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
-}
-
 /* Loads two words from a 2-byte aligned address. */
 static void ptxk__load_2_words(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
     ptx_val half[4], pair[2];
@@ -3777,12 +4335,47 @@ static void ptxk__load_2_words(ptx_kernel *k, ptx_val at, int64_t offset, ptx_va
     }
 }
 
-/* Reads weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address. For Q8_0, whose blocks
-   have 32, e may pass 3 into the following blocks. */
+/* The same, of a format with a reader. */
+static void ptxk__octet_read_share(ptx_kernel *k, const ptxk__block *b, ptx_val at, ptx_val e,
+                                   ptxk__octet *o) {
+    ptx_val share = ptx_shr(k, e, ptx_u32(2)), p, half, word[2];
+    ptxk__share x;
+    uint32_t i, j;
+    memset(&x, 0, sizeof x);
+    if (b->values < 256) {
+        p = ptx_div(k, share, ptx_u32(b->values / 32));
+        at = ptx_ptr_add(k, at, p, b->bytes);
+    }
+    ptxk__read_share(k, b, share, at, &x);
+    p = ptxk__bit(k, e, 0);
+    p = ptx_setp(k, PTX_NE, p, ptx_u32(0));
+    half = ptxk__bit(k, e, 1);
+    half = ptx_setp(k, PTX_NE, half, ptx_u32(0));
+    for (i = 0; i < 2; i++) {
+        for (j = 0; j < 2; j++) word[j] = ptx_selp(k, x.half[j][i + 2], x.half[j][i], p);
+        word[0] = ptx_selp(k, word[1], word[0], half);
+        if (b->is_signed) word[0] = ptx_xor(k, word[0], ptx_b32(0x80808080u));
+        ptxk__bytes_to_f32(k, word[0], b->is_signed ? 128 : 0, o->q + 4 * i);
+    }
+    o->scale = b->reader->halves ? ptx_selp(k, x.times[1], x.times[0], half) : x.times[0];
+    if (b->first < 1) o->scale = ptx_op2(k, PTX_MUL, PTX_RN, o->scale, ptx_f32((double)b->first));
+    o->scaled = 1;
+    if (!b->reader->has_minimum) return;
+    o->offset = b->reader->halves ? ptx_selp(k, x.minus[1], x.minus[0], half) : x.minus[0];
+    o->offset = ptx_neg(k, o->offset);
+    o->has_offset = 1;
+}
+
+/* Reads weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address. Where blocks have fewer,
+   e may pass into the following blocks. */
 static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
     ptx_val words[4], here, j, shift, wide[8];
     uint32_t i;
     o->scaled = o->has_offset = 0;
+    if (ptxk__block_of(format)->reader) {
+        ptxk__octet_read_share(k, ptxk__block_of(format), at, e, o);
+        return;
+    }
     if (format == PTXK_Q4_K || format == PTXK_Q5_K) {
         ptx_val low, high, p, s, other, d, m, fifth[2];
         j = ptx_shr(k, e, ptx_u32(2)); /* the group of 32 */
@@ -6224,6 +6817,7 @@ typedef struct ptxk__prefill {
     uint32_t columns; /* tiles of 8 columns of out */
     uint32_t pairs;   /* steps along d in q . k */
     uint32_t hold;    /* q stays in registers */
+    uint32_t panels;  /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
     ptxk__tile q, kv;
     int negative; /* the scale is negative */
     int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
@@ -6233,8 +6827,38 @@ typedef struct ptxk__prefill {
     float lift;   /* the largest weight is 2^lift */
 } ptxk__prefill;
 
+/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, and two stages of k and
+   v. */
+static uint32_t ptxk__prefill_panel_bytes(const ptxk__prefill *f, uint32_t rows) {
+    return rows * f->panels * 128;
+}
+static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
+    return ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys);
+}
+
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
+    if (f->panels) return ptxk__prefill_stages_end(f) + 80;
     return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
+}
+
+static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
+    return 32 * f->warps + (f->panels ? 128 : 0); /* the last warpgroup copies */
+}
+
+/* The form of sm_90a: two warpgroups of 64 queries each, and one that copies. The sums, scores and weights of
+   a thread take d / 2 + 3 keys / 4 registers. */
+static void ptxk__prefill_form_panels(ptxk__prefill *f) {
+    f->panels = ptxk__ceil_div(f->d, 64);
+    f->rows = 128;
+    f->warps = 8;
+    f->m = 1;
+    f->keys = f->d <= 128 ? 128 : f->d <= 192 && !f->page_size ? 96 : 64;
+    ptxk__tile_form(&f->q, 64, f->d * f->bytes, 8, 128);
+    ptxk__tile_form(&f->kv, f->page_size && f->page_size < f->keys ? f->page_size : f->keys, f->d * f->bytes,
+                    8, 128);
+    f->q.pitch = f->q.swap = f->kv.pitch = f->kv.swap = 8;
+    f->q.panel = 64 * 8;
+    f->kv.panel = f->keys * 8;
 }
 
 /* Whether a shape fits. registers: limit for a thread's sums and scores. */
@@ -6316,8 +6940,10 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
     registers = chip && chip < 80 ? 144 : 160;
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0))) registers = 176;
+    f->panels = 0;
     for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
     if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
+    if (target == PTX_SM_A(90) && f->type != PTX_F32) ptxk__prefill_form_panels(f);
     f->columns = f->d / 8;
     f->pairs = f->q.wide / 2;
     f->hold = f->m * f->pairs <= 8 && !f->plain;
@@ -6337,6 +6963,42 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     return PTX_E_NONE;
 }
 
+/* The maps of k and v: elements, rows, heads, sequences; pages: elements, positions, heads, pages. A copy is
+   a panel of a tile or page. */
+static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
+    static const size_t at[2][2] = {
+        {offsetof(ptxk_flash_prefill_args, k), offsetof(ptxk_flash_prefill_args, k_batch_stride)},
+        {offsetof(ptxk_flash_prefill_args, v), offsetof(ptxk_flash_prefill_args, v_batch_stride)}};
+    uint64_t row = (uint64_t)f->d * f->bytes;
+    uint32_t i, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS;
+    for (plan->maps = 0; plan->maps < 2; plan->maps++) {
+        ptx_tensor_map *m = &plan->map[plan->maps];
+        m->address = (uint32_t)at[plan->maps][0];
+        m->type = f->type;
+        m->rank = 4;
+        m->swizzle = 128;
+        m->box[0] = 64, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
+        m->size[0].times = f->d;
+        m->size[1].times = f->page_size ? f->page_size : PTXK__PREFILL_LEN; /* rows past the end: no copy */
+        m->size[2].times = f->kv_heads;
+        m->size[3].times = 1;
+        m->size[3].bytes = 4;
+        m->size[3].field = (uint32_t)(f->page_size ? offsetof(ptxk_flash_prefill_args, pool_pages)
+                                                   : offsetof(ptxk_flash_prefill_args, batch));
+        if (f->page_size) {
+            m->stride[1].times = rows_first ? f->kv_heads * row : row;
+            m->stride[2].times = rows_first ? row : f->page_size * row;
+            m->stride[3].times = (uint64_t)f->kv_heads * f->page_size * row;
+            continue;
+        }
+        for (i = 1; i < 4; i++) {
+            m->stride[i].times = f->bytes;
+            m->stride[i].bytes = 8;
+            m->stride[i].field = (uint32_t)(at[plan->maps][1] + 8 * (i % 3)); /* rows, heads, sequences */
+        }
+    }
+}
+
 PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
                                             const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
                                             ptxk_message *why) {
@@ -6344,7 +7006,8 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     ptx_launch *l;
     uint64_t blocks, queries, keys;
     uint32_t q_len;
-    ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
+    ptx_target target = shape && shape->target == PTX_SM_A(90) ? shape->target : 0;
+    ptx_code code = ptxk__prefill_form(desc, target, &f, why);
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
     if (!shape || !plan)
@@ -6353,6 +7016,9 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be at most 2^30",
                             shape->q_len > PTXK__PREFILL_LEN ? "q_len" : "kv_len",
                             shape->q_len > PTXK__PREFILL_LEN ? shape->q_len : shape->kv_len);
+    if (shape->target && (shape->target & 0xfffu) < 75)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: target is %u, must be that of the module",
+                            (unsigned)shape->target);
     blocks = (uint64_t)shape->batch * f.heads;
     if (blocks > PTXK__LEN_MAX)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: batch is %u, must be at most %u with %u heads",
@@ -6367,7 +7033,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     l->grid[0] = (uint32_t)blocks; /* adjacent heads of a group read the same K and V */
     l->grid[1] = ptxk__ceil_div(q_len, f.rows);
     l->grid[2] = 1;
-    l->block[0] = 32 * f.warps;
+    l->block[0] = ptxk__prefill_threads(&f);
     l->block[1] = l->block[2] = 1;
     l->shared_bytes = ptxk__prefill_bytes(&f);
     queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
@@ -6375,6 +7041,9 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     plan->min_bytes =
         queries * f.heads * f.d * (f.bytes + f.out_bytes) + 2 * keys * f.kv_heads * f.d * f.bytes;
     if (f.flags & PTXK_PREFILL_LSE) plan->min_bytes += queries * f.heads * 4;
+    if (f.panels) ptxk__prefill_plan_maps(&f, plan);
+    for (q_len = 0; q_len < plan->maps && !shape->kv_len; q_len++) /* no keys: k and v may be 0 */
+        plan->map[q_len].address = (uint32_t)offsetof(ptxk_flash_prefill_args, q);
     return PTX_E_NONE;
 }
 
@@ -6499,7 +7168,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
 /* -- flash_prefill: rows, scores -- */
 
 #define PTXK__PREFILL_M 2u        /* most tiles of 16 queries in a warp */
-#define PTXK__PREFILL_TILES 8u    /* most tiles of 8 keys */
+#define PTXK__PREFILL_TILES 16u   /* most tiles of 8 keys */
 #define PTXK__PREFILL_COLUMNS 32u /* most tiles of 8 columns of out */
 
 /* The state of a thread, for rows g and g + 8 of each tile of 16 (lane = 4 g + t): the sums and scores of
@@ -6516,6 +7185,7 @@ typedef struct ptxk__prefill_state {
     ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
     ptx_var at;         /* s32: the first key of the tile */
     ptx_val end;        /* s32: end of the keys that any query of the block sees */
+    ptx_val place;      /* panels: where the next tile goes */
 } ptxk__prefill_state;
 
 /* The address of a row in one of the four tensors, and the elements from row to row, fewer than 2^32. */
@@ -7005,7 +7675,7 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     fits = ptx_setp(k, PTX_LT, page, at);
     page = ptx_selp(k, page, ptx_u32(0), fits);
     left = ptx_selp(k, left, ptx_s32(0), fits);
-    for (i = 0; i < 2 * f->m; i++) {
+    for (i = 0; i < 2 * f->m && !f->panels; i++) {
         at = ptx_get(k, s->total[i / 2][i % 2]);
         at = ptx_selp(k, at, ptx_f32(NAN), fits);
         ptx_set(k, s->total[i / 2][i % 2], at);
@@ -7017,12 +7687,14 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     from = ptxk__arg_ptr(k, s->args,
                          v ? offsetof(ptxk_flash_prefill_args, v) : offsetof(ptxk_flash_prefill_args, k));
     from = ptx_ptr_add(k, from, at, row);
-    to = ptx_ptr_add(k, s->shared,
-                     ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
+    to = s->place;
+    if (!f->panels)
+        to = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)),
+                         1);
     stride = ptx_mov(k, ptx_u32(rows_first ? f->kv_heads * f->d : f->d));
     from = ptxk__tile_copy_source(k, &s->copier, from, stride, f->bytes);
     ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
-    ptxk__tile_commit(k);
+    if (!f->panels) ptxk__tile_commit(k);
 }
 
 /* Issues this thread's copies of the tile at *next, whose first key is `first`, and advances. v: the tile is
@@ -7038,12 +7710,15 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     left = ptx_sub(k, s->end, first);
     from = ptx_get(k, next);
     from = ptx_ptr(from, PTX_GLOBAL);
-    to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
+    if (f->panels)
+        to = s->place;
+    else
+        to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
     stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
     ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
-    ptxk__tile_commit(k);
+    if (!f->panels) ptxk__tile_commit(k);
     from = ptxk__advance_rows(k, from, stride, f->keys, f->bytes);
     ptx_set(k, next, from);
 }
@@ -7133,6 +7808,23 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     }
 }
 
+/* wgmma's form: a maximum beyond this has no offset, see ptxk__prefill_weigh. */
+static double ptxk__prefill_limit(const ptxk__prefill *f) {
+    double limit = 1024 / (double)f->outer;
+    return limit < (double)f->most ? limit : (double)f->most;
+}
+
+/* lift - outer most, as it is added to the scores of a row; without the lift, what is not rounded twice. */
+static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, ptx_val most, int bare) {
+    ptx_val x = ptx_fma(k, most, ptx_f32(-(double)f->outer), ptx_f32((double)f->lift)), far, p;
+    if (!bare) return x;
+    x = ptx_op2(k, PTX_SUB, PTX_RN, x, ptx_f32((double)f->lift));
+    far = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(-(double)f->outer));
+    most = ptx_abs(k, most);
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(ptxk__prefill_limit(f)));
+    return ptx_selp(k, far, x, p);
+}
+
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                  ptx_val lse, ptx_val rows) {
@@ -7157,9 +7849,16 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             }
             if (!(f->flags & PTXK_PREFILL_LSE)) continue;
             inverse = ptx_get(k, s->most[i][h]);
-            x = ptx_lg2(k, total); /* 0: -inf */
-            x = ptx_add(k, x, ptx_f32(-(double)f->lift));
-            x = ptx_fma(k, inverse, ptx_f32((double)f->outer), x);
+            if (f->panels) {
+                x = ptx_op2(k, PTX_MUL, PTX_RN, total, ptx_f32(f->lift > 0 ? 1 / 32768.0 : 4294967296.0));
+                x = ptx_lg2(k, x);
+                row = ptxk__prefill_offset(k, f, inverse, 1);
+                x = ptx_op2(k, PTX_SUB, PTX_RN, x, row);
+            } else {
+                x = ptx_lg2(k, total); /* 0: -inf */
+                x = ptx_add(k, x, ptx_f32(-(double)f->lift));
+                x = ptx_fma(k, inverse, ptx_f32((double)f->outer), x);
+            }
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
             if (!(f->inner > 0)) {
                 p = ptx_setp(k, PTX_GE, inverse, ptx_f32((double)f->most));
@@ -7224,7 +7923,7 @@ static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, cons
     sequence = ptx_div(k, x, ptx_u32(f->heads));
     row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, ptx_u32(0),
                              &ragged, &count);
-    if (f->window) {
+    if (f->window || f->panels) {
         x = ptx_cvt(k, PTX_U64, ptx_as(begin, PTX_U32));
         row = ptx_add(k, row, x);
     }
@@ -7262,13 +7961,66 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     s->q = ptxk__tile_reader(k, &f->q, s->shared, row, half);
 }
 
+/* Writes the rows of this warp: through the place of its own queries, or, with panels, those of the
+   warpgroup, which nobody reads any more. */
+static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+    ptx_val lane, warp, x, row, rows, here, base, stride, shared;
+    ptxk__prefill_block q;
+    ptx_comment(k, "out, through the place of the warp's own queries");
+    lane = ptx_laneid(k);
+    warp = ptx_tid_x(k);
+    warp = ptx_shr(k, warp, ptx_u32(5));
+    ptxk__prefill_locate_block(k, f, s->args, &q);
+    x = ptx_mul(k, warp, ptx_u32(16 * f->m));
+    row = ptx_cvt(k, PTX_U64, x);
+    q.row = ptx_add(k, q.row, row);
+    rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
+    here = row;                                                     /* for lse */
+    if (f->flags & PTXK_PREFILL_LSE) {
+        base = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, lse));
+        stride =
+            ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_batch_stride)));
+        stride = ptx_selp(k, ptx_u64(0), stride, q.ragged);
+        row = ptx_cvt(k, PTX_U64, q.sequence);
+        row = ptx_mad(k, row, stride, q.row);
+        stride =
+            ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_head_stride)));
+        here = ptx_cvt(k, PTX_U64, q.head);
+        row = ptx_mad(k, here, stride, row);
+        here = ptx_ptr_add(k, base, row, 4);
+    }
+    ptxk__prefill_finish(k, f, s, lane, here, rows);
+    base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, out),
+                              offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
+                              q.row, q.head, f->out_bytes, &stride);
+    x = ptx_mul(k, warp, ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
+    shared = ptx_ptr_add(k, s->shared, x, 1);
+    ptxk__prefill_store(k, f, s, lane, shared, base, stride, rows);
+    ptx_ret(k);
+}
+
+/* Sums of nothing. bad: the totals are NaN. */
+static void ptxk__prefill_start_sums(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                     ptx_val bad) {
+    ptx_val x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), bad);
+    uint32_t i, h, n, e;
+    for (i = 0; i < f->m; i++) {
+        for (h = 0; h < 2; h++) {
+            s->most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* -inf then weighs 0 */
+            s->total[i][h] = ptx_var_new(k, x);
+        }
+        for (n = 0; n < f->columns; n++)
+            for (e = 0; e < 4; e++) s->sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
+    }
+}
+
 static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__prefill *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    uint32_t i, h, n, e;
+    uint32_t i, n;
     ptxk__prefill_state s;
     ptxk__prefill_block q;
     ptxk__tile_copier copier;
-    ptx_val args, shared, tid, lane, warp, x, p, begin, base, stride, row, safe[2], rows, here;
+    ptx_val args, shared, tid, lane, warp, p, begin, base, stride, row, safe[2];
 
     ptx_launch_bounds(k, 32 * f->warps, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
@@ -7309,15 +8061,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     }
     if (!f->page_size) ptxk__prefill_copy_tile(k, f, &s, 0, begin);
     p = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
-    x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
-    for (i = 0; i < f->m; i++) {
-        for (h = 0; h < 2; h++) {
-            s.most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* -inf then weighs 0 */
-            s.total[i][h] = ptx_var_new(k, x);
-        }
-        for (n = 0; n < f->columns; n++)
-            for (e = 0; e < 4; e++) s.sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
-    }
+    ptxk__prefill_start_sums(k, f, &s, p);
     if (f->page_size) ptxk__prefill_copy_page(k, f, &s, 0, begin);
     ptxk__tile_wait(k);
     for (i = 0; i < f->m && f->hold; i++) {
@@ -7328,36 +8072,583 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     }
     ptxk__prefill_loop(k, f, &s, safe);
 
-    ptx_comment(k, "out, through the place of the warp's own queries");
-    lane = ptx_laneid(k);
-    warp = ptx_tid_x(k);
-    warp = ptx_shr(k, warp, ptx_u32(5));
-    ptxk__prefill_locate_block(k, f, args, &q);
-    x = ptx_mul(k, warp, ptx_u32(16 * f->m));
-    row = ptx_cvt(k, PTX_U64, x);
-    q.row = ptx_add(k, q.row, row);
-    rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
-    here = row;                                                     /* for lse */
-    if (f->flags & PTXK_PREFILL_LSE) {
-        base = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_prefill_args, lse));
-        stride =
-            ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_batch_stride)));
-        stride = ptx_selp(k, ptx_u64(0), stride, q.ragged);
-        row = ptx_cvt(k, PTX_U64, q.sequence);
-        row = ptx_mad(k, row, stride, q.row);
-        stride =
-            ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_head_stride)));
-        here = ptx_cvt(k, PTX_U64, q.head);
-        row = ptx_mad(k, here, stride, row);
-        here = ptx_ptr_add(k, base, row, 4);
+    ptxk__prefill_output(k, f, &s);
+}
+
+/* -- flash_prefill: sm_90a, products of warpgroups --
+
+   The schedule of FlashAttention-3 (J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with
+   Asynchrony and Low-precision", 2024). Warpgroups 0 and 1 have 64 queries each; warpgroup 2 copies tiles of
+   k and v into two stages. A warpgroup issues q k of one tile and the product with v of the tile before, then
+   computes weights while the other one's products run: named barriers give them turns. Its products of one
+   tile with v run while it computes the weights of the next.
+
+   k and v of a stage each have two mbarriers: full, at which a lane of every copying warp arrives, and empty,
+   at which one of every computing warp does. One thread copies whole tiles through tensor maps; the last tile
+   of the keys is copied by cp.async of all threads, which fills with zeros what another sequence owns. */
+
+#define PTXK__PREFILL_TURN 1u /* named barriers: the turns of warpgroups 0 and 1 */
+
+typedef struct ptxk__prefill_stage {
+    ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
+    ptx_val parity;     /* of full */
+} ptxk__prefill_stage;
+
+static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__prefill *f,
+                                                  const ptxk__prefill_state *s, ptx_val tile) {
+    ptxk__prefill_stage g;
+    ptx_val odd = ptx_and(k, tile, ptx_u32(1));
+    g.parity = ptx_bfe(k, tile, ptx_u32(1), ptx_u32(1));
+    g.k = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, 2 * f->keys));
+    g.k = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->rows));
+    g.v = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->keys));
+    g.bars = ptx_ptr_add(k, s->shared, odd, 32);
+    g.bars = ptx_off(g.bars, (int64_t)ptxk__prefill_stages_end(f));
+    return g;
+}
+
+/* Copies k or v of the tile at `first` to s->place. Pages may be smaller than a tile. */
+static void ptxk__prefill_copy_panels(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
+                                      ptx_val first) {
+    ptx_val place = s->place;
+    uint32_t i;
+    for (i = 0; i < f->keys; i += f->kv.rows) {
+        s->place = ptx_off(place, (int64_t)(i * 128));
+        if (i) first = ptx_add(k, first, ptx_s32((int64_t)f->kv.rows));
+        ptxk__prefill_copy_tile(k, f, s, v, first);
     }
-    ptxk__prefill_finish(k, f, &s, lane, here, rows);
-    base = ptxk__prefill_base(k, args, offsetof(ptxk_flash_prefill_args, out),
-                              offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
-                              q.row, q.head, f->out_bytes, &stride);
-    x = ptx_mul(k, warp, ptx_u32(16 * f->m * f->q.pitch * 16));
-    shared = ptx_ptr_add(k, shared, x, 1);
-    ptxk__prefill_store(k, f, &s, lane, shared, base, stride, rows);
+    ptx_cp_async_commit(k);
+}
+
+/* Where k and v lie in their tensor maps. */
+typedef struct ptxk__prefill_source {
+    ptx_val map[2], head[2], batch[2];
+    ptx_val row;    /* of key 0; pages: the sequence's block table */
+    ptx_val direct; /* s32: tiles that end at most here are copied through the maps */
+} ptxk__prefill_source;
+
+/* A map's index along a stride of 0 is 0. Keys in one place (row stride 0), and rows past 2^30, are copied by
+   cp.async, as is the tile at the end of the keys, whose last rows become zeros. */
+static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                      const ptxk__prefill_block *q, ptxk__prefill_source *c) {
+    static const size_t strides[2] = {offsetof(ptxk_flash_prefill_args, k_batch_stride),
+                                      offsetof(ptxk_flash_prefill_args, v_batch_stride)};
+    ptx_val head, x, p, ragged, count, row;
+    uint32_t i;
+    head = ptx_div(k, q->head, ptx_u32(f->heads / f->kv_heads));
+    c->direct = q->kv_len;
+    c->head[0] = c->head[1] = head;
+    if (f->page_size) {
+        x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
+        x = ptx_mul_wide(k, q->sequence, x);
+        c->row = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
+        c->row = ptx_ptr_add(k, c->row, x, 4);
+        return;
+    }
+    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), q->sequence, ptx_u32(0),
+                             &ragged, &count);
+    c->row = ptx_cvt(k, PTX_U32, row);
+    p = ptx_setp(k, PTX_GT, c->row, ptx_u32(PTXK__PREFILL_LEN));
+    c->direct = ptx_selp(k, ptx_s32(0), c->direct, p);
+    x = ptx_sub(k, ptx_s32(PTXK__PREFILL_LEN), ptx_as(c->row, PTX_S32));
+    c->direct = ptx_min(k, c->direct, x);
+    for (i = 0; i < 2; i++) {
+        x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i]));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+        p = ptx_or(k, p, ragged);
+        c->batch[i] = ptx_selp(k, ptx_u32(0), q->sequence, p);
+        x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i] + 16));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+        c->head[i] = ptx_selp(k, ptx_u32(0), head, p);
+        x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i] + 8));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+        c->direct = ptx_selp(k, ptx_s32(0), c->direct, p);
+    }
+}
+
+/* One thread's copies of k or v of the tile at `first`, through the tensor map, a panel of each part of a
+   page at a time. */
+static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_source *c,
+                                    uint32_t v, ptx_val place, ptx_val first, ptx_val full) {
+    ptx_val o[7], at = ptx_as(first, PTX_U32), x;
+    uint32_t shift = 0, i, panel;
+    while (f->page_size >> shift > 1) shift++;
+    (void)ptx_mbarrier_arrive_expect(k, full, ptx_u32(ptxk__prefill_panel_bytes(f, f->keys)));
+    o[1] = c->map[v];
+    o[4] = c->head[v];
+    o[6] = full;
+    if (!f->page_size) {
+        o[3] = ptx_add(k, at, c->row);
+        o[5] = c->batch[v];
+    }
+    for (i = 0; i < f->keys; i += f->kv.rows) {
+        if (f->page_size) {
+            if (i) at = ptx_add(k, at, ptx_u32(f->kv.rows));
+            x = ptx_shr(k, at, ptx_u32(shift));
+            x = ptx_ptr_add(k, c->row, x, 4);
+            o[5] = ptx_ld(k, PTX_U32, ptx_at(x, 0)); /* past the pool: the copy fills with zeros */
+            o[3] = ptx_and(k, at, ptx_u32(f->page_size - 1));
+        }
+        for (panel = 0; panel < f->panels; panel++) {
+            o[0] = ptx_off(place, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
+            o[2] = ptx_u32(64 * panel);
+            ptx_opn(k, PTX_TENSOR_G2S, 0, PTX_NONE, PTX_NONE, 7, o, 0, NULL);
+        }
+    }
+}
+
+/* What a copying thread arrives with at a full mbarrier: one lane of each warp, when the warp's copies by
+   cp.async, all but those of the last groups, are in shared memory where wgmma sees them. */
+static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0, ptx_val full) {
+    ptx_cp_async_wait(k, groups);
+    ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_guard(k, lane0);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
+}
+
+/* The copying warpgroup: q, and all tiles. */
+static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                  const ptxk__prefill_block *q, ptxk__prefill_source *c, ptx_val tid,
+                                  ptx_val begin) {
+    ptxk__tile_copier copier;
+    ptxk__prefill_stage g;
+    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full;
+    ptx_var count;
+    uint32_t i;
+    tid = ptx_sub(k, tid, ptx_u32(32 * f->warps));
+    x = ptx_laneid(k);
+    lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, q),
+                              offsetof(ptxk_flash_prefill_args, q_batch_stride), q->ragged, q->sequence,
+                              q->row, q->head, f->bytes, &stride);
+    ptxk__tile_copier_new(k, &f->q, tid, &copier);
+    base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
+    for (i = 0; i < f->rows; i += 64) {
+        if (i) base = ptxk__advance_rows(k, base, stride, 64, f->bytes);
+        x = i ? ptx_sub(k, ptx_as(q->rows, PTX_S32), ptx_s32((int64_t)i)) : ptx_as(q->rows, PTX_S32);
+        at = ptx_off(s->shared, (int64_t)ptxk__prefill_panel_bytes(f, i));
+        ptxk__tile_copy(k, &f->q, &copier, at, base, stride, f->bytes, x);
+    }
+    ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE_NOINC, 0,
+            ptx_off(s->shared, (int64_t)ptxk__prefill_stages_end(f) + 64));
+    ptxk__tile_copier_new(k, &f->kv, tid, &s->copier);
+    ptxk__prefill_locate_keys(k, f, s, q, c);
+    s->at = ptx_var_new(k, begin);
+    count = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        at = ptx_get(k, s->at);
+        p = ptx_setp(k, PTX_LT, at, s->end);
+        ptx_while(k, p);
+        tile = ptx_get(k, count);
+        g = ptxk__prefill_stage_of(k, f, s, tile);
+        empty = ptx_xor(k, g.parity, ptx_u32(1));
+        next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+        p = ptx_setp(k, PTX_LE, next, c->direct);
+        ptx_if(k, p);
+        for (i = 0; i < 2; i++) {
+            full = ptx_off(g.bars, 8 * (int64_t)i);
+            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+            ptx_if(k, p);
+            ptxk__prefill_load_tile(k, f, c, i, i ? g.v : g.k, at, full);
+            ptx_else(k);
+            ptx_guard(k, lane0);
+            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
+            ptx_end(k);
+        }
+        ptx_else(k);
+        if (!f->page_size) {
+            base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, v),
+                                         offsetof(ptxk_flash_prefill_args, v_batch_stride), at);
+            s->v_at = ptx_var_new(k, base);
+            base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, k),
+                                         offsetof(ptxk_flash_prefill_args, k_batch_stride), at);
+            s->k_at = ptx_var_new(k, base);
+        }
+        for (i = 0; i < 2; i++) {
+            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            s->place = i ? g.v : g.k;
+            ptxk__prefill_copy_panels(k, f, s, i != 0, at);
+        }
+        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, ptx_off(g.bars, 8 * (int64_t)i));
+        ptx_end(k);
+        ptx_set(k, s->at, next);
+        tile = ptx_add(k, tile, ptx_u32(1));
+        ptx_set(k, count, tile);
+    }
+    ptx_end(k);
+}
+
+/* Whether a page of the block's keys lies past the pool: a predicate, the same in all computing threads. */
+static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                      ptx_val sequence, ptx_val begin) {
+    ptx_val table, x, p, i, last, pool, v[3];
+    ptx_var bad = ptx_var_new(k, ptx_u32(0));
+    uint32_t shift = 0;
+    while (f->page_size >> shift > 1) shift++;
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
+    x = ptx_mul_wide(k, sequence, x);
+    table = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
+    table = ptx_ptr_add(k, table, x, 4);
+    pool = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, pool_pages));
+    last = ptx_max(k, s->end, ptx_s32(0));
+    last = ptx_add(k, ptx_as(last, PTX_U32), ptx_u32(f->page_size - 1));
+    last = ptx_shr(k, last, ptx_u32(shift));
+    i = ptx_shr(k, ptx_as(begin, PTX_U32), ptx_u32(shift));
+    x = ptx_tid_x(k);
+    i = ptx_add(k, i, x);
+    i = ptx_for(k, i, last, ptx_u32(32 * f->warps));
+    x = ptx_ptr_add(k, table, i, 4);
+    x = ptx_ld(k, PTX_U32, ptx_at(x, 0));
+    p = ptx_setp(k, PTX_GE, x, pool);
+    x = ptx_get(k, bad);
+    x = ptx_selp(k, ptx_u32(1), x, p);
+    ptx_set(k, bad, x);
+    ptx_end(k);
+    x = ptx_get(k, bad);
+    v[0] = ptx_imm(PTXK__PREFILL_TURN);
+    v[1] = ptx_imm(32 * f->warps);
+    v[2] = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    return ptx_op3(k, PTX_BAR_RED_OR, 0, v[0], v[1], v[2]);
+}
+
+/* What a computing thread knows besides its state. */
+typedef struct ptxk__prefill_group {
+    ptx_val q;                              /* descriptor of the warpgroup's queries */
+    ptx_var score[4 * PTXK__PREFILL_TILES]; /* as wgmma numbers them: those of a tile of 8 keys adjacent */
+    ptx_var weight[PTXK__PREFILL_TILES / 2][4];  /* operand A of 16 keys, of the tile before */
+    ptx_val operand[PTXK__PREFILL_TILES / 2][4]; /* the same, read before the products' fence */
+    ptx_val turn, next;                          /* named barriers: this warpgroup's turn, the other's */
+    ptx_val first, kv_len;                       /* of the mask */
+    ptx_val lane0, yes;                          /* predicates: lane 0; true */
+} ptxk__prefill_group;
+
+static void ptxk__prefill_take_turn(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c) {
+    uint32_t i;
+    for (i = 0; i < f->keys / 4; i++) c->operand[i / 4][i % 4] = ptx_get(k, c->weight[i / 4][i % 4]);
+    ptx_op2(k, PTX_BAR_SYNC, 0, c->turn, ptx_imm(32 * f->warps));
+}
+
+static void ptxk__prefill_give_turn(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c) {
+    ptx_op2(k, PTX_BAR_ARRIVE, 0, c->next, ptx_imm(32 * f->warps));
+}
+
+/* Lets the copying warpgroup overwrite k or v. */
+static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, ptx_val mbarrier) {
+    ptx_guard(k, c->lane0);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &mbarrier, 0, NULL);
+}
+
+/* Issues scores = q k, a step of 16 elements at a time. */
+static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c,
+                                       ptx_val keys) {
+    ptx_val a, b, half[2];
+    uint32_t i;
+    keys = ptx_wgmma_descriptor(k, keys, 16, 1024, 128);
+    ptx_unpack(k, PTX_U32, 2, c->q, half);
+    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    for (i = 0; i < f->pairs; i++) {
+        a = c->q, b = keys;
+        if (i) {
+            half[0] = ptx_add(k, half[0], ptx_u32(i % 4 ? 2 : f->q.panel - 6));
+            a = ptx_pack(k, PTX_U64, 2, half);
+            b = ptx_add(k, b, ptx_u64(i / 4 * f->kv.panel + i % 4 * 2));
+        }
+        ptx_wgmma_f32(k, f->type, f->type, f->keys / 2, c->score, a, b, i ? c->yes : ptx_inv(c->yes));
+    }
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+
+/* Issues sums += weights v, 16 keys at a time. */
+static void ptxk__prefill_issue_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                       ptxk__prefill_group *c, ptx_val values) {
+    ptx_val v[9];
+    uint32_t i, e;
+    values = ptx_wgmma_descriptor(k, values, f->kv.panel * 16, 1024, 128);
+    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    for (i = 0; i < f->keys / 16; i++) {
+        for (e = 0; e < 4; e++) v[e] = c->operand[i][e];
+        v[4] = i ? ptx_add(k, values, ptx_u64(i * 128)) : values;
+        v[5] = c->yes;
+        v[6] = v[7] = v[8] = ptx_imm(1);
+        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, s->sum[0][0], 9, v);
+    }
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+
+static void ptxk__prefill_read_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                      const ptxk__prefill_group *c) {
+    uint32_t i;
+    for (i = 0; i < f->keys / 2; i++) s->score[0][i / 4][i % 4] = ptx_get(k, c->score[i]);
+}
+
+static void ptxk__prefill_write_scores(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                       const ptxk__prefill_group *c) {
+    uint32_t i;
+    for (i = 0; i < f->keys / 2; i++) ptx_set(k, c->score[i], s->score[0][i / 4][i % 4]);
+}
+
+/* Turns the scores into weights 2^(outer score + offset), offset = lift - outer maximum, and computes the
+   factors of the sums. A rounded offset is common to a row's weights and total, and the factor between two
+   tiles is that of their offsets. Where outer maximum is beyond 2^10, the offset would be too coarse: then
+   the maximum is subtracted first, as mma.sync's form does, and infinite scores become the largest number. */
+static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                const ptxk__prefill_group *c, ptx_val shrink[2]) {
+    ptx_val old[2], most[2], part[4], offset[2], difference[2], x, p;
+    ptx_var at[2], by[2];
+    uint32_t h, n, e, i;
+    ptxk__prefill_read_scores(k, f, s, c);
+    for (h = 0; h < 2; h++) {
+        old[h] = ptx_get(k, s->most[0][h]);
+        for (i = 0; i < 4; i++) part[i] = s->score[0][i / 2][2 * h + i % 2];
+        for (n = 2; n < f->keys / 8; n++)
+            for (e = 0; e < 2; e++)
+                part[n % 2 * 2 + e] = ptx_max(k, part[n % 2 * 2 + e], s->score[0][n][2 * h + e]);
+        part[0] = ptx_max(k, part[0], old[h]); /* here a NaN that stands alone goes */
+        for (i = 1; i < 4; i++) part[0] = ptx_max(k, part[0], part[i]);
+        most[h] = ptxk_warp_reduce(k, PTX_MAX, part[0], 1, 4);
+    }
+    for (h = 0; h < 2; h++) {
+        offset[h] = ptxk__prefill_offset(k, f, most[h], 0);
+        difference[h] = ptxk__prefill_offset(k, f, old[h], 0);
+        difference[h] = ptx_op2(k, PTX_SUB, PTX_RN, offset[h], difference[h]);
+        at[h] = ptx_var_new(k, offset[h]);
+        by[h] = ptx_var_new(k, difference[h]);
+        ptx_set(k, s->most[0][h], most[h]);
+    }
+    for (h = 0; h < 2; h++) part[h] = ptx_abs(k, most[h]);
+    x = ptx_max(k, part[0], part[1]);
+    p = ptx_setp(k, PTX_GE, x, ptx_f32(ptxk__prefill_limit(f)));
+    p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
+    ptx_if(k, p);
+    {
+        for (h = 0; h < 2; h++) {
+            most[h] = ptx_min(k, most[h], ptx_f32((double)f->most));
+            x = ptx_op2(k, PTX_SUB, PTX_RN, old[h], most[h]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->outer));
+            ptx_set(k, by[h], x);
+            ptx_set(k, at[h], ptx_f32((double)f->lift));
+            ptx_set(k, s->most[0][h], most[h]);
+        }
+        for (i = 0; i < f->keys / 2; i++) {
+            x = ptxk__min_keep_nan(k, s->score[0][i / 4][i % 4], (double)f->most);
+            x = ptx_op2(k, PTX_SUB, PTX_RN, x, most[i / 2 % 2]);
+            ptx_set(k, c->score[i], x);
+        }
+    }
+    ptx_end(k);
+    ptxk__prefill_read_scores(k, f, s, c);
+    for (h = 0; h < 2; h++) {
+        x = ptx_get(k, by[h]);
+        shrink[h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
+        offset[h] = ptx_get(k, at[h]);
+        for (n = 0; n < f->keys / 8; n++) {
+            for (e = 0; e < 2; e++) {
+                ptx_val *score = &s->score[0][n][2 * h + e];
+                *score = ptx_fma(k, *score, ptx_f32((double)f->outer), offset[h]);
+                *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
+                i = n % 2 * 2 + e;
+                part[i] = n < 2 ? *score : ptx_op2(k, PTX_ADD, PTX_RN, part[i], *score);
+            }
+        }
+        part[0] = ptx_op2(k, PTX_ADD, PTX_RN, part[0], part[1]);
+        part[2] = ptx_op2(k, PTX_ADD, PTX_RN, part[2], part[3]);
+        part[0] = ptx_op2(k, PTX_ADD, PTX_RN, part[0], part[2]);
+        x = ptx_get(k, s->total[0][h]);
+        x = ptx_fma(k, x, shrink[h], part[0]);
+        ptx_set(k, s->total[0][h], x);
+    }
+}
+
+/* Rounds the weights to operand A of the product with v. */
+static void ptxk__prefill_round_weights(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                        const ptxk__prefill_group *c) {
+    uint32_t j, e;
+    for (j = 0; j < f->keys / 16; j++) {
+        for (e = 0; e < 4; e++) {
+            const ptx_val *pair = &s->score[0][2 * j + e / 2][2 * (e & 1)];
+            ptx_val x = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
+            ptx_set(k, c->weight[j][e], x);
+        }
+    }
+}
+
+/* Multiplies the sums by their factors, unless all of the warp's are 1. */
+static void ptxk__prefill_rescale(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                  const ptx_val shrink[2]) {
+    ptx_val p, x;
+    uint32_t n, e;
+    x = ptx_min(k, shrink[0], shrink[1]);
+    p = ptx_setp(k, PTX_LT, x, ptx_f32(1));
+    p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
+    ptx_if(k, p);
+    for (n = 0; n < f->columns; n++) {
+        for (e = 0; e < 4; e++) {
+            x = ptx_get(k, s->sum[0][n][e]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[e / 2]);
+            ptx_set(k, s->sum[0][n][e], x);
+        }
+    }
+    ptx_end(k);
+}
+
+/* Masks the scores of the tile at s->at where some queries do not see all keys, and advances. */
+static void ptxk__prefill_shape_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                     const ptxk__prefill_group *c, const ptx_val safe[2]) {
+    ptx_val at, p;
+    if (f->negative || f->inner > 0) {
+        ptxk__prefill_read_scores(k, f, s, c);
+        ptxk__prefill_shape_scores(k, f, s);
+        ptxk__prefill_write_scores(k, f, s, c);
+    }
+    p = ptxk__prefill_is_unmasked(k, f, s, safe);
+    at = ptx_get(k, s->at);
+    ptx_if(k, ptx_inv(p));
+    ptxk__prefill_read_scores(k, f, s, c);
+    ptxk__prefill_mask(k, f, s, at, c->first, c->kv_len);
+    ptxk__prefill_write_scores(k, f, s, c);
+    ptx_end(k);
+    at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+    ptx_set(k, s->at, at);
+}
+
+/* The tiles of a computing warpgroup. */
+static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                  ptxk__prefill_group *c, ptx_val group, const ptx_val safe[2]) {
+    ptxk__prefill_stage g, before;
+    ptx_val at, p, shrink[2], tile;
+    ptx_var count = ptx_var_new(k, ptx_u32(0));
+    at = ptx_get(k, s->at);
+    p = ptx_setp(k, PTX_LT, at, s->end);
+    ptx_if(k, p);
+    {
+        tile = ptx_get(k, count);
+        g = ptxk__prefill_stage_of(k, f, s, tile);
+        ptx_mbarrier_wait(k, ptx_off(s->shared, (int64_t)ptxk__prefill_stages_end(f) + 64), ptx_u32(0));
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* q comes by cp.async of other threads */
+        ptx_mbarrier_wait(k, g.bars, g.parity);
+        ptxk__prefill_take_turn(k, f, c);
+        ptxk__prefill_issue_scores(k, f, c, g.k);
+        ptxk__prefill_give_turn(k, f, c);
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+        ptxk__prefill_shape_tile(k, f, s, c, safe);
+        ptxk__prefill_weigh(k, f, s, c, shrink);
+        ptxk__prefill_round_weights(k, f, s, c);
+        ptx_loop(k);
+        {
+            at = ptx_get(k, s->at);
+            p = ptx_setp(k, PTX_LT, at, s->end);
+            ptx_while(k, p);
+            tile = ptx_get(k, count);
+            before = ptxk__prefill_stage_of(k, f, s, tile);
+            tile = ptx_add(k, tile, ptx_u32(1));
+            ptx_set(k, count, tile);
+            g = ptxk__prefill_stage_of(k, f, s, tile);
+            ptx_mbarrier_wait(k, g.bars, g.parity);
+            ptxk__prefill_take_turn(k, f, c);
+            ptxk__prefill_issue_scores(k, f, c, g.k);
+            ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
+            ptxk__prefill_issue_values(k, f, s, c, before.v);
+            ptxk__prefill_give_turn(k, f, c);
+            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+            ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+            ptxk__prefill_shape_tile(k, f, s, c, safe);
+            ptxk__prefill_weigh(k, f, s, c, shrink);
+            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+            ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
+            ptxk__prefill_round_weights(k, f, s, c);
+            ptxk__prefill_rescale(k, f, s, shrink);
+        }
+        ptx_end(k);
+        tile = ptx_get(k, count);
+        g = ptxk__prefill_stage_of(k, f, s, tile);
+        ptx_mbarrier_wait(k, ptx_off(g.bars, 8), g.parity);
+        ptxk__prefill_take_turn(k, f, c);
+        ptxk__prefill_issue_values(k, f, s, c, g.v);
+        p = ptx_setp(k, PTX_EQ, group, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__prefill_give_turn(k, f, c);
+        ptx_end(k);
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+    }
+    ptx_end(k);
+}
+
+static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptxk__prefill *f,
+                                      const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptxk__prefill_state s;
+    ptxk__prefill_group c;
+    ptxk__prefill_block q;
+    ptxk__prefill_source source;
+    ptx_val tid, group, p, bad, begin, bars, safe[2], x;
+    uint32_t i;
+    memset(&s, 0, sizeof s);
+    ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* another block would wait for ever */
+    ptx_max_registers(k, 168);
+    s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
+    source.map[0] = ptx_param_map(k, "k_map");
+    source.map[1] = ptx_param_map(k, "v_map");
+    s.shared = ptx_shared_dynamic_aligned(k, 1024);
+    tid = ptx_tid_x(k);
+    ptxk__prefill_locate_block(k, f, s.args, &q);
+    p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_ret(k);
+    q.kv_len = ptxk__prefill_kv_len(k, f, s.args, q.sequence);
+    begin = ptxk__prefill_range(k, f, &q, &s, safe);
+    if (f->page_size) begin = ptx_mov(k, begin);
+    bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    for (i = 0; i < 9; i++) /* the last: of q */
+        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i), ptx_imm(i == 8 ? 128 : i % 4 < 2 ? 4 : f->warps));
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+    ptx_end(k);
+    ptx_bar_sync(k, ptx_imm(0));
+    p = ptx_setp(k, PTX_GE, tid, ptx_u32(32 * f->warps));
+    ptx_if(k, p);
+    {
+        ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40));
+        p = ptx_setp(k, PTX_LT, begin, s.end); /* without keys the place of q takes out at once */
+        ptx_if(k, p);
+        ptxk__prefill_produce(k, f, &s, &q, &source, tid, begin);
+        ptx_end(k);
+    }
+    ptx_else(k);
+    {
+        ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(232));
+        group = ptx_shr(k, tid, ptx_u32(7));
+        group = ptx_warpgroup_uniform(k, group);
+        bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
+        if (f->page_size) {
+            p = ptxk__prefill_bad_page(k, f, &s, q.sequence, begin);
+            bad = ptx_or(k, bad, p);
+        }
+        ptxk__prefill_start_sums(k, f, &s, bad);
+        for (i = 0; i < f->keys / 2; i++) c.score[i] = ptx_var_new(k, ptx_f32(0));
+        for (i = 0; i < f->keys / 4; i++) c.weight[i / 4][i % 4] = ptx_var_new(k, ptx_b32(0));
+        s.at = ptx_var_new(k, begin);
+        c.turn = ptx_add(k, group, ptx_u32(PTXK__PREFILL_TURN));
+        c.next = ptx_sub(k, ptx_u32(2 * PTXK__PREFILL_TURN + 1), c.turn);
+        ptxk__prefill_mask_limits(k, f, &s, &c.first, &c.kv_len);
+        x = ptx_laneid(k);
+        c.lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        x = ptx_mov(k, ptx_u32(1));
+        c.yes = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+        c.q = ptx_ptr_add(k, s.shared, group, ptxk__prefill_panel_bytes(f, 64));
+        c.q = ptx_wgmma_descriptor(k, c.q, 16, 1024, 128);
+        p = ptx_setp(k, PTX_NE, group, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__prefill_give_turn(k, f, &c);
+        ptx_end(k);
+        ptxk__prefill_consume(k, f, &s, &c, group, safe);
+        ptxk__prefill_output(k, f, &s);
+    }
+    ptx_end(k);
     ptx_ret(k);
 }
 
@@ -7379,7 +8670,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
     if (d->page_size) (void)snprintf(more + strlen(more), 20, "_page%u", d->page_size);
     (void)snprintf(name, sizeof name, "flash_prefill_h%u_kv%u_d%u_%s_%s_f%u_w%u_p%u%s", f.heads, f.kv_heads,
                    f.d, ptx_type_name(f.type), ptx_type_name(f.out), f.flags, f.window, f.precision, more);
-    ptxk__prefill_emit(m, site, &f, name);
+    if (f.panels)
+        ptxk__prefill_emit_panels(m, site, &f, name);
+    else
+        ptxk__prefill_emit(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 
@@ -8172,7 +9466,7 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
 #define PTXK__GEMM_PAIR_UNITS 2u /* units of weights in a step */
 #define PTXK__GEMM_RASTER 8u     /* tiles of rows that share columns in L2, where columns are many */
 #define PTXK__GEMM_SCALES 32u    /* shared bytes of the unpacked scales of a row, Q6_K */
-#define PTXK__GEMM_M 2u          /* most tiles of 16 rows in a warp */
+#define PTXK__GEMM_M 4u          /* most tiles of 16 rows in a warp */
 #define PTXK__GEMM_N 8u          /* most tiles of 8 columns in a warp */
 
 /* How the values of a unit are multiplied by x. */
@@ -8185,10 +9479,19 @@ enum {
 
 /* Orders of x. Products take 32 values of a unit at a time, a group w: 8 of each lane t = lane & 3, two
    quads of adjacent values. The first quad begins at value 64 t + 4 w (PAIRS), 4 t + 16 (w & 3) + 32 (w & 4)
-   (NIBBLES), 4 t + 32 w (BLOCKS) or 16 t + 8 w (PLAIN) of the unit, the second `second` values further on.
+   (NIBBLES), 4 t + 32 w (BLOCK), 16 (t / 2) + 4 (t % 2) + 32 w (HALVES), 8 t + 32 w (EIGHTS), 16 t + 8 w
+   (PLAIN) or 64 (w >> 1) + 16 (w & 1) + 4 t (BYTES) of the unit, the second `second` values further on.
    A quad makes the two registers of one product: values 0 and 2, values 1 and 3 (interleaved, as the bytes
    of a word are unpacked), or 0 and 1, 2 and 3. */
-enum { PTXK__GEMM_PAIRS, PTXK__GEMM_NIBBLES, PTXK__GEMM_BLOCK, PTXK__GEMM_PLAIN };
+enum {
+    PTXK__GEMM_PAIRS,
+    PTXK__GEMM_NIBBLES,
+    PTXK__GEMM_BLOCK,
+    PTXK__GEMM_HALVES,
+    PTXK__GEMM_EIGHTS,
+    PTXK__GEMM_PLAIN,
+    PTXK__GEMM_BYTES
+};
 
 /* How a format is read. */
 typedef struct ptxk__gemm_format {
@@ -8208,6 +9511,28 @@ static const ptxk__gemm_format ptxk__gemm_formats[] = {
     {PTXK_F16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_BF16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_F32, PTXK__GEMM_WORDS, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f}};
+
+/* Those of the formats with a reader, which differ by its fields quads, halves and has_minimum. */
+static const ptxk__gemm_format ptxk__gemm_readers[] = {
+    {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 1.0f},
+    {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 512, 1.0f},
+    {0, PTXK__GEMM_FOLDED, PTXK__GEMM_BLOCK, 256, 16, 0, 1.0f},
+    {0, PTXK__GEMM_FOLDED, PTXK__GEMM_BLOCK, 256, 16, 512, 1.0f},
+    {0, PTXK__GEMM_FOLDED, PTXK__GEMM_HALVES, 256, 8, 0, 1.0f},
+    {0, PTXK__GEMM_FOLDED, PTXK__GEMM_EIGHTS, 256, 4, 0, 1.0f}};
+
+static const ptxk__gemm_format *ptxk__gemm_format_of(const ptxk__block *b) {
+    const ptxk__gemm_format *g = b->reader ? ptxk__gemm_readers : ptxk__gemm_formats;
+    const ptxk__reader *r = b->reader;
+    if (!r) {
+        while (g->id != b->id) g++;
+        return g;
+    }
+    while (g->kind != (r->halves ? PTXK__GEMM_FOLDED : PTXK__GEMM_BLOCKS) || (g->sums != 0) != r->has_minimum
+           || g->order != PTXK__GEMM_BLOCK + r->quads)
+        g++;
+    return g;
+}
 
 /* A form of prepared x. For a tile of columns and a unit it has `parts` parts, each [tile of 8 columns]
    [group][plane][lane] of 16 bytes (f32: 32); the last part ends with sums for each tile of 8 columns. Lane
@@ -8244,10 +9569,14 @@ typedef struct ptxk__gemm {
     uint32_t classes, forms;
     ptx_type x_type, output;
     uint32_t flags, precision, k_step;
-    uint32_t columns, n, m;  /* columns of a tile; its tiles of 8; tiles of 16 rows in a warp */
+    uint32_t columns, tiles; /* columns of a block's tile; its tiles of 8 */
+    uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp */
     uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
     uint32_t weights, stage; /* shared bytes of a step of weights and of a part of x; two of each */
     uint32_t scales, shared; /* where unpacked scales are; all of it */
+    uint32_t wide;           /* many columns: the block unpacks its weights into shared memory */
+    uint32_t bulk;           /* a thread copies a part of x */
+    uint32_t x_at, raw_at, rows_at; /* wide: where x, the rows as they lie and what rows have are */
     int async;
 } ptxk__gemm;
 
@@ -8268,6 +9597,7 @@ static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t prec
     if (c->block->id == PTXK_Q5_K || (c->block->id == PTXK_Q6_K && exact)) most = 32;
     if (c->block->id == PTXK_Q4_K && exact && (chip == 86 || chip == 89)) most = 32;
     if (c->format->kind == PTXK__GEMM_BLOCKS) most = c->block->id == PTXK_Q4_0 ? 16 : 32;
+    if (c->block->reader) most = c->format->kind == PTXK__GEMM_BLOCKS ? 16 : 32;
     return chip < 80 ? most / 2 : most;
 }
 
@@ -8279,11 +9609,11 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->weights = f->stage = 0;
     for (i = 0; i < f->forms; i++) {
         ptxk__gemm_x *x = &f->x[i];
-        uint32_t group = f->n * x->planes * (x->type == PTX_F32 ? 1024 : 512);
+        uint32_t group = f->tiles * x->planes * (x->type == PTX_F32 ? 1024 : 512);
         for (x->parts = 1; x->parts < x->groups && x->groups / x->parts * group > part_limit;) x->parts *= 2;
         x->part_bytes = x->groups / x->parts * group;
-        x->bytes = x->groups * group + f->n * x->sums;
-        if (x->part_bytes + f->n * x->sums > f->stage) f->stage = x->part_bytes + f->n * x->sums;
+        x->bytes = x->groups * group + f->tiles * x->sums;
+        if (x->part_bytes + f->tiles * x->sums > f->stage) f->stage = x->part_bytes + f->tiles * x->sums;
     }
     for (i = 0; i < f->classes; i++) {
         ptxk__gemm_class *c = &f->kind[i];
@@ -8301,21 +9631,55 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->scales = 2 * f->weights + 2 * f->stage;
     f->shared = f->scales;
     for (i = 0; i < f->classes; i++)
-        if (f->kind[i].block->id == PTXK_Q6_K) f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
+        if (f->kind[i].block->id == PTXK_Q6_K || f->kind[i].block->reader)
+            f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
     f->shared += 16; /* the flag of the last block */
 }
 
-static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
-                                ptxk_message *why) {
+#define PTXK__WIDE_WARPS 8u
+#define PTXK__WIDE_ROWS 128u   /* of weights; a warp has 64 of them and a quarter of the columns */
+#define PTXK__WIDE_PART 16384u /* bytes of the unpacked weights of a part, 64 values of each row */
+
+/* The sizes of a block with many columns. Returns whether it fits. In shared memory: two parts of unpacked
+   weights (each twice, where there are `planes` of them), two parts of x, a unit of the rows as they lie, and
+   what the rows have. */
+static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t columns, uint32_t planes) {
+    uint32_t i, chip = target & 0xfffu;
+    f->columns = columns;
+    f->tiles = columns / 8;
+    f->n = columns / 32;
+    f->m = 4;
+    ptxk__gemm_sizes(f, PTXK__WIDE_WARPS, 2 * f->tiles * 512 * f->x[0].planes);
+    f->rows = PTXK__WIDE_ROWS / f->pair;
+    f->x_at = 2 * planes * PTXK__WIDE_PART;
+    f->raw_at = f->x_at + 2 * f->stage;
+    f->rows_at = f->raw_at;
+    for (i = 0; i < f->classes; i++) {
+        ptxk__gemm_class *c = &f->kind[i];
+        c->chunks = c->block->aligned ? c->unit_bytes / 16 : (c->unit_bytes + 14 + 15) / 16;
+        c->pitch = (c->chunks | 1) * 16;
+        c->area = PTXK__WIDE_ROWS * c->pitch;
+        c->variants = 2;
+        if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
+    }
+    f->bulk = chip >= 90;
+    f->shared = f->rows_at + 4096 + 32;
+    return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
+}
+
+/* The form with `wide` columns, or, where that is 0, with few. */
+static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, ptxk__gemm *f,
+                                   ptxk_message *why) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
     static const char *const op = "gemm";
-    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part;
+    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1;
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemm: the description is NULL");
     memset(f, 0, sizeof *f);
-    if (d->columns != 8 && d->columns != 16 && d->columns != 32 && d->columns != 64)
-        return ptxk__refuse(why, PTX_E_DESC, "gemm: columns is %u, must be 8, 16, 32 or 64", d->columns);
+    if (d->columns < 8 || d->columns > 256 || d->columns & (d->columns - 1))
+        return ptxk__refuse(why, PTX_E_DESC, "gemm: columns is %u, must be 8, 16, 32, 64, 128 or 256",
+                            d->columns);
     if (d->precision > PTXK_GEMM_FAST)
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemm: precision is %u, must be PTXK_GEMM_EXACT or PTXK_GEMM_FAST", d->precision);
@@ -8348,7 +9712,7 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
                             f->outputs);
     for (i = 0; i < f->matrices; i++) {
         const ptxk__block *b = ptxk__block_of(format[i]);
-        const ptxk__gemm_format *g = ptxk__gemm_formats;
+        const ptxk__gemm_format *g;
         ptxk__gemm_class *c = &f->kind[f->classes];
         ptxk__gemm_x x;
         if (!b) return ptxk__refuse_format(op, names[i], format[i], why);
@@ -8360,39 +9724,52 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         for (j = 0; j < f->classes && f->kind[j].block != b;) j++;
         f->which[i] = j;
         if (j < f->classes) continue;
-        while (g->id != format[i]) g++;
+        g = ptxk__gemm_format_of(b);
         f->classes++;
         c->block = b;
         c->format = g;
         c->unit_bytes = ptxk__gemm_row_unit(b, g->unit);
         c->tails = b->values < 256 || !b->aligned;
-        c->variants = b->aligned || b->kind == PTXK__NUMBERS ? 2 : 3;
+        c->variants = b->aligned || b->kind == PTXK__NUMBERS ? 2 : b->bytes % 4 ? 3 : 1;
         memset(&x, 0, sizeof x);
         x.order = g->order;
         x.unit = g->unit;
         x.second = g->second;
         x.sums = g->sums;
+        if (wide) {
+            if (wide > 128
+                && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K))
+                return PTX_E_DESC; /* registers are too few */
+            if (g->order != PTXK__GEMM_PAIRS) return PTX_E_DESC;
+            if (g->order == PTXK__GEMM_PAIRS) x.order = PTXK__GEMM_BYTES;
+            if (g->order != PTXK__GEMM_PAIRS || d->precision == PTXK_GEMM_FAST) x.sums = 0;
+            if (format[i] == PTXK_Q6_K && d->precision == PTXK_GEMM_EXACT) planes = 2;
+        }
         x.type = format[i] == PTXK_BF16 ? PTX_BF16 : g->kind == PTXK__GEMM_WORDS ? PTX_F32 : PTX_F16;
         x.planes = d->precision == PTXK_GEMM_EXACT ? 2 : 1;
         if (x.type == PTX_BF16) x.planes++;
         if (x.type == f->x_type && x.type != PTX_F32 && !(d->flags & PTXK_GEMM_GAMMA)) x.planes = 1;
         x.groups = g->unit / 32;
         for (j = 0; j < f->forms; j++)
-            if (f->x[j].order == x.order && f->x[j].type == x.type && f->x[j].unit == x.unit) break;
+            if (f->x[j].order == x.order && f->x[j].type == x.type && f->x[j].unit == x.unit
+                && f->x[j].sums == x.sums)
+                break;
         if (x.type != PTX_F16 && (target & 0xfffu) < 80)
             return ptxk__refuse(why, PTX_E_DESC, "gemm: %s is %s, which needs a target from sm_80 on",
                                 names[i], ptxk_format_name(format[i]));
         c->x = j;
         if (j == f->forms) f->x[f->forms++] = x;
     }
-    f->columns = d->columns;
+    f->async = (target & 0xfffu) >= 80;
+    f->wide = wide;
+    if (wide) return ptxk__gemm_wide_sizes(f, target, wide, planes) ? PTX_E_NONE : PTX_E_DESC;
+    f->columns = d->columns > 64 ? 64 : d->columns;
     for (i = 0; i < f->classes; i++) {
         part = ptxk__gemm_most_columns(&f->kind[i], d->precision, target);
         if (f->columns > part) f->columns = part;
     }
-    f->n = f->columns / 8;
+    f->n = f->tiles = f->columns / 8;
     f->m = 2;
-    f->async = (target & 0xfffu) >= 80;
     limit = ptxk__gemm_shared_limit(target, f->columns);
     /* numbers of warps that divide the copies of x evenly need fewer registers */
     for (warps = f->columns > 32 ? 8 : 4; warps; warps = f->columns > 32 ? warps / 2 : warps - 1)
@@ -8404,7 +9781,20 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
                         f->columns);
 }
 
-PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) { return m <= 8 ? 8 : m <= 16 ? 16 : m <= 32 ? 32 : 64; }
+static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
+                                ptxk_message *why) {
+    uint32_t wide = d && (target & 0xfffu) >= 80 ? d->columns : 0;
+    if (why) why->text[0] = 0;
+    for (; wide >= 128; wide /= 2)
+        if (ptxk__gemm_form_as(d, target, wide, f, NULL) == PTX_E_NONE) return PTX_E_NONE;
+    return ptxk__gemm_form_as(d, target, 0, f, why);
+}
+
+PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) {
+    uint32_t columns = 8;
+    while (columns < m && columns < 256) columns *= 2;
+    return columns;
+}
 
 /* Tiles of rows of x; of groups, the most that any sizes can make. ptxk__gemm_column_tiles_of: in kernels. */
 static uint64_t ptxk__gemm_column_tiles(const ptxk__gemm *f, uint32_t m, uint32_t groups) {
@@ -8441,8 +9831,8 @@ static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *sh
                      : chip == 86 || chip == 89 || chip >= 120 ? 102400
                      : chip < 90                               ? 167936
                                                                : 233472;
-    uint64_t slots =
-        (uint64_t)shape->sm_count * (total / (f->shared + 1024) ? total / (f->shared + 1024) : 1);
+    uint32_t resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
+    uint64_t slots = (uint64_t)shape->sm_count * resident;
     uint64_t best = UINT64_MAX;
     for (s = 1; s <= units && s <= 512; s++) {
         uint32_t per = ptxk__ceil_div(units, s);
@@ -8840,24 +10230,40 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
 
 /* Stores the sums of x that minima and offsets are multiplied by, as two f16 numbers each. sum: of this
    lane's quads, rounded. at: the sums of a tile of 8 columns. PAIRS: times 2^-10, of the 32 values of
-   sub-blocks 2 t and 2 t + 1; NIBBLES: times 2^-4, of 16 values. */
+   sub-blocks 2 t and 2 t + 1; NIBBLES and BLOCK: times 2^-4, of 16 values. */
 static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val lane, ptx_val inside,
                                   ptx_val column, ptx_val at, const ptx_val sum[2]) {
     ptx_val a[2], high[2], low[2], here, p, half, other[2];
-    uint32_t i, pairs = x->order == PTXK__GEMM_PAIRS;
+    uint32_t i, bytes = x->order == PTXK__GEMM_BYTES, pairs = bytes || x->order == PTXK__GEMM_PAIRS;
     for (i = 0; i < 2; i++) {
-        a[i] = ptxk_warp_reduce(k, PTX_ADD, sum[i], pairs ? 4 : 1, pairs ? 32 : 4);
+        a[i] = ptxk_warp_reduce(k, PTX_ADD, sum[i], pairs && !bytes ? 4 : 1, bytes ? 8 : pairs ? 32 : 4);
         a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32(pairs ? 0.0009765625 : 0.0625));
     }
     column = ptx_and(k, column, ptx_u32(7));
     if (pairs) { /* lanes 0 ... 3 have what lanes 4 g + t will read */
         ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &high[1]);
-        here = ptx_mad(k, column, ptx_u32(4), lane);
+        half = bytes ? ptx_shr(k, lane, ptx_u32(3)) : lane; /* BYTES: of 8 lanes the first */
+        here = ptx_mad(k, column, ptx_u32(4), half);
         here = ptx_ptr_add(k, at, here, 8);
-        p = ptx_setp(k, PTX_LT, lane, ptx_u32(4));
+        half = bytes ? ptx_and(k, lane, ptx_u32(7)) : lane;
+        p = ptx_setp(k, PTX_LT, half, ptx_u32(bytes ? 1 : 4));
         p = ptx_and(k, p, inside);
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), high);
+        return;
+    }
+    if (x->order == PTXK__GEMM_BLOCK) { /* lane 4 w: halves 2 w and 2 w + 1, which lane t = w / 2 will read */
+        ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &low[0]);
+        half = ptx_shr(k, lane, ptx_u32(2));
+        here = ptx_mad(k, column, ptx_u32(8), half);
+        here = ptx_ptr_add(k, at, here, 4);
+        p = ptx_and(k, lane, ptx_u32(3));
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+        p = ptx_and(k, p, inside);
+        ptx_guard(k, p);
+        ptx_st(k, PTX_B32, ptx_at(here, 0), high[0]);
+        ptx_guard(k, p);
+        ptx_st(k, PTX_B32, ptx_at(here, 256), low[0]);
         return;
     }
     /* lane 4 w: sub-blocks 8 n + 2 a + h and 4 more, w = 4 n + 2 a + h; pairs over h */
@@ -8897,8 +10303,8 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
     base = ptx_mul_wide(k, tile, units);
     base = ptx_mul(k, base, ptx_u64(x->bytes));
     base = ptx_ptr_add(k, to, base, 1);
-    tile = ptx_bfe(k, column, ptx_u32(3), ptx_u32(4));
-    tile = ptx_and(k, tile, ptx_u32(f->n - 1)); /* tile of 8 columns */
+    tile = ptx_bfe(k, column, ptx_u32(3), ptx_u32(f->tiles > 16 ? 5 : 4));
+    tile = ptx_and(k, tile, ptx_u32(f->tiles - 1)); /* tile of 8 columns */
     i = ptx_tid_x(k);
     i = ptx_sub(k, i, lane);
     i = ptx_warp_uniform(k, i);
@@ -8922,6 +10328,19 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         } else if (x->order == PTXK__GEMM_BLOCK) {
             q[0] = ptx_mul(k, w, ptx_u32(32));
             q[0] = ptx_mad(k, t, ptx_u32(4), q[0]);
+        } else if (x->order == PTXK__GEMM_HALVES || x->order == PTXK__GEMM_EIGHTS) {
+            q[0] = ptx_mul(k, w, ptx_u32(32));
+            q[0] = ptx_mad(k, t, ptx_u32(8), q[0]);
+            if (x->order == PTXK__GEMM_HALVES) {
+                other = ptx_and(k, t, ptx_u32(1));
+                other = ptx_mul(k, other, ptx_u32(4));
+                q[0] = ptx_sub(k, q[0], other);
+            }
+        } else if (x->order == PTXK__GEMM_BYTES) {
+            q[0] = ptx_and(k, w, ptx_u32(6));
+            q[0] = ptx_add(k, q[0], w); /* 32 (w & 6) + 16 (w & 1), as w = (w & 6) + (w & 1) */
+            q[0] = ptx_mul(k, q[0], ptx_u32(16));
+            q[0] = ptx_mad(k, t, ptx_u32(4), q[0]);
         } else {
             q[0] = ptx_mul(k, t, ptx_u32(x->groups * 8));
             q[0] = ptx_mad(k, w, ptx_u32(8), q[0]);
@@ -8936,11 +10355,11 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         here = ptx_mul_wide(k, unit, ptx_u32(x->bytes));
         at = ptx_ptr_add(k, base, here, 1);
         here = ptx_mul(k, tile, ptx_u32(per));
-        if (x->parts > 1) {
-            other = ptx_div(k, w, ptx_u32(per));
+        if (x->parts > 1) { /* wide: a part has groups p and p + parts */
+            other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(per));
             other = ptx_mul(k, other, ptx_u32(x->part_bytes / (512 * planes * size)));
             here = ptx_add(k, here, other);
-            w = ptx_and(k, w, ptx_u32(per - 1));
+            w = f->wide ? ptx_div(k, w, ptx_u32(x->parts)) : ptx_and(k, w, ptx_u32(per - 1));
         }
         here = ptx_add(k, here, w);
         here = ptx_mul(k, here, ptx_u32(planes * size * 512));
@@ -9128,7 +10547,11 @@ typedef struct ptxk__gemm_state {
     ptx_val base[PTXK__GEMM_M][2], base_2[PTXK__GEMM_M][2]; /* words of this lane, see ptxk__gemm_word_base */
     ptx_val pick[PTXK__GEMM_M][2], pick_2[PTXK__GEMM_M][2];
     int words_aligned;
-    ptx_val scales; /* Q6_K: the unpacked ones of row g */
+    ptx_val scales; /* Q6_K, readers: the unpacked ones of row g */
+    ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
+    ptx_val column_base; /* wide: the warp's first column of the tile */
+    struct ptxk__gemm_wide *wide;
+    ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
     struct {
         ptx_val to, words[4];
         int64_t offset;
@@ -9222,8 +10645,8 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
     if (tails) {
         rest = ptx_add(k, next, ptx_u32(PTXK__GEMM_PAIR_UNITS));
-        p = ptx_setp(k, c->block->id == PTXK_Q6_K ? PTX_LT : PTX_LE, rest,
-                     s->full); /* Q6_K may end in a chunk */
+        p = ptx_setp(k, PTXK__GEMM_PAIR_UNITS * c->unit_bytes % 16 ? PTX_LT : PTX_LE, rest,
+                     s->full); /* a row may end in a chunk */
         p = ptx_uniform(k, p);
         ptx_if(k, p);
     }
@@ -9357,7 +10780,7 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     uint32_t chunks[2], threads = 32 * f->warps, at = 0, i, j;
     ptx_val last;
     chunks[0] = x->part_bytes / 16;
-    chunks[1] = part + 1 == x->parts ? f->n * x->sums / 16 : 0;
+    chunks[1] = part + 1 == x->parts ? f->tiles * x->sums / 16 : 0;
     for (j = 0; j < 2; at += chunks[j++])
         for (i = 0; i < chunks[j]; i += threads) {
             const ptx_val *valid = f->columns > 8 ? NULL : j ? &s->sums_valid : &s->x_valid;
@@ -9416,6 +10839,146 @@ static ptx_mem ptxk__gemm_row_at(const ptxk__gemm_state *s, ptx_val base, uint32
     return ptx_at(base, (int64_t)((16 * i + 8 * h) * s->kind->pitch + at));
 }
 
+/* -- gemm: formats with a reader -- */
+
+/* Block `which` of this unit in row (i, h). */
+static ptxk__source ptxk__gemm_block(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
+                                     ptxk__number which) {
+    const ptxk__block *b = s->kind->block;
+    ptxk__source source = s->source[i][h];
+    which = ptxk__number_of(k, which, 0, 0xffffffffu, b->bytes, 0);
+    source.offset += which.c;
+    if (which.known) return source;
+    source = ptxk__source_at(ptx_ptr_add(k, source.at, which.v, 1), source.offset, ptxk__block_align(b));
+    return source;
+}
+
+/* Two f16, from integers within -512 ... 511 or f16 values. */
+static ptx_val ptxk__gemm_pack_scales(ptx_kernel *k, const ptxk__gemm_state *s, const ptx_val x[2]) {
+    ptx_val y[2], pair;
+    uint32_t e;
+    for (e = 0; e < 2; e++) {
+        if (ptx_type_of(x[e]) == PTX_F16) {
+            y[e] = x[e];
+            continue;
+        }
+        y[e] = ptx_add(k, ptx_as(x[e], PTX_U32), ptx_u32(0x6600)); /* 1536 + x */
+        y[e] = ptx_cvt(k, PTX_U16, y[e]);
+        y[e] = ptx_as(y[e], PTX_F16);
+    }
+    pair = ptx_pack(k, PTX_B32, 2, y);
+    return ptx_type_of(x[0]) == PTX_F16 ? pair : ptxk__gemm_minus(k, pair, s->constant[4]);
+}
+
+/* Begins a unit: lane t unpacks the factors of shares 2 t and 2 t + 1 of its rows, into shared memory, where
+   all four lanes of a row need them: 16 scales as f16, or 8 factors as f32. Their minima are its part of
+   operand A of the product with the sums of x. */
+static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    const ptxk__block *b = s->kind->block;
+    const ptxk__reader *r = b->reader;
+    uint32_t blocks = 256 / b->values, i, h, j;
+    ptx_val to = ptx_ptr_add(k, s->scales, s->t, 8), words[PTXK__GEMM_M][2][2], pair[2];
+    ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
+    double factor = (double)b->first * (b->is_signed ? 1 : 16384); /* see ptxk__gemm_read */
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            s->source[i][h] = ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes,
+                                              s->words_aligned ? 4 : 2);
+            for (j = 0; j < 2; j++) {
+                ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
+                ptxk__source source;
+                ptxk__factors o;
+                memset(&o, 0, sizeof o);
+                if (blocks == 1) inner = share, share = ptxk__known(0);
+                if (blocks == 4) inner = ptxk__known(j), share = ptxk__unknown(s->t);
+                source = ptxk__gemm_block(k, s, i, h, share);
+                r->factors(k, &source, inner, &o);
+                if (!r->halves) {
+                    words[i][h][j] = o.factor;
+                    if (b->first < 1)
+                        words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32((double)b->first));
+                    pair[0] = pair[1] = o.plus;
+                    if (r->has_minimum) s->low[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
+                    continue;
+                }
+                words[i][h][j] = ptxk__gemm_pack_scales(k, s, o.scale);
+                if (!b->is_signed) words[i][h][j] = ptxk__gemm_times(k, words[i][h][j], s->constant[1]);
+                if (r->has_minimum) {
+                    pair[0] = ptx_as(o.minimum[0], PTX_S32);
+                    pair[1] = ptx_as(o.minimum[1], PTX_S32);
+                    s->low[i][h + 2 * j] = ptxk__gemm_pack_scales(k, s, pair);
+                }
+                if (j) continue;
+                s->factor[i][h] = o.factor;
+                if (factor < 1 || factor > 1)
+                    s->factor[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(factor));
+                if (r->has_minimum)
+                    s->minimum[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.minimum_factor, ptx_f32(-16));
+            }
+        }
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++)
+            ptx_st_vec(k, r->halves ? PTX_B32 : PTX_F32, 2,
+                       ptx_at(to, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES)), words[i][h]);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+}
+
+/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16. Values are integers, signed ones
+   as 1152 + q, less 1152. With scales of halves: times the scale; unsigned ones are 2^-24 q as subnormal
+   numbers, scales 2^10 times themselves, all of it exact. */
+static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
+                            ptx_val a[2][4]) {
+    const ptxk__block *b = s->kind->block;
+    const ptxk__reader *r = b->reader;
+    uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w, e;
+    ptxk__source *row = &s->source[i][h], source = ptxk__gemm_block(k, s, i, h, ptxk__known(w / shares));
+    ptxk__share_of p;
+    ptx_val quad[2], scale[2], even, odd, less;
+    p.share = ptxk__known(w % shares);
+    p.whole = 0;
+    p.lane = s->t;
+    r->values(k, &source, &p, quad);
+    row->known = source.known; /* for the blocks that follow */
+    memcpy(row->words, source.words, sizeof row->words);
+    memcpy(row->pick, source.pick, sizeof row->pick);
+    if (!r->halves) {
+        s->factor[i][h] = ptx_ld(k, PTX_F32, ptx_at(s->scales, (int64_t)at));
+    } else if (r->quads == PTXK__QUADS_16_APART) {
+        even = ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)at));
+        for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, even, e);
+    } else { /* both quads are of one half */
+        even = ptx_ptr_add(k, s->scales, s->constant[2], 1);
+        scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
+        scale[0] = scale[1] = ptx_pack(k, PTX_B32, 2, scale);
+    }
+    for (e = 0; e < 2; e++) {
+        odd = quad[e];
+        if (b->is_signed) {
+            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a)); /* & ^ */
+            odd = ptxk__shr_b32(k, odd, ptx_u32(8));
+            odd = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a));
+        } else if (!r->halves) {
+            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64006400), ptx_imm(0xea)); /* & | */
+            odd = ptx_prmt(k, odd, ptx_b32(0x64646464), ptx_b32(0x4341));
+        } else {
+            even = ptx_and(k, odd, ptx_b32(0x00ff00ff));
+            odd = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x4341));
+        }
+        if (!r->halves) {
+            a[e][h] = ptxk__gemm_minus(k, even, s->constant[0]);
+            a[e][h + 2] = ptxk__gemm_minus(k, odd, s->constant[0]);
+        } else if (b->is_signed) {
+            less = ptxk__gemm_times(k, scale[e], s->constant[3]);
+            a[e][h] = ptxk__gemm_fma(k, even, scale[e], less);
+            a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], less);
+        } else {
+            a[e][h] = ptxk__gemm_times(k, even, scale[e]);
+            a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
+        }
+    }
+}
+
 /* -- gemm: formats -- */
 
 /* What depends on the lane only.
@@ -9441,6 +11004,16 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
             odd = ptx_mul(k, s->t, ptx_u32(2));
             s->constant[8] = ptx_sub(k, ptx_u32(36), odd); /* rotates bit 2 t to bit 4, and 2 t + 1 to 5 */
         }
+    }
+    if (s->kind->block->reader) {
+        const ptxk__block *b = s->kind->block;
+        s->constant[0] = ptxk__gemm_f16x2(k, b->is_signed ? 0x64806480 : 0x64006400); /* 1152 or 1024 */
+        s->constant[1] = ptxk__gemm_f16x2(k, 0x64006400);
+        p = ptx_shr(k, s->t, ptx_u32(1));
+        s->constant[2] = ptx_mul(k, p, ptx_u32(2));
+        s->constant[3] = ptxk__gemm_f16x2(k, 0xe480e480u); /* -1152 */
+        s->constant[4] = ptxk__gemm_f16x2(k, 0x66006600);  /* 1536 */
+        s->constant[5] = ptx_mov(k, ptx_f32(16)); /* undoes the scale of the sums */
     }
     if (id == PTXK_Q8_0) s->constant[0] = ptxk__gemm_f16x2(k, 0x64806480); /* 1152 */
     if (id == PTXK_Q4_0) {
@@ -9529,11 +11102,13 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
             x = ptx_and(k, x, ptx_u32(14));
             y = ptx_ptr_add(k, s->at, ptx_u32((16 * i + 8 * h) * s->kind->pitch), 1);
             s->byte[i][h] = ptx_ptr_add(k, y, x, 1);
+            if (s->kind->block->reader) continue;
             y = ptx_ptr_add(k, y, s->t, 4);
             ptxk__gemm_word_base(k, s, i, h, y, x);
             if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
         }
     if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
+    if (s->kind->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->kind->block->kind == PTXK__NUMBERS)
         s->own = ptx_ptr_add(k, s->at, s->t, 32);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
@@ -9586,6 +11161,10 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
     uint32_t id = s->kind->block->id, at = v * s->kind->unit_bytes, h, e;
     ptx_val x, y, low, high, scale[2];
     for (h = 0; h < 2; h++) {
+        if (s->kind->block->reader) {
+            ptxk__gemm_read(k, s, w, i, h, a);
+            continue;
+        }
         if (id == PTXK_Q4_K) {
             if (w % 4 == 0)
                 ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 + 4 * w), s->raw[i][h]);
@@ -9758,25 +11337,31 @@ static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
     uint32_t i, n, e, chain;
-    ptx_val b[2], d[4];
+    const ptxk__reader *r = s->kind->block->reader;
+    ptx_val b[2], d[PTXK__GEMM_M][4], factor[2];
     if (x->order == PTXK__GEMM_PAIRS) ptxk__gemm_minima(k, f, s);
     for (n = 0; n < f->n; n++) {
-        if (s->kind->format->kind == PTXK__GEMM_BLOCKS) continue;
+        if (s->kind->format->kind == PTXK__GEMM_BLOCKS && !x->sums) continue;
+        for (i = 0; i < f->m; i++)
+            for (e = 0; e < 4; e++) d[i][e] = s->zero;
         for (e = 0; e < x->sums / 256; e++) {
             ptx_val at = ptx_ptr_add(k, s->shared, s->lane, 8);
             uint32_t offset = 2 * f->weights + slot * f->stage + x->part_bytes + n * x->sums + 256 * e;
             ptx_ld_vec(k, PTX_B32, 2, ptx_at(at, (int64_t)offset), b);
             for (i = 0; i < f->m && x->order == PTXK__GEMM_NIBBLES; i++)
                 ptxk__tile_mma(k, PTX_F16, s->acc[0][i][n], s->low[i], b);
+            for (i = 0; i < f->m && r; i++) ptxk__tile_mma(k, PTX_F16, d[i], s->low[i], b);
         }
         for (i = 0; i < f->m; i++) {
+            factor[0] = factor[1] = s->constant[5];
+            if (r && x->sums) ptxk__gemm_add(k, s, i, n, d[i], r->halves ? s->minimum[i] : factor);
+            if (s->kind->format->kind == PTXK__GEMM_BLOCKS) continue;
             for (chain = 0; chain < s->chains; chain++)
                 ptxk__gemm_add(k, s, i, n, s->acc[chain][i][n],
                                s->kind->format->kind == PTXK__GEMM_FOLDED ? s->factor[i] : NULL);
             if (x->order == PTXK__GEMM_PAIRS) {
-                for (e = 0; e < 4; e++) d[e] = s->zero;
-                ptxk__tile_mma(k, PTX_F16, d, s->low[i], b);
-                ptxk__gemm_add(k, s, i, n, d, s->minimum[i]);
+                ptxk__tile_mma(k, PTX_F16, d[i], s->low[i], b);
+                ptxk__gemm_add(k, s, i, n, d[i], s->minimum[i]);
             }
         }
     }
@@ -9901,7 +11486,7 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             s->shift[i][h] = ptx_var_new(k, x);
         }
     }
-    if (c->block->id != PTXK_Q6_K) return;
+    if (c->block->id != PTXK_Q6_K && !c->block->reader) return;
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
     y = ptx_mad(k, y, ptx_u32(PTXK__GEMM_SCALES), ptx_u32(f->scales));
     s->scales = ptx_ptr_add(k, s->shared, y, 1);
@@ -9948,20 +11533,28 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptx_end(k);
 }
 
-/* Multiplies the tile's slice of K: fills in the sums. */
-static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    const ptxk__gemm_x *x = s->form;
-    ptx_val first, p, at, y, m;
-    uint32_t i, n, e, per = PTXK__GEMM_GRANULE / x->unit;
+/* The first unit of this block's slice of K; sets its end. all: units of a row. */
+static ptx_val ptxk__gemm_slice(ptx_kernel *k, ptxk__gemm_state *s, ptx_val *all) {
+    uint32_t per = PTXK__GEMM_GRANULE / s->form->unit;
+    ptx_val first, at;
     ptx_comment(k, "this block's slice of K, in units");
     at = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
-    y = ptxk__gemm_div_up(k, at, x->unit);
+    *all = ptxk__gemm_div_up(k, at, s->form->unit);
     at = ptxk__gemm_div_up(k, at, PTXK__GEMM_GRANULE);
     at = ptxk_div_up(k, at, s->slices);
     first = ptx_mul(k, at, s->slice);
     first = ptx_mul(k, first, ptx_u32(per));
     s->end = ptx_mad(k, at, ptx_u32(per), first);
-    s->end = ptx_min(k, s->end, y);
+    s->end = ptx_min(k, s->end, *all);
+    return first;
+}
+
+/* Multiplies the tile's slice of K: fills in the sums. */
+static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    const ptxk__gemm_x *x = s->form;
+    ptx_val first, p, at, y, m;
+    uint32_t i, n, e;
+    first = ptxk__gemm_slice(k, s, &y);
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_lane(k, f, s);
     s->chains = f->n == 1 && s->kind->format->kind != PTXK__GEMM_BLOCKS ? 2 : 1;
@@ -10012,6 +11605,598 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     }
     if (s->kind->variants == 3) ptx_end(k);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
+}
+
+/* -- gemm: many columns --
+
+   A block has 128 rows of W (of a gated pair 64 of each matrix, in turns of 16) and 128 or 256 columns. Each
+   of its threads unpacks half of a row: of a unit of 2 P groups of 32 values, in P parts, groups p and p + P.
+   The weights of a part, f16, lie in shared memory in rows of 8 chunks, swizzled; ldmatrix reads them as
+   operand A while the next part is unpacked. EXACT: integers, as in the form with few columns. FAST: weights,
+   times a power of two for each row that falls, and the sums with it, when a unit needs that. */
+
+typedef struct ptxk__gemm_wide {
+    ptx_val half, row;          /* of the row that this thread unpacks, in the block */
+    ptx_val raw;                /* its unit as it lies */
+    ptx_val a_to;               /* where its chunks go; they differ in bits 4 and 5 */
+    ptx_val a_from;             /* operand A of the products of a part; they differ in bits 5 and 6 */
+    ptx_val rows_to, rows_from; /* f32 numbers of rows: of the row unpacked, of the thread's rows */
+    ptx_val minima_to, minima_from;
+    ptx_val constant[4];
+    ptx_val to, copy_half, copied; /* of the row that this thread copies */
+    ptx_var from, shift;           /* address of its next unit; low bits of that of the row unpacked */
+    ptx_var word[24], more[10];    /* the half of the unit: quants, and what comes with them */
+    ptx_var scale[4], minimum[2], head;
+    ptx_var power, most, raised; /* FAST: of the row; how large factors may be; whether it has fallen */
+} ptxk__gemm_wide;
+
+#define PTXK__WIDE_FACTORS 2048u /* offset of numbers of rows, behind the minima */
+
+/* The place among the numbers of rows of a row: those that a thread needs are adjacent. */
+static ptx_val ptxk__wide_place(ptx_kernel *k, ptx_val row) {
+    ptx_val x = ptx_and(k, row, ptx_u32(0x47)), y = ptx_bfe(k, row, ptx_u32(3), ptx_u32(3));
+    x = ptx_mad(k, x, ptx_u32(8), y); /* 64 wm + g, ... */
+    y = ptx_and(k, row, ptx_u32(64));
+    y = ptx_mul(k, y, ptx_u32(7));
+    return ptx_sub(k, x, y);
+}
+
+/* The row of its matrix that row r of the block is, and its first byte. which: 0, or for gated pairs r's. */
+static ptx_val ptxk__wide_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, ptx_val r) {
+    ptx_val row = r, x, last = ptx_sub(k, s->n, ptx_u32(1)), from = s->weights[0], p;
+    if (f->pair > 1) {
+        x = ptx_and(k, r, ptx_u32(15));
+        row = ptx_shr(k, r, ptx_u32(5));
+        row = ptx_mad(k, row, ptx_u32(16), x);
+        x = ptx_and(k, r, ptx_u32(16));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        from = ptx_selp(k, ptx_as(s->weights[0], PTX_U64), ptx_as(s->weights[1], PTX_U64), p);
+        from = ptx_ptr(from, PTX_GLOBAL);
+    }
+    row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), row);
+    row = ptx_min(k, row, last); /* rows past the last repeat it */
+    x = ptx_mul_wide(k, row, s->row_bytes);
+    return ptx_as(ptx_ptr_add(k, from, x, 1), PTX_U64);
+}
+
+/* Copies unit `next` of this thread's row: every second chunk. */
+static void ptxk__wide_copy(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val next) {
+    const ptxk__gemm_class *c = s->kind;
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t shifted = (uint32_t)ptxk__gemm_is_shifted(c), j;
+    ptx_val p = ptx_setp(k, PTX_LT, next, s->end), q, from, at, left, valid;
+    (void)f;
+    ptx_if(k, p);
+    {
+        from = ptx_get(k, w->from);
+        at = ptx_add(k, from, ptx_u64(c->unit_bytes));
+        ptx_set(k, w->from, at);
+        at = from;
+        if (shifted) at = ptx_and(k, from, ptx_u64(~(uint64_t)15));
+        left = ptx_cvt(k, PTX_U64, w->copy_half);
+        at = ptx_mad(k, left, ptx_u64(16), at);
+        left = at;
+        at = ptx_ptr(at, PTX_GLOBAL);
+        if (c->tails) { /* the last unit of a row: zeros behind it */
+            q = ptx_add(k, next, ptx_u32(1));
+            q = ptx_mul(k, q, ptx_u32(c->unit_bytes));
+            q = ptx_add(k, q, ptx_u32(30));
+            q = ptx_setp(k, PTX_LE, q, s->row_bytes);
+            ptx_if(k, q);
+        }
+        for (j = 0; j < c->chunks; j += 2) {
+            q = ptx_setp(k, PTX_LT, w->copy_half, ptx_u32(c->chunks - j));
+            if (j + 1 >= c->chunks) ptx_guard(k, q);
+            ptx_cp_async_16(k, ptx_off(w->to, 16 * j), ptx_off(at, 16 * j));
+        }
+        if (c->tails) {
+            ptx_else(k);
+            valid = ptx_mul(k, next, ptx_u32(c->unit_bytes));
+            valid = ptx_sub(k, s->row_bytes, valid); /* what is left of the row */
+            q = ptx_sub(k, left, from);              /* the first chunk begins so much further on */
+            left = ptx_cvt(k, PTX_S32, q);
+            left = ptx_sub(k, ptx_as(valid, PTX_S32), left);
+            for (j = 0; j < c->chunks; j += 2) {
+                valid = ptx_sub(k, left, ptx_s32((int32_t)(16 * j)));
+                valid = ptx_max(k, valid, ptx_s32(0));
+                valid = ptx_min(k, valid, ptx_s32(16));
+                q = ptx_setp(k, PTX_LT, w->copy_half, ptx_u32(c->chunks - j));
+                if (j + 1 >= c->chunks) ptx_guard(k, q);
+                ptx_cp_async_16_zfill(k, ptx_off(w->to, 16 * j), ptx_off(at, 16 * j), ptx_as(valid, PTX_U32));
+            }
+            ptx_end(k);
+        }
+    }
+    ptx_end(k);
+}
+
+/* Copies part p of x, which lies at `from`; on the condition q, or NULL. */
+static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
+                              uint32_t p, const ptx_val *q) {
+    const ptxk__gemm_x *x = s->form;
+    uint32_t slot = p & 1, bytes = x->part_bytes + (p + 1 == x->parts ? f->tiles * x->sums : 0);
+    ptx_val first, bar;
+    if (!f->bulk) {
+        ptxk__gemm_copy_x(k, f, s, from, p, slot, q);
+        ptx_cp_async_commit(k);
+        return;
+    }
+    bar = ptx_off(s->flag, (int64_t)(8 * slot) - 16);
+    first = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
+    if (q) first = ptx_and(k, first, *q);
+    ptx_if(k, first);
+    ptx_mbarrier_arrive_expect(k, bar, ptx_u32(bytes));
+    ptx_bulk_load(k, ptx_off(s->x_to, slot * f->stage), ptx_off(from, p * x->part_bytes), ptx_u32(bytes),
+                  bar);
+    ptx_end(k);
+}
+
+/* FAST: `size`, f32 and not negative, is how large the factors of the row's next unit are. Where the row's
+   power of two is too large for them, it falls, to a quarter of what would do. 2^(33 - s) bounds sizes, the
+   power is 2^(s - 5): products of a factor and a scale are below 2^15 then. */
+static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
+    ptxk__gemm_wide *w = s->wide;
+    ptx_val p, x, y, ratio;
+    ptx_var out = ptx_var_new(k, ptx_f32(1)), fell = ptx_var_new(k, ptx_u32(0));
+    x = ptx_get(k, w->most);
+    p = ptx_setp(k, PTX_GT, size, x);
+    ptx_if(k, p);
+    {
+        x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
+        y = ptx_add(k, x, ptx_u32(3));
+        y = ptx_min(k, y, ptx_u32(254));
+        y = ptx_shl(k, y, ptx_u32(23));
+        ptx_set(k, w->most, ptx_as(y, PTX_F32));
+        x = ptx_sub(k, ptx_u32(279), x);
+        y = ptx_get(k, w->power);
+        y = ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(23));
+        ratio = ptx_sub(k, ptx_as(x, PTX_S32), ptx_as(y, PTX_S32));
+        ratio = ptx_add(k, ratio, ptx_s32(127));
+        ratio = ptx_max(k, ratio, ptx_s32(0));
+        ratio = ptx_min(k, ratio, ptx_s32(127));
+        ratio = ptx_shl(k, ptx_as(ratio, PTX_U32), ptx_u32(23));
+        ptx_set(k, out, ptx_as(ratio, PTX_F32));
+        x = ptx_shl(k, x, ptx_u32(23));
+        ptx_set(k, w->power, ptx_as(x, PTX_F32));
+        ptx_set(k, fell, ptx_u32(1));
+    }
+    ptx_end(k);
+    x = ptx_get(k, fell);
+    ptx_set(k, w->raised, x);
+    x = ptx_get(k, out);
+    ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), x); /* both halves, the same */
+}
+
+/* Both halves of a word: x in f16. */
+static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
+
+static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
+    y = ptx_abs(k, y);
+    return ptx_max(k, x, y);
+}
+
+/* Reads this thread's half of a unit: Q4_K, Q5_K. */
+static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t five = s->kind->block->id == PTXK_Q5_K, i, j;
+    ptx_val head[4], words[4], pair[2], d, m, p, q, x, y, z, power;
+    ptxk_load16(k, NULL, ptx_at(w->raw, 0), head);
+    x = ptx_ptr_add(k, w->raw, w->half, 64);
+    for (i = 0; i < 4; i++) {
+        ptxk_load16(k, NULL, ptx_at(x, (int64_t)(16 + 32 * five + 16 * i)), words);
+        for (j = 0; j < 4; j++) ptx_set(k, w->word[4 * i + j], words[j]);
+    }
+    for (i = 0; i < 2 * five; i++) {
+        ptxk_load16(k, NULL, ptx_at(w->raw, (int64_t)(16 + 16 * i)), words);
+        for (j = 0; j < 4; j++) ptx_set(k, w->more[4 * i + j], words[j]);
+    }
+    /* four scales x and four minima y of this half, bytes */
+    q = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+    x = ptx_shr(k, ptx_as(head[1], PTX_U32), ptx_u32(2));
+    z = ptx_and(k, head[3], ptx_b32(0x0f0f0f0f));
+    z = ptx_lop3(k, ptx_as(x, PTX_B32), ptx_b32(0x30303030), z, ptx_imm(0xea));
+    x = ptx_and(k, head[1], ptx_b32(0x3f3f3f3f));
+    x = ptx_selp(k, x, z, q);
+    y = ptx_shr(k, ptx_as(head[2], PTX_U32), ptx_u32(2));
+    z = ptx_shr(k, ptx_as(head[3], PTX_U32), ptx_u32(4));
+    z = ptx_and(k, ptx_as(z, PTX_B32), ptx_b32(0x0f0f0f0f));
+    z = ptx_lop3(k, ptx_as(y, PTX_B32), ptx_b32(0x30303030), z, ptx_imm(0xea));
+    y = ptx_and(k, head[2], ptx_b32(0x3f3f3f3f));
+    y = ptx_selp(k, y, z, q);
+    if (f->precision == PTXK_GEMM_EXACT) {
+        ptx_set(k, w->head, head[0]);
+    } else {
+        ptx_unpack(k, PTX_F16, 2, head[0], pair);
+        d = ptx_cvt(k, PTX_F32, pair[0]);
+        m = ptx_cvt(k, PTX_F32, pair[1]);
+        p = ptx_op2(k, PTX_MUL, PTX_RN, d, ptx_f32(16777216));
+        p = ptx_abs(k, p);
+        p = ptxk__wide_larger(k, p, m);
+        ptxk__wide_raise(k, s, p);
+        power = ptx_get(k, w->power);
+        d = ptx_op2(k, PTX_MUL, PTX_RN, d, power);
+        m = ptx_op2(k, PTX_MUL, PTX_RN, m, ptx_f32(-0.0001220703125)); /* -2^-13 */
+        m = ptx_op2(k, PTX_MUL, PTX_RN, m, power);
+        pair[0] = ptxk__wide_twice(k, d);
+        pair[1] = ptxk__wide_twice(k, m);
+    }
+    for (i = 0; i < 2; i++) {
+        z = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(i ? 0x4342 : 0x4140)); /* 1024 + the scales */
+        z = ptxk__gemm_fma(k, z, w->constant[0], w->constant[1]);
+        if (f->precision == PTXK_GEMM_FAST) z = ptxk__gemm_times(k, z, pair[0]);
+        ptx_set(k, w->scale[i], z);
+        z = ptx_prmt(k, y, ptx_b32(0x64646464), ptx_b32(i ? 0x4342 : 0x4140));
+        z = ptxk__gemm_fma(k, z, w->constant[2], w->constant[3]);
+        if (f->precision == PTXK_GEMM_FAST) z = ptxk__gemm_times(k, z, pair[1]);
+        ptx_set(k, w->minimum[i], z);
+    }
+}
+
+/* Unpacks part p of this thread's half: out[product][register][word]: pairs of values 0 and 2, and 1 and 3,
+   of four lanes. */
+static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                                    ptx_val out[2][2][4]) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t five = s->kind->block->id == PTXK_Q5_K, t, e, b;
+    ptx_val scale = ptx_get(k, w->scale[p / 2]), minimum = ptx_get(k, w->minimum[p / 2]), x, y, z, low, high;
+    ptx_val s2[2], m2[2], turn = w->half;
+    for (e = 0; e < 2; e++) {
+        s2[e] = ptxk__gemm_half(k, scale, e);
+        m2[e] = ptxk__gemm_half(k, minimum, e);
+    }
+    if (five) { /* rotates bit 2 j to bit 4, j = 2 half + p / 2 */
+        turn = ptx_mul(k, w->half, ptx_u32(4));
+        turn = ptx_sub(k, ptx_u32(36 - 2 * (p / 2)), turn);
+    }
+    for (t = 0; t < 4; t++) {
+        x = ptx_get(k, w->word[4 * p + t]);
+        if (five) {
+            z = ptx_get(k, w->more[4 * (p & 1) + t]);
+            z = ptx_shf_l(k, z, z, turn);
+            low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
+            low = ptx_lop3(k, z, ptx_b32(0x10101010), low, ptx_imm(0xea));
+            x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(3)), PTX_B32);
+            high = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
+            high = ptx_lop3(k, z, ptx_b32(0x20202020), high, ptx_imm(0xea));
+            out[0][0][t] = ptx_and(k, low, ptx_b32(0x00ff00ff));
+            out[0][1][t] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
+            out[1][0][t] = ptx_and(k, high, ptx_b32(0x00ff00ff));
+            out[1][1][t] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
+        } else {
+            y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
+            out[0][0][t] = ptx_and(k, x, ptx_b32(0x000f000f));
+            out[0][1][t] = ptx_and(k, y, ptx_b32(0x000f000f));
+            out[1][0][t] = ptx_and(k, x, ptx_b32(0x00f000f0));
+            out[1][1][t] = ptx_and(k, y, ptx_b32(0x00f000f0));
+        }
+        for (e = 0; e < 2; e++)
+            for (b = 0; b < 2; b++)
+                out[e][b][t] = f->precision == PTXK_GEMM_FAST ? ptxk__gemm_fma(k, out[e][b][t], s2[e], m2[e])
+                                                              : ptxk__gemm_times(k, out[e][b][t], s2[e]);
+    }
+}
+
+/* Reads this thread's half of the next unit. */
+static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__wide_read_bytes(k, f, s);
+}
+
+/* A shared address with some bits exchanged. */
+static ptx_val ptxk__wide_chunk(ptx_kernel *k, ptx_val at, uint32_t bits) {
+    if (!bits) return at;
+    at = ptx_xor(k, ptx_as(at, PTX_U32), ptx_u32(bits));
+    return ptx_ptr(at, PTX_SHARED);
+}
+
+/* Unpacks part p of this thread's half of a unit into buffer `slot`. */
+static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                              uint32_t slot) {
+    ptxk__gemm_wide *w = s->wide;
+    ptx_val out[2][2][4], x, y, half[2];
+    uint32_t e, b;
+    ptxk__wide_unpack_bytes(k, f, s, p, out);
+    for (e = 0; e < 2; e++)
+        for (b = 0; b < 2; b++)
+            ptx_st_vec(
+                k, PTX_B32, 4,
+                ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b), (int64_t)(slot * PTXK__WIDE_PART)),
+                out[e][b]);
+    if (p == 1 && f->precision == PTXK_GEMM_EXACT && s->form->sums) { /* what the end of the unit needs */
+        half[0] = ptx_get(k, w->minimum[0]);
+        half[1] = ptx_get(k, w->minimum[1]);
+        ptx_st_vec(k, PTX_B32, 2, ptx_at(w->minima_to, 0), half);
+        x = ptx_get(k, w->head);
+        ptx_unpack(k, PTX_F16, 2, x, half);
+        y = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+        for (e = 0; e < 2; e++) {
+            x = ptx_cvt(k, PTX_F32, half[e]);
+            ptx_guard(k, y);
+            ptx_st(k, PTX_F32, ptx_at(w->rows_to, (int64_t)(512 * e)), x);
+        }
+    }
+}
+
+/* Loads number `which` of each of the thread's rows. */
+static void ptxk__wide_rows(ptx_kernel *k, ptxk__gemm_state *s, uint32_t which,
+                            ptx_val out[PTXK__GEMM_M][2]) {
+    ptx_val x[4];
+    uint32_t i, e;
+    for (i = 0; i < 2; i++) {
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(s->wide->rows_from, (int64_t)(512 * which + 16 * i)), x);
+        for (e = 0; e < 4; e++) out[2 * i + e / 2][e & 1] = x[e];
+    }
+}
+
+static void ptxk__wide_scale_sums(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val row[PTXK__GEMM_M][2], x;
+    uint32_t i, n, e;
+    ptxk__wide_rows(k, s, 0, row);
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->n; n++)
+            for (e = 0; e < 4; e++) {
+                x = ptx_get(k, s->sum[i][n][e]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, row[i][e / 2]);
+                ptx_set(k, s->sum[i][n][e], x);
+            }
+}
+
+/* Multiplies part p of a unit. */
+static void ptxk__wide_multiply(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                                uint32_t slot) {
+    const ptxk__gemm_x *x = s->form;
+    ptx_val a[2][PTXK__GEMM_M][4], b[8], from[4];
+    uint32_t g, e, i, n, plane;
+    for (e = 0; e < 4; e++) from[e] = ptxk__wide_chunk(k, s->wide->a_from, 32 * e);
+    for (g = 0; g < 2; g++) {
+        for (e = 0; e < 2; e++)
+            for (i = 0; i < f->m; i++)
+                ptx_ldmatrix(k, 4, ptx_off(from[2 * g + e], (int64_t)(slot * PTXK__WIDE_PART + i * 2048)),
+                             a[e][i]);
+        for (n = 0; n < f->n; n++)
+            for (plane = 0; plane < x->planes; plane++) {
+                ptxk__gemm_load_x(k, f, s, p & 1, g, n, plane, b);
+                for (e = 0; e < 2; e++)
+                    for (i = 0; i < f->m; i++)
+                        ptxk__tile_mma(k, x->type, s->acc[0][i][n], a[e][i], b + 2 * e);
+            }
+    }
+}
+
+/* EXACT: adds the unit's products, times the factors of the rows, to the sums. */
+static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2], low[PTXK__GEMM_M][4], b[2], d[4];
+    uint32_t i, n, e;
+    ptxk__wide_rows(k, s, 0, factor);
+    ptxk__wide_rows(k, s, 1, minimum);
+    for (i = 0; i < f->m; i++) {
+        ptx_ldmatrix(k, 2, ptx_off(s->wide->minima_from, (int64_t)(256 * i)), low[i]);
+        low[i][2] = low[i][0];
+        low[i][3] = low[i][1];
+    }
+    for (n = 0; n < f->n; n++) {
+        ptx_ld_vec(k, PTX_B32, 2, ptx_at(s->x_sums, (int64_t)(n * s->form->sums)), b);
+        for (i = 0; i < f->m; i++) {
+            for (e = 0; e < 4; e++) d[e] = s->zero;
+            ptxk__tile_mma(k, PTX_F16, d, low[i], b);
+            ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], factor[i]);
+            ptxk__gemm_add(k, s, i, n, d, minimum[i]);
+        }
+    }
+}
+
+/* The addresses of a thread. Returns the address of the block's first unit of x. */
+static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first,
+                                ptx_val units) {
+    const ptxk__gemm_class *c = s->kind;
+    const ptxk__gemm_x *x = s->form;
+    ptxk__gemm_wide *w = s->wide;
+    ptx_val at, y, z, wm, wn, copier, warp = ptx_shr(k, s->tid, ptx_u32(5));
+    y = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    y = ptx_div(k, y, ptx_u32(c->block->values));
+    s->row_bytes = ptx_mul(k, y, ptx_u32(c->block->bytes));
+    /* copies: pairs of threads take rows 0, 2, 4, 6, 1, 3 ... of 8: four pairs fill the banks */
+    w->copy_half = ptx_and(k, s->tid, ptx_u32(1));
+    y = ptx_bfe(k, s->tid, ptx_u32(1), ptx_u32(2));
+    z = ptx_bfe(k, s->tid, ptx_u32(3), ptx_u32(1));
+    y = ptx_mad(k, y, ptx_u32(2), z);
+    z = ptx_shr(k, s->tid, ptx_u32(4));
+    w->copied = ptx_mad(k, z, ptx_u32(8), y);
+    y = ptx_mul(k, w->copied, ptx_u32(c->pitch));
+    y = ptx_mad(k, w->copy_half, ptx_u32(16), y);
+    y = ptx_add(k, y, ptx_u32(f->raw_at));
+    w->to = ptx_ptr_add(k, s->shared, y, 1);
+    z = ptx_mul_wide(k, first, ptx_u32(c->unit_bytes));
+    at = ptxk__wide_row(k, f, s, w->copied);
+    at = ptx_add(k, at, z);
+    w->from = ptx_var_new(k, at);
+    /* unpacking */
+    w->row = ptx_and(k, s->tid, ptx_u32(PTXK__WIDE_ROWS - 1));
+    w->half = ptx_div(k, s->tid, ptx_u32(PTXK__WIDE_ROWS));
+    if (ptxk__gemm_is_shifted(c)) {
+        at = ptxk__wide_row(k, f, s, w->row);
+        at = ptx_add(k, at, z);
+        at = ptx_cvt(k, PTX_U32, at);
+        w->shift = ptx_var_new(k, at);
+    }
+    y = ptx_mul(k, w->row, ptx_u32(c->pitch));
+    y = ptx_add(k, y, ptx_u32(f->raw_at));
+    w->raw = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_and(k, w->row, ptx_u32(7));
+    z = ptx_mul(k, w->half, ptx_u32(4));
+    y = ptx_xor(k, y, z);
+    y = ptx_mul(k, y, ptx_u32(16));
+    y = ptx_mad(k, w->row, ptx_u32(128), y);
+    w->a_to = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptxk__wide_place(k, w->row);
+    y = ptx_mul(k, y, ptx_u32(4));
+    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
+    w->rows_to = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_mul(k, w->row, ptx_u32(16));
+    y = ptx_mad(k, w->half, ptx_u32(8), y);
+    y = ptx_add(k, y, ptx_u32(f->rows_at));
+    w->minima_to = ptx_ptr_add(k, s->shared, y, 1);
+    /* products: warp 4 wm + wn */
+    wm = ptx_shr(k, warp, ptx_u32(2));
+    wn = ptx_and(k, warp, ptx_u32(3));
+    s->warp = wm;
+    s->column_base = ptx_mul(k, wn, ptx_u32(8 * f->n));
+    y = ptx_and(k, s->lane, ptx_u32(15));
+    y = ptx_mad(k, wm, ptx_u32(64), y);
+    at = ptx_mul(k, y, ptx_u32(16));
+    at = ptx_add(k, at, ptx_u32(f->rows_at));
+    w->minima_from = ptx_ptr_add(k, s->shared, at, 1);
+    at = ptx_shr(k, s->lane, ptx_u32(4));
+    z = ptx_and(k, s->lane, ptx_u32(7));
+    at = ptx_xor(k, at, z);
+    at = ptx_mul(k, at, ptx_u32(16));
+    y = ptx_mad(k, y, ptx_u32(128), at);
+    w->a_from = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_mad(k, wm, ptx_u32(8), s->g);
+    y = ptx_mul(k, y, ptx_u32(32));
+    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
+    w->rows_from = ptx_ptr_add(k, s->shared, y, 1);
+    /* x */
+    y = f->bulk ? ptx_u32(0) : s->tid; /* a thread copies all, or its chunks */
+    z = ptx_mul(k, y, ptx_u32(16));
+    z = ptx_add(k, z, ptx_u32(f->x_at));
+    s->x_to = ptx_ptr_add(k, s->shared, z, 1);
+    copier = y;
+    y = ptx_mul(k, wn, ptx_u32(f->n * 2 * x->planes * 512));
+    y = ptx_add(k, y, ptx_u32(f->x_at));
+    z = ptx_mad(k, s->lane, ptx_u32(16), y);
+    s->x_at = ptx_ptr_add(k, s->shared, z, 1);
+    if (x->sums) { /* with the last part, in the second slot */
+        y = ptx_mul(k, wn, ptx_u32(f->n * x->sums));
+        y = ptx_mad(k, s->lane, ptx_u32(8), y);
+        y = ptx_add(k, y, ptx_u32(f->x_at + f->stage + x->part_bytes));
+        s->x_sums = ptx_ptr_add(k, s->shared, y, 1);
+    }
+    at = ptx_mad_wide(k, s->column_tile, units, ptx_cvt(k, PTX_U64, first));
+    at = ptx_mul(k, at, ptx_u64(x->bytes));
+    at = ptx_ptr_add(k, s->layout.x[c->x], at, 1);
+    return ptx_ptr_add(k, at, copier, 16);
+}
+
+static void ptxk__wide_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t id = s->kind->block->id, i, fast = f->precision == PTXK_GEMM_FAST;
+    if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
+        w->constant[0] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0x40005000 : 0x4c005000);
+        w->constant[1] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0xe800f800u : 0xf400f800u);
+        w->constant[2] = ptxk__gemm_f16x2(k, fast ? 0x24002400 : 0x98009800u); /* 2^-6, -2^-9 */
+        w->constant[3] = ptxk__gemm_f16x2(k, fast ? 0xcc00cc00u : 0x40004000); /* -16, 2 */
+    }
+    for (i = 0; i < 24; i++) w->word[i] = ptx_var_new(k, ptx_b32(0));
+    for (i = 0; i < 10; i++) w->more[i] = ptx_var_new(k, ptx_b32(0));
+    for (i = 0; i < 4; i++) w->scale[i] = ptx_var_new(k, ptx_b32(0));
+    for (i = 0; i < 2; i++) w->minimum[i] = ptx_var_new(k, ptx_b32(0));
+    w->head = ptx_var_new(k, ptx_b32(0));
+    w->power = ptx_var_new(k, ptx_f32(1));
+    w->most = ptx_var_new(k, ptx_f32(0));
+    w->raised = ptx_var_new(k, ptx_u32(0));
+}
+
+/* As ptxk__gemm_products. */
+static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    const ptxk__gemm_x *x = s->form;
+    ptxk__gemm_wide wide;
+    uint32_t p, i, n, e, fast = f->precision == PTXK_GEMM_FAST;
+    ptx_val first, units, at, y, q;
+    memset(&wide, 0, sizeof wide);
+    s->wide = &wide;
+    first = ptxk__gemm_slice(k, s, &units);
+    at = ptxk__wide_setup(k, f, s, first, units);
+    ptxk__wide_constants(k, f, s);
+    s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
+    s->unit = ptx_var_new(k, first);
+    s->zero = ptx_mov(k, ptx_f32(0));
+    s->chains = 1;
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->n; n++)
+            for (e = 0; e < 4; e++) s->sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
+    ptxk__wide_copy(k, f, s, first);
+    ptx_cp_async_commit(k);
+    if (f->bulk) {
+        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(2));
+        y = ptx_ptr_add(k, s->flag, s->tid, 8);
+        ptx_if(k, q);
+        ptx_mbarrier_init(k, ptx_off(y, -16), ptx_u32(1));
+        ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+        ptx_end(k);
+        ptx_bar_sync(k, ptx_imm(0));
+    }
+    ptxk__wide_copy_x(k, f, s, at, 0, NULL);
+    ptx_cp_async_wait(k, 0);
+    ptx_bar_sync(k, ptx_imm(0));
+    ptxk__wide_read(k, f, s);
+    ptxk__wide_unpack(k, f, s, 0, 0);
+    ptx_loop(k);
+    {
+        for (p = 0; p < x->parts; p++) {
+            ptx_val unit = ptx_get(k, s->unit), from = ptx_get(k, s->x_from), next;
+            if (!f->bulk || p + 1 == x->parts) ptx_cp_async_wait(k, p == 1 && x->parts > 2 ? 1 : 0);
+            if (f->bulk) { /* of 4 parts a slot has two */
+                y = x->parts > 2 ? ptx_u32(p >> 1) : ptx_sub(k, unit, first);
+                if (x->parts == 2) y = ptx_and(k, y, ptx_u32(1));
+                ptx_mbarrier_wait(k, ptx_off(s->flag, (int64_t)(8 * (p & 1)) - 16), y);
+            }
+            if (fast && !p) {
+                y = ptx_get(k, wide.raised);
+                q = ptx_setp(k, PTX_NE, y, ptx_u32(0));
+                q = ptx_op2(k, PTX_BAR_RED_OR, 0, ptx_imm(0), q);
+                ptx_if(k, q);
+                ptxk__wide_scale_sums(k, f, s);
+                ptx_end(k);
+            } else {
+                ptx_bar_sync(k, ptx_imm(0));
+            }
+            next = ptx_add(k, unit, ptx_u32(1));
+            if (p + 1 == x->parts) {
+                q = ptx_setp(k, PTX_LT, next, s->end);
+                from = ptx_add(k, from, ptx_u64(x->bytes));
+                ptx_set(k, s->x_from, from);
+                ptxk__wide_copy_x(k, f, s, ptx_ptr(from, PTX_GLOBAL), 0, &q);
+            } else {
+                ptxk__wide_copy_x(k, f, s, ptx_ptr(from, PTX_GLOBAL), p + 1, NULL);
+            }
+            if (!p) {
+                ptxk__wide_copy(k, f, s, next);
+                ptx_cp_async_commit(k);
+            }
+            if (p + 1 == x->parts) { /* behind the last unit: the last again */
+                ptxk__wide_read(k, f, s);
+                ptxk__wide_unpack(k, f, s, 0, 0);
+            } else {
+                ptxk__wide_unpack(k, f, s, p + 1, (p + 1) & 1);
+            }
+            for (i = 0; i < f->m; i++)
+                for (n = 0; n < f->n; n++)
+                    for (e = 0; e < 4; e++)
+                        if (fast || !p) s->acc[0][i][n][e] = fast ? ptx_get(k, s->sum[i][n][e]) : s->zero;
+            ptxk__wide_multiply(k, f, s, p, p & 1);
+            for (i = 0; i < f->m && fast; i++)
+                for (n = 0; n < f->n; n++)
+                    for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], s->acc[0][i][n][e]);
+            if (p + 1 == x->parts && !fast) ptxk__wide_end_unit(k, f, s);
+        }
+        y = ptx_get(k, s->unit);
+        y = ptx_add(k, y, ptx_u32(1));
+        ptx_set(k, s->unit, y);
+        q = ptx_setp(k, PTX_LT, y, s->end);
+        q = ptx_uniform(k, q);
+        ptx_while(k, q);
+    }
+    ptx_end(k);
+    ptx_cp_async_wait_all(k);
+    if (fast) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
+        y = ptx_get(k, wide.power);
+        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
+        ptx_bar_sync(k, ptx_imm(0));
+        ptx_st(k, PTX_F32, ptx_at(wide.rows_to, 0), ptx_as(y, PTX_F32));
+        ptx_bar_sync(k, ptx_imm(0));
+        ptxk__wide_scale_sums(k, f, s);
+    }
+    s->wide = NULL;
 }
 
 /* Where K has slices: writes the sums; the last block of the tile adds those of all slices, in order, the
@@ -10068,7 +12253,7 @@ static void ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 
 /* Writes the tile of y: value * factor (+ bias), a gated pair as one, (+ residual). */
 static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    uint32_t i, h, n, e, tiles = f->pair > 1 ? 1 : f->m, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
+    uint32_t i, j, h, n, e, tiles = f->m / f->pair, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
     ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], top, x, at, p, column,
         factor[2];
     ptx_val exists[2], value, up, residual, old, base[2], res[2], stride, line;
@@ -10083,14 +12268,15 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     top = ptx_mad(k, s->warp, ptx_u32(own), top);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            row[i][h] = ptx_add(k, top, ptx_u32((f->pair > 1 ? 0 : 16 * i) + 8 * h));
+            row[i][h] = ptx_add(k, top, ptx_u32(16 * (i / f->pair) + 8 * h));
             inside[i][h] = ptx_setp(k, PTX_LT, row[i][h], s->n);
             if (!(f->flags & PTXK_GEMM_BIAS)) continue;
-            at = ptx_ptr_add(k, s->bias[f->pair > 1 ? i : 0], row[i][h], 4);
+            at = ptx_ptr_add(k, s->bias[i % f->pair], row[i][h], 4);
             bias[i][h] = ptx_ld_if(k, inside[i][h], PTX_F32, ptx_at(at, 0), ptx_f32(0));
         }
     for (n = 0; n < f->n; n++) {
         x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n)); /* of the tile's columns */
+        if (f->wide) x = ptx_add(k, x, s->column_base);
         column = ptx_mad(k, s->column_tile, ptx_u32(f->columns), x);
         at = ptx_ptr_add(k, s->layout.factors, column, 4);
         for (e = 0; e < 2; e++) {
@@ -10098,7 +12284,7 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (e) column = ptx_add(k, column, ptx_u32(1));
             exists[e] = ptx_setp(k, PTX_LT, x, s->columns_left);
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
-            if (s->kind->format->factor > 1)
+            if (s->kind->format->factor > 1 && !(f->wide && f->precision == PTXK_GEMM_FAST))
                 factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32((double)s->kind->format->factor));
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
@@ -10109,17 +12295,19 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
                 res[e] = ptx_ptr_add(k, residual, x, bytes);
             }
             x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n));
+            if (f->wide) x = ptx_add(k, x, s->column_base);
         }
-        for (i = 0; i < tiles; i++)
+        for (j = 0; j < tiles; j++)
             for (h = 0; h < 2; h++)
                 for (e = 0; e < 2; e++) {
+                    i = j * f->pair;
                     value = ptx_get(k, s->sum[i][n][2 * h + e]);
                     value = ptx_op2(k, PTX_MUL, PTX_RN, value, factor[e]);
                     if (f->flags & PTXK_GEMM_BIAS) value = ptx_op2(k, PTX_ADD, PTX_RN, value, bias[i][h]);
                     if (f->pair > 1) {
-                        up = ptx_get(k, s->sum[1][n][2 * h + e]);
+                        up = ptx_get(k, s->sum[i + 1][n][2 * h + e]);
                         up = ptx_op2(k, PTX_MUL, PTX_RN, up, factor[e]);
-                        if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[1][h]);
+                        if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[i + 1][h]);
                         value = f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
                         value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
                     }
@@ -10209,7 +12397,10 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         s->weights[i] = ptx_ptr(x, PTX_GLOBAL);
     }
     s->form = &f->x[s->kind->x];
-    ptxk__gemm_products(k, f, s);
+    if (f->wide)
+        ptxk__gemm_wide_products(k, f, s);
+    else
+        ptxk__gemm_products(k, f, s);
     /* computed again, to save registers in the loop */
     ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     tile = ptxk__gemm_locate(k, f, s);
@@ -10342,6 +12533,7 @@ typedef struct ptxk__matmul {
     uint32_t promote; /* after so many steps of the unrolled loop; 0: counted at run time */
     uint32_t blocks;  /* the factors differ along k: a promotion is one block of 128 */
     uint32_t resident; /* blocks of a multiprocessor */
+    uint32_t dense;    /* the target has the form of warpgroups */
     ptxk__matmul_side side[2];
     uint32_t stage_bytes, pitch; /* pitch: of the rows through which results are stored, in f32 */
 } ptxk__matmul;
@@ -10442,7 +12634,189 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->grouped = d->flags & PTXK_MATMUL_GROUPED;
     f->precision = d->precision;
     f->activation = d->activation;
+    /* wgmma multiplies other than 16-bit types with k along the rows, and tf32 once. */
+    f->dense = target == PTX_SM_A(90) && !f->grouped
+               && (f->bytes == 2
+                   || (!(f->flags & PTXK_MATMUL_TRANS_A) && f->flags & PTXK_MATMUL_TRANS_B
+                       && (f->bytes == 1 || f->precision == PTXK_MATMUL_FAST)));
     return PTX_E_NONE;
+}
+
+/* -- matmul: warpgroups (sm_90a) -- */
+
+/* The form for sm_90a. A block has three warpgroups. One thread of the first copies stages of A and B by
+   tensor maps into a ring in shared memory; the other two multiply them by wgmma. Blocks are persistent and
+   take tiles by a fixed stride. The two blocks of a cluster have tiles one below the other, in the same
+   columns: each copies half of B into both.
+
+   Synchronisation: full[stage] counts the bytes of a stage; empty[stage] counts the consumer groups, of both
+   blocks of a cluster, that have read it. Results pass through two boxes of each consumer group in shared
+   memory, of 64 rows of 128 bytes; tensor maps copy them to D while the next box, or the next tile, is under
+   way. The boxes of C are copied into the same places and have an mbarrier each. */
+#define PTXK__DENSE_ROWS 128u     /* rows of a tile */
+#define PTXK__DENSE_BOX 8192u     /* 64 rows of 128 bytes */
+#define PTXK__DENSE_BAND 16u      /* rows of tiles that neighbouring blocks share, for the L2 cache */
+#define PTXK__DENSE_DECREASED 24u /* registers of the copying warpgroup, of the others: 65536 in all */
+#define PTXK__DENSE_INCREASED 240u
+
+typedef struct ptxk__dense {
+    const ptxk__matmul *f;
+    uint32_t columns;   /* of a tile */
+    uint32_t alternate; /* the consumer groups take tiles in turn; else each has 64 rows of every tile */
+    uint32_t split;     /* the sums of a stage are added to f32 sums in other registers */
+    uint32_t heights;   /* blocks of 64 rows of a consumer group */
+    uint32_t depth;     /* elements along k of a stage: 128 bytes */
+    uint32_t stages, bytes[2], stage_bytes; /* bytes of A's and B's part of a stage */
+    uint32_t box;                           /* columns of a box of results */
+} ptxk__dense;
+
+/* entry: PTXK__DENSE_WIDE or PTXK__DENSE_SHORT, which there is not with split. */
+enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3 };
+static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
+    memset(d, 0, sizeof *d);
+    d->f = f;
+    d->split = f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
+    d->columns = entry == PTXK__DENSE_WIDE && !d->split ? 256 : 128;
+    d->alternate = entry == PTXK__DENSE_SHORT;
+    d->heights = d->alternate ? 2 : 1;
+    d->depth = 128 / f->bytes;
+    d->bytes[0] = PTXK__DENSE_ROWS * 128;
+    d->bytes[1] = d->columns * 128;
+    d->stage_bytes = d->bytes[0] + d->bytes[1];
+    d->stages = 4 * 49152 / d->stage_bytes;
+    d->box = 128 / f->out_bytes;
+}
+
+static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
+    return d->stages * d->stage_bytes + 4 * PTXK__DENSE_BOX;
+}
+
+/* Units of work: the tiles of a cluster. What is left when each cluster has had as many as all others is
+   divided along k: into as many parts as there are clusters for, but not so many that the sums of the parts,
+   which the last one to finish adds, cost more than they save. */
+#define PTXK__DENSE_PARTS 16u
+typedef struct ptxk__dense_units {
+    uint64_t units;   /* of whole tiles and parts */
+    uint32_t workers; /* clusters that run at once */
+    uint32_t divided, parts;
+} ptxk__dense_units;
+
+static uint64_t ptxk__dense_tiles(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
+    uint32_t rows = ptxk__ceil_div(ptxk__ceil_div(shape->m, PTXK__DENSE_ROWS), cluster);
+    return (uint64_t)rows * ptxk__ceil_div(shape->n, d->columns) * shape->batch;
+}
+
+static void ptxk__dense_count(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster,
+                              ptxk__dense_units *u) {
+    uint64_t tiles = ptxk__dense_tiles(d, shape, cluster);
+    uint32_t most, steps = ptxk__ceil_div(shape->k, d->depth) / 3;
+    u->workers = shape->sm_count / cluster;
+    u->divided = (uint32_t)(tiles % u->workers);
+    most = u->divided ? u->workers / u->divided : 1;
+    if (most > PTXK__DENSE_PARTS) most = PTXK__DENSE_PARTS;
+    for (u->parts = 1; u->parts < most && (u->parts + 1) * (u->parts + 1) <= steps;) u->parts++;
+    u->units = tiles + (uint64_t)u->divided * (u->parts - 1);
+}
+
+/* A number of a tensor map: `times` the field at `field` of `bytes` bytes. */
+static ptx_map_number ptxk__map_number(uint64_t times, size_t field, uint32_t bytes) {
+    ptx_map_number n;
+    n.times = times;
+    n.field = (uint32_t)field;
+    n.bytes = bytes;
+    return n;
+}
+
+/* Appends a map of the matrices of a batch to a plan: rows of `columns` elements. box: columns, rows. */
+static ptx_tensor_map *ptxk__matmul_map(ptx_plan *plan, size_t address, ptx_type type, uint32_t bytes,
+                                        size_t columns, size_t rows, size_t ld, size_t stride,
+                                        uint32_t box_columns, uint32_t box_rows) {
+    ptx_tensor_map *map = &plan->map[plan->maps++];
+    map->address = (uint32_t)address;
+    map->type = (uint32_t)type;
+    map->rank = 3;
+    map->swizzle = 128;
+    map->box[0] = box_columns;
+    map->box[1] = box_rows;
+    map->box[2] = 1;
+    map->size[0] = ptxk__map_number(1, columns, 4);
+    map->size[1] = ptxk__map_number(1, rows, 4);
+    map->size[2] = ptxk__map_number(1, offsetof(ptxk_matmul_args, batch), 4);
+    map->stride[1] = ptxk__map_number(bytes, ld, 4);
+    map->stride[2] = ptxk__map_number(bytes, stride, 8);
+    return map;
+}
+
+/* Clocks of a multiprocessor: its tensor cores, or the L2 cache, which gives it some 32 bytes a clock; then
+   results, which take turns hide where a block has several tiles, and sums of parts. */
+#define PTXK__DENSE_L2 32u
+static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
+    ptxk__dense_units u;
+    uint64_t rounds, step = 4 * d->columns, l2 = (d->bytes[0] + d->bytes[1] / cluster) / PTXK__DENSE_L2,
+                     clocks;
+    uint32_t steps = ptxk__ceil_div(shape->k, d->depth), record = PTXK__DENSE_ROWS * d->columns * 4;
+    ptxk__dense_count(d, shape, cluster, &u);
+    rounds = ptxk__dense_tiles(d, shape, cluster) / u.workers;
+    if (l2 > step) step = l2;
+    clocks = 2000 + rounds * (steps * step + (d->alternate && rounds > 1 ? 200 : 6 * d->columns));
+    if (u.divided) clocks += ptxk__ceil_div(steps, u.parts) * step + 6 * d->columns;
+    if (u.parts > 1) clocks += (uint64_t)(u.parts + 1) * record / PTXK__DENSE_L2;
+    return clocks;
+}
+
+/* Chooses the tiles and the cluster. */
+static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *cluster) {
+    uint64_t best = UINT64_MAX, clocks;
+    uint32_t entry, blocks, chosen = PTXK__DENSE_WIDE;
+    ptxk__dense d;
+    for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT; entry++) {
+        ptxk__dense_shape(f, entry, &d);
+        if (d.split && d.alternate) break;
+        for (blocks = 1; blocks <= 2 && blocks <= shape->sm_count; blocks++) {
+            clocks = ptxk__dense_clocks(&d, shape, blocks);
+            if (clocks < best) best = clocks, chosen = entry, *cluster = blocks;
+        }
+    }
+    return chosen;
+}
+
+static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t entry,
+                                uint32_t cluster, ptx_plan *plan) {
+    const size_t m = offsetof(ptxk_matmul_args, m), n = offsetof(ptxk_matmul_args, n),
+                 depth = offsetof(ptxk_matmul_args, k);
+    ptxk__dense d;
+    ptxk__dense_units u;
+    uint32_t side, clusters;
+    ptxk__dense_shape(f, entry, &d);
+    ptxk__dense_count(&d, shape, cluster, &u);
+    clusters = u.units < u.workers ? (uint32_t)u.units : u.workers;
+    ptxk__plan_one(plan, clusters * cluster, 1, 384, plan->min_bytes);
+    plan->launch[0].entry = entry;
+    plan->launch[0].shared_bytes = ptxk__dense_shared(&d);
+    if (cluster > 1)
+        plan->launch[0].cluster[0] = cluster, plan->launch[0].cluster[1] = plan->launch[0].cluster[2] = 1;
+    plan->zero_bytes = plan->workspace_bytes = 0;
+    if (u.parts > 1) {
+        uint64_t tiles = (uint64_t)u.divided * cluster;
+        plan->zero_bytes = ptxk__up_256(tiles * (d.alternate ? 4 : 8));
+        plan->workspace_bytes = plan->zero_bytes + tiles * u.parts * PTXK__DENSE_ROWS * d.columns * 4;
+    }
+    for (side = 0; side < 2; side++) {
+        size_t at = side ? offsetof(ptxk_matmul_args, b) : offsetof(ptxk_matmul_args, a),
+               ld = side ? offsetof(ptxk_matmul_args, ldb) : offsetof(ptxk_matmul_args, lda),
+               stride = side ? offsetof(ptxk_matmul_args, b_stride) : offsetof(ptxk_matmul_args, a_stride),
+               span = side ? n : m;
+        if (f->side[side].k_major)
+            ptxk__matmul_map(plan, at, f->bytes == 4 ? PTX_TF32 : f->type[side], f->bytes, depth, span, ld,
+                             stride, d.depth, side ? d.columns / 2 : PTXK__DENSE_ROWS);
+        else
+            ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, 64, 64);
+    }
+    ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, c), f->out, f->out_bytes, n, m,
+                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box, 64)
+        ->substitute = offsetof(ptxk_matmul_args, d);
+    ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, d), f->out, f->out_bytes, n, m,
+                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box, 64);
 }
 
 /* -- matmul: plan -- */
@@ -10511,7 +12885,7 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
                                      ptx_plan *plan, ptxk_message *why) {
     static const char *const op = "matmul";
     ptxk__matmul f;
-    uint32_t small_tile = 0, parts = 1, i;
+    uint32_t small_tile = 0, parts = 1, cluster = 1, i;
     uint64_t bytes;
     ptx_code code = ptxk__matmul_form(desc, shape && shape->target ? shape->target : PTX_SM(75), &f, why);
     code = ptxk__plan_start(op, code, shape, plan, sizeof(ptxk_matmul_args), why);
@@ -10519,6 +12893,7 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
         || (code = ptxk__check_most(op, "n", shape->n, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "k", shape->k, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "batch", shape->batch, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "aligned", shape->aligned, 1, why)) != PTX_E_NONE
         || (code = ptxk__check_n(op, "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE)
         return code;
     if (shape->target && (shape->target & 0xfffu) < 75)
@@ -10537,8 +12912,25 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
     for (i = 0; i < 2; i++)
         plan->min_bytes += 4 * ptxk__matmul_factor_count(f.side[i].kind, i ? shape->n : shape->m, shape->k);
     plan->min_bytes *= shape->batch;
+    if (f.dense && shape->aligned && shape->m && shape->n && shape->k && shape->batch
+        && (f.type[0] != PTX_S8 || f.blocks || shape->k < 2 * PTXK__MATMUL_INT)) {
+        i = ptxk__dense_choose(&f, shape, &cluster);
+        ptxk__dense_lay_out(&f, shape, i, cluster, plan);
+        return PTX_E_NONE;
+    }
     ptxk__matmul_lay_out(&f, shape, small_tile, parts, plan);
     return PTX_E_NONE;
+}
+
+PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args) {
+    ptxk__matmul f;
+    uint64_t bits;
+    if (!args || ptxk__matmul_form(desc, PTX_SM(75), &f, NULL) || f.grouped) return 0;
+    if (!(args->alpha < 0 || args->alpha > 0) || !args->a || !args->b || !args->d) return 0;
+    bits = args->a | args->b | args->d | (args->lda | args->ldb | args->a_stride | args->b_stride) * f.bytes
+           | (args->ldd | args->d_stride) * f.out_bytes;
+    if (args->c) bits |= args->c | (args->ldc | args->c_stride) * f.out_bytes;
+    return bits % 16 == 0;
 }
 
 /* The span of a matrix of the batch: rows of `columns` elements. */
@@ -11842,12 +14234,898 @@ static void ptxk__matmul_emit(ptx_module *m, const char *site, const ptxk__matmu
     ptx_ret(k);
 }
 
+/* -- matmul: warpgroups, code -- */
+
+/* The state of a thread; of a unit of work from `unit` on. */
+typedef struct ptxk__dense_state {
+    ptxk__matmul_state m;               /* args, problem, batch, limits: what the code of results shares */
+    ptx_val maps[4];                    /* of A, B, C, D */
+    ptx_val thread, group, lane, warp;  /* of its warpgroup, which is `group` */
+    ptx_val full, empty, loaded, turns; /* mbarriers; of the boxes of C; of the consumer groups' turns */
+    ptx_val flag;                       /* a word for each consumer group */
+    ptx_val rank, cluster;              /* this block of the cluster, blocks of it */
+    ptx_val rows, columns;              /* tiles, of clusters and of columns, of a product */
+    ptx_val each;                       /* units of a product */
+    ptx_val whole, divided, parts, units, steps;
+    ptx_var phases;                     /* bits; a unit begins with stage 0 */
+    ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
+    ptx_val index;
+    ptx_var sum[2][32][4];                   /* of each block of 64 rows and 8 columns */
+    ptx_var part[16][4];                     /* with split: of a stage */
+    ptx_var writes, fetched;                 /* u32: 1 where the group writes results; parity of boxes of C */
+    ptx_val hands_back, back;                /* predicate: the thread hands stages back, to this place */
+    ptx_val matrix[2];                       /* descriptors of the group's A and B in stage 0 */
+} ptxk__dense_state;
+
+/* Waits for a phase of an mbarrier. */
+static void ptxk__mbarrier_wait(ptx_kernel *k, ptx_val barrier, ptx_val parity) {
+    ptx_val p;
+    ptx_loop(k);
+    p = ptx_mbarrier_try_wait(k, barrier, parity);
+    ptx_while(k, ptx_inv(p));
+    ptx_end(k);
+}
+
+/* The parity of the phase that is next at a stage: bit `stage` of s->phases. */
+static ptx_val ptxk__dense_parity(ptx_kernel *k, const ptxk__dense_state *s, ptx_val stage) {
+    ptx_val x = ptx_get(k, s->phases);
+    x = ptx_shr(k, x, stage);
+    x = ptx_and(k, x, ptx_u32(1));
+    return ptx_as(x, PTX_U32);
+}
+
+static void ptxk__dense_turn_phase(ptx_kernel *k, ptxk__dense_state *s, ptx_val bits) {
+    ptx_val x = ptx_get(k, s->phases);
+    x = ptx_xor(k, x, bits);
+    ptx_set(k, s->phases, ptx_as(x, PTX_U32));
+}
+
+/* The numbers of units, as ptxk__dense_count has them. */
+static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    ptx_val x, y, p, total, workers;
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, m));
+    s->m.limit[0] = ptx_uniform(k, x);
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, n));
+    s->m.limit[1] = ptx_uniform(k, x);
+    x = ptxk_div_up(k, s->m.limit[0], ptx_u32(PTXK__DENSE_ROWS));
+    s->rows = ptxk_div_up(k, x, s->cluster);
+    s->columns = ptxk_div_up(k, s->m.limit[1], ptx_u32(d->columns));
+    s->each = ptx_mul(k, s->rows, s->columns);
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, batch));
+    total = ptx_mul(k, s->each, x);
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, sm_count));
+    workers = ptx_div(k, x, s->cluster);
+    s->divided = ptx_rem(k, total, workers);
+    s->whole = ptx_sub(k, total, s->divided);
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, k));
+    s->steps = ptxk_div_up(k, x, ptx_u32(d->depth));
+    x = ptx_max(k, s->divided, ptx_u32(1));
+    y = ptx_div(k, workers, x);
+    y = ptx_min(k, y, ptx_u32(PTXK__DENSE_PARTS));
+    x = ptx_div(k, s->steps, ptx_u32(3)); /* the largest number whose square is not above it, at least 1 */
+    x = ptx_min(k, x, ptx_u32(PTXK__DENSE_PARTS * PTXK__DENSE_PARTS));
+    x = ptx_cvt(k, PTX_F32, x);
+    x = ptx_op1_(k, PTX__AT, PTX_SQRT, PTX_RN, x);
+    x = ptx_cvt(k, PTX_U32, x);
+    x = ptx_max(k, x, ptx_u32(1));
+    s->parts = ptx_min(k, x, y);
+    p = ptx_setp(k, PTX_EQ, s->divided, ptx_u32(0));
+    s->parts = ptx_selp(k, ptx_u32(1), s->parts, p);
+    x = ptx_mul(k, s->divided, s->parts);
+    s->units = ptx_add(k, s->whole, x);
+    x = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
+    p = ptx_setp(k, PTX_EQ, x, ptx_f32(0)); /* A and B are not read */
+    s->steps = ptx_selp(k, ptx_u32(0), s->steps, p);
+}
+
+/* Takes a unit: its tile, the steps along k, and its part of them. Neighbouring units lie in a band of rows
+   of tiles, column after column. */
+static void ptxk__dense_take(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_val unit) {
+    ptx_val p, x, y, band, high, tile;
+    p = ptx_setp(k, PTX_GE, unit, s->whole);
+    x = ptx_sub(k, unit, s->whole);
+    s->left = ptx_div(k, x, s->parts);
+    y = ptx_mul(k, s->left, s->parts);
+    x = ptx_sub(k, x, y);
+    s->index = ptx_selp(k, x, ptx_u32(0), p);
+    x = ptx_add(k, s->whole, s->left);
+    tile = ptx_selp(k, x, unit, p);
+    x = ptxk_div_up(k, s->steps, s->parts);
+    y = ptx_mul(k, s->index, x);
+    s->begin = y;
+    y = ptx_add(k, y, x);
+    y = ptx_min(k, y, s->steps);
+    s->end = ptx_selp(k, y, s->steps, p);
+    s->m.parts = ptx_selp(k, s->parts, ptx_u32(1), p);
+    s->m.batch = ptx_div(k, tile, s->each);
+    y = ptx_mul(k, s->m.batch, s->each);
+    tile = ptx_sub(k, tile, y);
+    high = ptx_div(k, ptx_u32(PTXK__DENSE_BAND), s->cluster);
+    x = ptx_mul(k, s->columns, high);
+    band = ptx_div(k, tile, x);
+    y = ptx_mul(k, band, x);
+    tile = ptx_sub(k, tile, y);
+    band = ptx_mul(k, band, high);
+    x = ptx_sub(k, s->rows, band);
+    high = ptx_min(k, x, high);
+    x = ptx_div(k, tile, high);
+    y = ptx_mul(k, x, high);
+    y = ptx_sub(k, tile, y);
+    y = ptx_add(k, band, y);
+    y = ptx_mad(k, y, s->cluster, s->rank);
+    s->first[0] = ptx_mul(k, y, ptx_u32(PTXK__DENSE_ROWS));
+    s->first[1] = ptx_mul(k, x, ptx_u32(d->columns));
+}
+
+/* The index along the batch's dimension of a map; 0 where all products share the matrix. */
+static ptx_val ptxk__dense_batch(ptx_kernel *k, const ptxk__dense_state *s, size_t stride) {
+    ptx_val x = ptx_ld(k, PTX_U64, ptx_at(s->m.args, (int64_t)stride)), p;
+    p = ptx_setp(k, PTX_NE, x, ptx_u64(0));
+    return ptx_selp(k, s->m.batch, ptx_u32(0), p);
+}
+
+/* Copies a box by a map to shared memory of the blocks of `mask`. */
+static void ptxk__dense_copy(ptx_kernel *k, ptx_val to, ptx_val map, ptx_val x, ptx_val y, ptx_val z,
+                             ptx_val barrier, const ptx_val *mask) {
+    ptx_val o[7];
+    o[0] = to, o[1] = map, o[2] = x, o[3] = y, o[4] = z, o[5] = barrier;
+    if (mask) o[6] = *mask;
+    ptx_opn(k, PTX_TENSOR_G2S, mask ? PTX_MULTICAST : 0, PTX_NONE, PTX_NONE, mask ? 7 : 6, o, 0, NULL);
+}
+
+/* The copying thread: all steps of all units of its cluster. */
+static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    const ptxk__matmul *f = d->f;
+    ptx_var unit, step;
+    ptx_val x, y, p, at, barrier, along, z[2], mask, half, stage, base;
+    uint32_t i, side;
+    unit = ptx_var_new(k, ptx_clusterid_x(k));
+    x = ptx_shl(k, ptx_u32(1), s->cluster);
+    x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
+    mask = ptx_cvt(k, PTX_U16, x);
+    ptx_loop(k);
+    {
+        x = ptx_get(k, unit);
+        p = ptx_setp(k, PTX_LT, x, s->units);
+        ptx_while(k, p);
+        ptxk__dense_take(k, d, s, x);
+        z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, a_stride));
+        z[1] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, b_stride));
+        step = ptx_var_new(k, s->begin);
+        ptx_loop(k);
+        {
+            x = ptx_get(k, step);
+            p = ptx_setp(k, PTX_LT, x, s->end);
+            ptx_while(k, p);
+            along = ptx_mul(k, x, ptx_u32(d->depth));
+            stage = ptx_sub(k, x, s->begin);
+            stage = ptx_rem(k, stage, ptx_u32(d->stages));
+            y = ptxk__dense_parity(k, s, stage);
+            y = ptx_xor(k, y, ptx_u32(1));
+            barrier = ptx_ptr_add(k, s->empty, stage, 8);
+            ptxk__mbarrier_wait(k, barrier, ptx_as(y, PTX_U32));
+            y = ptx_shl(k, ptx_u32(1), stage);
+            ptxk__dense_turn_phase(k, s, y);
+            barrier = ptx_ptr_add(k, s->full, stage, 8);
+            ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(d->stage_bytes));
+            base = ptx_ptr_add(k, s->m.shared, stage, d->stage_bytes);
+            for (side = 0; side < 2; side++) {
+                uint32_t span = side ? d->columns / 2 : PTXK__DENSE_ROWS, bytes = span * 128;
+                ptx_var which;
+                at = base;
+                half = s->first[side];
+                if (side) { /* half of the columns; a block alone takes one half after the other */
+                    which = ptx_var_new(k, s->rank);
+                    ptx_loop(k);
+                    y = ptx_get(k, which);
+                    p = ptx_setp(k, PTX_LT, y, ptx_u32(2));
+                    ptx_while(k, p);
+                    at = ptx_ptr_add(k, ptx_off(at, (int64_t)d->bytes[0]), y, bytes);
+                    half = ptx_mad(k, y, ptx_u32(span), half);
+                }
+                if (f->side[side].k_major) {
+                    ptxk__dense_copy(k, at, s->maps[side], along, half, z[side], barrier,
+                                     side ? &mask : NULL);
+                } else {
+                    for (i = 0; i < span / 64; i++) {
+                        y = i ? ptx_add(k, half, ptx_u32(64 * i)) : half;
+                        ptxk__dense_copy(k, ptx_off(at, (int64_t)(i * PTXK__DENSE_BOX)), s->maps[side], y,
+                                         along, z[side], barrier, side ? &mask : NULL);
+                    }
+                }
+                if (side) {
+                    y = ptx_get(k, which);
+                    y = ptx_add(k, y, s->cluster);
+                    ptx_set(k, which, y);
+                    ptx_end(k);
+                }
+            }
+            x = ptx_add(k, x, ptx_u32(1));
+            ptx_set(k, step, x);
+        }
+        ptx_end(k);
+        x = ptx_get(k, unit);
+        y = ptx_nclusterid_x(k);
+        x = ptx_add(k, x, y);
+        ptx_set(k, unit, x);
+    }
+    ptx_end(k);
+}
+
+/* The upper half of a matrix descriptor: 1024 bytes from 8 rows to the next, swizzled by 128 bytes. The lower
+   half has the address and, of matrices with k across, the offset from 64 of m or n to the next, in 16 bytes.
+   */
+#define PTXK__DENSE_DESCRIPTOR 0x40000040u
+#define PTXK__DENSE_LEADING(f, side) ((f)->side[side].k_major ? 1u << 16 : PTXK__DENSE_BOX / 16 << 16)
+
+/* Adds the products of a stage to the sums. more: whether the sums hold something. */
+static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, uint32_t stage,
+                                 ptx_val more, ptx_val always) {
+    const ptxk__matmul *f = d->f;
+    ptx_op_id op = f->type[0] == PTX_S8 ? PTX_WGMMA_S32 : PTX_WGMMA_F32;
+    ptx_val x[2], o[7];
+    uint32_t i, h, side, count = f->bytes == 2 ? 7 : f->type[0] == PTX_S8 ? 3 : 5;
+    ptx_op0(k, PTX_WGMMA_FENCE,
+            0);               /* between products of one shape for ptxas only, which puts it in anyway */
+    for (i = 0; i < 4; i++) { /* 32 bytes along k, or 16 rows of 128 bytes */
+        for (h = 0; h < d->heights; h++) {
+            for (side = 0; side < 2; side++) {
+                uint32_t along = stage * d->stage_bytes / 16 + i * (f->side[side].k_major ? 2 : 128)
+                                 + (side ? 0 : h * PTXK__DENSE_BOX / 16);
+                x[0] = along ? ptx_add(k, s->matrix[side], ptx_u32(along)) : s->matrix[side];
+                x[1] = ptx_u32(PTXK__DENSE_DESCRIPTOR);
+                o[side] = ptx_pack(k, PTX_B64, 2, x);
+                o[side] = ptx_as(o[side], PTX_U64);
+                o[5 + side] = ptx_imm(!f->side[side].k_major);
+            }
+            o[2] = i ? always : more;
+            o[3] = o[4] = ptx_imm(1);
+            ptx_wgmma(k, op, 0, f->bytes == 4 ? PTX_TF32 : f->type[0], f->bytes == 4 ? PTX_TF32 : f->type[1],
+                      d->columns / 2, d->split ? s->part[0] : s->sum[h][0], count, o);
+        }
+    }
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+
+/* A barrier of the threads of this consumer group. */
+static void ptxk__dense_meet(ptx_kernel *k, const ptxk__dense_state *s) {
+    ptx_val x = ptx_add(k, s->group, ptx_u32(1));
+    ptx_op2(k, PTX_BAR_SYNC, 0, x, ptx_imm(128));
+}
+
+/* Hands a stage back to the copying threads of the cluster: thread i to block i. back: of that stage. */
+static void ptxk__dense_hand_back(ptx_kernel *k, const ptxk__dense_state *s, ptx_val back, const ptx_val *p) {
+    ptx_val both = p ? ptx_and(k, *p, s->hands_back) : s->hands_back;
+    ptx_guard(k, both);
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, back);
+}
+
+/* With split: computes the sums of a unit. While a group adds the sums of a stage, the other multiplies. */
+static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s,
+                                   ptx_val always) {
+    const ptxk__matmul *f = d->f;
+    const int own[2] = {f->side[0].kind >= PTXK_FACTORS_BLOCK, f->side[1].kind >= PTXK_FACTORS_BLOCK};
+    ptx_var step = ptx_var_new(k, s->begin);
+    ptx_val x, y, p, never, at[2], count, hop[3], first[2], factor[2][32], sum, one;
+    uint32_t u, j, e, side, rows[2], i;
+    never = ptx_setp(k, PTX_LT, s->units, ptx_u32(0));
+    for (j = 0; j < d->columns / 8; j++)
+        for (e = 0; e < 4; e++) ptx_set(k, s->sum[0][j][e], ptx_f32(0));
+    rows[0] = f->side[0].kind == PTXK_FACTORS_BLOCK ? 2 : 1; /* factors of a thread: rows g, g + 8 */
+    rows[1] = f->side[1].kind == PTXK_FACTORS_BLOCK ? d->columns / 4 : 1;
+    count = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, k));
+    count = ptxk_div_up(k, count, ptx_u32(PTXK__MATMUL_BLOCK));
+    for (i = 0; i < 3; i++) hop[i] = ptx_mul_wide(k, count, ptx_u32(i == 0 ? 32 : i == 1 ? 4 : 28));
+    for (side = 0; side < 2; side++) {
+        if (!own[side]) continue;
+        at[side] = ptxk__matmul_factors(k, f, &s->m, side);
+        if (f->side[side].kind == PTXK_FACTORS_SQUARE) {
+            x = ptx_div(k, s->first[side], ptx_u32(PTXK__MATMUL_BLOCK));
+        } else if (side) {
+            x = ptx_and(k, s->lane, ptx_u32(3));
+            x = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(2), s->first[1]);
+        } else {
+            x = ptx_shr(k, s->lane, ptx_u32(2));
+            x = ptx_mad(k, s->warp, ptx_u32(16), ptx_as(x, PTX_U32));
+            x = ptx_mad(k, s->group, ptx_u32(64), x);
+            x = ptx_add(k, x, s->first[0]);
+        }
+        first[side] = x;
+        x = ptx_mul_wide(k, x, count);
+        at[side] = ptx_ptr_add(k, at[side], x, 4);
+    }
+    ptx_loop(k);
+    for (u = 0; u < d->stages; u++) {
+        x = ptx_get(k, step);
+        p = ptx_setp(k, PTX_LT, x, s->end);
+        ptx_while(k, p);
+        for (side = 0; side < 2; side++) {
+            if (!own[side]) continue;
+            one = ptx_ptr_add(k, at[side], x, 4);
+            for (i = 0; i < rows[side]; i++) {
+                uint32_t row = side ? i / 2 * 8 + i % 2 : 8 * i;
+                if (f->side[side].kind == PTXK_FACTORS_SQUARE)
+                    y = ptx_mul(k, first[side], ptx_u32(PTXK__MATMUL_BLOCK));
+                else
+                    y = ptx_add(k, first[side], ptx_u32(row));
+                p = ptx_setp(k, PTX_LT, y,
+                             s->m.limit[side]); /* a cluster may have a tile past the last row */
+                factor[side][i] = ptx_ld_if(k, p, PTX_F32, ptx_at(one, 0), ptx_f32(0));
+                if (i + 1 < rows[side]) one = ptx_ptr_add(k, one, hop[side + i % 2], 1);
+            }
+        }
+        y = ptxk__dense_parity(k, s, ptx_u32(u));
+        ptxk__mbarrier_wait(k, ptx_off(s->full, (int64_t)(8 * u)), y);
+        ptxk__dense_multiply(k, d, s, u, never, always);
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        ptxk__dense_hand_back(k, s, ptx_off(s->back, (int64_t)(8 * u)), NULL);
+        for (j = 0; j < d->columns / 8; j++) {
+            for (e = 0; e < 4; e++) {
+                y = ptx_get(k, s->part[j][e]);
+                if (f->type[0] == PTX_S8) y = ptx_cvt(k, PTX_F32, y);
+                sum = ptx_get(k, s->sum[0][j][e]);
+                if (own[0]) one = factor[0][rows[0] > 1 ? e / 2 : 0];
+                if (own[1]) {
+                    p = factor[1][rows[1] > 1 ? 2 * j + e % 2 : 0];
+                    one = own[0] ? ptx_op2(k, PTX_MUL, PTX_RN, one, p) : p;
+                }
+                sum = own[0] || own[1] ? ptx_fma(k, y, one, sum) : ptx_op2(k, PTX_ADD, PTX_RN, sum, y);
+                ptx_set(k, s->sum[0][j][e], sum);
+            }
+        }
+        x = ptx_add(k, x, ptx_u32(1));
+        ptx_set(k, step, x);
+    }
+    ptxk__dense_turn_phase(k, s, ptx_u32((1u << d->stages) - 1));
+    ptx_end(k);
+    x = ptx_sub(k, s->end, s->begin);
+    x = ptx_rem(k, x, ptx_u32(d->stages));
+    x = ptx_shl(k, ptx_u32(1), x);
+    x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
+    ptxk__dense_turn_phase(k, s, x);
+}
+
+/* Computes the sums of a unit. The products of a stage run while the next one is waited for. */
+static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_val always) {
+    ptx_var step = ptx_var_new(k, s->begin);
+    ptx_val x, y, p, more;
+    uint32_t u;
+    ptx_loop(k);
+    for (u = 0; u < d->stages; u++) {
+        x = ptx_get(k, step);
+        p = ptx_setp(k, PTX_LT, x, s->end);
+        ptx_while(k, p);
+        more = u ? always : ptx_setp(k, PTX_NE, x, s->begin);
+        y = ptxk__dense_parity(k, s, ptx_u32(u));
+        ptxk__mbarrier_wait(k, ptx_off(s->full, (int64_t)(8 * u)), y);
+        ptxk__dense_multiply(k, d, s, u, more, always);
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1)); /* the products of the stage before are done */
+        ptxk__dense_hand_back(k, s, ptx_off(s->back, (int64_t)(8 * (u ? u - 1 : d->stages - 1))),
+                              u ? NULL : &more);
+        x = ptx_add(k, x, ptx_u32(1));
+        ptx_set(k, step, x);
+    }
+    ptxk__dense_turn_phase(k, s, ptx_u32((1u << d->stages) - 1)); /* of all stages, after a whole round */
+    ptx_end(k);
+    if (d->alternate) {
+        x = ptx_xor(k, s->group, ptx_u32(1));
+        y = ptx_ptr_add(k, s->turns, ptx_as(x, PTX_U32), 8);
+        p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+        ptx_if(k, p);
+        ptx_mbarrier_arrive(k, y);
+        ptx_end(k);
+    }
+    ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+    x = ptx_sub(k, s->end, s->begin);
+    p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    y = ptx_sub(k, x, ptx_u32(1));
+    y = ptx_rem(k, y, ptx_u32(d->stages));
+    y = ptx_ptr_add(k, s->back, y, 8);
+    ptxk__dense_hand_back(k, s, y, &p);
+    x = ptx_rem(k, x, ptx_u32(d->stages)); /* stages of the last round */
+    x = ptx_shl(k, ptx_u32(1), x);
+    x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
+    ptxk__dense_turn_phase(k, s, x);
+}
+
+/* Runs through the sums of a thread. */
+#define PTXK__DENSE_EACH(d, h, j, e)                                                                         \
+    for (h = 0; h < (d)->heights; h++)                                                                       \
+        for (j = 0; j < (d)->columns / 8; j++)                                                               \
+            for (e = 0; e < 4; e++)
+
+static ptx_val ptxk__dense_zero(const ptxk__dense *d) {
+    return d->split ? ptx_f32(0) : ptxk__matmul_zero(d->f);
+}
+
+/* The f32 number in the register of a sum, which may be one of integers. */
+static ptx_val ptxk__dense_get(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
+                               uint32_t j, uint32_t e) {
+    ptx_val x = ptx_get(k, s->sum[h][j][e]);
+    return d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_F32) : x;
+}
+
+static void ptxk__dense_set(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
+                            uint32_t j, uint32_t e, ptx_val x) {
+    ptx_set(k, s->sum[h][j][e], d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_S32) : x);
+}
+
+/* Adds the sums of all parts of a unit, in their order, in the consumer group that finishes last. Returns
+   whether this one goes on to write results. */
+static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    uint32_t h, j, e, groups = d->alternate ? 1 : 2, record = d->heights * 64 * d->columns * 4;
+    ptx_val at, here, slot, counter, x, y, p, last, v[4], flag;
+    ptx_var part;
+    slot = ptx_mad(k, s->left, s->cluster, s->rank);
+    if (groups > 1) slot = ptx_mad(k, slot, ptx_u32(2), s->group);
+    at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
+    counter = ptx_ptr_add(k, at, slot, 4);
+    x = ptx_mul(k, s->divided, s->cluster);
+    x = ptx_mad(k, x, ptx_u32(groups * 4), ptx_u32(255));
+    x = ptx_and(k, x, ptx_u32(~255u));
+    at = ptx_ptr_add(k, at, ptx_as(x, PTX_U32), 1);
+    x = ptx_mul(k, slot, s->parts);
+    x = ptx_mul_wide(k, x, ptx_u32(record));
+    at = ptx_ptr_add(k, at, x, 1);
+    at = ptx_ptr_add(k, at, s->thread, 16);
+    x = ptx_mul_wide(k, s->index, ptx_u32(record));
+    here = ptx_ptr_add(k, at, x, 1);
+    for (h = 0; h < d->heights; h++) {
+        for (j = 0; j < d->columns / 8; j++) {
+            for (e = 0; e < 4; e++) v[e] = ptxk__dense_get(k, d, s, h, j, e), v[e] = ptx_as(v[e], PTX_B32);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
+        }
+    }
+    ptxk__dense_meet(k, s);
+    flag = ptx_ptr_add(k, s->flag, s->group, 4);
+    y = ptx_sub(k, s->parts, ptx_u32(1));
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p); /* see ptxk__is_last_block */
+    x = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(counter, 0), y);
+    ptx_st(k, PTX_U32, ptx_at(flag, 0), x);
+    ptx_end(k);
+    ptxk__dense_meet(k, s);
+    x = ptx_ld(k, PTX_U32, ptx_at(flag, 0));
+    x = ptx_warpgroup_uniform(k, x);
+    last = ptx_setp(k, PTX_EQ, x, y);
+    ptx_if(k, last);
+    {
+        PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__dense_zero(d));
+        part = ptx_var_new(k, ptx_u32(0));
+        ptx_loop(k);
+        {
+            x = ptx_get(k, part);
+            p = ptx_setp(k, PTX_LT, x, s->parts);
+            ptx_while(k, p);
+            here = ptx_mul_wide(k, x, ptx_u32(record));
+            here = ptx_ptr_add(k, at, here, 1);
+            for (h = 0; h < d->heights; h++) {
+                for (j = 0; j < d->columns / 8; j++) {
+                    ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
+                    for (e = 0; e < 4; e++) {
+                        y = ptxk__dense_get(k, d, s, h, j, e);
+                        y = ptx_op2(k, PTX_ADD, PTX_RN, y, v[e]);
+                        ptxk__dense_set(k, d, s, h, j, e, y);
+                    }
+                }
+            }
+            x = ptx_add(k, x, ptx_u32(1));
+            ptx_set(k, part, x);
+        }
+        ptx_end(k);
+    }
+    ptx_end(k);
+    return last;
+}
+
+/* What all results of a thread need. */
+typedef struct ptxk__dense_output {
+    ptx_val factor, beta, add; /* alpha and the factors of whole tensors; add: predicate, C is read */
+    ptx_val row[2][2], column; /* factors of the thread's rows; u32: its first column of the tile */
+    ptx_val z[2];              /* indices along the batch's dimension, of C and of D */
+    ptx_val lead;              /* predicate: the thread that copies the group's boxes */
+    ptx_val boxes, loaded;     /* the group's boxes in shared memory, and their mbarriers */
+    ptx_val at[4]; /* f16, bf16: where the thread's row begins in a box, for each 16 columns; f32: .. */
+    ptx_val odd;   /* f32: predicate */
+    ptx_val bias, factors; /* addresses, of the thread's first column */
+} ptxk__dense_output;
+
+/* Loads a number of each of the thread's columns of a box. */
+static void ptxk__dense_columns(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s,
+                                const ptxk__dense_output *o, ptx_val from, uint32_t first,
+                                ptx_val out[8][2]) {
+    uint32_t j, e;
+    ptx_val x, p;
+    for (j = 0; j < d->box / 8; j++) {
+        for (e = 0; e < 2; e++) {
+            x = ptx_add(k, o->column, ptx_u32(first + 8 * j + e));
+            p = ptx_setp(k, PTX_LT, x, s->m.limit[1]);
+            out[j][e] =
+                ptx_ld_if(k, p, PTX_F32, ptx_at(from, (int64_t)(4 * (first + 8 * j + e))), ptx_f32(0));
+        }
+    }
+}
+
+static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s,
+                                     ptxk__dense_output *o) {
+    const ptxk__matmul *f = d->f;
+    ptx_val x, y, p, row;
+    uint32_t side, h, e;
+    o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
+    o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
+    o->add = ptx_setp(k, PTX_NE, o->beta, ptx_f32(0));
+    o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
+    o->z[1] = s->m.batch;
+    o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    x = ptx_mul(k, s->group, ptx_u32(2 * PTXK__DENSE_BOX));
+    x = ptx_add(k, x, ptx_u32(d->stages * d->stage_bytes));
+    o->boxes = ptx_ptr_add(k, s->m.shared, x, 1);
+    o->loaded = ptx_ptr_add(k, s->loaded, s->group, 16);
+    x = ptx_and(k, s->lane, ptx_u32(3));
+    o->column = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(2), s->first[1]);
+    for (side = 0; side < 2; side++) {
+        if (f->side[side].kind != PTXK_FACTORS_TENSOR) continue;
+        x = ptxk__matmul_factors(k, f, &s->m, side);
+        x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+        o->factor = ptx_op2(k, PTX_MUL, PTX_RN, o->factor, x);
+    }
+    if (f->side[1].kind == PTXK_FACTORS_ROW) {
+        x = ptxk__matmul_factors(k, f, &s->m, 1);
+        o->factors = ptx_ptr_add(k, x, o->column, 4);
+    }
+    if (f->flags & PTXK_MATMUL_BIAS) {
+        x = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, bias));
+        o->bias = ptx_ptr_add(k, x, o->column, 4);
+    }
+    if (f->side[0].kind == PTXK_FACTORS_ROW) {
+        row = ptx_shr(k, s->lane, ptx_u32(2));
+        row = ptx_mad(k, s->warp, ptx_u32(16), row);
+        row = ptx_add(k, row, s->first[0]);
+        if (!d->alternate) row = ptx_mad(k, s->group, ptx_u32(64), row);
+        y = ptxk__matmul_factors(k, f, &s->m, 0);
+        y = ptx_ptr_add(k, y, row, 4);
+        for (h = 0; h < d->heights; h++) {
+            for (e = 0; e < 2; e++) {
+                x = ptx_add(k, row, ptx_u32(64 * h + 8 * e));
+                p = ptx_setp(k, PTX_LT, x, s->m.limit[0]);
+                o->row[h][e] =
+                    ptx_ld_if(k, p, PTX_F32, ptx_at(y, (int64_t)(4 * (64 * h + 8 * e))), ptx_f32(0));
+            }
+        }
+    }
+    /* Places in a box of 64 rows of 128 bytes, whose chunks of 16 bytes are exchanged by the row modulo 8. */
+    if (f->out_bytes == 2) { /* lane l: row l % 16 of its warp's, chunk l / 16 of each two */
+        row = ptx_and(k, s->lane, ptx_u32(15));
+        x = ptx_shr(k, s->lane, ptx_u32(4));
+        y = ptx_and(k, s->lane, ptx_u32(7));
+        x = ptx_xor(k, x, y);
+        x = ptx_mul(k, ptx_as(x, PTX_U32), ptx_u32(16));
+    } else { /* row g, 8 bytes of column 2 t; see ptxk__dense_exchange for odd rows */
+        row = ptx_shr(k, s->lane, ptx_u32(2));
+        x = ptx_bfe(k, s->lane, ptx_u32(1), ptx_u32(1));
+        x = ptx_xor(k, x, row);
+        y = ptx_and(k, row, ptx_u32(1));
+        o->odd = ptx_setp(k, PTX_NE, ptx_as(y, PTX_U32), ptx_u32(0));
+        y = ptx_selp(k, ptx_b32(4), ptx_b32(0), o->odd);
+        x = ptx_xor(k, x, y);
+        y = ptx_and(k, s->lane, ptx_u32(1));
+        x = ptx_mul(k, ptx_as(x, PTX_U32), ptx_u32(16));
+        x = ptx_mad(k, ptx_as(y, PTX_U32), ptx_u32(8), x);
+    }
+    row = ptx_mad(k, s->warp, ptx_u32(16), ptx_as(row, PTX_U32));
+    x = ptx_mad(k, row, ptx_u32(128), x);
+    o->at[0] = ptx_ptr_add(k, o->boxes, x, 1);
+    for (e = 1; e < 4; e++) { /* boxes begin at multiples of 1024: these differ in bits only */
+        x = ptx_xor(k, ptx_as(o->at[0], PTX_B32), ptx_b32(32 * e));
+        o->at[e] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
+    }
+}
+
+/* Reads (C) or writes a box of a thread's values, x[8 columns][row g: 0, 1; row g + 8: 2, 3], from or to the
+   box `which` of the group. */
+static void ptxk__dense_exchange(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_output *o,
+                                 uint32_t which, ptx_val x[8][4], int load) {
+    const ptxk__matmul *f = d->f;
+    int64_t off = (int64_t)(which * PTXK__DENSE_BOX);
+    uint32_t j, e, r;
+    ptx_val words[5], v[2], swapped[8][4];
+    if (f->out_bytes == 2) {
+        for (j = 0; j < 4; j++) { /* 16 rows of 16 columns */
+            words[0] = ptx_off(o->at[j], off);
+            if (load) {
+                ptx_ldmatrix(k, 4, words[0], words + 1);
+                for (e = 0; e < 4; e++)
+                    ptxk__widen_word(k, f->out, words[1 + e], &x[2 * j + e / 2][e % 2 * 2]);
+                continue;
+            }
+            for (e = 0; e < 4; e++) ptxk_narrow(k, f->out, 2, &x[2 * j + e / 2][e % 2 * 2], words + 1 + e);
+            ptx_opn(k, PTX_STMATRIX, 0, PTX_NONE, PTX_NONE, 5, words, 0, NULL);
+        }
+        return;
+    }
+    /* Odd rows have block j ^ 2 where even ones have block j, so that the 16 lanes of an access use all
+       banks. */
+    for (j = 0; j < 4 && !load; j++)
+        for (e = 0; e < 4; e++) swapped[j][e] = ptx_selp(k, x[j ^ 2][e], x[j][e], o->odd);
+    for (r = 0; r < 2; r++) {
+        for (j = 0; j < 4; j++) {
+            ptx_mem mem = ptx_at(o->at[j], off + (int64_t)(r * 1024));
+            if (load)
+                ptx_ld_vec(k, PTX_F32, 2, mem, v), swapped[j][2 * r] = v[0], swapped[j][2 * r + 1] = v[1];
+            else
+                ptx_st_vec(k, PTX_F32, 2, mem, &swapped[j][2 * r]);
+        }
+    }
+    for (j = 0; j < 4 && load; j++)
+        for (e = 0; e < 4; e++) x[j][e] = ptx_selp(k, swapped[j ^ 2][e], swapped[j][e], o->odd);
+}
+
+/* Copies a box of C to shared memory: the leading thread, when all its copies have been read. */
+static void ptxk__dense_fetch(ptx_kernel *k, const ptxk__dense_state *s, const ptxk__dense_output *o,
+                              ptx_val x, ptx_val y, uint32_t which) {
+    ptx_val p = ptx_and(k, o->lead, o->add), barrier = ptx_off(o->loaded, (int64_t)(8 * which));
+    ptx_if(k, p);
+    ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(0));
+    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(PTXK__DENSE_BOX));
+    ptxk__dense_copy(k, ptx_off(o->boxes, (int64_t)(which * PTXK__DENSE_BOX)), s->maps[2], x, y, o->z[0],
+                     barrier, NULL);
+    ptx_end(k);
+}
+
+/* Finishes and stores the results of a unit, box after box. */
+static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_output o;
+    ptx_val x[8][4], old[8][4], bias[8][2], factors[8][2], y, q, at[5], down, right;
+    uint32_t across = d->columns / d->box, boxes = d->heights * across, b, j, e;
+    ptxk__dense_begin_output(k, d, s, &o);
+    down = d->alternate ? s->first[0] : ptx_mad(k, s->group, ptx_u32(64), s->first[0]);
+    ptxk__dense_fetch(k, s, &o, s->first[1], down, 0);
+    for (b = 0; b < boxes; b++) {
+        uint32_t h = b / across, first = b % across * d->box;
+        if (f->side[1].kind == PTXK_FACTORS_ROW) ptxk__dense_columns(k, d, s, &o, o.factors, first, factors);
+        if (f->flags & PTXK_MATMUL_BIAS) ptxk__dense_columns(k, d, s, &o, o.bias, first, bias);
+        if (b + 1 < boxes) {
+            right = ptx_add(k, s->first[1], ptx_u32((b + 1) % across * d->box));
+            y = ptx_add(k, down, ptx_u32(64 * ((b + 1) / across)));
+            ptxk__dense_fetch(k, s, &o, right, y, (b + 1) & 1);
+        }
+        for (j = 0; j < d->box / 8; j++) {
+            for (e = 0; e < 4; e++) {
+                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
+                if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row[h][e / 2]);
+                q = o.factor;
+                if (f->side[1].kind == PTXK_FACTORS_ROW)
+                    q = ptx_op2(k, PTX_MUL, PTX_RN, factors[j][e & 1], q);
+                y = ptx_op2(k, PTX_MUL, PTX_RN, y, q);
+                ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
+            }
+        }
+        ptx_if(k, o.add);
+        y = ptx_get(k, s->fetched);
+        y = boxes / 2 % 2 ? y : ptx_u32(0);
+        y = ptx_xor(k, y, ptx_u32(b / 2 & 1));
+        ptxk__mbarrier_wait(k, ptx_off(o.loaded, (int64_t)(8 * (b & 1))), ptx_as(y, PTX_U32));
+        ptxk__dense_exchange(k, d, &o, b & 1, old, 1);
+        for (j = 0; j < d->box / 8; j++) {
+            for (e = 0; e < 4; e++) {
+                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
+                y = ptx_fma(k, o.beta, old[j][e], y);
+                ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
+            }
+        }
+        ptx_else(k); /* the copy before the last has read this box */
+        ptx_if(k, o.lead);
+        ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
+        ptx_end(k);
+        ptxk__dense_meet(k, s);
+        ptx_end(k);
+        for (j = 0; j < d->box / 8; j++) {
+            for (e = 0; e < 4; e++) {
+                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
+                if (f->flags & PTXK_MATMUL_BIAS) y = ptx_op2(k, PTX_ADD, PTX_RN, y, bias[j][e & 1]);
+                x[j][e] = ptxk__matmul_activate(k, f, y);
+            }
+        }
+        ptxk__dense_exchange(k, d, &o, b & 1, x, 0);
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+        ptxk__dense_meet(k, s);
+        ptx_if(k, o.lead);
+        at[0] = s->maps[3];
+        at[1] = first ? ptx_add(k, s->first[1], ptx_u32(first)) : s->first[1];
+        at[2] = h ? ptx_add(k, down, ptx_u32(64 * h)) : down;
+        at[3] = o.z[1];
+        at[4] = ptx_off(o.boxes, (int64_t)((b & 1) * PTXK__DENSE_BOX));
+        ptx_opn(k, PTX_TENSOR_S2G, 0, PTX_NONE, PTX_NONE, 5, at, 0, NULL);
+        ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
+        ptx_end(k);
+    }
+    y = ptx_get(k, s->fetched);
+    y = ptx_xor(k, y, ptx_u32(1));
+    ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
+}
+
+/* Consumer groups that take units in turn: begins an if for this group's unit, and waits until the other
+   group has seen all stages of the unit before. At the other's unit, its stages are passed. turn: 0 at this
+   group's units. rounds: of the group. */
+static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_var turn,
+                                  ptx_var rounds) {
+    ptx_val x, y, p, mine = ptx_get(k, turn);
+    x = ptx_xor(k, mine, ptx_u32(1));
+    ptx_set(k, turn, ptx_as(x, PTX_U32));
+    p = ptx_setp(k, PTX_NE, mine, ptx_u32(0));
+    ptx_if(k, p);
+    x = ptx_sub(k, s->end, s->begin);
+    y = ptx_div(k, x, ptx_u32(d->stages));
+    x = ptx_rem(k, x, ptx_u32(d->stages)); /* stages that are used once more than the others */
+    x = ptx_shl(k, ptx_u32(1), x);
+    x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
+    y = ptx_and(k, y, ptx_u32(1));
+    y = ptx_mul(k, ptx_as(y, PTX_U32), ptx_u32((1u << d->stages) - 1));
+    x = ptx_xor(k, x, y);
+    ptxk__dense_turn_phase(k, s, x);
+    ptx_else(k);
+    x = ptx_get(k, rounds); /* the first turn of group 0 is open */
+    y = ptx_xor(k, x, s->group);
+    y = ptx_xor(k, y, ptx_u32(1));
+    ptxk__mbarrier_wait(k, ptx_ptr_add(k, s->turns, s->group, 8), ptx_as(y, PTX_U32));
+    x = ptx_xor(k, x, ptx_u32(1));
+    ptx_set(k, rounds, ptx_as(x, PTX_U32));
+}
+
+/* A consumer group: all units of its cluster, or every other. */
+static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    const ptxk__matmul *f = d->f;
+    ptx_var unit, turn, rounds;
+    ptx_val x, y, p, at, always;
+    uint32_t side, h, j, e;
+    int whole = f->type[0] == PTX_S8 && !d->split;
+    x = ptx_shr(k, s->thread, ptx_u32(5));
+    s->warp = ptx_as(x, PTX_U32);
+    x = ptx_and(k, s->thread, ptx_u32(31));
+    s->lane = ptx_as(x, PTX_U32);
+    s->hands_back = ptx_setp(k, PTX_LT, s->thread, s->cluster);
+    x = ptx_min(k, s->thread, ptx_u32(1));
+    x = ptx_selp(k, x, ptx_u32(0), s->hands_back);
+    s->back = ptx_mapa(k, s->empty, x);
+    for (side = 0; side < 2; side++) {
+        at = side ? ptx_off(s->m.shared, (int64_t)d->bytes[0]) : s->m.shared;
+        if (!side && !d->alternate) at = ptx_ptr_add(k, at, s->group, PTXK__DENSE_BOX);
+        x = ptx_shr(k, ptx_as(at, PTX_U32), ptx_u32(4));
+        s->matrix[side] = ptx_add(k, ptx_as(x, PTX_U32), ptx_u32(PTXK__DENSE_LEADING(f, side)));
+    }
+    s->fetched = ptx_var_new(k, ptx_u32(0));
+    always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
+    PTXK__DENSE_EACH(d, h, j, e) {
+        s->sum[h][j][e] = ptx_var_new(k, ptxk__dense_zero(d));
+        if (d->split) s->part[j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
+    }
+    x = ptx_clusterid_x(k);
+    unit = ptx_var_new(k, x);
+    turn = ptx_var_new(k, s->group);
+    rounds = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        x = ptx_get(k, unit);
+        p = ptx_setp(k, PTX_LT, x, s->units);
+        ptx_while(k, p);
+        ptxk__dense_take(k, d, s, x);
+        if (d->alternate) ptxk__dense_take_turn(k, d, s, turn, rounds);
+        if (d->split)
+            ptxk__dense_split_sums(k, d, s, always);
+        else
+            ptxk__dense_sums(k, d, s, always);
+        if (!d->split) {
+            p = ptx_setp(k, PTX_EQ, s->begin, s->end);
+            ptx_if(k, p); /* alpha is 0 */
+            PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__dense_zero(d));
+            ptx_end(k);
+        }
+        PTXK__DENSE_EACH(d, h, j, e) {
+            if (!whole) continue;
+            y = ptx_get(k, s->sum[h][j][e]);
+            y = ptx_cvt(k, PTX_F32, y);
+            ptxk__dense_set(k, d, s, h, j, e, y);
+        }
+        x = ptx_mov(k, ptx_u32(1));
+        s->writes = ptx_var_new(k, x);
+        p = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
+        ptx_if(k, p);
+        p = ptxk__dense_join(k, d, s);
+        x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+        ptx_set(k, s->writes, x);
+        ptx_end(k);
+        x = ptx_get(k, s->writes);
+        p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dense_store(k, d, s);
+        ptx_end(k);
+        if (d->alternate) ptx_end(k);
+        x = ptx_get(k, unit);
+        y = ptx_nclusterid_x(k);
+        x = ptx_add(k, x, y);
+        ptx_set(k, unit, x);
+    }
+    ptx_end(k);
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p);
+    ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, ptx_imm(0));
+    ptx_end(k);
+}
+
+static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul *f, uint32_t entry,
+                             const char *name) {
+    static const char *const names[] = {"map_a", "map_b", "map_c", "map_d"};
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptxk__dense_state s;
+    ptxk__dense d;
+    ptx_val p, x, count, tid;
+    uint32_t i;
+    ptxk__dense_shape(f, entry, &d);
+    ptx_launch_bounds(k, 384, 1);
+    s.m.args = s.m.problem = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_matmul_args), 8);
+    for (i = 0; i < 4; i++) s.maps[i] = ptx_param_map(k, names[i]);
+    s.full = ptx_shared(k, "full", PTX_U64, d.stages, 8);
+    s.empty = ptx_shared(k, "empty", PTX_U64, d.stages, 8);
+    s.loaded = ptx_shared(k, "loaded", PTX_U64, 4, 8);
+    s.turns = ptx_shared(k, "turns", PTX_U64, 2, 8);
+    s.flag = ptx_shared(k, "flag", PTX_U32, 2, 4);
+    s.m.shared = ptx_shared_dynamic_aligned(k, 1024);
+    tid = ptx_tid_x(k);
+    s.rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    s.cluster = ptx_sreg(k, PTX_CLUSTER_NCTARANK);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    count = ptx_mul(k, s.cluster, ptx_u32(d.alternate ? 1 : 2));
+    for (i = 0; i < d.stages; i++) {
+        ptx_mbarrier_init(k, ptx_off(s.full, (int64_t)(8 * i)), ptx_imm(1));
+        ptx_mbarrier_init(k, ptx_off(s.empty, (int64_t)(8 * i)), count);
+    }
+    for (i = 0; i < 4; i++) ptx_mbarrier_init(k, ptx_off(s.loaded, (int64_t)(8 * i)), ptx_imm(1));
+    for (i = 0; i < 2 && d.alternate; i++)
+        ptx_mbarrier_init(k, ptx_off(s.turns, (int64_t)(8 * i)), ptx_imm(1));
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+    ptx_end(k);
+    ptx_cluster_arrive(k);
+    ptx_cluster_wait(k);
+    ptxk__dense_begin_units(k, &d, &s);
+    s.phases = ptx_var_new(k, ptx_u32(0));
+    x = ptx_shr(k, tid, ptx_u32(7));
+    s.group = ptx_as(x, PTX_U32);
+    x = ptx_and(k, tid, ptx_u32(127));
+    s.thread = ptx_as(x, PTX_U32);
+    p = ptx_setp(k, PTX_EQ, s.group, ptx_u32(0));
+    ptx_if(k, p);
+    {
+        ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(PTXK__DENSE_DECREASED));
+        p = ptx_setp(k, PTX_EQ, s.thread, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dense_produce(k, &d, &s);
+        ptx_end(k);
+    }
+    ptx_else(k);
+    {
+        ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(PTXK__DENSE_INCREASED));
+        p = ptx_setp(k, PTX_GT, s.group, ptx_u32(1));
+        p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu)); /* for the assembler: alike in the warp */
+        s.group = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+        s.group = ptx_warpgroup_uniform(k, s.group);
+        ptxk__dense_consume(k, &d, &s);
+    }
+    ptx_end(k);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_cluster_arrive(k); /* the other block's shared memory lives while its stages are written */
+    ptx_cluster_wait(k);
+    ptx_ret(k);
+}
+
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
+    ptxk__dense dense;
     ptxk_message why;
     char name[160];
-    uint32_t small_tile;
+    uint32_t small_tile, entry;
     ptx_code code = ptxk__matmul_form(d, m ? ptx_module_target(m) : 0, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     for (small_tile = 0; small_tile < 2; small_tile++) {
@@ -11856,6 +15134,14 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, f.tile);
         ptxk__matmul_emit(m, site, &f, name);
+    }
+    for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT && f.dense; entry++) {
+        ptxk__dense_shape(&f, entry, &dense);
+        if (dense.split && dense.alternate) break;
+        (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_w%u", ptx_type_name(f.type[0]),
+                       ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
+                       f.side[0].kind, f.side[1].kind, entry);
+        ptxk__dense_emit(m, site, &f, entry, name);
     }
     return ptx_get_error(m)->code;
 }
@@ -12653,7 +15939,7 @@ PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void 
 /* ======== embed ========================================================================================= */
 
 typedef struct ptxk__embed {
-    const ptxk__octet_format *format;
+    const ptxk__block *format;
     uint32_t n, each, threads; /* elements of a thread; threads for a row */
     uint64_t row_bytes;
     float scale;
@@ -12663,23 +15949,23 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "embed: the description is NULL");
-    f->format = ptxk__octet_format_of(d->format);
+    f->format = ptxk__block_of(d->format);
     if (!f->format) return ptxk__refuse_format("embed", "format", d->format, why);
     if ((code = ptxk__check_n("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("embed", "y_type", d->y_type, why)) != PTX_E_NONE
         || (code = ptxk__check_scale("embed", d->scale, why)) != PTX_E_NONE)
         return code;
-    if (d->n % f->format->block)
+    if (d->n % f->format->values)
         return ptxk__refuse(why, PTX_E_DESC, "embed: n is %u, must be a multiple of %u, the block of %s",
-                            d->n, f->format->block, ptxk_format_name(d->format));
+                            d->n, f->format->values, ptxk_format_name(d->format));
     f->n = d->n;
-    for (f->each = f->format->block > 1
+    for (f->each = f->format->values > 1
                        ? 8
                        : 16 / ptxk__widest(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
          d->n % f->each;)
         f->each /= 2;
     f->threads = d->n / f->each;
-    f->row_bytes = (uint64_t)(d->n / f->format->block) * f->format->bytes;
+    f->row_bytes = (uint64_t)(d->n / f->format->values) * f->format->bytes;
     f->scale = d->scale < 0 || d->scale > 0 ? d->scale : 1.0f;
     return PTX_E_NONE;
 }
@@ -12761,8 +16047,8 @@ PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void
     block = ptx_cvt(k, PTX_U64, id);
     block = ptx_mul(k, block, ptx_u64(f.row_bytes));
     at = ptx_ptr_add(k, at, block, 1);
-    if (f.format->block > 1) {
-        uint32_t eights = f.format->block / 8;
+    if (f.format->values > 1) {
+        uint32_t eights = f.format->values / 8;
         block = ptx_div(k, part, ptx_u32(eights));
         at = ptx_ptr_add(k, at, block, f.format->bytes);
         part = ptx_rem(k, part, ptx_u32(eights));
@@ -13273,7 +16559,7 @@ typedef struct ptxk__dec {
 } ptxk__dec;
 
 /* Bytes of 256 weights of a format. */
-static uint32_t ptxk__dec_unit(const ptxk__octet_format *e) { return 256 / e->block * e->bytes; }
+static uint32_t ptxk__dec_unit(const ptxk__block *e) { return 256 / e->values * e->bytes; }
 
 static uint64_t ptxk__dec_reserve(uint64_t *at, uint64_t bytes) {
     uint64_t here = *at;
@@ -13299,19 +16585,18 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
                             d->heads, d->kv_heads);
     if (!d->batch || d->batch > 4)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, must be 1 to 4", d->batch);
-    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++)
-        known |= 1u << ptxk__octet_formats[i].id;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
+        known |= 1u << ptxk__blocks[i].id;
     if (!d->formats || d->formats & ~known)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "decoder: formats is 0x%x, must be of 1 << PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, "
-                            "_Q4_K, _Q5_K, _Q6_K",
+                            "decoder: formats is 0x%x, must be of 1 << format, such as 1 << PTXK_Q4_K",
                             d->formats);
     for (i = 0; i < 3; i++) {
         const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
         uint32_t j, block = 256; /* the smallest; each divides the next */
-        for (j = 0; j < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; j++)
-            if (d->formats >> ptxk__octet_formats[j].id & 1 && ptxk__octet_formats[j].block < block)
-                block = ptxk__octet_formats[j].block;
+        for (j = 0; j < sizeof ptxk__blocks / sizeof *ptxk__blocks; j++)
+            if (d->formats >> ptxk__blocks[j].id & 1 && ptxk__block_whole(&ptxk__blocks[j]) < block)
+                block = ptxk__block_whole(&ptxk__blocks[j]);
         if (columns % block)
             return ptxk__refuse(why, PTX_E_DESC,
                                 "decoder: %s is %u, must be a multiple of %u, the smallest block of formats",
@@ -13474,22 +16759,22 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
 
 static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
                                  uint32_t columns, ptxk_message *why) {
-    const ptxk__octet_format *e = ptxk__octet_format_of(m->format);
+    const ptxk__block *e = ptxk__block_of(m->format);
     if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
                             name, ptxk__value_name_of(m->format).s);
-    if (columns % e->block)
+    if (columns % ptxk__block_whole(e))
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "decoder: %s: %u columns are no whole blocks of %u, those of %s", name, columns,
-                            e->block, ptxk_format_name(m->format));
+                            ptxk__block_whole(e), ptxk_format_name(m->format));
     if (m->reserved)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: reserved is %u, must be 0", name, m->reserved);
     return PTX_E_NONE;
 }
 
 static uint64_t ptxk__dec_weights(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
-    const ptxk__octet_format *e = ptxk__octet_format_of(m->format);
-    return e ? (uint64_t)rows * (columns / e->block) * e->bytes : 0;
+    const ptxk__block *e = ptxk__block_of(m->format);
+    return e ? (uint64_t)rows * (columns / e->values) * e->bytes : 0;
 }
 
 static uint64_t ptxk__dec_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
@@ -13909,18 +17194,18 @@ static void ptxk__dec_wait(ptxk__dec_state *c, const ptxk__wait *w) {
 
 /* Selects a u32 from a list by format. */
 static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
-                                   uint32_t (*of)(const ptxk__octet_format *)) {
+                                   uint32_t (*of)(const ptxk__block *)) {
     ptx_kernel *k = c->k;
     ptx_val x = ptx_u32(0), p;
     size_t i;
     int first = 1;
-    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++) {
-        if (!(c->f->d.formats >> ptxk__octet_formats[i].id & 1)) continue;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
+        if (!(c->f->d.formats >> ptxk__blocks[i].id & 1)) continue;
         if (first) {
-            x = ptx_mov(k, ptx_u32(of(&ptxk__octet_formats[i])));
+            x = ptx_mov(k, ptx_u32(of(&ptxk__blocks[i])));
         } else {
-            p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__octet_formats[i].id));
-            x = ptx_selp(k, ptx_u32(of(&ptxk__octet_formats[i])), x, p);
+            p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__blocks[i].id));
+            x = ptx_selp(k, ptx_u32(of(&ptxk__blocks[i])), x, p);
         }
         first = 0;
     }
@@ -15066,11 +18351,11 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
             at = ptx_ptr_add(k, at, block, 1);
             to = ptxk__dec_at(c, f->x + (uint64_t)b * f->d.hidden * 4);
             to = ptx_ptr_add(k, to, octet, 32);
-            for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++) {
-                if (!(f->d.formats >> ptxk__octet_formats[i].id & 1)) continue;
-                p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__octet_formats[i].id));
+            for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
+                if (!(f->d.formats >> ptxk__blocks[i].id & 1)) continue;
+                p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__blocks[i].id));
                 ptx_if(k, p);
-                ptxk__octet_read(k, ptxk__octet_formats[i].id, at, c->lane, &o);
+                ptxk__octet_read(k, ptxk__blocks[i].id, at, c->lane, &o);
                 for (n = 0; n < 8; n++) {
                     x[n] = o.has_offset ? ptx_fma(k, o.q[n], o.scale, o.offset)
                            : o.scaled   ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)

@@ -84,6 +84,8 @@ int main(int argc, char **argv) {
     }
     must(cu, ptxcu_open(&cu, NULL));
     device = ptxcu_device_info(cu);
+    shape.target = device->target; /* some targets have a plan of their own */
+    (void)ptxk_flash_prefill_plan(&desc, &shape, &plan, &why);
     printf("device     %s%s, %u multiprocessors\n", device->name,
            device->is_cpu_driver ? " - no GPU: this runs on the CPU driver" : "", device->sm_count);
     printf("shape      %u queries and keys, %u heads on %u of %u, %s%s, window %u; seed %u\n", seq,

@@ -864,6 +864,7 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
     for (; spans--; span++) {
         ptxk_flash_prefill_shape shape = {0};
         ptxk_flash_prefill_args *a;
+        shape.target = ptxcu_device_info(m->cu)->target;
         shape.batch = 1;
         shape.q_len = span->count;
         shape.kv_len = span->position + span->count;

@@ -43,39 +43,6 @@ static enum ref_format ref_of(uint32_t type)
     return type == PTX_F16 ? REF_F16 : type == PTX_BF16 ? REF_BF16 : REF_F32;
 }
 
-static void random_factor(unsigned char *at, double size)
-{
-    uint16_t any = (uint16_t)random_u32();
-    if (size > 0) ref_put_u16(at, ref_to_f16(size * (0.5 + fabs(random_within(1)))));
-    else ref_put_u16(at, (uint16_t)(any & ((any & 0x7c00) == 0x7c00 ? 0xbfff : 0xffff)));
-}
-
-/* Any bits are weights, but factors are finite: `size` large, or with 0 any. */
-static void random_blocks(int type, unsigned char *at, size_t bytes, double size)
-{
-    size_t step = ref_block_bytes(type), i;
-    for (i = 0; i < bytes; i++) at[i] = (unsigned char)random_u32();
-    for (i = 0; i < bytes; i += step) {
-        float x = (float)(size > 0 ? random_within(size * 30)
-                                   : ldexp(random_within(1), (int)random_below(40) - 30));
-        switch (type) {
-        case REF_BLOCK_F32: memcpy(at + i, &x, 4); break;
-        case REF_BLOCK_BF16: ref_put_u16(at + i, ref_to_bf16((double)x)); break;
-        case REF_BLOCK_F16:
-            random_factor(at + i, size > 0 ? 30 * size : 0);
-            if (size > 0 && random_below(2)) at[i + 1] |= 0x80;
-            break;
-        case REF_BLOCK_Q6_K: random_factor(at + i + 208, size / 16); break;
-        case REF_BLOCK_Q4_K:
-        case REF_BLOCK_Q5_K:
-            random_factor(at + i + 2, size / 4);
-            random_factor(at + i, size / 31);
-            break;
-        default: random_factor(at + i, size);
-        }
-    }
-}
-
 static uint32_t stride_or(uint32_t stride, uint32_t n)
 {
     return stride ? stride : n;
@@ -106,7 +73,8 @@ static void matrix_new(problem *p, uint32_t i, uint32_t format, uint32_t n, doub
     m->group_bytes = m->row_bytes * n;
     if (groups > 1) m->group_bytes += (16 - m->group_bytes % 16) % 16 + p->group_gap;
     m->weights = (unsigned char *)malloc(m->group_bytes * groups + 4);
-    for (r = 0; r < groups; r++) random_blocks(m->type, m->weights + r * m->group_bytes, m->row_bytes * n, size);
+    for (r = 0; r < groups; r++)
+        random_blocks(m->type, m->weights + r * m->group_bytes, m->row_bytes * n, size, -30, 10);
     m->bias = (float *)malloc(n * groups * sizeof *m->bias);
     for (r = 0; r < n * groups; r++) m->bias[r] = (float)random_within(2);
 }
@@ -266,6 +234,19 @@ static void problem_launch(problem *p)
     ptx_module_free(m);
 }
 
+/* FAST, many columns: how large the factors of a row are, as the power of two that it is scaled by is chosen: each
+ * rounding of a weight may be wrong by 2^-31 of that. */
+static double row_factor(const matrix *m, const unsigned char *row)
+{
+    double most = 0, size;
+    size_t i;
+    for (i = 0; i < m->row_bytes; i += ref_block_bytes(m->type)) {
+        size = fmax(fabs(ref_from_f16(ref_u16(row + i))) * 0x1p24, fabs(ref_from_f16(ref_u16(row + i + 2))));
+        if (size > most) most = size;
+    }
+    return most;
+}
+
 /* What row r of matrix i gives with row c of x, before a residual; with its bound and |W| |x|.
  *
  * With u = 2^-24: x' = x gamma is rounded (u) and represented in 22 bits or more, or 2^-39 of the row's largest
@@ -280,11 +261,15 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
     const double u = 0x1p-24, fast = p->desc.precision == PTXK_GEMM_FAST;
     const uint32_t values = (uint32_t)ref_block_values(m->type), k = p->shape.k;
     const uint32_t unit = m->type == REF_BLOCK_F32 ? 32 : values == 1 ? 64 : 256;
-    double y = 0, most = 0, direct = 0, size_sum = 0, w2 = 0, x2 = 0, relative, weight = 0;
+    double y = 0, most = 0, direct = 0, size_sum = 0, w2 = 0, x2 = 0, relative, weight = 0, step = 0;
     uint32_t j;
     relative = m->type == REF_BLOCK_BF16 ? (fast ? 0x1p-16 : 0x1p-24) : fast ? 0x1p-11 : 0x1p-22;
     if (m->type == REF_BLOCK_F32) weight = fast ? 0x1p-11 : 0x1p-20 + 0x1p-21;
     if (m->type == REF_BLOCK_Q6_K && fast) weight = 0x1p-11;
+    if (fast && p->desc.columns >= 128 && (m->type == REF_BLOCK_Q4_K || m->type == REF_BLOCK_Q5_K)) {
+        weight = 3 * 0x1p-11; /* a scale or minimum, its product, their sum */
+        step = 3 * 0x1p-31 * row_factor(m, m->weights + m->group_bytes * group + m->row_bytes * r);
+    }
     for (j = 0; j < k; j++) {
         double v = fabs((double)x[j] * (p->desc.flags & PTXK_GEMM_GAMMA ? (double)p->gamma[j] : 1));
         if (v > most) most = v;
@@ -296,12 +281,13 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
                               (int)(j % values), &size);
         e = (relative + u) * fabs(v) + most * (fast ? 0x1p-28 : 0x1p-39);
         y += w * v;
-        direct += fabs(w) * e + weight * size * fabs(v);
+        direct += fabs(w) * e + (weight * size + step) * fabs(v);
         size_sum += size * (fabs(v) + e);
         w2 += w * w;
         x2 += v * v;
     }
-    *bound = direct + (64 * 19 + (double)k / unit + 40) * u * size_sum;
+    /* FAST, many columns: sums of a whole slice in one tensor-core sum */
+    *bound = direct + ((step > 0 ? k / 16.0 : 64) * 19 + (double)k / unit + 40) * u * size_sum;
     *norms = rms * sqrt(w2) * sqrt(x2);
     y *= rms;
     *bound = rms * *bound + 30 * u * fabs(y);

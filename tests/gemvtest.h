@@ -46,41 +46,6 @@ static void put_f16(unsigned char *at, double x)
     ref_put_u16(at, ref_to_f16(x));
 }
 
-/* Any bits are weights, but the factors (of plain numbers: all) shall be finite and `size` large; a size of
-   0: of any finite size, either sign, subnormal and 0 too. */
-static void random_factor(unsigned char *at, double size)
-{
-    uint16_t any = (uint16_t)random_u32();
-    if (size > 0) put_f16(at, size * (0.5 + fabs(random_within(1))));
-    else ref_put_u16(at, (uint16_t)(any & ((any & 0x7c00) == 0x7c00 ? 0xbfff : 0xffff)));
-}
-
-static void random_blocks(int type, unsigned char *at, size_t bytes, double size)
-{
-    size_t step = ref_block_bytes(type), i;
-    for (i = 0; i + 4 <= bytes; i += 4) {
-        uint32_t r = random_u32();
-        memcpy(at + i, &r, 4);
-    }
-    for (i = bytes / 4 * 4; i < bytes; i++) at[i] = (unsigned char)random_u32();
-    for (i = 0; i < bytes; i += step) {
-        float x = (float)(size > 0 ? random_within(size * 30)
-                                   : ldexp(random_within(1), (int)random_below(90) - 70));
-        switch (type) {
-        case REF_BLOCK_F32: memcpy(at + i, &x, 4); break;
-        case REF_BLOCK_BF16: ref_put_u16(at + i, ref_to_bf16((double)x)); break;
-        case REF_BLOCK_F16:
-            random_factor(at + i, size > 0 ? 30 * size : 0);
-            if (size > 0 && random_below(2)) at[i + 1] |= 0x80;
-            break;
-        case REF_BLOCK_Q6_K: random_factor(at + i + 208, size / 16); break;
-        case REF_BLOCK_Q4_K:
-        case REF_BLOCK_Q5_K: random_factor(at + i + 2, size / 4); random_factor(at + i, size / 31); break;
-        default: random_factor(at + i, size);
-        }
-    }
-}
-
 static void matrix_new(problem *p, uint32_t i, uint32_t format, uint32_t n, double size)
 {
     matrix *m = &p->m[i];
@@ -90,7 +55,7 @@ static void matrix_new(problem *p, uint32_t i, uint32_t format, uint32_t n, doub
     m->row_bytes = ref_row_bytes(m->type, p->shape.k);
     CHECK(m->row_bytes == ptxk_row_bytes(format, p->shape.k));
     m->weights = (unsigned char *)malloc(m->row_bytes * n + 4);
-    random_blocks(m->type, m->weights, m->row_bytes * n, size);
+    random_blocks(m->type, m->weights, m->row_bytes * n, size, -70, 20);
     m->bias = (float *)malloc(n * sizeof *m->bias);
     for (r = 0; r < n; r++) m->bias[r] = (float)random_within(2);
     m->y = malloc((size_t)n * p->desc.columns * 4 + GUARD);

@@ -36,6 +36,8 @@ static struct {
     int (*cuLaunchCooperativeKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                      unsigned, void *, void **);
     int (*cuLaunchKernelEx)(const void *, void *, void **, void **); /* NULL before 11.8 */
+    int (*cuTensorMapEncodeTiled)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *,
+                                  const uint32_t *, const uint32_t *, int, int, int, int); /* NULL before 12.0 */
     /* of the CPU driver only */
     int (*ptxsim_counters_get)(ptxsim_counters *, size_t);
     void (*ptxsim_counters_reset)(void);
@@ -59,7 +61,9 @@ static int open_driver(void)
     do {                                                                                                    \
         void *symbol = dlsym(lib, name);                                                                    \
         memcpy(&cu.field, &symbol, sizeof symbol);                                                          \
-        if (!symbol && !strncmp(name, "cu", 2) && strcmp(name, "cuLaunchKernelEx")) missing++;              \
+        if (!symbol && !strncmp(name, "cu", 2) && strcmp(name, "cuLaunchKernelEx")                          \
+            && strcmp(name, "cuTensorMapEncodeTiled"))                                                      \
+            missing++;                                                                                      \
     } while (0)
     setenv("PTXSIM_PERTURB", "1", 0); /* approximate instructions err as much as they may */
     SYMBOL(cuInit, "cuInit");
@@ -79,6 +83,7 @@ static int open_driver(void)
     SYMBOL(cuLaunchKernel, "cuLaunchKernel");
     SYMBOL(cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel");
     SYMBOL(cuLaunchKernelEx, "cuLaunchKernelEx");
+    SYMBOL(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled");
     SYMBOL(ptxsim_counters_get, "ptxsim_counters_get");
     SYMBOL(ptxsim_counters_reset, "ptxsim_counters_reset");
     SYMBOL(ptxsim_report, "ptxsim_report");
@@ -153,13 +158,30 @@ static int launch_clusters(void *function, const ptx_launch *l, void **params)
     return cu.cuLaunchKernelEx ? cu.cuLaunchKernelEx(&config, function, params, NULL) : 801;
 }
 
-/* Launches one launch of a plan with the block of arguments. */
-static inline int launch_entry(const ptx_module *m, void *module, const ptx_launch *l, void *args, size_t args_bytes)
+/* Launches an entry with a block of arguments, and the tensor maps that the plan (or NULL) lists for launch `index`. */
+static inline int launch_with_maps(const ptx_module *m, void *module, const ptx_launch *l, const ptx_plan *plan,
+                                   uint32_t index, void *args, size_t args_bytes)
 {
     ptx_entry_info info;
-    void *function = NULL, *params[1];
+    char room[PTX_PLAN_MAPS][192];
+    void *function = NULL, *params[1 + PTX_PLAN_MAPS];
+    uint32_t i, n = 1;
     params[0] = args;
-    return CHECK(ptx_entry_get(m, l->entry, &info)) && CHECK(info.param_bytes == args_bytes)
+    for (i = 0; plan && i < plan->maps; i++) {
+        ptx_map_values v;
+        const char *rule;
+        if (plan->map[i].launch != index) continue;
+        rule = ptx_map_resolve(&plan->map[i], args, &v);
+        params[n] = room[i] + (64 - (uintptr_t)room[i] % 64) % 64;
+        if (!CHECK_MORE(!rule, rule ? rule : "")
+            || !CHECK(cu.cuTensorMapEncodeTiled
+                      && !cu.cuTensorMapEncodeTiled(params[n], v.type, v.rank, v.address, v.size, v.stride, v.box,
+                                                    v.element_stride, 0, v.swizzle, v.l2_promotion, 0)))
+            return 0;
+        n++;
+    }
+    return CHECK(ptx_entry_get(m, l->entry, &info)) && CHECK(info.param_count == n)
+           && CHECK(info.params[0].bytes == args_bytes)
            && CHECK(cu.cuModuleGetFunction(&function, module, info.name) == 0)
            && CHECK(l->shared_bytes <= 49152
                     || cu.cuFuncSetAttribute(function, 8, (int)l->shared_bytes) == 0)
@@ -171,6 +193,12 @@ static inline int launch_entry(const ptx_module *m, void *module, const ptx_laun
                          : cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
                                              l->block[1], l->block[2], l->shared_bytes, NULL, params, NULL))
                     == 0);
+}
+
+/* Launches an entry without tensor maps. */
+static inline int launch_entry(const ptx_module *m, void *module, const ptx_launch *l, void *args, size_t args_bytes)
+{
+    return launch_with_maps(m, module, l, NULL, 0, args, args_bytes);
 }
 
 #endif

@@ -20,17 +20,30 @@ static inline uint64_t sass_word(const unsigned char *p, uint32_t bytes) {
     return x;
 }
 
-/* The file that ptxas makes of that text. Returns 0 when a check has failed. */
-static inline int sass_assemble(const char *text, unsigned char *image, size_t capacity) {
-    char path[] = "/tmp/ptxgen_sass_XXXXXX", command[200];
+/* The file that ptxas makes of that text, and with `remarks` what it says of spills and of wgmma: the number of such
+ * lines. Returns 0 when a check has failed. */
+static inline int sass_assemble_for(const char *target, const char *text, unsigned char *image,
+                                    size_t capacity, unsigned *remarks) {
+    char path[] = "/tmp/ptxgen_sass_XXXXXX", command[300], line[400];
     size_t bytes = 0;
     FILE *file;
     int handle = mkstemp(path);
     if (!CHECK(handle >= 0) || !CHECK((file = fdopen(handle, "w")) != NULL)) return 0;
     CHECK(fputs(text, file) >= 0);
     (void)fclose(file);
-    (void)snprintf(command, sizeof command, "ptxas -arch=sm_90 %s -o %s.cubin", path, path);
-    CHECK(system(command) == 0);
+    (void)snprintf(command, sizeof command, "ptxas -v -arch=%s %s -o %s.cubin 2>&1", target, path, path);
+    file = popen(command, "r");
+    if (!CHECK(file != NULL)) return 0;
+    if (remarks) *remarks = 0;
+    while (fgets(line, sizeof line, file)) {
+        const char *spill = strstr(line, "bytes spill stores");
+        int spilt = spill && !strstr(line, " 0 bytes spill stores, 0 bytes spill loads");
+        if (strstr(line, "error")) CHECK_MORE(0, line);
+        if (!remarks || !(spilt || strstr(line, "(C75") || strstr(line, "serialized"))) continue;
+        printf("ptxas: %s", line);
+        ++*remarks;
+    }
+    CHECK(pclose(file) == 0);
     (void)remove(path);
     (void)snprintf(command, sizeof command, "%s.cubin", path);
     file = fopen(command, "rb");
@@ -40,6 +53,10 @@ static inline int sass_assemble(const char *text, unsigned char *image, size_t c
         (void)remove(command);
     }
     return CHECK(bytes > 64 && bytes < capacity);
+}
+
+static inline int sass_assemble(const char *text, unsigned char *image, size_t capacity) {
+    return sass_assemble_for("sm_90", text, image, capacity, NULL);
 }
 
 /* The code of a kernel in such a file, and how many instructions it has. NULL: a check has failed. */

@@ -166,7 +166,7 @@ static const char *const reasons[][2] = {
     {"wgmma", "tests/driver/tensor.c runs them as text"},
     {"ldmatrix", "sub-byte rows: tests/driver/tensor.c runs them as text"},
     {"stmatrix.sync.aligned.m16n8", "tests/driver/tensor.c runs them as text"},
-    {"tcgen05", "tier 2, which the CPU driver does not run"},
+    {"tcgen05", "tests/driver/tcgen05.c runs them as text"},
     {"tex.", "tier 2"},
     {"tld4", "tier 2"},
     {"txq", "tier 2"},

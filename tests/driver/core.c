@@ -125,7 +125,8 @@ static void test_refusals(void) {
         const char *body, *message;
     } cases[] = {{"add.f32 f0, f1, r1x;", "Unknown symbol"},
                  {"add.f32 f0, f1, 1;", "floating-point constant"},
-                 {"tcgen05.wait::ld.sync.aligned;", "not implemented by this CPU driver"},
+                 {"tcgen05.wait::ld.sync.aligned;", "requires .target sm_100"},
+                 {"multimem.red.relaxed.sys.global.add.u32 [d0], r1;", "not implemented by this CPU driver"},
                  {"ld.relaxed.global.u32 r0, [d0];", "Scope modifier required"},
                  {"st.shared.nc.u32 [r0], r1;", "Illegal modifier"},
                  {"ld.global.v2.u32 {r0,r1,r2,r3}, [d0];", "vector size mismatch"},

@@ -47,8 +47,8 @@ static void every_m(void)
 static void every_k(void)
 {
     static const uint32_t blocks[] = {1, 2, 3, 5, 7, 8, 9, 13, 16, 31, 37};
-    uint32_t i, f;
-    for (f = 0; f < FORMATS; f++)
+    uint32_t i, f, g;
+    SOME_FORMATS(f, g)
         for (i = random_below(2); i < sizeof blocks / sizeof *blocks; i += 2)
             one(formats[f].format, 1 + random_below(8), 1 + random_below(140), unit_of(formats[f].format) * blocks[i],
                 8, i & 1, 0);
@@ -56,14 +56,31 @@ static void every_k(void)
 
 static void every_format_column_and_precision(void)
 {
-    uint32_t f, c;
-    for (f = 0; f < FORMATS; f++)
+    uint32_t f, g, c;
+    SOME_FORMATS(f, g)
         for (c = 8; c <= 64; c *= 2) {
             one(formats[f].format, 1 + random_below(c + 8), 1 + random_below(150), 256 * (1 + random_below(6)), c,
                 PTXK_GEMM_EXACT, 0);
             one(formats[f].format, 1 + random_below(c + 8), 1 + random_below(150), 256 * (1 + random_below(6)), c,
                 PTXK_GEMM_FAST, 0);
         }
+}
+
+/* Tiles of 128 and 256 columns, compared in part. */
+static void many_columns(void)
+{
+    static const uint32_t some[] = {PTXK_Q4_K, PTXK_Q5_K, PTXK_Q6_K, PTXK_Q8_0};
+    uint32_t i;
+    for (i = 0; i < 16; i++) {
+        uint32_t flags = random_below(64), columns = 128u << random_below(2);
+        problem p;
+        if ((flags & 48) == 48) flags &= 31;
+        p = problem_new(some[i / 2 % 4], 65 + random_below(i < 12 ? 70 : 200), 1 + random_below(260),
+                        256 * (1 + random_below(9)), columns, i & 1, i < 4 ? 0 : flags);
+        p.row_step = p.column_step = 7;
+        problem_run(&p);
+        problem_free(&p);
+    }
 }
 
 static void every_type_and_flag(void)
@@ -180,13 +197,17 @@ static void large_small_and_zero_x(void)
 
 static void a_bad_block_spoils_its_row_only(void)
 {
-    static const size_t factor[] = {0, 0, 0, 0, 208};
     uint32_t i, r, bad = 11;
-    for (i = 0; i < 10; i++) {
-        problem p = problem_new(formats[i / 2].format, 2, 37, 1536, 8, i & 1, 0);
-        uint32_t step = (uint32_t)ref_block_bytes(p.m[0].type);
-        ref_put_u16(p.m[0].weights + bad * p.m[0].row_bytes + 5 * step + factor[i / 2],
-                    ref_to_f16(i & 1 ? NAN : INFINITY));
+    for (i = 0; i < 4 * FORMATS; i++) {
+        problem p;
+        uint32_t step;
+        if (ref_block_values(formats[i / 4].type) == 1) continue; /* products of parts: infinity gives NaN or more */
+        p = problem_new(formats[i / 4].format, 2, 37, 1536, i & 2 ? 128 : 8, i & 1, 0);
+        step = (uint32_t)ref_block_bytes(p.m[0].type);
+        if (!put_factor(p.m[0].type, p.m[0].weights + bad * p.m[0].row_bytes + 5 * step, i & 1 ? (double)NAN : HUGE_VAL)) {
+            problem_free(&p);
+            continue;
+        }
         problem_launch(&p);
         for (r = 0; r < 37; r++) CHECK(isfinite(y_of(&p, 1, r)) == (r != bad));
         problem_free(&p);
@@ -196,8 +217,8 @@ static void a_bad_block_spoils_its_row_only(void)
 static void any_factor(void)
 {
     uint32_t i;
-    for (i = 0; i < FORMATS; i++) { /* subnormal, 0, either sign, to the largest */
-        problem p = problem_new(formats[i].format, 3, 50, 1024, 8, 0, 0), q;
+    for (i = 0; i < 2 * FORMATS; i++) { /* subnormal, 0, either sign, to the largest */
+        problem p = problem_new(formats[i / 2].format, 3, 50, 1024, i & 1 ? 128 : 8, random_below(2), 0), q;
         ptxk_gemm_desc desc = p.desc;
         ptxk_gemm_shape shape = p.shape;
         problem_free(&p);
@@ -250,7 +271,7 @@ static void addresses_past_2_32(void)
     m = ptx_module_new(&module_desc);
     CHECK(!ptxk_gemm_emit(m, &desc) && !ptxk_gemm_plan(&desc, &shape, &plan, &why));
     if (!(module = load_text(ptx_text(m, NULL)))) return;
-    random_blocks(REF_BLOCK_Q4_0, w, sizeof w, 0.02);
+    random_blocks(REF_BLOCK_Q4_0, w, sizeof w, 0.02, 0, 1);
     memset(&args, 0, sizeof args);
     args.matrix[0].weights = upload(w, sizeof w);
     args.matrix[0].n = N;
@@ -308,11 +329,11 @@ static void what_is_refused(void)
         ptxk_gemm_desc desc;
         const char *says;
     } bad[] = {
-        {{0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0}, "format is 0, must be PTXK_F32"},
+        {{0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0}, "format is 0, must be one of PTXK_FORMATS"},
         {{PTX_F32, PTX_F32, PTX_F32, 8, 0, 0, 0, 0}, "format is "},
         {{PTXK_Q4_K, PTXK_F32, PTX_F32, 8, 0, 0, 0, 0}, "x_type is PTXK_F32, must be PTX_F32"},
         {{PTXK_Q4_K, PTX_F32, 0, 8, 0, 0, 0, 0}, "output_type is 0"},
-        {{PTXK_Q4_K, PTX_F32, PTX_F32, 0, 0, 0, 0, 0}, "columns is 0, must be 8, 16, 32 or 64"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 0, 0, 0, 0, 0}, "columns is 0, must be 8, 16, 32, 64, 128 or 256"},
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 7, 0, 0, 0, 0}, "columns is 7"},
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 2, 0, 0, 0}, "precision is 2"},
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 128, 0, 0}, "flags is 128"},
@@ -364,6 +385,7 @@ int main(void)
     every_m();
     every_k();
     every_format_column_and_precision();
+    many_columns();
     every_type_and_flag();
     several_matrices();
     deep_rows();

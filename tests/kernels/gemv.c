@@ -392,7 +392,7 @@ static void bad_descriptions_are_refused(void)
     ptx_module *m = ptx_module_new(NULL);
     refused_desc(0, 1, 0, PTX_F32, 0, "format is 0");
     refused_desc(99, 1, 0, PTX_F32, 0, "format is 99");
-    refused_desc(PTX_U8, 1, 0, PTX_F32, 0, "format is PTX_U8, must be PTXK_F32");
+    refused_desc(PTX_U8, 1, 0, PTX_F32, 0, "format is PTX_U8, must be one of PTXK_FORMATS");
     refused_desc(PTXK_Q4_K, 1, 0, PTXK_F16, 0, "output_type is PTXK_F16, must be PTX_F32");
     refused_desc(PTXK_Q4_K, 0, 0, PTX_F32, 0, "columns is 0");
     refused_desc(PTXK_Q4_K, 9, 0, PTX_F32, 0, "columns is 9");
@@ -407,7 +407,7 @@ static void bad_descriptions_are_refused(void)
     refused_matrices(PTXK_BF16, PTXK_F16, PTXK_Q8_0, 0, "third is PTXK_Q8_0 and format is PTXK_BF16: both");
     refused_matrices(PTXK_Q4_K, PTXK_Q4_K, PTXK_Q4_K, PTXK_GEMV_SWIGLU,
                      "takes two matrices, there are 3 (third is PTXK_Q4_K)");
-    refused_matrices(PTXK_Q4_K, 0, 0, PTXK_GEMV_SWIGLU, "second is 0, must be PTXK_F32");
+    refused_matrices(PTXK_Q4_K, 0, 0, PTXK_GEMV_SWIGLU, "second is 0, must be one of PTXK_FORMATS");
     refused_matrices(PTXK_Q4_K, PTXK_Q4_K, 0, PTXK_GEMV_RESIDUAL,
                      "a residual (PTXK_GEMV_RESIDUAL) goes with one output, there are 2");
     CHECK(ptxk_gemv_emit(m, NULL) == PTX_E_ARGUMENT);

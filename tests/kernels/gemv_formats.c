@@ -50,16 +50,17 @@ static void every_format_every_k(void)
     static const uint32_t of_256[] = {256, 512, 768, 1024, 1280, 2048, 2304, 3584, 4096, 6400, 14336},
                           of_32[] = {32, 64, 96, 224, 288, 896, 1056, 2016, 2080, 4128},
                           of_8[] = {8, 16, 40, 248, 264, 520, 1000};
-    uint32_t f, i;
-    for (f = 0; f < FORMATS; f++) {
+    uint32_t f, g, i;
+    SOME_FORMATS(f, g) {
         uint32_t type = (uint32_t)ref_block_values(formats[f].type), format = formats[f].format;
         for (i = 0; i < sizeof of_256 / sizeof *of_256; i++) {
             one_of(format, 1 + 2 * random_below(20), of_256[i], 1, PTXK_GEMV_EXACT, 0, i & 1 ? 75 : 80);
             one_of(format, 1 + 2 * random_below(9), of_256[i], 1 + i % 8, (i & 1) ^ (i >> 1 & 1), 3,
                    i & 2 ? 90 : 75);
         }
-        for (i = 0; i < sizeof of_32 / sizeof *of_32 && type <= 32; i++)
-            one_of(format, 1 + 2 * random_below(20), of_32[i], 1 + i % 3, i & 1, 0, i & 1 ? 80 : 75);
+        for (i = 0; i < sizeof of_32 / sizeof *of_32 && type <= 64; i++)
+            one_of(format, 1 + 2 * random_below(20), of_32[i] << (type == 64 || format == PTXK_MXFP4), 1 + i % 3,
+                   i & 1, 0, i & 1 ? 80 : 75);
         for (i = 0; i < sizeof of_8 / sizeof *of_8 && type == 1; i++)
             one_of(format, 1 + 2 * random_below(20), of_8[i], 1, 0, PTXK_GEMV_NORM, i & 1 ? 80 : 75);
         one_of(format, 3, 65536, 1, f & 1, 3, 80);
@@ -68,8 +69,8 @@ static void every_format_every_k(void)
 
 static void every_format_every_number_of_columns(void)
 {
-    uint32_t f, c;
-    for (f = 0; f < FORMATS; f++)
+    uint32_t f, g, c;
+    SOME_FORMATS(f, g)
         for (c = 1; c <= 8; c++) {
             shaped(formats[f].format, 0, 0, 21 + c, 0, 0, 256 * (1 + random_below(12)), c, 0,
                    c & 1 ? PTX_F32 : PTX_F16, c & 7, c & 2 ? 80 : 75, 0.02);
@@ -82,8 +83,8 @@ static void every_format_every_number_of_columns(void)
  * f16. */
 static void extreme_factors(void)
 {
-    uint32_t f, i;
-    for (f = 0; f < FORMATS; f++)
+    uint32_t f, g, i;
+    SOME_FORMATS(f, g)
         for (i = 0; i < 4; i++)
             shaped(formats[f].format, 0, 0, 33, 0, 0, 1536 + 256 * i, 1 + i % 2, i >> 1, PTX_F32, 0,
                    i & 1 ? 75 : 80, 0);
@@ -92,8 +93,8 @@ static void extreme_factors(void)
 /* A factor (or a plain number) that is NaN or infinite spoils its row, and no other. */
 static void a_bad_factor_of_every_format_spoils_its_row_only(void)
 {
-    uint32_t f, i, r, bad = 11;
-    for (f = 0; f < FORMATS; f++)
+    uint32_t f, g, i, r, bad = 11;
+    SOME_FORMATS(f, g)
         for (i = 0; i < 4; i++) {
             ptxk_gemv_desc desc = {0, 1, 0, PTX_F32, 0, 0, 0};
             ptxk_gemv_shape shape = {37, 3840, 9, 0, 0};
@@ -106,13 +107,9 @@ static void a_bad_factor_of_every_format_spoils_its_row_only(void)
             p = problem_of(&desc, &shape, 0.02);
             if (i & 2) p.target = PTX_SM(75);
             block = p.m[0].weights + bad * p.m[0].row_bytes + at * ref_block_bytes(p.m[0].type);
-            if (p.m[0].type == REF_BLOCK_F32) {
-                float x = (float)value;
-                memcpy(block, &x, 4);
-            } else if (p.m[0].type == REF_BLOCK_BF16) {
-                ref_put_u16(block, ref_to_bf16(value));
-            } else {
-                put_f16(block + (p.m[0].type == REF_BLOCK_Q6_K ? 208 : 0), value);
+            if (!put_factor(p.m[0].type, block, value)) {
+                problem_free(&p);
+                continue;
             }
             problem_launch(&p);
             for (r = 0; r < 37; r++) {
@@ -144,8 +141,8 @@ static void several_matrices(void)
 
 static void gate_up_and_swiglu(void)
 {
-    uint32_t f, c;
-    for (f = 0; f < FORMATS; f++)
+    uint32_t f, g, c;
+    SOME_FORMATS(f, g)
         for (c = 1; c <= 8; c += c < 3 ? 1 : 5) {
             uint32_t other = formats[f < 5 ? (f + c) % 5 : f].format;
             shaped(formats[f].format, other, 0, 1 + random_below(70), 0, 0, 256 * (1 + random_below(18)), c,
@@ -177,7 +174,7 @@ static void quantisers_and_decoders_agree(void)
     static float x[4096], back[4096];
     static unsigned char blocks[4096 * 4];
     uint32_t f, i, j;
-    for (f = 0; f < FORMATS; f++) {
+    for (f = 0; f < CODED; f++) {
         double error = 0, size = 0, w, both;
         int type = formats[f].type;
         for (i = 0; i < 4096; i++)
@@ -223,7 +220,7 @@ static void no_bank_conflicts(void)
 {
     uint32_t f, c, precision;
     if (!cu.ptxsim_counters_get) return;
-    for (f = 0; f < FORMATS; f++)
+    for (f = 0; f < CODED; f++)
         for (c = 1; c <= 8; c++)
             for (precision = 0; precision < 2; precision++) {
                 if (ref_block_values(formats[f].type) == 1 && precision) continue;
@@ -242,7 +239,7 @@ static void traffic_of_every_format(void)
         printf("SKIP traffic_of_every_format: only the CPU driver counts\n");
         return;
     }
-    for (f = 0; f < FORMATS; f++)
+    for (f = 0; f < CODED; f++)
         for (c = 1; c <= 8; c += c == 1 ? 2 : 5) {
             ptxk_gemv_desc desc = {0, 1, 0, PTX_F32, 0, 0, 0};
             ptxk_gemv_shape shape = {4096, 14336, 132, 0, 0};

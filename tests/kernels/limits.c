@@ -80,7 +80,7 @@ static const limit limits[] = {
     S(gemv, "K: to 2^26", k, 1u << 26, (1u << 26) + 256),
     S(gemv, "unit of K: 256 (Q4_K", k, 256, 255),
     S(gemm, "rows of W: to 2^26", n, 1u << 26, (1u << 26) + 1),
-    D(gemm, "in tiles of 8, 16, 32 or 64", columns, 64, 128),
+    D(gemm, "in tiles of 8 to 256", columns, 256, 512),
     S(gemm, "K: to 2^20", k, 1u << 20, (1u << 20) + 256),
     S(matmul, "m, n, k: 0 to 2^31 - 1", k, LEN, LEN + 1),
     D(norm, "length of a row: to 2^24", n, 1u << 24, (1u << 24) + 1),
@@ -130,10 +130,10 @@ static void good(const char *name, desc *d, shape *s) {
 #define OF(...) {__VA_ARGS__}
     GOOD(flash_decode, OF(8, 1, 64, PTX_F16, 0, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 0), OF(1, 0, 4096, 1, 0))
     GOOD(kv_scatter, OF(1, 1, PTX_F16, PTX_F16, 0, 0), OF(1))
-    GOOD(flash_prefill, OF(1, 1, 64, PTX_F16, PTX_F16, 0, 0, 0, 0, 0, 0), OF(1, 1, 1, 0, 0))
+    GOOD(flash_prefill, OF(1, 1, 64, PTX_F16, PTX_F16, 0, 0, 0, 0, 0, 0), OF(1, 1, 1, 0, 0, 0))
     GOOD(gemv, OF(PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0), OF(1, 256, 1, 0, 0))
     GOOD(gemm, OF(PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0), OF(1, 1, 256, 0, 0, 1, PTX_SM(80), 0))
-    GOOD(matmul, OF(PTX_F16, PTX_F16, PTX_F32, 0, 0, 0, 0, 0), OF(1, 1, 1, 1, 1, 0))
+    GOOD(matmul, OF(PTX_F16, PTX_F16, PTX_F32, 0, 0, 0, 0, 0), OF(1, 1, 1, 1, 1, 0, 0))
     GOOD(norm, OF(8, 0, PTX_F32, PTX_F32, PTX_F32, 0), OF(1))
     GOOD(softmax, OF(8, PTX_F32, PTX_F32, 0), OF(1))
     GOOD(activation, OF(0, 0, PTX_F32, PTX_F32), OF(1, 8))

@@ -238,6 +238,7 @@ static const row flash_prefill_rows[] = {
     FLOATS(DF, flash_prefill, scale, "scale"),
     FLOATS(DF, flash_prefill, soft_cap, "soft_cap"),
     DF(flash_prefill, soft_cap, -1, "soft_cap"),
+    S(flash_prefill, target, 70, "target is 70"),
     S(flash_prefill, batch, 0xffffffffu, "batch"),
     S(flash_prefill, q_len, (1u << 30) + 1, "q_len"),
     S(flash_prefill, kv_len, (1u << 30) + 1, "kv_len"),
@@ -363,6 +364,7 @@ static const row matmul_rows[] = {NEEDED_TYPE(matmul, a_type),
                                   S(matmul, sm_count, 0, "sm_count is 0"),
                                   S(matmul, sm_count, 65537, "sm_count"),
                                   S(matmul, target, 70, "target is 70"),
+                                  S(matmul, aligned, 2, "aligned is 2"),
                                   AL(matmul, a, 0, "a is 0"),
                                   AL(matmul, a, AT + 1, "a is not aligned to 2"),
                                   AL(matmul, a, ~(uint64_t)15, "a passes 2^64"),
@@ -766,7 +768,7 @@ static void attention(void) {
     ptxk_kv_scatter_shape ks = {5};
     ptxk_kv_scatter_args ka;
     ptxk_flash_prefill_desc pd = {4, 2, 64, PTX_F16, PTX_F16, PTXK_PREFILL_LSE, 0, 0, 0, 0, 0};
-    ptxk_flash_prefill_shape ps = {2, 10, 20, 0, 0};
+    ptxk_flash_prefill_shape ps = {2, 10, 20, 0, 0, 0};
     ptxk_flash_prefill_args pa;
     ptxk_message why;
     memset(&a, 0, sizeof a);

@@ -11,6 +11,15 @@
  *   Q5_K     256    176  ..., u8 h[32]@16, u8 q[128]@48             the same with a fifth bit
  *   Q6_K     256    210  u8 q[128], u8 h[64]@128, s8 s[16]@192, f16 d@208   d scale (6 bits - 32)
  *   BF16       1      2
+ *   Q4_1      32     20  f16 d, f16 m, u8 q[16]@4                   d nibble + m
+ *   Q5_0      32     22  f16 d, u32 h@2, u8 q[16]@6                 d (5 bits - 16)
+ *   Q5_1      32     24  f16 d, f16 m, u32 h@4, u8 q[16]@8          d (5 bits) + m
+ *   Q2_K     256     84  u8 s[16], u8 q[64]@16, f16 d@80, f16 dmin@82   d scale (2 bits) - dmin min
+ *   Q3_K     256    110  u8 h[32], u8 q[64]@32, u8 s[12]@96, f16 d@108  d (scale - 32) (3 bits - 4)
+ *   IQ4_NL    32     18  f16 d, u8 q[16]@2                          d table[nibble]
+ *   IQ4_XS   256    136  f16 d, u16 h, u8 s[4]@4, u8 q[128]@8       d (scale - 32) table[nibble]
+ *   MXFP4     32     17  e8m0, u8 q[16]@1                           2^(e - 128) e2m1[nibble], which are twice e2m1
+ *   NVFP4     64     36  e4m3 s[4], u8 q[32]@4                      s / 2 e2m1[nibble]
  *
  * The quantisers choose each group's scale (and minimum) by trying some twenty and solving for the best real
  * one behind each choice of integers: least squares, unweighted. x must be finite. */
@@ -23,42 +32,60 @@ enum ref_block {
     REF_BLOCK_F32 = 0,
     REF_BLOCK_F16 = 1,
     REF_BLOCK_Q4_0 = 2,
+    REF_BLOCK_Q4_1 = 3,
+    REF_BLOCK_Q5_0 = 6,
+    REF_BLOCK_Q5_1 = 7,
     REF_BLOCK_Q8_0 = 8,
+    REF_BLOCK_Q2_K = 10,
+    REF_BLOCK_Q3_K = 11,
     REF_BLOCK_Q4_K = 12,
     REF_BLOCK_Q5_K = 13,
     REF_BLOCK_Q6_K = 14,
-    REF_BLOCK_BF16 = 30
+    REF_BLOCK_IQ4_NL = 20,
+    REF_BLOCK_IQ4_XS = 23,
+    REF_BLOCK_BF16 = 30,
+    REF_BLOCK_MXFP4 = 39,
+    REF_BLOCK_NVFP4 = 40
 };
+
+/* Where the factors of a block lie that may be any f16: -1: there is none. `most` is the largest multiple of
+   the factor that a weight can be, `most_low` of the second. */
+static const struct ref_layout {
+    int type;
+    size_t values, bytes;
+    int factor, second;
+    double most, most_low;
+} ref_layouts[] = {
+    {REF_BLOCK_F32, 1, 4, -1, -1, 0, 0},         {REF_BLOCK_F16, 1, 2, -1, -1, 0, 0},
+    {REF_BLOCK_BF16, 1, 2, -1, -1, 0, 0},        {REF_BLOCK_Q4_0, 32, 18, 0, -1, 8, 0},
+    {REF_BLOCK_Q8_0, 32, 34, 0, -1, 128, 0},     {REF_BLOCK_Q4_K, 256, 144, 0, 2, 15 * 63, 63},
+    {REF_BLOCK_Q5_K, 256, 176, 0, 2, 31 * 63, 63}, {REF_BLOCK_Q6_K, 256, 210, 208, -1, 32 * 128, 0},
+    {REF_BLOCK_Q4_1, 32, 20, 0, 2, 15, 1},       {REF_BLOCK_Q5_0, 32, 22, 0, -1, 16, 0},
+    {REF_BLOCK_Q5_1, 32, 24, 0, 2, 31, 1},       {REF_BLOCK_Q2_K, 256, 84, 80, 82, 45, 15},
+    {REF_BLOCK_Q3_K, 256, 110, 108, -1, 128, 0}, {REF_BLOCK_IQ4_NL, 32, 18, 0, -1, 127, 0},
+    {REF_BLOCK_IQ4_XS, 256, 136, 0, -1, 127 * 32, 0}, {REF_BLOCK_MXFP4, 32, 17, -1, -1, 0, 0},
+    {REF_BLOCK_NVFP4, 64, 36, -1, -1, 0, 0}};
+
+/* NULL for a type that is none of the above. */
+static inline const struct ref_layout *ref_layout_of(int type)
+{
+    size_t i;
+    for (i = 0; i < sizeof ref_layouts / sizeof *ref_layouts; i++)
+        if (ref_layouts[i].type == type) return &ref_layouts[i];
+    return NULL;
+}
 
 /* Values of a block; 0 for a type that is none of the above. */
 static inline size_t ref_block_values(int type)
 {
-    switch (type) {
-    case REF_BLOCK_F32:
-    case REF_BLOCK_F16:
-    case REF_BLOCK_BF16: return 1;
-    case REF_BLOCK_Q4_0:
-    case REF_BLOCK_Q8_0: return 32;
-    case REF_BLOCK_Q4_K:
-    case REF_BLOCK_Q5_K:
-    case REF_BLOCK_Q6_K: return 256;
-    default: return 0;
-    }
+    const struct ref_layout *l = ref_layout_of(type);
+    return l ? l->values : 0;
 }
 
 static inline size_t ref_block_bytes(int type)
 {
-    switch (type) {
-    case REF_BLOCK_F32: return 4;
-    case REF_BLOCK_F16:
-    case REF_BLOCK_BF16: return 2;
-    case REF_BLOCK_Q4_0: return 18;
-    case REF_BLOCK_Q8_0: return 34;
-    case REF_BLOCK_Q4_K: return 144;
-    case REF_BLOCK_Q5_K: return 176;
-    case REF_BLOCK_Q6_K: return 210;
-    default: return 0;
-    }
+    const struct ref_layout *l = ref_layout_of(type);
+    return l ? l->bytes : 0;
 }
 
 /* Bytes of `values` values, a multiple of the block's. */
@@ -99,6 +126,32 @@ static inline int ref_k_minimum(const unsigned char *b, int j)
     return j < 4 ? b[j + 4] & 63 : (b[j + 4] >> 4) | (b[j] >> 6) << 4;
 }
 
+static const signed char ref_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                        1,    13,   25,  38,  53,  69,  89,  113};
+
+/* e2m1, a sign, two bits of exponent, one of mantissa: 0, 0.5, 1, 1.5, 2, 3, 4, 6. */
+static inline double ref_from_e2m1(int x)
+{
+    int e = x >> 1 & 3, m = x & 1;
+    double value = e ? ldexp(1 + m / 2.0, e - 1) : m / 2.0;
+    return x & 8 ? -value : value;
+}
+
+/* e4m3 whose sign does not count; 127, which is NaN, is 0. */
+static inline double ref_from_ue4m3(int x)
+{
+    int e = x >> 3 & 15, m = x & 7;
+    if (x == 127) return 0;
+    return e ? ldexp(1 + m / 8.0, e - 7) : ldexp(m, -9);
+}
+
+/* Scale j of 16 of Q3_K, from its 12 bytes. */
+static inline int ref_q3_scale(const unsigned char *s, int j)
+{
+    int low = j < 8 ? s[j] & 15 : s[j - 8] >> 4;
+    return (low | (s[8 + (j & 3)] >> 2 * (j >> 2) & 3) << 4) - 32;
+}
+
 /* Weight i of a block; *size gets the sum of the sizes of its two terms, where it has two (the offset of
    Q4_0 is one: its nibbles are unsigned). */
 static inline double ref_weight(int type, const unsigned char *block, int i, double *size)
@@ -130,6 +183,47 @@ static inline double ref_weight(int type, const unsigned char *block, int i, dou
         q = block[64 * n + 32 * (i >> 5 & 1) + l] >> 4 * (i >> 6 & 1) & 15;
         q |= (block[128 + 32 * n + l] >> 2 * (i >> 5 & 3) & 3) << 4;
         w = ref_from_f16(ref_u16(block + 208)) * (signed char)block[192 + (i >> 4)] * (q - 32);
+        break;
+    case REF_BLOCK_Q4_1:
+    case REF_BLOCK_Q5_1:
+        l = type == REF_BLOCK_Q4_1 ? 4 : 8;
+        q = block[l + (i & 15)] >> 4 * (i >> 4) & 15;
+        if (l == 8) q |= (block[4 + (i >> 3)] >> (i & 7) & 1) << 4;
+        d = ref_from_f16(ref_u16(block)) * q;
+        low = ref_from_f16(ref_u16(block + 2));
+        if (size) *size = fabs(d) + fabs(low);
+        return d + low;
+    case REF_BLOCK_Q5_0:
+        q = block[6 + (i & 15)] >> 4 * (i >> 4) & 15;
+        q |= (block[2 + (i >> 3)] >> (i & 7) & 1) << 4;
+        w = ref_from_f16(ref_u16(block)) * (q - 16);
+        break;
+    case REF_BLOCK_Q2_K:
+        q = block[16 + 32 * (i >> 7) + (i & 31)] >> 2 * (i >> 5 & 3) & 3;
+        d = ref_from_f16(ref_u16(block + 80)) * (block[i >> 4] & 15) * q;
+        low = ref_from_f16(ref_u16(block + 82)) * (block[i >> 4] >> 4);
+        if (size) *size = fabs(d) + fabs(low);
+        return d - low;
+    case REF_BLOCK_Q3_K:
+        q = block[32 + 32 * (i >> 7) + (i & 31)] >> 2 * (i >> 5 & 3) & 3;
+        if (!(block[i & 31] >> (i >> 5) & 1)) q -= 4;
+        w = ref_from_f16(ref_u16(block + 108)) * ref_q3_scale(block + 96, i >> 4) * q;
+        break;
+    case REF_BLOCK_IQ4_NL:
+        w = ref_from_f16(ref_u16(block)) * ref_iq4[block[2 + (i & 15)] >> 4 * (i >> 4) & 15];
+        break;
+    case REF_BLOCK_IQ4_XS:
+        n = i >> 5;
+        q = (block[4 + (n >> 1)] >> 4 * (n & 1) & 15) | (ref_u16(block + 2) >> 2 * n & 3) << 4;
+        w = ref_from_f16(ref_u16(block)) * (q - 32);
+        w *= ref_iq4[block[8 + 16 * n + (i & 15)] >> 4 * (i >> 4 & 1) & 15];
+        break;
+    case REF_BLOCK_MXFP4:
+        w = ldexp(ref_from_e2m1(block[1 + (i & 15)] >> 4 * (i >> 4) & 15), block[0] - 127);
+        break;
+    case REF_BLOCK_NVFP4:
+        q = block[4 + 8 * (i >> 4) + (i & 7)] >> 4 * (i >> 3 & 1) & 15;
+        w = ref_from_ue4m3(block[i >> 4]) * ref_from_e2m1(q);
         break;
     default: w = (double)NAN;
     }

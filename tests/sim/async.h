@@ -87,6 +87,11 @@ void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t mask);
 /* From a copy: bytes arrived at the barrier at `address` of block `b`. */
 bool sim_mbarrier_complete(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address,
                            uint32_t bytes);
+/* From tcgen05.commit: one arrival at the instruction's address, or at the same place of `b`; who waits for the
+ * phase learns the counts. */
+struct sim_clock_entry;
+bool sim_mbarrier_signal(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, const struct sim_clock_entry *counts,
+                         uint32_t n);
 bool sim_mbarrier_known(const sim_block *b, uint32_t address);
 void sim_mbarrier_describe(const sim_warp *w, const sim_ins *i, uint32_t lane, char *out, size_t size);
 
@@ -116,9 +121,11 @@ enum { SIM_STORE_BULK_MOST = 16777216 };
 void sim_store_bulk(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_store_async(sim_warp *w, const sim_ins *i, uint32_t mask);
 
-/* --- operands.c: shared memory that wgmma reads ------------------------------------------------- */
+/* --- operands.c: shared memory that wgmma and tcgen05 read --------------------------------------- */
 
 void sim_operand_read(sim_warp *w, const sim_ins *i, uint64_t offset);
+/* The operation of this number that a thread issues, from the shared memory of `b`: tcgen05. */
+void sim_operand_read_by(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint64_t offset, uint32_t number);
 void sim_operands_done(sim_warp *w);                          /* after a wait */
 void sim_operands_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
                         uint32_t bytes);

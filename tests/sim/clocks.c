@@ -539,9 +539,68 @@ void sim_fence(sim_warp *w, const sim_ins *i, uint32_t m)
     if (!(i->x & X_ACQUIRE)) { b->fenced |= wide_scope(i); tick(b, o); }
 }
 
+/* --- counters of asynchronous operations ------------------------------------------------------ */
+
+/* At most four, as a clock; the keys have to be in order. */
+static vc *counts_of(const struct sim_race_block *b, const sim_clock_entry *c, uint32_t n)
+{
+    vc *v = malloc(sizeof *v + n * sizeof *v->e);
+    if (!v) return NULL;
+    atomic_init(&v->refs, 1);
+    v->count = 0;
+    for (uint32_t k = 0; k < n; k++)
+        if (c[k].value) v->e[v->count++] = (entry){ b->index << 16 | c[k].what, c[k].value };
+    return v;
+}
+
+void sim_clock_note(sim_warp *w, uint32_t lane, const sim_clock_entry *c, uint32_t n)
+{
+    if (!w->launch->races) return;
+    struct sim_race_block *b = w->block->race;
+    sim_lane_order *o = lane_order(&b->w[w->index]);
+    vc *v = counts_of(b, c, n);
+    if (o) add(&o->clock[lane], v);
+    drop(v);
+}
+
+void sim_clock_publish(sim_warp *w, uint32_t lane, const sim_clock_entry *c, uint32_t n, uint64_t key)
+{
+    if (!w->launch->races) return;
+    struct sim_race_block *b = w->block->race;
+    vc *v = counts_of(b, c, n);
+    sim_clock_see(w, 1u << lane, &v);
+    publish(key, b, true, v);
+}
+
+void sim_clock_see(const sim_warp *w, uint32_t m, vc **seen)
+{
+    if (!w->launch->races) return;
+    const struct sim_race_block *b = w->block->race;
+    const sim_warp_order *o = &b->w[w->index];
+    add(seen, b->clock);
+    add(seen, o->clock);
+    if (o->lane) SIM_EACH_LANE(l, m) add(seen, o->lane->clock[l]);
+}
+
+bool sim_clock_seen(const vc *seen, uint64_t block, uint32_t what, uint32_t value)
+{ return seen && look(seen, block << 16 | what) >= value; }
+
+bool sim_clock_knows(const sim_warp *w, uint64_t block, uint32_t what, uint32_t value)
+{
+    const struct sim_race_block *b = w->block->race;
+    const sim_warp_order *o = &b->w[w->index];
+    if (sim_clock_seen(b->clock, block, what, value) || sim_clock_seen(o->clock, block, what, value)) return true;
+    for (uint32_t l = 0; o->lane && l < SIM_LANES; l++)
+        if (sim_clock_seen(o->lane->clock[l], block, what, value)) return true;
+    return false;
+}
+
+void sim_clock_forget(vc **seen) { put(seen, NULL); }
+
 /* Does the kernel order anything by other means than barriers? */
 bool sim_order_uses_clocks(const sim_kernel *k)
 {
+    if (k->tensor_memory) return true;
     for (uint32_t n = 0; n < k->code_count; n++) {
         const sim_ins *i = &k->code[n];
         bool access = i->fn == sim_ld || i->fn == sim_st || i->fn == sim_atom;

@@ -5,7 +5,7 @@
 #include "async.h"
 #include "dependents.h"
 #include "race.h"
-#include "tensor.h"
+#include "tensor_memory.h"
 
 enum { STALLS_ALONE = 64, STALLS_MOST = 4096 };
 #define STALL_NS UINT64_C(500000000) /* how long others get to set a stalled cluster going again */
@@ -31,6 +31,7 @@ bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank) {
     b->rank = rank;
     b->mbarrier_count = 0;
     sim_operands_forget(b);
+    if (b->tensor) sim_tensor_begin(b);
     b->remote_ranks = 0;
     b->pool_used = false;
     if (b->group_logs_used) sim_group_forget(b);
@@ -46,6 +47,7 @@ void sim_cluster_free(sim_block *b) {
     free(b->mbarriers);
     free(b->proxy);
     sim_operands_forget(b);
+    sim_tensor_free(b);
     free(b->groups);
     free(b->remote);
     sim_pool_free(b);
@@ -90,6 +92,7 @@ void sim_cluster_leave(sim_block *b) {
     if (b->remote_ranks) check_remote(b);
     sim_pool_leave(b);
     sim_group_leave(b);
+    sim_tensor_leave(b);
     sim_grid_leave(b);
     b->ended = true;
     b->cluster->changes++;
@@ -142,7 +145,8 @@ static bool force_paths(sim_cluster *c, int state, sim_handler which) {
 }
 
 /* Of several that wait: what tells most about the cause. */
-static int rank_of(const sim_ins *i) { return i->fn == sim_setmaxnreg ? 2 : i->fn == sim_mbarrier_wait; }
+static int rank_of(const sim_ins *i)
+{ return i->fn == sim_setmaxnreg || i->fn == sim_tcgen05_alloc ? 2 : i->fn == sim_mbarrier_wait; }
 
 static void deadlock(sim_cluster *c) {
     sim_warp *at = NULL;
@@ -166,6 +170,8 @@ static void deadlock(sim_cluster *c) {
         sim_mbarrier_describe(at, i, lane, text, sizeof text);
     else if (i->fn == sim_setmaxnreg)
         sim_pool_describe(at, i, text, sizeof text);
+    else if (i->fn == sim_tcgen05_alloc)
+        sim_tensor_describe(at, i, text, sizeof text);
     else {
         for (uint32_t r = 0; r < c->size; r++)
             for (uint32_t n = 0; n < c->blocks[r]->warp_count; n++)

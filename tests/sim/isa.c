@@ -716,6 +716,9 @@ static const sim_form forms[] = {
     /* warpgroup matrices: wgmma */
     { "wgmma", "*", "*", "", S(80, 90), C_TENSOR, LOW(wgmma) },
 
+    /* tensor memory: words, gates and operands are in lower_tcgen05.c */
+    { "tcgen05", "*", "*", "", S(86, 100), C_TENSOR, LOW(tcgen05) },
+
     /* textures and surfaces: words, types and gates are read in lower_texture.c */
     { "tex", "*", "*", "", S(31, 20), C_MEMORY, LOW(tex) },
     { "tld4", "*", "*", "", S(31, 20), C_MEMORY, LOW(tex) },
@@ -758,8 +761,7 @@ enum { FORMS = sizeof forms / sizeof *forms };
 
 /* Instructions that exist but do not run here: said so, apart from what is illegal. A prefix of the
  * dotted name. */
-static const char *const absent[] = { "tcgen05",
-                                      "istypep",
+static const char *const absent[] = { "istypep",
                                       "multimem",
                                       "clusterlaunchcontrol" };
 

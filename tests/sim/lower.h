@@ -59,6 +59,7 @@ void sim_lower_movmatrix(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_mma(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_wmma(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_wgmma(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_tcgen05(struct sim_lower *lw, const sim_statement *s);
 bool sim_lower_is_matrix(const char *opcode);
 bool sim_wgmma_used(const sim_kernel *k);
 void sim_wgmma_watch(struct sim_lower *lw, uint32_t *word_of);

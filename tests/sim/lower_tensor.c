@@ -4,7 +4,7 @@
  * name as written, `read_words` takes it apart, and the tables below say which shapes go with which types
  * and since when. A new shape is a row. */
 #include "lower.h"
-#include "tensor.h"
+#include "tensor_memory.h"
 #include <stdarg.h>
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -47,7 +47,7 @@ typedef struct words {
 bool sim_lower_is_matrix(const char *opcode)
 {
     static const char *const names[] = { "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma", "tex", "tld4",
-                                         "txq", "suq", "suld", "sust", "sured" };
+                                         "txq", "suq", "suld", "sust", "sured", "tcgen05" };
     if (!strchr("lsmtw", opcode[0])) return false;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if (!strcmp(opcode, names[k])) return true;
@@ -821,13 +821,22 @@ void sim_lower_wgmma(sim_lower *lw, const sim_statement *s)
 
 /* --- registers that wgmma holds --------------------------------------------------------------- */
 
-/* Gives every register that a mma_async adds into or reads A from a word among the warp's watches, behind
+/* Gives every register that a mma_async adds into or reads A from, or that tcgen05.ld loads, a word among the warp's watches, behind
  * those of registers.c; tensor.c keeps its state there. `word_of`: by slot, the word + 1. */
 void sim_wgmma_watch(sim_lower *lw, uint32_t *word_of)
 {
     sim_kernel *k = lw->k;
     k->wgmma_first = k->watch_count;
     for (uint32_t c = 0; c < k->code_count; c++) {
+        if (k->code[c].fn == sim_tcgen05_ld) {
+            const sim_tcgen05 *o = sim_tcgen05_of(&k->code[c]);
+            for (uint32_t n = 0; n < o->regs + (o->reduce ? 1u : 0u); n++) {
+                uint32_t slot = n < o->regs ? k->lists[o->list + n] : o->result;
+                if (!word_of[slot]) word_of[slot] = ++k->watch_count;
+                k->lists[o->touched + n] = word_of[slot] - 1;
+            }
+            continue;
+        }
         if (k->code[c].fn != sim_wgmma) continue;
         const sim_tensor *t = sim_tensor_of(&k->code[c]);
         for (uint32_t n = 0; n < t->touched_count; n++) {
@@ -842,6 +851,6 @@ void sim_wgmma_watch(sim_lower *lw, uint32_t *word_of)
 bool sim_wgmma_used(const sim_kernel *k)
 {
     for (uint32_t c = 0; c < k->code_count; c++)
-        if (k->code[c].fn == sim_wgmma) return true;
+        if (k->code[c].fn == sim_wgmma || k->code[c].fn == sim_tcgen05_ld) return true;
     return false;
 }

@@ -296,6 +296,23 @@ void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, ended) sim_race_phase(w->launch, keys[l]);
 }
 
+bool sim_mbarrier_signal(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, const sim_clock_entry *counts,
+                         uint32_t n) {
+    uint32_t address;
+    object o;
+    sim_block *first = place(w, i, lane, &address);
+    if (!first) return false;
+    if (b && b != first && !sim_reach(w, i, lane, sim_in_block(address, b->rank), SP_SHARED, 8, SIM_UPDATE)) return false;
+    if (!b) b = first;
+    if (!look(w, i, lane, b, address, &o)) return false;
+    arrive(w, i, lane, &o, 1, true);
+    put(&o);
+    uint64_t key = key_of(w, b, address);
+    sim_clock_publish(w, lane, counts, n, key);
+    if (o.over) sim_race_phase(w->launch, key);
+    return true;
+}
+
 void sim_mbarrier_pending(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
         uint64_t token = sim_slot64(w, i->a)[l];

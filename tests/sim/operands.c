@@ -1,30 +1,48 @@
-/* operands.c - shared memory that wgmma reads: fenced before, left alone until it is waited for.
+/* operands.c - shared memory that wgmma and tcgen05 read: fenced before, left alone until it is waited for.
  *
  * For each group of a warpgroup's operations there is a bitmap of the 16-byte chunks that it reads. Who
  * writes one has to have waited for the group, or to be ordered after a warp that has; wgmma is one operation
  * of four warps, so that any of them will do. A chunk that was written in this way is struck off, and the
- * groups of long ago are forgotten. */
+ * groups of long ago are forgotten.
+ *
+ * Of tcgen05 a group is what one thread issues up to a commit. Who writes has to have learnt that the group's
+ * last operation is complete. */
 #include "async.h"
-#include "race.h"
+#include "tensor_memory.h"
 
 enum { MOST_GROUPS = 16 };             /* of a warpgroup */
 
 typedef struct sim_operand_reads {
     struct sim_operand_reads *next;
-    uint32_t warpgroup, group;
+    uint32_t warpgroup, group;         /* tcgen05: the thread, operations before the group */
+    bool tensor;
+    uint64_t issuer;                   /* tcgen05: the block of that thread; */
+    uint32_t last;                     /* the last operation of the group */
     uint32_t waited, era[4];           /* warps that have waited for it, and when */
     uint32_t chunks[];
 } reads;
 
-static void forget_oldest(sim_block *b, uint32_t warpgroup)
+static void forget_oldest(sim_block *b, uint32_t warpgroup, uint64_t issuer)
 {
     uint32_t n = 0;
     for (reads **at = &b->operands, *x; (x = *at); at = &x->next) {
-        if (x->warpgroup != warpgroup || ++n < MOST_GROUPS) continue;
+        if (x->warpgroup != warpgroup || x->issuer != issuer || ++n < MOST_GROUPS) continue;
         *at = x->next;
         free(x);
         return;
     }
+}
+
+static reads *new_reads(sim_block *b, uint32_t warpgroup, uint32_t group, uint64_t issuer)
+{
+    forget_oldest(b, warpgroup, issuer);
+    reads *x = calloc(1, sizeof *x + ((b->shared_hi - b->shared_lo) / 512 + 1) * sizeof *x->chunks);
+    if (!x) return NULL;
+    x->warpgroup = warpgroup;
+    x->group = group;
+    x->issuer = issuer;
+    x->next = b->operands;
+    return b->operands = x;
 }
 
 /* An operation that w issues reads the chunk at this offset of the block's shared memory. */
@@ -36,15 +54,23 @@ void sim_operand_read(sim_warp *w, const sim_ins *i, uint64_t offset)
     if (!sim_option.async) return;
     reads *x = b->operands;
     while (x && !(x->warpgroup == warpgroup && x->group == group)) x = x->next;
+    if (!x && !(x = new_reads(b, warpgroup, group, 0))) return;
+    x->chunks[offset >> 9] |= 1u << (offset >> 4 & 31);
+}
+
+void sim_operand_read_by(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint64_t offset, uint32_t number)
+{
+    uint32_t thread = w->index * SIM_LANES + lane, group = sim_tensor_pipe_of(w, lane)->committed;
+    uint64_t issuer = sim_block_index(w->block);
+    sim_proxy_read(w, i, lane, b, offset, 16);
+    if (!sim_option.async) return;
+    reads *x = b->operands;
+    while (x && !(x->tensor && x->issuer == issuer && x->warpgroup == thread && x->group == group)) x = x->next;
     if (!x) {
-        forget_oldest(b, warpgroup);
-        x = calloc(1, sizeof *x + ((b->shared_hi - b->shared_lo) / 512 + 1) * sizeof *x->chunks);
-        if (!x) return;
-        x->warpgroup = warpgroup;
-        x->group = group;
-        x->next = b->operands;
-        b->operands = x;
+        if (!(x = new_reads(b, thread, group, issuer))) return;
+        x->tensor = true;
     }
+    x->last = number;
     x->chunks[offset >> 9] |= 1u << (offset >> 4 & 31);
 }
 
@@ -53,7 +79,7 @@ void sim_operands_done(sim_warp *w)
 {
     uint32_t n = w->index & 3;
     for (reads *x = w->block->operands; x; x = x->next) {
-        if (x->warpgroup != w->index >> 2 || x->group > w->wgmma_done || x->waited >> n & 1) continue;
+        if (x->tensor || x->warpgroup != w->index >> 2 || x->group > w->wgmma_done || x->waited >> n & 1) continue;
         x->waited |= 1u << n;
         x->era[n] = w->launch->races ? w->block->race->w[w->index].era : 0;
     }
@@ -69,6 +95,8 @@ void sim_operands_forget(sim_block *b)
 
 static bool knows_of_wait(const sim_warp *w, uint32_t lane, const sim_block *b, const reads *x)
 {
+    if (x->tensor)
+        return !w->launch->races || sim_clock_knows(w, x->issuer, SIM_COUNT_DONE + x->warpgroup, x->last);
     if (b == w->block && w->index >> 2 == x->warpgroup && w->wgmma_done >= x->group) return true;
     if (!w->launch->races) return x->waited != 0;
     for (uint32_t n = 0; n < 4; n++) {
@@ -87,6 +115,13 @@ void sim_operands_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_
         for (uint64_t n = offset >> 4; n <= (offset + bytes - 1) >> 4; n++) {
             if (!(x->chunks[n >> 5] >> (n & 31) & 1)) continue;
             if (knows_of_wait(w, lane, b, x)) { x->chunks[n >> 5] &= ~(1u << (n & 31)); continue; }
+            if (x->tensor) {
+                sim_report_at(w, i, "async-write", lane,
+                              "writes shared address 0x%llx, which a tcgen05 operation of thread %u may still read: "
+                              "nobody that this thread knows of has waited at the mbarrier of its tcgen05.commit",
+                              (unsigned long long)(b->shared_lo + (n << 4 > offset ? n << 4 : offset)), x->warpgroup);
+                return;
+            }
             sim_report_at(w, i, "async-write", lane,
                           "writes shared address 0x%llx, which a wgmma.mma_async of warps %u to %u may still "
                           "read: no wgmma.wait_group %s",

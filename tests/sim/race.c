@@ -12,7 +12,7 @@
  * same thread (guess.c). Once another atomic of the thread has followed the load, its entry is FIRM. */
 #include "async.h"
 #include "race.h"
-#include "tensor.h"
+#include "tensor_memory.h"
 #include <sched.h>
 
 enum { PAGE_SHIFT = 10, PAGE = 1 << PAGE_SHIFT, ENTRY_LANE = 31, FIRM = 1u << 30, CROSS = 1u << 31 };
@@ -655,7 +655,7 @@ static void touch_lanes(access *c, page *p, uint32_t offset, uint32_t lane, uint
  * comes later has to know of the wait for it, not of where it was issued: operands.c, bulk.c. */
 static bool is_kept(const sim_ins *i)
 {
-    return i->fn != sim_wgmma && i->fn != sim_bulk && i->fn != sim_bulk_tensor && i->fn != sim_store_async;
+    return i->fn != sim_wgmma && i->fn != sim_tcgen05_mma && i->fn != sim_tcgen05_cp && i->fn != sim_bulk && i->fn != sim_bulk_tensor && i->fn != sim_store_async;
 }
 
 static void look(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t bytes)

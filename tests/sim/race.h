@@ -93,6 +93,21 @@ void sim_race_acquire(sim_warp *w, uint32_t mask, uint64_t key);
 void sim_race_phase(const sim_launch *l, uint64_t key);
 static inline uint64_t sim_race_key_done(uint64_t key) { return key | 4; }
 
+/* For tensor memory, whose operations end on their own: counts of what has ended, as entries of clocks. What a
+ * thread has learnt of another block's or thread's counter, it hands on as all that it knows. */
+enum { SIM_COUNT_DONE = 0x4000,        /* + thread: its operations that a commit says are complete */
+       SIM_COUNT_ISSUED = 0x4400,      /* + thread: those that later ones in line come after */
+       SIM_COUNT_LOADED = 0x4800,      /* + warp: its tcgen05.ld that it has waited for; its tcgen05.st: */
+       SIM_COUNT_STORED = 0x4840 };
+typedef struct sim_clock_entry { uint32_t what, value; } sim_clock_entry;
+void sim_clock_note(sim_warp *w, uint32_t lane, const sim_clock_entry *c, uint32_t n);   /* this thread knows */
+void sim_clock_publish(sim_warp *w, uint32_t lane, const sim_clock_entry *c, uint32_t n, uint64_t key);
+bool sim_clock_knows(const sim_warp *w, uint64_t block, uint32_t what, uint32_t value);   /* any lane */
+/* What the lanes know now, added to *seen. */
+void sim_clock_see(const sim_warp *w, uint32_t m, sim_clock_vector **seen);
+bool sim_clock_seen(const sim_clock_vector *seen, uint64_t block, uint32_t what, uint32_t value);
+void sim_clock_forget(sim_clock_vector **seen);
+
 /* --- race.c ----------------------------------------------------------------------------------- */
 
 /* `bytes` at each at[lane] of m, an access of the kind that the instruction is, in the shared memory of

@@ -24,7 +24,9 @@
  *   lower_async.c   the lowering of these             cluster_launch.c   cuLaunchKernelEx
  *   registers_pool.c  setmaxnreg                      dependents.c  griddepcontrol
  *   warpgroup.c  what four warps do alike           texture.c    tex, tld4, txq, suld, sust, sured, suq
- *   arrays.c     arrays, texture objects              lower_texture.c   the lowering of these           */
+ *   arrays.c     arrays, texture objects              lower_texture.c   the lowering of these
+ *   tensor_memory.c  alloc, ld, st, wait, fences      tcgen05.c    mma, cp, shift, commit
+ *   lower_tcgen05.c  the lowering of these                                                            */
 #ifndef SIM_H
 #define SIM_H
 
@@ -570,7 +572,9 @@ typedef struct sim_kernel {
     bool has_calls, uses_stack;
     bool lasting;                      /* prints, or allocates: a launch cannot be undone */
     bool uses_reserved;                /* the part of shared memory that belongs to the system */
-    bool bulk_stores;                  /* bulk copies or wgmma read shared memory: look after proxy fences */
+    bool tensor_memory;                /* tcgen05 */
+    uint8_t tensor_group;              /* blocks of a tcgen05 operation: 1, 2; 0: not said yet */
+    bool bulk_stores;                  /* bulk copies, wgmma or tcgen05 read shared memory: look after proxy fences */
     bool clocks;                       /* fences, acquires or releases order its accesses */
     bool triggers;                     /* griddepcontrol.launch_dependents */
     bool surface_stores;               /* sust, sured: texels change while it runs */
@@ -821,6 +825,7 @@ typedef struct sim_block {
     struct sim_proxy *proxy;           /* bulk.c: who wrote which word since a proxy fence */
     struct sim_operand_reads *operands;    /* operands.c: what wgmma may still read */
     uint32_t *groups; uint32_t group_capacity;   /* bulk groups that each thread has committed */
+    struct sim_tensor_memory *tensor;  /* NULL until a launch uses tcgen05 */
     struct sim_group_log *group_logs; uint32_t group_log_count; bool group_logs_used;    /* warpgroup.c */
     struct sim_register_pool *pool; bool pool_used;      /* setmaxnreg: registers_pool.c */
     struct sim_remote *remote; uint32_t remote_ranks;   /* by rank: the last access from another block */

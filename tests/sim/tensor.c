@@ -13,6 +13,7 @@
  * and larger matrices (wmma, wgmma) are such tiles one after the other. */
 #include "tensor.h"
 #include "async.h"
+#include "tensor_memory.h"
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")
 #endif
@@ -427,6 +428,19 @@ static void scale_blocks(const sim_warp *w, const sim_tensor *t, double *a, int3
                           table[sb[col * 4 + (thread_b & 3)] >> ((byte_b + z / block) & 3) * 8 & 255]);
 }
 
+const double *sim_byte_values(uint8_t type)
+{
+    pthread_once(&prepared, prepare);
+    return byte_values[type];
+}
+
+void sim_tensor_products(const sim_tensor *t, double *a, double *b, const int32_t *const scaled[2], double *c,
+                         uint32_t m, uint32_t n, uint32_t k)
+{
+    if (t->sum.fraction) sim_sum_products(&t->sum, a, b, scaled, c, m, n, k);
+    else multiply(a, b, c, m, n, k, t->a.type == E_F64);
+}
+
 /* c += a b, as the instruction adds. */
 static void add_products(const sim_warp *w, const sim_tensor *t, double *a, double *b, double *c, uint32_t m,
                          uint32_t n, uint32_t k)
@@ -438,10 +452,7 @@ static void add_products(const sim_warp *w, const sim_tensor *t, double *a, doub
         sim_sum_exponents(b, k * n, t->sum.least_b, eb);
         scale_blocks(w, t, a, ea, b, eb);
     }
-    if (t->sum.fraction)
-        sim_sum_products(&t->sum, a, b, t->scale_vectors ? scaled : NULL, c, m, n, k);
-    else
-        multiply(a, b, c, m, n, k, t->a.type == E_F64);
+    sim_tensor_products(t, a, b, t->scale_vectors ? scaled : NULL, c, m, n, k);
 }
 
 /* --- mma, wmma.mma ---------------------------------------------------------------------------- */
@@ -760,6 +771,7 @@ enum { SHAPE_SHIFT = 22, SHAPE = 127 << SHAPE_SHIFT, GROUP = (1 << SHAPE_SHIFT) 
 void sim_wgmma_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m)
 {
     uint32_t *word = &w->watch[e->watched];
+    if (w->kernel->tensor_memory) { sim_tensor_register(w, i, e, m); return; }
     if (i->fn == sim_wgmma) return;
     if ((*word & GROUP) > w->wgmma_done && sim_option.registers)
         sim_report_at(

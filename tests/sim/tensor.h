@@ -17,7 +17,7 @@ extern const sim_element_info sim_elements[E_COUNT];
 /* Registers that hold a matrix, spread over the warp; their slots begin at `list` in kernel->lists. */
 typedef struct sim_fragment { uint8_t type, regs; uint32_t list; } sim_fragment;
 
-typedef enum sim_matrix_kind { SIM_MMA, SIM_WMMA, SIM_WGMMA } sim_matrix_kind;
+typedef enum sim_matrix_kind { SIM_MMA, SIM_WMMA, SIM_WGMMA, SIM_TCGEN05 } sim_matrix_kind;
 
 /* How the products of an instruction are added up: see tensor_sum.c. */
 typedef struct sim_sum {
@@ -59,6 +59,11 @@ sim_sum sim_sum_rule(const sim_tensor *t, sim_matrix_kind kind);
 void sim_sum_exponents(const double *x, uint32_t n, int32_t least, int32_t *e);
 void sim_sum_products(const sim_sum *s, double *a, double *b, const int32_t *const scaled[2], double *c,
                       uint32_t m, uint32_t n, uint32_t k);
+
+const double *sim_byte_values(uint8_t type);   /* of a format of at most eight bits, by its bits */
+/* c += a b, as the instruction adds; scaled: as for sim_sum_products. m is even, n a multiple of 8. */
+void sim_tensor_products(const sim_tensor *t, double *a, double *b, const int32_t *const scaled[2], double *c,
+                         uint32_t m, uint32_t n, uint32_t k);
 
 static inline const sim_tensor *sim_tensor_of(const sim_ins *i)
 { return (const sim_tensor *)(uintptr_t)i->imm; }

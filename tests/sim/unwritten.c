@@ -15,18 +15,19 @@
 #include "lower.h"
 #include "unwritten.h"
 
+#define UNWRITTEN_CELL "nothing has written lane %u of column %u of tensor memory"
 enum { MAX_ORIGINS = 0x7ffe, COMPUTED = 0x8000, TRIALS = 8, MAX_USES = 24, HASH = 1 << 12, GAP = 32 };
 
 typedef enum gap { G_PADDING, G_WIDE, G_ALL } gap; /* all: that the allocation has */
 
 /* Why a value is no value: nothing wrote it, or the instruction leaves it undefined. */
-typedef enum why { W_UNWRITTEN, W_ABSENT, W_ZERO, W_OTHER_BITS } why;
+typedef enum why { W_UNWRITTEN, W_ABSENT, W_ZERO, W_OTHER_BITS, W_CELL } why;
 
 typedef struct origin {
     const sim_ins *ins;
     const char *name; /* a register; else memory: */
     uint64_t address;
-    uint32_t thread, bytes, byte; /* W_ABSENT: byte is the lane that was read; W_OTHER_BITS: operand c */
+    uint32_t thread, bytes, byte; /* W_ABSENT: byte is the lane that was read; W_OTHER_BITS: operand c; W_CELL: address */
     sim_space space;
     uint8_t gap; /* G_: is it more than a struct has padding? */
     bool kept;   /* it has been in memory since */
@@ -476,6 +477,11 @@ static void tell(sim_warp *w, const sim_ins *i, uint32_t from, const char *what)
         return;
     }
     if (!sim_option.uninitialised) return;
+    if (o->why == W_CELL) {
+        sim_report_at(reader, o->ins, "uninitialised-read", o->thread % SIM_LANES, UNWRITTEN_CELL "%s",
+                      o->byte >> 16, o->byte & 0xffff, shows);
+        return;
+    }
     if (o->space == SP_GLOBAL) sim_memory_describe(o->address + o->byte, 1, where, sizeof where);
     sim_report_at(reader, o->ins, "uninitialised-read", o->thread % SIM_LANES,
                   "read of %u bytes at %s address 0x%llx: byte %u was never written%s%s%s", o->bytes,
@@ -509,6 +515,9 @@ static void undefined(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t lan
         } else if (y == W_OTHER_BITS) {
             sim_report_at(w, i, "count-range", l, OTHER_BITS, o.byte);
             return;
+        } else if (y == W_CELL) {
+            sim_report_at(w, i, "uninitialised-read", l, UNWRITTEN_CELL, o.byte >> 16, o.byte & 0xffff);
+            return;
         }
     }
     if (x) settle(w, x, slot);
@@ -521,6 +530,14 @@ void sim_unwritten_absent(sim_warp *w, const sim_ins *i, uint32_t lanes, const u
 /* shfl with bits in operand c that mean nothing: warps whose result nobody reads may compute such a clamp. */
 void sim_unwritten_other_bits(sim_warp *w, const sim_ins *i, uint32_t lanes, const uint32_t *c)
 { undefined(w, i, i->d, lanes, W_OTHER_BITS, c); }
+
+/* tcgen05.ld of cells of tensor memory; address: of the first of them. */
+void sim_unwritten_cells(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t lanes, uint32_t address)
+{
+    uint32_t at[SIM_LANES];
+    for (uint32_t l = 0; l < SIM_LANES; l++) at[l] = address;
+    undefined(w, i, slot, lanes, W_CELL, at);
+}
 
 /* div and rem. */
 void sim_divide(sim_warp *w, const sim_ins *i, uint32_t m)

@@ -58,6 +58,7 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
 void sim_unwritten_loaded(sim_warp *w, const sim_ins *i, uint32_t m);
 bool sim_unwritten_store(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unwritten_place *p);
 void sim_unwritten_absent(sim_warp *w, const sim_ins *i, uint32_t lanes, const uint32_t *from);
+void sim_unwritten_cells(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t lanes, uint32_t address);
 void sim_unwritten_other_bits(sim_warp *w, const sim_ins *i, uint32_t lanes, const uint32_t *c);
 void sim_unwritten_shuffle(sim_warp *w, const sim_ins *i, uint32_t m, const uint32_t *from);
 void sim_unwritten_copied(sim_warp *w, uint32_t lane, uint64_t from, uint64_t to, uint32_t bytes);

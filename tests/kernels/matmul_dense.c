@@ -1,0 +1,160 @@
+/* matmul_dense.c - the form of matmul for sm_90a: warpgroups, tensor maps, clusters, parts of k. Every transpose, every
+ * tail, against double; the choice of the form; what ptxas makes of it.
+ *
+ * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
+ * PTXGEN_SEED=n repeats one. */
+#define _POSIX_C_SOURCE 200809L
+#define PTXGEN_IMPLEMENTATION
+#include "../../ptxgen_kernels.h"
+
+#include "../matmultest.h"
+
+static const uint32_t sizes[] = {1, 8, 63, 64, 65, 100, 127, 128, 129, 200, 255, 256, 257, 300, 390, 520};
+
+static uint32_t any_size(void) { return sizes[random_below(sizeof sizes / sizeof *sizes)]; }
+
+/* Leading dimensions in multiples of 16 bytes. */
+static void align_rows(problem *p)
+{
+    uint32_t i, columns[4], m = p->shape.m, n = p->shape.n, k = p->shape.k;
+    columns[0] = p->desc.flags & PTXK_MATMUL_TRANS_A ? m : k;
+    columns[1] = p->desc.flags & PTXK_MATMUL_TRANS_B ? k : n;
+    columns[2] = columns[3] = n;
+    for (i = 0; i < 4; i++) {
+        uint32_t per = 16 / (uint32_t)ref_number_bytes(number_of(type_of(p, (int)i)));
+        p->pad[i] = (per - columns[i] % per) % per + per * random_below(2);
+        p->shift[i] = per * random_below(3);
+    }
+}
+
+static problem dense_problem(uint32_t type, uint32_t out, uint32_t flags, uint32_t m, uint32_t n, uint32_t k)
+{
+    problem p = problem_new(type, out, flags, m, n, k);
+    p.shape.target = PTX_SM_A(90);
+    p.shape.aligned = 1;
+    p.cluster = 1;
+    align_rows(&p);
+    return p;
+}
+
+/* Both tiles, one block and two in a cluster, tails of m, n and k, several tiles of a block, parts of k. */
+static void every_transpose(void)
+{
+    static const uint32_t types[] = {PTX_F16, PTX_BF16}, outs[] = {PTX_F32, PTX_F16, PTX_BF16};
+    uint32_t flags, i;
+    for (flags = 0; flags < 8; flags++) {
+        for (i = 0; i < 4; i++) {
+            problem p = dense_problem(types[i / 2], outs[random_below(3)], flags, any_size(), any_size(),
+                                      1 + random_below(random_below(2) ? 200 : 700));
+            p.entry = PTXK__DENSE_WIDE + i % 2;
+            p.cluster = 1 + random_below(2);
+            p.shape.sm_count = p.cluster * (1 + random_below(8));
+            if (random_below(2)) p.beta = (float)random_within(2);
+            if (random_below(2)) p.alpha = (float)random_within(3);
+            p.desc.activation = random_below(4) ? 0 : random_below(4);
+            if (!random_below(4)) p.desc.a_factors = 1 + random_below(2), p.desc.b_factors = 1 + random_below(2);
+            problem_run(&p);
+        }
+    }
+}
+
+/* The form is taken where the target has it and tensor maps can describe the matrices. */
+static void choice_of_the_form(void)
+{
+    static const uint64_t bad[] = {8, 2, 4};
+    ptxk_matmul_args args;
+    problem p = dense_problem(PTX_BF16, PTX_BF16, PTXK_MATMUL_TRANS_B, 300, 500, 64);
+    uint32_t i;
+    p.shape.sm_count = 132;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 4 && p.plan.launch[0].entry >= 2);
+    p.shape.aligned = 0;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0 && p.plan.launch[0].entry < 2);
+    p.shape.aligned = 1, p.shape.k = 0;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
+    p.shape.k = 64, p.shape.m = 0;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0 && p.plan.launches == 0);
+    p.shape.m = 300, p.shape.target = PTX_SM(90);
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
+    p.shape.target = PTX_SM_A(100);
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
+    memset(&args, 0, sizeof args);
+    args.a = args.b = args.c = args.d = 4096, args.lda = args.ldb = args.ldc = args.ldd = 64, args.alpha = 1;
+    CHECK(ptxk_matmul_aligned(&p.desc, &args) == 1);
+    args.c = 0, args.ldc = 3;
+    CHECK(ptxk_matmul_aligned(&p.desc, &args) == 1);
+    for (i = 0; i < 3; i++) {
+        args.a += bad[i];
+        CHECK(ptxk_matmul_aligned(&p.desc, &args) == 0);
+        args.a -= bad[i], args.c = 4096, args.ldc = (uint32_t)(64 + bad[i] / 2);
+        CHECK(ptxk_matmul_aligned(&p.desc, &args) == 0);
+        args.c = 0, args.b_stride = bad[i] / 2;
+        CHECK(ptxk_matmul_aligned(&p.desc, &args) == 0);
+        args.b_stride = 0;
+    }
+    args.alpha = 0;
+    CHECK(ptxk_matmul_aligned(&p.desc, &args) == 0);
+    p.desc.flags |= PTXK_MATMUL_GROUPED, args.alpha = 1;
+    CHECK(ptxk_matmul_aligned(&p.desc, &args) == 0 && ptxk_matmul_aligned(NULL, &args) == 0);
+}
+
+/* 8-bit types with factors of every kind, and tf32: k along the rows. */
+static void other_types(void)
+{
+    static const uint32_t types[] = {PTX_E4M3, PTX_E5M2, PTX_S8, PTX_F32}, outs[] = {PTX_F32, PTX_F16, PTX_BF16};
+    uint32_t t, i;
+    for (t = 0; t < 4; t++) {
+        for (i = 0; i < 8; i++) {
+            problem p = dense_problem(types[t], outs[random_below(3)],
+                                      PTXK_MATMUL_TRANS_B | (random_below(2) ? PTXK_MATMUL_BIAS : 0u), any_size(),
+                                      any_size(), 1 + random_below(random_below(2) ? 300 : 1100));
+            if (t < 2 && random_below(2)) p.desc.b_type = types[1 - t];
+            if (t == 3) p.desc.precision = PTXK_MATMUL_FAST;
+            p.desc.a_factors = t == 3 ? random_below(3) : i < 2 ? 0 : i < 4 ? 3 : random_below(5);
+            p.desc.b_factors = t == 3 ? random_below(3) : i < 2 ? 0 : i < 4 ? 3 + i % 2 : random_below(5);
+            p.entry = PTXK__DENSE_WIDE + (t >= 2 && p.desc.a_factors < 3 && p.desc.b_factors < 3 ? i % 2 : 0);
+            p.cluster = 1 + random_below(2);
+            p.shape.sm_count = p.cluster * (1 + random_below(8));
+            if (random_below(2)) p.beta = (float)random_within(2);
+            p.alpha = p.desc.out_type == PTX_F16 ? 1e-3f : (float)(0.5 + random_within(0.4));
+            align_rows(&p);
+            problem_run(&p);
+            CHECK(p.plan.maps == 4);
+        }
+    }
+}
+
+/* Products that the batch shares or that lie apart; C in D's place. */
+static void batches(void)
+{
+    uint32_t i;
+    for (i = 0; i < 6; i++) {
+        problem p = dense_problem(i & 1 ? PTX_BF16 : PTX_F16, i & 1 ? PTX_F32 : PTX_BF16, random_below(8),
+                                  any_size() / 2 + 1, any_size() / 2 + 1, 1 + random_below(200));
+        p.shape.batch = 1 + random_below(4);
+        p.pack = i % 3;
+        p.beta = i & 2 ? 0.5f : 0;
+        p.in_place = (i & 6) == 2;
+        align_rows(&p);
+        if (p.in_place) p.pad[2] = p.pad[3], p.shift[2] = p.shift[3];
+        p.entry = PTXK__DENSE_WIDE + i % 2;
+        p.cluster = 1 + random_below(2);
+        p.shape.sm_count = p.cluster * (1 + random_below(8));
+        problem_run(&p);
+    }
+}
+
+int main(void)
+{
+    start_random();
+    if (!open_driver()) return 1;
+    if (capability != 90) {
+        puts("SKIP: the device is not of 9.0");
+        return check_end();
+    }
+    choice_of_the_form();
+    every_transpose();
+    other_types();
+    batches();
+    printf("note: worst error %.3f of its bound\n", most_of_bound);
+    return check_end();
+}
