@@ -203,7 +203,8 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
             size_t part = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
             if (fread(piece, 1, part, file) != part)
                 bad = gguf_fail(why, order[i]->from->offset + done, "cannot be read");
-            if (order[i] == &m->tensor[LLAMA_OUTPUT_NORM] || order[i] == &m->tensor[LLAMA_OUTPUT_NORM_BIAS])
+            if (order[i] == &m->tensor[LLAMA_OUTPUT_NORM] || order[i] == &m->tensor[LLAMA_OUTPUT_NORM_BIAS]
+                || order[i] == &m->tensor[LLAMA_OUTPUT_BIAS])
                 llama_scale_floats(piece, part, m->config.logit_scale);
             if (!bad)
                 bad = llama_cuda(m, ptxcu_upload(m->cu, m->weights, (size_t)(to + done), piece, part, NULL),
@@ -942,7 +943,8 @@ static inline int llama_add_choice(llama *m, llama_list *l, gguf_error *why) {
     llama_input in;
     if (llama_add_norm_before(m, l, &m->tensor[LLAMA_OUTPUT_NORM], &m->tensor[LLAMA_OUTPUT_NORM_BIAS], &in,
                               why)
-        || llama_add_product(m, l, output, NULL, in, 0, l->logits.address, why) || llama_add_cap(m, l, why))
+        || llama_add_product(m, l, output, &m->tensor[LLAMA_OUTPUT_BIAS], in, 0, l->logits.address, why)
+        || llama_add_cap(m, l, why))
         return 1;
     desc.type = PTX_F32;
     desc.method = m->options.temperature > 0 ? PTXK_SAMPLE_DRAW : PTXK_SAMPLE_ARGMAX;
@@ -1515,6 +1517,7 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     if (a->qk_norm == LLAMA_QK_ROWS) return "norms of whole rows of q and k";
     if (a->activation != LLAMA_SWIGLU) return "GELU";
     if (c->attention_cap > 0 || c->final_cap > 0) return "soft caps";
+    if (m->tensor[LLAMA_OUTPUT_BIAS].from) return "a bias of the output";
     if (c->embedding_scale < c->residual_scale || c->embedding_scale > c->residual_scale)
         return "scaled embeddings";
     if (a->qk_norm && (c->residual_scale < 1 || c->residual_scale > 1))
