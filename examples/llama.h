@@ -1480,7 +1480,6 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
     ptxk_decoder_layer *layer = *copy = (ptxk_decoder_layer *)calloc(m->config.layers, sizeof *layer);
     uint32_t n;
     int bad = layer ? 0 : gguf_fail(why, GGUF_NOWHERE, "no memory");
-#define LLAMA_MATRIX(name) llama_matrix(llama_layer_tensor(m, n, LLAMA_##name), NULL, formats)
 #define LLAMA_BIASED(name)                                                                                   \
     llama_matrix(llama_layer_tensor(m, n, LLAMA_##name), llama_layer_tensor(m, n, LLAMA_##name##_BIAS),      \
                  formats)
@@ -1493,9 +1492,9 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
         layer[n].k = LLAMA_BIASED(K);
         layer[n].v = LLAMA_BIASED(V);
         layer[n].output = LLAMA_BIASED(O);
-        layer[n].gate = LLAMA_MATRIX(GATE);
-        layer[n].up = LLAMA_MATRIX(UP);
-        layer[n].down = LLAMA_MATRIX(DOWN);
+        layer[n].gate = LLAMA_BIASED(GATE);
+        layer[n].up = LLAMA_BIASED(UP);
+        layer[n].down = LLAMA_BIASED(DOWN);
         layer[n].q_norm = llama_layer_tensor(m, n, LLAMA_Q_NORM)->address;
         layer[n].k_norm = llama_layer_tensor(m, n, LLAMA_K_NORM)->address;
     }
@@ -1515,19 +1514,13 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     if (a->places & LLAMA_AFTER) return "norms behind products";
     if (a->places == LLAMA_PARALLEL) return "attention and feed-forward side by side";
     if (a->qk_norm == LLAMA_QK_ROWS) return "norms of whole rows of q and k";
-    if (a->activation != LLAMA_SWIGLU) return "GELU";
+    if (a->activation == LLAMA_GELU) return "a feed-forward without a gate";
     if (c->attention_cap > 0 || c->final_cap > 0) return "soft caps";
-    if (m->tensor[LLAMA_OUTPUT_BIAS].from) return "a bias of the output";
-    if (c->embedding_scale < c->residual_scale || c->embedding_scale > c->residual_scale)
-        return "scaled embeddings";
     if (a->qk_norm && (c->residual_scale < 1 || c->residual_scale > 1))
         return "a scaled residual beside norms of q and k";
     for (n = 0; n < c->layers; n++) {
         if (llama_is_local(c, n)) return "windows in some layers";
         if (!llama_is_rotated(c, n)) return "layers that are not rotated";
-        if (llama_layer_tensor(m, n, LLAMA_GATE_BIAS)->from || llama_layer_tensor(m, n, LLAMA_UP_BIAS)->from
-            || llama_layer_tensor(m, n, LLAMA_DOWN_BIAS)->from)
-            return "biases of the feed-forward";
     }
     return NULL;
 }
@@ -1551,7 +1544,7 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
                          llama_persistent_lacks(m));
     p->n = n;
     p->args.embedding = llama_matrix(&m->tensor[LLAMA_EMBEDDING], NULL, &desc.formats);
-    p->args.output = llama_matrix(output, NULL, &desc.formats);
+    p->args.output = llama_matrix(output, &m->tensor[LLAMA_OUTPUT_BIAS], &desc.formats);
     bad = llama_persistent_layers(m, p, &layers, &desc.formats, why);
     desc.hidden = c->hidden;
     desc.ffn = c->ffn;
@@ -1566,6 +1559,9 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     desc.scale = (float)c->score_scale;
     desc.head_norms = c->kind->qk_norm != 0;
     desc.window = llama_window(m, 0);
+    desc.embedding_scale = (float)(c->embedding_scale / c->residual_scale);
+    if (!(desc.embedding_scale < 1 || desc.embedding_scale > 1)) desc.embedding_scale = 0;
+    desc.gelu = c->kind->activation == LLAMA_GEGLU;
     memset(&shape, 0, sizeof shape);
     shape.layers = c->layers;
     shape.max_seq = m->options.max_seq;

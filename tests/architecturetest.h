@@ -16,10 +16,10 @@ static const struct {
     /* clang-format off */
     {"llama", {"llama", 61, 64, 2, 4, 2, 16, 96, 600, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0, 0}, NULL},
     {"llama, biases", {"llama", 61, 64, 2, 4, 2, 16, 96, 600, 0, F(Q8_0), F(Q8_0), F(F16), 2, 0, 0, 0, 0, 0},
-     "biases of the feed-forward"},
+     NULL},
     {"qwen2", {"qwen2", 77, 64, 2, 4, 2, 16, 64, 600, 0, F(Q8_0), F(Q8_0), F(F16), 1, 1, 0, 0, 0, 0}, NULL},
     {"qwen3", {"qwen3", 40, 64, 2, 4, 2, 40, 96, 600, 0, F(Q8_0), F(Q4_0), F(F16), 0, 1, 0, 1e6f, 0, 0}, NULL},
-    {"gemma", {"gemma", 61, 64, 2, 4, 1, 24, 96, 600, 0, F(F16), F(F16), F(Q8_0), 0, 1, 0, 0, 0, 0}, "GELU"},
+    {"gemma", {"gemma", 61, 64, 2, 4, 1, 24, 96, 600, 0, F(F16), F(F16), F(Q8_0), 0, 1, 0, 0, 0, 0}, NULL},
     {"gemma2", {"gemma2", 61, 64, 3, 4, 2, 24, 96, 600, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0, 20},
      "norms behind products"},
     {"gemma2 of 46 layers", {"gemma2", 61, 32, 46, 2, 1, 32, 64, 600, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0, 5},
@@ -51,9 +51,9 @@ static const struct {
     {"phi2", {"phi2", 61, 64, 2, 4, 4, 16, 96, 600, 8, F(F16), F(F16), F(F16), 2, 0, 0, 0, 0, 0}, "LayerNorm"},
     {"stablelm", {"stablelm", 61, 64, 2, 4, 2, 16, 96, 600, 4, F(F16), F(F16), F(F16), 1, 0, 0, 0, 0, 0}, "LayerNorm"},
     {"granite", {"granite", 61, 64, 2, 4, 2, 16, 96, 600, 0, F(F16), F(F16), F(F16), 0, 1, 0, 1e4f, 0, 0},
-     "scaled embeddings"},
+     NULL},
     {"granite, biases", {"granite", 61, 64, 2, 4, 2, 16, 96, 600, 0, F(Q8_0), F(Q8_0), F(F16), 2, 1, 0, 0, 0, 0},
-     "scaled embeddings"},
+     NULL},
     /* clang-format on */
 };
 #undef F
