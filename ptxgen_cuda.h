@@ -85,6 +85,12 @@
           ptxcu_call_finish also waits. ptxcu_call_start runs it on the stream of a ptxcu_result, which keeps
           the tensors' memory until the call has finished; the host can wait for the result or poll it, and a
           stream can wait for it.
+   DEPENDENT LAUNCH  With ptxcu_desc.dependent_launch, a kernel may start before the kernel before it in the
+          stream has ended: its blocks take places that are free, and wait (griddepcontrol.wait) until that
+          kernel and its stores are complete; gemv fetches weights meanwhile. Results are the same. The time
+          of a launch is hidden behind the end of the kernel before. It needs sm_90 and driver 12.3, else the
+          flag has no effect. It holds for operations, and for modules of ptx_module_desc.dependent_launch;
+          not for cooperative launches. In a graph programmatic edges join such launches.
    GRAPHS  The work queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one graph, which
           is launched by one call. Arguments are frozen. Values that change between launches must be read from
           device memory, as the operations of ptxgen_kernels.h do with lengths and positions.
@@ -200,6 +206,7 @@ typedef struct ptxcu_desc {
     void *context;            /* a CUcontext, used with its device; NULL: none */
     const char *cache_folder; /* folder for machine code, see DISK and TRUST; NULL: none */
     uint32_t cache_files;     /* maximum number of files in it, of at most 4 MiB each; 0: 256 */
+    uint32_t dependent_launch; /* 1: see DEPENDENT LAUNCH */
     ptx_alloc_fn alloc;       /* NULL: realloc and free; see THREADS */
     void *alloc_user;
     ptxcu_log_fn log; /* called on the thread of the call; must not use the handle. NULL: none */
@@ -225,6 +232,7 @@ typedef struct ptxcu_device {
     uint32_t memory_clock_khz; /* 0: unknown */
     uint32_t memory_bus_bits;
     uint32_t max_cluster; /* maximum number of blocks in a cluster: 8; 0: no clusters */
+    uint32_t dependent_launch; /* 1: asked for by ptxcu_desc, and there is such a launch */
 } ptxcu_device;
 
 /* A range of device memory, by value. All zero: none. A sub-range is { address + offset, bytes }. */
@@ -299,7 +307,8 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
 
    X(function, parameters): the driver functions in use, under their ABI names. Each returns CUresult, an int.
    These lines make the pointers, the loader and the list of missing symbols. CUdevice is an int, CUdeviceptr
-   has 64 bits, handles are pointers. cuLaunchKernelEx is optional: it is loaded for clusters only. */
+   has 64 bits, handles are pointers. cuLaunchKernelEx is optional: it is loaded for clusters and dependent
+   launches only. */
 #define PTXCU_DRIVER(X)                                                                                      \
     X(cuInit, (unsigned flags))                                                                              \
     X(cuDriverGetVersion, (int *version))                                                                    \
@@ -821,17 +830,27 @@ typedef struct ptxcu_kv_cache {
     /* [batch, kv_heads, max_seq, head_dim]; paged: pools [pages, kv_heads, page_size, head_dim] */
     ptxcu_tensor k, v;
     ptxcu_tensor blocks;    /* paged: the block table, u32 [batch, max_pages]; else zero */
-    ptxcu_tensor addresses; /* not paged: u64 [2, batch], addresses of each sequence's k and v */
-    uint32_t owns;          /* 1: ptxcu_kv_cache_free frees k and v */
-    uint32_t unused;
+    ptxcu_tensor addresses; /* not paged: u64 [2, batch], addresses of each sequence's k and v; q8_0: [4,
+                               batch], and of their factors */
+    uint32_t owns;          /* 1: ptxcu_kv_cache_free frees k and v, and q8_0's factors */
+    uint32_t type;          /* PTX_E4M3 or PTXK_Q8_0: k and v are b8 or u8 tensors of such numbers; else 0 */
+    /* q8_0: f16, as k and v with head_dim / 32 in the place of head_dim; e4m3: f32 [kv_heads]; zero: all 1 */
+    ptxcu_tensor k_factors, v_factors;
 } ptxcu_kv_cache;
 
-/* Allocate a dense cache, contents undefined. Waits for the default stream. */
-PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t batch, uint64_t kv_heads,
+/* Allocate a dense cache, contents undefined. type: PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 (its factors are 1)
+   or PTXK_Q8_0. Waits for the default stream. */
+PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t kv_heads,
                                             uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache);
 /* Make a cache of tensors that the caller keeps. blocks: NULL: not paged. Waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache);
+/* The same of 8-bit numbers, type PTX_E4M3 or PTXK_Q8_0. Factors are dense where k and v are, and have their
+   strides / 32. k_factors, v_factors: NULL with PTX_E4M3: all 1. */
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_bytes(ptxcu *cu, uint32_t type, const ptxcu_tensor *k,
+                                                const ptxcu_tensor *v, const ptxcu_tensor *k_factors,
+                                                const ptxcu_tensor *v_factors, const ptxcu_tensor *blocks,
+                                                ptxcu_kv_cache *cache);
 /* Make a cache of sequences in separate allocations. k, v: arrays of `batch` tensors [kv_heads, max_seq,
    head_dim] with the same shape and strides, which the caller keeps. cache->k and cache->v are those of the
    first sequence with a batch stride of 0. Calls are refused if one of the tensors was freed (FREED). Waits
@@ -897,7 +916,7 @@ typedef struct ptxcu_flash_prefill_desc {
     float scale;              /* 0: 1/sqrt(head_dim) */
     float soft_cap;           /* 0: none */
     uint32_t unused;
-    const ptxcu_kv_cache *cache; /* of q's type; read during the call only; NULL: k and v */
+    const ptxcu_kv_cache *cache; /* of q's type or 8-bit; read during the call only; NULL: k and v */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
@@ -1162,6 +1181,7 @@ typedef struct ptxcu__entry {
     uint32_t param_count;
     uint32_t known; /* 1: params and param_count are known */
     uint32_t max_threads;
+    uint32_t dependent_launch; /* 1: it may start before the kernel before it has ended */
     uint32_t shared_bytes; /* static */
     uint32_t dynamic_free; /* dynamic bytes available without opt-in */
     uint32_t dynamic_max;  /* dynamic bytes after the last opt-in; guarded by table_mutex */
@@ -1234,6 +1254,7 @@ struct ptxcu {
     void *library;
     void *context;
     int device;
+    uint32_t dependent_launch; /* as in ptxcu_desc */
     uint32_t ready;    /* 1: ptxcu_open has succeeded */
     uint32_t retained; /* 1: the handle must release the primary context */
     uint32_t cleaned;  /* 1: stale temporary files were removed from the cache folder */
@@ -1834,6 +1855,9 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
 #undef PTXCU__LOAD
     d->max_cluster =
         cu->launch_ex && cu->capability >= 90 && ptxcu__get_attribute(cu, 120) ? PTXCU__CLUSTER_MAX : 0;
+    /* graphs take such launches since 12.3 */
+    d->dependent_launch =
+        cu->dependent_launch && cu->launch_ex && cu->capability >= 90 && d->driver_version >= 12030;
     return PTXCU_E_NONE;
 }
 
@@ -1919,6 +1943,7 @@ static ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
     }
     cu->alloc = alloc;
     cu->alloc_user = d.alloc_user;
+    cu->dependent_launch = d.dependent_launch != 0;
     cu->log = d.log;
     cu->log_user = d.log_user;
     cu->first_record.thread = ptxcu__self();
@@ -2054,7 +2079,8 @@ PTXGEN_API const char *ptxcu_error_name(ptxcu_code code) {
 }
 
 PTXGEN_API const ptxcu_device *ptxcu_device_info(const ptxcu *cu) {
-    static const ptxcu_device none = {"", "", 0, 0, 0, 0, 0, 0, 0, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0};
+    static const ptxcu_device none = {"", "", 0, 0, 0, 0, 0, 0, 0, {0, 0, 0}, {0, 0, 0},
+                                      0,  0,  0, 0, 0, 0, 0, 0};
     return cu ? &cu->info : &none;
 }
 
@@ -2312,6 +2338,47 @@ static ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxc
     return PTXCU_E_NONE;
 }
 
+/* The device's limits of width, height, and depth or layers (of cube maps in layers: faces). */
+static ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
+    static const struct {
+        const char *name;
+        uint8_t limit[6]; /* device attributes of textures, then of surfaces; 0: none */
+    } kinds[] = {{"one dimension", {21, 0, 0, 55, 0, 0}},
+                 {"two dimensions", {22, 23, 0, 56, 57, 0}},
+                 {"three dimensions", {24, 25, 26, 58, 59, 60}},
+                 {"one dimension in layers", {42, 0, 43, 61, 0, 62}},
+                 {"two dimensions in layers", {27, 28, 29, 63, 64, 65}},
+                 {"a cube map", {52, 52, 0, 66, 66, 0}},
+                 {"cube maps in layers", {53, 53, 54, 67, 67, 68}},
+                 {"one dimension with levels", {77, 0, 0, 55, 0, 0}},
+                 {"two dimensions with levels", {73, 74, 0, 56, 57, 0}},
+                 {"two dimensions for gathers", {45, 46, 0, 56, 57, 0}}};
+    const uint32_t size[3] = {d->width, d->height, d->layers ? ptxcu__array_slices(d) : d->depth};
+    uint32_t kind = d->depth ? 2 : d->height ? 1 : 0, most[6], faces, i, n = 3;
+    if (d->layers) kind += 3;
+    if (d->flags & (uint32_t)PTXCU_ARRAY_CUBE) kind = d->layers ? 6 : 5;
+    if (kind < 2 && d->levels) kind += 7;
+    if (kind == 1 && d->flags & (uint32_t)PTXCU_ARRAY_GATHER) kind = 9;
+    if (d->flags & (uint32_t)PTXCU_ARRAY_SURFACE) n = 6;
+    for (i = 0; i < n; i++)
+        most[i] = kinds[kind].limit[i] ? (uint32_t)ptxcu__get_attribute(cu, kinds[kind].limit[i]) : 0;
+    if (kind == 2 && n == 3 && d->depth > most[2]) /* deeper, but less wide */
+        for (i = 0; i < 3; i++) most[i] = (uint32_t)ptxcu__get_attribute(cu, 47 + (int)i);
+    for (i = 0; i < n; i++) {
+        if (!most[i] || size[i % 3] <= most[i]) continue;
+        faces = kind == 6 && i % 3 == 2 ? 6 : 1;
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_array_create: %s is %u, this device has at most %u%s of %s",
+                           i % 3 == 0   ? "width"
+                           : i % 3 == 1 ? "height"
+                           : d->layers  ? "layers"
+                                        : "depth",
+                           (unsigned)(size[i % 3] / faces), (unsigned)(most[i] / faces),
+                           i < 3 ? "" : " for a surface", kinds[kind].name);
+    }
+    return PTXCU_E_NONE;
+}
+
 static ptxcu__array_desc ptxcu__describe_array(const ptxcu_array_desc *d) {
     ptxcu__array_desc a;
     uint32_t cube = d->flags & (uint32_t)PTXCU_ARRAY_CUBE;
@@ -2352,6 +2419,7 @@ PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc
     PTXCU__REQUIRE_SYMBOL(cu, cuArray3DCreate_v2);
     PTXCU__REQUIRE_SYMBOL(cu, cuMipmappedArrayCreate);
     PTXCU__TRY(ptxcu__check_array(cu, "ptxcu_array_create", &d));
+    PTXCU__TRY(ptxcu__check_extent(cu, &d));
     PTXCU__IN_CONTEXT(cu, ptxcu__create_array(cu, &d, array));
 }
 
@@ -4071,6 +4139,7 @@ static ptxcu_code ptxcu__create_program(ptxcu *cu, const char *ptx, const ptx_mo
             code = ptxcu__open_entry(cu, p->module_, info.name, e);
             if (code == PTXCU_E_NONE) code = ptxcu__copy_signature(cu, &info, e);
             e->known = 1;
+            e->dependent_launch = info.dependent_launch && cu->info.dependent_launch;
         }
     }
     if (code != PTXCU_E_NONE) {
@@ -4330,6 +4399,7 @@ static ptxcu_code ptxcu__build_program(ptxcu *cu, const char *site, const ptx_op
     memset(&d, 0, sizeof d);
     d.target = cu->info.target;
     d.max_version = cu->info.max_version;
+    d.dependent_launch = cu->info.dependent_launch;
     d.alloc = ptxcu__module_alloc;
     memory.cu = cu;
     memory.failed = 0;
@@ -4591,30 +4661,36 @@ static ptxcu_code ptxcu__prepare_launch(ptxcu *cu, ptxcu_program *program, const
     return PTXCU_E_NONE;
 }
 
-static int ptxcu__launch_clusters(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g, void **params,
-                                  ptxcu_stream stream) {
+static int ptxcu__launch_ex(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g, void **params,
+                            ptxcu_stream stream) {
     ptxcu__launch_attribute attributes[2];
     ptxcu__launch_config config;
+    uint32_t n = 0;
     memset(attributes, 0, sizeof attributes);
     memset(&config, 0, sizeof config);
-    attributes[0].id = 4; /* CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
-    memcpy(attributes[0].value, g->cluster, sizeof g->cluster);
-    attributes[1].id = 2; /* CU_LAUNCH_ATTRIBUTE_COOPERATIVE */
-    attributes[1].value[0] = 1;
+    if (g->cluster[0]) {
+        attributes[n].id = 4; /* CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
+        memcpy(attributes[n++].value, g->cluster, sizeof g->cluster);
+    }
+    /* CU_LAUNCH_ATTRIBUTE_COOPERATIVE, _PROGRAMMATIC_STREAM_SERIALIZATION */
+    if (g->cooperative || e->dependent_launch) {
+        attributes[n].id = g->cooperative ? 2 : 6;
+        attributes[n++].value[0] = 1;
+    }
     memcpy(config.grid, g->grid, sizeof g->grid);
     memcpy(config.block, g->block, sizeof g->block);
     config.shared_bytes = g->shared_bytes;
     config.stream = stream;
     config.attributes = attributes;
-    config.count = g->cooperative ? 2 : 1;
+    config.count = n;
     return cu->launch_ex(&config, e->function, params, NULL);
 }
 
 static ptxcu_code ptxcu__launch_entry(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g, void **params,
                                       ptxcu_stream stream) {
-    int clusters = g->cluster[0] != 0, result;
-    if (clusters)
-        result = ptxcu__launch_clusters(cu, e, g, params, stream);
+    int extended = g->cluster[0] || (e->dependent_launch && !g->cooperative), result;
+    if (extended)
+        result = ptxcu__launch_ex(cu, e, g, params, stream);
     else if (g->cooperative)
         result =
             cu->driver.cuLaunchCooperativeKernel(e->function, g->grid[0], g->grid[1], g->grid[2], g->block[0],
@@ -4626,7 +4702,7 @@ static ptxcu_code ptxcu__launch_entry(ptxcu *cu, const ptxcu__entry *e, const pt
     if (ptxcu__check_stream(cu, e->name, stream) == PTXCU_E_WRONG_HANDLE) return PTXCU_E_WRONG_HANDLE;
     return ptxcu__fail_driver(
         cu, result, "cuLaunch%sKernel%s(entry '%s', grid %ux%ux%u, block %ux%ux%u, %u bytes)",
-        !clusters && g->cooperative ? "Cooperative" : "", clusters ? "Ex" : "", e->name, (unsigned)g->grid[0],
+        !extended && g->cooperative ? "Cooperative" : "", extended ? "Ex" : "", e->name, (unsigned)g->grid[0],
         (unsigned)g->grid[1], (unsigned)g->grid[2], (unsigned)g->block[0], (unsigned)g->block[1],
         (unsigned)g->block[2], (unsigned)g->shared_bytes);
 }
@@ -5380,6 +5456,41 @@ static void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
     if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", c->why.text);
 }
 
+/* The same, with the fields of a product's kernel under the names that they have in its tensor call. */
+static void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_code code) {
+    static const char *const fields[][2] = {{"matrix[0].", ""},
+                                            {"matrix[1].", "more[0]."},
+                                            {"matrix[2].", "more[1]."},
+                                            {"second", "more[0].format"},
+                                            {"third", "more[1].format"},
+                                            {"x_stride", "x's row stride"},
+                                            {"y_stride", "y's row stride"},
+                                            {"residual_stride", "residual's row stride"}};
+    char text[2 * sizeof c->why.text];
+    const char *p = c->why.text;
+    size_t n = 0, i, length, kinds = sizeof fields / sizeof *fields;
+    if (c->code != PTXCU_E_NONE || !code) return;
+    while (*p && n + 32 < sizeof text) {
+        int starts = p == c->why.text || p[-1] == ' ' || p[-1] == '.';
+        for (i = 0; i < kinds; i++) {
+            length = strlen(fields[i][0]);
+            if (starts && !strncmp(p, fields[i][0], length)
+                && (p[length - 1] == '.' || !p[length] || strchr(" ,.:", p[length])))
+                break;
+        }
+        if (i == kinds) {
+            text[n++] = *p++;
+            continue;
+        }
+        p += length;
+        length = strlen(fields[i][1]);
+        memcpy(text + n, fields[i][1], length);
+        n += length;
+    }
+    text[n] = 0;
+    c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", text);
+}
+
 /* Require a field to be at most `most`, 0 or 1. */
 static void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x, uint32_t most) {
     if (c->code != PTXCU_E_NONE || x <= most) return;
@@ -5451,7 +5562,7 @@ static ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_t
     uint64_t shape[2], i, size = ptx_type_bytes((ptx_type)k->type), *addresses;
     size_t bytes;
     ptxcu_code code = PTXCU_E_NONE;
-    shape[0] = 2;
+    shape[0] = made->type == PTXK_Q8_0 ? 4 : 2;
     shape[1] = batch;
     PTXCU__TRY(ptxcu_tensor_create(cu, PTX_U64, 2, shape, &made->addresses));
     bytes = ptxcu_tensor_bytes(&made->addresses);
@@ -5462,6 +5573,9 @@ static ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_t
         for (i = 0; i < batch; i++) {
             addresses[i] = part ? part[i].address : k->address + i * k->stride[0] * size;
             addresses[batch + i] = part ? part[batch + i].address : v->address + i * v->stride[0] * size;
+            if (shape[0] < 4) continue;
+            addresses[2 * batch + i] = made->k_factors.address + i * k->stride[0] / 16;
+            addresses[3 * batch + i] = made->v_factors.address + i * v->stride[0] / 16;
         }
         code = ptxcu_tensor_write(cu, &made->addresses, addresses, bytes, NULL);
         ptxcu__free_host(cu, addresses, bytes);
@@ -5477,16 +5591,43 @@ static ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_t
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
-                                          const ptxcu_tensor *blocks, ptxcu_kv_cache *cache) {
-    static const char *const name = "ptxcu_kv_cache_wrap";
+/* Types of the elements of k and v of a cache. */
+static uint64_t ptxcu__get_cache_types(uint32_t type) {
+    return type ? PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8) : PTXCU__FLOAT_TYPES;
+}
+
+/* Require the factors of k or v: beside rows, with the same order and gaps; or one for each head. */
+static void ptxcu__require_cache_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
+                                         uint32_t flags, uint32_t type, const ptxcu_tensor *k) {
+    uint64_t shape[4];
+    uint32_t i;
+    if (c->code != PTXCU_E_NONE || !type) return;
+    if (type == PTX_E4M3) {
+        ptxcu__require(c, name, t, PTXCU__DENSE | PTXCU__OPTIONAL, PTXCU__TYPE(PTX_F32), 4, "kv_heads", 1,
+                       k->shape[1], 0, 0, 0);
+        return;
+    }
+    memcpy(shape, k->shape, sizeof shape);
+    ptxcu__require(c, name, t, flags | PTXCU__ROWS, PTXCU__TYPE(PTX_F16), 16, "k's shape with head_dim / 32",
+                   4, shape[0], shape[1], shape[2], shape[3] / 32);
+    for (i = 0; i < 3 && c->code == PTXCU_E_NONE; i++)
+        if (ptxcu__get_stride(t, i) * 32 != ptxcu__get_stride(k, i))
+            c->code =
+                ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has strides %s, must have k's / 32, %s", c->name,
+                            name, ptxcu__format_shape(4, t->stride).s, ptxcu__format_shape(4, k->stride).s);
+}
+
+static ptxcu_code ptxcu__wrap_cache(ptxcu *cu, const char *name, uint32_t type, const ptxcu_tensor *k,
+                                    const ptxcu_tensor *v, const ptxcu_tensor *k_factors,
+                                    const ptxcu_tensor *v_factors, const ptxcu_tensor *blocks,
+                                    ptxcu_kv_cache *cache) {
     ptxcu_kv_cache made;
     ptxcu__operation_check c;
     ptxcu_call unused;
     ptxcu_code code = PTXCU_E_NONE;
     if (cache) memset(cache, 0, sizeof *cache);
     PTXCU__TRY(ptxcu__begin_check(&c, cu, name, cache, &unused));
-    ptxcu__require(&c, "k", k, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
+    ptxcu__require(&c, "k", k, PTXCU__ROWS | PTXCU__WRITTEN, ptxcu__get_cache_types(type), 16,
                    PTXCU__CACHE_DIMS(blocks), 4, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
     if (c.code != PTXCU_E_NONE) return c.code;
     ptxcu__require(&c, "v", v, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__TYPE(k->type), 16,
@@ -5500,8 +5641,13 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
                              "%s: k has strides %s; the first must be a multiple of 16 bytes or of head_dim",
                              name, ptxcu__format_shape(4, k->stride).s);
     ptxcu__require_same_strides(&c, "k", k, "v", v, 4);
-    PTXCU__TRY(ptxcu__end_check(&c));
     memset(&made, 0, sizeof made);
+    if (k_factors) made.k_factors = *k_factors;
+    if (v_factors) made.v_factors = *v_factors;
+    ptxcu__require_cache_factors(&c, "k_factors", &made.k_factors, PTXCU__WRITTEN, type, k);
+    ptxcu__require_cache_factors(&c, "v_factors", &made.v_factors, PTXCU__WRITTEN, type, k);
+    PTXCU__TRY(ptxcu__end_check(&c));
+    made.type = type;
     made.k = *k;
     made.v = *v;
     if (blocks) {
@@ -5512,6 +5658,23 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
     code = ptxcu__create_address_table(cu, k->shape[0], NULL, &made);
     if (code == PTXCU_E_NONE) *cache = made;
     return code;
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
+                                          const ptxcu_tensor *blocks, ptxcu_kv_cache *cache) {
+    return ptxcu__wrap_cache(cu, "ptxcu_kv_cache_wrap", 0, k, v, NULL, NULL, blocks, cache);
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_bytes(ptxcu *cu, uint32_t type, const ptxcu_tensor *k,
+                                                const ptxcu_tensor *v, const ptxcu_tensor *k_factors,
+                                                const ptxcu_tensor *v_factors, const ptxcu_tensor *blocks,
+                                                ptxcu_kv_cache *cache) {
+    static const char *const name = "ptxcu_kv_cache_wrap_bytes";
+    PTXCU__REQUIRE_READY(cu);
+    if (!ptxk__is_byte_cache(type))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %s, must be PTX_E4M3 or PTXK_Q8_0", name,
+                           ptxk__value_name_of(type).s);
+    return ptxcu__wrap_cache(cu, name, type, k, v, k_factors, v_factors, blocks, cache);
 }
 
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
@@ -5566,25 +5729,39 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k,
     return code;
 }
 
-PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t batch, uint64_t kv_heads,
+PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t kv_heads,
                                             uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache) {
-    ptxcu_tensor k, v;
+    static const char *const name = "ptxcu_kv_cache_create";
+    ptxcu_tensor k, v, k_factors, v_factors;
+    int bytes = ptxk__is_byte_cache(type);
+    ptx_type element = bytes ? PTX_B8 : (ptx_type)type;
     uint64_t shape[4];
     ptxcu_code code;
     if (cache) memset(cache, 0, sizeof *cache);
     PTXCU__REQUIRE_READY(cu);
-    if (!cache) return ptxcu__fail_null(cu, "ptxcu_kv_cache_create", "cache");
+    if (!cache) return ptxcu__fail_null(cu, name, "cache");
     memset(&v, 0, sizeof v);
+    memset(&k_factors, 0, sizeof k_factors);
+    memset(&v_factors, 0, sizeof v_factors);
     shape[0] = batch;
     shape[1] = kv_heads;
     shape[2] = max_seq;
     shape[3] = head_dim;
-    code = ptxcu_tensor_create(cu, type, 4, shape, &k);
-    if (code == PTXCU_E_NONE) code = ptxcu_tensor_create(cu, type, 4, shape, &v);
-    if (code == PTXCU_E_NONE) code = ptxcu_kv_cache_wrap(cu, &k, &v, NULL, cache);
+    code = ptxcu_tensor_create(cu, element, 4, shape, &k);
+    if (code == PTXCU_E_NONE) code = ptxcu_tensor_create(cu, element, 4, shape, &v);
+    shape[3] = head_dim / 32;
+    if (type == PTXK_Q8_0 && code == PTXCU_E_NONE)
+        code = ptxcu_tensor_create(cu, PTX_F16, 4, shape, &k_factors);
+    if (type == PTXK_Q8_0 && code == PTXCU_E_NONE)
+        code = ptxcu_tensor_create(cu, PTX_F16, 4, shape, &v_factors);
+    if (code == PTXCU_E_NONE)
+        code = ptxcu__wrap_cache(cu, bytes ? name : "ptxcu_kv_cache_wrap", bytes ? type : 0, &k, &v,
+                                 &k_factors, &v_factors, NULL, cache);
     if (code == PTXCU_E_NONE) {
         cache->owns = 1;
     } else {
+        ptxcu_tensor_free(cu, &v_factors);
+        ptxcu_tensor_free(cu, &k_factors);
         ptxcu_tensor_free(cu, &v);
         ptxcu_tensor_free(cu, &k);
     }
@@ -5600,6 +5777,10 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
         last = ptxcu_tensor_free(cu, &cache->k);
         if (code == PTXCU_E_NONE) code = last;
         last = ptxcu_tensor_free(cu, &cache->v);
+        if (code == PTXCU_E_NONE) code = last;
+        last = cache->type == PTXK_Q8_0 ? ptxcu_tensor_free(cu, &cache->k_factors) : PTXCU_E_NONE;
+        if (code == PTXCU_E_NONE) code = last;
+        last = cache->type == PTXK_Q8_0 ? ptxcu_tensor_free(cu, &cache->v_factors) : PTXCU_E_NONE;
         if (code == PTXCU_E_NONE) code = last;
     }
     if (code == PTXCU_E_NONE) memset(cache, 0, sizeof *cache);
@@ -5622,20 +5803,26 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
     v = &cache->v;
     paged = cache->blocks.owner != NULL;
     ptxcu__require_flag(c, "cache->owns", cache->owns, 1);
-    ptxcu__require_flag(c, "cache->unused", cache->unused, 0);
+    if (cache->type && !ptxk__is_byte_cache(cache->type) && c->code == PTXCU_E_NONE)
+        c->code =
+            ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: cache->type is %s, must be 0, PTX_E4M3 or PTXK_Q8_0",
+                        c->name, ptxk__value_name_of(cache->type).s);
     c->k_index = c->call->tensors;
-    ptxcu__require(c, "cache->k", k, k_flags | PTXCU__ROWS, PTXCU__FLOAT_TYPES, 16, PTXCU__CACHE_DIMS(paged),
-                   4, paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
+    ptxcu__require(c, "cache->k", k, k_flags | PTXCU__ROWS, ptxcu__get_cache_types(cache->type), 16,
+                   PTXCU__CACHE_DIMS(paged), 4, paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
     ptxcu__require(c, "cache->v", v, v_flags | PTXCU__ROWS, PTXCU__TYPE(k->type), 16,
                    PTXCU__CACHE_DIMS(paged), 4, k->shape[0], k->shape[1], k->shape[2], head_dim);
     ptxcu__require_same_strides(c, "cache->v", v, "cache->k", k, 4);
+    ptxcu__require_cache_factors(c, "cache->k_factors", &cache->k_factors, k_flags, cache->type, k);
+    ptxcu__require_cache_factors(c, "cache->v_factors", &cache->v_factors, v_flags, cache->type, k);
     if (paged) {
         ptxcu__require(c, "cache->blocks", &cache->blocks, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
                        "batch, max_pages", 2, batch, PTXCU__ANY, 0, 0);
         return;
     }
     ptxcu__require(c, "cache->addresses", &cache->addresses, PTXCU__DENSE, PTXCU__TYPE(PTX_U64), 8,
-                   "2, batch", 2, 2, k->shape[0], 0, 0);
+                   cache->type == PTXK_Q8_0 ? "4, batch" : "2, batch", 2, cache->type == PTXK_Q8_0 ? 4 : 2,
+                   k->shape[0], 0, 0);
     if (c->code != PTXCU_E_NONE) return;
     ptxcu__lock(&c->cu->table_mutex);
     b = &c->cu->blocks[cache->addresses.block];
@@ -5657,6 +5844,13 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
                               "%s: cache->k or cache->v is not what ptxcu_kv_cache_wrap_each made: its "
                               "fields were changed",
                               c->name);
+}
+
+/* What the arguments of operations have for the factors of k or v. */
+static uint64_t ptxcu__get_factors(const ptxcu_kv_cache *cache, int v) {
+    if (cache->type == PTXK_Q8_0 && !cache->blocks.owner)
+        return cache->addresses.address + (v ? 24 : 16) * cache->k.shape[0];
+    return v ? cache->v_factors.address : cache->k_factors.address;
 }
 
 /* Whether the kernels support the page layout of a pool. *rows: 1 for [page_size, kv_heads, head_dim]. */
@@ -5759,7 +5953,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         kernel.heads = (uint32_t)q.shape[2];
         kernel.kv_heads = (uint32_t)cache->k.shape[1];
         kernel.head_dim = (uint32_t)q.shape[3];
-        kernel.kv_type = cache->k.type;
+        kernel.kv_type = cache->type ? cache->type : cache->k.type;
         kernel.scale = desc->scale;
         kernel.q_type = q.type;
         kernel.out_type = out.type;
@@ -5775,6 +5969,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         shape.max_len = desc->max_len ? desc->max_len : desc->length ? desc->length : shape.max_seq;
         shape.sm_count = cu->info.sm_count;
         shape.cluster = cu->info.max_cluster;
+        shape.target = cu->info.target;
         ptxcu__take_refusal(&c, ptxk_flash_decode_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = q.address;
         args.k_caches = paged ? cache->k.address : cache->addresses.address;
@@ -5792,6 +5987,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
         args.length = desc->length;
+        args.k_factors = ptxcu__get_factors(cache, 0);
+        args.v_factors = ptxcu__get_factors(cache, 1);
         if (c.code == PTXCU_E_NONE && call->plan.launches)
             ptxcu__take_refusal(&c, ptxk_flash_decode_check(&kernel, &args, &c.why));
     }
@@ -5856,7 +6053,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         kernel.kv_heads = (uint32_t)from->shape[1];
         kernel.head_dim = (uint32_t)from->shape[2];
         kernel.source_type = from->type;
-        kernel.cache_type = k->type;
+        kernel.cache_type = cache->type ? cache->type : k->type;
         kernel.page_size = paged ? (uint32_t)k->shape[2] : 0;
         kernel.flags =
             (page_rows ? (uint32_t)PTXK_SCATTER_PAGE_ROWS : 0) | (single ? (uint32_t)PTXK_SCATTER_SINGLE : 0);
@@ -5879,6 +6076,8 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         args.max_seq = (uint32_t)rows;
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)k->shape[0] : 0;
+        args.k_factors = ptxcu__get_factors(cache, from != &desc->k);
+        args.v_factors = single ? 0 : ptxcu__get_factors(cache, 1);
         if (call->plan.launches) ptxcu__take_refusal(&c, ptxk_kv_scatter_check(&kernel, &args, &c.why));
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
@@ -5900,7 +6099,7 @@ static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu
     if (c->code != PTXCU_E_NONE) return 0;
     paged = cache->blocks.owner != NULL;
     rows = ptxcu__get_cache_rows(c, cache, 1u << 30, &page_rows);
-    if (c->code == PTXCU_E_NONE && cache->k.type != desc->q.type)
+    if (c->code == PTXCU_E_NONE && !cache->type && cache->k.type != desc->q.type)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "flash_prefill: cache->k is of type %s, must be q's, %s",
                               ptx_type_name((ptx_type)cache->k.type), ptx_type_name((ptx_type)desc->q.type));
     if (c->code == PTXCU_E_NONE && c->sequences)
@@ -5914,8 +6113,11 @@ static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu
         c->code =
             ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "flash_prefill: kv_len is %u, and the cache has %llu rows",
                         (unsigned)desc->kv_len, (unsigned long long)rows);
+    kernel->kv_type = cache->type;
     args->k = cache->k.address;
     args->v = cache->v.address;
+    args->k_factors = cache->k_factors.address;
+    args->v_factors = cache->v_factors.address;
     if (paged) {
         kernel->page_size = (uint32_t)cache->k.shape[2];
         kernel->flags |= page_rows ? (uint32_t)PTXK_PREFILL_PAGE_ROWS : 0;
@@ -6134,7 +6336,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
         shape.sm_count = cu->info.sm_count;
         shape.second_n = (uint32_t)desc->more[0].weights.shape[0];
         shape.third_n = (uint32_t)desc->more[1].weights.shape[0];
-        ptxcu__take_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
+        ptxcu__take_product_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
         args.weights = desc->weights.address;
         args.x = desc->x.address;
         args.gamma = desc->gamma.address;
@@ -6152,7 +6354,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
             args.more[i - 1].n = (uint32_t)desc->more[i - 1].weights.shape[0];
         }
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
+            ptxcu__take_product_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
         if (c.code == PTXCU_E_NONE && desc->swiglu && shape.second_n != shape.n)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemv: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
@@ -6272,7 +6474,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemm: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
         if (c.code == PTXCU_E_NONE)
-            ptxcu__take_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
+            ptxcu__take_product_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
         args.x = desc->x.address;
         args.x_stride = ptxcu__get_stride(&desc->x, 0);
         args.gamma = desc->gamma.address;
@@ -6286,7 +6488,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         args.k = shape.k;
         args.eps = desc->eps;
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
+            ptxcu__take_product_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
 }

@@ -11,7 +11,8 @@
        ptxk_flash_decode_desc desc = PTX_ZERO;             // a field that stays 0: see ZERO
        desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
        desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
-       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u};
+       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u,
+                                        target};
        ptx_plan plan;
        ptxk_message why;
        if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
@@ -212,11 +213,16 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
                          traffic hides that. Error of a weight: 2^-22 relative, bf16 2^-16. Error of an
                          element of q: f32 on f16, the larger of 2^-22 relative and 2^-51 of the largest
                          element of its row; f16 or bf16 on f16, at most 2^-38 of the largest; else exact.
+     8-bit caches        See kv_scatter. Numbers become f16 in registers, exactly; the factor of a head, or of
+                         a block of K, multiplies f32 sums. On tensor cores values of V in q8_0 are rounded to
+                         f16: 2^-11 of each. Before sm_89 an e4m3 byte of 0x7f, NaN, is read as 480.
      lse                 The error is at most the largest error of a score, plus 2^-24 for each key of a
                          chunk, 2^-21 for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys. The error
                          of a score is (2.25 d + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24 of that sum), plus
                          that of q. Measured against double precision on the CPU driver, 100 to 8000 random
                          keys: 2e-6 for |lse| to 12, 2e-5 for |lse| to 200.
+     in flight           On tensor cores each block has 64 KB or more of K and V on their way, as far as its
+                         keys reach, in a ring in dynamic shared memory: plans are made for a target.
      traffic             Beyond plan.min_bytes, each chunk reads q and writes a partial result that is read
                          once: 2 * (workspace_bytes - zero_bytes). This is at most 5 % where sequences and KV
                          heads fill the device. Where they do not, chunks shrink until each multiprocessor
@@ -266,7 +272,7 @@ typedef struct ptxk_flash_decode_desc {
     uint32_t heads;       /* query heads: a multiple of kv_heads, at most 65536 */
     uint32_t kv_heads;    /* at least 1 */
     uint32_t head_dim;    /* a multiple of 8, 8 ... 256 */
-    uint32_t kv_type;     /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t kv_type;     /* of the caches: PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0 */
     float scale;          /* factor of q . k; 0: 1/sqrt(head_dim) */
     uint32_t q_type;      /* of q: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t out_type;    /* of out: PTX_F32, PTX_F16 or PTX_BF16 */
@@ -285,6 +291,7 @@ typedef struct ptxk_flash_decode_shape {
     uint32_t max_seq;  /* positions of a cache, at most 2^31 - 1 */
     uint32_t sm_count; /* multiprocessors of the device, at least 1 */
     uint32_t cluster;  /* most blocks of a cluster: 8 for a module whose target is sm_90 or later, else 0 */
+    ptx_target target; /* of the module; 0: PTX_SM(75) */
 } ptxk_flash_decode_shape;
 
 /* A length counts the new tokens: n queries stand at positions length - n ... length - 1. */
@@ -304,6 +311,7 @@ typedef struct ptxk_flash_decode_args {
     uint32_t max_seq;     /* as in the shape */
     uint32_t max_pages, pool_pages; /* paged: columns of the block table; pages of a pool */
     uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
+    uint64_t k_factors, v_factors; /* of 8-bit caches, as in ptxk_kv_scatter_args */
 } ptxk_flash_decode_args;
 
 /* Appends the entry. desc: a ptxk_flash_decode_desc. */
@@ -334,6 +342,14 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
      position >= max_seq, page past the block table or the pool, sequence >= batch
                          nothing is written for that token
      conversion          to nearest even; a value past f16's range becomes infinite; NaN stays NaN
+     8-bit caches        PTX_E4M3: a byte b stands for b * factor, where factor, positive, is one f32 for each
+                         KV head (none: 1), as k_scale and v_scale of vLLM, SGLang and FlashInfer; a value x
+                         becomes x * (1 / factor), past 448 +-448; NaN stays NaN. PTXK_Q8_0: the numbers of
+                         GGUF's blocks, with bytes and factors in separate arrays, because blocks of 34 bytes
+                         cannot be copied in aligned pieces of 16: 32 values share an f16 factor, the largest
+                         size / 127, and a byte is x * (127 / the largest) to nearest even. A block with a NaN
+                         or infinite value is read as NaN. head_dim is a multiple of 16; of 32. Strides are
+                         multiples of 16; of the largest power of two to 256 that divides head_dim.
      two tokens with the same sequence and position
                          either may win */
 
@@ -348,7 +364,7 @@ typedef struct ptxk_kv_scatter_desc {
     uint32_t kv_heads;    /* 1 ... 65536 */
     uint32_t head_dim;    /* 1 ... 65536 */
     uint32_t source_type; /* of k and v: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t cache_type;  /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t cache_type;  /* of the caches: PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0 */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t flags;       /* PTXK_SCATTER_PAGE_ROWS | PTXK_SCATTER_SINGLE */
 } ptxk_kv_scatter_desc;
@@ -373,6 +389,8 @@ typedef struct ptxk_kv_scatter_args {
     uint32_t sequence_step, position, position_step;
     uint32_t tokens, batch, max_seq; /* as in the shape; sequences; positions of a cache */
     uint32_t max_pages, pool_pages;  /* paged: columns of the block table; pages of a pool */
+    uint64_t k_factors, v_factors;   /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: as k_caches and v_caches, f16,
+                                        with head_dim / 32 in the place of head_dim and strides / 32 */
 } ptxk_kv_scatter_args;
 
 /* Appends the entry. desc: a ptxk_kv_scatter_desc. */
@@ -407,6 +425,13 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          (error 2^-10). Before sm_80, bf16 and f32 run in f32 without tensor cores. FAST
                          rounds values from 3.4020e38 on to infinity. Otherwise sums of f32 and bf16 values
                          keep their range as in flash_decode, with an absolute error of 2^-117 for each key.
+     e4m3                a byte b stands for b * factor. Sums of q k and of a tile's weights times v keep 13
+                         bits, as the chip adds them (2^-13 of the largest term for each 32 terms); tiles are
+                         added in f32. Weights are rounded to e4m3 (2^-4; below 2^-14 of the largest: 2^-18 of
+                         it).
+     kv_type             8-bit K and V (see kv_scatter) are converted to `type` in shared memory: e4m3
+                         exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
+                         480.
      soft cap            a score x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
      no key seen, kv_len 0   zeros; lse is -inf
      score -inf, +inf    as in flash_decode: weight 0; equal shares of the weight, lse inf. A score beyond
@@ -445,7 +470,8 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t heads;     /* query heads: a multiple of kv_heads, at most 65536 */
     uint32_t kv_heads;  /* at least 1 */
     uint32_t head_dim;  /* a multiple of 8, 8 ... 256 */
-    uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32 */
+    uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32; for PTX_SM_A(90) PTX_E4M3, head_dim
+                           then a multiple of 16, at most 128 */
     uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
     uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE | PTXK_PREFILL_PAGE_ROWS */
     uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
@@ -453,6 +479,7 @@ typedef struct ptxk_flash_prefill_desc {
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
     float soft_cap;     /* a score x becomes soft_cap tanh(x / soft_cap); 0: no cap */
     uint32_t page_size; /* positions of a page, a power of two, 16 ... 65536; 0: K and V are not paged */
+    uint32_t kv_type;   /* of k and v, where they have 8 bits: PTX_E4M3 or PTXK_Q8_0; 0: type */
 } ptxk_flash_prefill_desc;
 
 typedef struct ptxk_flash_prefill_shape {
@@ -484,6 +511,9 @@ typedef struct ptxk_flash_prefill_args {
     uint32_t reserved;                          /* 0 */
     uint64_t block_table;                       /* paged: u32 [batch, max_pages], page numbers in the pools */
     uint32_t max_pages, pool_pages;             /* paged: columns of the block table; pages of a pool */
+    uint64_t k_factors, v_factors;              /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: f16, as k and v with
+                                                   head_dim / 32 in the place of head_dim and strides / 32.
+                                                   q, too, in e4m3: k_factors f32 [heads], q's times k's */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -618,15 +648,15 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          activation.
      columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
                          of them: the last tile is padded. Where registers are few for a format or a target,
-                         tiles have fewer, down to 8. From 128 on weights are unpacked once for a tile, into
-                         shared memory; from sm_80, EXACT sm_80 and sm_90 to sm_110, for Q4_K and Q5_K; 256
-                         columns for Q4_K, FAST, sm_90 to sm_110.
+                         tiles have fewer, down to 8. Tiles of 128 columns unpack weights once, into shared
+                         memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80 on; EXACT not on sm_86, sm_89 and
+                         from sm_120 on, which have too little of it. 256: Q4_K, FAST, sm_90 to sm_110.
      k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
                          With several matrices, of the largest unit.
      precision           Quantised weights are multiplied exactly: as integers times the scale of their
                          sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others), in f16; the factor of
-                         a block is applied to f32 sums of 256 (32) products. x is scaled by a power
-                         of two for each row, and becomes two f16 numbers (PTXK_GEMM_EXACT: error 2^-22 of an
+                         a block is applied to f32 sums of 256 (32) products. x is scaled by a power of two
+                         for each row, and becomes two f16 numbers (PTXK_GEMM_EXACT: error 2^-22 of an
                          element and 2^-39 of the row's largest) or one (PTXK_GEMM_FAST: 2^-11, 2^-28; Q6_K
                          weights: 2^-11). f16 and bf16 weights are exact; so is x of the same type without
                          gamma. With bf16 weights x becomes three bf16 numbers (2^-24), FAST two (2^-16). f32
@@ -636,9 +666,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          of the unit at most, where offsets and minima count as products of their own. By
                          the arithmetic of chips, on random data, of the sum of |w x| of an output: below
                          2e-6, Q6_K 5e-6; FAST below 1e-4 from K = 1024 on.
-     many columns, FAST  Where weights are unpacked into shared memory (see columns) they are rounded to f16,
-                         times a power of two for each row: by 3 2^-11 of the sum of a weight's parts and
-                         2^-29 of the row's largest block factor at most. Sums are of a whole slice of K.
+     many columns        Where weights are unpacked into shared memory (see columns), FAST rounds them to f16,
+                         times a power of two for each row: by at most 3 2^-11 of the sum of a weight's parts
+                         and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23); sums are of a
+                         whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers (2^-23 of a
+                         weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor).
      sm_75               bf16 and f32 weights are refused
      x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
                          squares, overflows f32, and for Q4_K, Q5_K and Q6_K from |x * gamma| = 2^122 on
@@ -760,14 +792,19 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
    along k: k below 131072) with A as it is and B transposed. The plan takes this form where shape.aligned is
    1. A plan of the first form suits such a module too.
 
+   A module for sm_100a or sm_103a has another such form, of f16, bf16, e4m3, e5m2 and, for sm_100a, s8 (k
+   below 131072), without factors that differ along k: tcgen05.mma on tiles of 128 x 256, with sums in tensor
+   memory, which holds two tiles, so that one is written while the next is multiplied; or tiles of 256 x 256
+   of a pair of blocks, each of which copies half of B.
+
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
                          From sm_90 to sm_110 e4m3 and e5m2 become f16 on their way to them.
      precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores make them:
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
                          n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits; on all
-                         chips they are added to f32 sums every 128 of k. s8: exact sums of 65536 products,
-                         added in f32.
+                         chips they are added to f32 sums every 128 of k, but for tcgen05, whose sums run
+                         through all of k. s8: exact sums of 65536 products, added in f32.
                          f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each product; sums of 48 of k
                          are added in f32. PTXK_MATMUL_FAST: one, factors rounded to 11 bits, 2^-10 of each
                          product.
@@ -844,16 +881,16 @@ typedef struct ptxk_matmul_args {
     float alpha, beta;
 } ptxk_matmul_args;
 
-/* Appends two entries, for tiles of 128 x 128 and of 64 x 64; with target PTX_SM_A(90) two more. desc: a
-   ptxk_matmul_desc. */
+/* Appends two entries, for tiles of 128 x 128 and of 64 x 64; with targets PTX_SM_A(90), (100) and (103) two
+   more. desc: a ptxk_matmul_desc. */
 #define ptxk_matmul_emit(m, desc) ptxk_matmul_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc);
 /* One launch. min_bytes: A, B, bias, factors and D of each product once. */
 PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
                                      ptx_plan *plan, ptxk_message *why);
-/* Whether tensor maps can describe the matrices, which the form for sm_90a needs: alpha is not 0; addresses
-   of A, B and D, and of C where it is not 0, and the strides from row to row and from product to product are
-   multiples of 16 bytes; there are no groups. 0 for a bad desc. */
+/* Whether tensor maps can describe the matrices, which the forms for sm_90a and sm_100a need: alpha is not 0;
+   addresses of A, B and D, and of C where it is not 0, and the strides from row to row and from product to
+   product are multiples of 16 bytes; there are no groups. 0 for a bad desc. */
 PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args);
 /* Tests arguments: see FUNCTIONS. Groups lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
@@ -1408,6 +1445,44 @@ static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t typ
                         ptxk__value_name_of(type).s);
 }
 
+/* Caches of 8-bit numbers with factors: PTX_E4M3, PTXK_Q8_0. Elements are read as f16. */
+#define PTXK__CACHE_BLOCK 32u /* values of q8_0 that share a factor */
+
+static int ptxk__is_byte_cache(uint32_t type) { return type == PTX_E4M3 || type == PTXK_Q8_0; }
+
+static uint32_t ptxk__cache_bytes(uint32_t type) {
+    return ptxk__is_byte_cache(type) ? 1 : ptxk__kv_bytes(type);
+}
+
+static const char *ptxk__cache_name(uint32_t type) {
+    return type == PTXK_Q8_0 ? "q8_0" : ptx_type_name((ptx_type)type);
+}
+
+/* Bytes of the factors that lie beside a row. */
+static uint32_t ptxk__factor_bytes(uint32_t type, uint32_t d) {
+    return type == PTXK_Q8_0 ? d / PTXK__CACHE_BLOCK * 2 : 0;
+}
+
+/* Elements of which strides of a cache are multiples. q8_0: a row of factors, too, is copied in pieces as
+   large as possible, to 16 bytes. */
+static uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
+    if (type != PTXK_Q8_0) return 16 / ptxk__cache_bytes(type);
+    return d % 256 == 0 ? 256 : d & (0u - d);
+}
+
+static ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32_t type, uint32_t d,
+                                       ptxk_message *why) {
+    uint32_t whole = type == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : type == PTX_E4M3 ? 16 : 1;
+    if (!ptxk__cache_bytes(type))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "%s: %s is %s, must be PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0", op,
+                            field, ptxk__value_name_of(type).s);
+    if (d % whole)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: head_dim is %u, must be a multiple of %u where %s is %s",
+                            op, d, whole, field, ptxk__value_name_of(type).s);
+    return PTX_E_NONE;
+}
+
 #define PTXK__FORMAT_LIST "one of PTXK_FORMATS, such as PTXK_Q4_K"
 static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be " PTXK__FORMAT_LIST, op, field,
@@ -1688,6 +1763,16 @@ static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch
     ptxk__span_repeat(&s, 0, page_size, row_bytes);
     ptxk__span_repeat(&s, 1, pool_pages, row_bytes * page_size);
     return written ? ptxk__span_written(s, 0) : s;
+}
+
+/* The span of the factors of K or V: one for each head, or, beside rows, as the rows. */
+static ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
+                                     uint32_t d, uint32_t batch, uint32_t page_size, uint32_t pool_pages,
+                                     int written) {
+    if (type == PTXK_Q8_0)
+        return ptxk__span_cache(name, at, batch, page_size, pool_pages,
+                                (uint64_t)kv_heads * ptxk__factor_bytes(type, d), written);
+    return ptxk__span_of(name, at, (uint64_t)kv_heads * 4, 4, type == PTX_E4M3 && at);
 }
 
 /* -- vocabulary: reductions, loads and stores, arithmetic -- */
@@ -2319,6 +2404,140 @@ static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_si
     row = ptx_mad_wide(k, page, ptx_u32(rows_first ? page_size : kv_heads), inner);
     inner = ptx_cvt(k, PTX_U64, rows_first ? head : position);
     return ptx_mad(k, row, ptx_u64(rows_first ? kv_heads : page_size), inner);
+}
+
+/* -- vocabulary: 8-bit caches -- */
+
+/* Whether the target converts e4m3. Before, e4m3 is read as f16 times 2^-8, by shifts. */
+static int ptxk__has_e4m3(ptx_kernel *k) { return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 89; }
+
+/* What turns the f16 numbers of ptxk__widen_bytes into those of the cache, factors aside. */
+static double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
+    return type == PTX_E4M3 && !ptxk__has_e4m3(k) ? 256 : 1;
+}
+
+/* Converts the 4 numbers of a word to two words of f16: of bytes 0 and 1, 2 and 3; across: of bytes 0 and 2,
+   1 and 3. Exact. q8_0: the integers. */
+static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val word, ptx_val out[2]) {
+    ptx_val half[2], x, more;
+    uint32_t i;
+    if (type == PTXK_Q8_0) { /* 1024 + 128 + the number, less 1152 */
+        more = ptx_mov(k, ptx_b32(0x64806480));
+        word = ptx_xor(k, ptx_as(word, PTX_B32), ptx_b32(0x80808080u));
+        for (i = 0; i < 2; i++) {
+            uint32_t pick = across ? (i ? 0x4341u : 0x4240u) : (i ? 0x4342u : 0x4140u);
+            x = ptx_prmt(k, word, ptx_b32(0x64646464), ptx_b32(pick));
+            x = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(x, PTX_F16X2), ptx_as(more, PTX_F16X2));
+            out[i] = ptx_as(x, PTX_B32);
+        }
+        return;
+    }
+    word = ptx_as(word, PTX_B32);
+    if (across == ptxk__has_e4m3(k)) word = ptx_prmt(k, word, word, ptx_b32(0x3120));
+    if (ptxk__has_e4m3(k)) {
+        ptx_unpack(k, PTX_B16, 2, word, half);
+        for (i = 0; i < 2; i++) {
+            x = ptx_cvt(k, PTX_F16X2, ptx_as(half[i], PTX_E4M3X2));
+            out[i] = ptx_as(x, PTX_B32);
+        }
+        return;
+    }
+    for (i = 0; i < 2; i++) { /* sign; exponent and mantissa one bit lower */
+        x = i ? ptx_shr(k, word, ptx_u32(1)) : ptx_shl(k, word, ptx_u32(7));
+        x = ptx_and(k, x, ptx_b32(0x3f803f80));
+        half[0] = i ? word : ptx_shl(k, word, ptx_u32(8));
+        half[0] = ptx_and(k, half[0], ptx_b32(0x80008000u));
+        out[i] = ptx_or(k, half[0], x);
+    }
+}
+
+/* The same as f32, in order: `n` words. */
+static void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
+                                  ptx_val *out) {
+    ptx_val pair[2];
+    uint32_t i;
+    for (i = 0; i < n; i++) {
+        ptxk__widen_bytes(k, type, 0, words[i], pair);
+        ptxk__widen_word(k, PTX_F16, pair[0], out + 4 * i);
+        ptxk__widen_word(k, PTX_F16, pair[1], out + 4 * i + 2);
+    }
+}
+
+/* Rounds x to e4m3, to nearest even, numbers past 448 to 448; the byte in a u32. */
+static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
+    ptx_val bits = ptx_as(x, PTX_U32), size, odd, normal, small, p;
+    size = ptx_and(k, bits, ptx_u32(0x7fffffff));
+    size = ptx_min(k, ptx_as(size, PTX_F32), ptx_f32(448));
+    odd = ptx_bfe(k, ptx_as(size, PTX_U32), ptx_u32(20), ptx_u32(1));
+    odd = ptx_add(k, odd, ptx_u32(0x7ffff));
+    normal = ptx_add(k, ptx_as(size, PTX_U32), odd);
+    normal = ptx_shr(k, normal, ptx_u32(20));
+    normal = ptx_sub(k, normal, ptx_u32((127 - 7) << 3));
+    small = ptx_op2(k, PTX_ADD, PTX_RN, size, ptx_f32(16384)); /* in steps of 2^-9 */
+    small = ptx_and(k, ptx_as(small, PTX_U32), ptx_u32(0xff));
+    p = ptx_setp(k, PTX_LT, size, ptx_f32(0.015625));
+    normal = ptx_selp(k, small, normal, p);
+    p = ptx_setp(k, PTX_ISNAN, x, x);
+    normal = ptx_selp(k, ptx_u32(0x7f), normal, p);
+    bits = ptx_shr(k, bits, ptx_u32(24));
+    bits = ptx_and(k, bits, ptx_u32(0x80));
+    return ptx_or(k, bits, normal);
+}
+
+/* Quantises n f32, a multiple of 4, to an 8-bit cache's words. inverse: of the factor. */
+static void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x, ptx_val inverse,
+                               ptx_val *words) {
+    ptx_val byte[4], pair[2];
+    uint32_t i, e;
+    for (i = 0; i < n; i += 4) {
+        for (e = 0; e < 4; e++) {
+            byte[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[i + e], inverse);
+            if (type == PTXK_Q8_0)
+                byte[e] = ptx_as(ptx_cvt_with(k, PTX_RNI, PTX_S32, byte[e]), PTX_B32);
+            else if (!ptxk__has_e4m3(k))
+                byte[e] = ptx_as(ptxk__to_e4m3(k, byte[e]), PTX_B32);
+        }
+        if (type == PTX_E4M3 && ptxk__has_e4m3(k)) {
+            for (e = 0; e < 2; e++)
+                pair[e] = ptx_cvt_pair_(k, PTX__AT, PTX_SATFINITE, PTX_E4M3X2, byte[2 * e + 1], byte[2 * e]);
+            for (e = 0; e < 2; e++) pair[e] = ptx_as(pair[e], PTX_B16);
+            words[i / 4] = ptx_pack(k, PTX_B32, 2, pair);
+            continue;
+        }
+        for (e = 0; e < 2; e++) pair[e] = ptx_prmt(k, byte[2 * e], byte[2 * e + 1], ptx_b32(0x40));
+        words[i / 4] = ptx_prmt(k, pair[0], pair[1], ptx_b32(0x5410));
+    }
+}
+
+/* The factor of a q8_0 block, f32, from its 32 elements at `at`: the largest size / 127. The largest as an
+   integer: a NaN is larger than any number. */
+static ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
+    uint32_t bytes = ptxk__kv_bytes((uint32_t)stored), n = 16 / bytes, i, e;
+    ptx_val x[8], most = ptx_u32(0);
+    for (i = 0; i < PTXK__CACHE_BLOCK; i += n) {
+        ptxk_load_f32(k, stored, n, ptx_with(ptx_at(at, (int64_t)(i * bytes)), PTX_NC), x);
+        for (e = 0; e < n; e++) {
+            x[e] = ptx_and(k, ptx_as(x[e], PTX_U32), ptx_u32(0x7fffffff));
+            most = ptx_max(k, x[e], most);
+        }
+    }
+    return ptx_op2(k, PTX_DIV, PTX_RN, ptx_as(most, PTX_F32), ptx_f32(127));
+}
+
+/* The factor of a head of an e4m3 cache, f32: an entry of the array whose address is an argument, 1 where
+   there is no array. */
+static ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offset, ptx_val head) {
+    ptx_val array = ptxk__arg_ptr(k, args, offset), there, at;
+    there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
+    at = ptx_ptr_add(k, array, head, 4);
+    return ptx_ld_if(k, there, PTX_F32, ptx_at(at, 0), ptx_f32(1));
+}
+
+/* The factors in memory that belong to an element `offset` elements, u64, behind the one whose factors are
+   at `base`. */
+static ptx_val ptxk__factors_at(ptx_kernel *k, ptx_val base, ptx_val offset) {
+    offset = ptx_shr(k, offset, ptx_u32(5));
+    return ptx_ptr_add(k, base, offset, 2);
 }
 
 /* -- vocabulary: online softmax -- */
@@ -4524,13 +4743,16 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
 #define PTXK__UNROLL 4u
 #define PTXK__JOIN 16u /* partial results that the combining block has in flight */
 #define PTXK__QUERIES 8u
-#define PTXK__RING 3u             /* mma: ring items of a warp in shared memory; all but one are in flight */
+#define PTXK__FLIGHT 65536u       /* mma: bytes that a block has in flight */
 #define PTXK__SLAB 128u           /* mma: most elements of a row in one ring item */
 #define PTXK__REST 0.000244140625 /* 2^-12: the weight of f16's second term of q, which is at most 2^15 */
 
 /* Everything that a flash_decode description determines. */
 typedef struct ptxk__flash {
     ptx_type type, q_type, out_type, fresh_type; /* fresh: of the rows to append; PTX_NONE: none */
+    uint32_t cache;      /* type of the caches; 8-bit ones are read as f16, which `type` is then */
+    uint32_t bytes;      /* 1: the caches have 8 bits */
+    uint32_t factor_row; /* bytes of factors beside each row; 0: none */
     uint32_t heads, kv_heads, d, queries;
     uint32_t group;   /* query heads of a KV head */
     uint32_t columns; /* group * queries, which share the reads of K and V; column t * group + h */
@@ -4539,8 +4761,9 @@ typedef struct ptxk__flash {
     uint32_t page_size, page_shift, window, flags;
     uint32_t cluster;   /* blocks of a cluster that the description asks for; 0: the plan chooses */
     uint32_t row_bytes; /* of one key */
-    uint32_t per_vec;   /* elements of 16 bytes */
-    uint32_t row_vecs;  /* 16-byte vectors of a row */
+    uint32_t vec_bytes; /* of a vector: 16; scalar with 8-bit caches: 8 */
+    uint32_t per_vec;   /* elements of a vector */
+    uint32_t row_vecs;  /* vectors of a row */
     uint32_t pitch;     /* floats from column to column of a warp's sums in shared memory */
     uint32_t unit;      /* a chunk is a multiple of so many keys */
     uint32_t least;     /* ... and at least so many */
@@ -4561,6 +4784,8 @@ typedef struct ptxk__flash {
     uint32_t nt, kt;   /* 8-column tiles; 16-key tiles of a warp's step */
     uint32_t slabs;    /* parts of a row that are staged in turn */
     uint32_t chunks;   /* 16-byte chunks of a slab in shared memory, even */
+    uint32_t item;     /* bytes of a ring item: the tile, and q8_0's factors of its rows */
+    uint32_t ring;     /* ring items of a warp in shared memory; all but one are in flight, whole steps */
     float bias, slack; /* weights stay below 2^(bias + slack); the largest is at least 2^bias */
 } ptxk__flash;
 
@@ -4577,18 +4802,32 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     f->nt = f->tiles < room ? f->tiles : room;
     if (f->nt < 1) f->nt = 1;
     if (f->nt > 4) f->nt = 4;
-    f->slabs = ptxk__ceil_div(padded, PTXK__SLAB);
+    f->slabs = f->bytes ? 1 : ptxk__ceil_div(padded, PTXK__SLAB);
     f->chunks = ptxk__ceil_div(padded / 16, f->slabs) * 2;
+    if (f->bytes) f->chunks = (padded / 16 + 1) / 2 * 2;
     f->kt = PTXK__SLAB / 8 / f->chunks; /* steps of some 4 KB */
     if (f->kt > 4 / f->nt) f->kt = 4 / f->nt;
     if (f->kt > 4) f->kt = 4;
     if (f->kt == 3) f->kt = 2;
-    if (f->kt < 1) f->kt = 1;
+    if (f->kt < 1 || (f->factor_row && f->nt > 1)) f->kt = 1;
     if (f->page_size && f->kt > f->page_size / 16) f->kt = f->page_size / 16;
+    f->item = 16 * f->kt * f->chunks * 16 + (16 * f->kt * f->factor_row + 127) / 128 * 128;
+    f->ring = ptxk__ceil_div(PTXK__FLIGHT, PTXK__WARPS * 2 * f->slabs * f->item) * 2 * f->slabs + 1;
     /* Large weights keep the second term of an f16 weight above 2^-24. bf16 has f32's range, and so may V:
        weights of at most 2^-32. */
     f->slack = 8;
     f->bias = f->type == PTX_F16 ? 7.0f : -8.0f - PTXK__LOW;
+}
+
+/* Chooses the variant of a target. */
+static void ptxk__flash_set_variant(ptxk__flash *f, ptx_target target) {
+    f->mma = f->type != PTX_F32 && (target & 0xfffu) >= 80 && !(f->flags & PTXK_FLASH_SCALAR);
+    f->pitch = (f->d + 15) / 16 * 16 + 4; /* so that columns 2, 4 and 6 of an mma are 8 banks apart */
+    if (!f->mma) return;
+    f->tile = 8 * f->nt;
+    if (!f->bytes) return;
+    f->vec_bytes = f->per_vec = 16; /* whole chunks */
+    f->row_vecs = f->d / 16;
 }
 
 static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why) {
@@ -4612,7 +4851,8 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     types[1] = d->q_type;
     types[2] = d->out_type;
     types[3] = d->append_type ? d->append_type : (uint32_t)PTX_F32;
-    for (i = 0; i < 4; i++)
+    if (ptxk__check_cache_type("flash_decode", names[0], types[0], d->head_dim, why)) return PTX_E_DESC;
+    for (i = 1; i < 4; i++)
         if (!ptxk__kv_bytes(types[i])) return ptxk__check_type("flash_decode", names[i], types[i], why);
     if (!(d->scale >= -1e30f && d->scale <= 1e30f))
         return ptxk__refuse(why, PTX_E_DESC,
@@ -4643,7 +4883,10 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
                             "flash_decode: PTXK_FLASH_PAGE_ROWS needs pages, and page_size is 0");
 
     memset(f, 0, sizeof *f);
-    f->type = (ptx_type)types[0];
+    f->cache = types[0];
+    f->bytes = (uint32_t)ptxk__is_byte_cache(types[0]);
+    f->factor_row = ptxk__factor_bytes(types[0], d->head_dim);
+    f->type = f->bytes ? PTX_F16 : (ptx_type)types[0];
     f->q_type = (ptx_type)types[1];
     f->out_type = (ptx_type)types[2];
     f->fresh_type = (ptx_type)d->append_type;
@@ -4661,10 +4904,11 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->columns = f->group * f->queries;
     f->tiles = ptxk__ceil_div(f->columns, PTXK__TILE);
     f->tile = ptxk__ceil_div(f->columns, f->tiles);
-    bytes = ptxk__kv_bytes(d->kv_type);
+    bytes = ptxk__cache_bytes(d->kv_type);
     f->row_bytes = f->d * bytes;
-    f->per_vec = 16 / bytes;
-    f->row_vecs = f->row_bytes / 16;
+    f->vec_bytes = f->bytes ? 8 : 16;
+    f->per_vec = f->vec_bytes / bytes;
+    f->row_vecs = f->row_bytes / f->vec_bytes;
     f->lanes = 1;
     while (f->lanes < 32 && f->lanes < f->row_vecs) f->lanes *= 2;
     f->vecs = ptxk__ceil_div(f->row_vecs, f->lanes);
@@ -4741,9 +4985,8 @@ static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
                + (f->flags & PTXK_FLASH_LSE ? 4u : 0u));
     keys = length - ptxk__flash_first(f, length);
     if (f->fresh_type) fresh = length < f->queries ? length : f->queries;
-    bytes += (keys - fresh) * row * ptxk__kv_bytes((uint32_t)f->type);
-    if (f->fresh_type)
-        bytes += fresh * row * (ptxk__kv_bytes((uint32_t)f->type) + ptxk__kv_bytes((uint32_t)f->fresh_type));
+    bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
+    if (f->fresh_type) bytes += fresh * row * ptxk__kv_bytes((uint32_t)f->fresh_type);
     if (f->page_size) bytes += 4 * (uint64_t)ptxk__ceil_div((uint32_t)keys, f->page_size);
     return bytes;
 }
@@ -4789,6 +5032,26 @@ static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32
                    < ptxk__flash_busiest_keys(f, blocks, sm_count, keys, below)
                ? above
                : below;
+}
+
+/* Shared memory of a block. Where the warps' sums lie, [warp][column][pitch], at the end, then their states,
+   the block's states, for its cluster, and the flag of ptxk__is_last_block. */
+static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
+
+static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
+    return ptxk__flash_state_at(f) + PTXK__WARPS * f->tile * 8;
+}
+
+static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_block_at(f) + f->tile * 8; }
+
+static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
+
+/* Before that, the tensor core variant has the warps' rings there, slot by slot, and q in the last slot. */
+static uint32_t ptxk__flash_tensor_bytes(const ptxk__flash *f) {
+    uint32_t slot = PTXK__WARPS * f->item, q, bytes;
+    q = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile;
+    bytes = slot * (f->ring - 1) + (q > slot ? q : slot);
+    return bytes < ptxk__flash_join_bytes(f) ? ptxk__flash_join_bytes(f) : bytes;
 }
 
 PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
@@ -4888,6 +5151,8 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
         l->cluster[0] = l->cluster[1] = 1;
         l->cluster[2] = cluster;
     }
+    ptxk__flash_set_variant(&f, shape->target);
+    if (f.mma) l->shared_bytes = ptxk__flash_tensor_bytes(&f);
     if (splits == cluster) return PTX_E_NONE;
     plan->zero_bytes = ptxk__flash_header(&f, shape->batch);
     plan->workspace_bytes =
@@ -4901,7 +5166,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
-    ptxk__span s[10];
+    ptxk__span s[12];
     uint64_t q, fresh;
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -4928,7 +5193,11 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     s[8] = ptxk__span_written(s[8], 0);
     s[9] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
     s[9] = ptxk__span_written(s[9], 0);
-    if ((code = ptxk__check_spans(op, s, 10, why)) != PTX_E_NONE
+    s[10] = ptxk__span_factors("k_factors", args->k_factors, f.cache, f.kv_heads, f.d, 1, f.page_size,
+                               args->pool_pages, append);
+    s[11] = ptxk__span_factors("v_factors", args->v_factors, f.cache, f.kv_heads, f.d, 1, f.page_size,
+                               args->pool_pages, append);
+    if ((code = ptxk__check_spans(op, s, 12, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
@@ -4941,7 +5210,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
         return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: k_caches is v_caches, and both are written");
     if (!args->head_stride && !args->row_stride) return PTX_E_NONE;
     return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d,
-                             f.per_vec, 1u << 26, why);
+                             ptxk__cache_whole(f.cache, f.d), 1u << 26, why);
 }
 
 /* -- flash_decode: what a block works on -- */
@@ -4958,13 +5227,17 @@ typedef struct ptxk__flash_work {
     ptx_val safe_lo, safe_hi;               /* keys that all queries see and that lie in the caches */
     ptx_val base[2], row_bytes;             /* K and V: row 0 of this head; from position to position, u64 */
     ptx_val table, pool_pages;              /* paged: this sequence's pages; base is that of the pools */
+    ptx_val factors[2];                     /* q8_0: as base, of the factors */
     ptx_val fresh[2], owner; /* rows to append, of this head; predicate: this block stores them */
     ptx_var poison;          /* 0 or NaN, added to the output */
 } ptxk__flash_work;
 
-static int ptxk__flash_cache(int which) {
-    return which ? (int)offsetof(ptxk_flash_decode_args, v_caches)
-                 : (int)offsetof(ptxk_flash_decode_args, k_caches);
+static size_t ptxk__flash_cache(int which) {
+    return which ? offsetof(ptxk_flash_decode_args, v_caches) : offsetof(ptxk_flash_decode_args, k_caches);
+}
+
+static size_t ptxk__flash_factors(int which) {
+    return which ? offsetof(ptxk_flash_decode_args, v_factors) : offsetof(ptxk_flash_decode_args, k_factors);
 }
 
 /* Loads the addresses of the caches, described as for kv_scatter. */
@@ -4978,8 +5251,10 @@ static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__fl
         w->table = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, block_table));
         w->table = ptx_ptr_add(k, w->table, wide, 4);
         w->pool_pages = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, pool_pages));
-        w->base[0] = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, k_caches));
-        w->base[1] = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, v_caches));
+        for (which = 0; which < 2; which++) {
+            w->base[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_cache(which));
+            if (f->factor_row) w->factors[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_factors(which));
+        }
         return;
     }
     head = ptx_ld(k, PTX_U64, ptx_at(w->args, (int64_t)offsetof(ptxk_flash_decode_args, head_stride)));
@@ -4993,11 +5268,16 @@ static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__fl
     wide = ptx_cvt(k, PTX_U64, w->kv_head);
     wide = ptx_mul(k, wide, head);
     for (which = 0; which < 2; which++) {
-        here = ptxk__arg_ptr(k, w->args, (size_t)ptxk__flash_cache(which));
+        here = ptxk__arg_ptr(k, w->args, ptxk__flash_cache(which));
         here = ptx_ptr_add(k, here, w->sequence, 8);
         here = ptx_ld(k, PTX_U64, ptx_at(here, 0));
         here = ptx_ptr(here, PTX_GLOBAL);
         w->base[which] = ptx_ptr_add(k, here, wide, f->row_bytes / f->d);
+        if (!f->factor_row) continue;
+        here = ptxk__arg_ptr(k, w->args, ptxk__flash_factors(which));
+        here = ptx_ptr_add(k, here, w->sequence, 8);
+        here = ptx_ld(k, PTX_U64, ptx_at(here, 0));
+        w->factors[which] = ptxk__factors_at(k, ptx_ptr(here, PTX_GLOBAL), wide);
     }
 }
 
@@ -5025,7 +5305,8 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     ptx_launch_bounds(k, PTXK__THREADS, 1);
     w->cluster = ptxk__cluster_new(k);
     w->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_decode_args), 8);
-    w->shared = ptx_shared(k, "stage", PTX_B32, shared_bytes / 4, 128);
+    w->shared =
+        f->mma ? ptx_shared_dynamic_aligned(k, 128) : ptx_shared(k, "stage", PTX_B32, shared_bytes / 4, 128);
     w->tid = ptx_tid_x(k);
     w->warp = ptx_shr(k, w->tid, ptx_u32(5));
     if (f->mma) { /* lets ptxas see that values computed from it are uniform */
@@ -5196,23 +5477,38 @@ static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const p
     return ptx_and(k, p, q);
 }
 
-/* Loads 16 bytes of a new row, converted to the cache's type. */
+/* Loads a vector of a new row, converted to the cache's type. factor: q8_0: the factor of its block, f32. */
 static void ptxk__flash_load_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, int which,
-                                   ptx_val position, ptx_val vec, ptx_val words[4]) {
+                                   ptx_val position, ptx_val vec, ptx_val words[4], ptx_val *factor) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)f->fresh_type), n = 16 / bytes, i;
-    ptx_val t, at, x[8];
+    ptx_val t, at, x[16], block = {0}, inverse;
     t = ptx_sub(k, position, w->length);
     t = ptx_add(k, t, ptx_s32(f->queries));
     at = ptx_ptr_add(k, w->fresh[which], ptx_as(t, PTX_U32), f->kv_heads * f->d * bytes);
+    if (f->factor_row) {
+        block = ptx_div(k, vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
+        block = ptx_ptr_add(k, at, block, PTXK__CACHE_BLOCK * bytes);
+    }
     at = ptx_ptr_add(k, at, vec, f->per_vec * bytes);
-    if (f->fresh_type == f->type) { /* bit for bit, including NaN payloads */
+    if (!f->bytes && f->fresh_type == f->type) { /* bit for bit, including NaN payloads */
         ptxk_load16(k, NULL, ptx_with(ptx_at(at, 0), PTX_NC), words);
         return;
     }
     if (n > f->per_vec) n = f->per_vec;
     for (i = 0; i < f->per_vec; i += n)
         ptxk_load_f32(k, f->fresh_type, n, ptx_with(ptx_at(at, (int64_t)(i * bytes)), PTX_NC), x + i);
-    ptxk_narrow(k, f->type, f->per_vec, x, words);
+    if (!f->bytes) {
+        ptxk_narrow(k, f->type, f->per_vec, x, words);
+        return;
+    }
+    if (f->factor_row) {
+        *factor = ptxk__block_factor(k, f->fresh_type, block);
+        inverse = ptxk_rcp_or_zero(k, *factor);
+    } else {
+        inverse = ptxk__head_factor(k, w->args, ptxk__flash_factors(which), w->kv_head);
+        inverse = ptx_rcp(k, inverse);
+    }
+    ptxk__narrow_bytes(k, f->cache, f->per_vec, x, inverse, words);
 }
 
 /* Elements of q in 16 bytes; below, vector `vec` of q of a column of the block as f32, 0 where not p. A warp
@@ -5242,18 +5538,6 @@ static ptx_val ptxk__flash_cap_score(ptx_kernel *k, const ptxk__flash *f, ptx_va
 
 /* -- flash_decode: from the warps' sums to the output -- */
 
-static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
-
-/* Shared memory after the warps' states: the block's states, for its cluster, and the flag of
-   ptxk__is_last_block. */
-static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
-    return ptxk__flash_state_at(f) + PTXK__WARPS * f->tile * 8;
-}
-
-static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_block_at(f) + f->tile * 8; }
-
-static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
-
 /* The address of the partial result (part, this sequence, column of the block). */
 static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   ptx_val part, ptx_val column) {
@@ -5278,6 +5562,11 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
                                      ptx_val all) {
     ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p;
     uint32_t e;
+    if (f->cache == PTX_E4M3) {
+        row = ptxk__head_factor(k, w->args, ptxk__flash_factors(1), w->kv_head);
+        if (ptxk__byte_lift(k, f->cache) > 1) row = ptx_mul(k, row, ptx_f32(ptxk__byte_lift(k, f->cache)));
+        inverse = ptx_mul(k, inverse, row);
+    }
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
@@ -5540,6 +5829,7 @@ typedef struct ptxk__flash_state {
     ptx_val part, group; /* this lane's vector of a row; its row of those read at once */
     ptx_val has[2];      /* vector i exists for this lane; set only for i where some lane lacks it */
     ptx_val next_rows;   /* u64: bytes to the next rows */
+    ptx_val scale;       /* f32, of scores; 8-bit caches, where a head has a factor */
     ptx_var at, next;    /* bytes from base to this lane's next row; position of the warp's first */
 } ptxk__flash_state;
 
@@ -5547,30 +5837,54 @@ static int ptxk__flash_partial(const ptxk__flash *f, uint32_t vec) {
     return (vec + 1) * f->lanes > f->row_vecs;
 }
 
-/* Takes a new row in place of the cache's: `words` become variables that both paths set. */
+/* Takes a new row in place of the cache's: `words` become variables that both paths set. q8_0: so does the
+   f16 factor, stored at factor_at by the first lane of a block. */
 static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      int which, ptx_val fresh, ptx_val position, ptx_val vec, ptx_val at,
-                                     ptx_val stored, ptx_val words[4]) {
-    ptx_var kept[4];
-    ptx_val made[4];
-    uint32_t e;
-    for (e = 0; e < 4; e++) kept[e] = ptx_var_new(k, words[e]);
+                                     ptx_val stored, ptx_val words[4], ptx_val factor_at, ptx_val *factor) {
+    ptx_var kept[5];
+    ptx_val made[4], p;
+    uint32_t e, n = f->vec_bytes / 4;
+    for (e = 0; e < n; e++) kept[e] = ptx_var_new(k, words[e]);
+    if (f->factor_row) kept[4] = ptx_var_new(k, *factor);
     ptx_if(k, fresh);
     {
-        ptxk__flash_load_fresh(k, f, w, which, position, vec, made);
-        for (e = 0; e < 4; e++) ptx_set(k, kept[e], made[e]);
+        ptxk__flash_load_fresh(k, f, w, which, position, vec, made, factor);
+        for (e = 0; e < n; e++) ptx_set(k, kept[e], made[e]);
         ptx_guard(k, stored);
-        ptx_st_vec(k, PTX_B32, 4, ptx_at(at, 0), made);
+        ptx_st_vec(k, PTX_B32, n, ptx_at(at, 0), made);
+        if (f->factor_row) {
+            *factor = ptx_as(ptx_cvt(k, PTX_F16, *factor), PTX_U16);
+            ptx_set(k, kept[4], *factor);
+            p = ptx_and(k, vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec - 1));
+            p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+            p = ptx_and(k, p, stored);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_U16, ptx_at(factor_at, 0), *factor);
+        }
     }
     ptx_end(k);
-    for (e = 0; e < 4; e++) words[e] = ptx_get(k, kept[e]);
+    for (e = 0; e < n; e++) words[e] = ptx_get(k, kept[e]);
+    if (f->factor_row) *factor = ptx_get(k, kept[4]);
 }
 
-/* Loads this lane's vectors of `unroll` keys. edge: some may be absent, or new rows. */
+/* Loads a vector, zeros where not p; p NULL: always. */
+static void ptxk__flash_load_vec(ptx_kernel *k, const ptxk__flash *f, const ptx_val *p, ptx_mem mem,
+                                 ptx_val words[4]) {
+    if (f->vec_bytes == 16)
+        ptxk_load16(k, p, mem, words);
+    else if (p)
+        ptx_ld_vec_if(k, *p, PTX_B32, 2, mem, ptx_b32(0), words);
+    else
+        ptx_ld_vec(k, PTX_B32, 2, mem, words);
+}
+
+/* Loads this lane's vectors of `unroll` keys, and q8_0's factors, f16. edge: some may be absent, or new
+   rows. */
 static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                  const ptxk__flash_state *s, int edge,
-                                  ptx_val words[2][PTXK__UNROLL][2][4]) {
-    ptx_val offset, position, always, there, cached, fresh, at, p, vec, stored;
+                                  const ptxk__flash_state *s, int edge, ptx_val words[2][PTXK__UNROLL][2][4],
+                                  ptx_val factor[2][PTXK__UNROLL]) {
+    ptx_val offset, position, always, there, cached, fresh, at, p, vec, stored, factor_at = {0};
     uint32_t u, v;
     int which;
     offset = ptx_get(k, s->at);
@@ -5598,22 +5912,32 @@ static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptx
         }
         for (which = 0; which < 2; which++) {
             at = ptx_ptr_add(k, w->base[which], offset, 1);
-            at = ptx_ptr_add(k, at, s->part, 16);
+            at = ptx_ptr_add(k, at, s->part, f->vec_bytes);
+            if (f->factor_row) {
+                vec = ptx_div(k, s->part, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
+                factor_at = ptxk__factors_at(k, w->factors[which], offset);
+                factor_at = ptx_ptr_add(k, factor_at, vec, 2);
+                p = cached;
+                if (ptxk__flash_partial(f, 0)) p = ptx_and(k, p, s->has[0]);
+                factor[which][u] =
+                    ptx_ld_if(k, p, PTX_U16, ptx_with(ptx_at(factor_at, 0), PTX_NC), ptx_imm(0));
+            }
             for (v = 0; v < f->vecs; v++) {
-                ptx_mem mem = ptx_with(ptx_at(at, (int64_t)(v * f->lanes * 16)), PTX_NC);
+                ptx_mem mem = ptx_with(ptx_at(at, (int64_t)(v * f->lanes * f->vec_bytes)), PTX_NC);
                 int partial = ptxk__flash_partial(f, v);
                 p = cached;
                 if (partial && (edge || f->page_size)) p = ptx_and(k, cached, s->has[v]);
                 if (partial && !(edge || f->page_size)) p = s->has[v];
-                ptxk_load16(k, partial || edge || f->page_size ? &p : NULL, mem, words[which][u][v]);
+                ptxk__flash_load_vec(k, f, partial || edge || f->page_size ? &p : NULL, mem,
+                                     words[which][u][v]);
                 if (!edge || !f->fresh_type) continue;
                 p = partial ? ptx_and(k, fresh, s->has[v]) : fresh;
                 stored = there;
                 if (f->tiles > 1) stored = ptx_and(k, stored, w->owner);
                 vec = ptx_add(k, s->part, ptx_u32(v * f->lanes));
                 ptxk__flash_scalar_fresh(k, f, w, which, p, position, vec,
-                                         ptx_ptr_add(k, at, ptx_u32(v * f->lanes), 16), stored,
-                                         words[which][u][v]);
+                                         ptx_ptr_add(k, at, ptx_u32(v * f->lanes), f->vec_bytes), stored,
+                                         words[which][u][v], factor_at, &factor[which][u]);
             }
         }
     }
@@ -5621,6 +5945,10 @@ static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptx
 
 static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words[2][4], ptx_val *out) {
     uint32_t v, n = 0;
+    if (f->bytes) {
+        for (v = 0; v < f->vecs; v++) ptxk__widen_bytes_f32(k, f->cache, 2, words[v], out + 8 * v);
+        return;
+    }
     for (v = 0; v < f->vecs; v++) n += ptxk_widen(k, f->type, words[v], out + n);
 }
 
@@ -5637,14 +5965,17 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
                              const ptxk__flash_state *s, int edge) {
     uint32_t n = f->per_vec * f->vecs, h, u, e;
     ptx_val words[2][PTXK__UNROLL][2][4], row[PTXK__ROW], position, visible, column;
-    ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__ROW];
+    ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__ROW], factor[2][PTXK__UNROLL], weight;
 
-    ptxk__flash_load_keys(k, f, w, s, edge, words);
+    ptxk__flash_load_keys(k, f, w, s, edge, words, factor);
     for (u = 0; u < f->unroll; u++) {
         ptxk__flash_widen(k, f, words[0][u], row);
+        for (e = 0; e < 2 && f->factor_row; e++)
+            factor[e][u] = ptx_cvt(k, PTX_F32, ptx_as(factor[e][u], PTX_F16));
         for (h = 0; h < f->tile; h++) {
             score[h][u] = ptx_mul(k, s->q[h][0], row[0]);
             score[h][u] = ptxk_dot(k, n - 1, s->q[h] + 1, row + 1, score[h][u]);
+            if (f->factor_row) score[h][u] = ptx_op2(k, PTX_MUL, PTX_RN, score[h][u], factor[0][u]);
         }
     }
     position = ptx_get(k, s->next);
@@ -5654,6 +5985,7 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         column = ptx_add(k, w->first_column, ptx_u32(h));
         for (u = 0; u < f->unroll; u++) {
             ptx_val x = ptxk_warp_reduce(k, PTX_ADD, score[h][u], 1, f->lanes);
+            if (f->cache == PTX_E4M3) x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->scale);
             if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
             if (f->cap > 0) x = ptxk__flash_cap_score(k, f, x);
             x = ptxk__softmax_finite(k, x);
@@ -5679,7 +6011,11 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     }
     for (u = 0; u < f->unroll; u++) {
         ptxk__flash_widen(k, f, words[1][u], row);
-        for (h = 0; h < f->tile; h++) ptxk_axpy(k, n, score[h][u], row, sum[h]);
+        for (h = 0; h < f->tile; h++) {
+            weight = score[h][u];
+            if (f->factor_row) weight = ptx_op2(k, PTX_MUL, PTX_RN, weight, factor[1][u]);
+            ptxk_axpy(k, n, weight, row, sum[h]);
+        }
     }
     for (h = 0; h < f->tile; h++)
         for (e = 0; e < n; e++) ptx_set(k, s->sum[h][e], sum[h][e]);
@@ -5790,6 +6126,10 @@ static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flas
     for (v = 0; v < f->vecs; v++)
         if (ptxk__flash_partial(f, v))
             s.has[v] = ptx_setp(k, PTX_LT, s.part, ptx_u32(f->row_vecs - v * f->lanes));
+    if (f->cache == PTX_E4M3) {
+        s.scale = ptxk__head_factor(k, w.args, ptxk__flash_factors(0), w.kv_head);
+        s.scale = ptx_mul(k, s.scale, ptx_f32(ptxk__byte_lift(k, f->cache)));
+    }
     ptx_comment(k, "q");
     ptxk__flash_scalar_q(k, f, &w, &s);
     i = ptx_mul(k, w.warp, ptx_u32(f->warp_keys));
@@ -5859,11 +6199,12 @@ typedef struct ptxk__flash_mma_state {
     ptx_val to, chunk, row;              /* where this lane copies to, and its chunk and row of a pass */
     ptx_val pass_bytes;                  /* u64: from pass to pass */
     uint32_t passes;                     /* of an item */
-    uint32_t item;                       /* bytes */
     ptx_val ring, stop;                  /* this warp's first item; keys from `stop` on need the edge path */
     ptx_val tile_bytes;                  /* u64: bytes from one of the warp's steps to the next */
-    ptx_var from[2], page;               /* this lane's first chunk of the next K, V; paged: its page */
-    ptx_var whole; /* kind, where a step's rows lie in the caches, seen by all; else 0 */
+    ptx_var copied;                      /* s32: the first key of the step to copy next, which */
+    ptx_var from[2], page;               /* ... has this lane's first chunk of K, V; paged: its page */
+    ptx_var factors_from[2];             /* ... q8_0: has the factors of row `lane` */
+    ptx_var whole;                       /* ... kind, where its rows lie in the caches, seen by all; else 0 */
     ptx_val kind;  /* 1 + the number of the caches' layout */
 } ptxk__flash_mma_state;
 
@@ -5879,24 +6220,41 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
     return (ptxk__flash_slab(f, s) + 1) / 2;
 }
 
+/* 16-element steps of a row; below, those with sums. A pair of chunks is one step, or two of 8-bit caches. */
+static uint32_t ptxk__flash_row_steps(const ptxk__flash *f) { return (f->d + 15) / 16; }
+
+static uint32_t ptxk__flash_sums(const ptxk__flash *f) {
+    return f->bytes ? ptxk__flash_row_steps(f) : f->slabs * f->chunks / 2;
+}
+
+/* Whether the bytes of a word of K become pairs 0, 2 and 1, 3: shifts make these at less cost. */
+static int ptxk__flash_pairs_across(ptx_kernel *k, const ptxk__flash *f) {
+    return f->cache == PTX_E4M3 && !ptxk__has_e4m3(k);
+}
+
 /* Stores q in shared memory as a sum of `terms` numbers of the cache's type, then loads it to registers. Each
    column is scaled by a power of two so that its largest element is about 2^14; with bf16 below 2^-8, so that
    256 products with the largest K stay finite; with infinite elements by the smallest power. The first term
    is 0 only where q is 0, so that products with infinite K are infinite. f16's second term is the rest times
-   2^12, at most 2^3, which extends the range below. */
+   2^12, at most 2^3, which extends the range below. With 8-bit caches a lane's word of K has elements 4 t ...
+   4 t + 3 of 16: q is stored so that it gets the same. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
     int32_t goal = f->type == PTX_F16 ? 14 : -9;
     double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
     uint32_t per = ptxk__flash_q_elements(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
-             steps = (f->d + 15) / 16, term_bytes;
+             steps = ptxk__flash_row_steps(f), term_bytes;
     ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
-        inside[8], place[8][2], there[8][2], factors;
+        inside[8], place[8][2], there[8][2], factors, k_factor = ptx_f32(1);
     ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
     vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
     count = vecs * per;           /* elements of a lane */
+    if (f->cache == PTX_E4M3) {
+        k_factor = ptxk__head_factor(k, w->args, ptxk__flash_factors(0), w->kv_head);
+        k_factor = ptx_mul(k, k_factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+    }
     for (n = 0; n < turns; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
         column[n] = ptx_add(k, w->warp, ptx_u32(n * PTXK__WARPS));
         p = ptx_setp(k, PTX_LT, column[n], w->columns);
@@ -5906,6 +6264,11 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             here = ptx_setp(k, PTX_LT, row, ptx_u32(f->d / per));
             here = ptx_and(k, p, here);
             ptxk__flash_load_q(k, f, w, here, column[n], row, x[n] + i * per);
+        }
+        for (e = 0; e < count && f->bytes && ptxk__flash_pairs_across(k, f); e += 4) {
+            up = x[n][e + 1];
+            x[n][e + 1] = x[n][e + 2];
+            x[n][e + 2] = up;
         }
     }
     for (n = 0; n < turns; n++) {
@@ -5948,6 +6311,7 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         size[n] = ptx_shl(k, size[n], ptx_u32(23));
         size[n] = ptx_mul(k, ptx_as(size[n], PTX_F32),
                           ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
+        if (f->cache == PTX_E4M3) size[n] = ptx_mul(k, size[n], k_factor);
         size[n] = ptx_max(k, size[n], ptx_f32(1e-37)); /* not 0, not infinite: see ptxk__flash_exponents */
         size[n] = ptx_min(k, size[n], ptx_f32(FLT_MAX));
         p = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(0));
@@ -5956,18 +6320,38 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             row = ptx_add(k, w->lane, ptx_u32(32 * h));
             p = ptx_setp(k, PTX_LT, row, ptx_u32(t.wide * 8 / per));
             there[n][h] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
+            if (f->bytes) { /* elements 4 t ... 4 t + 3 of 16: words t of the two chunks */
+                chunk = ptx_div(k, row, ptx_u32(16 / per));
+                chunk = ptx_mul(k, chunk, ptx_u32(2));
+                row = ptx_and(k, row, ptx_u32(16 / per - 1));
+                to = ptxk__tile_chunk_offset(k, &t, column[n], chunk);
+                place[n][h] = ptx_mad(k, row, ptx_u32(per), to);
+                continue;
+            }
             chunk = ptx_div(k, row, ptx_u32(8 / per));
             row = ptx_and(k, row, ptx_u32(8 / per - 1));
             to = ptxk__tile_chunk_offset(k, &t, column[n], chunk);
             place[n][h] = ptx_mad(k, row, ptx_u32(2 * per), to);
         }
     }
-    ptx_cp_async_wait(k, PTXK__RING - 1); /* the copies in flight do not write here */
+    ptx_cp_async_wait(k, f->ring - 1); /* the copies in flight do not write here */
     for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, stage, &here); pass++)
         for (n = 0; n < turns; n++) {
             for (h = 0; h < vecs; h++) {
                 to = ptx_ptr_add(k, here, place[n][h], 1);
-                for (i = 0; i < f->terms; i++) {
+                for (i = 0; i < 2 * f->terms && f->bytes; i++) {
+                    const ptx_val *from = words[n][i / 2] + h * per / 2;
+                    ptx_val pair[2], at = i % 2 ? ptx_xor(k, place[n][h], ptx_u32(16)) : place[n][h];
+                    at = ptx_ptr_add(k, here, at, 1);
+                    pair[0] = from[i % 2];
+                    pair[1] = from[per / 4 * 2 - 2 + i % 2];
+                    ptx_guard(k, there[n][h]);
+                    if (per == 4)
+                        ptx_st(k, PTX_B32, ptx_at(at, (int64_t)(i / 2 * term_bytes)), pair[0]);
+                    else
+                        ptx_st_vec(k, PTX_B32, 2, ptx_at(at, (int64_t)(i / 2 * term_bytes)), pair);
+                }
+                for (i = 0; i < f->terms && !f->bytes; i++) {
                     ptx_guard(k, there[n][h]);
                     ptx_st_vec(k, PTX_B32, per / 2, ptx_at(to, (int64_t)(i * term_bytes)),
                                words[n][i] + h * per / 2);
@@ -6011,23 +6395,33 @@ static uint32_t ptxk__flash_kind(const ptxk__flash *f, uint32_t i) {
     return i == 0 ? f->row_bytes : i == 1 ? f->kv_heads * f->row_bytes : 0;
 }
 
-/* Locates the warp's step at `position` in K and V, for this lane's first chunk, and decides whether all of
-   its rows lie in the caches and are seen by all columns. */
+/* Whether all rows of the warp's step at `position` lie in the caches and are seen by all columns, as far as
+   positions tell. */
+static ptx_val ptxk__flash_step_is_whole(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                         const ptxk__flash_mma_state *s, ptx_val position) {
+    ptx_val at = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f))), p, q;
+    p = ptx_setp(k, PTX_LE, at, s->stop);
+    if (!f->window) return p;
+    q = ptx_setp(k, PTX_GE, position, w->safe_lo);
+    return ptx_and(k, p, q);
+}
+
+/* Locates the warp's step at `position` in K and V, for this lane's first chunk. Called for its steps in
+   turn. */
 static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                     const ptxk__flash_mma_state *s, ptx_val position) {
     ptx_val at, page, next, p, q, wide;
     uint32_t which;
-    at = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f)));
-    p = ptx_setp(k, PTX_LE, at, s->stop);
-    if (f->window) {
-        q = ptx_setp(k, PTX_GE, position, w->safe_lo);
-        p = ptx_and(k, p, q);
-    }
+    p = ptxk__flash_step_is_whole(k, f, w, s, position);
     if (!f->page_size) {
         for (which = 0; which < 2; which++) {
             at = ptx_get(k, s->from[which]);
             at = ptx_add(k, at, s->tile_bytes);
             ptx_set(k, s->from[which], at);
+            if (!f->factor_row) continue;
+            at = ptx_get(k, s->factors_from[which]);
+            at = ptxk__factors_at(k, ptx_ptr(at, PTX_GLOBAL), s->tile_bytes);
+            ptx_set(k, s->factors_from[which], at);
         }
     } else {
         page = ptx_get(k, s->page); /* loaded one step ago; the next step's is loaded now */
@@ -6040,6 +6434,13 @@ static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const p
         next = ptx_ld_if(k, q, PTX_U32, ptx_at(at, 0), ptx_u32(0));
         ptx_set(k, s->page, next);
         at = ptx_and(k, ptx_as(position, PTX_U32), ptx_u32(f->page_size - 1));
+        if (f->factor_row) {
+            wide = ptx_add(k, at, w->lane);
+            wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
+                                  w->kv_head, wide);
+            for (which = 0; which < 2; which++)
+                ptx_set(k, s->factors_from[which], ptx_ptr_add(k, w->factors[which], wide, f->factor_row));
+        }
         at = ptx_add(k, at, s->row);
         wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
                               w->kv_head, at);
@@ -6068,7 +6469,8 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
                                   const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
                                   ptx_val slot) {
     uint32_t real = ptxk__flash_slab(f, slab);
-    ptx_val i, row, at, to, from, there, p, active, is_real, fresh, words[4], chunk;
+    ptx_val i, row, at, to, from, there, p, active, is_real, fresh, words[4], chunk, factor, first,
+        factor_from = {0}, factor_to = {0};
     i = ptx_for(k, ptx_u32(0), ptx_u32(s->passes), ptx_u32(1));
     row = ptx_mad(k, i, ptx_u32(s->tile.pass), s->row);
     at = ptx_add(k, position, ptx_as(row, PTX_S32));
@@ -6076,24 +6478,49 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     p = ptx_setp(k, PTX_LT, at, w->end);
     there = ptx_and(k, there, p);
     from = ptxk__flash_key_offset(k, f, w, at, &there);
+    first = is_real = ptxk__flash_lane_copies(k, s, real);
+    if (f->factor_row) { /* by the lane of the first chunk of a block */
+        factor_from = ptxk__factors_at(k, w->factors[which], from);
+        p = ptx_shr(k, s->chunk, ptx_u32(1));
+        factor_from = ptx_ptr_add(k, factor_from, p, 2);
+        factor_to = ptx_mad(k, row, ptx_u32(f->factor_row / 2), p);
+        factor_to = ptx_ptr_add(k, slot, factor_to, 2);
+        factor_to = ptx_ptr_add(k, factor_to, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
+        p = ptx_and(k, s->chunk, ptx_u32(1));
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+        first = ptx_and(k, p, is_real);
+    }
     from = ptx_ptr_add(k, w->base[which], from, 1);
     chunk = ptx_add(k, s->chunk, ptx_u32(slab * f->chunks));
     from = ptx_ptr_add(k, from, chunk, 16);
     to = ptxk__tile_chunk_offset(k, &s->tile, row, s->chunk);
     to = ptx_ptr_add(k, slot, to, 1);
     active = ptxk__flash_lane_copies(k, s, f->chunks);
-    is_real = ptxk__flash_lane_copies(k, s, real);
     if (f->fresh_type) {
         fresh = ptxk__flash_is_fresh(k, f, w, at);
         fresh = ptx_and(k, fresh, is_real);
         ptx_if(k, fresh);
-        ptxk__flash_load_fresh(k, f, w, which, at, chunk, words);
+        ptxk__flash_load_fresh(k, f, w, which, at, chunk, words, &factor);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
         p = there;
         if (f->tiles > 1) p = ptx_and(k, p, w->owner);
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(from, 0), words);
+        if (f->factor_row) {
+            factor = ptx_cvt(k, PTX_F16, factor);
+            p = ptx_and(k, p, first);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_F16, ptx_at(factor_from, 0), factor);
+            ptx_guard(k, first);
+            ptx_st(k, PTX_F16, ptx_at(factor_to, 0), factor);
+        }
         ptx_else(k);
+    }
+    if (f->factor_row) {
+        p = ptx_and(k, there, first);
+        factor = ptx_ld_if(k, p, PTX_U16, ptx_at(factor_from, 0), ptx_imm(0));
+        ptx_guard(k, first);
+        ptx_st(k, PTX_U16, ptx_at(factor_to, 0), factor);
     }
     p = ptx_and(k, there, is_real);
     p = ptx_op1(k, PTX_NOT, 0, p);
@@ -6101,6 +6528,45 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, to, from, ptx_imm(16), p);
     if (f->fresh_type) ptx_end(k);
     ptx_end(k);
+}
+
+/* Copies q8_0's factors of an item whose rows all exist: a lane takes a row, or two. Rows of them that are no
+   whole number of words do not fit cp.async. */
+static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     const ptxk__flash_mma_state *s, int which, ptx_val slot,
+                                     uint32_t row_bytes) {
+    uint32_t rows = ptxk__flash_keys(f),
+             size = f->factor_row % 16 == 0  ? 16
+                    : f->factor_row % 8 == 0 ? 8
+                    : f->factor_row % 4 == 0 ? 4
+                                             : 2,
+             i, e;
+    ptx_val from = ptx_get(k, s->factors_from[which]), to, p, at, words[8];
+    to = ptx_ptr_add(k, slot, w->lane, f->factor_row);
+    to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
+    p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(rows));
+    for (i = 0; i < rows; i += 32) {
+        at = ptx_ptr(from, PTX_GLOBAL);
+        if (i && row_bytes) at = ptx_off(at, (int64_t)(i / 32 * 2 * row_bytes));
+        if (i && !row_bytes) at = ptx_ptr_add(k, at, w->row_bytes, 2);
+        for (e = 0; e < f->factor_row; e += size) {
+            ptx_mem mem = ptx_at(at, (int64_t)e);
+            if (size == 2) {
+                words[e / 2] = ptx_ld_if(k, p, PTX_U16, mem, ptx_imm(0));
+                continue;
+            }
+            if (rows < 32) ptx_guard(k, p);
+            if (size == 16)
+                ptx_cp_async_16(k, ptx_off(to, (int64_t)(i * f->factor_row)), at);
+            else
+                ptx_cp_async(k, ptx_off(to, (int64_t)(i * f->factor_row + e)), ptx_off(at, (int64_t)e),
+                             ptx_imm((int64_t)size));
+        }
+        for (e = 0; e < f->factor_row && size == 2; e += 2) {
+            if (rows < 32) ptx_guard(k, p);
+            ptx_st(k, PTX_U16, ptx_at(to, (int64_t)(i * f->factor_row + e)), words[e / 2]);
+        }
+    }
 }
 
 /* Copies an item whose rows all exist, row_bytes apart; 0: by the strides of the arguments. */
@@ -6134,6 +6600,7 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         p = ptx_setp(k, PTX_EQ, whole, ptx_u32(i + 1));
         ptx_if(k, p);
         ptxk__flash_copy_whole(k, f, s, which, slab, slot, ptxk__flash_kind(f, i));
+        if (f->factor_row) ptxk__flash_copy_factors(k, f, w, s, which, slot, ptxk__flash_kind(f, i));
         ptx_else(k);
     }
     p = ptx_setp(k, PTX_LT, position, w->end);
@@ -6159,6 +6626,68 @@ static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__
                 for (i = 0; i < f->terms; i++)
                     ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, score[mt][n][i > 0], keys,
                             s->q[i][n][slab * f->chunks / 2 + j], score[mt][n][i > 0]);
+        }
+    }
+}
+
+/* The address of q8_0's factors of a row of an item. */
+static ptx_val ptxk__flash_factors_of_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                          ptx_val slot, ptx_val row) {
+    slot = ptx_ptr_add(k, slot, row, f->factor_row);
+    return ptx_ptr_add(k, slot, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
+}
+
+/* Loads the factor of block j, f16, of the row `row` rows further on; for an even j that of the next block,
+   too, if rows have an even number. */
+static void ptxk__flash_load_factors(ptx_kernel *k, const ptxk__flash *f, ptx_val at, uint32_t row,
+                                     uint32_t j, ptx_val out[2]) {
+    ptx_mem mem = ptx_at(at, (int64_t)(row * f->factor_row + 2 * j));
+    if (f->factor_row % 4)
+        out[j % 2] = ptx_ld(k, PTX_F16, mem);
+    else if (j % 2 == 0)
+        ptx_unpack(k, PTX_F16, 2, ptx_ld(k, PTX_B32, mem), out);
+}
+
+/* The same for an 8-bit cache: a pair of chunks is two steps. q8_0: the sum over a block is multiplied by the
+   factor of its row, and there is one sum of all terms. */
+static void ptxk__flash_scores_bytes(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     const ptxk__flash_mma_state *s, ptx_val slot,
+                                     ptx_val score[4][4][2][4]) {
+    uint32_t j, mt, n, i, e, h, steps = ptxk__flash_row_steps(f);
+    ptx_val words[4], keys[2][4], pair[2], factor[4][2][2], now[2], row, part[2][4], zero = ptx_f32(0);
+    ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1), factors = slot;
+    if (f->factor_row) {
+        zero = ptx_mov(k, zero);
+        row = ptx_shr(k, w->lane, ptx_u32(2));
+        factors = ptxk__flash_factors_of_row(k, f, s, slot, row);
+    }
+    for (j = 0; 2 * j < steps; j++) {
+        for (mt = 0; mt < f->kt; mt++) {
+            row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
+            ptx_ldmatrix(k, 4, row, words);
+            for (i = 0; i < 4; i++) {
+                ptxk__widen_bytes(k, f->cache, ptxk__flash_pairs_across(k, f), words[i], pair);
+                keys[i / 2][i % 2] = pair[0];
+                keys[i / 2][i % 2 + 2] = pair[1];
+            }
+            for (h = 0; h < 2 && f->factor_row; h++) {
+                ptxk__flash_load_factors(k, f, factors, 16 * mt + 8 * h, j, factor[mt][h]);
+                now[h] = ptx_cvt(k, PTX_F32, factor[mt][h][j % 2]);
+            }
+            for (n = 0; n < f->nt; n++) {
+                for (e = 0; e < 4; e++)
+                    for (h = 0; h < 2; h++) part[h][e] = f->factor_row ? zero : score[mt][n][h][e];
+                for (h = 0; h < 2 && 2 * j + h < steps; h++)
+                    for (i = 0; i < f->terms; i++)
+                        ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, part[i > 0], keys[h],
+                                s->q[i][n][2 * j + h], part[i > 0]);
+                for (e = 0; e < 4; e++) {
+                    for (h = 0; h < f->terms && !f->factor_row; h++) score[mt][n][h][e] = part[h][e];
+                    if (!f->factor_row) continue;
+                    if (f->terms > 1) part[0][e] = ptx_fma(k, part[1][e], ptx_f32(PTXK__REST), part[0][e]);
+                    score[mt][n][0][e] = ptx_fma(k, part[0][e], now[e / 2], score[mt][n][0][e]);
+                }
+            }
         }
     }
 }
@@ -6243,7 +6772,7 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
                         old = ptx_op2(k, PTX_MIN, PTX_NAN, old, ptx_f32((double)f->bias + (double)f->slack));
                     ptx_set(k, x[mt][n][e], old);
                 }
-            for (h = 0; h < f->slabs * f->chunks / 2; h++)
+            for (h = 0; h < ptxk__flash_sums(f); h++)
                 for (e = j; e < 4; e += 2) {
                     old = ptx_get(k, s->sum[h][n][e]);
                     old = ptx_mul(k, old, shrink);
@@ -6328,6 +6857,51 @@ static void ptxk__flash_add_values(ptx_kernel *k, const ptxk__flash *f, const pt
     }
 }
 
+/* The same for an 8-bit cache. A transposed word has the dimensions 2 g and 2 g + 1 of the keys 2 t and 2 t +
+   1: rows g and g + 8 of the sums are these dimensions. q8_0: the numbers are multiplied by their factors and
+   rounded to f16. */
+static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                         const ptxk__flash_mma_state *s, ptx_val slot,
+                                         ptx_val weight[4][4][2][2]) {
+    uint32_t j, mt, n, i, e, h, steps = ptxk__flash_row_steps(f);
+    ptx_val words[4], values[2][4], pair[2], factor[4][4][2], now[2] = {{0}, {0}}, row, sum[4];
+    ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1), factors = slot;
+    if (f->factor_row) {
+        row = ptx_and(k, w->lane, ptx_u32(3));
+        row = ptx_mul(k, row, ptx_u32(2));
+        factors = ptxk__flash_factors_of_row(k, f, s, slot, row);
+    }
+    for (j = 0; 2 * j < steps; j++) {
+        for (mt = 0; mt < f->kt; mt++) {
+            row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
+            ptx_ldmatrix_trans(k, 4, row, words);
+            for (i = 0; i < 4 && f->factor_row; i++) { /* keys 2 t and 2 t + 1, and those 8 further on */
+                ptxk__flash_load_factors(k, f, factors, 16 * mt + 8 * (i / 2) + i % 2, j, factor[mt][i]);
+                pair[i % 2] = factor[mt][i][j % 2];
+                if (i % 2) now[i / 2] = ptx_pack(k, PTX_F16X2, 2, pair);
+            }
+            for (i = 0; i < 4; i++) {
+                ptxk__widen_bytes(k, f->cache, 1, words[i], pair);
+                for (e = 0; e < 2 && f->factor_row; e++) {
+                    pair[e] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(pair[e], PTX_F16X2), now[i / 2]);
+                    pair[e] = ptx_as(pair[e], PTX_B32);
+                }
+                values[i % 2][i / 2 * 2] = pair[0];
+                values[i % 2][i / 2 * 2 + 1] = pair[1];
+            }
+            for (h = 0; h < 2 && 2 * j + h < steps; h++)
+                for (n = 0; n < f->nt; n++) {
+                    const ptx_var *to = s->sum[2 * j + h][n];
+                    for (e = 0; e < 4; e++) sum[e] = ptx_get(k, to[e]);
+                    for (i = 0; i < 2; i++)
+                        ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, sum, values[h], weight[mt][n][i],
+                                sum);
+                    for (e = 0; e < 4; e++) ptx_set(k, to[e], sum[e]);
+                }
+        }
+    }
+}
+
 /* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block. */
 static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s) {
@@ -6348,13 +6922,19 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     row = ptx_shr(k, w->lane, ptx_u32(2));
     here = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
     here = ptx_ptr_add(k, here, column, 2 * f->pitch * 4);
-    here = ptx_ptr_add(k, here, row, 4);
+    here = ptx_ptr_add(k, here, row, f->bytes ? 8 : 4);
     for (h = 0; h < dims / 16; h++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) {
+                int64_t at = (int64_t)(((8 * n + e % 2) * f->pitch + 16 * h) * 4);
                 x = ptx_get(k, s->sum[h][n][e]);
-                ptx_st(k, PTX_F32,
-                       ptx_at(here, (int64_t)(((8 * n + e % 2) * f->pitch + 16 * h + e / 2 * 8) * 4)), x);
+                if (!f->bytes) {
+                    ptx_st(k, PTX_F32, ptx_at(here, at + e / 2 * 32), x);
+                } else if (e < 2) { /* two adjacent dimensions */
+                    pair[0] = x;
+                    pair[1] = ptx_get(k, s->sum[h][n][e + 2]);
+                    ptx_st_vec(k, PTX_F32, 2, ptx_at(here, at), pair);
+                }
             }
     p = ptx_setp(k, PTX_EQ, row, ptx_u32(0));
     ptx_if(k, p);
@@ -6373,47 +6953,46 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
 }
 
 /* The next slot of the ring. */
-static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash_mma_state *s, ptx_val slot) {
-    ptx_val next = ptx_ptr_add(k, slot, ptx_u32(s->item * PTXK__WARPS), 1), end, p;
-    end = ptx_ptr_add(k, s->ring, ptx_u32(PTXK__RING * s->item * PTXK__WARPS), 1);
+static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                     ptx_val slot) {
+    ptx_val next = ptx_ptr_add(k, slot, ptx_u32(f->item * PTXK__WARPS), 1), end, p;
+    end = ptx_ptr_add(k, s->ring, ptx_u32(f->ring * f->item * PTXK__WARPS), 1);
     p = ptx_setp(k, PTX_EQ, next, end);
     return ptx_selp(k, s->ring, next, p);
 }
 
-/* One step of 16 kt keys: the items of K, then those of V. When an item is read, the copy of the item two
-   ahead is issued, into the slot of the one before. */
+/* One step of 16 kt keys: the items of K, then those of V. Before an item is read, the copy of the same item
+   of the step (ring - 1) / items ahead is issued, into the slot of the one before. */
 static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  const ptxk__flash_mma_state *s, ptx_val position, ptx_val zero,
                                  ptx_var reads, ptx_var writes) {
     uint32_t i, n, mt, e, items = 2 * f->slabs;
-    ptx_val slot, to, next, whole, p, score[4][4][2][4], weight[4][4][2][2];
+    ptx_val slot, to, copied, p, score[4][4][2][4], weight[4][4][2][2];
     ptx_var x[4][4][4];
     slot = ptx_get(k, reads);
     to = ptx_get(k, writes);
     slot = ptx_ptr(slot, PTX_SHARED);
     to = ptx_ptr(to, PTX_SHARED);
-    next = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
-    whole = ptx_get(k, s->whole);
+    copied = ptx_get(k, s->copied);
+    ptxk__flash_locate_step(k, f, w, s, copied);
     for (mt = 0; mt < f->kt; mt++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) score[mt][n][0][e] = score[mt][n][1][e] = zero;
     for (i = 0; i < items; i++) {
-        uint32_t ahead = i + PTXK__RING - 1;
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read the previous item */
-        if (ahead == items) ptxk__flash_locate_step(k, f, w, s, next);
-        ptxk__flash_copy(k, f, w, s, ahead % items >= f->slabs, ahead % f->slabs,
-                         ahead < items ? position : next, to);
-        ptx_cp_async_wait(k, PTXK__RING - 1);
+        ptxk__flash_copy(k, f, w, s, i >= f->slabs, i % f->slabs, copied, to);
+        ptx_cp_async_wait(k, f->ring - 1);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' copies of this item have arrived */
-        if (i < f->slabs) ptxk__flash_scores(k, f, s, i, slot, score);
+        if (i < f->slabs && f->bytes) ptxk__flash_scores_bytes(k, f, w, s, slot, score);
+        if (i < f->slabs && !f->bytes) ptxk__flash_scores(k, f, s, i, slot, score);
         if (i + 1 == f->slabs) {
             for (mt = 0; mt < f->kt; mt++)
                 for (n = 0; n < f->nt; n++)
                     for (e = 0; e < 4; e++) {
                         ptx_val v = score[mt][n][0][e];
-                        if (f->terms > 1 && f->type == PTX_F16)
+                        if (f->terms > 1 && f->type == PTX_F16 && !f->factor_row)
                             v = ptx_fma(k, score[mt][n][1][e], ptx_f32(PTXK__REST), v);
-                        else if (f->terms > 1)
+                        else if (f->terms > 1 && !f->factor_row)
                             v = ptx_add(k, v, score[mt][n][1][e]);
                         if (f->cap > 0) {
                             v = ptx_op2(k, PTX_MUL, PTX_RN, v, s->factor[n][e % 2]);
@@ -6421,24 +7000,28 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
                         }
                         x[mt][n][e] = ptx_var_new(k, v);
                     }
-            p = ptx_setp(k, PTX_EQ, whole, ptx_u32(0));
+            p = ptxk__flash_step_is_whole(k, f, w, s, position);
+            p = ptx_op1(k, PTX_NOT, 0, p);
             ptx_if(k, p);
             ptxk__flash_mask(k, f, w, position, x);
             ptx_end(k);
             ptxk__flash_exponents(k, f, s, score, x);
             ptxk__flash_pack_weights(k, f, s, x, weight);
         }
-        if (i >= f->slabs) ptxk__flash_add_values(k, f, s, i - f->slabs, slot, weight);
+        if (i >= f->slabs && f->bytes) ptxk__flash_add_values_bytes(k, f, w, s, slot, weight);
+        if (i >= f->slabs && !f->bytes) ptxk__flash_add_values(k, f, s, i - f->slabs, slot, weight);
         to = slot;
-        slot = ptxk__flash_next_slot(k, s, slot);
+        slot = ptxk__flash_next_slot(k, f, s, slot);
     }
+    copied = ptx_add(k, copied, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
+    ptx_set(k, s->copied, copied);
     ptx_set(k, reads, slot);
     ptx_set(k, writes, to);
 }
 
 static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    uint32_t bytes, n, j, h, e, i, slots, q_bytes;
+    uint32_t n, j, h, e, i, slots = f->item * PTXK__WARPS;
     ptxk__flash_work w;
     ptxk__flash_mma_state s;
     ptx_val here, p, position, zero, at, row;
@@ -6447,15 +7030,10 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
     memset(&s, 0, sizeof s);
     ptxk__tile_form(&s.tile, ptxk__flash_keys(f), f->chunks * 16, 2, 32);
     s.passes = ptxk__flash_keys(f) / s.tile.pass;
-    s.item = ptxk__tile_bytes(&s.tile);
-    slots = s.item * PTXK__WARPS;
-    q_bytes = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile;
-    bytes = slots * (PTXK__RING - 1) + (q_bytes > slots ? q_bytes : slots);
-    if (bytes < ptxk__flash_join_bytes(f)) bytes = ptxk__flash_join_bytes(f);
-    ptxk__flash_begin(k, f, &w, bytes);
+    ptxk__flash_begin(k, f, &w, 0);
 
     ptx_comment(k, "the first items, on their way while q is read");
-    here = ptx_mul(k, w.warp, ptx_u32(s.item));
+    here = ptx_mul(k, w.warp, ptx_u32(f->item));
     s.ring = ptx_ptr_add(k, w.shared, here, 1);
     ptxk__lane_rows(k, w.lane, &row, &here);
     s.k_at = ptxk__tile_chunk_offset(k, &s.tile, row, here);
@@ -6477,6 +7055,7 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
         here = ptx_ld_if(k, p, PTX_U32, ptx_at(here, 0), ptx_u32(0));
         s.page = ptx_var_new(k, here);
         for (e = 0; e < 2; e++) s.from[e] = ptx_var_new(k, w.base[e]);
+        for (e = 0; e < 2 && f->factor_row; e++) s.factors_from[e] = ptx_var_new(k, w.factors[e]);
     } else {
         s.tile_bytes = ptx_mul(k, w.row_bytes, ptx_u64(ptxk__flash_keys(f) * PTXK__WARPS));
         s.pass_bytes = ptx_mul(k, w.row_bytes, ptx_u64(s.tile.pass));
@@ -6495,24 +7074,45 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
             here = ptx_ptr_add(k, w.base[e], at, 1);
             s.from[e] = ptx_var_new(k, here);
         }
+        if (f->factor_row) {
+            row = ptx_add(k, ptx_as(position, PTX_U32), w.lane);
+            at = ptx_cvt(k, PTX_U64, row);
+            at = ptx_mul(k, at, w.row_bytes);
+            at = ptx_sub(k, at, s.tile_bytes);
+            at = ptx_op2(k, PTX_SHR, 0, ptx_as(at, PTX_S64), ptx_u32(5)); /* may be negative */
+            for (e = 0; e < 2; e++) {
+                here = ptx_ptr_add(k, w.factors[e], at, 2);
+                s.factors_from[e] = ptx_var_new(k, here);
+            }
+        }
     }
-    ptxk__flash_locate_step(k, f, &w, &s, position);
     reads = ptx_var_new(k, s.ring);
-    here = s.ring;
-    for (i = 0; i < PTXK__RING - 1; i++) {
-        ptxk__flash_copy(k, f, &w, &s, i >= f->slabs, i % f->slabs, position, here);
-        here = ptx_ptr_add(k, here, ptx_u32(slots), 1);
+    writes = ptx_var_new(k, s.ring);
+    s.copied = ptx_var_new(k, position);
+    (void)ptx_for(k, ptx_u32(0), ptx_u32((f->ring - 1) / (2 * f->slabs)), ptx_u32(1));
+    {
+        position = ptx_get(k, s.copied);
+        ptxk__flash_locate_step(k, f, &w, &s, position);
+        here = ptx_get(k, writes);
+        here = ptx_ptr(here, PTX_SHARED);
+        for (i = 0; i < 2 * f->slabs; i++) {
+            ptxk__flash_copy(k, f, &w, &s, i >= f->slabs, i % f->slabs, position, here);
+            here = ptx_ptr_add(k, here, ptx_u32(slots), 1);
+        }
+        ptx_set(k, writes, here);
+        position = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
+        ptx_set(k, s.copied, position);
     }
-    writes = ptx_var_new(k, here);
+    ptx_end(k);
     ptx_comment(k, "q, staged where the last item of the ring will be");
-    here = ptx_ptr_add(k, w.shared, ptx_u32(slots * (PTXK__RING - 1)), 1);
+    here = ptx_ptr_add(k, w.shared, ptx_u32(slots * (f->ring - 1)), 1);
     ptxk__flash_mma_q(k, f, &w, &s, here);
     for (n = 0; n < f->nt; n++) {
         for (j = 0; j < 2; j++) {
             s.soft[n][j] = ptxk__softmax_new(k);
             s.limit[n][j] = ptx_var_new(k, ptx_f32(-FLT_MAX));
         }
-        for (h = 0; h < f->slabs * f->chunks / 2; h++)
+        for (h = 0; h < ptxk__flash_sums(f); h++)
             for (e = 0; e < 4; e++) s.sum[h][n][e] = ptx_var_new(k, ptx_f32(0));
     }
     zero = ptx_get(k, ptx_var_new(k, ptx_f32(0)));
@@ -6543,9 +7143,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
     uint32_t bits;
     ptx_code code = ptxk__flash_form(d, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
-    f.mma = f.type != PTX_F32 && (ptx_module_target(m) & 0xfffu) >= 80 && !(f.flags & PTXK_FLASH_SCALAR);
-    f.pitch = (f.d + 15) / 16 * 16 + 4; /* so that columns 2, 4 and 6 of an mma are 8 banks apart */
-    if (f.mma) f.tile = 8 * f.nt;
+    ptxk__flash_set_variant(&f, ptx_module_target(m));
     if (d->scale < 0 || d->scale > 0) {
         memcpy(&bits, &d->scale, sizeof bits);
         (void)snprintf(more[0], sizeof more[0], "_s%08x", bits);
@@ -6557,7 +7155,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
     if (f.window) (void)snprintf(more[2], sizeof more[2], "_w%u", f.window);
     if (f.page_size) (void)snprintf(more[3], sizeof more[3], "_p%u", f.page_size);
     (void)snprintf(name, sizeof name, "flash_decode_h%u_kv%u_d%u_%s_q%u%s_%s_a%s%s%s%s%s_f%u", f.heads,
-                   f.kv_heads, f.d, ptx_type_name(f.type), f.queries, ptx_type_name(f.q_type),
+                   f.kv_heads, f.d, ptxk__cache_name(f.cache), f.queries, ptx_type_name(f.q_type),
                    ptx_type_name(f.out_type), f.fresh_type ? ptx_type_name(f.fresh_type) : "0", more[0],
                    more[1], more[2], more[3], f.flags);
     if (f.mma)
@@ -6573,10 +7171,11 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
 
 /* Everything that a kv_scatter description determines. */
 typedef struct ptxk__scatter {
-    ptx_type source, cache;
-    uint32_t kv_heads, d, page_size, flags;
+    ptx_type source;
+    uint32_t cache, kv_heads, d, page_size, flags;
     uint32_t source_bytes, cache_bytes; /* of an element */
-    uint32_t n;                         /* elements of a thread: the most that 16 bytes and d allow */
+    uint32_t n;                         /* elements of a thread: the most that 16 bytes and d allow; e4m3: 16;
+                                           q8_0: a block */
     uint32_t vecs;                      /* threads for a row */
 } ptxk__scatter;
 
@@ -6590,9 +7189,10 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
     if (!d->head_dim || d->head_dim > 65536)
         return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: head_dim is %u, must be 1 to 65536", d->head_dim);
     f->source_bytes = ptxk__kv_bytes(d->source_type);
-    f->cache_bytes = ptxk__kv_bytes(d->cache_type);
+    f->cache_bytes = ptxk__cache_bytes(d->cache_type);
     if (!f->source_bytes) return ptxk__check_type("kv_scatter", "source_type", d->source_type, why);
-    if (!f->cache_bytes) return ptxk__check_type("kv_scatter", "cache_type", d->cache_type, why);
+    if (ptxk__check_cache_type("kv_scatter", "cache_type", d->cache_type, d->head_dim, why))
+        return PTX_E_DESC;
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: page_size is %u, must be 0 or a power of two from 16 to 65536",
@@ -6605,13 +7205,14 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: PTXK_SCATTER_PAGE_ROWS needs pages, and page_size is 0");
     f->source = (ptx_type)d->source_type;
-    f->cache = (ptx_type)d->cache_type;
+    f->cache = d->cache_type;
     f->kv_heads = d->kv_heads;
     f->d = d->head_dim;
     f->page_size = d->page_size;
     f->flags = d->flags;
     wide = f->source_bytes > f->cache_bytes ? f->source_bytes : f->cache_bytes;
     for (f->n = 16 / wide; f->d % f->n;) f->n /= 2;
+    if (ptxk__is_byte_cache(f->cache)) f->n = f->cache == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : 16;
     f->vecs = f->d / f->n;
     return PTX_E_NONE;
 }
@@ -6640,7 +7241,9 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const
     plan->launch[0].grid[2] = 1;
     plan->launch[0].block[0] = PTXK__SCATTER_THREADS;
     plan->launch[0].block[1] = plan->launch[0].block[2] = 1;
-    plan->min_bytes = plan->launch[0].grid[1] * threads * f.n * (f.source_bytes + f.cache_bytes);
+    plan->min_bytes =
+        plan->launch[0].grid[1]
+        * (threads * f.n * (f.source_bytes + f.cache_bytes) + (f.cache == PTXK_Q8_0 ? 2 * threads : 0));
     return PTX_E_NONE;
 }
 
@@ -6648,7 +7251,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                                           ptxk_message *why) {
     static const char *const op = "kv_scatter";
     ptxk__scatter f;
-    ptxk__span s[7];
+    ptxk__span s[9];
     uint64_t last, source, row;
     int both;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
@@ -6668,7 +7271,12 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     s[5] = ptxk__span_of("positions", args->positions, (uint64_t)args->tokens * 4, 4, args->positions != 0);
     s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
                          f.page_size != 0);
-    if ((code = ptxk__check_spans(op, s, 7, why)) != PTX_E_NONE
+    s[7] = ptxk__span_factors("k_factors", args->k_factors, f.cache, f.kv_heads, f.d, args->batch,
+                              f.page_size, args->pool_pages, 1);
+    s[8] = ptxk__span_factors("v_factors", args->v_factors, f.cache, f.kv_heads, f.d, args->batch,
+                              f.page_size, args->pool_pages, 1);
+    s[8].needed &= (uint32_t)both;
+    if ((code = ptxk__check_spans(op, s, 9, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "batch", args->batch, 1, UINT32_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, UINT32_MAX, why)) != PTX_E_NONE)
         return code;
@@ -6686,25 +7294,33 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     }
     if (both && args->k_caches == args->v_caches)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: k_caches is v_caches, and both are written");
-    return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d, f.n,
-                             UINT64_MAX, why);
+    return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d,
+                             ptxk__is_byte_cache(f.cache) ? ptxk__cache_whole(f.cache, f.d) : f.n, UINT64_MAX,
+                             why);
 }
 
-/* The byte offset, u64, of row (head, position) in the cache of a sequence, and the cache's base. Sets
-   `there` to false where the position has no page. */
+/* The address of row (head, position) in the cache of a sequence. Sets `there` to false where the position
+   has no page. factors: replaced by the address of the row's factors, where they lie beside rows. */
 static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
-                                 ptx_val sequence, ptx_val head, ptx_val position, ptx_val *there) {
+                                 ptx_val *factors, ptx_val sequence, ptx_val head, ptx_val position,
+                                 ptx_val *there) {
     ptx_val row, at, page, last, fits, stride;
     if (!f->page_size) {
         at = ptx_ptr_add(k, caches, sequence, 8);
         at = ptx_ld_if(k, *there, PTX_U64, ptx_at(at, 0), ptx_u64(0));
         at = ptx_ptr(at, PTX_GLOBAL);
+        if (f->cache == PTXK_Q8_0) {
+            *factors = ptx_ptr_add(k, *factors, sequence, 8);
+            *factors = ptx_ld_if(k, *there, PTX_U64, ptx_at(*factors, 0), ptx_u64(0));
+            *factors = ptx_ptr(*factors, PTX_GLOBAL);
+        }
         stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_kv_scatter_args, head_stride)));
         row = ptx_cvt(k, PTX_U64, head);
         row = ptx_mul(k, row, stride);
         stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_kv_scatter_args, row_stride)));
         position = ptx_cvt(k, PTX_U64, position);
         row = ptx_mad(k, position, stride, row);
+        if (f->cache == PTXK_Q8_0) *factors = ptxk__factors_at(k, *factors, row);
         return ptx_ptr_add(k, at, row, f->cache_bytes);
     }
     page = ptx_div(k, position, ptx_u32(f->page_size));
@@ -6722,7 +7338,30 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
     position = ptx_rem(k, position, ptx_u32(f->page_size));
     row = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_SCATTER_PAGE_ROWS) != 0, page, head,
                          position);
+    if (f->cache == PTXK_Q8_0) *factors = ptx_ptr_add(k, *factors, row, ptxk__factor_bytes(f->cache, f->d));
     return ptx_ptr_add(k, caches, row, f->d * f->cache_bytes);
+}
+
+/* Quantises f->n elements at `from` and stores them. factor: the address of the block's factor; e4m3: of the
+   head's, or 0. */
+static void ptxk__scatter_bytes(ptx_kernel *k, const ptxk__scatter *f, ptx_val from, ptx_val to,
+                                ptx_val factor, ptx_val head) {
+    uint32_t n = 16 / f->source_bytes, i;
+    ptx_val x[PTXK__CACHE_BLOCK] = {{0}}, words[PTXK__CACHE_BLOCK / 4], scale, p;
+    if (f->cache == PTXK_Q8_0) {
+        scale = ptxk__block_factor(k, f->source, from);
+        ptx_st(k, PTX_F16, ptx_at(factor, 0), ptx_cvt(k, PTX_F16, scale));
+        scale = ptxk_rcp_or_zero(k, scale);
+    } else {
+        p = ptx_setp(k, PTX_NE, factor, ptx_u64(0));
+        factor = ptx_ptr_add(k, factor, head, 4);
+        scale = ptx_ld_if(k, p, PTX_F32, ptx_at(factor, 0), ptx_f32(1));
+        scale = ptx_rcp(k, scale);
+    }
+    for (i = 0; i < f->n; i += n)
+        ptxk_load_f32(k, f->source, n, ptx_with(ptx_at(from, (int64_t)(i * f->source_bytes)), PTX_NC), x + i);
+    ptxk__narrow_bytes(k, f->cache, f->n, x, scale, words);
+    for (i = 0; i < f->n; i += 16) ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)i), words + i / 4);
 }
 
 PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc) {
@@ -6730,12 +7369,15 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     ptxk_message why;
     char name[96], flags[16] = "";
     ptx_kernel *k;
-    ptx_val args, i, vec, row, head, token, which, source, caches, other, there, sequence, position, p, x[8];
+    ptx_val args, i, vec, row, head, token, which, source, caches, factors, other, there, sequence, position,
+        p, x[8];
+    int bytes;
     ptx_code code = ptxk__scatter_form((const ptxk_kv_scatter_desc *)desc, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     if (f.flags) (void)snprintf(flags, sizeof flags, "_f%u", f.flags);
+    bytes = ptxk__is_byte_cache(f.cache);
     (void)snprintf(name, sizeof name, "kv_scatter_kv%u_d%u_%s_%s_p%u%s", f.kv_heads, f.d,
-                   ptx_type_name(f.source), ptx_type_name(f.cache), f.page_size, flags);
+                   ptx_type_name(f.source), ptxk__cache_name(f.cache), f.page_size, flags);
     k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, PTXK__SCATTER_THREADS, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_kv_scatter_args), 8);
@@ -6755,7 +7397,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 
     if (f.flags & PTXK_SCATTER_SINGLE) {
         source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
-        caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
+        caches = factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
+        if (bytes) factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_factors));
     } else {
         ptx_comment(k, "grid.y: K or V");
         which = ptx_ctaid_y(k);
@@ -6765,7 +7408,12 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
         source = ptx_selp(k, source, other, p);
         caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
         other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_caches));
-        caches = ptx_selp(k, caches, other, p);
+        caches = factors = ptx_selp(k, caches, other, p);
+        if (bytes) {
+            factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_factors));
+            other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_factors));
+            factors = ptx_selp(k, factors, other, p);
+        }
     }
 
     ptx_comment(k, "whose, and where");
@@ -6781,15 +7429,18 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, max_seq));
     p = ptx_setp(k, PTX_LT, position, other);
     there = ptx_and(k, there, p);
-    caches = ptxk__scatter_row(k, &f, args, caches, sequence, head, position, &there);
+    caches = ptxk__scatter_row(k, &f, args, caches, &factors, sequence, head, position, &there);
 
     ptx_if(k, there);
     {
         row = ptx_ptr_add(k, source, i, f.n * f.source_bytes);
         caches = ptx_ptr_add(k, caches, vec, f.n * f.cache_bytes);
-        if (f.source != f.cache) {
+        if (bytes) {
+            if (f.cache == PTXK_Q8_0) factors = ptx_ptr_add(k, factors, vec, 2);
+            ptxk__scatter_bytes(k, &f, row, caches, factors, head);
+        } else if ((uint32_t)f.source != f.cache) {
             ptxk_load_f32(k, f.source, f.n, ptx_with(ptx_at(row, 0), PTX_NC), x);
-            ptxk_store_f32(k, f.cache, f.n, ptx_at(caches, 0), x);
+            ptxk_store_f32(k, (ptx_type)f.cache, f.n, ptx_at(caches, 0), x);
         } else if (f.n * f.source_bytes < 4) {
             x[0] = ptx_ld(k, PTX_B16, ptx_with(ptx_at(row, 0), PTX_NC));
             ptx_st(k, PTX_B16, ptx_at(caches, 0), x[0]);
@@ -6814,6 +7465,10 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 
 typedef struct ptxk__prefill {
     ptx_type type, out;
+    uint32_t cache;      /* type of k and v */
+    uint32_t raw;        /* 1: they have 8 bits, are copied to `staged` and converted to a tile of `type` */
+    uint32_t kv_bytes;   /* of an element */
+    uint32_t factor_row; /* bytes of factors beside each row of k and v; 0: none */
     uint32_t heads, kv_heads, d, flags, window, precision, page_size;
     uint32_t bytes, out_bytes; /* of an element */
     uint32_t rows, warps, m, keys;
@@ -6821,7 +7476,7 @@ typedef struct ptxk__prefill {
     uint32_t pairs;   /* steps along d in q . k */
     uint32_t hold;    /* q stays in registers */
     uint32_t panels;  /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
-    ptxk__tile q, kv;
+    ptxk__tile q, kv, staged;
     int negative; /* the scale is negative */
     int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
     float inner;  /* factor of scores before 2^x in tanh; 0: no cap */
@@ -6830,18 +7485,29 @@ typedef struct ptxk__prefill {
     float lift;   /* the largest weight is 2^lift */
 } ptxk__prefill;
 
-/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, and two stages of k and
-   v. */
+/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, two stages of k and v,
+   and in e4m3 two of v as it is copied. */
 static uint32_t ptxk__prefill_panel_bytes(const ptxk__prefill *f, uint32_t rows) {
     return rows * f->panels * 128;
 }
 static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
-    return ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys);
+    return ptxk__prefill_panel_bytes(f, f->rows + (f->bytes == 1 ? 6 : 4) * f->keys);
+}
+
+/* Shared memory: q, then the tiles of k and of v. With 8-bit caches one tile serves both, and what has
+   arrived of k or v, with its factors, lies behind. */
+static uint32_t ptxk__prefill_tile_at(const ptxk__prefill *f, int v) {
+    return ptxk__tile_bytes(&f->q) + (v && !f->raw ? ptxk__tile_bytes(&f->kv) : 0);
+}
+
+static uint32_t ptxk__prefill_staged_at(const ptxk__prefill *f) {
+    return ptxk__tile_bytes(&f->q) + ptxk__tile_bytes(&f->kv);
 }
 
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
-    if (f->panels) return ptxk__prefill_stages_end(f) + 80;
-    return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
+    if (f->panels) return ptxk__prefill_stages_end(f) + 96;
+    return ptxk__prefill_staged_at(f)
+           + (f->raw ? ptxk__tile_bytes(&f->staged) + f->keys * f->factor_row : ptxk__tile_bytes(&f->kv));
 }
 
 static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
@@ -6851,7 +7517,7 @@ static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
 /* The form of sm_90a: two warpgroups of 64 queries each, and one that copies. The sums, scores and weights of
    a thread take d / 2 + 3 keys / 4 registers. */
 static void ptxk__prefill_form_panels(ptxk__prefill *f) {
-    f->panels = ptxk__ceil_div(f->d, 64);
+    f->panels = ptxk__ceil_div(f->d * f->bytes, 128);
     f->rows = 128;
     f->warps = 8;
     f->m = 1;
@@ -6873,6 +7539,7 @@ static int ptxk__prefill_fits(ptxk__prefill *f, uint32_t rows, uint32_t keys, ui
     f->m = rows / 16 / f->warps;
     ptxk__tile_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
     ptxk__tile_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
+    if (f->raw) ptxk__tile_form(&f->staged, keys, f->d, 2, 32 * f->warps);
     if (f->plain && keys > 16) return 0; /* bounds the length of the code */
     if (f->page_size && f->page_size % keys) return 0;
     return (f->m == 1 || f->d <= 128) && ptxk__prefill_bytes(f) <= PTXK__PREFILL_SHARED
@@ -6901,9 +7568,24 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: head_dim is %u, must be a multiple of 8 from 8 to 256",
                             d->head_dim);
-    f->bytes = ptxk__kv_bytes(d->type);
+    f->bytes = d->type == PTX_E4M3 ? 1 : ptxk__kv_bytes(d->type);
     f->out_bytes = ptxk__kv_bytes(d->out_type);
     if (!f->bytes) return ptxk__check_type("flash_prefill", "type", d->type, why);
+    if (f->bytes == 1 && target && target != PTX_SM_A(90))
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: type is e4m3, which needs the target sm_90a");
+    if (f->bytes == 1 && (d->head_dim % 16 || d->head_dim > 128))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: head_dim is %u, with e4m3 must be a multiple of 16, at most 128",
+                            d->head_dim);
+    f->cache = d->kv_type ? d->kv_type : d->type;
+    f->raw = f->cache != d->type;
+    if (f->raw && (!ptxk__is_byte_cache(f->cache) || f->bytes == 1))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: kv_type is %s, must be 0, type, PTX_E4M3 or PTXK_Q8_0",
+                            ptxk__value_name_of(f->cache).s);
+    if (ptxk__check_cache_type("flash_prefill", "kv_type", f->cache, d->head_dim, why)) return PTX_E_DESC;
+    f->kv_bytes = ptxk__cache_bytes(f->cache);
+    f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);
     if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
     if (d->flags > 7)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -6942,11 +7624,13 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->plain = chip && chip < 80 && f->type != PTX_F16;
     /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
     registers = chip && chip < 80 ? 144 : 160;
-    if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0))) registers = 176;
+    if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0) && !f->factor_row))
+        registers = 176;
     f->panels = 0;
     for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
     if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
-    if (target == PTX_SM_A(90) && f->type != PTX_F32) ptxk__prefill_form_panels(f);
+    if (f->bytes == 1 || (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->raw))
+        ptxk__prefill_form_panels(f);
     f->columns = f->d / 8;
     f->pairs = f->q.wide / 2;
     f->hold = f->m * f->pairs <= 8 && !f->plain;
@@ -6962,7 +7646,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     }
     f->outer = (float)outer;
     for (f->most = 1.2676506002282294e30f /* 2^100 */; (double)f->most * outer > 1e38;) f->most /= 2;
-    f->lift = f->type == PTX_F16 ? 15.0f : -PTXK__LOW;
+    f->lift = f->type == PTX_F16 ? 15.0f : f->bytes == 1 ? 8.0f : -PTXK__LOW;
     return PTX_E_NONE;
 }
 
@@ -6980,7 +7664,7 @@ static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
         m->type = f->type;
         m->rank = 4;
         m->swizzle = 128;
-        m->box[0] = 64, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
+        m->box[0] = 128 / f->bytes, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
         m->size[0].times = f->d;
         m->size[1].times = f->page_size ? f->page_size : PTXK__PREFILL_LEN; /* rows past the end: no copy */
         m->size[2].times = f->kv_heads;
@@ -7009,8 +7693,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     ptx_launch *l;
     uint64_t blocks, queries, keys;
     uint32_t q_len;
-    ptx_target target = shape && shape->target == PTX_SM_A(90) ? shape->target : 0;
-    ptx_code code = ptxk__prefill_form(desc, target, &f, why);
+    ptx_target target = shape && shape->target ? shape->target : PTX_SM(75);
+    ptx_code code;
+    if (target != PTX_SM_A(90) && !(desc && desc->type == PTX_E4M3)) target = 0; /* one plan for the others */
+    code = ptxk__prefill_form(desc, target, &f, why);
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
     if (!shape || !plan)
@@ -7041,8 +7727,8 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     l->shared_bytes = ptxk__prefill_bytes(&f);
     queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
     keys = shape->kv_total ? shape->kv_total : (uint64_t)shape->batch * shape->kv_len;
-    plan->min_bytes =
-        queries * f.heads * f.d * (f.bytes + f.out_bytes) + 2 * keys * f.kv_heads * f.d * f.bytes;
+    plan->min_bytes = queries * f.heads * f.d * (f.bytes + f.out_bytes)
+                      + 2 * keys * f.kv_heads * (f.d * f.kv_bytes + f.factor_row);
     if (f.flags & PTXK_PREFILL_LSE) plan->min_bytes += queries * f.heads * 4;
     if (f.panels) ptxk__prefill_plan_maps(&f, plan);
     for (q_len = 0; q_len < plan->maps && !shape->kv_len; q_len++) /* no keys: k and v may be 0 */
@@ -7100,7 +7786,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
                                              const ptxk_flash_prefill_args *args, ptxk_message *why) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
-    ptxk__span s[8];
+    ptxk__span s[10];
     uint64_t stride[14], lse[3];
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
@@ -7108,7 +7794,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the arguments are NULL");
     memcpy(stride, &args->q_batch_stride, sizeof stride);
     for (i = 0; i < 14; i++) {
-        uint32_t whole = i < 12 ? 16 / (i < 9 ? f.bytes : f.out_bytes) : 1;
+        uint32_t whole = i < 3    ? 16 / f.bytes
+                         : i < 9  ? ptxk__cache_whole(f.cache, f.d)
+                         : i < 12 ? 16 / f.out_bytes
+                                  : 1;
         const char *which = i == 13 || i % 3 == 2 ? "head" : i % 3 ? "row" : "batch";
         if (i > 11 && !(f.flags & PTXK_PREFILL_LSE)) continue;
         if (f.page_size && i / 3 >= 1 && i / 3 <= 2) continue; /* of k and v */
@@ -7142,13 +7831,13 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     q_batch = args->cu_q ? 1 : args->batch;
     kv_batch = args->cu_kv ? 1 : args->batch;
     s[0] = ptxk__span_heads("q", args->q, f.d * f.bytes, f.bytes, 16, q_batch, args->q_len, f.heads, stride);
-    s[1] = ptxk__span_heads("k", args->k, f.d * f.bytes, f.bytes, 16, kv_batch, args->kv_len, f.kv_heads,
-                            stride + 3);
-    s[2] = ptxk__span_heads("v", args->v, f.d * f.bytes, f.bytes, 16, kv_batch, args->kv_len, f.kv_heads,
-                            stride + 6);
+    s[1] = ptxk__span_heads("k", args->k, f.d * f.kv_bytes, f.kv_bytes, 16, kv_batch, args->kv_len,
+                            f.kv_heads, stride + 3);
+    s[2] = ptxk__span_heads("v", args->v, f.d * f.kv_bytes, f.kv_bytes, 16, kv_batch, args->kv_len,
+                            f.kv_heads, stride + 6);
     for (i = 1; i < 3 && f.page_size; i++)
         s[i] = ptxk__span_cache(names[i], i == 1 ? args->k : args->v, 1, f.page_size, args->pool_pages,
-                                (uint64_t)f.kv_heads * f.d * f.bytes, 0);
+                                (uint64_t)f.kv_heads * f.d * f.kv_bytes, 0);
     s[3] = ptxk__span_heads("out", args->out, f.d * f.out_bytes, f.out_bytes, 16, q_batch, args->q_len,
                             f.heads, stride + 9);
     s[3] = ptxk__span_written(s[3], 1);
@@ -7161,11 +7850,24 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     s[6] = ptxk__span_of("cu_kv", args->cu_kv, ((uint64_t)args->batch + 1) * 4, 4, args->cu_kv != 0);
     s[7] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
                          f.page_size != 0);
+    for (i = 0; i < 2; i++) {
+        const char *name = i ? "v_factors" : "k_factors";
+        uint64_t at = i ? args->v_factors : args->k_factors, beside[3];
+        beside[0] = stride[3 + 3 * i] / PTXK__CACHE_BLOCK;
+        beside[1] = stride[4 + 3 * i] / PTXK__CACHE_BLOCK;
+        beside[2] = stride[5 + 3 * i] / PTXK__CACHE_BLOCK;
+        if (f.factor_row && !f.page_size)
+            s[8 + i] = ptxk__span_heads(name, at, f.factor_row, 2, 16, kv_batch,
+                                        args->cu_kv ? 1 : args->kv_len, f.kv_heads, beside);
+        else
+            s[8 + i] = ptxk__span_factors(name, at, f.cache, f.bytes == 1 && !i ? f.heads : f.kv_heads, f.d,
+                                          1, f.page_size, args->pool_pages, 0);
+    }
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
             return code;
-    return ptxk__check_spans(op, s, 8, why);
+    return ptxk__check_spans(op, s, 10, why);
 }
 
 /* -- flash_prefill: rows, scores -- */
@@ -7185,10 +7887,13 @@ typedef struct ptxk__prefill_state {
     ptx_val q, k, v, k_next, v_next;     /* reader addresses; next: of odd rows, where lanes read two */
     ptxk__tile_copier copier;
     ptx_val args, shared;
+    ptx_val outer;      /* f32: factor of scores, in base 2, times e4m3's factors */
+    ptx_val inner;      /* f32: with a cap: factor of scores before 2^x in tanh, with its sign; likewise */
     ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
     ptx_var at;         /* s32: the first key of the tile */
     ptx_val end;        /* s32: end of the keys that any query of the block sees */
     ptx_val place;      /* panels: where the next tile goes */
+    ptx_val minus_outer; /* panels: -outer */
 } ptxk__prefill_state;
 
 /* The address of a row in one of the four tensors, and the elements from row to row, fewer than 2^32. */
@@ -7373,7 +8078,7 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
     s->k = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
     x = ptx_add(k, x, ptx_u32(1));
     s->k_next = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
-    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
+    if (!f->raw) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     s->v = s->v_next = ptx_ptr_add(k, tile, t, f->bytes * 2);
     if (f->type != PTX_F32) return;
     half = ptx_and(k, t, ptx_u32(2)); /* the swizzle exchanges chunk and word where the row's turn is odd */
@@ -7395,7 +8100,7 @@ static void ptxk__prefill_shape_scores(ptx_kernel *k, const ptxk__prefill *f, pt
             for (e = 0; e < 4; e++) {
                 x = s->score[i][n][e];
                 if (f->inner > 0) {
-                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(f->negative ? -(double)f->inner : f->inner));
+                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->inner);
                     x = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
                     x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(1));
                     x = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, x);
@@ -7570,7 +8275,7 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
             ptx_set(k, s->most[i][h], most);
             x = ptx_sub(k, old, most);
-            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->outer));
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
             shrink[h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
             total = ptx_get(k, s->total[i][h]);
             total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink[h]);
@@ -7579,10 +8284,10 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
                     ptx_val *score = &s->score[i][n][2 * h + e];
                     *score = ptx_op2(k, PTX_SUB, PTX_RN, *score, most); /* 0 for the largest */
                     if (old_chip) { /* fma would need one of the constants in a register */
-                        *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, ptx_f32((double)f->outer));
+                        *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, s->outer);
                         *score = ptx_op2(k, PTX_ADD, PTX_RN, *score, ptx_f32((double)f->lift));
                     } else {
-                        *score = ptx_fma(k, *score, ptx_f32((double)f->outer), ptx_f32((double)f->lift));
+                        *score = ptx_fma(k, *score, s->outer, ptx_f32((double)f->lift));
                     }
                     *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
                     total = ptx_op2(k, PTX_ADD, PTX_RN, total, *score);
@@ -7655,12 +8360,118 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
     }
 }
 
+/* e4m3: the factor of the block's head for k or v, with what the conversion leaves out. */
+static ptx_val ptxk__prefill_factor(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                    int v) {
+    ptx_val head = ptx_ctaid_x(k), factor;
+    head = ptx_rem(k, head, ptx_u32(f->heads));
+    head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
+    factor = ptxk__head_factor(k, s->args,
+                               v ? offsetof(ptxk_flash_prefill_args, v_factors)
+                                 : offsetof(ptxk_flash_prefill_args, k_factors),
+                               head);
+    return ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+}
+
+/* Copies q8_0's factors of a tile: thread r those of row r, zeros past the first `left` (s32) rows. row: the
+   number, u64, of elements before the tile's first row; stride: u32, elements from row to row. */
+static void ptxk__prefill_copy_factors(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                       int v, ptx_val row, ptx_val stride, ptx_val left) {
+    uint32_t size = f->factor_row % 16 == 0  ? 16
+                    : f->factor_row % 8 == 0 ? 8
+                    : f->factor_row % 4 == 0 ? 4
+                                             : 2,
+             e;
+    int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80 && size > 2;
+    ptx_val tid = ptx_tid_x(k), mine, there, from, to, x, valid;
+    mine = ptx_setp(k, PTX_LT, tid, ptx_u32(f->keys));
+    there = ptx_setp(k, PTX_LT, ptx_as(tid, PTX_S32), left);
+    there = ptx_and(k, there, mine);
+    row = ptx_mad_wide(k, tid, stride, row);
+    from = ptxk__arg_ptr(k, s->args,
+                         v ? offsetof(ptxk_flash_prefill_args, v_factors)
+                           : offsetof(ptxk_flash_prefill_args, k_factors));
+    from = ptxk__factors_at(k, from, row);
+    to = ptx_ptr_add(k, s->shared, tid, f->factor_row);
+    to = ptx_ptr_add(k, to, ptx_u32(ptxk__prefill_staged_at(f) + ptxk__tile_bytes(&f->staged)), 1);
+    for (e = 0; e < f->factor_row; e += async ? size : 2) {
+        if (!async) {
+            x = ptx_ld_if(k, there, PTX_U16, ptx_at(from, (int64_t)e), ptx_imm(0));
+            ptx_guard(k, mine);
+            ptx_st(k, PTX_U16, ptx_at(to, (int64_t)e), x);
+            continue;
+        }
+        valid = ptx_selp(k, ptx_u32(size), ptx_u32(0), there);
+        ptx_guard(k, mine);
+        if (size == 16)
+            ptx_cp_async_16_zfill(k, ptx_off(to, (int64_t)e), ptx_off(from, (int64_t)e), valid);
+        else
+            ptx_op4(k, PTX_CP_ASYNC_CA, 0, ptx_off(to, (int64_t)e), ptx_off(from, (int64_t)e),
+                    ptx_imm((int64_t)size), valid);
+    }
+}
+
+/* Converts the staged tile to the tile of `type`, after a barrier; needs one behind it. Each thread converts
+   16 numbers at a time. */
+static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s) {
+    const ptxk__tile *t = &f->staged;
+    const ptxk__tile_copier *c = &s->copier;
+    uint32_t phases = ptxk__tile_phases(t), chunks = f->bytes, i, e;
+    ptx_val from, to, row, chunk, p, factor = {0}, words[4], pair[2], x[16], out[4], half[2];
+    p = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
+    if (t->pass * t->wide < t->threads) p = ptx_and(k, p, c->busy);
+    ptx_if(k, p);
+    for (i = 0; i < t->rows / t->pass; i++) {
+        from = ptx_ptr_add(k, s->shared, c->to[i % phases], 1);
+        ptxk_load16(k, NULL,
+                    ptx_at(from, (int64_t)(ptxk__prefill_staged_at(f)
+                                           + i / phases * phases * t->pass * t->pitch * 16)),
+                    words);
+        row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
+        if (f->factor_row) {
+            chunk = ptx_shr(k, c->chunk, ptx_u32(1));
+            chunk = ptx_mad(k, row, ptx_u32(f->factor_row / 2), chunk);
+            from = ptx_ptr_add(k, s->shared, chunk, 2);
+            factor =
+                ptx_ld(k, PTX_F16, ptx_at(from, (int64_t)(ptxk__prefill_staged_at(f) + ptxk__tile_bytes(t))));
+        }
+        chunk = ptx_mul(k, c->chunk, ptx_u32(chunks));
+        to = ptxk__tile_chunk_offset(k, &f->kv, row, chunk);
+        if (f->type == PTX_F16) {
+            half[0] = half[1] = factor;
+            if (f->factor_row) factor = ptx_pack(k, PTX_F16X2, 2, half);
+        } else {
+            if (f->factor_row) factor = ptx_cvt(k, PTX_F32, factor);
+            ptxk__widen_bytes_f32(k, f->cache, 4, words, x);
+            for (e = 0; e < 16 && f->factor_row; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], factor);
+        }
+        for (e = 0; e < chunks; e++) {
+            uint32_t n = 16 / f->bytes, j;
+            if (f->type == PTX_F16) {
+                for (j = 0; j < 4; j++) {
+                    if (j % 2 == 0) ptxk__widen_bytes(k, f->cache, 0, words[2 * e + j / 2], pair);
+                    out[j] = pair[j % 2];
+                    if (!f->factor_row) continue;
+                    out[j] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(out[j], PTX_F16X2), factor);
+                    out[j] = ptx_as(out[j], PTX_B32);
+                }
+            } else {
+                ptxk_narrow(k, f->type, n, x + e * n, out);
+            }
+            row = e ? ptx_xor(k, to, ptx_u32(16 * e)) : to; /* the tile permutes aligned groups of chunks */
+            row = ptx_ptr_add(k, s->shared, row, 1);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(row, (int64_t)ptxk__prefill_tile_at(f, 0)), out);
+        }
+    }
+    ptx_end(k);
+}
+
 /* Issues this thread's copies of the tile of k or v whose first key is `first`, from its page. A page past
    the pool makes the totals NaN. Addresses are computed each time, to save registers. */
 static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                     ptx_val first) {
     ptx_val left, there, fits, page, at, from, to, x, stride;
-    uint32_t shift = 0, row = f->d * f->bytes, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS, i;
+    uint32_t shift = 0, row = f->d * f->kv_bytes, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS, i;
     while (f->page_size >> shift > 1) shift++;
     left = ptx_sub(k, s->end, first);
     there = ptx_setp(k, PTX_GT, left, ptx_s32(0));
@@ -7692,12 +8503,39 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     from = ptx_ptr_add(k, from, at, row);
     to = s->place;
     if (!f->panels)
-        to = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)),
-                         1);
+        to = ptx_ptr_add(k, s->shared,
+                         ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)), 1);
     stride = ptx_mov(k, ptx_u32(rows_first ? f->kv_heads * f->d : f->d));
-    from = ptxk__tile_copy_source(k, &s->copier, from, stride, f->bytes);
-    ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
+    if (f->factor_row) {
+        at = ptx_mul(k, at, ptx_u64(f->d));
+        ptxk__prefill_copy_factors(k, f, s, v, at, stride, left);
+    }
+    from = ptxk__tile_copy_source(k, &s->copier, from, stride, f->kv_bytes);
+    ptxk__tile_copy(k, f->raw ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes, left);
     if (!f->panels) ptxk__tile_commit(k);
+}
+
+/* The number of elements, u64, before row `first` of this block's head in k or v. */
+static ptx_val ptxk__prefill_keys_offset(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                         size_t strides, ptx_val first) {
+    ptx_val x, head, sequence, row, ragged, count, stride, offset;
+    x = ptx_ctaid_x(k);
+    head = ptx_rem(k, x, ptx_u32(f->heads));
+    head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
+    sequence = ptx_div(k, x, ptx_u32(f->heads));
+    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, ptx_u32(0),
+                             &ragged, &count);
+    x = ptx_cvt(k, PTX_U64, ptx_as(first, PTX_U32));
+    row = ptx_add(k, row, x);
+    stride = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides));
+    stride = ptx_selp(k, ptx_u64(0), stride, ragged);
+    x = ptx_cvt(k, PTX_U64, sequence);
+    offset = ptx_mul(k, x, stride);
+    stride = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides + 8));
+    offset = ptx_mad(k, row, stride, offset);
+    stride = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides + 16));
+    x = ptx_cvt(k, PTX_U64, head);
+    return ptx_mad(k, x, stride, offset);
 }
 
 /* Issues this thread's copies of the tile at *next, whose first key is `first`, and advances. v: the tile is
@@ -7705,7 +8543,7 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
 static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                     ptx_val first) {
     ptx_var next = v ? s->v_at : s->k_at;
-    ptx_val from, stride, left, to = s->shared;
+    ptx_val from, stride, left, row, to = s->shared;
     if (f->page_size) {
         ptxk__prefill_copy_page(k, f, s, v, first);
         return;
@@ -7716,18 +8554,27 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     if (f->panels)
         to = s->place;
     else
-        to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
+        to =
+            ptx_ptr_add(k, to, ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)), 1);
     stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
-    ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
+    if (f->factor_row) {
+        row = ptxk__prefill_keys_offset(k, f, s,
+                                        v ? offsetof(ptxk_flash_prefill_args, v_batch_stride)
+                                          : offsetof(ptxk_flash_prefill_args, k_batch_stride),
+                                        first);
+        ptxk__prefill_copy_factors(k, f, s, v, row, stride, left);
+    }
+    ptxk__tile_copy(k, f->raw ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes, left);
     if (!f->panels) ptxk__tile_commit(k);
-    from = ptxk__advance_rows(k, from, stride, f->keys, f->bytes);
+    from = ptxk__advance_rows(k, from, stride, f->keys, f->kv_bytes);
     ptx_set(k, next, from);
 }
 
 /* Processes the tile of keys at s->at, whose k is in flight. v is copied while q k is computed, the next k
-   while the weights are. edge: some queries do not see all of the keys. */
+   while the weights are. edge: some queries do not see all of the keys. 8-bit: k is already converted; the
+   next k is copied while the values are added. */
 static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int edge) {
     ptx_val at, next, first = ptx_s32(0), kv_len = first;
     at = ptx_get(k, s->at);
@@ -7739,11 +8586,18 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
         ptxk__prefill_scores(k, f, s);
     ptxk__tile_wait(k);
     next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-    ptxk__prefill_copy_tile(k, f, s, 0, next);
+    if (f->raw)
+        ptxk__prefill_convert(k, f, s);
+    else
+        ptxk__prefill_copy_tile(k, f, s, 0, next);
     ptxk__prefill_shape_scores(k, f, s);
     if (edge) ptxk__prefill_mask(k, f, s, at, first, kv_len);
     ptx_set(k, s->at, next);
     ptxk__prefill_softmax(k, f, s);
+    if (f->raw) {
+        ptx_bar_sync(k, ptx_imm(0));
+        ptxk__prefill_copy_tile(k, f, s, 0, next);
+    }
     if (f->plain)
         ptxk__prefill_values_plain(k, f, s);
     else if (f->type == PTX_F32)
@@ -7751,6 +8605,9 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     else
         ptxk__prefill_values(k, f, s);
     ptxk__tile_wait(k);
+    if (!f->raw) return;
+    ptxk__prefill_convert(k, f, s);
+    ptx_bar_sync(k, ptx_imm(0));
 }
 
 /* Stores the finished rows: through the shared memory that held the warp's queries, to 16-byte stores. */
@@ -7811,28 +8668,28 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     }
 }
 
-/* wgmma's form: a maximum beyond this has no offset, see ptxk__prefill_weigh. */
-static double ptxk__prefill_limit(const ptxk__prefill *f) {
-    double limit = 1024 / (double)f->outer;
-    return limit < (double)f->most ? limit : (double)f->most;
-}
+/* wgmma's form: a row whose offset is beyond this is coarse, see ptxk__prefill_weigh; so is one with scores
+   that count as infinite. */
+#define PTXK__PREFILL_FAR 1024.0
 
 /* lift - outer most, as it is added to the scores of a row; without the lift, what is not rounded twice. */
-static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, ptx_val most, int bare) {
-    ptx_val x = ptx_fma(k, most, ptx_f32(-(double)f->outer), ptx_f32((double)f->lift)), far, p;
+static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                    ptx_val most, int bare) {
+    ptx_val x = ptx_fma(k, most, s->minus_outer, ptx_f32((double)f->lift)), far, p;
     if (!bare) return x;
+    far = ptx_op2(k, PTX_MUL, PTX_RN, most, s->minus_outer);
+    most = ptx_abs(k, x);
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(PTXK__PREFILL_FAR));
     x = ptx_op2(k, PTX_SUB, PTX_RN, x, ptx_f32((double)f->lift));
-    far = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(-(double)f->outer));
-    most = ptx_abs(k, most);
-    p = ptx_setp(k, PTX_GE, most, ptx_f32(ptxk__prefill_limit(f)));
     return ptx_selp(k, far, x, p);
 }
 
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                  ptx_val lse, ptx_val rows) {
-    ptx_val total, inverse, x, p, at, row, own;
+    ptx_val total, inverse, x, p, at, row, own, v_factor = {0};
     uint32_t i, h, n, e;
+    if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_factor(k, f, s, 1);
     own = ptx_and(k, lane, ptx_u32(3));
     own = ptx_setp(k, PTX_EQ, own, ptx_u32(0));
     lane = ptx_shr(k, lane, ptx_u32(2));
@@ -7843,6 +8700,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
+            if (f->cache == PTX_E4M3) inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, v_factor);
             for (n = 0; n < f->columns; n++) {
                 for (e = 2 * h; e < 2 * h + 2; e++) {
                     x = ptx_get(k, s->sum[i][n][e]);
@@ -7853,14 +8711,17 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             if (!(f->flags & PTXK_PREFILL_LSE)) continue;
             inverse = ptx_get(k, s->most[i][h]);
             if (f->panels) {
-                x = ptx_op2(k, PTX_MUL, PTX_RN, total, ptx_f32(f->lift > 0 ? 1 / 32768.0 : 4294967296.0));
+                x = ptx_op2(k, PTX_MUL, PTX_RN, total,
+                            ptx_f32(f->lift > 8   ? 1 / 32768.0
+                                    : f->lift > 0 ? 1 / 256.0
+                                                  : 4294967296.0));
                 x = ptx_lg2(k, x);
-                row = ptxk__prefill_offset(k, f, inverse, 1);
+                row = ptxk__prefill_offset(k, f, s, inverse, 1);
                 x = ptx_op2(k, PTX_SUB, PTX_RN, x, row);
             } else {
                 x = ptx_lg2(k, total); /* 0: -inf */
                 x = ptx_add(k, x, ptx_f32(-(double)f->lift));
-                x = ptx_fma(k, inverse, ptx_f32((double)f->outer), x);
+                x = ptx_fma(k, inverse, s->outer, x);
             }
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
             if (!(f->inner > 0)) {
@@ -7930,8 +8791,8 @@ static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, cons
         x = ptx_cvt(k, PTX_U64, ptx_as(begin, PTX_U32));
         row = ptx_add(k, row, x);
     }
-    x = ptxk__prefill_base(k, s->args, tensor, strides, ragged, sequence, row, head, f->bytes, &stride);
-    return ptxk__tile_copy_source(k, &s->copier, x, stride, f->bytes);
+    x = ptxk__prefill_base(k, s->args, tensor, strides, ragged, sequence, row, head, f->kv_bytes, &stride);
+    return ptxk__tile_copy_source(k, &s->copier, x, stride, f->kv_bytes);
 }
 
 /* The reader address of a lane's words of v: row 2 t or 2 t + 1, word g of 8. */
@@ -7952,7 +8813,7 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptxk__lane_columns(k, lane, &row, &half);
     s->k = s->k_next = ptxk__tile_reader(k, &f->kv, tile, row, half);
     ptxk__lane_rows(k, lane, &row, &half);
-    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
+    if (!f->raw) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     if (f->type == PTX_F32) {
         s->v = ptxk__prefill_v_reader(k, f, tile, lane, 0);
         s->v_next = ptxk__prefill_v_reader(k, f, tile, lane, 1);
@@ -7965,7 +8826,7 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 }
 
 /* Writes the rows of this warp: through the place of its own queries, or, with panels, those of the
-   warpgroup, which nobody reads any more. */
+   warpgroup, which nobody reads any more; e4m3: through that of v before it is turned. */
 static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val lane, warp, x, row, rows, here, base, stride, shared;
     ptxk__prefill_block q;
@@ -7996,10 +8857,31 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, out),
                               offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
                               q.row, q.head, f->out_bytes, &stride);
-    x = ptx_mul(k, warp, ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
+    if (f->bytes == 1)
+        x = ptx_mad(k, warp, ptx_u32(4096), ptx_u32(ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys)));
+    else
+        x = ptx_mul(k, warp,
+                    ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
     shared = ptx_ptr_add(k, s->shared, x, 1);
     ptxk__prefill_store(k, f, s, lane, shared, base, stride, rows);
     ptx_ret(k);
+}
+
+/* Panels: the factors of scores. e4m3: the head's belongs to them. */
+static void ptxk__prefill_scales(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                 ptx_val head) {
+    ptx_val x;
+    s->inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
+    s->outer = ptx_f32((double)f->outer);
+    s->minus_outer = ptx_f32(-(double)f->outer);
+    if (f->bytes > 1) return;
+    x = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_prefill_args, k_factors), head);
+    if (f->inner > 0) {
+        s->inner = ptx_op2(k, PTX_MUL, PTX_RN, x, s->inner);
+        return;
+    }
+    s->outer = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
+    s->minus_outer = ptx_neg(k, s->outer);
 }
 
 /* Sums of nothing. bad: the totals are NaN. */
@@ -8039,7 +8921,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptx_ret(k);
     q.kv_len = ptxk__prefill_kv_len(k, f, args, q.sequence);
     begin = ptxk__prefill_range(k, f, &q, &s, safe);
-    if (f->page_size) begin = ptx_mov(k, begin);
+    if (f->page_size || f->factor_row) begin = ptx_mov(k, begin);
 
     ptx_comment(k, "q");
     base = ptxk__prefill_base(k, args, offsetof(ptxk_flash_prefill_args, q),
@@ -8048,7 +8930,16 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__tile_copier_new(k, &f->q, tid, &copier);
     base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
     ptxk__tile_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(q.rows, PTX_S32));
-    ptxk__tile_copier_new(k, &f->kv, tid, &s.copier);
+    ptxk__tile_copier_new(k, f->raw ? &f->staged : &f->kv, tid, &s.copier);
+    s.outer = ptx_f32((double)f->outer);
+    s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
+    if (f->cache == PTX_E4M3) {
+        base = ptxk__prefill_factor(k, f, &s, 0);
+        if (f->inner > 0)
+            s.inner = ptx_mul(k, base, s.inner);
+        else
+            s.outer = ptx_mul(k, base, s.outer);
+    }
     if (f->plain)
         ptxk__prefill_readers_plain(k, f, &s, lane, warp);
     else
@@ -8067,6 +8958,10 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__prefill_start_sums(k, f, &s, p);
     if (f->page_size) ptxk__prefill_copy_page(k, f, &s, 0, begin);
     ptxk__tile_wait(k);
+    if (f->raw) {
+        ptxk__prefill_convert(k, f, &s);
+        ptx_bar_sync(k, ptx_imm(0));
+    }
     for (i = 0; i < f->m && f->hold; i++) {
         for (n = 0; n < f->pairs; n++) {
             row = ptxk__tile_pair_address(k, &f->q, s.q, 16 * i, n);
@@ -8090,7 +8985,9 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
    at which one of every computing warp does. One thread copies whole tiles through tensor maps; the last tile
    of the keys is copied by cp.async of all threads, which fills with zeros what another sequence owns. */
 
-#define PTXK__PREFILL_TURN 1u /* named barriers: the turns of warpgroups 0 and 1 */
+/* Named barriers: the turns of warpgroups 0 and 1; the copying threads. */
+#define PTXK__PREFILL_TURN 1u
+#define PTXK__PREFILL_COPIERS 3u
 
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
@@ -8108,6 +9005,16 @@ static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__pre
     g.bars = ptx_ptr_add(k, s->shared, odd, 32);
     g.bars = ptx_off(g.bars, (int64_t)ptxk__prefill_stages_end(f));
     return g;
+}
+
+/* e4m3: where v of a tile is copied to, and its full mbarrier. */
+static ptx_val ptxk__prefill_raw(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                 ptx_val tile, ptx_val *full) {
+    ptx_val odd = ptx_and(k, tile, ptx_u32(1)), at;
+    at = ptx_ptr_add(k, s->shared, odd, 8);
+    *full = ptx_off(at, (int64_t)ptxk__prefill_stages_end(f) + 72);
+    at = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, f->keys));
+    return ptx_ptr_add(k, at, ptx_u32(ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys)), 1);
 }
 
 /* Copies k or v of the tile at `first` to s->place. Pages may be smaller than a tile. */
@@ -8194,7 +9101,7 @@ static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const
         }
         for (panel = 0; panel < f->panels; panel++) {
             o[0] = ptx_off(place, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
-            o[2] = ptx_u32(64 * panel);
+            o[2] = ptx_u32(128 / f->bytes * panel);
             ptx_opn(k, PTX_TENSOR_G2S, 0, PTX_NONE, PTX_NONE, 7, o, 0, NULL);
         }
     }
@@ -8210,13 +9117,59 @@ static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0,
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
 }
 
+/* e4m3: wgmma reads v along the keys, so the copying warpgroup turns a tile. Row n of the result are the keys
+   of element n. Of 16 keys, 4 t ... 4 t + 3 are 2 t, 2 t + 1, 8 + 2 t and 8 + 2 t + 1, as a computing thread
+   has their weights. ldmatrix.trans gives a lane two keys of two elements; prmt sorts them. */
+static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val tid, ptx_val from,
+                                 ptx_val to) {
+    ptx_val lane, warp, row, half, reader, x, at[2], pick[2], words[4], here;
+    uint32_t pair, j, e, n;
+    lane = ptx_and(k, tid, ptx_u32(31));
+    warp = ptx_shr(k, tid, ptx_u32(5));
+    ptxk__lane_rows(k, lane, &row, &half);
+    row = ptx_mad(k, warp, ptx_u32(32), row);
+    reader = ptxk__tile_reader(k, &f->kv, from, row, half);
+    for (e = 0; e < 2;
+         e++) { /* first even elements of the first lanes and odd ones of the others: no conflict */
+        half = ptx_shr(k, lane, ptx_u32(4));
+        if (e) half = ptx_xor(k, half, ptx_u32(1));
+        pick[e] = ptx_mad(k, half, ptx_u32(0x1111), ptx_u32(0x6420));
+        x = ptx_shr(k, lane, ptx_u32(2));
+        row = ptx_mad(k, x, ptx_u32(2), half);
+        x = ptx_and(k, row, ptx_u32(7));
+        half = ptx_mul(k, warp, ptx_u32(2));
+        x = ptx_xor(k, x, half);
+        x = ptx_mul(k, x, ptx_u32(16));
+        x = ptx_mad(k, row, ptx_u32(128), x);
+        row = ptx_and(k, lane, ptx_u32(3));
+        x = ptx_mad(k, row, ptx_u32(4), x);
+        at[e] = ptx_ptr_add(k, to, x, 1);
+    }
+    for (j = 0; j < 2; j++) {
+        for (e = 0; e < 2 && j; e++) {
+            at[e] = ptx_xor(k, ptx_as(at[e], PTX_U32), ptx_u32(16));
+            at[e] = ptx_ptr(at[e], PTX_SHARED);
+        }
+        for (pair = 0; pair < f->pairs; pair++) {
+            here = ptxk__tile_pair_address(k, &f->kv, reader, 16 * j, pair);
+            ptx_ldmatrix_trans(k, 4, here, words);
+            for (n = 0; n < 2; n++) {
+                for (e = 0; e < 2; e++) {
+                    x = ptx_prmt(k, words[2 * n], words[2 * n + 1], ptx_as(pick[e], PTX_B32));
+                    ptx_st(k, PTX_B32, ptx_at(at[e], (int64_t)((32 * pair + 16 * n) * 128)), x);
+                }
+            }
+        }
+    }
+}
+
 /* The copying warpgroup: q, and all tiles. */
 static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                   const ptxk__prefill_block *q, ptxk__prefill_source *c, ptx_val tid,
                                   ptx_val begin) {
     ptxk__tile_copier copier;
     ptxk__prefill_stage g;
-    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full;
+    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full[2], place[2], end = s->end, raw;
     ptx_var count;
     uint32_t i;
     tid = ptx_sub(k, tid, ptx_u32(32 * f->warps));
@@ -8239,26 +9192,33 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptxk__prefill_locate_keys(k, f, s, q, c);
     s->at = ptx_var_new(k, begin);
     count = ptx_var_new(k, ptx_u32(0));
+    if (f->bytes == 1) end = ptx_add(k, end, ptx_s32((int64_t)f->keys));
     ptx_loop(k);
     {
         at = ptx_get(k, s->at);
-        p = ptx_setp(k, PTX_LT, at, s->end);
+        p = ptx_setp(k, PTX_LT, at, end);
         ptx_while(k, p);
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
+        place[0] = g.k, place[1] = g.v;
+        full[0] = g.bars, full[1] = ptx_off(g.bars, 8);
+        if (f->bytes == 1) { /* v waits until it is turned, with the next tile */
+            place[1] = ptxk__prefill_raw(k, f, s, tile, &full[1]);
+            p = ptx_setp(k, PTX_LT, at, s->end);
+            ptx_if(k, p);
+        }
         empty = ptx_xor(k, g.parity, ptx_u32(1));
         next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
         p = ptx_setp(k, PTX_LE, next, c->direct);
         ptx_if(k, p);
         for (i = 0; i < 2; i++) {
-            full = ptx_off(g.bars, 8 * (int64_t)i);
-            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            if (!i || f->bytes > 1) ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
             p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
             ptx_if(k, p);
-            ptxk__prefill_load_tile(k, f, c, i, i ? g.v : g.k, at, full);
+            ptxk__prefill_load_tile(k, f, c, i, place[i], at, full[i]);
             ptx_else(k);
             ptx_guard(k, lane0);
-            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
+            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[i], 0, NULL);
             ptx_end(k);
         }
         ptx_else(k);
@@ -8271,12 +9231,32 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             s->k_at = ptx_var_new(k, base);
         }
         for (i = 0; i < 2; i++) {
-            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
-            s->place = i ? g.v : g.k;
+            if (!i || f->bytes > 1) ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            s->place = place[i];
             ptxk__prefill_copy_panels(k, f, s, i != 0, at);
         }
-        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, ptx_off(g.bars, 8 * (int64_t)i));
+        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, full[i]);
         ptx_end(k);
+        if (f->bytes == 1) {
+            ptx_end(k);
+            next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+            p = ptx_setp(k, PTX_GT, tile, ptx_u32(0));
+            ptx_if(k, p);
+            x = ptx_sub(k, tile, ptx_u32(1));
+            g = ptxk__prefill_stage_of(k, f, s, x);
+            raw = ptxk__prefill_raw(k, f, s, x, &full[1]);
+            ptx_mbarrier_wait(k, full[1], g.parity);
+            empty = ptx_xor(k, g.parity, ptx_u32(1));
+            ptx_mbarrier_wait(k, ptx_off(g.bars, 24), empty);
+            ptxk__prefill_turn_v(k, f, tid, raw, g.v);
+            ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+            ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(PTXK__PREFILL_COPIERS),
+                    ptx_imm(128)); /* all have read, too */
+            full[1] = ptx_off(g.bars, 8);
+            ptx_guard(k, lane0);
+            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[1], 0, NULL);
+            ptx_end(k);
+        }
         ptx_set(k, s->at, next);
         tile = ptx_add(k, tile, ptx_u32(1));
         ptx_set(k, count, tile);
@@ -8323,6 +9303,7 @@ typedef struct ptxk__prefill_group {
     ptx_var score[4 * PTXK__PREFILL_TILES]; /* as wgmma numbers them: those of a tile of 8 keys adjacent */
     ptx_var weight[PTXK__PREFILL_TILES / 2][4];  /* operand A of 16 keys, of the tile before */
     ptx_val operand[PTXK__PREFILL_TILES / 2][4]; /* the same, read before the products' fence */
+    ptx_var part[64], shrink[2]; /* e4m3: a tile's weights times v; the factor of the sums before it */
     ptx_val turn, next;                          /* named barriers: this warpgroup's turn, the other's */
     ptx_val first, kv_len;                       /* of the mask */
     ptx_val lane0, yes;                          /* predicates: lane 0; true */
@@ -8330,7 +9311,8 @@ typedef struct ptxk__prefill_group {
 
 static void ptxk__prefill_take_turn(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c) {
     uint32_t i;
-    for (i = 0; i < f->keys / 4; i++) c->operand[i / 4][i % 4] = ptx_get(k, c->weight[i / 4][i % 4]);
+    for (i = 0; i < f->keys * f->bytes / 8; i++)
+        c->operand[i / 4][i % 4] = ptx_get(k, c->weight[i / 4][i % 4]);
     ptx_op2(k, PTX_BAR_SYNC, 0, c->turn, ptx_imm(32 * f->warps));
 }
 
@@ -8364,21 +9346,37 @@ static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, pt
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
 }
 
-/* Issues sums += weights v, 16 keys at a time. */
+/* Issues sums += weights v, 16 keys at a time; e4m3: part = weights v, 32 at a time. */
 static void ptxk__prefill_issue_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                        ptxk__prefill_group *c, ptx_val values) {
+    int wide = f->bytes > 1;
     ptx_val v[9];
     uint32_t i, e;
-    values = ptx_wgmma_descriptor(k, values, f->kv.panel * 16, 1024, 128);
+    values = ptx_wgmma_descriptor(k, values, wide ? f->kv.panel * 16 : 16, 1024, 128);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    for (i = 0; i < f->keys / 16; i++) {
+    for (i = 0; i < f->keys * f->bytes / 32; i++) {
         for (e = 0; e < 4; e++) v[e] = c->operand[i][e];
-        v[4] = i ? ptx_add(k, values, ptx_u64(i * 128)) : values;
-        v[5] = c->yes;
+        v[4] = i ? ptx_add(k, values, ptx_u64(i * (wide ? 128 : 2))) : values;
+        v[5] = wide || i ? c->yes : ptx_inv(c->yes);
         v[6] = v[7] = v[8] = ptx_imm(1);
-        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, s->sum[0][0], 9, v);
+        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, wide ? s->sum[0][0] : c->part,
+                  wide ? 9 : 8, v);
     }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+
+/* e4m3: adds the part of a tile to the sums. */
+static void ptxk__prefill_add_part(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                   const ptxk__prefill_group *c) {
+    ptx_val shrink[2], x, y;
+    uint32_t i;
+    for (i = 0; i < 2; i++) shrink[i] = ptx_get(k, c->shrink[i]);
+    for (i = 0; i < f->d / 2; i++) {
+        x = ptx_get(k, s->sum[0][i / 4][i % 4]);
+        y = ptx_get(k, c->part[i]);
+        x = ptx_fma(k, x, shrink[i / 2 % 2], y);
+        ptx_set(k, s->sum[0][i / 4][i % 4], x);
+    }
 }
 
 static void ptxk__prefill_read_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
@@ -8414,23 +9412,28 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         most[h] = ptxk_warp_reduce(k, PTX_MAX, part[0], 1, 4);
     }
     for (h = 0; h < 2; h++) {
-        offset[h] = ptxk__prefill_offset(k, f, most[h], 0);
-        difference[h] = ptxk__prefill_offset(k, f, old[h], 0);
+        offset[h] = ptxk__prefill_offset(k, f, s, most[h], 0);
+        difference[h] = ptxk__prefill_offset(k, f, s, old[h], 0);
         difference[h] = ptx_op2(k, PTX_SUB, PTX_RN, offset[h], difference[h]);
         at[h] = ptx_var_new(k, offset[h]);
         by[h] = ptx_var_new(k, difference[h]);
         ptx_set(k, s->most[0][h], most[h]);
     }
-    for (h = 0; h < 2; h++) part[h] = ptx_abs(k, most[h]);
+    for (h = 0; h < 2; h++) part[h] = ptx_abs(k, offset[h]);
     x = ptx_max(k, part[0], part[1]);
-    p = ptx_setp(k, PTX_GE, x, ptx_f32(ptxk__prefill_limit(f)));
+    p = ptx_setp(k, PTX_GE, x, ptx_f32(PTXK__PREFILL_FAR));
+    if (!(f->inner > 0) && (double)f->outer * (double)f->most < PTXK__PREFILL_FAR) {
+        part[0] = ptx_max(k, most[0], most[1]);
+        part[0] = ptx_setp(k, PTX_GE, part[0], ptx_f32((double)f->most));
+        p = ptx_or(k, p, part[0]);
+    }
     p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
     ptx_if(k, p);
     {
         for (h = 0; h < 2; h++) {
             most[h] = ptx_min(k, most[h], ptx_f32((double)f->most));
             x = ptx_op2(k, PTX_SUB, PTX_RN, old[h], most[h]);
-            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->outer));
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
             ptx_set(k, by[h], x);
             ptx_set(k, at[h], ptx_f32((double)f->lift));
             ptx_set(k, s->most[0][h], most[h]);
@@ -8450,7 +9453,7 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         for (n = 0; n < f->keys / 8; n++) {
             for (e = 0; e < 2; e++) {
                 ptx_val *score = &s->score[0][n][2 * h + e];
-                *score = ptx_fma(k, *score, ptx_f32((double)f->outer), offset[h]);
+                *score = ptx_fma(k, *score, s->outer, offset[h]);
                 *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
                 i = n % 2 * 2 + e;
                 part[i] = n < 2 ? *score : ptx_op2(k, PTX_ADD, PTX_RN, part[i], *score);
@@ -8462,17 +9465,29 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         x = ptx_get(k, s->total[0][h]);
         x = ptx_fma(k, x, shrink[h], part[0]);
         ptx_set(k, s->total[0][h], x);
+        if (f->bytes == 1) ptx_set(k, c->shrink[h], shrink[h]);
     }
 }
 
 /* Rounds the weights to operand A of the product with v. */
 static void ptxk__prefill_round_weights(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                         const ptxk__prefill_group *c) {
-    uint32_t j, e;
-    for (j = 0; j < f->keys / 16; j++) {
+    ptx_val half[2], x;
+    uint32_t j, e, n;
+    for (j = 0; j < f->keys * f->bytes / 32; j++) {
         for (e = 0; e < 4; e++) {
             const ptx_val *pair = &s->score[0][2 * j + e / 2][2 * (e & 1)];
-            ptx_val x = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
+            if (f->bytes > 1) {
+                x = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
+            } else {
+                for (n = 0; n < 2;
+                     n++) { /* keys 2 t, 2 t + 1 and 8 + 2 t, 8 + 2 t + 1: see ptxk__prefill_turn_v */
+                    pair = &s->score[0][4 * j + e / 2 * 2 + n][2 * (e & 1)];
+                    half[n] = ptx_cvt_pair_(k, PTX__AT, PTX_SATFINITE, PTX_E4M3X2, pair[1], pair[0]);
+                    half[n] = ptx_as(half[n], PTX_B16);
+                }
+                x = ptx_pack(k, PTX_B32, 2, half);
+            }
             ptx_set(k, c->weight[j][e], x);
         }
     }
@@ -8550,20 +9565,38 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             tile = ptx_add(k, tile, ptx_u32(1));
             ptx_set(k, count, tile);
             g = ptxk__prefill_stage_of(k, f, s, tile);
-            ptx_mbarrier_wait(k, g.bars, g.parity);
-            ptxk__prefill_take_turn(k, f, c);
-            ptxk__prefill_issue_scores(k, f, c, g.k);
-            ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
-            ptxk__prefill_issue_values(k, f, s, c, before.v);
-            ptxk__prefill_give_turn(k, f, c);
-            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
-            ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
-            ptxk__prefill_shape_tile(k, f, s, c, safe);
-            ptxk__prefill_weigh(k, f, s, c, shrink);
-            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-            ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
-            ptxk__prefill_round_weights(k, f, s, c);
-            ptxk__prefill_rescale(k, f, s, shrink);
+            if (f->bytes
+                == 1) { /* the part first: its registers and the scores' are live together only here */
+                ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
+                ptxk__prefill_take_turn(k, f, c);
+                ptxk__prefill_issue_values(k, f, s, c, before.v);
+                ptx_mbarrier_wait(k, g.bars, g.parity);
+                ptxk__prefill_issue_scores(k, f, c, g.k);
+                ptxk__prefill_give_turn(k, f, c);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+                ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
+                ptxk__prefill_add_part(k, f, s, c);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+                ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+                ptxk__prefill_shape_tile(k, f, s, c, safe);
+                ptxk__prefill_weigh(k, f, s, c, shrink);
+                ptxk__prefill_round_weights(k, f, s, c);
+            } else {
+                ptx_mbarrier_wait(k, g.bars, g.parity);
+                ptxk__prefill_take_turn(k, f, c);
+                ptxk__prefill_issue_scores(k, f, c, g.k);
+                ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
+                ptxk__prefill_issue_values(k, f, s, c, before.v);
+                ptxk__prefill_give_turn(k, f, c);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+                ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+                ptxk__prefill_shape_tile(k, f, s, c, safe);
+                ptxk__prefill_weigh(k, f, s, c, shrink);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+                ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
+                ptxk__prefill_round_weights(k, f, s, c);
+                ptxk__prefill_rescale(k, f, s, shrink);
+            }
         }
         ptx_end(k);
         tile = ptx_get(k, count);
@@ -8576,6 +9609,7 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptxk__prefill_give_turn(k, f, c);
         ptx_end(k);
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        if (f->bytes == 1) ptxk__prefill_add_part(k, f, s, c);
     }
     ptx_end(k);
 }
@@ -8605,10 +9639,14 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     begin = ptxk__prefill_range(k, f, &q, &s, safe);
     if (f->page_size) begin = ptx_mov(k, begin);
     bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
+    s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
-    for (i = 0; i < 9; i++) /* the last: of q */
-        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i), ptx_imm(i == 8 ? 128 : i % 4 < 2 ? 4 : f->warps));
+    for (i = 0; i < (f->bytes == 1 ? 11u : 9u); i++) /* 8: of q; 9, 10: of v before it is turned */
+        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i),
+                          ptx_imm(i == 8               ? 128
+                                  : i > 8 || i % 4 < 2 ? 4
+                                                       : f->warps));
     ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
     ptx_bar_sync(k, ptx_imm(0));
@@ -8626,6 +9664,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(232));
         group = ptx_shr(k, tid, ptx_u32(7));
         group = ptx_warpgroup_uniform(k, group);
+        ptxk__prefill_scales(k, f, &s, q.head);
         bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
         if (f->page_size) {
             p = ptxk__prefill_bad_page(k, f, &s, q.sequence, begin);
@@ -8633,7 +9672,9 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         }
         ptxk__prefill_start_sums(k, f, &s, bad);
         for (i = 0; i < f->keys / 2; i++) c.score[i] = ptx_var_new(k, ptx_f32(0));
-        for (i = 0; i < f->keys / 4; i++) c.weight[i / 4][i % 4] = ptx_var_new(k, ptx_b32(0));
+        for (i = 0; i < f->keys * f->bytes / 8; i++) c.weight[i / 4][i % 4] = ptx_var_new(k, ptx_b32(0));
+        for (i = 0; i < f->d / 2 && f->bytes == 1; i++) c.part[i] = ptx_var_new(k, ptx_f32(0));
+        for (i = 0; i < 2 && f->bytes == 1; i++) c.shrink[i] = ptx_var_new(k, ptx_f32(1));
         s.at = ptx_var_new(k, begin);
         c.turn = ptx_add(k, group, ptx_u32(PTXK__PREFILL_TURN));
         c.next = ptx_sub(k, ptx_u32(2 * PTXK__PREFILL_TURN + 1), c.turn);
@@ -8671,6 +9712,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
         (void)snprintf(more, sizeof more, "_s%08x_c%08x", bits[0], bits[1]);
     }
     if (d->page_size) (void)snprintf(more + strlen(more), 20, "_page%u", d->page_size);
+    if (f.raw) (void)snprintf(more + strlen(more), 10, "_kv_%s", ptxk__cache_name(f.cache));
     (void)snprintf(name, sizeof name, "flash_prefill_h%u_kv%u_d%u_%s_%s_f%u_w%u_p%u%s", f.heads, f.kv_heads,
                    f.d, ptx_type_name(f.type), ptx_type_name(f.out), f.flags, f.window, f.precision, more);
     if (f.panels)
@@ -9307,8 +10349,34 @@ static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return all;
 }
 
+/* Brings up to 4 KB of each row of the block's first tile to the L2 cache, before the kernel that makes x has
+   ended. */
+static void ptxk__gemv_prefetch(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s) {
+    ptx_val row_bytes, skip, row, n, at, inside, here, p;
+    ptx_val weights = ptxk__arg_ptr(k, s->args, offsetof(ptxk_gemv_args, weights));
+    ptx_val part = ptxk__gemv_slice_part(k, f, s, 0, &row_bytes, &skip);
+    uint32_t r;
+    n = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemv_args, n));
+    row = ptx_ctaid_x(k);
+    row = ptx_mad(k, row, ptx_u32(PTXK__GEMV_WARPS), s->warp);
+    row = ptx_mul(k, row, ptx_u32(f->rows[0].rows));
+    here = ptx_shl(k, s->lane, ptx_u32(7));
+    inside = ptx_setp(k, PTX_LT, here, part);
+    weights = ptx_ptr_add(k, weights, skip, 1);
+    weights = ptx_ptr_add(k, weights, here, 1);
+    for (r = 0; r < f->rows[0].rows; r++) {
+        here = ptx_add(k, row, ptx_u32(r));
+        p = ptx_setp(k, PTX_LT, here, n);
+        p = ptx_and(k, p, inside);
+        at = ptx_mul_wide(k, here, row_bytes);
+        at = ptx_ptr_add(k, weights, at, 1);
+        ptx_guard(k, p);
+        ptx_op1(k, PTX_PREFETCH_L2, 0, at);
+    }
+}
+
 static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
-    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_kernel *k = ptx_entry_early_(m, site, name);
     ptxk__gemv_state s;
     ptx_val shared, slices, per, units, n, p, rms, here, at;
     uint32_t i;
@@ -9337,6 +10405,8 @@ static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f
     s.skip = ptx_mul(k, here, ptx_u32(f->granule));
     s.count = ptx_mul(k, units, ptx_u32(f->granule));
     s.stride = ptx_mul(k, s.count, ptx_u32(f->record));
+    if (ptx_module_is_dependent(m)) ptxk__gemv_prefetch(k, f, &s);
+    ptx_dependent_wait_(k, site);
     ptxk__gemv_copy_x(k, f, s.args, s.skip, s.count, s.x);
     if (f->flags & PTXK_GEMV_NORM) { /* warp c takes column c */
         p = ptx_setp(k, PTX_LT, s.warp, ptx_u32(f->columns));
@@ -9743,10 +10813,10 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
             if (wide > 128
                 && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K))
                 return PTX_E_DESC; /* registers are too few */
-            if (g->order != PTXK__GEMM_PAIRS) return PTX_E_DESC;
+            if (b->reader || g->kind > PTXK__GEMM_BLOCKS) return PTX_E_DESC;
             if (g->order == PTXK__GEMM_PAIRS) x.order = PTXK__GEMM_BYTES;
             if (g->order != PTXK__GEMM_PAIRS || d->precision == PTXK_GEMM_FAST) x.sums = 0;
-            if (format[i] == PTXK_Q6_K && d->precision == PTXK_GEMM_EXACT) planes = 2;
+            if (!b->aligned && d->precision == PTXK_GEMM_EXACT) planes = 2;
         }
         x.type = format[i] == PTXK_BF16 ? PTX_BF16 : g->kind == PTXK__GEMM_WORDS ? PTX_F32 : PTX_F16;
         x.planes = d->precision == PTXK_GEMM_EXACT ? 2 : 1;
@@ -9823,12 +10893,14 @@ static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_
     return at;
 }
 
-#define PTXK__GEMM_GRANULE 512u /* values; slices of K are whole granules */
+/* Slices of K are whole granules, so many values. Few columns: steps begin at whole sectors, and rows of
+   2-byte aligned blocks are 4-byte aligned there where all of them are. */
+static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) { return f->wide ? 256 : 512; }
 
-/* Chooses the slices of K. Minimises the time of the slowest multiprocessor, in granules of a tile: a block
-   costs one more for its start, and where there are slices, the sum of its tile. */
+/* Chooses the slices of K. Minimises the time of the slowest multiprocessor, in 64 values of a tile: a block
+   costs 6 more for its start, and where there are slices, the sum of its tile. */
 static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
-    uint32_t units = ptxk__ceil_div(shape->k, PTXK__GEMM_GRANULE), s, best_s = 1;
+    uint32_t granule = ptxk__gemm_granule(f), units = ptxk__ceil_div(shape->k, granule), s, best_s = 1;
     uint32_t chip = shape->target & 0xfffu;
     uint32_t total = chip < 80                                 ? 65536
                      : chip == 86 || chip == 89 || chip >= 120 ? 102400
@@ -9842,7 +10914,7 @@ static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *sh
         uint64_t waves, cost;
         if (ptxk__ceil_div(units, per) != s) continue;
         waves = (tiles * s + slots - 1) / slots;
-        cost = waves * (8 * per + 6) + (s > 1 ? 2 + s / 4 : 0);
+        cost = waves * (granule / 64 * per + 6) + (s > 1 ? 2 + s / 4 : 0);
         if (cost < best) best = cost, best_s = s;
     }
     return best_s;
@@ -10552,7 +11624,7 @@ typedef struct ptxk__gemm_state {
     int words_aligned;
     ptx_val scales; /* Q6_K, readers: the unpacked ones of row g */
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
-    ptx_val column_base; /* wide: the warp's first column of the tile */
+    ptx_val column_base;                  /* wide: the warp's first column of the tile */
     struct ptxk__gemm_wide *wide;
     ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
     struct {
@@ -11537,13 +12609,13 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 }
 
 /* The first unit of this block's slice of K; sets its end. all: units of a row. */
-static ptx_val ptxk__gemm_slice(ptx_kernel *k, ptxk__gemm_state *s, ptx_val *all) {
-    uint32_t per = PTXK__GEMM_GRANULE / s->form->unit;
+static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val *all) {
+    uint32_t granule = ptxk__gemm_granule(f), per = granule / s->form->unit;
     ptx_val first, at;
     ptx_comment(k, "this block's slice of K, in units");
     at = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
     *all = ptxk__gemm_div_up(k, at, s->form->unit);
-    at = ptxk__gemm_div_up(k, at, PTXK__GEMM_GRANULE);
+    at = ptxk__gemm_div_up(k, at, granule);
     at = ptxk_div_up(k, at, s->slices);
     first = ptx_mul(k, at, s->slice);
     first = ptx_mul(k, first, ptx_u32(per));
@@ -11557,7 +12629,7 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     const ptxk__gemm_x *x = s->form;
     ptx_val first, p, at, y, m;
     uint32_t i, n, e;
-    first = ptxk__gemm_slice(k, s, &y);
+    first = ptxk__gemm_slice(k, f, s, &y);
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_lane(k, f, s);
     s->chains = f->n == 1 && s->kind->format->kind != PTXK__GEMM_BLOCKS ? 2 : 1;
@@ -11632,6 +12704,16 @@ typedef struct ptxk__gemm_wide {
     ptx_var scale[4], minimum[2], head;
     ptx_var power, most, raised; /* FAST: of the row; how large factors may be; whether it has fallen */
 } ptxk__gemm_wide;
+
+/* Whether weights are times their factors and a power of two for each row; else they are integers. */
+static int ptxk__wide_is_scaled(const ptxk__gemm *f, const ptxk__gemm_state *s) {
+    return s->kind->format->kind == PTXK__GEMM_BLOCKS || f->precision == PTXK_GEMM_FAST;
+}
+
+/* Whether operand A has two numbers for a weight: these do not fit into one. */
+static int ptxk__wide_is_double(const ptxk__gemm *f, const ptxk__gemm_state *s) {
+    return ptxk__gemm_is_shifted(s->kind) && f->precision == PTXK_GEMM_EXACT;
+}
 
 #define PTXK__WIDE_FACTORS 2048u /* offset of numbers of rows, behind the minima */
 
@@ -11879,9 +12961,161 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
 }
 
-/* Reads this thread's half of the next unit. */
-static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    ptxk__wide_read_bytes(k, f, s);
+/* Sets n variables to the words at `base` and `offset`, a multiple of 2, see ptxk__gemm_word_base. */
+static void ptxk__wide_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t base, uint32_t offset, uint32_t n,
+                             ptx_var *to) {
+    ptx_val from = offset % 4 ? s->base_2[base / 2][base % 2] : s->base[base / 2][base % 2], word[2], x;
+    ptx_val pick = offset % 4 ? s->pick_2[base / 2][base % 2] : s->pick[base / 2][base % 2];
+    uint32_t i;
+    word[0] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4)));
+    for (i = 0; i < n; i++) {
+        word[1] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4 + 4 * i + 4)));
+        x = ptx_prmt(k, word[0], word[1], pick);
+        ptx_set(k, to[i], x);
+        word[0] = word[1];
+    }
+}
+
+/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned. more: what unpacking multiplies by, of the
+   blocks of this half, or of the unit. */
+static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
+    ptxk__gemm_wide *w = s->wide;
+    const ptxk__block *block = s->kind->block;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, n, step = block->bytes;
+    uint32_t blocks = s->kind->format->unit / block->values, own = blocks / 2;
+    ptx_val shift = ptx_get(k, w->shift), bytes, mine, at, x, size = ptx_f32(0), power;
+    x = ptx_add(k, shift, ptx_u32(s->kind->unit_bytes));
+    ptx_set(k, w->shift, x);
+    shift = ptx_and(k, shift, ptx_u32(14));
+    bytes = ptx_ptr_add(k, w->raw, shift, 1);
+    if (block->id == PTXK_Q6_K) {
+        static const uint32_t strides[3] = {64, 32, 8}; /* of a half: quants, their upper bits, scales */
+        for (i = 0; i < 3; i++) {
+            at = ptx_ptr_add(k, w->raw, w->half, strides[i]);
+            ptxk__gemm_word_base(k, s, i / 2, i % 2, at, shift);
+        }
+        ptxk__wide_words(k, s, 0, 0, 16, w->word);
+        ptxk__wide_words(k, s, 1, 128, 8, w->word + 16);
+        ptxk__wide_words(k, s, 2, 192, 2, w->more);
+        x = ptxk__load_f16(k, bytes, 208);
+        if (!fast) {
+            ptx_set(k, w->head, ptx_as(x, PTX_B32));
+            return;
+        }
+        size = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(33554432)); /* 2^25 */
+        size = ptx_abs(k, size);
+        size = ptx_selp(k, size, ptx_f32(0), exists);
+        ptxk__wide_raise(k, s, size);
+        power = ptx_get(k, w->power);
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(32));
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
+        x = ptxk__wide_twice(k, x);
+        ptx_set(k, w->head, x);
+        return;
+    }
+    n = block->id == PTXK_Q8_0 ? 8 : 4;
+    at = ptx_ptr_add(k, w->raw, w->half, own * step);
+    ptxk__gemm_word_base(k, s, 0, 0, at, shift);
+    for (i = 0; i < own; i++) ptxk__wide_words(k, s, 0, step * i + 2, n, w->word + n * i);
+    for (i = 0; i < blocks; i++) {
+        x = ptxk__load_f16(k, bytes, step * i);
+        size = ptxk__wide_larger(k, size, x);
+    }
+    fast = fast && n == 4; /* nibbles are multiplied as they are, as f16 numbers */
+    size = ptx_op2(k, PTX_MUL, PTX_RN, size, ptx_f32(fast ? 262144 : 2)); /* 2^18 */
+    size = ptx_selp(k, size, ptx_f32(0), exists);
+    ptxk__wide_raise(k, s, size);
+    mine = ptx_ptr_add(k, bytes, w->half, own * step);
+    power = ptx_get(k, w->power);
+    for (i = 0; i < own; i++) {
+        x = ptxk__load_f16(k, mine, step * i);
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(fast ? 32 : 1 / 524288.0));
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
+        x = ptxk__wide_twice(k, x);
+        ptx_set(k, w->more[i], x);
+    }
+}
+
+/* As ptxk__wide_unpack_bytes. rest: Q6_K, EXACT: what the f16 numbers lack. */
+static void ptxk__wide_unpack_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                                 ptx_val out[2][2][4], ptx_val rest[2][2][4]) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, t, e, b;
+    ptx_val scale[2], offset[2], x, y, z, head = ptx_get(k, w->head);
+    for (e = 0; e < 2; e++) {
+        x = ptx_get(k, w->more[e]);
+        x = ptx_xor(k, x, ptx_b32(0x80808080u));
+        x = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(0x4040 + 0x101 * p)); /* 1152 + the scale, twice */
+        x = ptxk__gemm_minus(k, x, w->constant[0]);
+        scale[e] = ptxk__gemm_times(k, x, fast ? head : w->constant[3]);
+        offset[e] = fast ? ptxk__gemm_times(k, scale[e], w->constant[1]) : x;
+    }
+    for (t = 0; t < 4; t++) {
+        x = ptx_get(k, w->word[4 * p + t]);
+        y = ptx_get(k, w->word[16 + 4 * (p & 1) + t]);
+        for (e = 0; e < 2; e++) {
+            int32_t up = (p < 2 ? 4 : 2) - (e ? 4 : 0); /* of the upper bits, to bit 4 */
+            z = e ? ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(4)), PTX_B32) : x;
+            z = ptx_and(k, z, ptx_b32(0x0f0f0f0f));
+            head = up > 0   ? ptx_shl(k, y, ptx_u32((uint32_t)up))
+                   : up < 0 ? ptx_as(ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32((uint32_t)-up)), PTX_B32)
+                            : y;
+            z = ptx_lop3(k, head, ptx_b32(0x30303030), z, ptx_imm(0xea));
+            out[e][0][t] = ptx_and(k, z, ptx_b32(0x00ff00ff));
+            out[e][1][t] = ptx_prmt(k, z, ptx_b32(0), ptx_b32(0x4341));
+            for (b = 0; b < 2; b++) {
+                if (fast) {
+                    out[e][b][t] = ptxk__gemm_fma(k, out[e][b][t], scale[e], offset[e]);
+                    continue;
+                }
+                z = ptxk__gemm_fma(k, out[e][b][t], w->constant[1], w->constant[2]); /* q - 32, exact */
+                out[e][b][t] = ptxk__gemm_times(k, z, scale[e]);
+                head = ptx_neg(k, ptx_as(out[e][b][t], PTX_F16X2));
+                rest[e][b][t] = ptxk__gemm_fma(k, z, scale[e], head);
+            }
+        }
+    }
+}
+
+static void ptxk__wide_unpack_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                                     ptx_val out[2][2][4], ptx_val rest[2][2][4]) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, eight = s->kind->block->id == PTXK_Q8_0, t, e, b;
+    ptx_val x, y, scale = ptx_get(k, w->more[p]), high = scale, offset = scale;
+    if (fast && !eight) {
+        offset = ptxk__gemm_times(k, scale, w->constant[0]);
+        high = ptxk__gemm_times(k, scale, w->constant[1]);
+    }
+    for (e = 0; e < 2; e++)
+        for (t = 0; t < 4; t++) {
+            uint32_t mask = e ? 0x00f000f0 : 0x000f000f;
+            x = ptx_get(k, w->word[eight ? 8 * p + 4 * e + t : 4 * p + t]);
+            if (eight) x = ptx_xor(k, x, ptx_b32(0x80808080u));
+            for (b = 0; b < 2; b++) {
+                if (b && !eight) x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
+                if (fast && !eight) {
+                    y = ptx_and(k, x, ptx_b32(mask));
+                    out[e][b][t] = ptxk__gemm_fma(k, y, e ? high : scale, offset);
+                    continue;
+                } /* 1024 + q + 128, 1024 + q, 64 + q */
+                y = ptx_b32(eight ? 0x64646464 : e ? 0x54005400 : 0x64006400);
+                y = eight ? ptx_prmt(k, x, y, ptx_b32(b ? 0x4341 : 0x4240))
+                          : ptx_lop3(k, x, ptx_b32(mask), y, ptx_imm(0xea));
+                y = ptxk__gemm_minus(k, y, w->constant[eight ? 0 : e]);
+                out[e][b][t] = ptxk__gemm_times(k, y, scale);
+                if (fast) continue;
+                high = ptx_neg(k, ptx_as(out[e][b][t], PTX_F16X2));
+                rest[e][b][t] = ptxk__gemm_fma(k, y, scale, high);
+            }
+        }
+}
+
+/* Reads this thread's half of the next unit, if it exists; else what lies there is of no use. */
+static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
+    if (ptxk__gemm_is_shifted(s->kind))
+        ptxk__wide_read_blocks(k, f, s, exists);
+    else
+        ptxk__wide_read_bytes(k, f, s);
 }
 
 /* A shared address with some bits exchanged. */
@@ -11895,22 +13129,38 @@ static ptx_val ptxk__wide_chunk(ptx_kernel *k, ptx_val at, uint32_t bits) {
 static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
                               uint32_t slot) {
     ptxk__gemm_wide *w = s->wide;
-    ptx_val out[2][2][4], x, y, half[2];
-    uint32_t e, b;
-    ptxk__wide_unpack_bytes(k, f, s, p, out);
+    ptx_val out[2][2][4], rest[2][2][4], x, y, half[2];
+    uint32_t e, b, exact = f->precision == PTXK_GEMM_EXACT;
+    if (!ptxk__gemm_is_shifted(s->kind))
+        ptxk__wide_unpack_bytes(k, f, s, p, out);
+    else if (s->kind->block->id == PTXK_Q6_K)
+        ptxk__wide_unpack_q6(k, f, s, p, out, rest);
+    else
+        ptxk__wide_unpack_blocks(k, f, s, p, out, rest);
+    for (e = 0; e < 2 && ptxk__wide_is_double(f, s); e++)
+        for (b = 0; b < 2; b++)
+            ptx_st_vec(k, PTX_B32, 4,
+                       ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b),
+                              (int64_t)((2 + slot) * PTXK__WIDE_PART)),
+                       rest[e][b]);
     for (e = 0; e < 2; e++)
         for (b = 0; b < 2; b++)
             ptx_st_vec(
                 k, PTX_B32, 4,
                 ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b), (int64_t)(slot * PTXK__WIDE_PART)),
                 out[e][b]);
-    if (p == 1 && f->precision == PTXK_GEMM_EXACT && s->form->sums) { /* what the end of the unit needs */
+    y = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+    if (p == 1 && exact && s->kind->block->id == PTXK_Q6_K) { /* what the end of the unit needs */
+        x = ptx_get(k, w->head);
+        ptx_guard(k, y);
+        ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), ptx_as(x, PTX_F32));
+    }
+    if (p == 1 && exact && s->form->sums) {
         half[0] = ptx_get(k, w->minimum[0]);
         half[1] = ptx_get(k, w->minimum[1]);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(w->minima_to, 0), half);
         x = ptx_get(k, w->head);
         ptx_unpack(k, PTX_F16, 2, x, half);
-        y = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
         for (e = 0; e < 2; e++) {
             x = ptx_cvt(k, PTX_F32, half[e]);
             ptx_guard(k, y);
@@ -11948,40 +13198,47 @@ static void ptxk__wide_multiply(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
                                 uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
     ptx_val a[2][PTXK__GEMM_M][4], b[8], from[4];
-    uint32_t g, e, i, n, plane;
+    uint32_t g, e, i, n, plane, rest, two = (uint32_t)ptxk__wide_is_double(f, s);
     for (e = 0; e < 4; e++) from[e] = ptxk__wide_chunk(k, s->wide->a_from, 32 * e);
-    for (g = 0; g < 2; g++) {
-        for (e = 0; e < 2; e++)
-            for (i = 0; i < f->m; i++)
-                ptx_ldmatrix(k, 4, ptx_off(from[2 * g + e], (int64_t)(slot * PTXK__WIDE_PART + i * 2048)),
-                             a[e][i]);
-        for (n = 0; n < f->n; n++)
-            for (plane = 0; plane < x->planes; plane++) {
-                ptxk__gemm_load_x(k, f, s, p & 1, g, n, plane, b);
-                for (e = 0; e < 2; e++)
-                    for (i = 0; i < f->m; i++)
-                        ptxk__tile_mma(k, x->type, s->acc[0][i][n], a[e][i], b + 2 * e);
-            }
-    }
+    for (g = 0; g < 2; g++)
+        for (rest = 0; rest <= two; rest++) {
+            /* loads that the assembler moves up take registers that are not there */
+            if (two) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+            for (e = 0; e < 2; e++)
+                for (i = 0; i < f->m; i++)
+                    ptx_ldmatrix(
+                        k, 4,
+                        ptx_off(from[2 * g + e], (int64_t)((2 * rest + slot) * PTXK__WIDE_PART + i * 2048)),
+                        a[e][i]);
+            for (n = 0; n < f->n; n++)
+                for (plane = 0; plane < (rest ? 1 : x->planes); plane++) {
+                    ptxk__gemm_load_x(k, f, s, p & 1, g, n, plane, b);
+                    for (e = 0; e < 2; e++)
+                        for (i = 0; i < f->m; i++)
+                            ptxk__tile_mma(k, x->type, s->acc[0][i][n], a[e][i], b + 2 * e);
+                }
+        }
 }
 
 /* EXACT: adds the unit's products, times the factors of the rows, to the sums. */
 static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2], low[PTXK__GEMM_M][4], b[2], d[4];
     uint32_t i, n, e;
-    ptxk__wide_rows(k, s, 0, factor);
-    ptxk__wide_rows(k, s, 1, minimum);
-    for (i = 0; i < f->m; i++) {
+    int scaled = ptxk__wide_is_scaled(f, s);
+    if (!scaled) ptxk__wide_rows(k, s, 0, factor);
+    if (s->form->sums) ptxk__wide_rows(k, s, 1, minimum);
+    for (i = 0; i < f->m && s->form->sums; i++) {
         ptx_ldmatrix(k, 2, ptx_off(s->wide->minima_from, (int64_t)(256 * i)), low[i]);
         low[i][2] = low[i][0];
         low[i][3] = low[i][1];
     }
     for (n = 0; n < f->n; n++) {
-        ptx_ld_vec(k, PTX_B32, 2, ptx_at(s->x_sums, (int64_t)(n * s->form->sums)), b);
+        if (s->form->sums) ptx_ld_vec(k, PTX_B32, 2, ptx_at(s->x_sums, (int64_t)(n * s->form->sums)), b);
         for (i = 0; i < f->m; i++) {
+            ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], scaled ? NULL : factor[i]);
+            if (!s->form->sums) continue;
             for (e = 0; e < 4; e++) d[e] = s->zero;
             ptxk__tile_mma(k, PTX_F16, d, low[i], b);
-            ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], factor[i]);
             ptxk__gemm_add(k, s, i, n, d, minimum[i]);
         }
     }
@@ -12089,6 +13346,17 @@ static void ptxk__wide_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
         w->constant[2] = ptxk__gemm_f16x2(k, fast ? 0x24002400 : 0x98009800u); /* 2^-6, -2^-9 */
         w->constant[3] = ptxk__gemm_f16x2(k, fast ? 0xcc00cc00u : 0x40004000); /* -16, 2 */
     }
+    if (id == PTXK_Q6_K) {
+        w->constant[0] = ptxk__gemm_f16x2(k, 0x64806480);                      /* 1152 */
+        w->constant[1] = ptxk__gemm_f16x2(k, fast ? 0x80208020u : 0x78007800); /* -2^-19, 2^15 */
+        w->constant[2] = ptxk__gemm_f16x2(k, 0xac00ac00u);                     /* -2^-4 */
+        w->constant[3] = ptxk__gemm_f16x2(k, 0x14001400);                      /* 2^-10 */
+    }
+    if (id == PTXK_Q8_0) w->constant[0] = ptxk__gemm_f16x2(k, 0x64806480);
+    if (id == PTXK_Q4_0) {
+        w->constant[0] = ptxk__gemm_f16x2(k, fast ? 0x80088008u : 0x64086408); /* -2^-21, 1032 */
+        w->constant[1] = ptxk__gemm_f16x2(k, fast ? 0x2c002c00 : 0x54805480);  /* 1 / 16, 72 */
+    }
     for (i = 0; i < 24; i++) w->word[i] = ptx_var_new(k, ptx_b32(0));
     for (i = 0; i < 10; i++) w->more[i] = ptx_var_new(k, ptx_b32(0));
     for (i = 0; i < 4; i++) w->scale[i] = ptx_var_new(k, ptx_b32(0));
@@ -12103,11 +13371,11 @@ static void ptxk__wide_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
 static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
     ptxk__gemm_wide wide;
-    uint32_t p, i, n, e, fast = f->precision == PTXK_GEMM_FAST;
+    uint32_t p, i, n, e, fast = f->precision == PTXK_GEMM_FAST, scaled = (uint32_t)ptxk__wide_is_scaled(f, s);
     ptx_val first, units, at, y, q;
     memset(&wide, 0, sizeof wide);
     s->wide = &wide;
-    first = ptxk__gemm_slice(k, s, &units);
+    first = ptxk__gemm_slice(k, f, s, &units);
     at = ptxk__wide_setup(k, f, s, first, units);
     ptxk__wide_constants(k, f, s);
     s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
@@ -12131,7 +13399,8 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptxk__wide_copy_x(k, f, s, at, 0, NULL);
     ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
-    ptxk__wide_read(k, f, s);
+    q = ptx_setp(k, PTX_LT, first, s->end);
+    ptxk__wide_read(k, f, s, q);
     ptxk__wide_unpack(k, f, s, 0, 0);
     ptx_loop(k);
     {
@@ -12143,7 +13412,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
                 if (x->parts == 2) y = ptx_and(k, y, ptx_u32(1));
                 ptx_mbarrier_wait(k, ptx_off(s->flag, (int64_t)(8 * (p & 1)) - 16), y);
             }
-            if (fast && !p) {
+            if (scaled && !p) {
                 y = ptx_get(k, wide.raised);
                 q = ptx_setp(k, PTX_NE, y, ptx_u32(0));
                 q = ptx_op2(k, PTX_BAR_RED_OR, 0, ptx_imm(0), q);
@@ -12166,8 +13435,9 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
                 ptxk__wide_copy(k, f, s, next);
                 ptx_cp_async_commit(k);
             }
-            if (p + 1 == x->parts) { /* behind the last unit: the last again */
-                ptxk__wide_read(k, f, s);
+            if (p + 1 == x->parts) {
+                q = ptx_setp(k, PTX_LT, next, s->end);
+                ptxk__wide_read(k, f, s, q);
                 ptxk__wide_unpack(k, f, s, 0, 0);
             } else {
                 ptxk__wide_unpack(k, f, s, p + 1, (p + 1) & 1);
@@ -12191,7 +13461,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     }
     ptx_end(k);
     ptx_cp_async_wait_all(k);
-    if (fast) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
+    if (scaled) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
         y = ptx_get(k, wide.power);
         y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
         ptx_bar_sync(k, ptx_imm(0));
@@ -12537,6 +13807,7 @@ typedef struct ptxk__matmul {
     uint32_t blocks;  /* the factors differ along k: a promotion is one block of 128 */
     uint32_t resident; /* blocks of a multiprocessor */
     uint32_t dense;    /* the target has the form of warpgroups */
+    uint32_t memory;   /* the target has the form of tensor memory */
     ptxk__matmul_side side[2];
     uint32_t stage_bytes, pitch; /* pitch: of the rows through which results are stored, in f32 */
 } ptxk__matmul;
@@ -12637,6 +13908,8 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->grouped = d->flags & PTXK_MATMUL_GROUPED;
     f->precision = d->precision;
     f->activation = d->activation;
+    f->memory = (target == PTX_SM_A(100) || (target == PTX_SM_A(103) && f->type[0] != PTX_S8)) && !f->grouped
+                && f->bytes <= 2 && d->a_factors < PTXK_FACTORS_BLOCK && d->b_factors < PTXK_FACTORS_BLOCK;
     /* wgmma multiplies other than 16-bit types with k along the rows, and tf32 once. */
     f->dense = target == PTX_SM_A(90) && !f->grouped
                && (f->bytes == 2
@@ -12670,24 +13943,40 @@ typedef struct ptxk__dense {
     uint32_t heights;   /* blocks of 64 rows of a consumer group */
     uint32_t depth;     /* elements along k of a stage: 128 bytes */
     uint32_t stages, bytes[2], stage_bytes; /* bytes of A's and B's part of a stage */
-    uint32_t box;                           /* columns of a box of results */
+    uint32_t box;     /* columns of a box of results */
+    uint32_t span[2]; /* rows of A, columns of B in a stage; sm_90a: columns in a copy */
+    uint32_t tall;    /* rows of a box of results */
+    uint32_t threads;
 } ptxk__dense;
 
 /* entry: PTXK__DENSE_WIDE or PTXK__DENSE_SHORT, which there is not with split. */
-enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3 };
+enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3, PTXK__TENSOR_ONE = 2, PTXK__TENSOR_PAIR = 3 };
 static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
     memset(d, 0, sizeof *d);
     d->f = f;
-    d->split = f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
-    d->columns = entry == PTXK__DENSE_WIDE && !d->split ? 256 : 128;
-    d->alternate = entry == PTXK__DENSE_SHORT;
+    d->split = !f->memory && f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
+    d->columns = f->memory || (entry == PTXK__DENSE_WIDE && !d->split) ? 256 : 128;
+    d->alternate = !f->memory && entry == PTXK__DENSE_SHORT;
     d->heights = d->alternate ? 2 : 1;
     d->depth = 128 / f->bytes;
     d->bytes[0] = PTXK__DENSE_ROWS * 128;
-    d->bytes[1] = d->columns * 128;
+    d->bytes[1] = (f->memory && entry == PTXK__TENSOR_PAIR ? 128 : d->columns) * 128;
     d->stage_bytes = d->bytes[0] + d->bytes[1];
     d->stages = 4 * 49152 / d->stage_bytes;
     d->box = 128 / f->out_bytes;
+    d->span[0] = PTXK__DENSE_ROWS;
+    d->span[1] = d->columns / 2;
+    d->tall = 64;
+    d->threads = 384;
+    if (!f->memory) return;
+    d->span[1] = d->bytes[1] / 128;
+    d->tall = PTXK__DENSE_ROWS;
+    d->threads = 256;
+}
+
+/* Whether k runs along the rows of this side in memory. */
+static int ptxk__dense_along(const ptxk__matmul *f, uint32_t side) {
+    return f->side[side].k_major && !f->side[side].gather;
 }
 
 static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
@@ -12760,6 +14049,14 @@ static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape
     uint32_t steps = ptxk__ceil_div(shape->k, d->depth), record = PTXK__DENSE_ROWS * d->columns * 4;
     ptxk__dense_count(d, shape, cluster, &u);
     rounds = ptxk__dense_tiles(d, shape, cluster) / u.workers;
+    if (d->f->memory) { /* twice the products a clock, twice the bytes; results are written meanwhile */
+        step = 2 * d->columns;
+        l2 = d->stage_bytes / (2 * PTXK__DENSE_L2);
+        if (l2 > step) step = l2;
+        clocks = rounds * steps + (u.divided ? ptxk__ceil_div(steps, u.parts) : 0);
+        clocks = 2000 + clocks * step + 6 * d->columns;
+        return clocks + (u.parts > 1 ? (uint64_t)(u.parts + 1) * record / PTXK__DENSE_L2 : 0);
+    }
     if (l2 > step) step = l2;
     clocks = 2000 + rounds * (steps * step + (d->alternate && rounds > 1 ? 200 : 6 * d->columns));
     if (u.divided) clocks += ptxk__ceil_div(steps, u.parts) * step + 6 * d->columns;
@@ -12776,6 +14073,7 @@ static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shap
         ptxk__dense_shape(f, entry, &d);
         if (d.split && d.alternate) break;
         for (blocks = 1; blocks <= 2 && blocks <= shape->sm_count; blocks++) {
+            if (f->memory && blocks != entry - 1) continue; /* a pair, or one block */
             clocks = ptxk__dense_clocks(&d, shape, blocks);
             if (clocks < best) best = clocks, chosen = entry, *cluster = blocks;
         }
@@ -12793,7 +14091,7 @@ static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *
     ptxk__dense_shape(f, entry, &d);
     ptxk__dense_count(&d, shape, cluster, &u);
     clusters = u.units < u.workers ? (uint32_t)u.units : u.workers;
-    ptxk__plan_one(plan, clusters * cluster, 1, 384, plan->min_bytes);
+    ptxk__plan_one(plan, clusters * cluster, 1, d.threads, plan->min_bytes);
     plan->launch[0].entry = entry;
     plan->launch[0].shared_bytes = ptxk__dense_shared(&d);
     if (cluster > 1)
@@ -12809,17 +14107,17 @@ static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *
                ld = side ? offsetof(ptxk_matmul_args, ldb) : offsetof(ptxk_matmul_args, lda),
                stride = side ? offsetof(ptxk_matmul_args, b_stride) : offsetof(ptxk_matmul_args, a_stride),
                span = side ? n : m;
-        if (f->side[side].k_major)
+        if (ptxk__dense_along(f, side))
             ptxk__matmul_map(plan, at, f->bytes == 4 ? PTX_TF32 : f->type[side], f->bytes, depth, span, ld,
-                             stride, d.depth, side ? d.columns / 2 : PTXK__DENSE_ROWS);
+                             stride, d.depth, d.span[side]);
         else
-            ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, 64, 64);
+            ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, d.depth, d.depth);
     }
     ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, c), f->out, f->out_bytes, n, m,
-                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box, 64)
+                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box, d.tall)
         ->substitute = offsetof(ptxk_matmul_args, d);
     ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, d), f->out, f->out_bytes, n, m,
-                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box, 64);
+                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box, d.tall);
 }
 
 /* -- matmul: plan -- */
@@ -12915,7 +14213,7 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
     for (i = 0; i < 2; i++)
         plan->min_bytes += 4 * ptxk__matmul_factor_count(f.side[i].kind, i ? shape->n : shape->m, shape->k);
     plan->min_bytes *= shape->batch;
-    if (f.dense && shape->aligned && shape->m && shape->n && shape->k && shape->batch
+    if ((f.dense || f.memory) && shape->aligned && shape->m && shape->n && shape->k && shape->batch
         && (f.type[0] != PTX_S8 || f.blocks || shape->k < 2 * PTXK__MATMUL_INT)) {
         i = ptxk__dense_choose(&f, shape, &cluster);
         ptxk__dense_lay_out(&f, shape, i, cluster, plan);
@@ -14253,11 +15551,11 @@ typedef struct ptxk__dense_state {
     ptx_var phases;                     /* bits; a unit begins with stage 0 */
     ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
     ptx_val index;
-    ptx_var sum[2][32][4];                   /* of each block of 64 rows and 8 columns */
-    ptx_var part[16][4];                     /* with split: of a stage */
-    ptx_var writes, fetched;                 /* u32: 1 where the group writes results; parity of boxes of C */
-    ptx_val hands_back, back;                /* predicate: the thread hands stages back, to this place */
-    ptx_val matrix[2];                       /* descriptors of the group's A and B in stage 0 */
+    ptx_var sum[2][32][4];    /* of each block of 64 rows and 8 columns */
+    ptx_var part[16][4];      /* with split: of a stage */
+    ptx_var writes, fetched;  /* u32: 1 where the group writes results; parity of boxes of C */
+    ptx_val hands_back, back; /* predicate: the thread hands stages back, to this place */
+    ptx_val matrix[2];        /* descriptors of the group's A and B in stage 0 */
 } ptxk__dense_state;
 
 /* Waits for a phase of an mbarrier. */
@@ -15089,7 +16387,7 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
         ptx_mbarrier_init(k, ptx_off(s.turns, (int64_t)(8 * i)), ptx_imm(1));
     ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
-    ptx_cluster_arrive(k);
+    ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, PTX_RELAXED);
     ptx_cluster_wait(k);
     ptxk__dense_begin_units(k, &d, &s);
     s.phases = ptx_var_new(k, ptx_u32(0));
@@ -15122,6 +16420,626 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
     ptx_ret(k);
 }
 
+/* -- matmul: tensor memory (sm_100a), code -- */
+
+/* The form for sm_100a and sm_103a. Of a block's eight warps one thread copies stages of A and B by tensor
+   maps, one thread multiplies them by tcgen05.mma, and four warps write results from tensor memory, which
+   holds two tiles of 128 x 256: one is multiplied while the other is written. A pair of blocks (cta_group::2)
+   has a tile of 256 x 256: each block holds its 128 rows of A and half of the columns of B, and the even
+   block multiplies.
+
+   Synchronisation: full[stage] counts the bytes of a stage; its phase in the odd block is handed on to
+   peers[stage] of the even one, for a copy signals its own block only. empty[stage]: the products that read
+   it are done. ready[tile]: the sums are in tensor memory. drained[tile]: all warps have loaded them. */
+#define PTXK__TENSOR_BOX 16384u /* 128 rows of 128 bytes */
+#define PTXK__TENSOR_THREADS 256u
+
+typedef struct ptxk__tensor_state {
+    ptxk__dense_state s;
+    ptx_val peers, ready, drained; /* mbarriers */
+    ptx_val memory;                /* u32: the address of the first tile in tensor memory */
+    uint32_t pair;
+    ptx_var turn;      /* u32: units so far */
+    ptx_var value[64]; /* f32: the thread's row of a box */
+    ptx_val row[8];    /* places of the 16-byte chunks of the thread's row, in the first box */
+    ptx_val hand_over; /* drained, in the even block */
+} ptxk__tensor_state;
+
+static ptx_mods ptxk__tensor_group(const ptxk__tensor_state *t) {
+    return t->pair ? PTX_CTA_GROUP_2 : PTX_CTA_GROUP_1;
+}
+
+/* The tile of this turn: 0 or 1. */
+static ptx_val ptxk__tensor_tile(ptx_kernel *k, const ptxk__tensor_state *t) {
+    ptx_val x = ptx_get(k, t->turn);
+    x = ptx_and(k, x, ptx_u32(1));
+    return ptx_as(x, PTX_U32);
+}
+
+static ptx_val ptxk__tensor_parity(ptx_kernel *k, const ptxk__tensor_state *t) {
+    ptx_val x = ptx_get(k, t->turn);
+    return ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
+}
+
+/* Begins a loop over the units of the cluster; ends it. */
+static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptx_val x = ptx_clusterid_x(k), p;
+    ptx_var unit = ptx_var_new(k, x);
+    t->turn = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    x = ptx_get(k, unit);
+    p = ptx_setp(k, PTX_LT, x, t->s.units);
+    ptx_while(k, p);
+    ptxk__dense_take(k, d, &t->s, x);
+    return unit;
+}
+
+static void ptxk__tensor_end_units(ptx_kernel *k, ptxk__tensor_state *t, ptx_var unit) {
+    ptx_val x = ptx_get(k, unit), y = ptx_nclusterid_x(k);
+    x = ptx_add(k, x, y);
+    ptx_set(k, unit, x);
+    x = ptx_get(k, t->turn);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, t->turn, x);
+    ptx_end(k);
+}
+
+/* Begins a loop over the steps of a unit; ends it. *stage: the stage of the step; *phase: its parity. */
+static ptx_var ptxk__tensor_begin_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
+                                        ptx_val *stage, ptx_val *phase) {
+    ptx_var step = ptx_var_new(k, t->s.begin);
+    ptx_val x, p;
+    ptx_loop(k);
+    x = ptx_get(k, step);
+    p = ptx_setp(k, PTX_LT, x, t->s.end);
+    ptx_while(k, p);
+    x = ptx_sub(k, x, t->s.begin);
+    *stage = ptx_rem(k, x, ptx_u32(d->stages));
+    *phase = ptxk__dense_parity(k, &t->s, *stage);
+    x = ptx_shl(k, ptx_u32(1), *stage);
+    ptxk__dense_turn_phase(k, &t->s, x);
+    return step;
+}
+
+static void ptxk__tensor_end_steps(ptx_kernel *k, ptx_var step) {
+    ptx_val x = ptx_get(k, step);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, step, x);
+    ptx_end(k);
+}
+
+/* The copying thread. */
+static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
+    ptx_val z[2], first[2], stage, phase, barrier, along, at, x;
+    uint32_t side, i;
+    z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, a_stride));
+    z[1] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, b_stride));
+    first[0] = s->first[0];
+    first[1] = t->pair ? ptx_mad(k, s->rank, ptx_u32(d->span[1]), s->first[1]) : s->first[1];
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    x = ptx_xor(k, phase, ptx_u32(1));
+    barrier = ptx_ptr_add(k, s->empty, stage, 8);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    barrier = ptx_ptr_add(k, s->full, stage, 8);
+    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(d->stage_bytes));
+    along = ptx_get(k, step);
+    along = ptx_mul(k, along, ptx_u32(d->depth));
+    at = ptx_ptr_add(k, s->m.shared, stage, d->stage_bytes);
+    for (side = 0; side < 2; side++) {
+        if (ptxk__dense_along(f, side)) {
+            ptxk__dense_copy(k, at, s->maps[side], along, first[side], z[side], barrier, NULL);
+        } else {
+            for (i = 0; i < d->span[side] * f->bytes / 128; i++) {
+                x = i ? ptx_add(k, first[side], ptx_u32(i * d->depth)) : first[side];
+                ptxk__dense_copy(k, ptx_off(at, (int64_t)(i * d->depth * 128)), s->maps[side], x, along,
+                                 z[side], barrier, NULL);
+            }
+        }
+        at = ptx_off(at, (int64_t)d->bytes[0]);
+    }
+    ptxk__tensor_end_steps(k, step);
+    ptxk__tensor_end_units(k, t, unit);
+}
+
+/* The odd block of a pair: hands on that its stages are full. */
+static void ptxk__tensor_hand_on(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptx_val even = ptx_mapa(k, t->peers, ptx_u32(0)), stage, phase, barrier;
+    ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    barrier = ptx_ptr_add(k, t->s.full, stage, 8);
+    ptxk__mbarrier_wait(k, barrier, phase);
+    barrier = ptx_ptr_add(k, even, stage, 8);
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
+    ptxk__tensor_end_steps(k, step);
+    ptxk__tensor_end_units(k, t, unit);
+}
+
+/* The instruction descriptor: f32 or s32 sums of these types, matrices with k across, M and N. */
+static uint32_t ptxk__tensor_instruction(const ptxk__dense *d, uint32_t pair) {
+    const ptxk__matmul *f = d->f;
+    uint32_t side, x = (f->type[0] == PTX_S8 ? 2u : 1u) << 4 | d->columns / 8 << 17 | (pair ? 16u : 8u) << 24;
+    for (side = 0; side < 2; side++) {
+        ptx_type type = f->type[side];
+        x |= (uint32_t)(type == PTX_BF16 || type == PTX_E5M2 || type == PTX_S8) << (side ? 10 : 7);
+        x |= (uint32_t)!ptxk__dense_along(f, side) << (15 + side);
+    }
+    return x;
+}
+
+/* Commits the operations so far to an mbarrier, of both blocks of a pair. */
+static void ptxk__tensor_commit(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val barrier, ptx_val both) {
+    if (t->pair)
+        ptx_op2(k, PTX_TCGEN05_COMMIT_MULTICAST, PTX_CTA_GROUP_2, barrier, both);
+    else
+        ptx_op1(k, PTX_TCGEN05_COMMIT, PTX_CTA_GROUP_1, barrier);
+}
+
+/* The upper half of a matrix descriptor: 1024 bytes from 8 rows to the next, swizzled by 128 bytes. The lower
+   half has the address and, of matrices with k across, the offset from 128 bytes of m or n to the next. */
+#define PTXK__TENSOR_DESCRIPTOR 0x40004040u
+
+/* The multiplying thread. */
+static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_op_id op = f->bytes == 2          ? PTX_TCGEN05_MMA_F16
+                   : f->type[0] == PTX_S8 ? PTX_TCGEN05_MMA_I8
+                                          : PTX_TCGEN05_MMA_F8F6F4;
+    ptx_val base[2], x, y, o[5], stage, phase, barrier, tile, more, always, both, at, words[2];
+    ptx_var unit, step;
+    uint32_t side, i;
+    both = ptx_mov(k, ptx_u16(3));
+    for (side = 0; side < 2; side++) {
+        at = side ? ptx_off(s->m.shared, (int64_t)d->bytes[0]) : s->m.shared;
+        x = ptx_shr(k, ptx_as(at, PTX_U32), ptx_u32(4));
+        y = ptx_u32((ptxk__dense_along(f, side) ? 1 : d->depth * 8) << 16);
+        base[side] = ptx_add(k, ptx_as(x, PTX_U32), y);
+    }
+    always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
+    unit = ptxk__tensor_begin_units(k, d, t);
+    tile = ptxk__tensor_tile(k, t);
+    x = ptxk__tensor_parity(k, t);
+    x = ptx_xor(k, x, ptx_u32(1));
+    barrier = ptx_ptr_add(k, t->drained, tile, 8);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    o[0] = ptx_mad(k, tile, ptx_u32(d->columns), t->memory);
+    o[3] = ptx_u32(ptxk__tensor_instruction(d, t->pair));
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    barrier = ptx_ptr_add(k, s->full, stage, 8);
+    ptxk__mbarrier_wait(k, barrier, phase);
+    if (t->pair) {
+        barrier = ptx_ptr_add(k, t->peers, stage, 8);
+        ptxk__mbarrier_wait(k, barrier, phase);
+    }
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    x = ptx_get(k, step);
+    more = ptx_setp(k, PTX_NE, x, s->begin);
+    at = ptx_mul(k, stage, ptx_u32(d->stage_bytes / 16));
+    for (i = 0; i < 4; i++) { /* 32 bytes along k, or a quarter of the rows of 128 bytes */
+        for (side = 0; side < 2; side++) {
+            x = ptx_add(k, base[side], at);
+            y = ptx_u32(i * (ptxk__dense_along(f, side) ? 2 : d->depth * 2));
+            words[0] = i ? ptx_add(k, x, y) : x;
+            words[1] = ptx_u32(PTXK__TENSOR_DESCRIPTOR);
+            x = ptx_pack(k, PTX_B64, 2, words);
+            o[1 + side] = ptx_as(x, PTX_U64);
+        }
+        o[4] = i ? always : more;
+        ptx_opn(k, op, ptxk__tensor_group(t), PTX_NONE, PTX_NONE, 5, o, 0, NULL);
+    }
+    barrier = ptx_ptr_add(k, s->empty, stage, 8);
+    ptxk__tensor_commit(k, t, barrier, both);
+    ptxk__tensor_end_steps(k, step);
+    barrier = ptx_ptr_add(k, t->ready, tile, 8);
+    ptxk__tensor_commit(k, t, barrier, both);
+    ptxk__tensor_end_units(k, t, unit);
+}
+
+/* A barrier of the threads that write results. */
+static void ptxk__tensor_meet(ptx_kernel *k) { ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(128)); }
+
+/* Loads `count` columns of the thread's row of the tile, from `first` on, into value[at ...], as f32. */
+static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile,
+                              uint32_t first, uint32_t count) {
+    ptx_val v[64], at, y;
+    uint32_t i, j;
+    for (i = 0; i < count; i += 32) {
+        at = first + i ? ptx_add(k, tile, ptx_u32(first + i)) : tile;
+        ptx_opn(k, PTX_TCGEN05_LD_32X32B, 0, PTX_NONE, PTX_NONE, 1, &at, 32, v + i);
+    }
+    ptx_op0(k, PTX_TCGEN05_WAIT_LD, 0);
+    for (j = 0; j < count; j++) {
+        y = d->f->type[0] == PTX_S8 ? ptx_cvt(k, PTX_F32, ptx_as(v[j], PTX_S32)) : ptx_as(v[j], PTX_F32);
+        ptx_set(k, t->value[j], y);
+    }
+}
+
+/* This warp has loaded its part of the tile. */
+static void ptxk__tensor_drain(ptx_kernel *k, ptxk__tensor_state *t) {
+    ptx_val p, barrier, tile = ptxk__tensor_tile(k, t);
+    ptx_op0(k, PTX_TCGEN05_FENCE_BEFORE, 0);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    p = ptx_setp(k, PTX_EQ, t->s.lane, ptx_u32(0));
+    barrier = ptx_ptr_add(k, t->hand_over, tile, 8);
+    ptx_guard(k, p);
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
+}
+
+/* The place of a thread's sums in the record of a part of k: 4 columns of each thread side by side. */
+static ptx_val ptxk__tensor_record(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t) {
+    const ptxk__dense_state *s = &t->s;
+    ptx_val at, slot, x;
+    slot = ptx_mad(k, s->left, s->cluster, s->rank);
+    at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
+    x = ptx_mul(k, s->divided, s->cluster); /* counters first */
+    x = ptx_mad(k, x, ptx_u32(8), ptx_u32(255));
+    x = ptx_and(k, x, ptx_u32(~255u));
+    at = ptx_ptr_add(k, at, ptx_as(x, PTX_U32), 1);
+    x = ptx_mul(k, slot, s->parts);
+    x = ptx_mul_wide(k, x, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4));
+    at = ptx_ptr_add(k, at, x, 1);
+    return ptx_ptr_add(k, at, s->thread, 16);
+}
+
+/* Stores the sums of a part of k; returns whether this block is the last of the tile's parts. */
+static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
+    ptxk__dense_state *s = &t->s;
+    ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
+    uint32_t c, j, e;
+    x = ptx_mul_wide(k, s->index, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4));
+    at = ptx_ptr_add(k, at, x, 1);
+    for (c = 0; c < d->columns; c += 32) {
+        ptxk__tensor_load(k, d, t, tile, c, 32);
+        for (j = 0; j < 8; j++) {
+            for (e = 0; e < 4; e++) v[e] = ptx_get(k, t->value[4 * j + e]);
+            ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((c / 4 + j) * 2048)), v);
+        }
+    }
+    ptxk__tensor_meet(k); /* a part is the last unit of its cluster: nobody waits until the tile is drained */
+    x = ptx_mad(k, s->left, s->cluster, s->rank);
+    at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
+    at = ptx_ptr_add(k, at, x, 4);
+    y = ptx_sub(k, s->parts, ptx_u32(1));
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p); /* see ptxk__is_last_block */
+    x = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(at, 0), y);
+    ptx_st(k, PTX_U32, ptx_at(s->flag, 0), x);
+    ptx_end(k);
+    ptxk__tensor_meet(k);
+    x = ptx_ld(k, PTX_U32, ptx_at(s->flag, 0));
+    x = ptx_warpgroup_uniform(k, x);
+    return ptx_setp(k, PTX_EQ, x, y);
+}
+
+/* Adds the sums of all parts of k, in their order: columns as for ptxk__tensor_load. */
+static void ptxk__tensor_join(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, uint32_t first,
+                              uint32_t count) {
+    ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
+    ptx_var part = ptx_var_new(k, ptx_u32(0)), from = ptx_var_new(k, at);
+    uint32_t j, e;
+    for (j = 0; j < count; j++) ptx_set(k, t->value[j], ptx_f32(0));
+    ptx_loop(k);
+    x = ptx_get(k, part);
+    p = ptx_setp(k, PTX_LT, x, t->s.parts);
+    ptx_while(k, p);
+    at = ptx_get(k, from);
+    at = ptx_ptr(at, PTX_GLOBAL);
+    for (j = 0; j < count / 4; j++) {
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((first / 4 + j) * 2048)), v);
+        for (e = 0; e < 4; e++) {
+            y = ptx_get(k, t->value[4 * j + e]);
+            y = ptx_op2(k, PTX_ADD, PTX_RN, y, v[e]);
+            ptx_set(k, t->value[4 * j + e], y);
+        }
+    }
+    at = ptx_ptr_add(k, at, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4), 1);
+    ptx_set(k, from, at);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, part, x);
+    ptx_end(k);
+}
+
+/* What all results of a unit need. */
+typedef struct ptxk__tensor_output {
+    ptx_val factor, beta, add, lead; /* alpha and the factors of whole tensors; predicates */
+    ptx_val row;                     /* factor of the thread's row */
+    ptx_val bias, factors;           /* addresses, of the tile's first column */
+    ptx_val z[2];                    /* indices along the batch's dimension, of C and of D */
+    ptx_val boxes;
+} ptxk__tensor_output;
+
+static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
+                                      ptxk__tensor_output *o) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_val x, y, p;
+    uint32_t side;
+    o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
+    o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
+    o->add = ptx_setp(k, PTX_NE, o->beta, ptx_f32(0));
+    o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
+    o->z[1] = s->m.batch;
+    o->boxes = ptx_ptr_add(k, s->m.shared, ptx_u32(d->stages * d->stage_bytes), 1);
+    for (side = 0; side < 2; side++) {
+        if (f->side[side].kind != PTXK_FACTORS_TENSOR) continue;
+        x = ptxk__matmul_factors(k, f, &s->m, side);
+        x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+        o->factor = ptx_op2(k, PTX_MUL, PTX_RN, o->factor, x);
+    }
+    if (f->side[1].kind == PTXK_FACTORS_ROW) {
+        x = ptxk__matmul_factors(k, f, &s->m, 1);
+        o->factors = ptx_ptr_add(k, x, s->first[1], 4);
+    }
+    if (f->flags & PTXK_MATMUL_BIAS) {
+        x = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, bias));
+        o->bias = ptx_ptr_add(k, x, s->first[1], 4);
+    }
+    if (f->side[0].kind != PTXK_FACTORS_ROW) return;
+    y = ptx_add(k, s->first[0], s->thread);
+    x = ptxk__matmul_factors(k, f, &s->m, 0);
+    x = ptx_ptr_add(k, x, y, 4);
+    p = ptx_setp(k, PTX_LT, y, s->m.limit[0]);
+    o->row = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
+}
+
+/* A number of column `first` + j of the tile. */
+static ptx_val ptxk__tensor_column(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val from,
+                                   uint32_t column) {
+    ptx_val x = ptx_add(k, t->s.first[1], ptx_u32(column)), p = ptx_setp(k, PTX_LT, x, t->s.m.limit[1]);
+    return ptx_ld_if(k, p, PTX_F32, ptx_at(from, (int64_t)(4 * column)), ptx_f32(0));
+}
+
+/* Copies a box of C to shared memory: the leading thread, when all its copies have been read. */
+static void ptxk__tensor_fetch(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t,
+                               const ptxk__tensor_output *o, uint32_t b) {
+    const ptxk__dense_state *s = &t->s;
+    ptx_val p = ptx_and(k, o->lead, o->add), barrier = ptx_off(s->loaded, (int64_t)(8 * (b & 1))), x;
+    ptx_if(k, p);
+    x = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box)) : s->first[1];
+    ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(0));
+    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(PTXK__TENSOR_BOX));
+    ptxk__dense_copy(k, ptx_off(o->boxes, (int64_t)((b & 1) * PTXK__TENSOR_BOX)), s->maps[2], x, s->first[0],
+                     o->z[0], barrier, NULL);
+    ptx_end(k);
+}
+
+/* Adds beta C to the values, from the thread's row of the box; 16 bytes hold `per` of them. */
+static void ptxk__tensor_add(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val beta,
+                             uint32_t b) {
+    ptx_val words[4], x[8], y;
+    uint32_t c, e, per = 16 / d->f->out_bytes;
+    for (c = 0; c < 8; c++) {
+        ptx_ld_vec(k, PTX_B32, 4, ptx_at(t->row[c], (int64_t)((b & 1) * PTXK__TENSOR_BOX)), words);
+        for (e = 0; e < 4; e++) {
+            if (per == 8)
+                ptxk__widen_word(k, d->f->out, words[e], x + 2 * e);
+            else
+                x[e] = ptx_as(words[e], PTX_F32);
+        }
+        for (e = 0; e < per; e++) {
+            y = ptx_get(k, t->value[c * per + e]);
+            y = ptx_fma(k, beta, x[e], y);
+            ptx_set(k, t->value[c * per + e], y);
+        }
+    }
+}
+
+/* Finishes and stores the results of a unit, box after box of 128 bytes of each row. */
+static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptxk__tensor_output o;
+    ptx_val x[8], y, q, at[5], words[8], divided = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
+    uint32_t boxes = d->columns / d->box, per = 16 / f->out_bytes, b, c, e, j;
+    ptxk__tensor_begin_output(k, d, t, &o);
+    ptxk__tensor_fetch(k, d, t, &o, 0);
+    for (b = 0; b < boxes; b++) {
+        int64_t place = (int64_t)((b & 1) * PTXK__TENSOR_BOX);
+        ptx_if(k, divided);
+        ptxk__tensor_join(k, d, t, b * d->box, d->box);
+        ptx_else(k);
+        ptxk__tensor_load(k, d, t, tile, b * d->box, d->box);
+        if (b + 1 == boxes) ptxk__tensor_drain(k, t);
+        ptx_end(k);
+        if (b + 1 < boxes) ptxk__tensor_fetch(k, d, t, &o, b + 1);
+        for (j = 0; j < d->box; j++) {
+            y = ptx_get(k, t->value[j]);
+            if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row);
+            q = o.factor;
+            if (f->side[1].kind == PTXK_FACTORS_ROW) {
+                q = ptxk__tensor_column(k, t, o.factors, b * d->box + j);
+                q = ptx_op2(k, PTX_MUL, PTX_RN, q, o.factor);
+            }
+            y = ptx_op2(k, PTX_MUL, PTX_RN, y, q);
+            ptx_set(k, t->value[j], y);
+        }
+        ptx_if(k, o.add);
+        y = ptx_get(k, s->fetched);
+        y = boxes / 2 % 2 ? y : ptx_u32(0);
+        y = ptx_xor(k, y, ptx_u32(b / 2 & 1));
+        ptxk__mbarrier_wait(k, ptx_off(s->loaded, (int64_t)(8 * (b & 1))), ptx_as(y, PTX_U32));
+        ptxk__tensor_add(k, d, t, o.beta, b);
+        ptx_else(k); /* the copy before the last has read this box */
+        ptx_if(k, o.lead);
+        ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
+        ptx_end(k);
+        ptxk__tensor_meet(k);
+        ptx_end(k);
+        for (c = 0; c < 8; c++) {
+            for (e = 0; e < per; e++) {
+                y = ptx_get(k, t->value[c * per + e]);
+                if (f->flags & PTXK_MATMUL_BIAS) {
+                    q = ptxk__tensor_column(k, t, o.bias, b * d->box + c * per + e);
+                    y = ptx_op2(k, PTX_ADD, PTX_RN, y, q);
+                }
+                x[e] = ptxk__matmul_activate(k, f, y);
+            }
+            ptxk_narrow(k, f->out, per, x, words);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(t->row[c], place), words);
+        }
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+        ptxk__tensor_meet(k);
+        ptx_if(k, o.lead);
+        at[0] = s->maps[3];
+        at[1] = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box)) : s->first[1];
+        at[2] = s->first[0];
+        at[3] = o.z[1];
+        at[4] = ptx_off(o.boxes, place);
+        ptx_opn(k, PTX_TENSOR_S2G, 0, PTX_NONE, PTX_NONE, 5, at, 0, NULL);
+        ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
+        ptx_end(k);
+    }
+    y = ptx_get(k, s->fetched);
+    y = ptx_xor(k, y, ptx_u32(1));
+    ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
+}
+
+/* The four warps that write results: thread i has row i of the tile. */
+static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptxk__dense_state *s = &t->s;
+    ptx_val x, y, p, tile, barrier;
+    ptx_var unit;
+    uint32_t c, j;
+    x = ptx_and(k, s->thread, ptx_u32(31));
+    s->lane = ptx_as(x, PTX_U32);
+    t->hand_over = ptx_mapa(k, t->drained, ptx_u32(0));
+    x = ptx_and(k, s->thread, ptx_u32(7));
+    y = ptx_mul(k, s->thread, ptx_u32(128));
+    y = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(16), y);
+    y = ptx_add(k, y, ptx_u32(d->stages * d->stage_bytes));
+    t->row[0] = ptx_ptr_add(k, s->m.shared, y, 1);
+    for (c = 1; c < 8; c++) { /* boxes begin at multiples of 1024: these differ in bits only */
+        x = ptx_xor(k, ptx_as(t->row[0], PTX_B32), ptx_b32(16 * c));
+        t->row[c] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
+    }
+    for (j = 0; j < d->box; j++) t->value[j] = ptx_var_new(k, ptx_f32(0));
+    s->fetched = ptx_var_new(k, ptx_u32(0));
+    unit = ptxk__tensor_begin_units(k, d, t);
+    tile = ptxk__tensor_tile(k, t);
+    barrier = ptx_ptr_add(k, t->ready, tile, 8);
+    x = ptxk__tensor_parity(k, t);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    x = ptx_and(k, s->thread, ptx_u32(96)); /* the warp's 32 lanes of tensor memory */
+    x = ptx_shl(k, x, ptx_u32(16));
+    x = ptx_add(k, ptx_as(x, PTX_U32), t->memory);
+    tile = ptx_mad(k, tile, ptx_u32(d->columns), x);
+    x = ptx_mov(k, ptx_u32(1));
+    s->writes = ptx_var_new(k, x);
+    p = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
+    ptx_if(k, p);
+    p = ptxk__tensor_leave(k, d, t, tile);
+    x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+    ptx_set(k, s->writes, x);
+    ptx_end(k);
+    x = ptx_get(k, s->writes);
+    p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    ptx_if(k, p);
+    ptxk__tensor_store(k, d, t, tile);
+    ptx_end(k);
+    ptxk__tensor_end_units(k, t, unit);
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p);
+    ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, ptx_imm(0));
+    ptx_end(k);
+}
+
+static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmul *f, uint32_t entry,
+                              const char *name) {
+    static const char *const names[] = {"map_a", "map_b", "map_c", "map_d"};
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptxk__tensor_state t;
+    ptxk__dense_state *s = &t.s;
+    ptxk__dense d;
+    ptx_val p, q, x, tid, warp, slot, count;
+    uint32_t i;
+    ptxk__dense_shape(f, entry, &d);
+    memset(&t, 0, sizeof t);
+    t.pair = entry == PTXK__TENSOR_PAIR;
+    ptx_launch_bounds(k, PTXK__TENSOR_THREADS, 1);
+    s->m.args = s->m.problem = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_matmul_args), 8);
+    for (i = 0; i < 4; i++) s->maps[i] = ptx_param_map(k, names[i]);
+    s->full = ptx_shared(k, "full", PTX_U64, d.stages, 8);
+    s->empty = ptx_shared(k, "empty", PTX_U64, d.stages, 8);
+    t.peers = ptx_shared(k, "peers", PTX_U64, d.stages, 8);
+    t.ready = ptx_shared(k, "ready", PTX_U64, 2, 8);
+    t.drained = ptx_shared(k, "drained", PTX_U64, 2, 8);
+    s->loaded = ptx_shared(k, "loaded", PTX_U64, 2, 8);
+    s->flag = ptx_shared(k, "flag", PTX_U32, 1, 4);
+    slot = ptx_shared(k, "slot", PTX_U32, 1, 4);
+    s->m.shared = ptx_shared_dynamic_aligned(k, 1024);
+    tid = ptx_tid_x(k);
+    s->rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    s->cluster = ptx_sreg(k, PTX_CLUSTER_NCTARANK);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    count = ptx_mul(k, s->cluster, ptx_u32(4));
+    for (i = 0; i < d.stages; i++) {
+        ptx_mbarrier_init(k, ptx_off(s->full, (int64_t)(8 * i)), ptx_imm(1));
+        ptx_mbarrier_init(k, ptx_off(s->empty, (int64_t)(8 * i)), ptx_imm(1));
+        ptx_mbarrier_init(k, ptx_off(t.peers, (int64_t)(8 * i)), ptx_imm(1));
+    }
+    for (i = 0; i < 2; i++) {
+        ptx_mbarrier_init(k, ptx_off(t.ready, (int64_t)(8 * i)), ptx_imm(1));
+        ptx_mbarrier_init(k, ptx_off(t.drained, (int64_t)(8 * i)), count);
+        ptx_mbarrier_init(k, ptx_off(s->loaded, (int64_t)(8 * i)), ptx_imm(1));
+    }
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+    ptx_end(k);
+    x = ptx_shr(k, tid, ptx_u32(5));
+    warp = ptx_warp_uniform(k, ptx_as(x, PTX_U32));
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
+    ptx_if(k, q);
+    ptx_op2(k, PTX_TCGEN05_ALLOC, ptxk__tensor_group(&t), slot, ptx_imm(512));
+    ptx_op0(k, PTX_TCGEN05_RELINQUISH, ptxk__tensor_group(&t));
+    ptx_end(k);
+    ptx_cluster_arrive(k);
+    ptx_cluster_wait(k);
+    t.memory = ptx_ld(k, PTX_U32, ptx_at(slot, 0));
+    ptxk__dense_begin_units(k, &d, s);
+    s->phases = ptx_var_new(k, ptx_u32(0));
+    x = ptx_and(k, tid, ptx_u32(127));
+    s->thread = ptx_as(x, PTX_U32);
+    x = ptx_and(k, tid, ptx_u32(31));
+    p = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), ptx_u32(0));
+    q = ptx_setp(k, PTX_GE, warp, ptx_u32(4));
+    ptx_if(k, q);
+    ptxk__tensor_write(k, &d, &t);
+    ptx_else(k);
+    ptx_if(k, p);
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(0));
+    ptx_if(k, q);
+    ptxk__tensor_produce(k, &d, &t);
+    ptx_else(k);
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(1));
+    ptx_if(k, q);
+    if (t.pair) {
+        q = ptx_setp(k, PTX_NE, s->rank, ptx_u32(0));
+        ptx_if(k, q);
+        ptxk__tensor_hand_on(k, &d, &t);
+        ptx_else(k);
+    }
+    ptxk__tensor_multiply(k, &d, &t);
+    if (t.pair) ptx_end(k);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_cluster_arrive(k); /* no block's shared memory or tensor memory is used any more */
+    ptx_cluster_wait(k);
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
+    ptx_if(k, q);
+    ptx_op2(k, PTX_TCGEN05_DEALLOC, ptxk__tensor_group(&t), t.memory, ptx_imm(512));
+    ptx_end(k);
+    ptx_ret(k);
+}
+
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
@@ -15145,6 +17063,12 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, entry);
         ptxk__dense_emit(m, site, &f, entry, name);
+    }
+    for (entry = PTXK__TENSOR_ONE; entry <= PTXK__TENSOR_PAIR && f.memory; entry++) {
+        (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_m%u", ptx_type_name(f.type[0]),
+                       ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
+                       f.side[0].kind, f.side[1].kind, entry);
+        ptxk__tensor_emit(m, site, &f, entry, name);
     }
     return ptx_get_error(m)->code;
 }

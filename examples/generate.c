@@ -12,7 +12,7 @@
    the likeliest token; --graph makes each token one launch of a graph, --persistent all tokens behind the
    first one launch of one kernel; with --draft a smaller model of the same tokens guesses some, and one step
    verifies them. The prompt is fed --batch tokens at a time: each time the weights are read once. --page-size
-   keeps keys and values in pages.
+   keeps keys and values in pages, --cache q8_0 or e4m3 in 8 bits each.
 
    --chat writes messages as the file's own template has them, where that is one of those in chat.h; further
    messages are the lines of standard input. --stop ends the text before such words. --prompts takes a prompt
@@ -47,7 +47,7 @@ typedef struct options {
     llama_options llama;
     uint32_t tokens, draft_tokens, sequences;
     text_list stop;
-    int graph, persistent, chat, progress;
+    int graph, persistent, chat, progress, serial;
 } options;
 
 static const char no_prompt[] = "";
@@ -68,6 +68,7 @@ static int parse(options *o, int argc, char **argv) {
          "tokens of the prompt that are fed at a time"},
         {"page-size", OPTION_U32, &o->llama.page_size, 0, 65536, NULL,
          "positions of a page of keys and values, a power of two from 16; 0: no pages"},
+        {"cache", OPTION_CHOICE, &o->llama.kv_type, 0, 0, "f16|q8_0|e4m3", "numbers of keys and values"},
         {"graph", OPTION_FLAG, &o->graph, 0, 0, NULL, "each token is one launch of a graph"},
         {"persistent", OPTION_FLAG, &o->persistent, 0, 0, NULL, "all tokens are one launch of one kernel"},
         {"chat", OPTION_FLAG, &o->chat, 0, 0, NULL, "prompts are messages; more come from standard input"},
@@ -78,6 +79,8 @@ static int parse(options *o, int argc, char **argv) {
         {"prompts", OPTION_TEXT, &o->prompts, 0, 0, NULL, "a file with a prompt in each line"},
         {"sequences", OPTION_U32, &o->sequences, 1, LLAMA_SEQUENCES, NULL, "prompts of the file in a step"},
         {"progress", OPTION_FLAG, &o->progress, 0, 0, NULL, "told even where standard error is no terminal"},
+        {"serial", OPTION_FLAG, &o->serial, 0, 0, NULL,
+         "no kernel starts before the one before it has ended"},
     };
     const command_line line = {"generate",
                                "a language model continues a text",
@@ -103,6 +106,11 @@ static int parse(options *o, int argc, char **argv) {
     }
     if ((o->template_name || o->system) && !o->chat)
         return refuse_option(&line, o->system ? "system" : "template", "goes with --chat");
+    if (o->llama.kv_type && o->persistent)
+        return refuse_option(&line, "--cache --persistent", "the persistent kernel takes caches of f16");
+    o->llama.kv_type = o->llama.kv_type == 0   ? (uint32_t)PTX_F16
+                       : o->llama.kv_type == 1 ? (uint32_t)PTXK_Q8_0
+                                               : (uint32_t)PTX_E4M3;
     if (o->llama.page_size && (o->llama.page_size < 16 || o->llama.page_size & (o->llama.page_size - 1)))
         return refuse_option(&line, "page-size", "must be 0 or a power of two from 16 to 65536");
     if (o->llama.page_size && o->persistent)
@@ -670,11 +678,13 @@ static int write_text(run *r, options *o, model_file *f, model_file *draft, uint
                       task *tasks, uint32_t task_count, gguf_error *why) {
     llama_progress *told = shows_progress(o) ? loading : NULL;
     llama_options d = o->llama;
+    ptxcu_desc desc = PTX_ZERO;
     const char *path = f->path;
     void *host;
     int bad;
     d.temperature = 0;
-    if (ptxcu_open(&r->cu, NULL)) {
+    desc.dependent_launch = !o->serial;
+    if (ptxcu_open(&r->cu, &desc)) {
         fprintf(stderr, "generate: %s\n", ptxcu_get_error(r->cu)->message);
         free(tokens);
         return 1;

@@ -23,7 +23,7 @@ typedef union description {
 
 static int dump(uint32_t operation, uint32_t variant, uint32_t sm) {
     const ptx_operation *op = ptxk_operation_get(operation);
-    ptx_module_desc desc = {0, 0, 0, NULL, NULL};
+    ptx_module_desc desc = PTX_ZERO;
     ptx_module *m;
     description d;
     const char *label = "", *text;

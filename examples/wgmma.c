@@ -142,26 +142,25 @@ static void emit_product(ptx_module *m) {
 }
 
 enum { M = 300, N = 392, K = 328, BLOCKS = 5 }; /* N, K: multiples of 8, as TMA's rows have 16 bytes */
-static uint16_t a[M][K], b[N][K], c[M][N];
+static uint16_t a[M * K], b[N * K], c[M * N];
 
 int main(int argc, char **argv) {
     const command_line line = {"wgmma", "C = A B^T in bf16 on Hopper", NULL, 0, NULL, NULL, 0};
     static const uint32_t rows[3] = {M, N, M}, columns[3] = {K, K, N}, box[3] = {TILE, TILE, 64};
     int (*count)(ptxsim_counters *, size_t) = NULL, wrong = 0;
     product_args args = {0, 0, 0, K, (M + TILE - 1) / TILE * ((N + TILE - 1) / TILE), (N + TILE - 1) / TILE};
-    ptx_module_desc desc = {PTX_SM_A(90), 0, 0, NULL, NULL};
+    ptx_module_desc desc = PTX_ZERO;
     ptx_plan plan = PTX_ZERO;
     ptxsim_counters n;
     uint64_t state = 1;
     ptxcu *cu = NULL;
     ptxcu_program *program;
-    ptx_module *m = ptx_module_new(&desc);
     if (!parse_command_line(&line, argc, argv)) return 2;
     must(cu, ptxcu_open(&cu, NULL));
     if ((ptxcu_device_info(cu)->target & 0xfff) != 90)
         return !printf("wgmma: not run: %s has no compute capability 9.0\n", ptxcu_device_info(cu)->name);
-    for (int i = 0; i < M * K; i++) a[0][i] = ref_to_bf16(uniform(&state));
-    for (int i = 0; i < N * K; i++) b[0][i] = ref_to_bf16(uniform(&state));
+    for (int i = 0; i < M * K; i++) a[i] = ref_to_bf16(uniform(&state));
+    for (int i = 0; i < N * K; i++) b[i] = ref_to_bf16(uniform(&state));
     ptxcu_buffer out = device_bytes(cu, sizeof c);
     args.a = to_device(cu, a, sizeof a).address, args.b = to_device(cu, b, sizeof b).address;
     args.c = out.address;
@@ -173,6 +172,8 @@ int main(int argc, char **argv) {
         map->box[0] = 64, map->size[0].times = columns[i], map->stride[1].times = columns[i] * 2;
         map->box[1] = box[i], map->size[1].times = rows[i];
     }
+    desc.target = PTX_SM_A(90);
+    ptx_module *m = ptx_module_new(&desc);
     emit_product(m);
     must(cu, ptxcu_load(cu, m, &program));
     must(cu, ptxcu_run(cu, program, &plan, &args, sizeof args, NULL));
@@ -180,9 +181,9 @@ int main(int argc, char **argv) {
     must(cu, ptxcu_sync(cu));
     for (int i = 0; i < M * N; i++) {
         double x = 0;
-        for (int l = 0; l < K; l++) x += ref_from_bf16(a[i / N][l]) * ref_from_bf16(b[i % N][l]);
+        for (int l = 0; l < K; l++) x += ref_from_bf16(a[i / N * K + l]) * ref_from_bf16(b[i % N * K + l]);
         /* half a unit of bf16; each wgmma cuts 17 terms below K by 2^-24 of K, and the sum by 2^-23 */
-        wrong += !(fabs(ref_from_bf16(c[0][i]) - x) <= ldexp(fabs(x), -8) + (K + 15) / 16 * ldexp(K, -19));
+        wrong += !(fabs(ref_from_bf16(c[i]) - x) <= ldexp(fabs(x), -8) + (K + 15) / 16 * ldexp(K, -19));
     }
     printf("wgmma: %d x %d x %d on %s, %d wrong\n", M, N, K, ptxcu_device_info(cu)->name, wrong);
     void *symbol = ptxcu_symbol(cu, "ptxsim_counters_get"); /* the CPU driver counts */

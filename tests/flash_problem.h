@@ -216,6 +216,7 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values) 
     char *poison;
 
     if ((p->target & 0xfff) >= 90) p->shape.cluster = p->most ? p->most : 8;
+    p->shape.target = p->target;
     if (!CHECK_MORE(ptxk_flash_decode_plan(&p->desc, &p->shape, &p->plan, &why) == PTX_E_NONE, why.text))
         return 0;
     memset(&module_desc, 0, sizeof module_desc);

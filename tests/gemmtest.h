@@ -234,6 +234,13 @@ static void problem_launch(problem *p)
     ptx_module_free(m);
 }
 
+/* Whether weights of a format are unpacked into shared memory where columns are many. */
+static int is_unpacked(int type)
+{
+    return type == REF_BLOCK_Q4_K || type == REF_BLOCK_Q5_K || type == REF_BLOCK_Q6_K || type == REF_BLOCK_Q8_0
+           || type == REF_BLOCK_Q4_0;
+}
+
 /* FAST, many columns: how large the factors of a row are, as the power of two that it is scaled by is chosen: each
  * rounding of a weight may be wrong by 2^-31 of that. */
 static double row_factor(const matrix *m, const unsigned char *row)
@@ -241,7 +248,11 @@ static double row_factor(const matrix *m, const unsigned char *row)
     double most = 0, size;
     size_t i;
     for (i = 0; i < m->row_bytes; i += ref_block_bytes(m->type)) {
-        size = fmax(fabs(ref_from_f16(ref_u16(row + i))) * 0x1p24, fabs(ref_from_f16(ref_u16(row + i + 2))));
+        double d = fabs(ref_from_f16(ref_u16(row + i + (m->type == REF_BLOCK_Q6_K ? 208 : 0))));
+        size = m->type == REF_BLOCK_Q6_K   ? d * 0x1p25
+               : m->type == REF_BLOCK_Q4_0 ? d * 0x1p18
+               : m->type == REF_BLOCK_Q8_0 ? d * 2 * 44 /* its f16 factor may be wrong, times 128 */
+                                           : fmax(d * 0x1p24, fabs(ref_from_f16(ref_u16(row + i + 2))));
         if (size > most) most = size;
     }
     return most;
@@ -266,8 +277,10 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
     relative = m->type == REF_BLOCK_BF16 ? (fast ? 0x1p-16 : 0x1p-24) : fast ? 0x1p-11 : 0x1p-22;
     if (m->type == REF_BLOCK_F32) weight = fast ? 0x1p-11 : 0x1p-20 + 0x1p-21;
     if (m->type == REF_BLOCK_Q6_K && fast) weight = 0x1p-11;
-    if (fast && p->desc.columns >= 128 && (m->type == REF_BLOCK_Q4_K || m->type == REF_BLOCK_Q5_K)) {
-        weight = 3 * 0x1p-11; /* a scale or minimum, its product, their sum */
+    if (p->desc.columns >= 128 && is_unpacked(m->type)) {
+        /* a scale or minimum, its product, their sum; EXACT: Q4_K and Q5_K are exact, the others lack the product
+         * of the smaller numbers */
+        weight = fast ? 3 * 0x1p-11 : 0x1p-23;
         step = 3 * 0x1p-31 * row_factor(m, m->weights + m->group_bytes * group + m->row_bytes * r);
     }
     for (j = 0; j < k; j++) {
@@ -287,7 +300,7 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
         x2 += v * v;
     }
     /* FAST, many columns: sums of a whole slice in one tensor-core sum */
-    *bound = direct + ((step > 0 ? k / 16.0 : 64) * 19 + (double)k / unit + 40) * u * size_sum;
+    *bound = direct + ((step > 0 && fast > 0 ? k / 16.0 : 64) * 19 + (double)k / unit + 40) * u * size_sum;
     *norms = rms * sqrt(w2) * sqrt(x2);
     y *= rms;
     *bound = rms * *bound + 30 * u * fabs(y);

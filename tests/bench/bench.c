@@ -154,7 +154,7 @@ static size_t format_lines(const line *l, size_t n, const operand *op, char *out
 }
 
 static int bench_emission(void) {
-    ptx_module_desc desc = {PTX_SM(90), 0, 0, NULL, NULL};
+    ptx_module_desc desc = {PTX_SM(90), 0, 0, NULL, NULL, 0};
     ptx_module *m = ptx_module_new(&desc);
     uint64_t instructions = 0;
     size_t bytes = emit_all(m, NULL, &instructions), lines, operands;
@@ -207,7 +207,7 @@ static int bench_length(void) {
     int which, run, step;
     for (which = 0; which < 2; which++) {
         scale_memory memory = {0, 0, 0};
-        ptx_module_desc desc = {PTX_SM(90), 0, 0, scale_alloc, NULL};
+        ptx_module_desc desc = {PTX_SM(90), 0, 0, scale_alloc, NULL, 0};
         ptx_module *m;
         uint32_t count = 1;
         desc.alloc_user = &memory;

@@ -56,7 +56,7 @@ static int measure(uint32_t instructions, uint32_t kernels, int runs, size *s) {
 enum { MANY_ENTRIES, MANY_FUNCTIONS, MANY_VARIABLES, MANY_LOCALS, MANY_POINTERS, MANY };
 static const char *const many_names[MANY] = {"entries", "functions", "variables", "local arrays", "pointers"};
 static double many(int what, uint32_t count) {
-    ptx_module_desc desc = {PTX_SM(90), 0, 0, NULL, NULL};
+    ptx_module_desc desc = {PTX_SM(90), 0, 0, NULL, NULL, 0};
     ptx_variable_desc v;
     ptx_module *m = ptx_module_new(&desc);
     ptx_kernel *k = NULL, *last = NULL;

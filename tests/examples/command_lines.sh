@@ -124,8 +124,8 @@ check "an option with its value behind =" 0 "; 2 tokens written" "$generate" $mo
 check "a flag with a value" 2 "takes no value" "$generate" $model x --graph=1
 check "a prompt in parts, keys and values in pages" 0 "; 2 tokens written" \
     "$generate" $model "Once upon a time there was a king" --tokens 2 --batch 3 --page-size 16
-check "the same text from one pass, from parts and from pages" 0 "^1$" sh -c \
-    'for o in "--batch 512" "--batch 1" "--batch 4" "--page-size 16"; do
+check "the same text from one pass, from parts, from pages and from caches of 8 bits" 0 "^1$" sh -c \
+    'for o in "--batch 512" "--batch 1" "--batch 4" "--page-size 16" "--cache q8_0" "--cache e4m3"; do
          "$1" "$2" "The king had a daughter" --tokens 2 $o 2>/dev/null; done | sort -u | wc -l | tr -d " "' \
     sh "$generate" $model
 check "the prompt in parts of nothing" 2 "batch: '0' is no whole number from 1 to 4096" \
@@ -163,6 +163,8 @@ check "a file of prompts that is none" 1 "/nowhere: No such file" "$generate" $m
 check "a prompt beside a file of prompts" 2 "prompts: beside a prompt" "$generate" $model x --prompts /dev/null
 check "guesses beside a graph" 2 "draft: beside --graph" "$generate" $model x --draft $model --graph
 check "progress where it is asked for" 0 "; 1 tokens written" "$generate" $model x --tokens 1 --progress
+check "caches of 8 bits in the persistent kernel" 2 "takes caches of f16" \
+    "$generate" $model x --persistent --cache q8_0
 check "more context than the model has" 0 "the model has 512 positions" \
     "$generate" $model "The king" --tokens 1 --context 513
 check "no prompt" 2 "needed" "$generate" $model

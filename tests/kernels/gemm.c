@@ -69,13 +69,13 @@ static void every_format_column_and_precision(void)
 /* Tiles of 128 and 256 columns, compared in part. */
 static void many_columns(void)
 {
-    static const uint32_t some[] = {PTXK_Q4_K, PTXK_Q5_K, PTXK_Q6_K, PTXK_Q8_0};
+    static const uint32_t some[] = {PTXK_Q4_K, PTXK_Q6_K, PTXK_Q8_0, PTXK_Q5_K, PTXK_Q4_0};
     uint32_t i;
-    for (i = 0; i < 16; i++) {
+    for (i = 0; i < 20; i++) {
         uint32_t flags = random_below(64), columns = 128u << random_below(2);
         problem p;
         if ((flags & 48) == 48) flags &= 31;
-        p = problem_new(some[i / 2 % 4], 65 + random_below(i < 12 ? 70 : 200), 1 + random_below(260),
+        p = problem_new(some[i / 2 % 5], 65 + random_below(i < 12 ? 70 : 200), 1 + random_below(260),
                         256 * (1 + random_below(9)), columns, i & 1, i < 4 ? 0 : flags);
         p.row_step = p.column_step = 7;
         problem_run(&p);

@@ -68,7 +68,7 @@ static void every_flag(void)
     for (flags = 0; flags < 64; flags += 1 + random_below(2)) {
         if ((flags & 48) == 48) continue;
         run(grouped(formats[random_below(FORMATS)].format, 1 + random_below(20), 1 + random_below(9), 16, 512,
-                    8u << random_below(4), random_below(2), flags, random_below(2) ? 1 + random_below(5) : 0, 0));
+                    8u << random_below(6), random_below(2), flags, random_below(2) ? 1 + random_below(5) : 0, 0));
     }
 }
 

@@ -128,9 +128,9 @@ static void good(const char *name, desc *d, shape *s) {
         s->op = ss;                                                                                          \
     }
 #define OF(...) {__VA_ARGS__}
-    GOOD(flash_decode, OF(8, 1, 64, PTX_F16, 0, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 0), OF(1, 0, 4096, 1, 0))
+    GOOD(flash_decode, OF(8, 1, 64, PTX_F16, 0, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 0), OF(1, 0, 4096, 1, 0, 0))
     GOOD(kv_scatter, OF(1, 1, PTX_F16, PTX_F16, 0, 0), OF(1))
-    GOOD(flash_prefill, OF(1, 1, 64, PTX_F16, PTX_F16, 0, 0, 0, 0, 0, 0), OF(1, 1, 1, 0, 0, 0))
+    GOOD(flash_prefill, OF(1, 1, 64, PTX_F16, PTX_F16, 0, 0, 0, 0, 0, 0, 0), OF(1, 1, 1, 0, 0, 0))
     GOOD(gemv, OF(PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0), OF(1, 256, 1, 0, 0))
     GOOD(gemm, OF(PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0), OF(1, 1, 256, 0, 0, 1, PTX_SM(80), 0))
     GOOD(matmul, OF(PTX_F16, PTX_F16, PTX_F32, 0, 0, 0, 0, 0), OF(1, 1, 1, 1, 1, 0, 0))

@@ -1,5 +1,5 @@
 /* matmul_dense.c - the form of matmul for sm_90a: warpgroups, tensor maps, clusters, parts of k. Every transpose, every
- * tail, against double; the choice of the form; what ptxas makes of it.
+ * tail, against double; the choice of the form.
  *
  * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
  * PTXGEN_SEED=n repeats one. */
@@ -75,7 +75,7 @@ static void choice_of_the_form(void)
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0 && p.plan.launches == 0);
     p.shape.m = 300, p.shape.target = PTX_SM(90);
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
-    p.shape.target = PTX_SM_A(100);
+    p.shape.target = PTX_SM_A(120);
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
     memset(&args, 0, sizeof args);
     args.a = args.b = args.c = args.d = 4096, args.lda = args.ldb = args.ldc = args.ldd = 64, args.alpha = 1;

@@ -159,7 +159,16 @@ static const row flash_decode_rows[] = {D(flash_decode, heads, 0, "heads is 0"),
                                         A(flash_decode, length, 1, "length, with lengths, is 1"),
                                         AANY(flash_decode, block_table),
                                         AANY(flash_decode, max_pages),
-                                        AANY(flash_decode, pool_pages)};
+                                        AANY(flash_decode, pool_pages),
+                                        SANY(flash_decode, target),
+                                        AANY(flash_decode, k_factors),
+                                        AANY(flash_decode, v_factors)};
+
+static const row bytes_rows[] = {/* flash_decode again, with caches of q8_0 */
+                                 D(flash_decode, head_dim, 48, "head_dim is 48, must be a multiple of 32"),
+                                 ADDRESS(flash_decode, k_factors, 4),
+                                 ADDRESS(flash_decode, v_factors, 4),
+                                 AL(flash_decode, row_stride, 96, "multiples of 64 elements")};
 
 static const row paged_rows[] = {/* flash_decode again, with pages, K and V f16 [16 pages, 2, 16, 64] */
                                  AL(flash_decode, block_table, 0, "block_table is 0"),
@@ -204,7 +213,15 @@ static const row kv_scatter_rows[] = {D(kv_scatter, kv_heads, 0, "kv_heads"),
                                       A(kv_scatter, max_seq, 0, "max_seq is 0"),
                                       AANY(kv_scatter, tokens),
                                       AANY(kv_scatter, max_pages),
-                                      AANY(kv_scatter, pool_pages)};
+                                      AANY(kv_scatter, pool_pages),
+                                      AANY(kv_scatter, k_factors),
+                                      AANY(kv_scatter, v_factors)};
+
+static const row scatter_bytes_rows[] = {
+    D(kv_scatter, head_dim, 48, "head_dim is 48, must be a multiple of 32"),
+    ADDRESS(kv_scatter, k_factors, 4),
+    ADDRESS(kv_scatter, v_factors, 4),
+    AL(kv_scatter, row_stride, 96, "multiples of 64 elements")};
 
 static const row scatter_paged_rows[] = {
     AL(kv_scatter, block_table, 0, "block_table is 0"),
@@ -283,8 +300,19 @@ static const row flash_prefill_rows[] = {
     AL(flash_prefill, lse, AT * 4 + 10236, "out overlaps lse"),
     AL(flash_prefill, lse, AT, "lse overlaps q"),
     AANY(flash_prefill, block_table),
+    TYPE(flash_prefill, kv_type),
+    D(flash_prefill, kv_type, PTX_F32, "kv_type is PTX_F32, must be 0, type,"),
+    AANY(flash_prefill, k_factors),
+    AANY(flash_prefill, v_factors),
     AANY(flash_prefill, max_pages),
     AANY(flash_prefill, pool_pages)};
+
+static const row prefill_bytes_rows[] = {
+    D(flash_prefill, head_dim, 48, "head_dim is 48, must be a multiple of 32"),
+    POINTER(flash_prefill, k_factors, 8),
+    POINTER(flash_prefill, v_factors, 8),
+    AL(flash_prefill, k_row_stride, 96, "k_row_stride is 96, must be a multiple of 64 elements"),
+    AL(flash_prefill, v_head_stride, 32, "v_head_stride is 32, must be a multiple of 64 elements")};
 
 static const row prefill_paged_rows[] = {/* flash_prefill again, with pools of 4 pages f16 [2, 16, 64] */
                                          AL(flash_prefill, block_table, 0, "block_table is 0"),
@@ -764,12 +792,12 @@ static void test(const operation *op, int all) {
 
 static void attention(void) {
     ptxk_flash_decode_desc d = {4, 2, 64, PTX_F16, 0, PTX_F32, PTX_F32, 2, 0, 0, 0, PTX_F32, PTXK_FLASH_LSE};
-    ptxk_flash_decode_shape s = {3, 100, 100, 8, 0};
+    ptxk_flash_decode_shape s = {3, 100, 100, 8, 0, 0};
     ptxk_flash_decode_args a;
     ptxk_kv_scatter_desc kd = {2, 64, PTX_F32, PTX_F16, 0, 0};
     ptxk_kv_scatter_shape ks = {5};
     ptxk_kv_scatter_args ka;
-    ptxk_flash_prefill_desc pd = {4, 2, 64, PTX_F16, PTX_F16, PTXK_PREFILL_LSE, 0, 0, 0, 0, 0};
+    ptxk_flash_prefill_desc pd = {4, 2, 64, PTX_F16, PTX_F16, PTXK_PREFILL_LSE, 0, 0, 0, 0, 0, 0};
     ptxk_flash_prefill_shape ps = {2, 10, 20, 0, 0, 0};
     ptxk_flash_prefill_args pa;
     ptxk_message why;
@@ -778,6 +806,9 @@ static void attention(void) {
     a.workspace = AT * 6, a.k = AT * 7, a.v = AT * 8, a.lse = AT * 9;
     a.max_seq = 100, a.head_stride = 6400, a.row_stride = 64;
     TEST(flash_decode, flash_decode_rows, 1, d, s, a);
+    d.kv_type = PTXK_Q8_0, a.k_factors = AT * 12, a.v_factors = AT * 13;
+    TEST(flash_decode, bytes_rows, 0, d, s, a);
+    d.kv_type = PTX_F16, a.k_factors = a.v_factors = 0;
     d.page_size = 16, a.max_pages = 7, a.pool_pages = 16, a.block_table = AT * 11;
     TEST(flash_decode, paged_rows, 0, d, s, a);
 
@@ -785,6 +816,9 @@ static void attention(void) {
     ka.k = AT, ka.v = AT * 2, ka.k_caches = AT * 3, ka.v_caches = AT * 4;
     ka.tokens = 5, ka.batch = 3, ka.max_seq = 100, ka.head_stride = 6400, ka.row_stride = 64;
     TEST(kv_scatter, kv_scatter_rows, 1, kd, ks, ka);
+    kd.cache_type = PTXK_Q8_0, ka.k_factors = AT * 12, ka.v_factors = AT * 13;
+    TEST(kv_scatter, scatter_bytes_rows, 0, kd, ks, ka);
+    kd.cache_type = PTX_F16, ka.k_factors = ka.v_factors = 0;
     kd.page_size = 16, ka.max_pages = 7, ka.pool_pages = 16, ka.block_table = AT * 11;
     TEST(kv_scatter, scatter_paged_rows, 0, kd, ks, ka);
 
@@ -793,6 +827,9 @@ static void attention(void) {
     ptxk_flash_prefill_pack(&pd, &ps, &pa);
     pa.q = AT, pa.k = AT * 2, pa.v = AT * 3, pa.out = AT * 4, pa.lse = AT * 5;
     TEST(flash_prefill, flash_prefill_rows, 1, pd, ps, pa);
+    pd.kv_type = PTXK_Q8_0, pa.k_factors = AT * 12, pa.v_factors = AT * 13;
+    TEST(flash_prefill, prefill_bytes_rows, 0, pd, ps, pa);
+    pd.kv_type = 0, pa.k_factors = pa.v_factors = 0;
     pd.page_size = 16, pa.max_pages = 2, pa.pool_pages = 4, pa.block_table = AT * 11;
     TEST(flash_prefill, prefill_paged_rows, 0, pd, ps, pa);
     pd.page_size = 0, pa.block_table = pa.max_pages = pa.pool_pages = 0;
@@ -845,7 +882,7 @@ static void layers(void) {
     ptxk_sample_shape ms = {2, 100};
     ptxk_sample_args ma;
     ptxk_matmul_desc xd = {PTX_F16, PTX_F16, PTX_F32, PTXK_MATMUL_BIAS, 0, 0, PTXK_FACTORS_ROW, PTXK_FACTORS_TENSOR};
-    ptxk_matmul_shape xs = {10, 20, 30, 2, 8, 0};
+    ptxk_matmul_shape xs = {10, 20, 30, 2, 8, 0, 0};
     ptxk_matmul_args xa;
     ptx_plan plan;
     ptxk_message why;
