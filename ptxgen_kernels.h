@@ -925,8 +925,8 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
      y[t,:] = gamma * (x - mean) / sqrt(mean (x - mean)^2 + eps) + beta
 
    PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written, and
-   normalised as written. PTXK_NORM_ADD adds the result to y: y[t,:] += ... f32 arithmetic in a fixed order.
-   Rows to 16384 elements stay in registers; longer ones are read again. gamma is optional; beta requires
+   normalised as written. PTXK_NORM_ADD adds the result to y[t,:]. f32 arithmetic in a fixed order. Rows to
+   16384 elements stay in registers; longer ones are read again. gamma is optional; beta requires
    PTXK_NORM_LAYER and gamma.
 
      sum of squares past f32, x NaN or infinite   NaN in that row
@@ -1230,10 +1230,10 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
 /* ======== decoder =======================================================================================
 
    Generates up to n tokens for each of 1 to 4 sequences with a model of the llama kind, all in one persistent
-   kernel. Each step computes the embedding; in each layer RMSNorm, q, k, v (+ bias), optional norms of the
-   heads of q and k, rotary positions, k and v into the caches, attention over the caches or the last `window`
-   rows, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; then the final norm, the logits and
-   the next token.
+   kernel. Each step computes the embedding; in each layer RMSNorm, q, k, v, optional norms of the heads of q
+   and k, rotary positions, k and v into the caches, attention over the caches or the last `window` rows, its
+   output added, RMSNorm, silu(gate) * up or gelu(gate) * up, down added; then the final norm, the logits and
+   the next token. Each matrix may have a bias.
 
    One block stays on each multiprocessor, with 64 KB of shared memory. Blocks hand tiles of 32 values to each
    other through counters in global memory. Weights are requested before the values that they multiply are
@@ -1288,6 +1288,8 @@ typedef struct ptxk_decoder_desc {
     uint32_t precision;       /* of x for quantised weights: PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t head_norms;      /* 1: an RMSNorm for each head of q and of k, before the rotation */
     uint32_t window;          /* keys that a token sees, its own the last; 0: all */
+    float embedding_scale;    /* factor of the embedding; 0: 1 */
+    uint32_t gelu;            /* 1: gelu(gate) * up, by tanh; 0: silu(gate) * up */
 } ptxk_decoder_desc;
 
 typedef struct ptxk_decoder_shape {
@@ -19316,6 +19318,11 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
     if (d->window > PTXK__LEN_MAX)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: window is %u, must be at most 2147483647 (0: all)",
                             d->window);
+    if (!(d->embedding_scale >= -1e30f && d->embedding_scale <= 1e30f))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "decoder: embedding_scale is %g, must be from -1e30 to 1e30 (0: 1)",
+                            (double)d->embedding_scale);
+    if (d->gelu > 1) return ptxk__refuse(why, PTX_E_DESC, "decoder: gelu is %u, must be 0 or 1", d->gelu);
     return ptxk__check_scale("decoder", d->scale, why);
 }
 
@@ -20870,7 +20877,7 @@ static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *
         v[g] = ptx_get(k, r->value[g][b]);
         v[g] = ptx_fma(k, v[g], factor, bias[g]);
     }
-    x = ptxk__silu(k, v[0]);
+    x = c->f->d.gelu ? ptxk__gelu(k, v[0]) : ptxk__silu(k, v[0]);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
     x = ptx_selp(k, x, v[0], r->gated);
     added = ptx_and(k, r->kind, ptx_u32(1)); /* output and down add to x */
@@ -21056,6 +21063,8 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
                     x[n] = o.has_offset ? ptx_fma(k, o.q[n], o.scale, o.offset)
                            : o.scaled   ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)
                                         : o.q[n];
+                    if (f->d.embedding_scale < 0 || f->d.embedding_scale > 0)
+                        x[n] = ptx_op2(k, PTX_MUL, PTX_RN, x[n], ptx_f32((double)f->d.embedding_scale));
                     ptx_set(k, value[n], x[n]);
                 }
                 ptx_st_vec(k, PTX_F32, 4, ptx_at(to, 0), x);
@@ -22182,7 +22191,7 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
 PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__dec f;
     ptxk_message why;
-    char name[128], scale[16] = "", window[16] = "";
+    char name[150], scale[16] = "", window[16] = "", embedding[16] = "";
     const ptxk_decoder_desc *d = (const ptxk_decoder_desc *)desc;
     ptx_code code = ptxk__dec_form(d, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
@@ -22191,13 +22200,19 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
         memcpy(&bits, &d->scale, sizeof bits);
         (void)snprintf(scale, sizeof scale, "_s%08x", bits);
     }
+    if (d->embedding_scale < 0 || d->embedding_scale > 0) {
+        uint32_t bits;
+        memcpy(&bits, &d->embedding_scale, sizeof bits);
+        (void)snprintf(embedding, sizeof embedding, "_e%08x", bits);
+    }
     if (d->window) (void)snprintf(window, sizeof window, "_w%u", d->window);
-    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s%s%s%s", d->hidden,
-                   d->ffn, d->heads, d->kv_heads, d->head_dim, d->vocab, d->batch, d->formats,
+    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s%s%s%s%s%s",
+                   d->hidden, d->ffn, d->heads, d->kv_heads, d->head_dim, d->vocab, d->batch, d->formats,
                    ptx_type_name((ptx_type)d->kv_type), d->rope_dims, d->rope_pairs, scale,
-                   d->precision == PTXK_GEMV_FAST ? "_x8" : "", d->head_norms ? "_hn" : "", window);
+                   d->precision == PTXK_GEMV_FAST ? "_x8" : "", d->head_norms ? "_hn" : "", window, embedding,
+                   d->gelu ? "_gelu" : "");
     {
-        char start[140];
+        char start[160];
         (void)snprintf(start, sizeof start, "%s_start", name);
         ptxk__dec_start(m, site, &f, start);
     }

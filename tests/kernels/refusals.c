@@ -618,6 +618,8 @@ static const row decoder_rows[] = {D8(hidden, 1u << 17),
                                    D(decoder, precision, 2, "precision"),
                                    D(decoder, head_norms, 2, "head_norms is 2"),
                                    D(decoder, window, 0x80000000u, "window is 2147483648"),
+                                   D(decoder, gelu, 2, "gelu is 2"),
+                                   FLOATS(DF, decoder, embedding_scale, "embedding_scale"),
                                    S(decoder, layers, 0, "layers is 0"),
                                    S(decoder, layers, 4097, "layers is"),
                                    S(decoder, max_seq, 0, "max_seq is 0"),
@@ -1075,7 +1077,7 @@ static void decoder_layers(const ptxk_decoder_desc *d, const ptxk_decoder_args *
 }
 
 static void decoder(void) {
-    ptxk_decoder_desc dd = {256, 256, 4, 2, 64, 100, 2, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 1, 0};
+    ptxk_decoder_desc dd = {256, 256, 4, 2, 64, 100, 2, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 1, 0, 0.0f, 0};
     ptxk_decoder_shape ds = {2, 16, 4};
     ptxk_decoder_args da;
     uint32_t i, j;
