@@ -8,9 +8,9 @@
    F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or Q6_K, their tokeniser in the file. --temperature 0, the default,
    takes the likeliest token; --graph makes each token one launch of a graph, --persistent all tokens behind
    the first one launch of one kernel. The prompt is fed --batch tokens at a time: each time the weights are
-   read once. --page-size keeps keys and values in pages. The text goes to standard output as it comes; tokens
-   per second, the bytes of weights that a token reads, and what fraction of the device's bandwidth that is,
-   to standard error. Runs on the GPU; without one, on the CPU driver:
+   read once. --page-size keeps keys and values in pages, --cache q8_0 or e4m3 in 8 bits each. The text goes to
+   standard output as it comes; tokens per second, the bytes of weights that a token reads, and what fraction of
+   the device's bandwidth that is, to standard error. Runs on the GPU; without one, on the CPU driver:
    PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./generate tests/model/fables.gguf "Once upon a time" */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
@@ -49,6 +49,7 @@ static int parse(options *o, int argc, char **argv) {
          "tokens of the prompt that are fed at a time"},
         {"page-size", OPTION_U32, &o->llama.page_size, 0, 65536, NULL,
          "positions of a page of keys and values, a power of two from 16; 0: no pages"},
+        {"cache", OPTION_CHOICE, &o->llama.kv_type, 0, 0, "f16|q8_0|e4m3", "numbers of keys and values"},
         {"graph", OPTION_FLAG, &o->graph, 0, 0, NULL, "each token is one launch of a graph"},
         {"persistent", OPTION_FLAG, &o->persistent, 0, 0, NULL, "all tokens are one launch of one kernel"},
         {"serial", OPTION_FLAG, &o->serial, 0, 0, NULL,
@@ -67,6 +68,11 @@ static int parse(options *o, int argc, char **argv) {
     o->llama.prompt_tokens = 512;
     if (!parse_command_line(&line, argc, argv)) return 0;
     o->model = names[0], o->prompt = names[1];
+    if (o->llama.kv_type && o->persistent)
+        return refuse_option(&line, "--cache --persistent", "the persistent kernel takes caches of f16");
+    o->llama.kv_type = o->llama.kv_type == 0   ? (uint32_t)PTX_F16
+                       : o->llama.kv_type == 1 ? (uint32_t)PTXK_Q8_0
+                                               : (uint32_t)PTX_E4M3;
     if (o->llama.page_size && (o->llama.page_size < 16 || o->llama.page_size & (o->llama.page_size - 1)))
         return refuse_option(&line, "page-size", "must be 0 or a power of two from 16 to 65536");
     if (o->llama.page_size && o->persistent)

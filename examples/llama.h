@@ -89,7 +89,8 @@ typedef struct llama_options {
     float temperature; /* 0: the likeliest token */
     float top_p;       /* 0: all */
     uint64_t seed;
-    uint32_t kv_type;       /* of the caches: PTX_F16, PTX_BF16, PTX_F32; 0: PTX_F16 */
+    uint32_t kv_type;       /* of the caches: PTX_F16, PTX_BF16, PTX_F32, PTX_E4M3 (with a factor of 1),
+                               PTXK_Q8_0; 0: PTX_F16 */
     uint32_t prompt_tokens; /* tokens of prompts that llama_prompt feeds in a pass, 1 ... 4096; 0: 512 */
     uint32_t page_size;     /* positions of a page of the caches: a power of two, 16 ... 65536; 0: no pages */
 } llama_options;
@@ -110,7 +111,7 @@ typedef struct llama {
     ptxcu_buffer weights, caches, memory; /* allocated; the others are parts of memory */
     uint64_t memory_used;
     ptxcu_buffer prompts, prompt_lengths, ones; /* u32 [batch, max_seq], [batch], [batch] */
-    ptxcu_buffer cache_table;                   /* u64 [layers, 2, batch] */
+    ptxcu_buffer cache_table;                   /* u64 [layers, 2, batch]; q8_0: [layers, 4, batch] */
     ptxcu_buffer frequencies;         /* f64 [2, rope_dims / 2]: the second of layers with a window */
     ptxcu_buffer block_table;         /* u32 [batch, pages], where the caches are paged */
     uint32_t length[LLAMA_SEQUENCES]; /* of the prompts */
@@ -227,21 +228,48 @@ static inline uint32_t llama_pages(const llama *m) {
     return size ? m->options.max_seq / size + (m->options.max_seq % size != 0) : 0;
 }
 
+/* Caches of 8 bits: prompts are computed in f16. q8_0: the factors, f16, lie behind a layer's caches, one for
+   32 values. */
+static inline int llama_has_byte_caches(const llama *m) {
+    return m->options.kv_type == PTX_E4M3 || m->options.kv_type == PTXK_Q8_0;
+}
+
+static inline uint32_t llama_prompt_type(const llama *m) {
+    return llama_has_byte_caches(m) ? PTX_F16 : m->options.kv_type;
+}
+
+/* Arrays of addresses for each layer: of K, V and their factors. */
+static inline uint32_t llama_cache_lists(const llama *m) { return m->options.kv_type == PTXK_Q8_0 ? 4 : 2; }
+
 /* Bytes of one cache: of K or of V, of one layer and sequence. Those of a layer lie side by side, or are one
    pool of pages. */
 static inline uint64_t llama_cache_bytes(const llama *m) {
     uint64_t rows =
         m->options.page_size ? (uint64_t)llama_pages(m) * m->options.page_size : (uint64_t)m->options.max_seq;
-    return m->config.kv_heads * rows * m->config.head_dim * (m->options.kv_type == PTX_F32 ? 4 : 2);
+    rows *= m->config.kv_heads;
+    if (llama_has_byte_caches(m)) /* so that each sequence's factors are aligned */
+        return (rows * m->config.head_dim + 255) & ~255ull;
+    return rows * m->config.head_dim * (m->options.kv_type == PTX_F32 ? 4 : 2);
+}
+
+static inline uint64_t llama_layer_values(const llama *m) {
+    return (m->options.batch * llama_cache_bytes(m) + 255) & ~255ull;
 }
 
 static inline uint64_t llama_layer_cache_bytes(const llama *m) {
-    return (m->options.batch * llama_cache_bytes(m) + 255) & ~255ull;
+    uint64_t factors = m->options.kv_type == PTXK_Q8_0 ? llama_layer_values(m) / 16 : 0;
+    return llama_layer_values(m) + ((factors + 255) & ~255ull);
 }
 
 static inline uint64_t llama_cache(const llama *m, uint32_t layer, uint32_t which, uint32_t sequence) {
     return m->caches.address + (2ull * layer + which) * llama_layer_cache_bytes(m)
            + sequence * llama_cache_bytes(m);
+}
+
+static inline uint64_t llama_cache_factors(const llama *m, uint32_t layer, uint32_t which,
+                                           uint32_t sequence) {
+    if (m->options.kv_type != PTXK_Q8_0) return 0;
+    return llama_cache(m, layer, which, 0) + llama_layer_values(m) + sequence * llama_cache_bytes(m) / 16;
 }
 
 /* A part of memory; while that is not allocated, this counts. */
@@ -285,7 +313,7 @@ static inline void llama_share_out(llama *m) {
     m->prompts = llama_part(m->memory, used, batch * m->options.max_seq, 4);
     m->prompt_lengths = llama_part(m->memory, used, batch, 4);
     m->ones = llama_part(m->memory, used, batch, 4);
-    m->cache_table = llama_part(m->memory, used, 2 * batch * c->layers, 8);
+    m->cache_table = llama_part(m->memory, used, llama_cache_lists(m) * batch * c->layers, 8);
     m->frequencies = llama_part(m->memory, used, c->rope_dims, 8);
     m->block_table = llama_part(m->memory, used, batch * llama_pages(m), 4);
 }
@@ -312,16 +340,20 @@ static inline float *llama_rope_factors(const llama *m, FILE *file, int *bad, gg
 
 static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     const llama_config *c = &m->config;
-    uint64_t entries = 2ull * m->options.batch * c->layers, i;
+    uint32_t lists = llama_cache_lists(m);
+    uint64_t entries = (uint64_t)lists * m->options.batch * c->layers, i;
     uint64_t *table = (uint64_t *)malloc((size_t)entries * 8);
     uint32_t pages = llama_pages(m) * m->options.batch, *block = (uint32_t *)malloc((pages + 1ull) * 4);
     uint32_t pairs = c->rope_dims / 2;
     double *frequency = (double *)malloc(((size_t)c->rope_dims + 1) * 8);
     int bad = !table || !frequency || !block ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
     float *factor = bad ? NULL : llama_rope_factors(m, file, &bad, why);
-    for (i = 0; !bad && i < entries; i++)
-        table[i] = llama_cache(m, (uint32_t)(i / m->options.batch / 2), i / m->options.batch % 2,
-                               (uint32_t)(i % m->options.batch));
+    for (i = 0; !bad && i < entries; i++) {
+        uint32_t sequence = (uint32_t)(i % m->options.batch), row = (uint32_t)(i / m->options.batch);
+        uint32_t list = row % lists, layer = row / lists;
+        table[i] = list < 2 ? llama_cache(m, layer, list, sequence)
+                            : llama_cache_factors(m, layer, list - 2, sequence);
+    }
     for (i = 0; !bad && i < pages; i++) /* sequences take turns, as if their pages came when needed */
         block[i] = (uint32_t)(i % llama_pages(m) * m->options.batch + i / llama_pages(m));
     for (i = 0; !bad && i < pairs; i++) {
@@ -743,7 +775,14 @@ static inline float llama_score_scale(const llama *m, uint32_t layer) {
 /* What kernels take as the caches K (which 0) or V (1) of a layer: a table of addresses, or a pool. */
 static inline uint64_t llama_caches(const llama *m, uint32_t layer, uint32_t which) {
     if (m->options.page_size) return llama_cache(m, layer, which, 0);
-    return m->cache_table.address + (2ull * layer + which) * m->options.batch * 8;
+    return m->cache_table.address
+           + ((uint64_t)llama_cache_lists(m) * layer + which) * m->options.batch * 8;
+}
+
+/* The same for their factors; e4m3: none, which are 1. */
+static inline uint64_t llama_factors(const llama *m, uint32_t layer, uint32_t which) {
+    if (m->options.kv_type != PTXK_Q8_0) return 0;
+    return m->options.page_size ? llama_cache_factors(m, layer, which, 0) : llama_caches(m, layer, 2 + which);
 }
 
 /* k and v into the layer's caches */
@@ -764,6 +803,8 @@ static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, gguf
     a->v = l->v.address;
     a->k_caches = llama_caches(m, layer, 0);
     a->v_caches = llama_caches(m, layer, 1);
+    a->k_factors = llama_factors(m, layer, 0);
+    a->v_factors = llama_factors(m, layer, 1);
     a->positions = l->positions.address;
     a->sequences = l == &m->step ? 0 : l->sequences.address;
     a->sequence_step = 1;
@@ -807,6 +848,8 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
     a->q = l->q.address;
     a->k_caches = llama_caches(m, layer, 0);
     a->v_caches = llama_caches(m, layer, 1);
+    a->k_factors = llama_factors(m, layer, 0);
+    a->v_factors = llama_factors(m, layer, 1);
     a->lengths = l->lengths.address;
     a->out = l->attention.address;
     a->workspace = llama_workspace(m, l);
@@ -819,7 +862,8 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
     return 0;
 }
 
-/* q in the caches' type: as it would be scattered into a cache of one sequence, rows first. */
+/* q in the type that prompts are computed in: as it would be scattered into a cache of one sequence, rows
+   first. */
 static inline int llama_add_rounding(llama *m, llama_list *l, gguf_error *why) {
     ptxk_kv_scatter_desc desc = {0};
     ptxk_kv_scatter_shape shape = {0};
@@ -827,7 +871,7 @@ static inline int llama_add_rounding(llama *m, llama_list *l, gguf_error *why) {
     desc.kv_heads = m->config.heads;
     desc.head_dim = m->config.head_dim;
     desc.source_type = PTX_F32;
-    desc.cache_type = m->options.kv_type;
+    desc.cache_type = llama_prompt_type(m);
     desc.flags = PTXK_SCATTER_SINGLE;
     shape.tokens = l->rows;
     a = LLAMA_ADD(kv_scatter, desc, shape);
@@ -851,7 +895,8 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
     desc.heads = c->heads;
     desc.kv_heads = c->kv_heads;
     desc.head_dim = c->head_dim;
-    desc.type = m->options.kv_type;
+    desc.type = llama_prompt_type(m);
+    desc.kv_type = llama_has_byte_caches(m) ? m->options.kv_type : 0;
     desc.out_type = PTX_F32;
     desc.flags = PTXK_PREFILL_CAUSAL;
     desc.window = llama_window(m, layer);
@@ -874,6 +919,8 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
         a->q = q + span->row * row * (desc.type == PTX_F32 ? 4 : 2);
         a->k = llama_cache(m, layer, 0, m->options.page_size ? 0 : span->sequence);
         a->v = llama_cache(m, layer, 1, m->options.page_size ? 0 : span->sequence);
+        a->k_factors = llama_cache_factors(m, layer, 0, m->options.page_size ? 0 : span->sequence);
+        a->v_factors = llama_cache_factors(m, layer, 1, m->options.page_size ? 0 : span->sequence);
         a->out = l->attention.address + 4 * span->row * row;
         a->q_head_stride = a->out_head_stride = c->head_dim;
         a->q_row_stride = a->out_row_stride = row;
@@ -1371,6 +1418,7 @@ static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uin
     uint32_t batch = m->options.batch, rows = n * batch, b, i;
     uint32_t token[LLAMA_SEQUENCES], at[LLAMA_SEQUENCES], length[LLAMA_SEQUENCES];
     uint32_t tokens[ROWS], positions[ROWS], sequences[ROWS];
+    int bad;
     if (n < 2 || n > LLAMA_DRAFTS)
         return gguf_fail(why, GGUF_NOWHERE, "%u tokens to verify, must be 2 to %u", (unsigned)n,
                          (unsigned)LLAMA_DRAFTS);
@@ -1394,15 +1442,18 @@ static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uin
         }
         length[b] = at[b] + n;
     }
-    if ((rows != l->rows && llama_build(m, l, rows, NULL, 0, why))
-        || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, rows * 4u, stream), why)
-        || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, positions, rows * 4u, stream), why)
-        || llama_cuda(m, ptxcu_upload(m->cu, l->sequences, 0, sequences, rows * 4u, stream), why)
-        || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, length, batch * 4u, stream), why)
-        || llama_queue_part(m, l, 0, l->count, stream, why)
-        || llama_cuda(m, ptxcu_download(m->cu, chosen, l->chosen, 0, rows * 4u, stream), why)
-        || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why))
+    bad = (rows != l->rows && llama_build(m, l, rows, NULL, 0, why))
+          || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, positions, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->sequences, 0, sequences, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, length, batch * 4u, stream), why)
+          || llama_queue_part(m, l, 0, l->count, stream, why)
+          || llama_cuda(m, ptxcu_download(m->cu, chosen, l->chosen, 0, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    if (bad) {
+        ptxcu_stream_sync(m->cu, stream); /* what was queued before may still read these arrays */
         return 1;
+    }
     for (b = 0; b < batch; b++) {
         for (i = 0; i + 1 < n && tokens[b * n + i + 1] == chosen[b * n + i];) i++;
         gained[b] = i + 1;
@@ -1410,10 +1461,12 @@ static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uin
         at[b] += i + 1;
         length[b] = at[b] + 1;
     }
-    return llama_cuda(m, ptxcu_upload(m->cu, step->tokens, 0, token, batch * 4u, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, at, batch * 4u, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, step->lengths, 0, length, batch * 4u, stream), why)
-           || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    bad = llama_cuda(m, ptxcu_upload(m->cu, step->tokens, 0, token, batch * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, at, batch * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, step->lengths, 0, length, batch * 4u, stream), why)
+          || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    if (bad) ptxcu_stream_sync(m->cu, stream);
+    return bad;
 }
 
 /* -- the same in one launch for many tokens: ptxk_decoder -- */
@@ -1436,7 +1489,7 @@ static inline ptxk_decoder_matrix llama_matrix(const llama_tensor *w, const llam
     d.weights = w->address;
     llama_format(w->from->format, &d.format);
     if (bias && bias->from) d.bias = bias->address;
-    *formats |= 1u << d.format;
+    *formats |= PTXK_SET(d.format);
     return d;
 }
 
@@ -1485,6 +1538,7 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     const llama_architecture *a = c->kind;
     uint32_t n;
     if (m->options.page_size) return "caches of pages";
+    if (llama_has_byte_caches(m)) return "caches of 8 bits";
     if (a->norm != LLAMA_RMS) return "LayerNorm";
     if (a->places & LLAMA_AFTER) return "norms behind products";
     if (a->places == LLAMA_PARALLEL) return "attention and feed-forward side by side";

@@ -124,8 +124,8 @@ check "an option with its value behind =" 0 "; 2 tokens written" "$generate" $mo
 check "a flag with a value" 2 "takes no value" "$generate" $model x --graph=1
 check "a prompt in parts, keys and values in pages" 0 "; 2 tokens written" \
     "$generate" $model "Once upon a time there was a king" --tokens 2 --batch 3 --page-size 16
-check "the same text from one pass, from parts and from pages" 0 "^1$" sh -c \
-    'for o in "--batch 512" "--batch 1" "--batch 4" "--page-size 16"; do
+check "the same text from one pass, from parts, from pages and from caches of 8 bits" 0 "^1$" sh -c \
+    'for o in "--batch 512" "--batch 1" "--batch 4" "--page-size 16" "--cache q8_0" "--cache e4m3"; do
          "$1" "$2" "The king had a daughter" --tokens 2 $o 2>/dev/null; done | sort -u | wc -l | tr -d " "' \
     sh "$generate" $model
 check "the prompt in parts of nothing" 2 "batch: '0' is no whole number from 1 to 4096" \
@@ -135,6 +135,8 @@ check "the prompt in parts that are too large" 2 "batch: '4097' is no whole numb
 check "pages of another size" 2 "page-size: must be 0 or a power of two from 16" \
     "$generate" $model x --page-size 24
 check "pages in the persistent kernel" 2 "takes no pages" "$generate" $model x --persistent --page-size 32
+check "caches of 8 bits in the persistent kernel" 2 "takes caches of f16" \
+    "$generate" $model x --persistent --cache q8_0
 check "more context than the model has" 0 "the model has 512 positions" \
     "$generate" $model "The king" --tokens 1 --context 513
 check "no prompt" 2 "needed" "$generate" $model
