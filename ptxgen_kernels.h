@@ -476,7 +476,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    out may be q itself with the same strides and type. No other memory may overlap what is written.
 
    For PTX_SM_A(90), f16 and bf16 run on wgmma: 128 queries a block in two warpgroups that compute weights in
-   turns, and a third that copies. */
+   turns, and a third that copies. Where an even number of heads shares k and v and d is 65 ... 128 or above
+   192, two blocks are a cluster and copy for each other. Launches need the plan's tensor maps. */
 
 /* Flags, and precision. */
 enum {
@@ -7895,6 +7896,7 @@ typedef struct ptxk__prefill {
     uint32_t pairs;   /* steps along d in q . k */
     uint32_t hold;    /* q stays in registers */
     uint32_t panels;  /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
+    uint32_t cluster; /* wgmma: blocks of a cluster, of heads that share k and v: each copies half for both */
     ptxk__tile q, kv, staged;
     int negative; /* the scale is negative */
     int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
@@ -7937,6 +7939,7 @@ static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
    a thread take d / 2 + 3 keys / 4 registers. */
 static void ptxk__prefill_form_panels(ptxk__prefill *f) {
     f->panels = ptxk__ceil_div(f->d * f->bytes, 128);
+    f->cluster = f->panels % 2 || f->heads / f->kv_heads % 2 ? 1 : 2;
     f->rows = 128;
     f->warps = 8;
     f->m = 1;
@@ -8144,6 +8147,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     l->block[0] = ptxk__prefill_threads(&f);
     l->block[1] = l->block[2] = 1;
     l->shared_bytes = ptxk__prefill_bytes(&f);
+    if (f.panels && f.cluster > 1) l->cluster[0] = f.cluster, l->cluster[1] = l->cluster[2] = 1;
     queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
     keys = shape->kv_total ? shape->kv_total : (uint64_t)shape->batch * shape->kv_len;
     plan->min_bytes = queries * f.heads * f.d * (f.bytes + f.out_bytes)
@@ -9283,7 +9287,6 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                     ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
     shared = ptx_ptr_add(k, s->shared, x, 1);
     ptxk__prefill_store(k, f, s, lane, shared, base, stride, rows);
-    ptx_ret(k);
 }
 
 /* Panels: the factors of scores. e4m3: the head's belongs to them. */
@@ -9390,6 +9393,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__prefill_loop(k, f, &s, safe);
 
     ptxk__prefill_output(k, f, &s);
+    ptx_ret(k);
 }
 
 /* -- flash_prefill: sm_90a, products of warpgroups --
@@ -9411,12 +9415,13 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
     ptx_val parity;     /* of full */
+    ptx_val odd;        /* its number */
 } ptxk__prefill_stage;
 
 static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__prefill *f,
                                                   const ptxk__prefill_state *s, ptx_val tile) {
     ptxk__prefill_stage g;
-    ptx_val odd = ptx_and(k, tile, ptx_u32(1));
+    ptx_val odd = g.odd = ptx_and(k, tile, ptx_u32(1));
     g.parity = ptx_bfe(k, tile, ptx_u32(1), ptx_u32(1));
     g.k = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, 2 * f->keys));
     g.k = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->rows));
@@ -9454,6 +9459,7 @@ typedef struct ptxk__prefill_source {
     ptx_val map[2], head[2], batch[2];
     ptx_val row;    /* of key 0; pages: the sequence's block table */
     ptx_val direct; /* s32: tiles that end at most here are copied through the maps */
+    ptx_val rank;   /* in the cluster */
 } ptxk__prefill_source;
 
 /* A map's index along a stride of 0 is 0. Keys in one place (row stride 0), and rows past 2^30, are copied by
@@ -9499,8 +9505,13 @@ static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, con
    page at a time. */
 static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_source *c,
                                     uint32_t v, ptx_val place, ptx_val first, ptx_val full) {
-    ptx_val o[7], at = ptx_as(first, PTX_U32), x;
+    ptx_val o[8], at = ptx_as(first, PTX_U32), x, column = ptx_u32(0);
     uint32_t shift = 0, i, panel;
+    if (f->cluster > 1) { /* every second panel, to the same place in both blocks */
+        place = ptx_ptr_add(k, place, c->rank, 16 * f->kv.panel);
+        column = ptx_mul(k, c->rank, ptx_u32(128 / f->bytes));
+        o[7] = ptx_cvt(k, PTX_U16, ptx_mov(k, ptx_u32(3)));
+    }
     while (f->page_size >> shift > 1) shift++;
     (void)ptx_mbarrier_arrive_expect(k, full, ptx_u32(ptxk__prefill_panel_bytes(f, f->keys)));
     o[1] = c->map[v];
@@ -9518,10 +9529,12 @@ static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const
             o[5] = ptx_ld(k, PTX_U32, ptx_at(x, 0)); /* past the pool: the copy fills with zeros */
             o[3] = ptx_and(k, at, ptx_u32(f->page_size - 1));
         }
-        for (panel = 0; panel < f->panels; panel++) {
+        for (panel = 0; panel < f->panels; panel += f->cluster) {
             o[0] = ptx_off(place, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
             o[2] = ptx_u32(128 / f->bytes * panel);
-            ptx_opn(k, PTX_TENSOR_G2S, 0, PTX_NONE, PTX_NONE, 7, o, 0, NULL);
+            if (f->cluster > 1) o[2] = panel ? ptx_add(k, column, o[2]) : column;
+            ptx_opn(k, PTX_TENSOR_G2S, f->cluster > 1 ? PTX_MULTICAST : 0, PTX_NONE, PTX_NONE,
+                    f->cluster > 1 ? 8 : 7, o, 0, NULL);
         }
     }
 }
@@ -9725,7 +9738,8 @@ typedef struct ptxk__prefill_group {
     ptx_var part[64], shrink[2]; /* e4m3: a tile's weights times v; the factor of the sums before it */
     ptx_val turn, next;                          /* named barriers: this warpgroup's turn, the other's */
     ptx_val first, kv_len;                       /* of the mask */
-    ptx_val lane0, yes;                          /* predicates: lane 0; true */
+    ptx_val releases, yes;                       /* predicates: the lane arrives for its warp; true */
+    ptx_val remote, other; /* clusters: the mbarrier, of stage 0, that the lane arrives at; 1: it is of v */
 } ptxk__prefill_group;
 
 static void ptxk__prefill_take_turn(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c) {
@@ -9740,9 +9754,28 @@ static void ptxk__prefill_give_turn(ptx_kernel *k, const ptxk__prefill *f, const
 }
 
 /* Lets the copying warpgroup overwrite k or v. */
-static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, ptx_val mbarrier) {
-    ptx_guard(k, c->lane0);
-    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &mbarrier, 0, NULL);
+static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c,
+                                  const ptxk__prefill_stage *g, int v) {
+    ptx_val empty = ptx_off(g->bars, 16 + 8 * (int64_t)v);
+    if (f->cluster > 1) return;
+    ptx_guard(k, c->releases);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &empty, 0, NULL);
+}
+
+/* The same in a cluster, for both blocks, in one instruction, since each costs a fence: lanes 0 and 1 arrive
+   for k of the stage, lanes 2 and 3 for v of the other one. first: there is no v yet. */
+static void ptxk__prefill_release_both(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c,
+                                       const ptxk__prefill_stage *g, int first) {
+    ptx_val stage, empty, p = c->releases;
+    if (f->cluster < 2) return;
+    stage = ptx_xor(k, g->odd, c->other);
+    empty = ptx_ptr_add(k, c->remote, stage, 32);
+    if (first) {
+        stage = ptx_setp(k, PTX_EQ, c->other, ptx_u32(0));
+        p = ptx_and(k, p, stage);
+    }
+    ptx_guard(k, p);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, PTX_NONE, PTX_NONE, 1, &empty, 0, NULL);
 }
 
 /* Issues scores = q k, a step of 16 elements at a time. */
@@ -9970,7 +10003,8 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptxk__prefill_issue_scores(k, f, c, g.k);
         ptxk__prefill_give_turn(k, f, c);
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-        ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+        ptxk__prefill_release(k, f, c, &g, 0);
+        ptxk__prefill_release_both(k, f, c, &g, 1);
         ptxk__prefill_shape_tile(k, f, s, c, safe);
         ptxk__prefill_weigh(k, f, s, c, shrink);
         ptxk__prefill_round_weights(k, f, s, c);
@@ -9993,10 +10027,10 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
                 ptxk__prefill_issue_scores(k, f, c, g.k);
                 ptxk__prefill_give_turn(k, f, c);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
-                ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
+                ptxk__prefill_release(k, f, c, &before, 1);
                 ptxk__prefill_add_part(k, f, s, c);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-                ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+                ptxk__prefill_release(k, f, c, &g, 0);
                 ptxk__prefill_shape_tile(k, f, s, c, safe);
                 ptxk__prefill_weigh(k, f, s, c, shrink);
                 ptxk__prefill_round_weights(k, f, s, c);
@@ -10008,11 +10042,12 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
                 ptxk__prefill_issue_values(k, f, s, c, before.v);
                 ptxk__prefill_give_turn(k, f, c);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
-                ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+                ptxk__prefill_release(k, f, c, &g, 0);
                 ptxk__prefill_shape_tile(k, f, s, c, safe);
                 ptxk__prefill_weigh(k, f, s, c, shrink);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-                ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
+                ptxk__prefill_release(k, f, c, &before, 1);
+                ptxk__prefill_release_both(k, f, c, &g, 0);
                 ptxk__prefill_round_weights(k, f, s, c);
                 ptxk__prefill_rescale(k, f, s, shrink);
             }
@@ -10045,6 +10080,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     memset(&s, 0, sizeof s);
     ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* another block would wait for ever */
     ptx_max_registers(k, 168);
+    if (f->cluster > 1) ptx_require_cluster(k, f->cluster, 1, 1);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
     source.map[0] = ptx_param_map(k, "k_map");
     source.map[1] = ptx_param_map(k, "v_map");
@@ -10052,6 +10088,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     tid = ptx_tid_x(k);
     ptxk__prefill_locate_block(k, f, s.args, &q);
     p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
+    if (f->cluster > 1) p = ptx_cluster_uniform(k, p); /* the blocks differ in their heads only */
     ptx_guard(k, p);
     ptx_ret(k);
     q.kv_len = ptxk__prefill_kv_len(k, f, s.args, q.sequence);
@@ -10065,10 +10102,16 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i),
                           ptx_imm(i == 8               ? 128
                                   : i > 8 || i % 4 < 2 ? 4
-                                                       : f->warps));
+                                                       : f->warps * f->cluster));
     ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
-    ptx_bar_sync(k, ptx_imm(0));
+    if (f->cluster > 1) {
+        ptx_cluster_arrive(k);
+        ptx_cluster_wait(k);
+        source.rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    } else {
+        ptx_bar_sync(k, ptx_imm(0));
+    }
     p = ptx_setp(k, PTX_GE, tid, ptx_u32(32 * f->warps));
     ptx_if(k, p);
     {
@@ -10099,7 +10142,14 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         c.next = ptx_sub(k, ptx_u32(2 * PTXK__PREFILL_TURN + 1), c.turn);
         ptxk__prefill_mask_limits(k, f, &s, &c.first, &c.kv_len);
         x = ptx_laneid(k);
-        c.lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        c.releases = ptx_setp(k, PTX_LT, x, ptx_u32(f->cluster > 1 ? 4 : 1));
+        if (f->cluster > 1) {
+            c.other = ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
+            x = ptx_and(k, x, ptx_u32(1));
+            c.remote = ptx_mapa(k, s.shared, x);
+            x = ptx_mad(k, c.other, ptx_u32(8), ptx_u32(ptxk__prefill_stages_end(f) + 16));
+            c.remote = ptx_ptr_add(k, c.remote, x, 1);
+        }
         x = ptx_mov(k, ptx_u32(1));
         c.yes = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         c.q = ptx_ptr_add(k, s.shared, group, ptxk__prefill_panel_bytes(f, 64));
@@ -10112,6 +10162,10 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptxk__prefill_output(k, f, &s);
     }
     ptx_end(k);
+    if (f->cluster > 1) { /* the other block may still copy to this one, or arrive here */
+        ptx_cluster_arrive(k);
+        ptx_cluster_wait(k);
+    }
     ptx_ret(k);
 }
 
