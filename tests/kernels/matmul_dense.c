@@ -76,7 +76,7 @@ static void choice_of_the_form(void)
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0 && p.plan.launches == 0);
     p.shape.m = 300, p.shape.target = PTX_SM(90);
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
-    p.shape.target = PTX_SM_A(100);
+    p.shape.target = PTX_SM_A(120);
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
     memset(&args, 0, sizeof args);
     args.a = args.b = args.c = args.d = 4096, args.lda = args.ldb = args.ldc = args.ldd = 64, args.alpha = 1;
