@@ -261,7 +261,7 @@ typedef struct ptx_error {
 
 /* X(type, name in PTX, bits, kind): kind p predicate, b bits, u unsigned, s signed, f float, h 16-bit float,
    x packed smaller floats, m an element inside a matrix's registers, which no value has by itself. Numbers
-   1 to 18 are no types: ptxgen_kernels.h has formats of weights there, and neither is taken for the other. */
+   1 to 15 are no types: ptxgen_kernels.h has formats of weights there, and neither is taken for the other. */
 #define PTX_TYPES(X)                                                                                         \
     X(PRED, "pred", 1, 'p')                                                                                  \
     X(B8, "b8", 8, 'b')                                                                                      \
@@ -311,7 +311,7 @@ typedef struct ptx_error {
 #define PTX__ENUM(type, name, bits, kind) PTX_##type,
 typedef enum ptx_type {
     PTX_NONE,
-    PTX__NO_TYPE = 18, /* the types follow; the last may be 63, as sets of them have 64 bits */
+    PTX__NO_TYPE = 15, /* the types follow; the last may be 63, as sets of them have 64 bits */
     PTX_TYPES(PTX__ENUM) PTX__TYPE_COUNT
 } ptx_type;
 #undef PTX__ENUM
@@ -2961,7 +2961,8 @@ PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mo
 PTXGEN_API void ptx_wgmma_f32_(ptx_kernel *k, const char *site, ptx_type a_type, ptx_type b_type, uint32_t n,
                                const ptx_var *d, ptx_val a, ptx_val b, ptx_val add);
 /* The descriptor of a matrix in shared memory at that address: byte offsets of its 8-row core matrices along
-   the leading and the other dimension, multiples of 16; swizzle 0, 32, 64 or 128 bytes. */
+   the leading and the other dimension, multiples of 16; swizzle 0, 32, 64 or 128 bytes. For tcgen05 set bit
+   46, too. */
 #define ptx_wgmma_descriptor(k, address, leading, stride, swizzle)                                           \
     ptx_wgmma_descriptor_((k), PTX__AT, (address), (leading), (stride), (swizzle))
 PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address, uint32_t leading,
@@ -3337,8 +3338,7 @@ typedef struct ptx__type_fact {
 #define PTX__GAP {"no type", 0, '-'}
 static const ptx__type_fact ptx__types[] = {
     {"none", 0, '-'}, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP,
-    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP,
-    PTX__GAP, PTX_TYPES(PTX__ROW)};
+    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX_TYPES(PTX__ROW)};
 #undef PTX__ROW
 #undef PTX__GAP
 

@@ -294,7 +294,9 @@ static double expected(const problem *p, size_t b, size_t i, size_t j, double *b
     r.parts = parts_of(p);
     r.depth = f.depth;
     r.single = p->desc.precision == PTXK_MATMUL_FAST;
-    r.narrow = (capability == 89 || p->plan.maps) && (p->desc.a_type == PTX_E4M3 || p->desc.a_type == PTX_E5M2);
+    r.together = p->plan.maps && f.memory;
+    r.narrow = (capability == 89 || (p->plan.maps && !f.memory))
+               && (p->desc.a_type == PTX_E4M3 || p->desc.a_type == PTX_E5M2);
     x = ref_matmul_element(&r, i, j, bound);
     if (r.parts > 1) { /* not of all tiles */
         r.parts = 1;
