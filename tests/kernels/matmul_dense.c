@@ -143,6 +143,27 @@ static void batches(void)
     }
 }
 
+/* Tensor cores multiply what is needed, and accesses of shared memory use all banks. */
+static void work_and_conflicts(void)
+{
+    static const uint32_t outs[] = {PTX_F32, PTX_BF16};
+    ptxsim_counters c;
+    uint32_t i;
+    if (!cu.ptxsim_counters_get) return;
+    for (i = 0; i < 4; i++) {
+        problem p = dense_problem(PTX_BF16, outs[i % 2], PTXK_MATMUL_TRANS_B, 256, 512, 192);
+        p.entry = PTXK__DENSE_WIDE + i / 2, p.cluster = 2, p.shape.sm_count = 4;
+        p.beta = 0.5f;
+        problem_run(&p);
+        CHECK(cu.ptxsim_counters_get(&c, sizeof c) == 0);
+        CHECK(c.tensor_operations == 2u * 256 * 512 * 192);
+        CHECK(c.shared_wavefronts && c.shared_bank_conflicts * 50 < c.shared_wavefronts);
+        printf("note: %s, entry %u: %llu of %llu wavefronts of shared memory are bank conflicts\n",
+               ptx_type_name((ptx_type)outs[i % 2]), p.entry, (unsigned long long)c.shared_bank_conflicts,
+               (unsigned long long)c.shared_wavefronts);
+    }
+}
+
 int main(void)
 {
     start_random();
@@ -155,6 +176,7 @@ int main(void)
     every_transpose();
     other_types();
     batches();
+    work_and_conflicts();
     printf("note: worst error %.3f of its bound\n", most_of_bound);
     return check_end();
 }

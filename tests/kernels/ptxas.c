@@ -11,8 +11,8 @@
 
 static int every_example_assembles_without_spills(void)
 {
-    static const ptx_target targets[] = {PTX_SM(75),    PTX_SM(80),  PTX_SM(86),    PTX_SM(89),    PTX_SM(90),
-                                         PTX_SM_A(90),  PTX_SM(100), PTX_SM_A(100), PTX_SM_A(103), PTX_SM(120)};
+    static const ptx_target targets[] = {PTX_SM(75),  PTX_SM(80),  PTX_SM(86),   PTX_SM(89),    PTX_SM(90),
+                                         PTX_SM(100), PTX_SM(120), PTX_SM_A(90), PTX_SM_A(100), PTX_SM_A(103)};
     const char *folder = getenv("TMPDIR");
     char path[256], command[600], line[400];
     unsigned t;
@@ -32,14 +32,13 @@ static int every_example_assembles_without_spills(void)
         ptx_module *m;
         const char *text, *label;
         FILE *file;
-        char arch[16];
         unsigned kernels = 0, most = 0, registers, stores, loads;
         int status;
-        (void)snprintf(arch, sizeof arch, "sm_%u%s", (unsigned)(targets[t] & 0xfff),
-                       targets[t] & 0x1000 ? "a" : "");
+        const unsigned chip = targets[t] & 0xfffu;
+        const char *own = targets[t] == PTX_SM(chip) ? "" : "a"; /* with the features of this chip alone */
         memset(&module_desc, 0, sizeof module_desc);
         module_desc.target = targets[t];
-        module_desc.dependent_launch = targets[t] == PTX_SM_A(90) || (targets[t] & 0xfffu) > 90;
+        module_desc.dependent_launch = targets[t] == PTX_SM_A(90) || chip > 90;
         m = ptx_module_new(&module_desc);
         for (i = 0; i < ptxk_operation_count(); i++) {
             unsigned char desc[256];
@@ -57,8 +56,8 @@ static int every_example_assembles_without_spills(void)
             (void)fclose(file);
         }
         ptx_module_free(m);
-        (void)snprintf(command, sizeof command, "ptxas -v -arch=%s '%s' -o '%s.cubin' 2>&1", arch, path,
-                       path);
+        (void)snprintf(command, sizeof command, "ptxas -v -arch=sm_%u%s '%s' -o '%s.cubin' 2>&1", chip,
+                       own, path, path);
         file = popen(command, "r");
         if (!CHECK(file != NULL)) continue;
         while (fgets(line, sizeof line, file)) {
@@ -74,7 +73,7 @@ static int every_example_assembles_without_spills(void)
         }
         status = pclose(file);
         CHECK(status == 0);
-        printf("note: ptxas %s: %u kernels, at most %u registers\n", arch, kernels, most);
+        printf("note: ptxas sm_%u%s: %u kernels, at most %u registers\n", chip, own, kernels, most);
         (void)snprintf(command, sizeof command, "%s.cubin", path);
         (void)remove(command);
     }
