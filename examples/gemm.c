@@ -166,9 +166,9 @@ typedef struct problem { /* of the command line */
 } problem;
 
 /* What bounds the form for sm_90a on an H100 SXM (that for sm_100a on a B200), and the time that follows. The
-   tensor cores take 4 (2) clocks for a column of a tile of 128 rows and 128 bytes along k. The L2 cache gives
-   a multiprocessor some 32 (64) bytes a clock. A band of 16 rows of tiles is under way at once: memory is read
-   for its rows and columns. */
+   tensor cores take 4 (2) clocks for a column of a tile of 128 rows and 128 bytes of k. The L2 cache gives
+   a multiprocessor some 32 (64) bytes a clock. A band of 16 rows of tiles is under way at once: memory is
+   read for its rows and columns. */
 static void print_model(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape, const ptx_plan *plan,
                         uint32_t columns, int split, uint32_t parts, double rounds, int tensor_memory) {
     const double clock = tensor_memory ? 1.965e9 : 1.755e9, bandwidth = tensor_memory ? 8e12 : 3.35e12,
