@@ -87,10 +87,10 @@
           stream can wait for it.
    DEPENDENT LAUNCH  With ptxcu_desc.dependent_launch, a kernel may start before the kernel before it in the
           stream has ended: its blocks take places that are free, and wait (griddepcontrol.wait) until that
-          kernel and its stores are complete. Results are the same; the time of a launch is hidden behind the
-          end of the kernel before. It needs sm_90 and driver 12.3, else the flag has no effect. It holds for
-          operations, and for modules made with ptx_module_desc.dependent_launch; not for cooperative
-          launches. In a graph such launches are joined by programmatic edges.
+          kernel and its stores are complete; gemv fetches weights meanwhile. Results are the same. The time
+          of a launch is hidden behind the end of the kernel before. It needs sm_90 and driver 12.3, else the
+          flag has no effect. It holds for operations, and for modules of ptx_module_desc.dependent_launch;
+          not for cooperative launches. In a graph programmatic edges join such launches.
    GRAPHS  The work queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one graph, which
           is launched by one call. Arguments are frozen. Values that change between launches must be read from
           device memory, as the operations of ptxgen_kernels.h do with lengths and positions.
@@ -830,17 +830,27 @@ typedef struct ptxcu_kv_cache {
     /* [batch, kv_heads, max_seq, head_dim]; paged: pools [pages, kv_heads, page_size, head_dim] */
     ptxcu_tensor k, v;
     ptxcu_tensor blocks;    /* paged: the block table, u32 [batch, max_pages]; else zero */
-    ptxcu_tensor addresses; /* not paged: u64 [2, batch], addresses of each sequence's k and v */
-    uint32_t owns;          /* 1: ptxcu_kv_cache_free frees k and v */
-    uint32_t unused;
+    ptxcu_tensor addresses; /* not paged: u64 [2, batch], addresses of each sequence's k and v; q8_0: [4,
+                               batch], and of their factors */
+    uint32_t owns;          /* 1: ptxcu_kv_cache_free frees k and v, and q8_0's factors */
+    uint32_t type;          /* PTX_E4M3 or PTXK_Q8_0: k and v are b8 or u8 tensors of such numbers; else 0 */
+    /* q8_0: f16, as k and v with head_dim / 32 in the place of head_dim; e4m3: f32 [kv_heads]; zero: all 1 */
+    ptxcu_tensor k_factors, v_factors;
 } ptxcu_kv_cache;
 
-/* Allocate a dense cache, contents undefined. Waits for the default stream. */
-PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t batch, uint64_t kv_heads,
+/* Allocate a dense cache, contents undefined. type: PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 (its factors are 1)
+   or PTXK_Q8_0. Waits for the default stream. */
+PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t kv_heads,
                                             uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache);
 /* Make a cache of tensors that the caller keeps. blocks: NULL: not paged. Waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache);
+/* The same of 8-bit numbers, type PTX_E4M3 or PTXK_Q8_0. Factors are dense where k and v are, and have their
+   strides / 32. k_factors, v_factors: NULL with PTX_E4M3: all 1. */
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_bytes(ptxcu *cu, uint32_t type, const ptxcu_tensor *k,
+                                                const ptxcu_tensor *v, const ptxcu_tensor *k_factors,
+                                                const ptxcu_tensor *v_factors, const ptxcu_tensor *blocks,
+                                                ptxcu_kv_cache *cache);
 /* Make a cache of sequences in separate allocations. k, v: arrays of `batch` tensors [kv_heads, max_seq,
    head_dim] with the same shape and strides, which the caller keeps. cache->k and cache->v are those of the
    first sequence with a batch stride of 0. Calls are refused if one of the tensors was freed (FREED). Waits
@@ -866,6 +876,10 @@ typedef struct ptxcu_flash_decode_desc {
     float soft_cap;              /* 0: none */
     uint32_t length;             /* length of every sequence; 0: see lengths */
     uint32_t unused;             /* 0 */
+    ptxcu_tensor prior;          /* f32, shape of q: out of attention to other keys, merged; zero: none */
+    ptxcu_tensor prior_lse;      /* f32 [heads, batch, queries] or [heads, batch]: its lse */
+    ptxcu_tensor tree;           /* u32 [batch, queries]: which new tokens a query sees, one bit each; zero:
+                                    those up to its own */
 } ptxcu_flash_decode_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
@@ -906,7 +920,7 @@ typedef struct ptxcu_flash_prefill_desc {
     float scale;              /* 0: 1/sqrt(head_dim) */
     float soft_cap;           /* 0: none */
     uint32_t unused;
-    const ptxcu_kv_cache *cache; /* of q's type; read during the call only; NULL: k and v */
+    const ptxcu_kv_cache *cache; /* of q's type or 8-bit; read during the call only; NULL: k and v */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
@@ -1068,6 +1082,19 @@ typedef struct ptxcu_embed_desc {
 
 PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_embed(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_stream stream);
+
+/* -- quantize: y = x / factor, rounded, with a factor for each group of elements -- */
+
+typedef struct ptxcu_quantize_desc {
+    ptxcu_tensor x;       /* [rows, n] */
+    ptxcu_tensor y;       /* b8 or u8 (or s8, PTX_S8) [rows, n]; formats [rows, ptxk_row_bytes(y_type, n)] */
+    ptxcu_tensor factors; /* PTX_E4M3, PTX_S8: f32 [rows], or with group 128 [rows, ceil(n / 128)] */
+    uint32_t y_type;      /* PTX_E4M3, PTX_S8, PTXK_Q8_0, PTXK_MXFP4 or PTXK_NVFP4 */
+    uint32_t group;       /* PTX_E4M3, PTX_S8: 128, or 0: a row */
+} ptxcu_quantize_desc;
+
+PTXGEN_API ptxcu_code ptxcu_quantize_prepare(ptxcu *cu, const ptxcu_quantize_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_quantize(ptxcu *cu, const ptxcu_quantize_desc *desc, ptxcu_stream stream);
 
 /* -- sample: choose one token from each row of logits -- */
 
@@ -2328,6 +2355,47 @@ static ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxc
     return PTXCU_E_NONE;
 }
 
+/* The device's limits of width, height, and depth or layers (of cube maps in layers: faces). */
+static ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
+    static const struct {
+        const char *name;
+        uint8_t limit[6]; /* device attributes of textures, then of surfaces; 0: none */
+    } kinds[] = {{"one dimension", {21, 0, 0, 55, 0, 0}},
+                 {"two dimensions", {22, 23, 0, 56, 57, 0}},
+                 {"three dimensions", {24, 25, 26, 58, 59, 60}},
+                 {"one dimension in layers", {42, 0, 43, 61, 0, 62}},
+                 {"two dimensions in layers", {27, 28, 29, 63, 64, 65}},
+                 {"a cube map", {52, 52, 0, 66, 66, 0}},
+                 {"cube maps in layers", {53, 53, 54, 67, 67, 68}},
+                 {"one dimension with levels", {77, 0, 0, 55, 0, 0}},
+                 {"two dimensions with levels", {73, 74, 0, 56, 57, 0}},
+                 {"two dimensions for gathers", {45, 46, 0, 56, 57, 0}}};
+    const uint32_t size[3] = {d->width, d->height, d->layers ? ptxcu__array_slices(d) : d->depth};
+    uint32_t kind = d->depth ? 2 : d->height ? 1 : 0, most[6], faces, i, n = 3;
+    if (d->layers) kind += 3;
+    if (d->flags & (uint32_t)PTXCU_ARRAY_CUBE) kind = d->layers ? 6 : 5;
+    if (kind < 2 && d->levels) kind += 7;
+    if (kind == 1 && d->flags & (uint32_t)PTXCU_ARRAY_GATHER) kind = 9;
+    if (d->flags & (uint32_t)PTXCU_ARRAY_SURFACE) n = 6;
+    for (i = 0; i < n; i++)
+        most[i] = kinds[kind].limit[i] ? (uint32_t)ptxcu__get_attribute(cu, kinds[kind].limit[i]) : 0;
+    if (kind == 2 && n == 3 && d->depth > most[2]) /* deeper, but less wide */
+        for (i = 0; i < 3; i++) most[i] = (uint32_t)ptxcu__get_attribute(cu, 47 + (int)i);
+    for (i = 0; i < n; i++) {
+        if (!most[i] || size[i % 3] <= most[i]) continue;
+        faces = kind == 6 && i % 3 == 2 ? 6 : 1;
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_array_create: %s is %u, this device has at most %u%s of %s",
+                           i % 3 == 0   ? "width"
+                           : i % 3 == 1 ? "height"
+                           : d->layers  ? "layers"
+                                        : "depth",
+                           (unsigned)(size[i % 3] / faces), (unsigned)(most[i] / faces),
+                           i < 3 ? "" : " for a surface", kinds[kind].name);
+    }
+    return PTXCU_E_NONE;
+}
+
 static ptxcu__array_desc ptxcu__describe_array(const ptxcu_array_desc *d) {
     ptxcu__array_desc a;
     uint32_t cube = d->flags & (uint32_t)PTXCU_ARRAY_CUBE;
@@ -2368,6 +2436,7 @@ PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc
     PTXCU__REQUIRE_SYMBOL(cu, cuArray3DCreate_v2);
     PTXCU__REQUIRE_SYMBOL(cu, cuMipmappedArrayCreate);
     PTXCU__TRY(ptxcu__check_array(cu, "ptxcu_array_create", &d));
+    PTXCU__TRY(ptxcu__check_extent(cu, &d));
     PTXCU__IN_CONTEXT(cu, ptxcu__create_array(cu, &d, array));
 }
 
@@ -5404,6 +5473,41 @@ static void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
     if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", c->why.text);
 }
 
+/* The same, with the fields of a product's kernel under the names that they have in its tensor call. */
+static void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_code code) {
+    static const char *const fields[][2] = {{"matrix[0].", ""},
+                                            {"matrix[1].", "more[0]."},
+                                            {"matrix[2].", "more[1]."},
+                                            {"second", "more[0].format"},
+                                            {"third", "more[1].format"},
+                                            {"x_stride", "x's row stride"},
+                                            {"y_stride", "y's row stride"},
+                                            {"residual_stride", "residual's row stride"}};
+    char text[2 * sizeof c->why.text];
+    const char *p = c->why.text;
+    size_t n = 0, i, length, kinds = sizeof fields / sizeof *fields;
+    if (c->code != PTXCU_E_NONE || !code) return;
+    while (*p && n + 32 < sizeof text) {
+        int starts = p == c->why.text || p[-1] == ' ' || p[-1] == '.';
+        for (i = 0; i < kinds; i++) {
+            length = strlen(fields[i][0]);
+            if (starts && !strncmp(p, fields[i][0], length)
+                && (p[length - 1] == '.' || !p[length] || strchr(" ,.:", p[length])))
+                break;
+        }
+        if (i == kinds) {
+            text[n++] = *p++;
+            continue;
+        }
+        p += length;
+        length = strlen(fields[i][1]);
+        memcpy(text + n, fields[i][1], length);
+        n += length;
+    }
+    text[n] = 0;
+    c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", text);
+}
+
 /* Require a field to be at most `most`, 0 or 1. */
 static void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x, uint32_t most) {
     if (c->code != PTXCU_E_NONE || x <= most) return;
@@ -5475,7 +5579,7 @@ static ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_t
     uint64_t shape[2], i, size = ptx_type_bytes((ptx_type)k->type), *addresses;
     size_t bytes;
     ptxcu_code code = PTXCU_E_NONE;
-    shape[0] = 2;
+    shape[0] = made->type == PTXK_Q8_0 ? 4 : 2;
     shape[1] = batch;
     PTXCU__TRY(ptxcu_tensor_create(cu, PTX_U64, 2, shape, &made->addresses));
     bytes = ptxcu_tensor_bytes(&made->addresses);
@@ -5486,6 +5590,9 @@ static ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_t
         for (i = 0; i < batch; i++) {
             addresses[i] = part ? part[i].address : k->address + i * k->stride[0] * size;
             addresses[batch + i] = part ? part[batch + i].address : v->address + i * v->stride[0] * size;
+            if (shape[0] < 4) continue;
+            addresses[2 * batch + i] = made->k_factors.address + i * k->stride[0] / 16;
+            addresses[3 * batch + i] = made->v_factors.address + i * v->stride[0] / 16;
         }
         code = ptxcu_tensor_write(cu, &made->addresses, addresses, bytes, NULL);
         ptxcu__free_host(cu, addresses, bytes);
@@ -5501,16 +5608,43 @@ static ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_t
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
-                                          const ptxcu_tensor *blocks, ptxcu_kv_cache *cache) {
-    static const char *const name = "ptxcu_kv_cache_wrap";
+/* Types of the elements of k and v of a cache. */
+static uint64_t ptxcu__get_cache_types(uint32_t type) {
+    return type ? PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8) : PTXCU__FLOAT_TYPES;
+}
+
+/* Require the factors of k or v: beside rows, with the same order and gaps; or one for each head. */
+static void ptxcu__require_cache_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
+                                         uint32_t flags, uint32_t type, const ptxcu_tensor *k) {
+    uint64_t shape[4];
+    uint32_t i;
+    if (c->code != PTXCU_E_NONE || !type) return;
+    if (type == PTX_E4M3) {
+        ptxcu__require(c, name, t, PTXCU__DENSE | PTXCU__OPTIONAL, PTXCU__TYPE(PTX_F32), 4, "kv_heads", 1,
+                       k->shape[1], 0, 0, 0);
+        return;
+    }
+    memcpy(shape, k->shape, sizeof shape);
+    ptxcu__require(c, name, t, flags | PTXCU__ROWS, PTXCU__TYPE(PTX_F16), 16, "k's shape with head_dim / 32",
+                   4, shape[0], shape[1], shape[2], shape[3] / 32);
+    for (i = 0; i < 3 && c->code == PTXCU_E_NONE; i++)
+        if (ptxcu__get_stride(t, i) * 32 != ptxcu__get_stride(k, i))
+            c->code =
+                ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has strides %s, must have k's / 32, %s", c->name,
+                            name, ptxcu__format_shape(4, t->stride).s, ptxcu__format_shape(4, k->stride).s);
+}
+
+static ptxcu_code ptxcu__wrap_cache(ptxcu *cu, const char *name, uint32_t type, const ptxcu_tensor *k,
+                                    const ptxcu_tensor *v, const ptxcu_tensor *k_factors,
+                                    const ptxcu_tensor *v_factors, const ptxcu_tensor *blocks,
+                                    ptxcu_kv_cache *cache) {
     ptxcu_kv_cache made;
     ptxcu__operation_check c;
     ptxcu_call unused;
     ptxcu_code code = PTXCU_E_NONE;
     if (cache) memset(cache, 0, sizeof *cache);
     PTXCU__TRY(ptxcu__begin_check(&c, cu, name, cache, &unused));
-    ptxcu__require(&c, "k", k, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
+    ptxcu__require(&c, "k", k, PTXCU__ROWS | PTXCU__WRITTEN, ptxcu__get_cache_types(type), 16,
                    PTXCU__CACHE_DIMS(blocks), 4, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
     if (c.code != PTXCU_E_NONE) return c.code;
     ptxcu__require(&c, "v", v, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__TYPE(k->type), 16,
@@ -5524,8 +5658,13 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
                              "%s: k has strides %s; the first must be a multiple of 16 bytes or of head_dim",
                              name, ptxcu__format_shape(4, k->stride).s);
     ptxcu__require_same_strides(&c, "k", k, "v", v, 4);
-    PTXCU__TRY(ptxcu__end_check(&c));
     memset(&made, 0, sizeof made);
+    if (k_factors) made.k_factors = *k_factors;
+    if (v_factors) made.v_factors = *v_factors;
+    ptxcu__require_cache_factors(&c, "k_factors", &made.k_factors, PTXCU__WRITTEN, type, k);
+    ptxcu__require_cache_factors(&c, "v_factors", &made.v_factors, PTXCU__WRITTEN, type, k);
+    PTXCU__TRY(ptxcu__end_check(&c));
+    made.type = type;
     made.k = *k;
     made.v = *v;
     if (blocks) {
@@ -5536,6 +5675,23 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
     code = ptxcu__create_address_table(cu, k->shape[0], NULL, &made);
     if (code == PTXCU_E_NONE) *cache = made;
     return code;
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
+                                          const ptxcu_tensor *blocks, ptxcu_kv_cache *cache) {
+    return ptxcu__wrap_cache(cu, "ptxcu_kv_cache_wrap", 0, k, v, NULL, NULL, blocks, cache);
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_bytes(ptxcu *cu, uint32_t type, const ptxcu_tensor *k,
+                                                const ptxcu_tensor *v, const ptxcu_tensor *k_factors,
+                                                const ptxcu_tensor *v_factors, const ptxcu_tensor *blocks,
+                                                ptxcu_kv_cache *cache) {
+    static const char *const name = "ptxcu_kv_cache_wrap_bytes";
+    PTXCU__REQUIRE_READY(cu);
+    if (!ptxk__is_byte_cache(type))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %s, must be PTX_E4M3 or PTXK_Q8_0", name,
+                           ptxk__value_name_of(type).s);
+    return ptxcu__wrap_cache(cu, name, type, k, v, k_factors, v_factors, blocks, cache);
 }
 
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
@@ -5590,25 +5746,39 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k,
     return code;
 }
 
-PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t batch, uint64_t kv_heads,
+PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t kv_heads,
                                             uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache) {
-    ptxcu_tensor k, v;
+    static const char *const name = "ptxcu_kv_cache_create";
+    ptxcu_tensor k, v, k_factors, v_factors;
+    int bytes = ptxk__is_byte_cache(type);
+    ptx_type element = bytes ? PTX_B8 : (ptx_type)type;
     uint64_t shape[4];
     ptxcu_code code;
     if (cache) memset(cache, 0, sizeof *cache);
     PTXCU__REQUIRE_READY(cu);
-    if (!cache) return ptxcu__fail_null(cu, "ptxcu_kv_cache_create", "cache");
+    if (!cache) return ptxcu__fail_null(cu, name, "cache");
     memset(&v, 0, sizeof v);
+    memset(&k_factors, 0, sizeof k_factors);
+    memset(&v_factors, 0, sizeof v_factors);
     shape[0] = batch;
     shape[1] = kv_heads;
     shape[2] = max_seq;
     shape[3] = head_dim;
-    code = ptxcu_tensor_create(cu, type, 4, shape, &k);
-    if (code == PTXCU_E_NONE) code = ptxcu_tensor_create(cu, type, 4, shape, &v);
-    if (code == PTXCU_E_NONE) code = ptxcu_kv_cache_wrap(cu, &k, &v, NULL, cache);
+    code = ptxcu_tensor_create(cu, element, 4, shape, &k);
+    if (code == PTXCU_E_NONE) code = ptxcu_tensor_create(cu, element, 4, shape, &v);
+    shape[3] = head_dim / 32;
+    if (type == PTXK_Q8_0 && code == PTXCU_E_NONE)
+        code = ptxcu_tensor_create(cu, PTX_F16, 4, shape, &k_factors);
+    if (type == PTXK_Q8_0 && code == PTXCU_E_NONE)
+        code = ptxcu_tensor_create(cu, PTX_F16, 4, shape, &v_factors);
+    if (code == PTXCU_E_NONE)
+        code = ptxcu__wrap_cache(cu, bytes ? name : "ptxcu_kv_cache_wrap", bytes ? type : 0, &k, &v,
+                                 &k_factors, &v_factors, NULL, cache);
     if (code == PTXCU_E_NONE) {
         cache->owns = 1;
     } else {
+        ptxcu_tensor_free(cu, &v_factors);
+        ptxcu_tensor_free(cu, &k_factors);
         ptxcu_tensor_free(cu, &v);
         ptxcu_tensor_free(cu, &k);
     }
@@ -5624,6 +5794,10 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
         last = ptxcu_tensor_free(cu, &cache->k);
         if (code == PTXCU_E_NONE) code = last;
         last = ptxcu_tensor_free(cu, &cache->v);
+        if (code == PTXCU_E_NONE) code = last;
+        last = cache->type == PTXK_Q8_0 ? ptxcu_tensor_free(cu, &cache->k_factors) : PTXCU_E_NONE;
+        if (code == PTXCU_E_NONE) code = last;
+        last = cache->type == PTXK_Q8_0 ? ptxcu_tensor_free(cu, &cache->v_factors) : PTXCU_E_NONE;
         if (code == PTXCU_E_NONE) code = last;
     }
     if (code == PTXCU_E_NONE) memset(cache, 0, sizeof *cache);
@@ -5646,20 +5820,26 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
     v = &cache->v;
     paged = cache->blocks.owner != NULL;
     ptxcu__require_flag(c, "cache->owns", cache->owns, 1);
-    ptxcu__require_flag(c, "cache->unused", cache->unused, 0);
+    if (cache->type && !ptxk__is_byte_cache(cache->type) && c->code == PTXCU_E_NONE)
+        c->code =
+            ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: cache->type is %s, must be 0, PTX_E4M3 or PTXK_Q8_0",
+                        c->name, ptxk__value_name_of(cache->type).s);
     c->k_index = c->call->tensors;
-    ptxcu__require(c, "cache->k", k, k_flags | PTXCU__ROWS, PTXCU__FLOAT_TYPES, 16, PTXCU__CACHE_DIMS(paged),
-                   4, paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
+    ptxcu__require(c, "cache->k", k, k_flags | PTXCU__ROWS, ptxcu__get_cache_types(cache->type), 16,
+                   PTXCU__CACHE_DIMS(paged), 4, paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
     ptxcu__require(c, "cache->v", v, v_flags | PTXCU__ROWS, PTXCU__TYPE(k->type), 16,
                    PTXCU__CACHE_DIMS(paged), 4, k->shape[0], k->shape[1], k->shape[2], head_dim);
     ptxcu__require_same_strides(c, "cache->v", v, "cache->k", k, 4);
+    ptxcu__require_cache_factors(c, "cache->k_factors", &cache->k_factors, k_flags, cache->type, k);
+    ptxcu__require_cache_factors(c, "cache->v_factors", &cache->v_factors, v_flags, cache->type, k);
     if (paged) {
         ptxcu__require(c, "cache->blocks", &cache->blocks, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
                        "batch, max_pages", 2, batch, PTXCU__ANY, 0, 0);
         return;
     }
     ptxcu__require(c, "cache->addresses", &cache->addresses, PTXCU__DENSE, PTXCU__TYPE(PTX_U64), 8,
-                   "2, batch", 2, 2, k->shape[0], 0, 0);
+                   cache->type == PTXK_Q8_0 ? "4, batch" : "2, batch", 2, cache->type == PTXK_Q8_0 ? 4 : 2,
+                   k->shape[0], 0, 0);
     if (c->code != PTXCU_E_NONE) return;
     ptxcu__lock(&c->cu->table_mutex);
     b = &c->cu->blocks[cache->addresses.block];
@@ -5681,6 +5861,13 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
                               "%s: cache->k or cache->v is not what ptxcu_kv_cache_wrap_each made: its "
                               "fields were changed",
                               c->name);
+}
+
+/* What the arguments of operations have for the factors of k or v. */
+static uint64_t ptxcu__get_factors(const ptxcu_kv_cache *cache, int v) {
+    if (cache->type == PTXK_Q8_0 && !cache->blocks.owner)
+        return cache->addresses.address + (v ? 24 : 16) * cache->k.shape[0];
+    return v ? cache->v_factors.address : cache->k_factors.address;
 }
 
 /* Whether the kernels support the page layout of a pool. *rows: 1 for [page_size, kv_heads, head_dim]. */
@@ -5729,7 +5916,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
                                                  ptxcu_call *call) {
     static const char *const dims = "batch, (queries,) heads, head_dim";
     ptxcu__operation_check c;
-    ptxcu_tensor q, out, k, v;
+    ptxcu_tensor q, out, k, v, prior;
     ptxk_flash_decode_desc kernel;
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
@@ -5770,6 +5957,16 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN,
                    PTXCU__TYPE(PTX_F32), 4, "batch, heads, queries",
                    desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0], q.shape[2], q.shape[1], 0);
+    prior = ptxcu__add_query_dim(&desc->prior);
+    if (desc->prior.owner || desc->prior_lse.owner) { /* then both are required */
+        ptxcu__require(&c, "prior", &prior, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, dims, 4, q.shape[0],
+                       q.shape[1], q.shape[2], q.shape[3]);
+        ptxcu__require(&c, "prior_lse", &desc->prior_lse, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
+                       "heads, batch, queries", desc->prior_lse.rank == 2 && q.shape[1] == 1 ? 2 : 3,
+                       q.shape[2], q.shape[0], q.shape[1], 0);
+    }
+    ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   "batch, queries", 2, q.shape[0], q.shape[1], 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
@@ -5783,7 +5980,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         kernel.heads = (uint32_t)q.shape[2];
         kernel.kv_heads = (uint32_t)cache->k.shape[1];
         kernel.head_dim = (uint32_t)q.shape[3];
-        kernel.kv_type = cache->k.type;
+        kernel.kv_type = cache->type ? cache->type : cache->k.type;
         kernel.scale = desc->scale;
         kernel.q_type = q.type;
         kernel.out_type = out.type;
@@ -5793,12 +5990,18 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         kernel.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
         kernel.append_type = appends ? k.type : 0;
         kernel.flags = (desc->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
-                       | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0);
+                       | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0)
+                       | (desc->tree.owner ? (uint32_t)PTXK_FLASH_TREE : 0)
+                       | (prior.owner ? (uint32_t)PTXK_FLASH_PRIOR : 0);
+        args.prior = prior.address;
+        args.prior_lse = desc->prior_lse.address;
+        args.tree = desc->tree.address;
         shape.batch = (uint32_t)q.shape[0];
         shape.max_seq = (uint32_t)rows;
         shape.max_len = desc->max_len ? desc->max_len : desc->length ? desc->length : shape.max_seq;
         shape.sm_count = cu->info.sm_count;
         shape.cluster = cu->info.max_cluster;
+        shape.target = cu->info.target;
         ptxcu__take_refusal(&c, ptxk_flash_decode_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = q.address;
         args.k_caches = paged ? cache->k.address : cache->addresses.address;
@@ -5816,6 +6019,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
         args.length = desc->length;
+        args.k_factors = ptxcu__get_factors(cache, 0);
+        args.v_factors = ptxcu__get_factors(cache, 1);
         if (c.code == PTXCU_E_NONE && call->plan.launches)
             ptxcu__take_refusal(&c, ptxk_flash_decode_check(&kernel, &args, &c.why));
     }
@@ -5880,7 +6085,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         kernel.kv_heads = (uint32_t)from->shape[1];
         kernel.head_dim = (uint32_t)from->shape[2];
         kernel.source_type = from->type;
-        kernel.cache_type = k->type;
+        kernel.cache_type = cache->type ? cache->type : k->type;
         kernel.page_size = paged ? (uint32_t)k->shape[2] : 0;
         kernel.flags =
             (page_rows ? (uint32_t)PTXK_SCATTER_PAGE_ROWS : 0) | (single ? (uint32_t)PTXK_SCATTER_SINGLE : 0);
@@ -5903,6 +6108,8 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         args.max_seq = (uint32_t)rows;
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)k->shape[0] : 0;
+        args.k_factors = ptxcu__get_factors(cache, from != &desc->k);
+        args.v_factors = single ? 0 : ptxcu__get_factors(cache, 1);
         if (call->plan.launches) ptxcu__take_refusal(&c, ptxk_kv_scatter_check(&kernel, &args, &c.why));
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
@@ -5924,7 +6131,7 @@ static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu
     if (c->code != PTXCU_E_NONE) return 0;
     paged = cache->blocks.owner != NULL;
     rows = ptxcu__get_cache_rows(c, cache, 1u << 30, &page_rows);
-    if (c->code == PTXCU_E_NONE && cache->k.type != desc->q.type)
+    if (c->code == PTXCU_E_NONE && !cache->type && cache->k.type != desc->q.type)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "flash_prefill: cache->k is of type %s, must be q's, %s",
                               ptx_type_name((ptx_type)cache->k.type), ptx_type_name((ptx_type)desc->q.type));
     if (c->code == PTXCU_E_NONE && c->sequences)
@@ -5938,8 +6145,11 @@ static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu
         c->code =
             ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "flash_prefill: kv_len is %u, and the cache has %llu rows",
                         (unsigned)desc->kv_len, (unsigned long long)rows);
+    kernel->kv_type = cache->type;
     args->k = cache->k.address;
     args->v = cache->v.address;
+    args->k_factors = cache->k_factors.address;
+    args->v_factors = cache->v_factors.address;
     if (paged) {
         kernel->page_size = (uint32_t)cache->k.shape[2];
         kernel->flags |= page_rows ? (uint32_t)PTXK_PREFILL_PAGE_ROWS : 0;
@@ -6158,7 +6368,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
         shape.sm_count = cu->info.sm_count;
         shape.second_n = (uint32_t)desc->more[0].weights.shape[0];
         shape.third_n = (uint32_t)desc->more[1].weights.shape[0];
-        ptxcu__take_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
+        ptxcu__take_product_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
         args.weights = desc->weights.address;
         args.x = desc->x.address;
         args.gamma = desc->gamma.address;
@@ -6176,7 +6386,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
             args.more[i - 1].n = (uint32_t)desc->more[i - 1].weights.shape[0];
         }
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
+            ptxcu__take_product_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
         if (c.code == PTXCU_E_NONE && desc->swiglu && shape.second_n != shape.n)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemv: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
@@ -6296,7 +6506,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemm: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
         if (c.code == PTXCU_E_NONE)
-            ptxcu__take_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
+            ptxcu__take_product_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
         args.x = desc->x.address;
         args.x_stride = ptxcu__get_stride(&desc->x, 0);
         args.gamma = desc->gamma.address;
@@ -6310,7 +6520,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         args.k = shape.k;
         args.eps = desc->eps;
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
+            ptxcu__take_product_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
 }
@@ -6456,7 +6666,7 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
         args.beta = desc->beta;
         shape.aligned = (uint32_t)ptxk_matmul_aligned(&kernel, &args);
         ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
+        if (c.code == PTXCU_E_NONE && call->plan.launches && (args.workspace || !call->plan.workspace_bytes))
             ptxcu__take_refusal(&c, ptxk_matmul_check(&kernel, &args, &c.why));
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
@@ -6672,6 +6882,51 @@ PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *des
 }
 
 PTXCU__DEFINE_RUN(embed)
+
+/* -- quantize -- */
+
+PTXGEN_API ptxcu_code ptxcu_quantize_prepare(ptxcu *cu, const ptxcu_quantize_desc *desc, ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_quantize_desc kernel;
+    ptxk_quantize_shape shape;
+    ptxk_quantize_args args;
+    uint64_t rows, n, bytes;
+    uint32_t plain;
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "quantize", desc, call));
+    memset(&kernel, 0, sizeof kernel);
+    memset(&args, 0, sizeof args);
+    rows = desc->x.shape[0];
+    n = desc->x.shape[1];
+    plain = desc->y_type == PTX_E4M3 || desc->y_type == PTX_S8;
+    bytes = plain || n > UINT32_MAX ? n : ptxk_row_bytes(desc->y_type, (uint32_t)n);
+    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "rows, n", 2, PTXCU__ANY,
+                   PTXCU__ANY, 0, 0);
+    kernel.n = (uint32_t)n;
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y_type;
+    kernel.group = desc->group;
+    shape.rows = (uint32_t)rows;
+    if (c.code == PTXCU_E_NONE)
+        ptxcu__take_refusal(&c, ptxk_quantize_plan(&kernel, &shape, &call->plan, &c.why));
+    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN,
+                   PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8)
+                       | (desc->y_type == PTX_S8 ? PTXCU__TYPE(PTX_S8) : 0),
+                   16, plain ? "rows, n" : "rows, bytes of a row", 2, rows, bytes, 0, 0);
+    if (plain)
+        ptxcu__require(&c, "factors", &desc->factors, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_F32), 16,
+                       desc->group ? "rows, groups" : "rows", desc->group ? 2 : 1, rows,
+                       desc->group ? (n + 127) / 128 : 0, 0, 0);
+    if (c.code == PTXCU_E_NONE) {
+        args.x = desc->x.address;
+        args.y = desc->y.address;
+        args.factors = plain ? desc->factors.address : 0;
+        args.rows = shape.rows;
+        ptxcu__take_refusal(&c, ptxk_quantize_check(&kernel, &args, &c.why));
+    }
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+}
+
+PTXCU__DEFINE_RUN(quantize)
 
 /* -- sample -- */
 

@@ -11,7 +11,8 @@
        ptxk_flash_decode_desc desc = PTX_ZERO;             // a field that stays 0: see ZERO
        desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
        desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
-       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u};
+       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u,
+                                        target};
        ptx_plan plan;
        ptxk_message why;
        if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
@@ -93,20 +94,29 @@ typedef struct ptxk_message {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* Formats of weights: GGUF's block formats, and the plain types F32, F16 and BF16. X(format) stands for
-   PTXK_<format>, numbered from 1; no ptx_type has one of these numbers.
+   PTXK_<format>. They are numbered from 1 to 8 and from 73 on; no ptx_type has one of these numbers.
+   PTXK_SET(format) is its bit in a set of formats.
 
-     format                  weights and bytes of a block          format   weights and bytes of a block
-     Q4_0, Q4_1              32: 18, 20                            Q2_K     256: 84
-     Q5_0, Q5_1              32: 22, 24                            Q3_K     256: 110
-     Q8_0                    32: 34                                Q4_K     256: 144
-     IQ4_NL                  32: 18                                Q5_K     256: 176
-     MXFP4 (e2m1, e8m0)      32: 17                                Q6_K     256: 210
-     NVFP4 (e2m1, e4m3)      64: 36                                IQ4_XS   256: 136 */
-#define PTXK_FORMATS(X)                                                                                      \
-    X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)                                            \
-    X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4)
+     format                  weights and bytes of a block          format            weights and bytes
+     Q4_0, Q4_1              32: 18, 20                            Q2_K              256: 84
+     Q5_0, Q5_1              32: 22, 24                            Q3_K              256: 110
+     Q8_0                    32: 34                                Q4_K              256: 144
+     IQ4_NL                  32: 18                                Q5_K              256: 176
+     MXFP4 (e2m1, e8m0)      32: 17                                Q6_K              256: 210
+     NVFP4 (e2m1, e4m3)      64: 36                                IQ2_XXS, _XS, _S  256: 66, 74, 82
+     IQ4_XS                  256: 136                              IQ3_XXS, _S       256: 98, 110 */
+#define PTXK_FORMATS(X) PTXK__FORMATS_1(X) PTXK__FORMATS_73(X)
+#define PTXK__FORMATS_1(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
+#define PTXK__FORMATS_73(X)                                                                                  \
+    X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4)                            \
+    X(IQ2_XXS) X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S)
 #define PTXK__ENUM(format) PTXK_##format,
-enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
+enum {
+    PTXK__NO_FORMAT,
+    PTXK__FORMATS_1(PTXK__ENUM) PTXK__FORMAT_72 = 72,
+    PTXK__FORMATS_73(PTXK__ENUM) PTXK__FORMAT_LAST
+};
+#define PTXK_SET(format) (1u << ((format) & 31))
 #undef PTXK__ENUM
 
 /* ---- [TABLE] -------------------------------------------------------------------------------------------
@@ -114,7 +124,7 @@ enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
    The registry. X(name) stands for ptxk_<name>_desc and ptxk_<name>_emit(). */
 #define PTXK_OPERATIONS(X)                                                                                   \
     X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv) X(gemm) X(matmul)                                 \
-    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample)                                              \
+    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample) X(quantize)                                  \
     X(decoder)
 
 /* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
@@ -198,6 +208,11 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
    caches, converted as by kv_scatter, and take part in the same launch. lse[b,h,t] is the natural logarithm
    of the sum of e^score.
 
+   With PTXK_FLASH_TREE, query t sees the keys before the n new tokens and those new tokens that a mask names:
+   drafts that are a tree, each with its ancestors. With PTXK_FLASH_PRIOR, out and lse of attention to other
+   keys are merged: a prefix that sequences share is read once by a launch with batch 1, in which they are the
+   queries and masks of ones let each see all keys, or by flash_prefill; its lse has the order of prior_lse.
+
    Split-KV: blocks take chunks of a sequence, and the last block to finish combines them (T. Dao, D. Haziza,
    F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023), with the online softmax of M.
    Milakov and N. Gimelshein ("Online normalizer calculation for softmax", 2018). There is one launch. Where
@@ -212,11 +227,16 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
                          traffic hides that. Error of a weight: 2^-22 relative, bf16 2^-16. Error of an
                          element of q: f32 on f16, the larger of 2^-22 relative and 2^-51 of the largest
                          element of its row; f16 or bf16 on f16, at most 2^-38 of the largest; else exact.
+     8-bit caches        See kv_scatter. Numbers become f16 in registers, exactly; the factor of a head, or of
+                         a block of K, multiplies f32 sums. On tensor cores values of V in q8_0 are rounded to
+                         f16: 2^-11 of each. Before sm_89 an e4m3 byte of 0x7f, NaN, is read as 480.
      lse                 The error is at most the largest error of a score, plus 2^-24 for each key of a
                          chunk, 2^-21 for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys. The error
                          of a score is (2.25 d + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24 of that sum), plus
                          that of q. Measured against double precision on the CPU driver, 100 to 8000 random
                          keys: 2e-6 for |lse| to 12, 2e-5 for |lse| to 200.
+     in flight           On tensor cores each block has 64 KB or more of K and V on their way, as far as its
+                         keys reach, in a ring in dynamic shared memory: plans are made for a target.
      traffic             Beyond plan.min_bytes, each chunk reads q and writes a partial result that is read
                          once: 2 * (workspace_bytes - zero_bytes). This is at most 5 % where sequences and KV
                          heads fill the device. Where they do not, chunks shrink until each multiprocessor
@@ -252,13 +272,15 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
 
 /* Flags. The four _CLUSTER_ values are numbers, not bits. */
 enum {
-    PTXK_FLASH_LSE = 1,        /* writes lse */
-    PTXK_FLASH_SCALAR = 2,     /* the scalar variant on every target */
-    PTXK_FLASH_CLUSTER_1 = 4,  /* no clusters */
-    PTXK_FLASH_CLUSTER_2 = 8,  /* clusters of so many blocks, instead of the plan's choice */
+    PTXK_FLASH_LSE = 1,       /* writes lse */
+    PTXK_FLASH_SCALAR = 2,    /* the scalar variant on every target */
+    PTXK_FLASH_CLUSTER_1 = 4, /* no clusters */
+    PTXK_FLASH_CLUSTER_2 = 8, /* clusters of so many blocks, instead of the plan's choice */
     PTXK_FLASH_CLUSTER_4 = 12,
     PTXK_FLASH_CLUSTER_8 = 16,
-    PTXK_FLASH_PAGE_ROWS = 32  /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_FLASH_PAGE_ROWS = 32, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_FLASH_TREE = 64,      /* the new tokens are a tree of drafts: see args.tree */
+    PTXK_FLASH_PRIOR = 128     /* merges what attention to other keys gave: see args.prior */
 };
 
 /* What is compiled into the code. There is no padding: the bytes can serve as a key. */
@@ -266,7 +288,7 @@ typedef struct ptxk_flash_decode_desc {
     uint32_t heads;       /* query heads: a multiple of kv_heads, at most 65536 */
     uint32_t kv_heads;    /* at least 1 */
     uint32_t head_dim;    /* a multiple of 8, 8 ... 256 */
-    uint32_t kv_type;     /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t kv_type;     /* of the caches: PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0 */
     float scale;          /* factor of q . k; 0: 1/sqrt(head_dim) */
     uint32_t q_type;      /* of q: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t out_type;    /* of out: PTX_F32, PTX_F16 or PTX_BF16 */
@@ -275,7 +297,7 @@ typedef struct ptxk_flash_decode_desc {
     float soft_cap;       /* a score s becomes cap * tanh(s / cap); 0: no cap */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t append_type; /* of the new rows k and v; 0: none are appended */
-    uint32_t flags;       /* PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_... | _PAGE_ROWS */
+    uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
@@ -285,6 +307,7 @@ typedef struct ptxk_flash_decode_shape {
     uint32_t max_seq;  /* positions of a cache, at most 2^31 - 1 */
     uint32_t sm_count; /* multiprocessors of the device, at least 1 */
     uint32_t cluster;  /* most blocks of a cluster: 8 for a module whose target is sm_90 or later, else 0 */
+    ptx_target target; /* of the module; 0: PTX_SM(75) */
 } ptxk_flash_decode_shape;
 
 /* A length counts the new tokens: n queries stand at positions length - n ... length - 1. */
@@ -304,6 +327,12 @@ typedef struct ptxk_flash_decode_args {
     uint32_t max_seq;     /* as in the shape */
     uint32_t max_pages, pool_pages; /* paged: columns of the block table; pages of a pool */
     uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
+    uint64_t k_factors, v_factors; /* of 8-bit caches, as in ptxk_kv_scatter_args */
+    uint64_t prior;       /* f32 [batch, queries, heads, head_dim], 16-byte aligned: out of attention to */
+    uint64_t prior_lse;   /* keys that are not in the caches, and its lse, f32 [heads, batch, queries]. out */
+                          /* and lse are then those of all keys. Ignored without PTXK_FLASH_PRIOR */
+    uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (its own
+                             bit too), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
 } ptxk_flash_decode_args;
 
 /* Appends the entry. desc: a ptxk_flash_decode_desc. */
@@ -334,6 +363,14 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
      position >= max_seq, page past the block table or the pool, sequence >= batch
                          nothing is written for that token
      conversion          to nearest even; a value past f16's range becomes infinite; NaN stays NaN
+     8-bit caches        PTX_E4M3: a byte b stands for b * factor, where factor, positive, is one f32 for each
+                         KV head (none: 1), as k_scale and v_scale of vLLM, SGLang and FlashInfer; a value x
+                         becomes x * (1 / factor), past 448 +-448; NaN stays NaN. PTXK_Q8_0: the numbers of
+                         GGUF's blocks, with bytes and factors in separate arrays, because blocks of 34 bytes
+                         cannot be copied in aligned pieces of 16: 32 values share an f16 factor, the largest
+                         size / 127, and a byte is x * (127 / the largest) to nearest even. A block with a NaN
+                         or infinite value is read as NaN. head_dim is a multiple of 16; of 32. Strides are
+                         multiples of 16; of the largest power of two to 256 that divides head_dim.
      two tokens with the same sequence and position
                          either may win */
 
@@ -348,7 +385,7 @@ typedef struct ptxk_kv_scatter_desc {
     uint32_t kv_heads;    /* 1 ... 65536 */
     uint32_t head_dim;    /* 1 ... 65536 */
     uint32_t source_type; /* of k and v: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t cache_type;  /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t cache_type;  /* of the caches: PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0 */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t flags;       /* PTXK_SCATTER_PAGE_ROWS | PTXK_SCATTER_SINGLE */
 } ptxk_kv_scatter_desc;
@@ -373,6 +410,8 @@ typedef struct ptxk_kv_scatter_args {
     uint32_t sequence_step, position, position_step;
     uint32_t tokens, batch, max_seq; /* as in the shape; sequences; positions of a cache */
     uint32_t max_pages, pool_pages;  /* paged: columns of the block table; pages of a pool */
+    uint64_t k_factors, v_factors;   /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: as k_caches and v_caches, f16,
+                                        with head_dim / 32 in the place of head_dim and strides / 32 */
 } ptxk_kv_scatter_args;
 
 /* Appends the entry. desc: a ptxk_kv_scatter_desc. */
@@ -407,6 +446,13 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          (error 2^-10). Before sm_80, bf16 and f32 run in f32 without tensor cores. FAST
                          rounds values from 3.4020e38 on to infinity. Otherwise sums of f32 and bf16 values
                          keep their range as in flash_decode, with an absolute error of 2^-117 for each key.
+     e4m3                a byte b stands for b * factor. Sums of q k and of a tile's weights times v keep 13
+                         bits, as the chip adds them (2^-13 of the largest term for each 32 terms); tiles are
+                         added in f32. Weights are rounded to e4m3 (2^-4; below 2^-14 of the largest: 2^-18 of
+                         it).
+     kv_type             8-bit K and V (see kv_scatter) are converted to `type` in shared memory: e4m3
+                         exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
+                         480.
      soft cap            a score x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
      no key seen, kv_len 0   zeros; lse is -inf
      score -inf, +inf    as in flash_decode: weight 0; equal shares of the weight, lse inf. A score beyond
@@ -430,7 +476,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    out may be q itself with the same strides and type. No other memory may overlap what is written.
 
    For PTX_SM_A(90), f16 and bf16 run on wgmma: 128 queries a block in two warpgroups that compute weights in
-   turns, and a third that copies. */
+   turns, and a third that copies. Where an even number of heads shares k and v and d is 65 ... 128 or above
+   192, two blocks are a cluster and copy for each other. Launches need the plan's tensor maps. */
 
 /* Flags, and precision. */
 enum {
@@ -445,7 +492,8 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t heads;     /* query heads: a multiple of kv_heads, at most 65536 */
     uint32_t kv_heads;  /* at least 1 */
     uint32_t head_dim;  /* a multiple of 8, 8 ... 256 */
-    uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32 */
+    uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32; for PTX_SM_A(90) PTX_E4M3, head_dim
+                           then a multiple of 16, at most 128 */
     uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
     uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE | PTXK_PREFILL_PAGE_ROWS */
     uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
@@ -453,6 +501,7 @@ typedef struct ptxk_flash_prefill_desc {
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
     float soft_cap;     /* a score x becomes soft_cap tanh(x / soft_cap); 0: no cap */
     uint32_t page_size; /* positions of a page, a power of two, 16 ... 65536; 0: K and V are not paged */
+    uint32_t kv_type;   /* of k and v, where they have 8 bits: PTX_E4M3 or PTXK_Q8_0; 0: type */
 } ptxk_flash_prefill_desc;
 
 typedef struct ptxk_flash_prefill_shape {
@@ -484,6 +533,9 @@ typedef struct ptxk_flash_prefill_args {
     uint32_t reserved;                          /* 0 */
     uint64_t block_table;                       /* paged: u32 [batch, max_pages], page numbers in the pools */
     uint32_t max_pages, pool_pages;             /* paged: columns of the block table; pages of a pool */
+    uint64_t k_factors, v_factors;              /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: f16, as k and v with
+                                                   head_dim / 32 in the place of head_dim and strides / 32.
+                                                   q, too, in e4m3: k_factors f32 [heads], q's times k's */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -762,14 +814,19 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
    along k: k below 131072) with A as it is and B transposed. The plan takes this form where shape.aligned is
    1. A plan of the first form suits such a module too.
 
+   A module for sm_100a or sm_103a has another such form, of f16, bf16, e4m3, e5m2 and, for sm_100a, s8 (k
+   below 131072), without factors that differ along k: tcgen05.mma on tiles of 128 x 256, with sums in tensor
+   memory, which holds two tiles, so that one is written while the next is multiplied; or tiles of 256 x 256
+   of a pair of blocks, each of which copies half of B.
+
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
                          From sm_90 to sm_110 e4m3 and e5m2 become f16 on their way to them.
      precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores make them:
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
                          n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits; on all
-                         chips they are added to f32 sums every 128 of k. s8: exact sums of 65536 products,
-                         added in f32.
+                         chips they are added to f32 sums every 128 of k, but for tcgen05, whose sums run
+                         through all of k. s8: exact sums of 65536 products, added in f32.
                          f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each product; sums of 48 of k
                          are added in f32. PTXK_MATMUL_FAST: one, factors rounded to 11 bits, 2^-10 of each
                          product.
@@ -846,16 +903,16 @@ typedef struct ptxk_matmul_args {
     float alpha, beta;
 } ptxk_matmul_args;
 
-/* Appends two entries, for tiles of 128 x 128 and of 64 x 64; with target PTX_SM_A(90) two more. desc: a
-   ptxk_matmul_desc. */
+/* Appends two entries, for tiles of 128 x 128 and of 64 x 64; with targets PTX_SM_A(90), (100) and (103) two
+   more. desc: a ptxk_matmul_desc. */
 #define ptxk_matmul_emit(m, desc) ptxk_matmul_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc);
 /* One launch. min_bytes: A, B, bias, factors and D of each product once. */
 PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
                                      ptx_plan *plan, ptxk_message *why);
-/* Whether tensor maps can describe the matrices, which the form for sm_90a needs: alpha is not 0; addresses
-   of A, B and D, and of C where it is not 0, and the strides from row to row and from product to product are
-   multiples of 16 bytes; there are no groups. 0 for a bad desc. */
+/* Whether tensor maps can describe the matrices, which the forms for sm_90a and sm_100a need: alpha is not 0;
+   addresses of A, B and D, and of C where it is not 0, and the strides from row to row and from product to
+   product are multiples of 16 bytes; there are no groups. 0 for a bad desc. */
 PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args);
 /* Tests arguments: see FUNCTIONS. Groups lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
@@ -869,8 +926,9 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
      y[t,:] = gamma * (x - mean) / sqrt(mean (x - mean)^2 + eps) + beta
 
    PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written, and
-   normalised as written. PTXK_NORM_ADD adds the result to y: y[t,:] += ... f32 arithmetic in a fixed order. Rows to 16384 elements stay in registers; longer
-   ones are read again. gamma is optional; beta requires PTXK_NORM_LAYER and gamma.
+   normalised as written. PTXK_NORM_ADD adds the result to y[t,:]. f32 arithmetic in a fixed order. Rows to
+   16384 elements stay in registers; longer ones are read again. gamma is optional; beta requires
+   PTXK_NORM_LAYER and gamma.
 
      sum of squares past f32, x NaN or infinite   NaN in that row
      all x 0, eps 0                               0 (LayerNorm: beta)
@@ -1123,13 +1181,60 @@ PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sa
 PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
                                       ptxk_message *why);
 
+/* ======== quantize ======================================================================================
+
+   Rows of numbers to 8 or 4 bits, with a factor for each group of them: activations before a product of
+   8-bit types, caches, weights. With `most` the largest |x| of a group:
+
+     y_type      group          factor                           values
+     PTX_E4M3    a row, or 128  f32, most / 448                  x / factor as e4m3
+     PTX_S8      a row, or 128  f32, most / 127                  x / factor, rounded, -127 ... 127
+     PTXK_Q8_0   32             f16 in the block, most / 127     the same
+     PTXK_MXFP4  32             e8m0 in the block, 2^(e - 2)     x / factor as e2m1, up to 6; 2^e <= most
+     PTXK_NVFP4  16             e4m3 in the block, most / 6      x / factor as e2m1
+
+   Values are rounded to the nearest, ties to even. y of e4m3 and s8 is an operand of matmul with
+   PTXK_FACTORS_ROW (group 0) or PTXK_FACTORS_BLOCK (group 128). NVFP4's factors end at 448: where |x| passes
+   2688, scale x (and products back).
+
+     group all 0, or |x| below 2^-100   zeros
+     NaN or infinite in a group         f32 and f16 factor NaN, e8m0 255, e4m3 127; values of no meaning */
+typedef struct ptxk_quantize_desc {
+    uint32_t n;      /* elements of a row, to 2^24: a multiple of 8, of 32 (Q8_0, MXFP4) or 64 (NVFP4) */
+    uint32_t x_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t y_type; /* PTX_E4M3, PTX_S8, PTXK_Q8_0, PTXK_MXFP4 or PTXK_NVFP4 */
+    uint32_t group;  /* e4m3, s8: elements that share a factor, 128, or 0: a row; else 0 */
+} ptxk_quantize_desc;
+
+typedef struct ptxk_quantize_shape {
+    uint32_t rows; /* at most 2^31 - 1 */
+} ptxk_quantize_shape;
+
+typedef struct ptxk_quantize_args {
+    uint64_t x;        /* x_type [rows, n], 16-byte aligned */
+    uint64_t y;        /* [rows, n] of y_type, blocks as in a GGUF file; 16-byte aligned */
+    uint64_t factors;  /* e4m3, s8: f32 [rows] or [rows, ceil(n / 128)], 16-byte aligned; else ignored */
+    uint32_t rows;     /* as in the shape */
+    uint32_t reserved; /* 0 */
+} ptxk_quantize_args;
+
+/* Appends the entry. desc: a ptxk_quantize_desc. */
+#define ptxk_quantize_emit(m, desc) ptxk_quantize_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: x, y and factors once. */
+PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptxk_quantize_shape *shape,
+                                       ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const ptxk_quantize_args *args,
+                                        ptxk_message *why);
+
 /* ======== decoder =======================================================================================
 
    Generates up to n tokens for each of 1 to 4 sequences with a model of the llama kind, all in one persistent
-   kernel. Each step computes the embedding; in each layer RMSNorm, q, k, v (+ bias), optional norms of the
-   heads of q and k, rotary positions, k and v into the caches, attention over the caches or the last `window`
-   rows, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; then the final norm, the logits and
-   the next token.
+   kernel. Each step computes the embedding; in each layer RMSNorm, q, k, v, optional norms of the heads of q
+   and k, rotary positions, k and v into the caches, attention over the caches or the last `window` rows, its
+   output added, RMSNorm, silu(gate) * up or gelu(gate) * up, down added; then the final norm, the logits and
+   the next token. Each matrix may have a bias.
 
    One block stays on each multiprocessor, with 64 KB of shared memory. Blocks hand tiles of 32 values to each
    other through counters in global memory. Weights are requested before the values that they multiply are
@@ -1176,7 +1281,7 @@ typedef struct ptxk_decoder_desc {
     uint32_t head_dim;        /* a multiple of 8, 8 ... 256 */
     uint32_t vocab;           /* 1 ... 2^24 */
     uint32_t batch;           /* sequences, 1 ... 4 */
-    uint32_t formats;         /* of matrices and embedding, a set: 1 << PTXK_Q4_K | 1 << PTXK_Q6_K ... */
+    uint32_t formats;         /* of matrices and embedding: PTXK_SET(PTXK_Q4_K) | PTXK_SET(PTXK_Q6_K) ... */
     uint32_t kv_type;         /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t rope_dims;       /* elements of a head that are rotated: even, at most head_dim; 0: none */
     uint32_t rope_pairs;      /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
@@ -1184,6 +1289,8 @@ typedef struct ptxk_decoder_desc {
     uint32_t precision;       /* of x for quantised weights: PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t head_norms;      /* 1: an RMSNorm for each head of q and of k, before the rotation */
     uint32_t window;          /* keys that a token sees, its own the last; 0: all */
+    float embedding_scale;    /* factor of the embedding; 0: 1 */
+    uint32_t gelu;            /* 1: gelu(gate) * up, by tanh; 0: silu(gate) * up */
 } ptxk_decoder_desc;
 
 typedef struct ptxk_decoder_shape {
@@ -1318,10 +1425,13 @@ static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *forma
 }
 
 PTXGEN_API const char *ptxk_format_name(uint32_t format) {
-#define PTXK__NAME(format) "PTXK_" #format,
-    static const char *const names[] = {"?", PTXK_FORMATS(PTXK__NAME)};
+#define PTXK__NAME(format)                                                                                   \
+    case PTXK_##format: return "PTXK_" #format;
+    switch (format) {
+        PTXK_FORMATS(PTXK__NAME)
+    default: return "?";
+    }
 #undef PTXK__NAME
-    return names[format < PTXK__FORMAT_COUNT ? format : 0];
 }
 
 /* The text of a field that holds a type or a format, as a caller writes it: PTX_U8, PTXK_Q8_0, else its
@@ -1333,7 +1443,7 @@ static ptxk__value_name ptxk__value_name_of(uint32_t x) {
     ptxk__value_name name;
     const char *type = ptx_type_name((ptx_type)x);
     size_t i;
-    if (x && x < PTXK__FORMAT_COUNT)
+    if (*ptxk_format_name(x) != '?')
         (void)snprintf(name.s, sizeof name.s, "%s", ptxk_format_name(x));
     else if (!x || *type == '?')
         (void)snprintf(name.s, sizeof name.s, "%u", x);
@@ -1405,6 +1515,44 @@ static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t typ
     if (ptxk__kv_bytes(type)) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
                         ptxk__value_name_of(type).s);
+}
+
+/* Caches of 8-bit numbers with factors: PTX_E4M3, PTXK_Q8_0. Elements are read as f16. */
+#define PTXK__CACHE_BLOCK 32u /* values of q8_0 that share a factor */
+
+static int ptxk__is_byte_cache(uint32_t type) { return type == PTX_E4M3 || type == PTXK_Q8_0; }
+
+static uint32_t ptxk__cache_bytes(uint32_t type) {
+    return ptxk__is_byte_cache(type) ? 1 : ptxk__kv_bytes(type);
+}
+
+static const char *ptxk__cache_name(uint32_t type) {
+    return type == PTXK_Q8_0 ? "q8_0" : ptx_type_name((ptx_type)type);
+}
+
+/* Bytes of the factors that lie beside a row. */
+static uint32_t ptxk__factor_bytes(uint32_t type, uint32_t d) {
+    return type == PTXK_Q8_0 ? d / PTXK__CACHE_BLOCK * 2 : 0;
+}
+
+/* Elements of which strides of a cache are multiples. q8_0: a row of factors, too, is copied in pieces as
+   large as possible, to 16 bytes. */
+static uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
+    if (type != PTXK_Q8_0) return 16 / ptxk__cache_bytes(type);
+    return d % 256 == 0 ? 256 : d & (0u - d);
+}
+
+static ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32_t type, uint32_t d,
+                                       ptxk_message *why) {
+    uint32_t whole = type == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : type == PTX_E4M3 ? 16 : 1;
+    if (!ptxk__cache_bytes(type))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "%s: %s is %s, must be PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0", op,
+                            field, ptxk__value_name_of(type).s);
+    if (d % whole)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: head_dim is %u, must be a multiple of %u where %s is %s",
+                            op, d, whole, field, ptxk__value_name_of(type).s);
+    return PTX_E_NONE;
 }
 
 #define PTXK__FORMAT_LIST "one of PTXK_FORMATS, such as PTXK_Q4_K"
@@ -1687,6 +1835,16 @@ static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch
     ptxk__span_repeat(&s, 0, page_size, row_bytes);
     ptxk__span_repeat(&s, 1, pool_pages, row_bytes * page_size);
     return written ? ptxk__span_written(s, 0) : s;
+}
+
+/* The span of the factors of K or V: one for each head, or, beside rows, as the rows. */
+static ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
+                                     uint32_t d, uint32_t batch, uint32_t page_size, uint32_t pool_pages,
+                                     int written) {
+    if (type == PTXK_Q8_0)
+        return ptxk__span_cache(name, at, batch, page_size, pool_pages,
+                                (uint64_t)kv_heads * ptxk__factor_bytes(type, d), written);
+    return ptxk__span_of(name, at, (uint64_t)kv_heads * 4, 4, type == PTX_E4M3 && at);
 }
 
 /* -- vocabulary: reductions, loads and stores, arithmetic -- */
@@ -2320,6 +2478,140 @@ static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_si
     return ptx_mad(k, row, ptx_u64(rows_first ? kv_heads : page_size), inner);
 }
 
+/* -- vocabulary: 8-bit caches -- */
+
+/* Whether the target converts e4m3. Before, e4m3 is read as f16 times 2^-8, by shifts. */
+static int ptxk__has_e4m3(ptx_kernel *k) { return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 89; }
+
+/* What turns the f16 numbers of ptxk__widen_bytes into those of the cache, factors aside. */
+static double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
+    return type == PTX_E4M3 && !ptxk__has_e4m3(k) ? 256 : 1;
+}
+
+/* Converts the 4 numbers of a word to two words of f16: of bytes 0 and 1, 2 and 3; across: of bytes 0 and 2,
+   1 and 3. Exact. q8_0: the integers. */
+static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val word, ptx_val out[2]) {
+    ptx_val half[2], x, more;
+    uint32_t i;
+    if (type == PTXK_Q8_0) { /* 1024 + 128 + the number, less 1152 */
+        more = ptx_mov(k, ptx_b32(0x64806480));
+        word = ptx_xor(k, ptx_as(word, PTX_B32), ptx_b32(0x80808080u));
+        for (i = 0; i < 2; i++) {
+            uint32_t pick = across ? (i ? 0x4341u : 0x4240u) : (i ? 0x4342u : 0x4140u);
+            x = ptx_prmt(k, word, ptx_b32(0x64646464), ptx_b32(pick));
+            x = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(x, PTX_F16X2), ptx_as(more, PTX_F16X2));
+            out[i] = ptx_as(x, PTX_B32);
+        }
+        return;
+    }
+    word = ptx_as(word, PTX_B32);
+    if (across == ptxk__has_e4m3(k)) word = ptx_prmt(k, word, word, ptx_b32(0x3120));
+    if (ptxk__has_e4m3(k)) {
+        ptx_unpack(k, PTX_B16, 2, word, half);
+        for (i = 0; i < 2; i++) {
+            x = ptx_cvt(k, PTX_F16X2, ptx_as(half[i], PTX_E4M3X2));
+            out[i] = ptx_as(x, PTX_B32);
+        }
+        return;
+    }
+    for (i = 0; i < 2; i++) { /* sign; exponent and mantissa one bit lower */
+        x = i ? ptx_shr(k, word, ptx_u32(1)) : ptx_shl(k, word, ptx_u32(7));
+        x = ptx_and(k, x, ptx_b32(0x3f803f80));
+        half[0] = i ? word : ptx_shl(k, word, ptx_u32(8));
+        half[0] = ptx_and(k, half[0], ptx_b32(0x80008000u));
+        out[i] = ptx_or(k, half[0], x);
+    }
+}
+
+/* The same as f32, in order: `n` words. */
+static void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
+                                  ptx_val *out) {
+    ptx_val pair[2];
+    uint32_t i;
+    for (i = 0; i < n; i++) {
+        ptxk__widen_bytes(k, type, 0, words[i], pair);
+        ptxk__widen_word(k, PTX_F16, pair[0], out + 4 * i);
+        ptxk__widen_word(k, PTX_F16, pair[1], out + 4 * i + 2);
+    }
+}
+
+/* Rounds x to e4m3, to nearest even, numbers past 448 to 448; the byte in a u32. */
+static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
+    ptx_val bits = ptx_as(x, PTX_U32), size, odd, normal, small, p;
+    size = ptx_and(k, bits, ptx_u32(0x7fffffff));
+    size = ptx_min(k, ptx_as(size, PTX_F32), ptx_f32(448));
+    odd = ptx_bfe(k, ptx_as(size, PTX_U32), ptx_u32(20), ptx_u32(1));
+    odd = ptx_add(k, odd, ptx_u32(0x7ffff));
+    normal = ptx_add(k, ptx_as(size, PTX_U32), odd);
+    normal = ptx_shr(k, normal, ptx_u32(20));
+    normal = ptx_sub(k, normal, ptx_u32((127 - 7) << 3));
+    small = ptx_op2(k, PTX_ADD, PTX_RN, size, ptx_f32(16384)); /* in steps of 2^-9 */
+    small = ptx_and(k, ptx_as(small, PTX_U32), ptx_u32(0xff));
+    p = ptx_setp(k, PTX_LT, size, ptx_f32(0.015625));
+    normal = ptx_selp(k, small, normal, p);
+    p = ptx_setp(k, PTX_ISNAN, x, x);
+    normal = ptx_selp(k, ptx_u32(0x7f), normal, p);
+    bits = ptx_shr(k, bits, ptx_u32(24));
+    bits = ptx_and(k, bits, ptx_u32(0x80));
+    return ptx_or(k, bits, normal);
+}
+
+/* Quantises n f32, a multiple of 4, to an 8-bit cache's words. inverse: of the factor. */
+static void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x, ptx_val inverse,
+                               ptx_val *words) {
+    ptx_val byte[4], pair[2];
+    uint32_t i, e;
+    for (i = 0; i < n; i += 4) {
+        for (e = 0; e < 4; e++) {
+            byte[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[i + e], inverse);
+            if (type == PTXK_Q8_0)
+                byte[e] = ptx_as(ptx_cvt_with(k, PTX_RNI, PTX_S32, byte[e]), PTX_B32);
+            else if (!ptxk__has_e4m3(k))
+                byte[e] = ptx_as(ptxk__to_e4m3(k, byte[e]), PTX_B32);
+        }
+        if (type == PTX_E4M3 && ptxk__has_e4m3(k)) {
+            for (e = 0; e < 2; e++)
+                pair[e] = ptx_cvt_pair_(k, PTX__AT, PTX_SATFINITE, PTX_E4M3X2, byte[2 * e + 1], byte[2 * e]);
+            for (e = 0; e < 2; e++) pair[e] = ptx_as(pair[e], PTX_B16);
+            words[i / 4] = ptx_pack(k, PTX_B32, 2, pair);
+            continue;
+        }
+        for (e = 0; e < 2; e++) pair[e] = ptx_prmt(k, byte[2 * e], byte[2 * e + 1], ptx_b32(0x40));
+        words[i / 4] = ptx_prmt(k, pair[0], pair[1], ptx_b32(0x5410));
+    }
+}
+
+/* The factor of a q8_0 block, f32, from its 32 elements at `at`: the largest size / 127. The largest as an
+   integer: a NaN is larger than any number. */
+static ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
+    uint32_t bytes = ptxk__kv_bytes((uint32_t)stored), n = 16 / bytes, i, e;
+    ptx_val x[8], most = ptx_u32(0);
+    for (i = 0; i < PTXK__CACHE_BLOCK; i += n) {
+        ptxk_load_f32(k, stored, n, ptx_with(ptx_at(at, (int64_t)(i * bytes)), PTX_NC), x);
+        for (e = 0; e < n; e++) {
+            x[e] = ptx_and(k, ptx_as(x[e], PTX_U32), ptx_u32(0x7fffffff));
+            most = ptx_max(k, x[e], most);
+        }
+    }
+    return ptx_op2(k, PTX_DIV, PTX_RN, ptx_as(most, PTX_F32), ptx_f32(127));
+}
+
+/* The factor of a head of an e4m3 cache, f32: an entry of the array whose address is an argument, 1 where
+   there is no array. */
+static ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offset, ptx_val head) {
+    ptx_val array = ptxk__arg_ptr(k, args, offset), there, at;
+    there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
+    at = ptx_ptr_add(k, array, head, 4);
+    return ptx_ld_if(k, there, PTX_F32, ptx_at(at, 0), ptx_f32(1));
+}
+
+/* The factors in memory that belong to an element `offset` elements, u64, behind the one whose factors are
+   at `base`. */
+static ptx_val ptxk__factors_at(ptx_kernel *k, ptx_val base, ptx_val offset) {
+    offset = ptx_shr(k, offset, ptx_u32(5));
+    return ptx_ptr_add(k, base, offset, 2);
+}
+
 /* -- vocabulary: online softmax -- */
 
 #define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
@@ -2860,8 +3152,10 @@ static ptxk__number ptxk__number_of(ptx_kernel *k, ptxk__number n, uint32_t shif
 
 static ptxk__number ptxk__number_add(ptx_kernel *k, ptxk__number a, ptxk__number b) {
     uint32_t c = a.c + b.c;
-    if (a.known) a.v = b.v;
-    else if (!b.known) a.v = ptx_add(k, a.v, b.v);
+    if (a.known)
+        a.v = b.v;
+    else if (!b.known)
+        a.v = ptx_add(k, a.v, b.v);
     a.known = a.known && b.known;
     a.c = c;
     return a;
@@ -2909,8 +3203,7 @@ static void ptxk__read_words(ptx_kernel *k, ptxk__source *s, ptxk__number at, ui
     ptx_val from = s->at, pick = ptx_b32(0x3210 + 0x1111 * r), word[5], x;
     if (s->align == 4 && !r) {
         if (!at.known) from = ptx_ptr_add(k, from, at.v, 1);
-        for (i = 0; i < n; i++)
-            out[i] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, (int64_t)(o + 4 * i)));
+        for (i = 0; i < n; i++) out[i] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, (int64_t)(o + 4 * i)));
         return;
     }
     if (ptx_space_of(from) == PTX_GLOBAL) {
@@ -2974,10 +3267,23 @@ typedef struct ptxk__factors { /* of a share; halves: its values 0 ... 15, 16 ..
 } ptxk__factors;
 
 /* How a format is read. Values are bytes, signed or not: 1 / first times those in the formulas. */
-enum { PTXK__QUADS_16_APART, PTXK__QUADS_8_APART, PTXK__QUADS_ADJACENT }; /* quads of a lane, with t = lane:
+enum {
+    PTXK__QUADS_16_APART,
+    PTXK__QUADS_8_APART,
+    PTXK__QUADS_ADJACENT
+}; /* quads of a lane, with t = lane:
       t and t + 4;  4 (t / 2) + t % 2 and 2 further on;  2 t and 2 t + 1 */
+/* What a lane's part of a share is: two quads; quads of q + the number, in units of the formulas; quads with
+   the bits of their signs, which are not applied; a word of e2m1 whose low nibbles are the first quad. */
+enum {
+    PTXK__PART_QUADS,
+    PTXK__PART_BIAS_16 = 16,
+    PTXK__PART_BIAS_128 = 128,
+    PTXK__PART_SIGNS,
+    PTXK__PART_E2M1
+};
 typedef struct ptxk__reader {
-    uint32_t quads, halves, has_minimum;
+    uint32_t quads, part, halves, has_minimum;
     void (*values)(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out);
     void (*factors)(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f);
 } ptxk__reader;
@@ -3039,10 +3345,11 @@ static void ptxk__q5_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_
     ptxk__read_fifth(k, s, p, 4, n, 0x02040810, 0x10101010, 0, out);
 }
 
-/* The five bits at the top of a byte, the highest inverted: 8 (q - 16). */
+/* The five bits at the top of a byte, the highest inverted: 8 (q - 16). A lane's part: q. */
 static void ptxk__q5_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    uint32_t n = ptxk__read_nibbles(k, s, p, 6, 3, out);
-    ptxk__read_fifth(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
+    uint32_t n = ptxk__read_nibbles(k, s, p, 6, p->whole ? 3 : 0, out);
+    if (p->whole) ptxk__read_fifth(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
+    else ptxk__read_fifth(k, s, p, 2, n, 0x02040810, 0x10101010, 0, out);
 }
 
 static void ptxk__f16_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
@@ -3076,6 +3383,12 @@ static void ptxk__look_up(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx
     *high = ptx_prmt(k, half[0], half[1], ptx_b32(0x7531));
 }
 
+/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113; and 128 more */
+static const uint32_t ptxk__iq4_table[2][4] = {{0xbfad9881u, 0xf6eaddcfu, 0x26190d01, 0x71594535},
+                                               {0x3f2d1801, 0x766a5d4f, 0xa6998d81u, 0xf1d9c5b5u}};
+/* e2m1, twice: 0 1 2 3 4 6 8 12, and the same negative */
+static const uint32_t ptxk__e2m1_table[4] = {0x03020100, 0x0c080604, 0xfdfeff00u, 0xf4f8fafcu};
+
 static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
                                const uint32_t table[4], ptx_val *out) {
     ptx_val word[4];
@@ -3083,17 +3396,13 @@ static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
     for (i = 0; i < n; i++) ptxk__look_up(k, table, word[i], &out[i], &out[n + i]);
 }
 
-/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113 */
-static const uint32_t ptxk__iq4_table[4] = {0xbfad9881u, 0xf6eaddcfu, 0x26190d01, 0x71594535};
-/* e2m1, twice: 0 1 2 3 4 6 8 12, and the same negative */
-static const uint32_t ptxk__e2m1_table[4] = {0x03020100, 0x0c080604, 0xfdfeff00u, 0xf4f8fafcu};
-
 static void ptxk__iq4_nl_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__table_values(k, s, p, ptxk__known(2), ptxk__iq4_table, out);
+    ptxk__table_values(k, s, p, ptxk__known(2), ptxk__iq4_table[!p->whole], out);
 }
 
 static void ptxk__iq4_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__table_values(k, s, p, ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 8), ptxk__iq4_table, out);
+    ptxk__table_values(k, s, p, ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 8),
+                       ptxk__iq4_table[!p->whole], out);
 }
 
 /* Scales of 6 bits, less 32: nibbles at byte 4, upper bits at byte 2. */
@@ -3114,7 +3423,8 @@ static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sh
 }
 
 static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__table_values(k, s, p, ptxk__known(1), ptxk__e2m1_table, out);
+    if (p->whole) ptxk__table_values(k, s, p, ptxk__known(1), ptxk__e2m1_table, out);
+    else (void)ptxk__read_16(k, s, p, ptxk__known(1), out);
 }
 
 /* 2^(e - 128), half of what e8m0 says, as values are twice theirs. */
@@ -3134,9 +3444,10 @@ static void ptxk__nvfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
     ptxk__number at = ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 4);
     ptx_val word[4];
     uint32_t i, n = ptxk__read_16(k, s, p, at, word);
-    for (i = 0; i < n; i++) { /* quads 0 2, 1 3, 4 6, 5 7 */
-        uint32_t first = p->whole ? i / 2 * 4 + i % 2 : 0;
-        ptxk__look_up(k, ptxk__e2m1_table, word[i], &out[first], &out[p->whole ? first + 2 : 1]);
+    if (!p->whole) out[0] = word[0];
+    for (i = 0; i < n && p->whole; i++) { /* quads 0 2, 1 3, 4 6, 5 7 */
+        uint32_t first = i / 2 * 4 + i % 2;
+        ptxk__look_up(k, ptxk__e2m1_table, word[i], &out[first], &out[first + 2]);
     }
 }
 
@@ -3221,16 +3532,265 @@ static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->factor = ptxk__read_f16(k, s, 108);
 }
 
+/* Tables of IQ2 and IQ3: an entry is `digits` values, digits of `base` of a number, the first the lowest;
+   `map` has what they stand for. The numbers ascend: `steps` has the differences, from -1 on, as characters
+   from ']' on; '~' adds 33 to the next. */
+typedef struct ptxk__grid {
+    const char *name;
+    uint32_t entries, base, digits;
+    uint8_t map[8];
+    const char *steps;
+} ptxk__grid;
+
+static const ptxk__grid ptxk__iq2_xxs_grid = {
+    "ptxk_iq2_xxs_grid", 256, 3, 8, {8, 25, 43, 0, 0, 0, 0, 0},
+        "]^^^^^^b^`^^^bb`^b^bhd^b`jzhh^n~_v^bf^b^`hf^bhb^`hjp^ft^nznb`^bh`^b^rtt~sf~~`^bfdnhb`jbhndf~kf~m"
+        "bh`hp~e|~]j~~^^bnxv`~~^~i~g^brld^~md~k^~~j^bnj~cxp~~zth~k~~~w~o^bb`^bbd`f^bnnxd`tdtdfzbh~_lrf~w~"
+        "~l^bn`~m~e`f~s|nb`b^~_btv~i~~`~~j^t~~d~a~efb|~w~w~~hbntz~c~sz~_`~~p^~i~~~~^~~~~~~l^bpxxhh~{~~b^b"
+        "`jn~_|~]rpn~a~~l~~r~~dbhb~ir~c~u~mpf~~r~~~~~k~g~~~~j~]rz~~d~~z~~~~~~~}~k"};
+static const ptxk__grid ptxk__iq2_xs_grid = {
+    "ptxk_iq2_xs_grid", 512, 3, 8, {8, 25, 43, 0, 0, 0, 0, 0},
+        "]^^^^^^^^^^^^`^^^^^^^`^b^^^`^`^f^^^^^^^^^^b^^^`^bb`^bn^^^`^bf^b`jdp^^^^^^^`^b^^^`^^`f^bn^^^`^bf^"
+        "bfdx^bj`^xt^^^^^^b`b^bbhnd^^bnxbpnb~g`f^^^^^^^`^b^^^`^bd^^bn^^^`^bf^bnh^j^^`nn~_^^^`^bf^`^hbx^bn"
+        "~qhr~k^b^lhpr`~i~~^~e^^^^^^^bf^bnnf^bnbl|p~]t`^bl^~qxf|hl~w`b^frpj~uhth~a`^p^^^^^^^`^b^^^^^^b`b^"
+        "bn^^^`^bf^bn`ld^b^j^~q^^^`^`^f^bnhl^bhb~gfdrb~i^bn`dd~]fpbl|~~h^^^`^bb`^bnx^b`j^~oz~m^^bfdnfndb~"
+        "kb~c|rdhld~]xf^~~~gt^bnhdhp^~~~_jzlj~~fn`~g~~r~o~m~{~]d~]^^^`^bd^^bn^r^^^^`nfb~an~_^lb`^b^^jnlpz"
+        "~ip~axblrf^rd~~z~]bdf`^bnjltpx~~dpp`vbb~{~a^~g~~t~c~a~w|~_^`^fd~i~ib~]`^`pxn~_~c~~~~hppf^`~kbb~q"
+        "^~i^~al"};
+static const ptxk__grid ptxk__iq2_s_grid = {
+    "ptxk_iq2_s_grid", 1024, 3, 8, {8, 25, 43, 0, 0, 0, 0, 0},
+        "]^^^^^^^^^^^^`^^^^^^^`^^^^^^^`^b``^^^^^^^^`^b^^^`^^^^`^`^b^^b^b^^^`^bd^^^^^`j```dd^^^^^^^`^^^^^^"
+        "^^^^^^^^^b^^^^`^`^b^^^^^^^^^`^`^^^^^^^`^b^^^`^bf^^^^`j`^`^bf^bn^^^`^^^^``^^^^^^^^`^b`dj^^b^^^`d`"
+        "^`^bfdnf^d`^f~]h^^^^^^^`^^`^^^`^^^^^^^`^^``^`^b^^^^^^^^^^^^`^^^^^^^`^b^^^`^l^`^`b^b`b^l^bn^^^`^^"
+        "^^`^`^^^^^^^`^b^^^`^bf^^^^^^^`^b^^^`^bf^bn`^`^bf^bnv^^^^^`^`d^^^`^bf^t^^^`^bf^blrfbnj~c^^^`^^^^`"
+        "`^^b^^dbd`j^^b^^bd^^b^bf^bndh`^`bt^l`^^^^`^`^b^^^`^bf^bn`^`^bf^bj`x^bnl~a`b^l^bvn^^b~urhxh^p^^^^"
+        "^^^^^^^`^^^^^^^^^^^b^b`^`^b^^^`^^^^^^b^^^^^^^`^b^^^`^bf^b^^^bb`^`^bf^t^^^^^^^^^^^^`^^^^^^^`^b^^^"
+        "`^bf^^^^^^^`^b^^^`^bd^^bn^^^`^bf^bnrb^`^^^^`^b^^^`^bhbn^^^`^bf^bnjj^bn~q^^^`^^^^^^^`^^^^^^^`^b^^"
+        "^`^l^^^^^^^`^b^^^`^bf^bn`^`^bf^bl^x^^^^^^^`^b^^^`^bf^bn^^^`^bf^bnx^bj`~q^^^`^bf^bdfx^bn~ql~ep`^^"
+        "`^^^`^b`^`^bhbn^^^`^bf^bnljbnj|d`^`^bf^bnx^bndljl~}l^b~cphv~~n~gd^^^`^`^`b^b^^^`d`b^l^`^^^^`^b^^"
+        "^`^l^bl^``^^l^b~i^^^^^^^`d^^^`^bf^bn^^^`^bf^bndp^bl^~q`b^l^b~ad^tr~or^hnd^`^^^^bb^^^`^bf^bn`b^l^"
+        "bd~a^bn~m`^^^`^bf^bnjj^bn~e`d|l~]^bj`~o^~]`~~~cn```db^^b~abxr~]bh`^z`^l`^bn~]jbl~~~_~ol~m~ipx^f^"
+        "`~_p"};
+static const ptxk__grid ptxk__iq3_xxs_grid = {
+    "ptxk_iq3_xxs_grid", 256, 8, 4, {4, 12, 20, 28, 36, 44, 52, 62},
+        "]^^a^`]^ceu^`^a^c`_^cghd^^ac^c^`fbj`b]^g~^opagh^`bol~nsp`^qjl^a^c^a^^g]t^cc^~j^a^cc~]b^jeilg`~^~"
+        "c`noh~~gj|^c^a^`_e{^^_^ccw`]d^cb]^i]ipc`~g`}jtpfw~~_^gsxc^c^qiab^jeg^w^aiqlkn~xkobbhw{nq~cqpgj^h"
+        "`~~gpk]lbmz{~`g}jq~~g_^j~mssdbls{j|d~dyg`~^ds~~i~gj~ml^jy|z~`~_b~~`}~`~l~cj~m^^]nl~gf~ewarijq}l{"
+        "^n~~^"};
+static const ptxk__grid ptxk__iq3_s_grid = {
+    "ptxk_iq3_s_grid", 512, 8, 4, {1, 3, 5, 7, 9, 11, 13, 15},
+        "]]]_^]]]^^^]`ba^_^^^a^c__]]]^`]`__`^`ci`ab]`^]___`_`b_^^^i_db`_^c^_b`^i^`_g`^_bb_bkf^h^`ab`^kag_"
+        "^jmkc^^h^`ai`p]]^`]^^^]^c_^j^_eb]^_^`ac_bc^jb^f_^]`bb_f_fc__]_bb]`ambg^a^i^c`^`qc_bc^k~b`_i^w^a^"
+        "ch`mbd]^^^]^^^_^`]^c^^_^i]_^_^b_`__`_bct__f^ac^f`f_`^_`e^a^cbjgbe_c_`u_caei]gid^afx`p`i^gavc^^^_"
+        "c^^a^_^fbd^^ca^ilf`^fbf^huc`a^`]e^`bjdba`cmb`ic^gaffioo|^i^g~^`bb`__cclfa^^cbabb`p^aa`fak_bha^a^"
+        "c`~^^ng]uh^f}umptaggbub`bj`__hba^^ace|befabisa]kiahbb_hfh~_ho^~r|^j~r^^h^qllcyrnbgabdhak~pjkj_up"
+        "qw~d^~p`_e^h^hblcgk^x_`b_cmut_jr`bat~el|s~b"};
+
+/* The table's address, in global memory: a variable of the module, made when it is first asked for. */
+static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
+    ptx_module *m = ptx_kernel_module(k);
+    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, g->name);
+    ptx_symbol symbol;
+    ptx_variable_desc desc;
+    uint8_t bytes[1024 * 8];
+    const char *step = g->steps;
+    uint32_t i, j, number = 0xffffffffu, rest;
+    symbol.index = had ? had->what : 0;
+    symbol.owner = m->owner;
+    if (had) return ptx_address(k, symbol);
+    for (i = 0; i < g->entries; i++) {
+        while (*step == '~') number += 33, step++;
+        number += (uint32_t)(*step++ - ']') + 1;
+        for (rest = number, j = 0; j < g->digits; j++, rest /= g->base)
+            bytes[i * g->digits + j] = g->map[rest % g->base];
+    }
+    memset(&desc, 0, sizeof desc);
+    desc.name = g->name;
+    desc.space = PTX_GLOBAL;
+    desc.type = PTX_U8;
+    desc.count = g->entries * g->digits;
+    desc.align = 8;
+    desc.data = bytes;
+    symbol = ptx_variable(m, &desc);
+    return ptx_address(k, symbol);
+}
+
+/* 8 bits of signs from 7: the last makes their number even. */
+static ptx_val ptxk__even_signs(ptx_kernel *k, ptx_val x) {
+    ptx_val odd = ptx_popc(k, x);
+    odd = ptx_shl(k, odd, ptx_u32(7));
+    odd = ptx_and(k, odd, ptx_u32(128));
+    return ptx_or(k, x, odd);
+}
+
+/* Two quads of positive bytes with signs, bits 0 ... 7 of a number. */
+static void ptxk__apply_signs(ptx_kernel *k, ptx_val signs, ptx_val quad[2]) {
+    ptx_val x, mask;
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        x = i ? ptx_shr(k, signs, ptx_u32(4)) : signs;
+        x = ptx_and(k, x, ptx_u32(15));
+        x = ptx_mul(k, x, ptx_u32(0x00204081)); /* bit b to byte b */
+        x = ptx_and(k, x, ptx_u32(0x01010101));
+        mask = ptx_mul(k, x, ptx_u32(255));
+        mask = ptx_xor(k, mask, ptx_as(quad[i], PTX_U32));
+        x = ptx_add(k, mask, x);
+        quad[i] = ptx_as(x, PTX_B32);
+    }
+}
+
+/* Where a block has the indexes of 8 values in the table (IQ3: two, of 4 values each), and their signs. */
+typedef struct ptxk__grid_format {
+    const ptxk__grid *grid;
+    uint32_t at, bytes, per;  /* the indexes: bytes of one, of those of a share */
+    uint32_t high, high_bits; /* their further bits: `high_bits` of a byte for each share; 0: none */
+    uint32_t signs;           /* a byte for each; 0: 7 bits, in the index, or in a word */
+    uint32_t word, step;      /* ... of a share: where, and how far apart */
+} ptxk__grid_format;
+
+static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p,
+                              const ptxk__grid_format *f, ptx_val *out) {
+    ptx_val table = ptxk__grid_address(k, f->grid), index[2], signs, x, high = ptx_u32(0), from;
+    uint32_t i, j, each = f->grid->digits == 4 ? 2 : 1;
+    for (i = 0; i < (p->whole ? 4 : 1); i++) {
+        ptxk__number g = p->whole ? ptxk__known(i) : ptxk__unknown(p->lane), at, by;
+        at = ptxk__number_of(k, p->share, 0, 0xffffffffu, f->per, f->at);
+        at = ptxk__number_add(k, at, ptxk__number_of(k, g, 0, 0xffffffffu, each * f->bytes, 0));
+        if (f->high) high = ptxk__read_byte(k, s, ptxk__number_of(k, p->share, 0, 0xffffffffu, 1, f->high));
+        for (j = 0; j < each; j++) {
+            ptxk__number here = ptxk__number_add(k, at, ptxk__known(j));
+            index[j] = f->bytes == 2 ? ptxk__read_half(k, s, here) : ptxk__read_byte(k, s, here);
+            if (!f->high) continue;
+            by = ptxk__number_of(k, g, 0, 0xffffffffu, each * f->high_bits, j);
+            x = ptx_shr(k, high, ptxk__number_value(k, by));
+            x = ptx_and(k, x, ptx_u32((1u << f->high_bits) - 1));
+            index[j] = ptx_mad(k, x, ptx_u32(256), index[j]);
+        }
+        if (f->signs) {
+            at = ptxk__number_of(k, p->share, 0, 0xffffffffu, 4, f->signs);
+            signs = ptxk__read_byte(k, s, ptxk__number_add(k, at, g));
+        } else if (f->word) {
+            ptxk__read_words(k, s, ptxk__number_of(k, p->share, 0, 0xffffffffu, f->step, f->word), 1, &x);
+            by = ptxk__number_of(k, g, 0, 0xffffffffu, 7, 0);
+            x = ptx_shr(k, ptx_as(x, PTX_U32), ptxk__number_value(k, by));
+            x = ptx_and(k, x, ptx_u32(127));
+            signs = ptxk__even_signs(k, x);
+        } else {
+            x = ptx_shr(k, index[0], ptx_u32(9));
+            signs = ptxk__even_signs(k, x);
+            index[0] = ptx_and(k, index[0], ptx_u32(511));
+        }
+        if (each == 2) {
+            for (j = 0; j < 2; j++) {
+                from = ptx_ptr_add(k, table, index[j], 4);
+                out[2 * i + j] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, 0));
+            }
+        } else {
+            from = ptx_ptr_add(k, table, index[0], 8);
+            ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(from, 0), out + 2 * i);
+        }
+        if (p->whole) ptxk__apply_signs(k, signs, out + 2 * i);
+        else out[2] = signs;
+    }
+}
+
+/* Scales are 2 q + 1, q the upper four bits of a share's word ... */
+static void ptxk__scale_of_word(ptx_kernel *k, ptxk__source *s, ptxk__number at, ptxk__factors *f) {
+    ptx_val x;
+    ptxk__read_words(k, s, at, 1, &x);
+    x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(28));
+    x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
+    f->scale[0] = f->scale[1] = ptx_as(x, PTX_S32);
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
+/* ... or the nibbles of a byte, of its halves. */
+static void ptxk__scales_of_byte(ptx_kernel *k, ptxk__source *s, ptxk__number at, ptxk__factors *f) {
+    ptx_val x = ptxk__read_byte(k, s, at), q;
+    q = ptx_and(k, x, ptx_u32(15));
+    q = ptx_mad(k, q, ptx_u32(2), ptx_u32(1));
+    f->scale[0] = ptx_as(q, PTX_S32);
+    q = ptx_shr(k, x, ptx_u32(4));
+    q = ptx_mad(k, q, ptx_u32(2), ptx_u32(1));
+    f->scale[1] = ptx_as(q, PTX_S32);
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
+static void ptxk__iq2_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq2_xxs_grid, 2, 1, 8, 0, 0, 0, 6, 8};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq2_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__scale_of_word(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 8, 6), f);
+}
+
+static void ptxk__iq2_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq2_xs_grid, 2, 2, 8, 0, 0, 0, 0, 0};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq2_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__scales_of_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 1, 66), f);
+}
+
+static void ptxk__iq2_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq2_s_grid, 2, 1, 4, 66, 2, 34, 0, 0};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq2_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__scales_of_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 1, 74), f);
+}
+
+static void ptxk__iq3_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq3_xxs_grid, 2, 1, 8, 0, 0, 0, 66, 4};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq3_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__scale_of_word(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 4, 66), f);
+}
+
+static void ptxk__iq3_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq3_s_grid, 2, 1, 8, 66, 1, 74, 0, 0};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__number by = ptxk__number_of(k, share, 0, 1, 4, 0);
+    ptx_val x = ptxk__read_byte(k, s, ptxk__number_of(k, share, 1, 3, 1, 106));
+    x = ptx_shr(k, x, ptxk__number_value(k, by));
+    x = ptx_and(k, x, ptx_u32(15));
+    x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
+    f->scale[0] = f->scale[1] = ptx_as(x, PTX_S32);
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
 static const ptxk__reader
-    ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
-    ptxk__q5_0_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
-    ptxk__q5_1_reader = {PTXK__QUADS_16_APART, 0, 1, ptxk__q5_1_values, ptxk__f16_factor_and_minimum},
-    ptxk__q2_k_reader = {PTXK__QUADS_16_APART, 1, 1, ptxk__q2_k_values, ptxk__q2_k_factors},
-    ptxk__q3_k_reader = {PTXK__QUADS_16_APART, 1, 0, ptxk__q3_k_values, ptxk__q3_k_factors},
-    ptxk__iq4_nl_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_nl_values, ptxk__f16_factor},
-    ptxk__iq4_xs_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_xs_values, ptxk__iq4_xs_factors},
-    ptxk__mxfp4_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__mxfp4_values, ptxk__mxfp4_factor},
-    ptxk__nvfp4_reader = {PTXK__QUADS_8_APART, 1, 0, ptxk__nvfp4_values, ptxk__nvfp4_factors};
+    ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
+    ptxk__q5_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_16, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
+    ptxk__q5_1_reader = {PTXK__QUADS_16_APART, 0, 0, 1, ptxk__q5_1_values, ptxk__f16_factor_and_minimum},
+    ptxk__q2_k_reader = {PTXK__QUADS_16_APART, 0, 1, 1, ptxk__q2_k_values, ptxk__q2_k_factors},
+    ptxk__q3_k_reader = {PTXK__QUADS_16_APART, 0, 1, 0, ptxk__q3_k_values, ptxk__q3_k_factors},
+    ptxk__iq4_nl_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_128, 0, 0,
+                           ptxk__iq4_nl_values,  ptxk__f16_factor},
+    ptxk__iq4_xs_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_128, 0, 0,
+                           ptxk__iq4_xs_values,  ptxk__iq4_xs_factors},
+    ptxk__mxfp4_reader = {PTXK__QUADS_16_APART, PTXK__PART_E2M1,   0, 0,
+                          ptxk__mxfp4_values,   ptxk__mxfp4_factor},
+    ptxk__nvfp4_reader = {PTXK__QUADS_8_APART, PTXK__PART_E2M1,    1, 0,
+                          ptxk__nvfp4_values,  ptxk__nvfp4_factors},
+    ptxk__iq2_xxs_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,     1, 0,
+                            ptxk__iq2_xxs_values, ptxk__iq2_xxs_factors},
+    ptxk__iq2_xs_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,    1, 0,
+                           ptxk__iq2_xs_values,  ptxk__iq2_xs_factors},
+    ptxk__iq2_s_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,   1, 0,
+                          ptxk__iq2_s_values,   ptxk__iq2_s_factors},
+    ptxk__iq3_xxs_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,     1, 0,
+                            ptxk__iq3_xxs_values, ptxk__iq3_xxs_factors},
+    ptxk__iq3_s_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,   1, 0,
+                          ptxk__iq3_s_values,   ptxk__iq3_s_factors};
 
 /* -- vocabulary: rows of weights, the table of formats -- */
 
@@ -3263,7 +3823,12 @@ static const ptxk__block ptxk__blocks[] = {
     PTXK__READ("iq4_nl", PTXK_IQ4_NL, 32, 18, 1, 1, ptxk__iq4_nl_reader),
     PTXK__READ("iq4_xs", PTXK_IQ4_XS, 256, 136, 1, 1, ptxk__iq4_xs_reader),
     PTXK__READ("mxfp4", PTXK_MXFP4, 32, 17, 1, 1, ptxk__mxfp4_reader),
-    PTXK__READ("nvfp4", PTXK_NVFP4, 64, 36, 1, 1, ptxk__nvfp4_reader)};
+    PTXK__READ("nvfp4", PTXK_NVFP4, 64, 36, 1, 1, ptxk__nvfp4_reader),
+    PTXK__READ("iq2_xxs", PTXK_IQ2_XXS, 256, 66, 1, 0.125f, ptxk__iq2_xxs_reader),
+    PTXK__READ("iq2_xs", PTXK_IQ2_XS, 256, 74, 1, 0.125f, ptxk__iq2_xs_reader),
+    PTXK__READ("iq2_s", PTXK_IQ2_S, 256, 82, 1, 0.125f, ptxk__iq2_s_reader),
+    PTXK__READ("iq3_xxs", PTXK_IQ3_XXS, 256, 98, 1, 0.25f, ptxk__iq3_xxs_reader),
+    PTXK__READ("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader)};
 #undef PTXK__READ
 
 static const ptxk__block *ptxk__block_of(uint32_t format) {
@@ -4523,13 +5088,16 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
 #define PTXK__UNROLL 4u
 #define PTXK__JOIN 16u /* partial results that the combining block has in flight */
 #define PTXK__QUERIES 8u
-#define PTXK__RING 3u             /* mma: ring items of a warp in shared memory; all but one are in flight */
+#define PTXK__FLIGHT 65536u       /* mma: bytes that a block has in flight */
 #define PTXK__SLAB 128u           /* mma: most elements of a row in one ring item */
 #define PTXK__REST 0.000244140625 /* 2^-12: the weight of f16's second term of q, which is at most 2^15 */
 
 /* Everything that a flash_decode description determines. */
 typedef struct ptxk__flash {
     ptx_type type, q_type, out_type, fresh_type; /* fresh: of the rows to append; PTX_NONE: none */
+    uint32_t cache;      /* type of the caches; 8-bit ones are read as f16, which `type` is then */
+    uint32_t bytes;      /* 1: the caches have 8 bits */
+    uint32_t factor_row; /* bytes of factors beside each row; 0: none */
     uint32_t heads, kv_heads, d, queries;
     uint32_t group;   /* query heads of a KV head */
     uint32_t columns; /* group * queries, which share the reads of K and V; column t * group + h */
@@ -4538,8 +5106,9 @@ typedef struct ptxk__flash {
     uint32_t page_size, page_shift, window, flags;
     uint32_t cluster;   /* blocks of a cluster that the description asks for; 0: the plan chooses */
     uint32_t row_bytes; /* of one key */
-    uint32_t per_vec;   /* elements of 16 bytes */
-    uint32_t row_vecs;  /* 16-byte vectors of a row */
+    uint32_t vec_bytes; /* of a vector: 16; scalar with 8-bit caches: 8 */
+    uint32_t per_vec;   /* elements of a vector */
+    uint32_t row_vecs;  /* vectors of a row */
     uint32_t pitch;     /* floats from column to column of a warp's sums in shared memory */
     uint32_t unit;      /* a chunk is a multiple of so many keys */
     uint32_t least;     /* ... and at least so many */
@@ -4560,6 +5129,8 @@ typedef struct ptxk__flash {
     uint32_t nt, kt;   /* 8-column tiles; 16-key tiles of a warp's step */
     uint32_t slabs;    /* parts of a row that are staged in turn */
     uint32_t chunks;   /* 16-byte chunks of a slab in shared memory, even */
+    uint32_t item;     /* bytes of a ring item: the tile, and q8_0's factors of its rows */
+    uint32_t ring;     /* ring items of a warp in shared memory; all but one are in flight, whole steps */
     float bias, slack; /* weights stay below 2^(bias + slack); the largest is at least 2^bias */
 } ptxk__flash;
 
@@ -4576,18 +5147,32 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     f->nt = f->tiles < room ? f->tiles : room;
     if (f->nt < 1) f->nt = 1;
     if (f->nt > 4) f->nt = 4;
-    f->slabs = ptxk__ceil_div(padded, PTXK__SLAB);
+    f->slabs = f->bytes ? 1 : ptxk__ceil_div(padded, PTXK__SLAB);
     f->chunks = ptxk__ceil_div(padded / 16, f->slabs) * 2;
+    if (f->bytes) f->chunks = (padded / 16 + 1) / 2 * 2;
     f->kt = PTXK__SLAB / 8 / f->chunks; /* steps of some 4 KB */
     if (f->kt > 4 / f->nt) f->kt = 4 / f->nt;
     if (f->kt > 4) f->kt = 4;
     if (f->kt == 3) f->kt = 2;
-    if (f->kt < 1) f->kt = 1;
+    if (f->kt < 1 || (f->factor_row && f->nt > 1)) f->kt = 1;
     if (f->page_size && f->kt > f->page_size / 16) f->kt = f->page_size / 16;
+    f->item = 16 * f->kt * f->chunks * 16 + (16 * f->kt * f->factor_row + 127) / 128 * 128;
+    f->ring = ptxk__ceil_div(PTXK__FLIGHT, PTXK__WARPS * 2 * f->slabs * f->item) * 2 * f->slabs + 1;
     /* Large weights keep the second term of an f16 weight above 2^-24. bf16 has f32's range, and so may V:
        weights of at most 2^-32. */
     f->slack = 8;
     f->bias = f->type == PTX_F16 ? 7.0f : -8.0f - PTXK__LOW;
+}
+
+/* Chooses the variant of a target. */
+static void ptxk__flash_set_variant(ptxk__flash *f, ptx_target target) {
+    f->mma = f->type != PTX_F32 && (target & 0xfffu) >= 80 && !(f->flags & PTXK_FLASH_SCALAR);
+    f->pitch = (f->d + 15) / 16 * 16 + 4; /* so that columns 2, 4 and 6 of an mma are 8 banks apart */
+    if (!f->mma) return;
+    f->tile = 8 * f->nt;
+    if (!f->bytes) return;
+    f->vec_bytes = f->per_vec = 16; /* whole chunks */
+    f->row_vecs = f->d / 16;
 }
 
 static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why) {
@@ -4611,7 +5196,8 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     types[1] = d->q_type;
     types[2] = d->out_type;
     types[3] = d->append_type ? d->append_type : (uint32_t)PTX_F32;
-    for (i = 0; i < 4; i++)
+    if (ptxk__check_cache_type("flash_decode", names[0], types[0], d->head_dim, why)) return PTX_E_DESC;
+    for (i = 1; i < 4; i++)
         if (!ptxk__kv_bytes(types[i])) return ptxk__check_type("flash_decode", names[i], types[i], why);
     if (!(d->scale >= -1e30f && d->scale <= 1e30f))
         return ptxk__refuse(why, PTX_E_DESC,
@@ -4631,18 +5217,24 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if ((d->flags & ~(uint32_t)PTXK_FLASH_PAGE_ROWS)
+    if ((d->flags & ~(uint32_t)(PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR))
         > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
-                            "_PAGE_ROWS",
+                            "_PAGE_ROWS, _TREE, _PRIOR",
                             d->flags);
+    if (d->flags & PTXK_FLASH_TREE && d->window)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: window is %u, must be 0 with PTXK_FLASH_TREE",
+                            d->window);
     if (d->flags & PTXK_FLASH_PAGE_ROWS && !d->page_size)
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: PTXK_FLASH_PAGE_ROWS needs pages, and page_size is 0");
 
     memset(f, 0, sizeof *f);
-    f->type = (ptx_type)types[0];
+    f->cache = types[0];
+    f->bytes = (uint32_t)ptxk__is_byte_cache(types[0]);
+    f->factor_row = ptxk__factor_bytes(types[0], d->head_dim);
+    f->type = f->bytes ? PTX_F16 : (ptx_type)types[0];
     f->q_type = (ptx_type)types[1];
     f->out_type = (ptx_type)types[2];
     f->fresh_type = (ptx_type)d->append_type;
@@ -4653,17 +5245,20 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS);
+    f->flags =
+        d->flags
+        & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR);
     i = d->flags % PTXK_FLASH_PAGE_ROWS / PTXK_FLASH_CLUSTER_1;
     f->cluster = i ? 1u << (i - 1) : 0;
     f->group = d->heads / d->kv_heads;
     f->columns = f->group * f->queries;
     f->tiles = ptxk__ceil_div(f->columns, PTXK__TILE);
     f->tile = ptxk__ceil_div(f->columns, f->tiles);
-    bytes = ptxk__kv_bytes(d->kv_type);
+    bytes = ptxk__cache_bytes(d->kv_type);
     f->row_bytes = f->d * bytes;
-    f->per_vec = 16 / bytes;
-    f->row_vecs = f->row_bytes / 16;
+    f->vec_bytes = f->bytes ? 8 : 16;
+    f->per_vec = f->vec_bytes / bytes;
+    f->row_vecs = f->row_bytes / f->vec_bytes;
     f->lanes = 1;
     while (f->lanes < 32 && f->lanes < f->row_vecs) f->lanes *= 2;
     f->vecs = ptxk__ceil_div(f->row_vecs, f->lanes);
@@ -4736,13 +5331,14 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
 static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
     uint64_t row = (uint64_t)f->kv_heads * f->d * 2, fresh = 0, bytes, keys;
     bytes = (uint64_t)f->queries * f->heads
-            * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
-               + (f->flags & PTXK_FLASH_LSE ? 4u : 0u));
+                * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
+                   + (f->flags & PTXK_FLASH_LSE ? 4u : 0u))
+            + (f->flags & PTXK_FLASH_TREE ? 4u * f->queries : 0u)
+            + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u);
     keys = length - ptxk__flash_first(f, length);
     if (f->fresh_type) fresh = length < f->queries ? length : f->queries;
-    bytes += (keys - fresh) * row * ptxk__kv_bytes((uint32_t)f->type);
-    if (f->fresh_type)
-        bytes += fresh * row * (ptxk__kv_bytes((uint32_t)f->type) + ptxk__kv_bytes((uint32_t)f->fresh_type));
+    bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
+    if (f->fresh_type) bytes += fresh * row * ptxk__kv_bytes((uint32_t)f->fresh_type);
     if (f->page_size) bytes += 4 * (uint64_t)ptxk__ceil_div((uint32_t)keys, f->page_size);
     return bytes;
 }
@@ -4788,6 +5384,26 @@ static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32
                    < ptxk__flash_busiest_keys(f, blocks, sm_count, keys, below)
                ? above
                : below;
+}
+
+/* Shared memory of a block. Where the warps' sums lie, [warp][column][pitch], at the end, then their states,
+   the block's states, for its cluster, and the flag of ptxk__is_last_block. */
+static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
+
+static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
+    return ptxk__flash_state_at(f) + PTXK__WARPS * f->tile * 8;
+}
+
+static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_block_at(f) + f->tile * 8; }
+
+static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
+
+/* Before that, the tensor core variant has the warps' rings there, slot by slot, and q in the last slot. */
+static uint32_t ptxk__flash_tensor_bytes(const ptxk__flash *f) {
+    uint32_t slot = PTXK__WARPS * f->item, q, bytes;
+    q = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile;
+    bytes = slot * (f->ring - 1) + (q > slot ? q : slot);
+    return bytes < ptxk__flash_join_bytes(f) ? ptxk__flash_join_bytes(f) : bytes;
 }
 
 PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
@@ -4887,6 +5503,8 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
         l->cluster[0] = l->cluster[1] = 1;
         l->cluster[2] = cluster;
     }
+    ptxk__flash_set_variant(&f, shape->target);
+    if (f.mma) l->shared_bytes = ptxk__flash_tensor_bytes(&f);
     if (splits == cluster) return PTX_E_NONE;
     plan->zero_bytes = ptxk__flash_header(&f, shape->batch);
     plan->workspace_bytes =
@@ -4900,7 +5518,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
-    ptxk__span s[10];
+    ptxk__span s[15];
     uint64_t q, fresh;
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -4927,7 +5545,15 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     s[8] = ptxk__span_written(s[8], 0);
     s[9] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
     s[9] = ptxk__span_written(s[9], 0);
-    if ((code = ptxk__check_spans(op, s, 10, why)) != PTX_E_NONE
+    s[10] = ptxk__span_factors("k_factors", args->k_factors, f.cache, f.kv_heads, f.d, 1, f.page_size,
+                               args->pool_pages, append);
+    s[11] = ptxk__span_factors("v_factors", args->v_factors, f.cache, f.kv_heads, f.d, 1, f.page_size,
+                               args->pool_pages, append);
+    s[12] = ptxk__span_of("tree", args->tree, 4ull * f.queries, 4, (f.flags & PTXK_FLASH_TREE) != 0);
+    s[13] = ptxk__span_of("prior", args->prior, q * 4, 16, (f.flags & PTXK_FLASH_PRIOR) != 0);
+    s[14] = ptxk__span_of("prior_lse", args->prior_lse, 4ull * f.queries * f.heads, 4,
+                          (f.flags & PTXK_FLASH_PRIOR) != 0);
+    if ((code = ptxk__check_spans(op, s, 15, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
@@ -4940,7 +5566,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
         return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: k_caches is v_caches, and both are written");
     if (!args->head_stride && !args->row_stride) return PTX_E_NONE;
     return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d,
-                             f.per_vec, 1u << 26, why);
+                             ptxk__cache_whole(f.cache, f.d), 1u << 26, why);
 }
 
 /* -- flash_decode: what a block works on -- */
@@ -4957,13 +5583,17 @@ typedef struct ptxk__flash_work {
     ptx_val safe_lo, safe_hi;               /* keys that all queries see and that lie in the caches */
     ptx_val base[2], row_bytes;             /* K and V: row 0 of this head; from position to position, u64 */
     ptx_val table, pool_pages;              /* paged: this sequence's pages; base is that of the pools */
+    ptx_val factors[2];                     /* q8_0: as base, of the factors */
     ptx_val fresh[2], owner; /* rows to append, of this head; predicate: this block stores them */
     ptx_var poison;          /* 0 or NaN, added to the output */
 } ptxk__flash_work;
 
-static int ptxk__flash_cache(int which) {
-    return which ? (int)offsetof(ptxk_flash_decode_args, v_caches)
-                 : (int)offsetof(ptxk_flash_decode_args, k_caches);
+static size_t ptxk__flash_cache(int which) {
+    return which ? offsetof(ptxk_flash_decode_args, v_caches) : offsetof(ptxk_flash_decode_args, k_caches);
+}
+
+static size_t ptxk__flash_factors(int which) {
+    return which ? offsetof(ptxk_flash_decode_args, v_factors) : offsetof(ptxk_flash_decode_args, k_factors);
 }
 
 /* Loads the addresses of the caches, described as for kv_scatter. */
@@ -4977,8 +5607,10 @@ static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__fl
         w->table = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, block_table));
         w->table = ptx_ptr_add(k, w->table, wide, 4);
         w->pool_pages = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, pool_pages));
-        w->base[0] = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, k_caches));
-        w->base[1] = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, v_caches));
+        for (which = 0; which < 2; which++) {
+            w->base[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_cache(which));
+            if (f->factor_row) w->factors[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_factors(which));
+        }
         return;
     }
     head = ptx_ld(k, PTX_U64, ptx_at(w->args, (int64_t)offsetof(ptxk_flash_decode_args, head_stride)));
@@ -4992,11 +5624,16 @@ static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__fl
     wide = ptx_cvt(k, PTX_U64, w->kv_head);
     wide = ptx_mul(k, wide, head);
     for (which = 0; which < 2; which++) {
-        here = ptxk__arg_ptr(k, w->args, (size_t)ptxk__flash_cache(which));
+        here = ptxk__arg_ptr(k, w->args, ptxk__flash_cache(which));
         here = ptx_ptr_add(k, here, w->sequence, 8);
         here = ptx_ld(k, PTX_U64, ptx_at(here, 0));
         here = ptx_ptr(here, PTX_GLOBAL);
         w->base[which] = ptx_ptr_add(k, here, wide, f->row_bytes / f->d);
+        if (!f->factor_row) continue;
+        here = ptxk__arg_ptr(k, w->args, ptxk__flash_factors(which));
+        here = ptx_ptr_add(k, here, w->sequence, 8);
+        here = ptx_ld(k, PTX_U64, ptx_at(here, 0));
+        w->factors[which] = ptxk__factors_at(k, ptx_ptr(here, PTX_GLOBAL), wide);
     }
 }
 
@@ -5024,7 +5661,8 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     ptx_launch_bounds(k, PTXK__THREADS, 1);
     w->cluster = ptxk__cluster_new(k);
     w->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_decode_args), 8);
-    w->shared = ptx_shared(k, "stage", PTX_B32, shared_bytes / 4, 128);
+    w->shared =
+        f->mma ? ptx_shared_dynamic_aligned(k, 128) : ptx_shared(k, "stage", PTX_B32, shared_bytes / 4, 128);
     w->tid = ptx_tid_x(k);
     w->warp = ptx_shr(k, w->tid, ptx_u32(5));
     if (f->mma) { /* lets ptxas see that values computed from it are uniform */
@@ -5112,8 +5750,9 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
         w->safe_lo = ptx_max(k, here, ptx_s32(0));
     }
     w->safe_hi = w->length;
-    if (f->queries > 1 || fresh) {
-        here = ptx_sub(k, w->length, ptx_s32(fresh ? f->queries : f->queries - 1));
+    if (f->queries > 1 || fresh || f->flags & PTXK_FLASH_TREE) {
+        here = ptx_sub(k, w->length,
+                       ptx_s32(fresh || f->flags & PTXK_FLASH_TREE ? f->queries : f->queries - 1));
         w->safe_hi = ptx_max(k, here, ptx_s32(0));
     }
 
@@ -5148,7 +5787,23 @@ static ptx_val ptxk__flash_column_row(ptx_kernel *k, const ptxk__flash *f, const
 /* Whether the query of a column sees the key at a position. */
 static ptx_val ptxk__flash_is_visible(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                       ptx_val column, ptx_val position) {
-    ptx_val limit = w->length, p, low;
+    ptx_val limit = w->length, p, low, bits;
+    if (f->flags & PTXK_FLASH_TREE) {
+        limit = ptx_div(k, column, ptx_u32(f->group));
+        limit = ptx_min(k, limit, ptx_u32(f->queries - 1)); /* a column past the last */
+        limit = ptx_mad(k, w->sequence, ptx_u32(f->queries), limit);
+        bits = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, tree));
+        bits = ptx_ptr_add(k, bits, limit, 4);
+        bits = ptx_ld(k, PTX_U32, ptx_with(ptx_at(bits, 0), PTX_NC));
+        bits = ptx_and(k, bits, ptx_u32((1u << f->queries) - 1));
+        low = ptx_sub(k, position, w->length);
+        low = ptx_add(k, low, ptx_s32(f->queries)); /* which new token */
+        p = ptx_setp(k, PTX_LT, low, ptx_s32(0));
+        bits = ptx_shr(k, bits, ptx_as(low, PTX_U32)); /* 0 past the last */
+        bits = ptx_and(k, bits, ptx_u32(1));
+        low = ptx_setp(k, PTX_NE, bits, ptx_u32(0));
+        return ptx_or(k, p, low);
+    }
     if (f->queries > 1) {
         limit = ptx_div(k, column, ptx_u32(f->group));
         limit = ptx_add(k, ptx_as(limit, PTX_S32), w->length);
@@ -5195,23 +5850,38 @@ static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const p
     return ptx_and(k, p, q);
 }
 
-/* Loads 16 bytes of a new row, converted to the cache's type. */
+/* Loads a vector of a new row, converted to the cache's type. factor: q8_0: the factor of its block, f32. */
 static void ptxk__flash_load_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, int which,
-                                   ptx_val position, ptx_val vec, ptx_val words[4]) {
+                                   ptx_val position, ptx_val vec, ptx_val words[4], ptx_val *factor) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)f->fresh_type), n = 16 / bytes, i;
-    ptx_val t, at, x[8];
+    ptx_val t, at, x[16], block = {0}, inverse;
     t = ptx_sub(k, position, w->length);
     t = ptx_add(k, t, ptx_s32(f->queries));
     at = ptx_ptr_add(k, w->fresh[which], ptx_as(t, PTX_U32), f->kv_heads * f->d * bytes);
+    if (f->factor_row) {
+        block = ptx_div(k, vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
+        block = ptx_ptr_add(k, at, block, PTXK__CACHE_BLOCK * bytes);
+    }
     at = ptx_ptr_add(k, at, vec, f->per_vec * bytes);
-    if (f->fresh_type == f->type) { /* bit for bit, including NaN payloads */
+    if (!f->bytes && f->fresh_type == f->type) { /* bit for bit, including NaN payloads */
         ptxk_load16(k, NULL, ptx_with(ptx_at(at, 0), PTX_NC), words);
         return;
     }
     if (n > f->per_vec) n = f->per_vec;
     for (i = 0; i < f->per_vec; i += n)
         ptxk_load_f32(k, f->fresh_type, n, ptx_with(ptx_at(at, (int64_t)(i * bytes)), PTX_NC), x + i);
-    ptxk_narrow(k, f->type, f->per_vec, x, words);
+    if (!f->bytes) {
+        ptxk_narrow(k, f->type, f->per_vec, x, words);
+        return;
+    }
+    if (f->factor_row) {
+        *factor = ptxk__block_factor(k, f->fresh_type, block);
+        inverse = ptxk_rcp_or_zero(k, *factor);
+    } else {
+        inverse = ptxk__head_factor(k, w->args, ptxk__flash_factors(which), w->kv_head);
+        inverse = ptx_rcp(k, inverse);
+    }
+    ptxk__narrow_bytes(k, f->cache, f->per_vec, x, inverse, words);
 }
 
 /* Elements of q in 16 bytes; below, vector `vec` of q of a column of the block as f32, 0 where not p. A warp
@@ -5241,18 +5911,6 @@ static ptx_val ptxk__flash_cap_score(ptx_kernel *k, const ptxk__flash *f, ptx_va
 
 /* -- flash_decode: from the warps' sums to the output -- */
 
-static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
-
-/* Shared memory after the warps' states: the block's states, for its cluster, and the flag of
-   ptxk__is_last_block. */
-static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
-    return ptxk__flash_state_at(f) + PTXK__WARPS * f->tile * 8;
-}
-
-static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_block_at(f) + f->tile * 8; }
-
-static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
-
 /* The address of the partial result (part, this sequence, column of the block). */
 static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   ptx_val part, ptx_val column) {
@@ -5271,15 +5929,69 @@ static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptx
     return ptx_ptr_add(k, workspace, row, f->record);
 }
 
+/* The log-sum-exp in base 2 of a state. */
+static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val top, ptx_val all) {
+    ptx_val lse = ptx_lg2(k, all);
+    if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
+    return ptx_add(k, top, lse);
+}
+
+/* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention. row,
+   head, query: of the column. */
+static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                    ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
+                                    ptx_val *lse) {
+    ptx_val at, prior[4], other, most, mine, inverse, index;
+    uint32_t e;
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
+    at = ptx_ptr_add(k, at, row, f->d * 4);
+    at = ptx_ptr_add(k, at, vec, 16);
+    ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), prior);
+    index = ptx_mul_wide(k, head, ptx_sreg(k, PTX_NCTAID_Y));
+    other = ptx_cvt(k, PTX_U64, w->sequence);
+    index = ptx_add(k, index, other);
+    if (f->queries > 1) {
+        other = ptx_cvt(k, PTX_U64, query);
+        index = ptx_mad(k, index, ptx_u64(f->queries), other);
+    }
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior_lse));
+    at = ptx_ptr_add(k, at, index, 4);
+    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    other = ptx_op2(k, PTX_MUL, PTX_RN, other, ptx_f32(1.44269504088896340736));
+    most = ptx_max(k, other, *lse);
+    most = ptx_max(k, most, ptx_f32(-FLT_MAX)); /* no key at all: both weights are 0 */
+    mine = ptxk__score_weight(k, *lse, most);
+    other = ptxk__score_weight(k, other, most);
+    inverse = ptx_add(k, mine, other);
+    *lse = ptx_lg2(k, inverse);
+    *lse = ptx_add(k, *lse, most);
+    inverse = ptxk_rcp_or_zero(k, inverse);
+    mine = ptx_mul(k, mine, inverse);
+    other = ptx_mul(k, other, inverse);
+    for (e = 0; e < 4; e++) {
+        x[e] = ptx_mul(k, x[e], mine);
+        x[e] = ptx_fma(k, prior[e], other, x[e]);
+    }
+}
+
 /* Writes 4 elements of the output of a column of the block, from its state. */
 static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val top,
                                      ptx_val all) {
-    ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p;
+    ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p, merged = all;
     uint32_t e;
+    if (f->cache == PTX_E4M3) {
+        row = ptxk__head_factor(k, w->args, ptxk__flash_factors(1), w->kv_head);
+        if (ptxk__byte_lift(k, f->cache) > 1) row = ptx_mul(k, row, ptx_f32(ptxk__byte_lift(k, f->cache)));
+        inverse = ptx_mul(k, inverse, row);
+    }
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
+    if (f->flags & PTXK_FLASH_PRIOR) {
+        merged = ptxk__flash_log_sum(k, f, top, all);
+        ptxk__flash_merge_prior(k, f, w, row, query, head, vec, x, &merged);
+    }
     here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
     here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
     here = ptx_ptr_add(k, here, vec, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
@@ -5288,9 +6000,7 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
     ptx_if(k, p);
     {
-        ptx_val lse = ptx_lg2(k, all);
-        if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
-        lse = ptx_add(k, top, lse);
+        ptx_val lse = f->flags & PTXK_FLASH_PRIOR ? merged : ptxk__flash_log_sum(k, f, top, all);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
         p = ptx_setp(k, PTX_EQ, top, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
@@ -5539,6 +6249,7 @@ typedef struct ptxk__flash_state {
     ptx_val part, group; /* this lane's vector of a row; its row of those read at once */
     ptx_val has[2];      /* vector i exists for this lane; set only for i where some lane lacks it */
     ptx_val next_rows;   /* u64: bytes to the next rows */
+    ptx_val scale;       /* f32, of scores; 8-bit caches, where a head has a factor */
     ptx_var at, next;    /* bytes from base to this lane's next row; position of the warp's first */
 } ptxk__flash_state;
 
@@ -5546,30 +6257,54 @@ static int ptxk__flash_partial(const ptxk__flash *f, uint32_t vec) {
     return (vec + 1) * f->lanes > f->row_vecs;
 }
 
-/* Takes a new row in place of the cache's: `words` become variables that both paths set. */
+/* Takes a new row in place of the cache's: `words` become variables that both paths set. q8_0: so does the
+   f16 factor, stored at factor_at by the first lane of a block. */
 static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      int which, ptx_val fresh, ptx_val position, ptx_val vec, ptx_val at,
-                                     ptx_val stored, ptx_val words[4]) {
-    ptx_var kept[4];
-    ptx_val made[4];
-    uint32_t e;
-    for (e = 0; e < 4; e++) kept[e] = ptx_var_new(k, words[e]);
+                                     ptx_val stored, ptx_val words[4], ptx_val factor_at, ptx_val *factor) {
+    ptx_var kept[5];
+    ptx_val made[4], p;
+    uint32_t e, n = f->vec_bytes / 4;
+    for (e = 0; e < n; e++) kept[e] = ptx_var_new(k, words[e]);
+    if (f->factor_row) kept[4] = ptx_var_new(k, *factor);
     ptx_if(k, fresh);
     {
-        ptxk__flash_load_fresh(k, f, w, which, position, vec, made);
-        for (e = 0; e < 4; e++) ptx_set(k, kept[e], made[e]);
+        ptxk__flash_load_fresh(k, f, w, which, position, vec, made, factor);
+        for (e = 0; e < n; e++) ptx_set(k, kept[e], made[e]);
         ptx_guard(k, stored);
-        ptx_st_vec(k, PTX_B32, 4, ptx_at(at, 0), made);
+        ptx_st_vec(k, PTX_B32, n, ptx_at(at, 0), made);
+        if (f->factor_row) {
+            *factor = ptx_as(ptx_cvt(k, PTX_F16, *factor), PTX_U16);
+            ptx_set(k, kept[4], *factor);
+            p = ptx_and(k, vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec - 1));
+            p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+            p = ptx_and(k, p, stored);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_U16, ptx_at(factor_at, 0), *factor);
+        }
     }
     ptx_end(k);
-    for (e = 0; e < 4; e++) words[e] = ptx_get(k, kept[e]);
+    for (e = 0; e < n; e++) words[e] = ptx_get(k, kept[e]);
+    if (f->factor_row) *factor = ptx_get(k, kept[4]);
 }
 
-/* Loads this lane's vectors of `unroll` keys. edge: some may be absent, or new rows. */
+/* Loads a vector, zeros where not p; p NULL: always. */
+static void ptxk__flash_load_vec(ptx_kernel *k, const ptxk__flash *f, const ptx_val *p, ptx_mem mem,
+                                 ptx_val words[4]) {
+    if (f->vec_bytes == 16)
+        ptxk_load16(k, p, mem, words);
+    else if (p)
+        ptx_ld_vec_if(k, *p, PTX_B32, 2, mem, ptx_b32(0), words);
+    else
+        ptx_ld_vec(k, PTX_B32, 2, mem, words);
+}
+
+/* Loads this lane's vectors of `unroll` keys, and q8_0's factors, f16. edge: some may be absent, or new
+   rows. */
 static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                  const ptxk__flash_state *s, int edge,
-                                  ptx_val words[2][PTXK__UNROLL][2][4]) {
-    ptx_val offset, position, always, there, cached, fresh, at, p, vec, stored;
+                                  const ptxk__flash_state *s, int edge, ptx_val words[2][PTXK__UNROLL][2][4],
+                                  ptx_val factor[2][PTXK__UNROLL]) {
+    ptx_val offset, position, always, there, cached, fresh, at, p, vec, stored, factor_at = {0};
     uint32_t u, v;
     int which;
     offset = ptx_get(k, s->at);
@@ -5597,22 +6332,32 @@ static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptx
         }
         for (which = 0; which < 2; which++) {
             at = ptx_ptr_add(k, w->base[which], offset, 1);
-            at = ptx_ptr_add(k, at, s->part, 16);
+            at = ptx_ptr_add(k, at, s->part, f->vec_bytes);
+            if (f->factor_row) {
+                vec = ptx_div(k, s->part, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
+                factor_at = ptxk__factors_at(k, w->factors[which], offset);
+                factor_at = ptx_ptr_add(k, factor_at, vec, 2);
+                p = cached;
+                if (ptxk__flash_partial(f, 0)) p = ptx_and(k, p, s->has[0]);
+                factor[which][u] =
+                    ptx_ld_if(k, p, PTX_U16, ptx_with(ptx_at(factor_at, 0), PTX_NC), ptx_imm(0));
+            }
             for (v = 0; v < f->vecs; v++) {
-                ptx_mem mem = ptx_with(ptx_at(at, (int64_t)(v * f->lanes * 16)), PTX_NC);
+                ptx_mem mem = ptx_with(ptx_at(at, (int64_t)(v * f->lanes * f->vec_bytes)), PTX_NC);
                 int partial = ptxk__flash_partial(f, v);
                 p = cached;
                 if (partial && (edge || f->page_size)) p = ptx_and(k, cached, s->has[v]);
                 if (partial && !(edge || f->page_size)) p = s->has[v];
-                ptxk_load16(k, partial || edge || f->page_size ? &p : NULL, mem, words[which][u][v]);
+                ptxk__flash_load_vec(k, f, partial || edge || f->page_size ? &p : NULL, mem,
+                                     words[which][u][v]);
                 if (!edge || !f->fresh_type) continue;
                 p = partial ? ptx_and(k, fresh, s->has[v]) : fresh;
                 stored = there;
                 if (f->tiles > 1) stored = ptx_and(k, stored, w->owner);
                 vec = ptx_add(k, s->part, ptx_u32(v * f->lanes));
                 ptxk__flash_scalar_fresh(k, f, w, which, p, position, vec,
-                                         ptx_ptr_add(k, at, ptx_u32(v * f->lanes), 16), stored,
-                                         words[which][u][v]);
+                                         ptx_ptr_add(k, at, ptx_u32(v * f->lanes), f->vec_bytes), stored,
+                                         words[which][u][v], factor_at, &factor[which][u]);
             }
         }
     }
@@ -5620,6 +6365,10 @@ static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptx
 
 static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words[2][4], ptx_val *out) {
     uint32_t v, n = 0;
+    if (f->bytes) {
+        for (v = 0; v < f->vecs; v++) ptxk__widen_bytes_f32(k, f->cache, 2, words[v], out + 8 * v);
+        return;
+    }
     for (v = 0; v < f->vecs; v++) n += ptxk_widen(k, f->type, words[v], out + n);
 }
 
@@ -5636,14 +6385,17 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
                              const ptxk__flash_state *s, int edge) {
     uint32_t n = f->per_vec * f->vecs, h, u, e;
     ptx_val words[2][PTXK__UNROLL][2][4], row[PTXK__ROW], position, visible, column;
-    ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__ROW];
+    ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__ROW], factor[2][PTXK__UNROLL], weight;
 
-    ptxk__flash_load_keys(k, f, w, s, edge, words);
+    ptxk__flash_load_keys(k, f, w, s, edge, words, factor);
     for (u = 0; u < f->unroll; u++) {
         ptxk__flash_widen(k, f, words[0][u], row);
+        for (e = 0; e < 2 && f->factor_row; e++)
+            factor[e][u] = ptx_cvt(k, PTX_F32, ptx_as(factor[e][u], PTX_F16));
         for (h = 0; h < f->tile; h++) {
             score[h][u] = ptx_mul(k, s->q[h][0], row[0]);
             score[h][u] = ptxk_dot(k, n - 1, s->q[h] + 1, row + 1, score[h][u]);
+            if (f->factor_row) score[h][u] = ptx_op2(k, PTX_MUL, PTX_RN, score[h][u], factor[0][u]);
         }
     }
     position = ptx_get(k, s->next);
@@ -5653,6 +6405,7 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         column = ptx_add(k, w->first_column, ptx_u32(h));
         for (u = 0; u < f->unroll; u++) {
             ptx_val x = ptxk_warp_reduce(k, PTX_ADD, score[h][u], 1, f->lanes);
+            if (f->cache == PTX_E4M3) x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->scale);
             if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
             if (f->cap > 0) x = ptxk__flash_cap_score(k, f, x);
             x = ptxk__softmax_finite(k, x);
@@ -5678,7 +6431,11 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     }
     for (u = 0; u < f->unroll; u++) {
         ptxk__flash_widen(k, f, words[1][u], row);
-        for (h = 0; h < f->tile; h++) ptxk_axpy(k, n, score[h][u], row, sum[h]);
+        for (h = 0; h < f->tile; h++) {
+            weight = score[h][u];
+            if (f->factor_row) weight = ptx_op2(k, PTX_MUL, PTX_RN, weight, factor[1][u]);
+            ptxk_axpy(k, n, weight, row, sum[h]);
+        }
     }
     for (h = 0; h < f->tile; h++)
         for (e = 0; e < n; e++) ptx_set(k, s->sum[h][e], sum[h][e]);
@@ -5789,6 +6546,10 @@ static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flas
     for (v = 0; v < f->vecs; v++)
         if (ptxk__flash_partial(f, v))
             s.has[v] = ptx_setp(k, PTX_LT, s.part, ptx_u32(f->row_vecs - v * f->lanes));
+    if (f->cache == PTX_E4M3) {
+        s.scale = ptxk__head_factor(k, w.args, ptxk__flash_factors(0), w.kv_head);
+        s.scale = ptx_mul(k, s.scale, ptx_f32(ptxk__byte_lift(k, f->cache)));
+    }
     ptx_comment(k, "q");
     ptxk__flash_scalar_q(k, f, &w, &s);
     i = ptx_mul(k, w.warp, ptx_u32(f->warp_keys));
@@ -5858,11 +6619,12 @@ typedef struct ptxk__flash_mma_state {
     ptx_val to, chunk, row;              /* where this lane copies to, and its chunk and row of a pass */
     ptx_val pass_bytes;                  /* u64: from pass to pass */
     uint32_t passes;                     /* of an item */
-    uint32_t item;                       /* bytes */
     ptx_val ring, stop;                  /* this warp's first item; keys from `stop` on need the edge path */
     ptx_val tile_bytes;                  /* u64: bytes from one of the warp's steps to the next */
-    ptx_var from[2], page;               /* this lane's first chunk of the next K, V; paged: its page */
-    ptx_var whole; /* kind, where a step's rows lie in the caches, seen by all; else 0 */
+    ptx_var copied;                      /* s32: the first key of the step to copy next, which */
+    ptx_var from[2], page;               /* ... has this lane's first chunk of K, V; paged: its page */
+    ptx_var factors_from[2];             /* ... q8_0: has the factors of row `lane` */
+    ptx_var whole;                       /* ... kind, where its rows lie in the caches, seen by all; else 0 */
     ptx_val kind;  /* 1 + the number of the caches' layout */
 } ptxk__flash_mma_state;
 
@@ -5878,24 +6640,41 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
     return (ptxk__flash_slab(f, s) + 1) / 2;
 }
 
+/* 16-element steps of a row; below, those with sums. A pair of chunks is one step, or two of 8-bit caches. */
+static uint32_t ptxk__flash_row_steps(const ptxk__flash *f) { return (f->d + 15) / 16; }
+
+static uint32_t ptxk__flash_sums(const ptxk__flash *f) {
+    return f->bytes ? ptxk__flash_row_steps(f) : f->slabs * f->chunks / 2;
+}
+
+/* Whether the bytes of a word of K become pairs 0, 2 and 1, 3: shifts make these at less cost. */
+static int ptxk__flash_pairs_across(ptx_kernel *k, const ptxk__flash *f) {
+    return f->cache == PTX_E4M3 && !ptxk__has_e4m3(k);
+}
+
 /* Stores q in shared memory as a sum of `terms` numbers of the cache's type, then loads it to registers. Each
    column is scaled by a power of two so that its largest element is about 2^14; with bf16 below 2^-8, so that
    256 products with the largest K stay finite; with infinite elements by the smallest power. The first term
    is 0 only where q is 0, so that products with infinite K are infinite. f16's second term is the rest times
-   2^12, at most 2^3, which extends the range below. */
+   2^12, at most 2^3, which extends the range below. With 8-bit caches a lane's word of K has elements 4 t ...
+   4 t + 3 of 16: q is stored so that it gets the same. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
     int32_t goal = f->type == PTX_F16 ? 14 : -9;
     double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
     uint32_t per = ptxk__flash_q_elements(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
-             steps = (f->d + 15) / 16, term_bytes;
+             steps = ptxk__flash_row_steps(f), term_bytes;
     ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
-        inside[8], place[8][2], there[8][2], factors;
+        inside[8], place[8][2], there[8][2], factors, k_factor = ptx_f32(1);
     ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
     vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
     count = vecs * per;           /* elements of a lane */
+    if (f->cache == PTX_E4M3) {
+        k_factor = ptxk__head_factor(k, w->args, ptxk__flash_factors(0), w->kv_head);
+        k_factor = ptx_mul(k, k_factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+    }
     for (n = 0; n < turns; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
         column[n] = ptx_add(k, w->warp, ptx_u32(n * PTXK__WARPS));
         p = ptx_setp(k, PTX_LT, column[n], w->columns);
@@ -5905,6 +6684,11 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             here = ptx_setp(k, PTX_LT, row, ptx_u32(f->d / per));
             here = ptx_and(k, p, here);
             ptxk__flash_load_q(k, f, w, here, column[n], row, x[n] + i * per);
+        }
+        for (e = 0; e < count && f->bytes && ptxk__flash_pairs_across(k, f); e += 4) {
+            up = x[n][e + 1];
+            x[n][e + 1] = x[n][e + 2];
+            x[n][e + 2] = up;
         }
     }
     for (n = 0; n < turns; n++) {
@@ -5947,6 +6731,7 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         size[n] = ptx_shl(k, size[n], ptx_u32(23));
         size[n] = ptx_mul(k, ptx_as(size[n], PTX_F32),
                           ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
+        if (f->cache == PTX_E4M3) size[n] = ptx_mul(k, size[n], k_factor);
         size[n] = ptx_max(k, size[n], ptx_f32(1e-37)); /* not 0, not infinite: see ptxk__flash_exponents */
         size[n] = ptx_min(k, size[n], ptx_f32(FLT_MAX));
         p = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(0));
@@ -5955,18 +6740,38 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             row = ptx_add(k, w->lane, ptx_u32(32 * h));
             p = ptx_setp(k, PTX_LT, row, ptx_u32(t.wide * 8 / per));
             there[n][h] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
+            if (f->bytes) { /* elements 4 t ... 4 t + 3 of 16: words t of the two chunks */
+                chunk = ptx_div(k, row, ptx_u32(16 / per));
+                chunk = ptx_mul(k, chunk, ptx_u32(2));
+                row = ptx_and(k, row, ptx_u32(16 / per - 1));
+                to = ptxk__tile_chunk_offset(k, &t, column[n], chunk);
+                place[n][h] = ptx_mad(k, row, ptx_u32(per), to);
+                continue;
+            }
             chunk = ptx_div(k, row, ptx_u32(8 / per));
             row = ptx_and(k, row, ptx_u32(8 / per - 1));
             to = ptxk__tile_chunk_offset(k, &t, column[n], chunk);
             place[n][h] = ptx_mad(k, row, ptx_u32(2 * per), to);
         }
     }
-    ptx_cp_async_wait(k, PTXK__RING - 1); /* the copies in flight do not write here */
+    ptx_cp_async_wait(k, f->ring - 1); /* the copies in flight do not write here */
     for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, stage, &here); pass++)
         for (n = 0; n < turns; n++) {
             for (h = 0; h < vecs; h++) {
                 to = ptx_ptr_add(k, here, place[n][h], 1);
-                for (i = 0; i < f->terms; i++) {
+                for (i = 0; i < 2 * f->terms && f->bytes; i++) {
+                    const ptx_val *from = words[n][i / 2] + h * per / 2;
+                    ptx_val pair[2], at = i % 2 ? ptx_xor(k, place[n][h], ptx_u32(16)) : place[n][h];
+                    at = ptx_ptr_add(k, here, at, 1);
+                    pair[0] = from[i % 2];
+                    pair[1] = from[per / 4 * 2 - 2 + i % 2];
+                    ptx_guard(k, there[n][h]);
+                    if (per == 4)
+                        ptx_st(k, PTX_B32, ptx_at(at, (int64_t)(i / 2 * term_bytes)), pair[0]);
+                    else
+                        ptx_st_vec(k, PTX_B32, 2, ptx_at(at, (int64_t)(i / 2 * term_bytes)), pair);
+                }
+                for (i = 0; i < f->terms && !f->bytes; i++) {
                     ptx_guard(k, there[n][h]);
                     ptx_st_vec(k, PTX_B32, per / 2, ptx_at(to, (int64_t)(i * term_bytes)),
                                words[n][i] + h * per / 2);
@@ -6010,23 +6815,33 @@ static uint32_t ptxk__flash_kind(const ptxk__flash *f, uint32_t i) {
     return i == 0 ? f->row_bytes : i == 1 ? f->kv_heads * f->row_bytes : 0;
 }
 
-/* Locates the warp's step at `position` in K and V, for this lane's first chunk, and decides whether all of
-   its rows lie in the caches and are seen by all columns. */
+/* Whether all rows of the warp's step at `position` lie in the caches and are seen by all columns, as far as
+   positions tell. */
+static ptx_val ptxk__flash_step_is_whole(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                         const ptxk__flash_mma_state *s, ptx_val position) {
+    ptx_val at = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f))), p, q;
+    p = ptx_setp(k, PTX_LE, at, s->stop);
+    if (!f->window) return p;
+    q = ptx_setp(k, PTX_GE, position, w->safe_lo);
+    return ptx_and(k, p, q);
+}
+
+/* Locates the warp's step at `position` in K and V, for this lane's first chunk. Called for its steps in
+   turn. */
 static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                     const ptxk__flash_mma_state *s, ptx_val position) {
     ptx_val at, page, next, p, q, wide;
     uint32_t which;
-    at = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f)));
-    p = ptx_setp(k, PTX_LE, at, s->stop);
-    if (f->window) {
-        q = ptx_setp(k, PTX_GE, position, w->safe_lo);
-        p = ptx_and(k, p, q);
-    }
+    p = ptxk__flash_step_is_whole(k, f, w, s, position);
     if (!f->page_size) {
         for (which = 0; which < 2; which++) {
             at = ptx_get(k, s->from[which]);
             at = ptx_add(k, at, s->tile_bytes);
             ptx_set(k, s->from[which], at);
+            if (!f->factor_row) continue;
+            at = ptx_get(k, s->factors_from[which]);
+            at = ptxk__factors_at(k, ptx_ptr(at, PTX_GLOBAL), s->tile_bytes);
+            ptx_set(k, s->factors_from[which], at);
         }
     } else {
         page = ptx_get(k, s->page); /* loaded one step ago; the next step's is loaded now */
@@ -6039,6 +6854,13 @@ static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const p
         next = ptx_ld_if(k, q, PTX_U32, ptx_at(at, 0), ptx_u32(0));
         ptx_set(k, s->page, next);
         at = ptx_and(k, ptx_as(position, PTX_U32), ptx_u32(f->page_size - 1));
+        if (f->factor_row) {
+            wide = ptx_add(k, at, w->lane);
+            wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
+                                  w->kv_head, wide);
+            for (which = 0; which < 2; which++)
+                ptx_set(k, s->factors_from[which], ptx_ptr_add(k, w->factors[which], wide, f->factor_row));
+        }
         at = ptx_add(k, at, s->row);
         wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
                               w->kv_head, at);
@@ -6067,7 +6889,8 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
                                   const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
                                   ptx_val slot) {
     uint32_t real = ptxk__flash_slab(f, slab);
-    ptx_val i, row, at, to, from, there, p, active, is_real, fresh, words[4], chunk;
+    ptx_val i, row, at, to, from, there, p, active, is_real, fresh, words[4], chunk, factor, first,
+        factor_from = {0}, factor_to = {0};
     i = ptx_for(k, ptx_u32(0), ptx_u32(s->passes), ptx_u32(1));
     row = ptx_mad(k, i, ptx_u32(s->tile.pass), s->row);
     at = ptx_add(k, position, ptx_as(row, PTX_S32));
@@ -6075,24 +6898,49 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     p = ptx_setp(k, PTX_LT, at, w->end);
     there = ptx_and(k, there, p);
     from = ptxk__flash_key_offset(k, f, w, at, &there);
+    first = is_real = ptxk__flash_lane_copies(k, s, real);
+    if (f->factor_row) { /* by the lane of the first chunk of a block */
+        factor_from = ptxk__factors_at(k, w->factors[which], from);
+        p = ptx_shr(k, s->chunk, ptx_u32(1));
+        factor_from = ptx_ptr_add(k, factor_from, p, 2);
+        factor_to = ptx_mad(k, row, ptx_u32(f->factor_row / 2), p);
+        factor_to = ptx_ptr_add(k, slot, factor_to, 2);
+        factor_to = ptx_ptr_add(k, factor_to, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
+        p = ptx_and(k, s->chunk, ptx_u32(1));
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+        first = ptx_and(k, p, is_real);
+    }
     from = ptx_ptr_add(k, w->base[which], from, 1);
     chunk = ptx_add(k, s->chunk, ptx_u32(slab * f->chunks));
     from = ptx_ptr_add(k, from, chunk, 16);
     to = ptxk__tile_chunk_offset(k, &s->tile, row, s->chunk);
     to = ptx_ptr_add(k, slot, to, 1);
     active = ptxk__flash_lane_copies(k, s, f->chunks);
-    is_real = ptxk__flash_lane_copies(k, s, real);
     if (f->fresh_type) {
         fresh = ptxk__flash_is_fresh(k, f, w, at);
         fresh = ptx_and(k, fresh, is_real);
         ptx_if(k, fresh);
-        ptxk__flash_load_fresh(k, f, w, which, at, chunk, words);
+        ptxk__flash_load_fresh(k, f, w, which, at, chunk, words, &factor);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
         p = there;
         if (f->tiles > 1) p = ptx_and(k, p, w->owner);
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(from, 0), words);
+        if (f->factor_row) {
+            factor = ptx_cvt(k, PTX_F16, factor);
+            p = ptx_and(k, p, first);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_F16, ptx_at(factor_from, 0), factor);
+            ptx_guard(k, first);
+            ptx_st(k, PTX_F16, ptx_at(factor_to, 0), factor);
+        }
         ptx_else(k);
+    }
+    if (f->factor_row) {
+        p = ptx_and(k, there, first);
+        factor = ptx_ld_if(k, p, PTX_U16, ptx_at(factor_from, 0), ptx_imm(0));
+        ptx_guard(k, first);
+        ptx_st(k, PTX_U16, ptx_at(factor_to, 0), factor);
     }
     p = ptx_and(k, there, is_real);
     p = ptx_op1(k, PTX_NOT, 0, p);
@@ -6100,6 +6948,45 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, to, from, ptx_imm(16), p);
     if (f->fresh_type) ptx_end(k);
     ptx_end(k);
+}
+
+/* Copies q8_0's factors of an item whose rows all exist: a lane takes a row, or two. Rows of them that are no
+   whole number of words do not fit cp.async. */
+static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     const ptxk__flash_mma_state *s, int which, ptx_val slot,
+                                     uint32_t row_bytes) {
+    uint32_t rows = ptxk__flash_keys(f),
+             size = f->factor_row % 16 == 0  ? 16
+                    : f->factor_row % 8 == 0 ? 8
+                    : f->factor_row % 4 == 0 ? 4
+                                             : 2,
+             i, e;
+    ptx_val from = ptx_get(k, s->factors_from[which]), to, p, at, words[8];
+    to = ptx_ptr_add(k, slot, w->lane, f->factor_row);
+    to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
+    p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(rows));
+    for (i = 0; i < rows; i += 32) {
+        at = ptx_ptr(from, PTX_GLOBAL);
+        if (i && row_bytes) at = ptx_off(at, (int64_t)(i / 32 * 2 * row_bytes));
+        if (i && !row_bytes) at = ptx_ptr_add(k, at, w->row_bytes, 2);
+        for (e = 0; e < f->factor_row; e += size) {
+            ptx_mem mem = ptx_at(at, (int64_t)e);
+            if (size == 2) {
+                words[e / 2] = ptx_ld_if(k, p, PTX_U16, mem, ptx_imm(0));
+                continue;
+            }
+            if (rows < 32) ptx_guard(k, p);
+            if (size == 16)
+                ptx_cp_async_16(k, ptx_off(to, (int64_t)(i * f->factor_row)), at);
+            else
+                ptx_cp_async(k, ptx_off(to, (int64_t)(i * f->factor_row + e)), ptx_off(at, (int64_t)e),
+                             ptx_imm((int64_t)size));
+        }
+        for (e = 0; e < f->factor_row && size == 2; e += 2) {
+            if (rows < 32) ptx_guard(k, p);
+            ptx_st(k, PTX_U16, ptx_at(to, (int64_t)(i * f->factor_row + e)), words[e / 2]);
+        }
+    }
 }
 
 /* Copies an item whose rows all exist, row_bytes apart; 0: by the strides of the arguments. */
@@ -6133,6 +7020,7 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         p = ptx_setp(k, PTX_EQ, whole, ptx_u32(i + 1));
         ptx_if(k, p);
         ptxk__flash_copy_whole(k, f, s, which, slab, slot, ptxk__flash_kind(f, i));
+        if (f->factor_row) ptxk__flash_copy_factors(k, f, w, s, which, slot, ptxk__flash_kind(f, i));
         ptx_else(k);
     }
     p = ptx_setp(k, PTX_LT, position, w->end);
@@ -6158,6 +7046,68 @@ static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__
                 for (i = 0; i < f->terms; i++)
                     ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, score[mt][n][i > 0], keys,
                             s->q[i][n][slab * f->chunks / 2 + j], score[mt][n][i > 0]);
+        }
+    }
+}
+
+/* The address of q8_0's factors of a row of an item. */
+static ptx_val ptxk__flash_factors_of_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                          ptx_val slot, ptx_val row) {
+    slot = ptx_ptr_add(k, slot, row, f->factor_row);
+    return ptx_ptr_add(k, slot, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
+}
+
+/* Loads the factor of block j, f16, of the row `row` rows further on; for an even j that of the next block,
+   too, if rows have an even number. */
+static void ptxk__flash_load_factors(ptx_kernel *k, const ptxk__flash *f, ptx_val at, uint32_t row,
+                                     uint32_t j, ptx_val out[2]) {
+    ptx_mem mem = ptx_at(at, (int64_t)(row * f->factor_row + 2 * j));
+    if (f->factor_row % 4)
+        out[j % 2] = ptx_ld(k, PTX_F16, mem);
+    else if (j % 2 == 0)
+        ptx_unpack(k, PTX_F16, 2, ptx_ld(k, PTX_B32, mem), out);
+}
+
+/* The same for an 8-bit cache: a pair of chunks is two steps. q8_0: the sum over a block is multiplied by the
+   factor of its row, and there is one sum of all terms. */
+static void ptxk__flash_scores_bytes(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     const ptxk__flash_mma_state *s, ptx_val slot,
+                                     ptx_val score[4][4][2][4]) {
+    uint32_t j, mt, n, i, e, h, steps = ptxk__flash_row_steps(f);
+    ptx_val words[4], keys[2][4], pair[2], factor[4][2][2], now[2], row, part[2][4], zero = ptx_f32(0);
+    ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1), factors = slot;
+    if (f->factor_row) {
+        zero = ptx_mov(k, zero);
+        row = ptx_shr(k, w->lane, ptx_u32(2));
+        factors = ptxk__flash_factors_of_row(k, f, s, slot, row);
+    }
+    for (j = 0; 2 * j < steps; j++) {
+        for (mt = 0; mt < f->kt; mt++) {
+            row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
+            ptx_ldmatrix(k, 4, row, words);
+            for (i = 0; i < 4; i++) {
+                ptxk__widen_bytes(k, f->cache, ptxk__flash_pairs_across(k, f), words[i], pair);
+                keys[i / 2][i % 2] = pair[0];
+                keys[i / 2][i % 2 + 2] = pair[1];
+            }
+            for (h = 0; h < 2 && f->factor_row; h++) {
+                ptxk__flash_load_factors(k, f, factors, 16 * mt + 8 * h, j, factor[mt][h]);
+                now[h] = ptx_cvt(k, PTX_F32, factor[mt][h][j % 2]);
+            }
+            for (n = 0; n < f->nt; n++) {
+                for (e = 0; e < 4; e++)
+                    for (h = 0; h < 2; h++) part[h][e] = f->factor_row ? zero : score[mt][n][h][e];
+                for (h = 0; h < 2 && 2 * j + h < steps; h++)
+                    for (i = 0; i < f->terms; i++)
+                        ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, part[i > 0], keys[h],
+                                s->q[i][n][2 * j + h], part[i > 0]);
+                for (e = 0; e < 4; e++) {
+                    for (h = 0; h < f->terms && !f->factor_row; h++) score[mt][n][h][e] = part[h][e];
+                    if (!f->factor_row) continue;
+                    if (f->terms > 1) part[0][e] = ptx_fma(k, part[1][e], ptx_f32(PTXK__REST), part[0][e]);
+                    score[mt][n][0][e] = ptx_fma(k, part[0][e], now[e / 2], score[mt][n][0][e]);
+                }
+            }
         }
     }
 }
@@ -6242,7 +7192,7 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
                         old = ptx_op2(k, PTX_MIN, PTX_NAN, old, ptx_f32((double)f->bias + (double)f->slack));
                     ptx_set(k, x[mt][n][e], old);
                 }
-            for (h = 0; h < f->slabs * f->chunks / 2; h++)
+            for (h = 0; h < ptxk__flash_sums(f); h++)
                 for (e = j; e < 4; e += 2) {
                     old = ptx_get(k, s->sum[h][n][e]);
                     old = ptx_mul(k, old, shrink);
@@ -6327,6 +7277,51 @@ static void ptxk__flash_add_values(ptx_kernel *k, const ptxk__flash *f, const pt
     }
 }
 
+/* The same for an 8-bit cache. A transposed word has the dimensions 2 g and 2 g + 1 of the keys 2 t and 2 t +
+   1: rows g and g + 8 of the sums are these dimensions. q8_0: the numbers are multiplied by their factors and
+   rounded to f16. */
+static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                         const ptxk__flash_mma_state *s, ptx_val slot,
+                                         ptx_val weight[4][4][2][2]) {
+    uint32_t j, mt, n, i, e, h, steps = ptxk__flash_row_steps(f);
+    ptx_val words[4], values[2][4], pair[2], factor[4][4][2], now[2] = {{0}, {0}}, row, sum[4];
+    ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1), factors = slot;
+    if (f->factor_row) {
+        row = ptx_and(k, w->lane, ptx_u32(3));
+        row = ptx_mul(k, row, ptx_u32(2));
+        factors = ptxk__flash_factors_of_row(k, f, s, slot, row);
+    }
+    for (j = 0; 2 * j < steps; j++) {
+        for (mt = 0; mt < f->kt; mt++) {
+            row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
+            ptx_ldmatrix_trans(k, 4, row, words);
+            for (i = 0; i < 4 && f->factor_row; i++) { /* keys 2 t and 2 t + 1, and those 8 further on */
+                ptxk__flash_load_factors(k, f, factors, 16 * mt + 8 * (i / 2) + i % 2, j, factor[mt][i]);
+                pair[i % 2] = factor[mt][i][j % 2];
+                if (i % 2) now[i / 2] = ptx_pack(k, PTX_F16X2, 2, pair);
+            }
+            for (i = 0; i < 4; i++) {
+                ptxk__widen_bytes(k, f->cache, 1, words[i], pair);
+                for (e = 0; e < 2 && f->factor_row; e++) {
+                    pair[e] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(pair[e], PTX_F16X2), now[i / 2]);
+                    pair[e] = ptx_as(pair[e], PTX_B32);
+                }
+                values[i % 2][i / 2 * 2] = pair[0];
+                values[i % 2][i / 2 * 2 + 1] = pair[1];
+            }
+            for (h = 0; h < 2 && 2 * j + h < steps; h++)
+                for (n = 0; n < f->nt; n++) {
+                    const ptx_var *to = s->sum[2 * j + h][n];
+                    for (e = 0; e < 4; e++) sum[e] = ptx_get(k, to[e]);
+                    for (i = 0; i < 2; i++)
+                        ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, sum, values[h], weight[mt][n][i],
+                                sum);
+                    for (e = 0; e < 4; e++) ptx_set(k, to[e], sum[e]);
+                }
+        }
+    }
+}
+
 /* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block. */
 static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s) {
@@ -6347,13 +7342,19 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     row = ptx_shr(k, w->lane, ptx_u32(2));
     here = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
     here = ptx_ptr_add(k, here, column, 2 * f->pitch * 4);
-    here = ptx_ptr_add(k, here, row, 4);
+    here = ptx_ptr_add(k, here, row, f->bytes ? 8 : 4);
     for (h = 0; h < dims / 16; h++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) {
+                int64_t at = (int64_t)(((8 * n + e % 2) * f->pitch + 16 * h) * 4);
                 x = ptx_get(k, s->sum[h][n][e]);
-                ptx_st(k, PTX_F32,
-                       ptx_at(here, (int64_t)(((8 * n + e % 2) * f->pitch + 16 * h + e / 2 * 8) * 4)), x);
+                if (!f->bytes) {
+                    ptx_st(k, PTX_F32, ptx_at(here, at + e / 2 * 32), x);
+                } else if (e < 2) { /* two adjacent dimensions */
+                    pair[0] = x;
+                    pair[1] = ptx_get(k, s->sum[h][n][e + 2]);
+                    ptx_st_vec(k, PTX_F32, 2, ptx_at(here, at), pair);
+                }
             }
     p = ptx_setp(k, PTX_EQ, row, ptx_u32(0));
     ptx_if(k, p);
@@ -6372,47 +7373,46 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
 }
 
 /* The next slot of the ring. */
-static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash_mma_state *s, ptx_val slot) {
-    ptx_val next = ptx_ptr_add(k, slot, ptx_u32(s->item * PTXK__WARPS), 1), end, p;
-    end = ptx_ptr_add(k, s->ring, ptx_u32(PTXK__RING * s->item * PTXK__WARPS), 1);
+static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                     ptx_val slot) {
+    ptx_val next = ptx_ptr_add(k, slot, ptx_u32(f->item * PTXK__WARPS), 1), end, p;
+    end = ptx_ptr_add(k, s->ring, ptx_u32(f->ring * f->item * PTXK__WARPS), 1);
     p = ptx_setp(k, PTX_EQ, next, end);
     return ptx_selp(k, s->ring, next, p);
 }
 
-/* One step of 16 kt keys: the items of K, then those of V. When an item is read, the copy of the item two
-   ahead is issued, into the slot of the one before. */
+/* One step of 16 kt keys: the items of K, then those of V. Before an item is read, the copy of the same item
+   of the step (ring - 1) / items ahead is issued, into the slot of the one before. */
 static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  const ptxk__flash_mma_state *s, ptx_val position, ptx_val zero,
                                  ptx_var reads, ptx_var writes) {
     uint32_t i, n, mt, e, items = 2 * f->slabs;
-    ptx_val slot, to, next, whole, p, score[4][4][2][4], weight[4][4][2][2];
+    ptx_val slot, to, copied, p, score[4][4][2][4], weight[4][4][2][2];
     ptx_var x[4][4][4];
     slot = ptx_get(k, reads);
     to = ptx_get(k, writes);
     slot = ptx_ptr(slot, PTX_SHARED);
     to = ptx_ptr(to, PTX_SHARED);
-    next = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
-    whole = ptx_get(k, s->whole);
+    copied = ptx_get(k, s->copied);
+    ptxk__flash_locate_step(k, f, w, s, copied);
     for (mt = 0; mt < f->kt; mt++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) score[mt][n][0][e] = score[mt][n][1][e] = zero;
     for (i = 0; i < items; i++) {
-        uint32_t ahead = i + PTXK__RING - 1;
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read the previous item */
-        if (ahead == items) ptxk__flash_locate_step(k, f, w, s, next);
-        ptxk__flash_copy(k, f, w, s, ahead % items >= f->slabs, ahead % f->slabs,
-                         ahead < items ? position : next, to);
-        ptx_cp_async_wait(k, PTXK__RING - 1);
+        ptxk__flash_copy(k, f, w, s, i >= f->slabs, i % f->slabs, copied, to);
+        ptx_cp_async_wait(k, f->ring - 1);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' copies of this item have arrived */
-        if (i < f->slabs) ptxk__flash_scores(k, f, s, i, slot, score);
+        if (i < f->slabs && f->bytes) ptxk__flash_scores_bytes(k, f, w, s, slot, score);
+        if (i < f->slabs && !f->bytes) ptxk__flash_scores(k, f, s, i, slot, score);
         if (i + 1 == f->slabs) {
             for (mt = 0; mt < f->kt; mt++)
                 for (n = 0; n < f->nt; n++)
                     for (e = 0; e < 4; e++) {
                         ptx_val v = score[mt][n][0][e];
-                        if (f->terms > 1 && f->type == PTX_F16)
+                        if (f->terms > 1 && f->type == PTX_F16 && !f->factor_row)
                             v = ptx_fma(k, score[mt][n][1][e], ptx_f32(PTXK__REST), v);
-                        else if (f->terms > 1)
+                        else if (f->terms > 1 && !f->factor_row)
                             v = ptx_add(k, v, score[mt][n][1][e]);
                         if (f->cap > 0) {
                             v = ptx_op2(k, PTX_MUL, PTX_RN, v, s->factor[n][e % 2]);
@@ -6420,24 +7420,28 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
                         }
                         x[mt][n][e] = ptx_var_new(k, v);
                     }
-            p = ptx_setp(k, PTX_EQ, whole, ptx_u32(0));
+            p = ptxk__flash_step_is_whole(k, f, w, s, position);
+            p = ptx_op1(k, PTX_NOT, 0, p);
             ptx_if(k, p);
             ptxk__flash_mask(k, f, w, position, x);
             ptx_end(k);
             ptxk__flash_exponents(k, f, s, score, x);
             ptxk__flash_pack_weights(k, f, s, x, weight);
         }
-        if (i >= f->slabs) ptxk__flash_add_values(k, f, s, i - f->slabs, slot, weight);
+        if (i >= f->slabs && f->bytes) ptxk__flash_add_values_bytes(k, f, w, s, slot, weight);
+        if (i >= f->slabs && !f->bytes) ptxk__flash_add_values(k, f, s, i - f->slabs, slot, weight);
         to = slot;
-        slot = ptxk__flash_next_slot(k, s, slot);
+        slot = ptxk__flash_next_slot(k, f, s, slot);
     }
+    copied = ptx_add(k, copied, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
+    ptx_set(k, s->copied, copied);
     ptx_set(k, reads, slot);
     ptx_set(k, writes, to);
 }
 
 static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    uint32_t bytes, n, j, h, e, i, slots, q_bytes;
+    uint32_t n, j, h, e, i, slots = f->item * PTXK__WARPS;
     ptxk__flash_work w;
     ptxk__flash_mma_state s;
     ptx_val here, p, position, zero, at, row;
@@ -6446,15 +7450,10 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
     memset(&s, 0, sizeof s);
     ptxk__tile_form(&s.tile, ptxk__flash_keys(f), f->chunks * 16, 2, 32);
     s.passes = ptxk__flash_keys(f) / s.tile.pass;
-    s.item = ptxk__tile_bytes(&s.tile);
-    slots = s.item * PTXK__WARPS;
-    q_bytes = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile;
-    bytes = slots * (PTXK__RING - 1) + (q_bytes > slots ? q_bytes : slots);
-    if (bytes < ptxk__flash_join_bytes(f)) bytes = ptxk__flash_join_bytes(f);
-    ptxk__flash_begin(k, f, &w, bytes);
+    ptxk__flash_begin(k, f, &w, 0);
 
     ptx_comment(k, "the first items, on their way while q is read");
-    here = ptx_mul(k, w.warp, ptx_u32(s.item));
+    here = ptx_mul(k, w.warp, ptx_u32(f->item));
     s.ring = ptx_ptr_add(k, w.shared, here, 1);
     ptxk__lane_rows(k, w.lane, &row, &here);
     s.k_at = ptxk__tile_chunk_offset(k, &s.tile, row, here);
@@ -6476,6 +7475,7 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
         here = ptx_ld_if(k, p, PTX_U32, ptx_at(here, 0), ptx_u32(0));
         s.page = ptx_var_new(k, here);
         for (e = 0; e < 2; e++) s.from[e] = ptx_var_new(k, w.base[e]);
+        for (e = 0; e < 2 && f->factor_row; e++) s.factors_from[e] = ptx_var_new(k, w.factors[e]);
     } else {
         s.tile_bytes = ptx_mul(k, w.row_bytes, ptx_u64(ptxk__flash_keys(f) * PTXK__WARPS));
         s.pass_bytes = ptx_mul(k, w.row_bytes, ptx_u64(s.tile.pass));
@@ -6494,24 +7494,45 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
             here = ptx_ptr_add(k, w.base[e], at, 1);
             s.from[e] = ptx_var_new(k, here);
         }
+        if (f->factor_row) {
+            row = ptx_add(k, ptx_as(position, PTX_U32), w.lane);
+            at = ptx_cvt(k, PTX_U64, row);
+            at = ptx_mul(k, at, w.row_bytes);
+            at = ptx_sub(k, at, s.tile_bytes);
+            at = ptx_op2(k, PTX_SHR, 0, ptx_as(at, PTX_S64), ptx_u32(5)); /* may be negative */
+            for (e = 0; e < 2; e++) {
+                here = ptx_ptr_add(k, w.factors[e], at, 2);
+                s.factors_from[e] = ptx_var_new(k, here);
+            }
+        }
     }
-    ptxk__flash_locate_step(k, f, &w, &s, position);
     reads = ptx_var_new(k, s.ring);
-    here = s.ring;
-    for (i = 0; i < PTXK__RING - 1; i++) {
-        ptxk__flash_copy(k, f, &w, &s, i >= f->slabs, i % f->slabs, position, here);
-        here = ptx_ptr_add(k, here, ptx_u32(slots), 1);
+    writes = ptx_var_new(k, s.ring);
+    s.copied = ptx_var_new(k, position);
+    (void)ptx_for(k, ptx_u32(0), ptx_u32((f->ring - 1) / (2 * f->slabs)), ptx_u32(1));
+    {
+        position = ptx_get(k, s.copied);
+        ptxk__flash_locate_step(k, f, &w, &s, position);
+        here = ptx_get(k, writes);
+        here = ptx_ptr(here, PTX_SHARED);
+        for (i = 0; i < 2 * f->slabs; i++) {
+            ptxk__flash_copy(k, f, &w, &s, i >= f->slabs, i % f->slabs, position, here);
+            here = ptx_ptr_add(k, here, ptx_u32(slots), 1);
+        }
+        ptx_set(k, writes, here);
+        position = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
+        ptx_set(k, s.copied, position);
     }
-    writes = ptx_var_new(k, here);
+    ptx_end(k);
     ptx_comment(k, "q, staged where the last item of the ring will be");
-    here = ptx_ptr_add(k, w.shared, ptx_u32(slots * (PTXK__RING - 1)), 1);
+    here = ptx_ptr_add(k, w.shared, ptx_u32(slots * (f->ring - 1)), 1);
     ptxk__flash_mma_q(k, f, &w, &s, here);
     for (n = 0; n < f->nt; n++) {
         for (j = 0; j < 2; j++) {
             s.soft[n][j] = ptxk__softmax_new(k);
             s.limit[n][j] = ptx_var_new(k, ptx_f32(-FLT_MAX));
         }
-        for (h = 0; h < f->slabs * f->chunks / 2; h++)
+        for (h = 0; h < ptxk__flash_sums(f); h++)
             for (e = 0; e < 4; e++) s.sum[h][n][e] = ptx_var_new(k, ptx_f32(0));
     }
     zero = ptx_get(k, ptx_var_new(k, ptx_f32(0)));
@@ -6542,9 +7563,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
     uint32_t bits;
     ptx_code code = ptxk__flash_form(d, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
-    f.mma = f.type != PTX_F32 && (ptx_module_target(m) & 0xfffu) >= 80 && !(f.flags & PTXK_FLASH_SCALAR);
-    f.pitch = (f.d + 15) / 16 * 16 + 4; /* so that columns 2, 4 and 6 of an mma are 8 banks apart */
-    if (f.mma) f.tile = 8 * f.nt;
+    ptxk__flash_set_variant(&f, ptx_module_target(m));
     if (d->scale < 0 || d->scale > 0) {
         memcpy(&bits, &d->scale, sizeof bits);
         (void)snprintf(more[0], sizeof more[0], "_s%08x", bits);
@@ -6556,7 +7575,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
     if (f.window) (void)snprintf(more[2], sizeof more[2], "_w%u", f.window);
     if (f.page_size) (void)snprintf(more[3], sizeof more[3], "_p%u", f.page_size);
     (void)snprintf(name, sizeof name, "flash_decode_h%u_kv%u_d%u_%s_q%u%s_%s_a%s%s%s%s%s_f%u", f.heads,
-                   f.kv_heads, f.d, ptx_type_name(f.type), f.queries, ptx_type_name(f.q_type),
+                   f.kv_heads, f.d, ptxk__cache_name(f.cache), f.queries, ptx_type_name(f.q_type),
                    ptx_type_name(f.out_type), f.fresh_type ? ptx_type_name(f.fresh_type) : "0", more[0],
                    more[1], more[2], more[3], f.flags);
     if (f.mma)
@@ -6572,10 +7591,11 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
 
 /* Everything that a kv_scatter description determines. */
 typedef struct ptxk__scatter {
-    ptx_type source, cache;
-    uint32_t kv_heads, d, page_size, flags;
+    ptx_type source;
+    uint32_t cache, kv_heads, d, page_size, flags;
     uint32_t source_bytes, cache_bytes; /* of an element */
-    uint32_t n;                         /* elements of a thread: the most that 16 bytes and d allow */
+    uint32_t n;                         /* elements of a thread: the most that 16 bytes and d allow; e4m3: 16;
+                                           q8_0: a block */
     uint32_t vecs;                      /* threads for a row */
 } ptxk__scatter;
 
@@ -6589,9 +7609,10 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
     if (!d->head_dim || d->head_dim > 65536)
         return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: head_dim is %u, must be 1 to 65536", d->head_dim);
     f->source_bytes = ptxk__kv_bytes(d->source_type);
-    f->cache_bytes = ptxk__kv_bytes(d->cache_type);
+    f->cache_bytes = ptxk__cache_bytes(d->cache_type);
     if (!f->source_bytes) return ptxk__check_type("kv_scatter", "source_type", d->source_type, why);
-    if (!f->cache_bytes) return ptxk__check_type("kv_scatter", "cache_type", d->cache_type, why);
+    if (ptxk__check_cache_type("kv_scatter", "cache_type", d->cache_type, d->head_dim, why))
+        return PTX_E_DESC;
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: page_size is %u, must be 0 or a power of two from 16 to 65536",
@@ -6604,13 +7625,14 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: PTXK_SCATTER_PAGE_ROWS needs pages, and page_size is 0");
     f->source = (ptx_type)d->source_type;
-    f->cache = (ptx_type)d->cache_type;
+    f->cache = d->cache_type;
     f->kv_heads = d->kv_heads;
     f->d = d->head_dim;
     f->page_size = d->page_size;
     f->flags = d->flags;
     wide = f->source_bytes > f->cache_bytes ? f->source_bytes : f->cache_bytes;
     for (f->n = 16 / wide; f->d % f->n;) f->n /= 2;
+    if (ptxk__is_byte_cache(f->cache)) f->n = f->cache == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : 16;
     f->vecs = f->d / f->n;
     return PTX_E_NONE;
 }
@@ -6639,7 +7661,9 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const
     plan->launch[0].grid[2] = 1;
     plan->launch[0].block[0] = PTXK__SCATTER_THREADS;
     plan->launch[0].block[1] = plan->launch[0].block[2] = 1;
-    plan->min_bytes = plan->launch[0].grid[1] * threads * f.n * (f.source_bytes + f.cache_bytes);
+    plan->min_bytes =
+        plan->launch[0].grid[1]
+        * (threads * f.n * (f.source_bytes + f.cache_bytes) + (f.cache == PTXK_Q8_0 ? 2 * threads : 0));
     return PTX_E_NONE;
 }
 
@@ -6647,7 +7671,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                                           ptxk_message *why) {
     static const char *const op = "kv_scatter";
     ptxk__scatter f;
-    ptxk__span s[7];
+    ptxk__span s[9];
     uint64_t last, source, row;
     int both;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
@@ -6667,7 +7691,12 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     s[5] = ptxk__span_of("positions", args->positions, (uint64_t)args->tokens * 4, 4, args->positions != 0);
     s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
                          f.page_size != 0);
-    if ((code = ptxk__check_spans(op, s, 7, why)) != PTX_E_NONE
+    s[7] = ptxk__span_factors("k_factors", args->k_factors, f.cache, f.kv_heads, f.d, args->batch,
+                              f.page_size, args->pool_pages, 1);
+    s[8] = ptxk__span_factors("v_factors", args->v_factors, f.cache, f.kv_heads, f.d, args->batch,
+                              f.page_size, args->pool_pages, 1);
+    s[8].needed &= (uint32_t)both;
+    if ((code = ptxk__check_spans(op, s, 9, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "batch", args->batch, 1, UINT32_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, UINT32_MAX, why)) != PTX_E_NONE)
         return code;
@@ -6685,25 +7714,33 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     }
     if (both && args->k_caches == args->v_caches)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: k_caches is v_caches, and both are written");
-    return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d, f.n,
-                             UINT64_MAX, why);
+    return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d,
+                             ptxk__is_byte_cache(f.cache) ? ptxk__cache_whole(f.cache, f.d) : f.n, UINT64_MAX,
+                             why);
 }
 
-/* The byte offset, u64, of row (head, position) in the cache of a sequence, and the cache's base. Sets
-   `there` to false where the position has no page. */
+/* The address of row (head, position) in the cache of a sequence. Sets `there` to false where the position
+   has no page. factors: replaced by the address of the row's factors, where they lie beside rows. */
 static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
-                                 ptx_val sequence, ptx_val head, ptx_val position, ptx_val *there) {
+                                 ptx_val *factors, ptx_val sequence, ptx_val head, ptx_val position,
+                                 ptx_val *there) {
     ptx_val row, at, page, last, fits, stride;
     if (!f->page_size) {
         at = ptx_ptr_add(k, caches, sequence, 8);
         at = ptx_ld_if(k, *there, PTX_U64, ptx_at(at, 0), ptx_u64(0));
         at = ptx_ptr(at, PTX_GLOBAL);
+        if (f->cache == PTXK_Q8_0) {
+            *factors = ptx_ptr_add(k, *factors, sequence, 8);
+            *factors = ptx_ld_if(k, *there, PTX_U64, ptx_at(*factors, 0), ptx_u64(0));
+            *factors = ptx_ptr(*factors, PTX_GLOBAL);
+        }
         stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_kv_scatter_args, head_stride)));
         row = ptx_cvt(k, PTX_U64, head);
         row = ptx_mul(k, row, stride);
         stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_kv_scatter_args, row_stride)));
         position = ptx_cvt(k, PTX_U64, position);
         row = ptx_mad(k, position, stride, row);
+        if (f->cache == PTXK_Q8_0) *factors = ptxk__factors_at(k, *factors, row);
         return ptx_ptr_add(k, at, row, f->cache_bytes);
     }
     page = ptx_div(k, position, ptx_u32(f->page_size));
@@ -6721,7 +7758,30 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
     position = ptx_rem(k, position, ptx_u32(f->page_size));
     row = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_SCATTER_PAGE_ROWS) != 0, page, head,
                          position);
+    if (f->cache == PTXK_Q8_0) *factors = ptx_ptr_add(k, *factors, row, ptxk__factor_bytes(f->cache, f->d));
     return ptx_ptr_add(k, caches, row, f->d * f->cache_bytes);
+}
+
+/* Quantises f->n elements at `from` and stores them. factor: the address of the block's factor; e4m3: of the
+   head's, or 0. */
+static void ptxk__scatter_bytes(ptx_kernel *k, const ptxk__scatter *f, ptx_val from, ptx_val to,
+                                ptx_val factor, ptx_val head) {
+    uint32_t n = 16 / f->source_bytes, i;
+    ptx_val x[PTXK__CACHE_BLOCK] = {{0}}, words[PTXK__CACHE_BLOCK / 4], scale, p;
+    if (f->cache == PTXK_Q8_0) {
+        scale = ptxk__block_factor(k, f->source, from);
+        ptx_st(k, PTX_F16, ptx_at(factor, 0), ptx_cvt(k, PTX_F16, scale));
+        scale = ptxk_rcp_or_zero(k, scale);
+    } else {
+        p = ptx_setp(k, PTX_NE, factor, ptx_u64(0));
+        factor = ptx_ptr_add(k, factor, head, 4);
+        scale = ptx_ld_if(k, p, PTX_F32, ptx_at(factor, 0), ptx_f32(1));
+        scale = ptx_rcp(k, scale);
+    }
+    for (i = 0; i < f->n; i += n)
+        ptxk_load_f32(k, f->source, n, ptx_with(ptx_at(from, (int64_t)(i * f->source_bytes)), PTX_NC), x + i);
+    ptxk__narrow_bytes(k, f->cache, f->n, x, scale, words);
+    for (i = 0; i < f->n; i += 16) ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)i), words + i / 4);
 }
 
 PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc) {
@@ -6729,12 +7789,15 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     ptxk_message why;
     char name[96], flags[16] = "";
     ptx_kernel *k;
-    ptx_val args, i, vec, row, head, token, which, source, caches, other, there, sequence, position, p, x[8];
+    ptx_val args, i, vec, row, head, token, which, source, caches, factors, other, there, sequence, position,
+        p, x[8];
+    int bytes;
     ptx_code code = ptxk__scatter_form((const ptxk_kv_scatter_desc *)desc, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     if (f.flags) (void)snprintf(flags, sizeof flags, "_f%u", f.flags);
+    bytes = ptxk__is_byte_cache(f.cache);
     (void)snprintf(name, sizeof name, "kv_scatter_kv%u_d%u_%s_%s_p%u%s", f.kv_heads, f.d,
-                   ptx_type_name(f.source), ptx_type_name(f.cache), f.page_size, flags);
+                   ptx_type_name(f.source), ptxk__cache_name(f.cache), f.page_size, flags);
     k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, PTXK__SCATTER_THREADS, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_kv_scatter_args), 8);
@@ -6754,7 +7817,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 
     if (f.flags & PTXK_SCATTER_SINGLE) {
         source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
-        caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
+        caches = factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
+        if (bytes) factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_factors));
     } else {
         ptx_comment(k, "grid.y: K or V");
         which = ptx_ctaid_y(k);
@@ -6764,7 +7828,12 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
         source = ptx_selp(k, source, other, p);
         caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
         other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_caches));
-        caches = ptx_selp(k, caches, other, p);
+        caches = factors = ptx_selp(k, caches, other, p);
+        if (bytes) {
+            factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_factors));
+            other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_factors));
+            factors = ptx_selp(k, factors, other, p);
+        }
     }
 
     ptx_comment(k, "whose, and where");
@@ -6780,15 +7849,18 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, max_seq));
     p = ptx_setp(k, PTX_LT, position, other);
     there = ptx_and(k, there, p);
-    caches = ptxk__scatter_row(k, &f, args, caches, sequence, head, position, &there);
+    caches = ptxk__scatter_row(k, &f, args, caches, &factors, sequence, head, position, &there);
 
     ptx_if(k, there);
     {
         row = ptx_ptr_add(k, source, i, f.n * f.source_bytes);
         caches = ptx_ptr_add(k, caches, vec, f.n * f.cache_bytes);
-        if (f.source != f.cache) {
+        if (bytes) {
+            if (f.cache == PTXK_Q8_0) factors = ptx_ptr_add(k, factors, vec, 2);
+            ptxk__scatter_bytes(k, &f, row, caches, factors, head);
+        } else if ((uint32_t)f.source != f.cache) {
             ptxk_load_f32(k, f.source, f.n, ptx_with(ptx_at(row, 0), PTX_NC), x);
-            ptxk_store_f32(k, f.cache, f.n, ptx_at(caches, 0), x);
+            ptxk_store_f32(k, (ptx_type)f.cache, f.n, ptx_at(caches, 0), x);
         } else if (f.n * f.source_bytes < 4) {
             x[0] = ptx_ld(k, PTX_B16, ptx_with(ptx_at(row, 0), PTX_NC));
             ptx_st(k, PTX_B16, ptx_at(caches, 0), x[0]);
@@ -6813,6 +7885,10 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 
 typedef struct ptxk__prefill {
     ptx_type type, out;
+    uint32_t cache;      /* type of k and v */
+    uint32_t raw;        /* 1: they have 8 bits, are copied to `staged` and converted to a tile of `type` */
+    uint32_t kv_bytes;   /* of an element */
+    uint32_t factor_row; /* bytes of factors beside each row of k and v; 0: none */
     uint32_t heads, kv_heads, d, flags, window, precision, page_size;
     uint32_t bytes, out_bytes; /* of an element */
     uint32_t rows, warps, m, keys;
@@ -6820,7 +7896,8 @@ typedef struct ptxk__prefill {
     uint32_t pairs;   /* steps along d in q . k */
     uint32_t hold;    /* q stays in registers */
     uint32_t panels;  /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
-    ptxk__tile q, kv;
+    uint32_t cluster; /* wgmma: blocks of a cluster, of heads that share k and v: each copies half for both */
+    ptxk__tile q, kv, staged;
     int negative; /* the scale is negative */
     int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
     float inner;  /* factor of scores before 2^x in tanh; 0: no cap */
@@ -6829,18 +7906,29 @@ typedef struct ptxk__prefill {
     float lift;   /* the largest weight is 2^lift */
 } ptxk__prefill;
 
-/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, and two stages of k and
-   v. */
+/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, two stages of k and v,
+   and in e4m3 two of v as it is copied. */
 static uint32_t ptxk__prefill_panel_bytes(const ptxk__prefill *f, uint32_t rows) {
     return rows * f->panels * 128;
 }
 static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
-    return ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys);
+    return ptxk__prefill_panel_bytes(f, f->rows + (f->bytes == 1 ? 6 : 4) * f->keys);
+}
+
+/* Shared memory: q, then the tiles of k and of v. With 8-bit caches one tile serves both, and what has
+   arrived of k or v, with its factors, lies behind. */
+static uint32_t ptxk__prefill_tile_at(const ptxk__prefill *f, int v) {
+    return ptxk__tile_bytes(&f->q) + (v && !f->raw ? ptxk__tile_bytes(&f->kv) : 0);
+}
+
+static uint32_t ptxk__prefill_staged_at(const ptxk__prefill *f) {
+    return ptxk__tile_bytes(&f->q) + ptxk__tile_bytes(&f->kv);
 }
 
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
-    if (f->panels) return ptxk__prefill_stages_end(f) + 80;
-    return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
+    if (f->panels) return ptxk__prefill_stages_end(f) + 96;
+    return ptxk__prefill_staged_at(f)
+           + (f->raw ? ptxk__tile_bytes(&f->staged) + f->keys * f->factor_row : ptxk__tile_bytes(&f->kv));
 }
 
 static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
@@ -6850,7 +7938,8 @@ static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
 /* The form of sm_90a: two warpgroups of 64 queries each, and one that copies. The sums, scores and weights of
    a thread take d / 2 + 3 keys / 4 registers. */
 static void ptxk__prefill_form_panels(ptxk__prefill *f) {
-    f->panels = ptxk__ceil_div(f->d, 64);
+    f->panels = ptxk__ceil_div(f->d * f->bytes, 128);
+    f->cluster = f->panels % 2 || f->heads / f->kv_heads % 2 ? 1 : 2;
     f->rows = 128;
     f->warps = 8;
     f->m = 1;
@@ -6872,6 +7961,7 @@ static int ptxk__prefill_fits(ptxk__prefill *f, uint32_t rows, uint32_t keys, ui
     f->m = rows / 16 / f->warps;
     ptxk__tile_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
     ptxk__tile_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
+    if (f->raw) ptxk__tile_form(&f->staged, keys, f->d, 2, 32 * f->warps);
     if (f->plain && keys > 16) return 0; /* bounds the length of the code */
     if (f->page_size && f->page_size % keys) return 0;
     return (f->m == 1 || f->d <= 128) && ptxk__prefill_bytes(f) <= PTXK__PREFILL_SHARED
@@ -6900,9 +7990,24 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: head_dim is %u, must be a multiple of 8 from 8 to 256",
                             d->head_dim);
-    f->bytes = ptxk__kv_bytes(d->type);
+    f->bytes = d->type == PTX_E4M3 ? 1 : ptxk__kv_bytes(d->type);
     f->out_bytes = ptxk__kv_bytes(d->out_type);
     if (!f->bytes) return ptxk__check_type("flash_prefill", "type", d->type, why);
+    if (f->bytes == 1 && target && target != PTX_SM_A(90))
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: type is e4m3, which needs the target sm_90a");
+    if (f->bytes == 1 && (d->head_dim % 16 || d->head_dim > 128))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: head_dim is %u, with e4m3 must be a multiple of 16, at most 128",
+                            d->head_dim);
+    f->cache = d->kv_type ? d->kv_type : d->type;
+    f->raw = f->cache != d->type;
+    if (f->raw && (!ptxk__is_byte_cache(f->cache) || f->bytes == 1))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: kv_type is %s, must be 0, type, PTX_E4M3 or PTXK_Q8_0",
+                            ptxk__value_name_of(f->cache).s);
+    if (ptxk__check_cache_type("flash_prefill", "kv_type", f->cache, d->head_dim, why)) return PTX_E_DESC;
+    f->kv_bytes = ptxk__cache_bytes(f->cache);
+    f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);
     if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
     if (d->flags > 7)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -6941,11 +8046,13 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->plain = chip && chip < 80 && f->type != PTX_F16;
     /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
     registers = chip && chip < 80 ? 144 : 160;
-    if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0))) registers = 176;
+    if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0) && !f->factor_row))
+        registers = 176;
     f->panels = 0;
     for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
     if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
-    if (target == PTX_SM_A(90) && f->type != PTX_F32) ptxk__prefill_form_panels(f);
+    if (f->bytes == 1 || (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->raw))
+        ptxk__prefill_form_panels(f);
     f->columns = f->d / 8;
     f->pairs = f->q.wide / 2;
     f->hold = f->m * f->pairs <= 8 && !f->plain;
@@ -6961,7 +8068,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     }
     f->outer = (float)outer;
     for (f->most = 1.2676506002282294e30f /* 2^100 */; (double)f->most * outer > 1e38;) f->most /= 2;
-    f->lift = f->type == PTX_F16 ? 15.0f : -PTXK__LOW;
+    f->lift = f->type == PTX_F16 ? 15.0f : f->bytes == 1 ? 8.0f : -PTXK__LOW;
     return PTX_E_NONE;
 }
 
@@ -6979,7 +8086,7 @@ static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
         m->type = f->type;
         m->rank = 4;
         m->swizzle = 128;
-        m->box[0] = 64, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
+        m->box[0] = 128 / f->bytes, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
         m->size[0].times = f->d;
         m->size[1].times = f->page_size ? f->page_size : PTXK__PREFILL_LEN; /* rows past the end: no copy */
         m->size[2].times = f->kv_heads;
@@ -7008,8 +8115,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     ptx_launch *l;
     uint64_t blocks, queries, keys;
     uint32_t q_len;
-    ptx_target target = shape && shape->target == PTX_SM_A(90) ? shape->target : 0;
-    ptx_code code = ptxk__prefill_form(desc, target, &f, why);
+    ptx_target target = shape && shape->target ? shape->target : PTX_SM(75);
+    ptx_code code;
+    if (target != PTX_SM_A(90) && !(desc && desc->type == PTX_E4M3)) target = 0; /* one plan for the others */
+    code = ptxk__prefill_form(desc, target, &f, why);
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
     if (!shape || !plan)
@@ -7038,10 +8147,11 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     l->block[0] = ptxk__prefill_threads(&f);
     l->block[1] = l->block[2] = 1;
     l->shared_bytes = ptxk__prefill_bytes(&f);
+    if (f.panels && f.cluster > 1) l->cluster[0] = f.cluster, l->cluster[1] = l->cluster[2] = 1;
     queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
     keys = shape->kv_total ? shape->kv_total : (uint64_t)shape->batch * shape->kv_len;
-    plan->min_bytes =
-        queries * f.heads * f.d * (f.bytes + f.out_bytes) + 2 * keys * f.kv_heads * f.d * f.bytes;
+    plan->min_bytes = queries * f.heads * f.d * (f.bytes + f.out_bytes)
+                      + 2 * keys * f.kv_heads * (f.d * f.kv_bytes + f.factor_row);
     if (f.flags & PTXK_PREFILL_LSE) plan->min_bytes += queries * f.heads * 4;
     if (f.panels) ptxk__prefill_plan_maps(&f, plan);
     for (q_len = 0; q_len < plan->maps && !shape->kv_len; q_len++) /* no keys: k and v may be 0 */
@@ -7099,7 +8209,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
                                              const ptxk_flash_prefill_args *args, ptxk_message *why) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
-    ptxk__span s[8];
+    ptxk__span s[10];
     uint64_t stride[14], lse[3];
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
@@ -7107,7 +8217,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the arguments are NULL");
     memcpy(stride, &args->q_batch_stride, sizeof stride);
     for (i = 0; i < 14; i++) {
-        uint32_t whole = i < 12 ? 16 / (i < 9 ? f.bytes : f.out_bytes) : 1;
+        uint32_t whole = i < 3    ? 16 / f.bytes
+                         : i < 9  ? ptxk__cache_whole(f.cache, f.d)
+                         : i < 12 ? 16 / f.out_bytes
+                                  : 1;
         const char *which = i == 13 || i % 3 == 2 ? "head" : i % 3 ? "row" : "batch";
         if (i > 11 && !(f.flags & PTXK_PREFILL_LSE)) continue;
         if (f.page_size && i / 3 >= 1 && i / 3 <= 2) continue; /* of k and v */
@@ -7141,13 +8254,13 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     q_batch = args->cu_q ? 1 : args->batch;
     kv_batch = args->cu_kv ? 1 : args->batch;
     s[0] = ptxk__span_heads("q", args->q, f.d * f.bytes, f.bytes, 16, q_batch, args->q_len, f.heads, stride);
-    s[1] = ptxk__span_heads("k", args->k, f.d * f.bytes, f.bytes, 16, kv_batch, args->kv_len, f.kv_heads,
-                            stride + 3);
-    s[2] = ptxk__span_heads("v", args->v, f.d * f.bytes, f.bytes, 16, kv_batch, args->kv_len, f.kv_heads,
-                            stride + 6);
+    s[1] = ptxk__span_heads("k", args->k, f.d * f.kv_bytes, f.kv_bytes, 16, kv_batch, args->kv_len,
+                            f.kv_heads, stride + 3);
+    s[2] = ptxk__span_heads("v", args->v, f.d * f.kv_bytes, f.kv_bytes, 16, kv_batch, args->kv_len,
+                            f.kv_heads, stride + 6);
     for (i = 1; i < 3 && f.page_size; i++)
         s[i] = ptxk__span_cache(names[i], i == 1 ? args->k : args->v, 1, f.page_size, args->pool_pages,
-                                (uint64_t)f.kv_heads * f.d * f.bytes, 0);
+                                (uint64_t)f.kv_heads * f.d * f.kv_bytes, 0);
     s[3] = ptxk__span_heads("out", args->out, f.d * f.out_bytes, f.out_bytes, 16, q_batch, args->q_len,
                             f.heads, stride + 9);
     s[3] = ptxk__span_written(s[3], 1);
@@ -7160,11 +8273,24 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     s[6] = ptxk__span_of("cu_kv", args->cu_kv, ((uint64_t)args->batch + 1) * 4, 4, args->cu_kv != 0);
     s[7] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
                          f.page_size != 0);
+    for (i = 0; i < 2; i++) {
+        const char *name = i ? "v_factors" : "k_factors";
+        uint64_t at = i ? args->v_factors : args->k_factors, beside[3];
+        beside[0] = stride[3 + 3 * i] / PTXK__CACHE_BLOCK;
+        beside[1] = stride[4 + 3 * i] / PTXK__CACHE_BLOCK;
+        beside[2] = stride[5 + 3 * i] / PTXK__CACHE_BLOCK;
+        if (f.factor_row && !f.page_size)
+            s[8 + i] = ptxk__span_heads(name, at, f.factor_row, 2, 16, kv_batch,
+                                        args->cu_kv ? 1 : args->kv_len, f.kv_heads, beside);
+        else
+            s[8 + i] = ptxk__span_factors(name, at, f.cache, f.bytes == 1 && !i ? f.heads : f.kv_heads, f.d,
+                                          1, f.page_size, args->pool_pages, 0);
+    }
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
             return code;
-    return ptxk__check_spans(op, s, 8, why);
+    return ptxk__check_spans(op, s, 10, why);
 }
 
 /* -- flash_prefill: rows, scores -- */
@@ -7184,10 +8310,13 @@ typedef struct ptxk__prefill_state {
     ptx_val q, k, v, k_next, v_next;     /* reader addresses; next: of odd rows, where lanes read two */
     ptxk__tile_copier copier;
     ptx_val args, shared;
+    ptx_val outer;      /* f32: factor of scores, in base 2, times e4m3's factors */
+    ptx_val inner;      /* f32: with a cap: factor of scores before 2^x in tanh, with its sign; likewise */
     ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
     ptx_var at;         /* s32: the first key of the tile */
     ptx_val end;        /* s32: end of the keys that any query of the block sees */
     ptx_val place;      /* panels: where the next tile goes */
+    ptx_val minus_outer; /* panels: -outer */
 } ptxk__prefill_state;
 
 /* The address of a row in one of the four tensors, and the elements from row to row, fewer than 2^32. */
@@ -7372,7 +8501,7 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
     s->k = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
     x = ptx_add(k, x, ptx_u32(1));
     s->k_next = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
-    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
+    if (!f->raw) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     s->v = s->v_next = ptx_ptr_add(k, tile, t, f->bytes * 2);
     if (f->type != PTX_F32) return;
     half = ptx_and(k, t, ptx_u32(2)); /* the swizzle exchanges chunk and word where the row's turn is odd */
@@ -7394,7 +8523,7 @@ static void ptxk__prefill_shape_scores(ptx_kernel *k, const ptxk__prefill *f, pt
             for (e = 0; e < 4; e++) {
                 x = s->score[i][n][e];
                 if (f->inner > 0) {
-                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(f->negative ? -(double)f->inner : f->inner));
+                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->inner);
                     x = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
                     x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(1));
                     x = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, x);
@@ -7569,7 +8698,7 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
             ptx_set(k, s->most[i][h], most);
             x = ptx_sub(k, old, most);
-            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->outer));
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
             shrink[h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
             total = ptx_get(k, s->total[i][h]);
             total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink[h]);
@@ -7578,10 +8707,10 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
                     ptx_val *score = &s->score[i][n][2 * h + e];
                     *score = ptx_op2(k, PTX_SUB, PTX_RN, *score, most); /* 0 for the largest */
                     if (old_chip) { /* fma would need one of the constants in a register */
-                        *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, ptx_f32((double)f->outer));
+                        *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, s->outer);
                         *score = ptx_op2(k, PTX_ADD, PTX_RN, *score, ptx_f32((double)f->lift));
                     } else {
-                        *score = ptx_fma(k, *score, ptx_f32((double)f->outer), ptx_f32((double)f->lift));
+                        *score = ptx_fma(k, *score, s->outer, ptx_f32((double)f->lift));
                     }
                     *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
                     total = ptx_op2(k, PTX_ADD, PTX_RN, total, *score);
@@ -7654,12 +8783,118 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
     }
 }
 
+/* e4m3: the factor of the block's head for k or v, with what the conversion leaves out. */
+static ptx_val ptxk__prefill_factor(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                    int v) {
+    ptx_val head = ptx_ctaid_x(k), factor;
+    head = ptx_rem(k, head, ptx_u32(f->heads));
+    head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
+    factor = ptxk__head_factor(k, s->args,
+                               v ? offsetof(ptxk_flash_prefill_args, v_factors)
+                                 : offsetof(ptxk_flash_prefill_args, k_factors),
+                               head);
+    return ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+}
+
+/* Copies q8_0's factors of a tile: thread r those of row r, zeros past the first `left` (s32) rows. row: the
+   number, u64, of elements before the tile's first row; stride: u32, elements from row to row. */
+static void ptxk__prefill_copy_factors(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                       int v, ptx_val row, ptx_val stride, ptx_val left) {
+    uint32_t size = f->factor_row % 16 == 0  ? 16
+                    : f->factor_row % 8 == 0 ? 8
+                    : f->factor_row % 4 == 0 ? 4
+                                             : 2,
+             e;
+    int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80 && size > 2;
+    ptx_val tid = ptx_tid_x(k), mine, there, from, to, x, valid;
+    mine = ptx_setp(k, PTX_LT, tid, ptx_u32(f->keys));
+    there = ptx_setp(k, PTX_LT, ptx_as(tid, PTX_S32), left);
+    there = ptx_and(k, there, mine);
+    row = ptx_mad_wide(k, tid, stride, row);
+    from = ptxk__arg_ptr(k, s->args,
+                         v ? offsetof(ptxk_flash_prefill_args, v_factors)
+                           : offsetof(ptxk_flash_prefill_args, k_factors));
+    from = ptxk__factors_at(k, from, row);
+    to = ptx_ptr_add(k, s->shared, tid, f->factor_row);
+    to = ptx_ptr_add(k, to, ptx_u32(ptxk__prefill_staged_at(f) + ptxk__tile_bytes(&f->staged)), 1);
+    for (e = 0; e < f->factor_row; e += async ? size : 2) {
+        if (!async) {
+            x = ptx_ld_if(k, there, PTX_U16, ptx_at(from, (int64_t)e), ptx_imm(0));
+            ptx_guard(k, mine);
+            ptx_st(k, PTX_U16, ptx_at(to, (int64_t)e), x);
+            continue;
+        }
+        valid = ptx_selp(k, ptx_u32(size), ptx_u32(0), there);
+        ptx_guard(k, mine);
+        if (size == 16)
+            ptx_cp_async_16_zfill(k, ptx_off(to, (int64_t)e), ptx_off(from, (int64_t)e), valid);
+        else
+            ptx_op4(k, PTX_CP_ASYNC_CA, 0, ptx_off(to, (int64_t)e), ptx_off(from, (int64_t)e),
+                    ptx_imm((int64_t)size), valid);
+    }
+}
+
+/* Converts the staged tile to the tile of `type`, after a barrier; needs one behind it. Each thread converts
+   16 numbers at a time. */
+static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s) {
+    const ptxk__tile *t = &f->staged;
+    const ptxk__tile_copier *c = &s->copier;
+    uint32_t phases = ptxk__tile_phases(t), chunks = f->bytes, i, e;
+    ptx_val from, to, row, chunk, p, factor = {0}, words[4], pair[2], x[16], out[4], half[2];
+    p = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
+    if (t->pass * t->wide < t->threads) p = ptx_and(k, p, c->busy);
+    ptx_if(k, p);
+    for (i = 0; i < t->rows / t->pass; i++) {
+        from = ptx_ptr_add(k, s->shared, c->to[i % phases], 1);
+        ptxk_load16(k, NULL,
+                    ptx_at(from, (int64_t)(ptxk__prefill_staged_at(f)
+                                           + i / phases * phases * t->pass * t->pitch * 16)),
+                    words);
+        row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
+        if (f->factor_row) {
+            chunk = ptx_shr(k, c->chunk, ptx_u32(1));
+            chunk = ptx_mad(k, row, ptx_u32(f->factor_row / 2), chunk);
+            from = ptx_ptr_add(k, s->shared, chunk, 2);
+            factor =
+                ptx_ld(k, PTX_F16, ptx_at(from, (int64_t)(ptxk__prefill_staged_at(f) + ptxk__tile_bytes(t))));
+        }
+        chunk = ptx_mul(k, c->chunk, ptx_u32(chunks));
+        to = ptxk__tile_chunk_offset(k, &f->kv, row, chunk);
+        if (f->type == PTX_F16) {
+            half[0] = half[1] = factor;
+            if (f->factor_row) factor = ptx_pack(k, PTX_F16X2, 2, half);
+        } else {
+            if (f->factor_row) factor = ptx_cvt(k, PTX_F32, factor);
+            ptxk__widen_bytes_f32(k, f->cache, 4, words, x);
+            for (e = 0; e < 16 && f->factor_row; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], factor);
+        }
+        for (e = 0; e < chunks; e++) {
+            uint32_t n = 16 / f->bytes, j;
+            if (f->type == PTX_F16) {
+                for (j = 0; j < 4; j++) {
+                    if (j % 2 == 0) ptxk__widen_bytes(k, f->cache, 0, words[2 * e + j / 2], pair);
+                    out[j] = pair[j % 2];
+                    if (!f->factor_row) continue;
+                    out[j] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(out[j], PTX_F16X2), factor);
+                    out[j] = ptx_as(out[j], PTX_B32);
+                }
+            } else {
+                ptxk_narrow(k, f->type, n, x + e * n, out);
+            }
+            row = e ? ptx_xor(k, to, ptx_u32(16 * e)) : to; /* the tile permutes aligned groups of chunks */
+            row = ptx_ptr_add(k, s->shared, row, 1);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(row, (int64_t)ptxk__prefill_tile_at(f, 0)), out);
+        }
+    }
+    ptx_end(k);
+}
+
 /* Issues this thread's copies of the tile of k or v whose first key is `first`, from its page. A page past
    the pool makes the totals NaN. Addresses are computed each time, to save registers. */
 static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                     ptx_val first) {
     ptx_val left, there, fits, page, at, from, to, x, stride;
-    uint32_t shift = 0, row = f->d * f->bytes, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS, i;
+    uint32_t shift = 0, row = f->d * f->kv_bytes, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS, i;
     while (f->page_size >> shift > 1) shift++;
     left = ptx_sub(k, s->end, first);
     there = ptx_setp(k, PTX_GT, left, ptx_s32(0));
@@ -7691,12 +8926,39 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     from = ptx_ptr_add(k, from, at, row);
     to = s->place;
     if (!f->panels)
-        to = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)),
-                         1);
+        to = ptx_ptr_add(k, s->shared,
+                         ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)), 1);
     stride = ptx_mov(k, ptx_u32(rows_first ? f->kv_heads * f->d : f->d));
-    from = ptxk__tile_copy_source(k, &s->copier, from, stride, f->bytes);
-    ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
+    if (f->factor_row) {
+        at = ptx_mul(k, at, ptx_u64(f->d));
+        ptxk__prefill_copy_factors(k, f, s, v, at, stride, left);
+    }
+    from = ptxk__tile_copy_source(k, &s->copier, from, stride, f->kv_bytes);
+    ptxk__tile_copy(k, f->raw ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes, left);
     if (!f->panels) ptxk__tile_commit(k);
+}
+
+/* The number of elements, u64, before row `first` of this block's head in k or v. */
+static ptx_val ptxk__prefill_keys_offset(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                         size_t strides, ptx_val first) {
+    ptx_val x, head, sequence, row, ragged, count, stride, offset;
+    x = ptx_ctaid_x(k);
+    head = ptx_rem(k, x, ptx_u32(f->heads));
+    head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
+    sequence = ptx_div(k, x, ptx_u32(f->heads));
+    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, ptx_u32(0),
+                             &ragged, &count);
+    x = ptx_cvt(k, PTX_U64, ptx_as(first, PTX_U32));
+    row = ptx_add(k, row, x);
+    stride = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides));
+    stride = ptx_selp(k, ptx_u64(0), stride, ragged);
+    x = ptx_cvt(k, PTX_U64, sequence);
+    offset = ptx_mul(k, x, stride);
+    stride = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides + 8));
+    offset = ptx_mad(k, row, stride, offset);
+    stride = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides + 16));
+    x = ptx_cvt(k, PTX_U64, head);
+    return ptx_mad(k, x, stride, offset);
 }
 
 /* Issues this thread's copies of the tile at *next, whose first key is `first`, and advances. v: the tile is
@@ -7704,7 +8966,7 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
 static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                     ptx_val first) {
     ptx_var next = v ? s->v_at : s->k_at;
-    ptx_val from, stride, left, to = s->shared;
+    ptx_val from, stride, left, row, to = s->shared;
     if (f->page_size) {
         ptxk__prefill_copy_page(k, f, s, v, first);
         return;
@@ -7715,18 +8977,27 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     if (f->panels)
         to = s->place;
     else
-        to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
+        to =
+            ptx_ptr_add(k, to, ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)), 1);
     stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
-    ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
+    if (f->factor_row) {
+        row = ptxk__prefill_keys_offset(k, f, s,
+                                        v ? offsetof(ptxk_flash_prefill_args, v_batch_stride)
+                                          : offsetof(ptxk_flash_prefill_args, k_batch_stride),
+                                        first);
+        ptxk__prefill_copy_factors(k, f, s, v, row, stride, left);
+    }
+    ptxk__tile_copy(k, f->raw ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes, left);
     if (!f->panels) ptxk__tile_commit(k);
-    from = ptxk__advance_rows(k, from, stride, f->keys, f->bytes);
+    from = ptxk__advance_rows(k, from, stride, f->keys, f->kv_bytes);
     ptx_set(k, next, from);
 }
 
 /* Processes the tile of keys at s->at, whose k is in flight. v is copied while q k is computed, the next k
-   while the weights are. edge: some queries do not see all of the keys. */
+   while the weights are. edge: some queries do not see all of the keys. 8-bit: k is already converted; the
+   next k is copied while the values are added. */
 static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int edge) {
     ptx_val at, next, first = ptx_s32(0), kv_len = first;
     at = ptx_get(k, s->at);
@@ -7738,11 +9009,18 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
         ptxk__prefill_scores(k, f, s);
     ptxk__tile_wait(k);
     next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-    ptxk__prefill_copy_tile(k, f, s, 0, next);
+    if (f->raw)
+        ptxk__prefill_convert(k, f, s);
+    else
+        ptxk__prefill_copy_tile(k, f, s, 0, next);
     ptxk__prefill_shape_scores(k, f, s);
     if (edge) ptxk__prefill_mask(k, f, s, at, first, kv_len);
     ptx_set(k, s->at, next);
     ptxk__prefill_softmax(k, f, s);
+    if (f->raw) {
+        ptx_bar_sync(k, ptx_imm(0));
+        ptxk__prefill_copy_tile(k, f, s, 0, next);
+    }
     if (f->plain)
         ptxk__prefill_values_plain(k, f, s);
     else if (f->type == PTX_F32)
@@ -7750,6 +9028,9 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     else
         ptxk__prefill_values(k, f, s);
     ptxk__tile_wait(k);
+    if (!f->raw) return;
+    ptxk__prefill_convert(k, f, s);
+    ptx_bar_sync(k, ptx_imm(0));
 }
 
 /* Stores the finished rows: through the shared memory that held the warp's queries, to 16-byte stores. */
@@ -7810,28 +9091,28 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     }
 }
 
-/* wgmma's form: a maximum beyond this has no offset, see ptxk__prefill_weigh. */
-static double ptxk__prefill_limit(const ptxk__prefill *f) {
-    double limit = 1024 / (double)f->outer;
-    return limit < (double)f->most ? limit : (double)f->most;
-}
+/* wgmma's form: a row whose offset is beyond this is coarse, see ptxk__prefill_weigh; so is one with scores
+   that count as infinite. */
+#define PTXK__PREFILL_FAR 1024.0
 
 /* lift - outer most, as it is added to the scores of a row; without the lift, what is not rounded twice. */
-static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, ptx_val most, int bare) {
-    ptx_val x = ptx_fma(k, most, ptx_f32(-(double)f->outer), ptx_f32((double)f->lift)), far, p;
+static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                    ptx_val most, int bare) {
+    ptx_val x = ptx_fma(k, most, s->minus_outer, ptx_f32((double)f->lift)), far, p;
     if (!bare) return x;
+    far = ptx_op2(k, PTX_MUL, PTX_RN, most, s->minus_outer);
+    most = ptx_abs(k, x);
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(PTXK__PREFILL_FAR));
     x = ptx_op2(k, PTX_SUB, PTX_RN, x, ptx_f32((double)f->lift));
-    far = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(-(double)f->outer));
-    most = ptx_abs(k, most);
-    p = ptx_setp(k, PTX_GE, most, ptx_f32(ptxk__prefill_limit(f)));
     return ptx_selp(k, far, x, p);
 }
 
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                  ptx_val lse, ptx_val rows) {
-    ptx_val total, inverse, x, p, at, row, own;
+    ptx_val total, inverse, x, p, at, row, own, v_factor = {0};
     uint32_t i, h, n, e;
+    if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_factor(k, f, s, 1);
     own = ptx_and(k, lane, ptx_u32(3));
     own = ptx_setp(k, PTX_EQ, own, ptx_u32(0));
     lane = ptx_shr(k, lane, ptx_u32(2));
@@ -7842,6 +9123,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
+            if (f->cache == PTX_E4M3) inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, v_factor);
             for (n = 0; n < f->columns; n++) {
                 for (e = 2 * h; e < 2 * h + 2; e++) {
                     x = ptx_get(k, s->sum[i][n][e]);
@@ -7852,14 +9134,17 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             if (!(f->flags & PTXK_PREFILL_LSE)) continue;
             inverse = ptx_get(k, s->most[i][h]);
             if (f->panels) {
-                x = ptx_op2(k, PTX_MUL, PTX_RN, total, ptx_f32(f->lift > 0 ? 1 / 32768.0 : 4294967296.0));
+                x = ptx_op2(k, PTX_MUL, PTX_RN, total,
+                            ptx_f32(f->lift > 8   ? 1 / 32768.0
+                                    : f->lift > 0 ? 1 / 256.0
+                                                  : 4294967296.0));
                 x = ptx_lg2(k, x);
-                row = ptxk__prefill_offset(k, f, inverse, 1);
+                row = ptxk__prefill_offset(k, f, s, inverse, 1);
                 x = ptx_op2(k, PTX_SUB, PTX_RN, x, row);
             } else {
                 x = ptx_lg2(k, total); /* 0: -inf */
                 x = ptx_add(k, x, ptx_f32(-(double)f->lift));
-                x = ptx_fma(k, inverse, ptx_f32((double)f->outer), x);
+                x = ptx_fma(k, inverse, s->outer, x);
             }
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
             if (!(f->inner > 0)) {
@@ -7929,8 +9214,8 @@ static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, cons
         x = ptx_cvt(k, PTX_U64, ptx_as(begin, PTX_U32));
         row = ptx_add(k, row, x);
     }
-    x = ptxk__prefill_base(k, s->args, tensor, strides, ragged, sequence, row, head, f->bytes, &stride);
-    return ptxk__tile_copy_source(k, &s->copier, x, stride, f->bytes);
+    x = ptxk__prefill_base(k, s->args, tensor, strides, ragged, sequence, row, head, f->kv_bytes, &stride);
+    return ptxk__tile_copy_source(k, &s->copier, x, stride, f->kv_bytes);
 }
 
 /* The reader address of a lane's words of v: row 2 t or 2 t + 1, word g of 8. */
@@ -7951,7 +9236,7 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptxk__lane_columns(k, lane, &row, &half);
     s->k = s->k_next = ptxk__tile_reader(k, &f->kv, tile, row, half);
     ptxk__lane_rows(k, lane, &row, &half);
-    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
+    if (!f->raw) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     if (f->type == PTX_F32) {
         s->v = ptxk__prefill_v_reader(k, f, tile, lane, 0);
         s->v_next = ptxk__prefill_v_reader(k, f, tile, lane, 1);
@@ -7964,7 +9249,7 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 }
 
 /* Writes the rows of this warp: through the place of its own queries, or, with panels, those of the
-   warpgroup, which nobody reads any more. */
+   warpgroup, which nobody reads any more; e4m3: through that of v before it is turned. */
 static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val lane, warp, x, row, rows, here, base, stride, shared;
     ptxk__prefill_block q;
@@ -7995,10 +9280,30 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, out),
                               offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
                               q.row, q.head, f->out_bytes, &stride);
-    x = ptx_mul(k, warp, ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
+    if (f->bytes == 1)
+        x = ptx_mad(k, warp, ptx_u32(4096), ptx_u32(ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys)));
+    else
+        x = ptx_mul(k, warp,
+                    ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
     shared = ptx_ptr_add(k, s->shared, x, 1);
     ptxk__prefill_store(k, f, s, lane, shared, base, stride, rows);
-    ptx_ret(k);
+}
+
+/* Panels: the factors of scores. e4m3: the head's belongs to them. */
+static void ptxk__prefill_scales(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                 ptx_val head) {
+    ptx_val x;
+    s->inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
+    s->outer = ptx_f32((double)f->outer);
+    s->minus_outer = ptx_f32(-(double)f->outer);
+    if (f->bytes > 1) return;
+    x = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_prefill_args, k_factors), head);
+    if (f->inner > 0) {
+        s->inner = ptx_op2(k, PTX_MUL, PTX_RN, x, s->inner);
+        return;
+    }
+    s->outer = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
+    s->minus_outer = ptx_neg(k, s->outer);
 }
 
 /* Sums of nothing. bad: the totals are NaN. */
@@ -8038,7 +9343,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptx_ret(k);
     q.kv_len = ptxk__prefill_kv_len(k, f, args, q.sequence);
     begin = ptxk__prefill_range(k, f, &q, &s, safe);
-    if (f->page_size) begin = ptx_mov(k, begin);
+    if (f->page_size || f->factor_row) begin = ptx_mov(k, begin);
 
     ptx_comment(k, "q");
     base = ptxk__prefill_base(k, args, offsetof(ptxk_flash_prefill_args, q),
@@ -8047,7 +9352,16 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__tile_copier_new(k, &f->q, tid, &copier);
     base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
     ptxk__tile_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(q.rows, PTX_S32));
-    ptxk__tile_copier_new(k, &f->kv, tid, &s.copier);
+    ptxk__tile_copier_new(k, f->raw ? &f->staged : &f->kv, tid, &s.copier);
+    s.outer = ptx_f32((double)f->outer);
+    s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
+    if (f->cache == PTX_E4M3) {
+        base = ptxk__prefill_factor(k, f, &s, 0);
+        if (f->inner > 0)
+            s.inner = ptx_mul(k, base, s.inner);
+        else
+            s.outer = ptx_mul(k, base, s.outer);
+    }
     if (f->plain)
         ptxk__prefill_readers_plain(k, f, &s, lane, warp);
     else
@@ -8066,6 +9380,10 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__prefill_start_sums(k, f, &s, p);
     if (f->page_size) ptxk__prefill_copy_page(k, f, &s, 0, begin);
     ptxk__tile_wait(k);
+    if (f->raw) {
+        ptxk__prefill_convert(k, f, &s);
+        ptx_bar_sync(k, ptx_imm(0));
+    }
     for (i = 0; i < f->m && f->hold; i++) {
         for (n = 0; n < f->pairs; n++) {
             row = ptxk__tile_pair_address(k, &f->q, s.q, 16 * i, n);
@@ -8075,6 +9393,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__prefill_loop(k, f, &s, safe);
 
     ptxk__prefill_output(k, f, &s);
+    ptx_ret(k);
 }
 
 /* -- flash_prefill: sm_90a, products of warpgroups --
@@ -8089,17 +9408,20 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
    at which one of every computing warp does. One thread copies whole tiles through tensor maps; the last tile
    of the keys is copied by cp.async of all threads, which fills with zeros what another sequence owns. */
 
-#define PTXK__PREFILL_TURN 1u /* named barriers: the turns of warpgroups 0 and 1 */
+/* Named barriers: the turns of warpgroups 0 and 1; the copying threads. */
+#define PTXK__PREFILL_TURN 1u
+#define PTXK__PREFILL_COPIERS 3u
 
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
     ptx_val parity;     /* of full */
+    ptx_val odd;        /* its number */
 } ptxk__prefill_stage;
 
 static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__prefill *f,
                                                   const ptxk__prefill_state *s, ptx_val tile) {
     ptxk__prefill_stage g;
-    ptx_val odd = ptx_and(k, tile, ptx_u32(1));
+    ptx_val odd = g.odd = ptx_and(k, tile, ptx_u32(1));
     g.parity = ptx_bfe(k, tile, ptx_u32(1), ptx_u32(1));
     g.k = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, 2 * f->keys));
     g.k = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->rows));
@@ -8107,6 +9429,16 @@ static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__pre
     g.bars = ptx_ptr_add(k, s->shared, odd, 32);
     g.bars = ptx_off(g.bars, (int64_t)ptxk__prefill_stages_end(f));
     return g;
+}
+
+/* e4m3: where v of a tile is copied to, and its full mbarrier. */
+static ptx_val ptxk__prefill_raw(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                 ptx_val tile, ptx_val *full) {
+    ptx_val odd = ptx_and(k, tile, ptx_u32(1)), at;
+    at = ptx_ptr_add(k, s->shared, odd, 8);
+    *full = ptx_off(at, (int64_t)ptxk__prefill_stages_end(f) + 72);
+    at = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, f->keys));
+    return ptx_ptr_add(k, at, ptx_u32(ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys)), 1);
 }
 
 /* Copies k or v of the tile at `first` to s->place. Pages may be smaller than a tile. */
@@ -8127,6 +9459,7 @@ typedef struct ptxk__prefill_source {
     ptx_val map[2], head[2], batch[2];
     ptx_val row;    /* of key 0; pages: the sequence's block table */
     ptx_val direct; /* s32: tiles that end at most here are copied through the maps */
+    ptx_val rank;   /* in the cluster */
 } ptxk__prefill_source;
 
 /* A map's index along a stride of 0 is 0. Keys in one place (row stride 0), and rows past 2^30, are copied by
@@ -8172,8 +9505,13 @@ static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, con
    page at a time. */
 static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_source *c,
                                     uint32_t v, ptx_val place, ptx_val first, ptx_val full) {
-    ptx_val o[7], at = ptx_as(first, PTX_U32), x;
+    ptx_val o[8], at = ptx_as(first, PTX_U32), x, column = ptx_u32(0);
     uint32_t shift = 0, i, panel;
+    if (f->cluster > 1) { /* every second panel, to the same place in both blocks */
+        place = ptx_ptr_add(k, place, c->rank, 16 * f->kv.panel);
+        column = ptx_mul(k, c->rank, ptx_u32(128 / f->bytes));
+        o[7] = ptx_cvt(k, PTX_U16, ptx_mov(k, ptx_u32(3)));
+    }
     while (f->page_size >> shift > 1) shift++;
     (void)ptx_mbarrier_arrive_expect(k, full, ptx_u32(ptxk__prefill_panel_bytes(f, f->keys)));
     o[1] = c->map[v];
@@ -8191,10 +9529,12 @@ static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const
             o[5] = ptx_ld(k, PTX_U32, ptx_at(x, 0)); /* past the pool: the copy fills with zeros */
             o[3] = ptx_and(k, at, ptx_u32(f->page_size - 1));
         }
-        for (panel = 0; panel < f->panels; panel++) {
+        for (panel = 0; panel < f->panels; panel += f->cluster) {
             o[0] = ptx_off(place, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
-            o[2] = ptx_u32(64 * panel);
-            ptx_opn(k, PTX_TENSOR_G2S, 0, PTX_NONE, PTX_NONE, 7, o, 0, NULL);
+            o[2] = ptx_u32(128 / f->bytes * panel);
+            if (f->cluster > 1) o[2] = panel ? ptx_add(k, column, o[2]) : column;
+            ptx_opn(k, PTX_TENSOR_G2S, f->cluster > 1 ? PTX_MULTICAST : 0, PTX_NONE, PTX_NONE,
+                    f->cluster > 1 ? 8 : 7, o, 0, NULL);
         }
     }
 }
@@ -8209,13 +9549,59 @@ static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0,
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
 }
 
+/* e4m3: wgmma reads v along the keys, so the copying warpgroup turns a tile. Row n of the result are the keys
+   of element n. Of 16 keys, 4 t ... 4 t + 3 are 2 t, 2 t + 1, 8 + 2 t and 8 + 2 t + 1, as a computing thread
+   has their weights. ldmatrix.trans gives a lane two keys of two elements; prmt sorts them. */
+static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val tid, ptx_val from,
+                                 ptx_val to) {
+    ptx_val lane, warp, row, half, reader, x, at[2], pick[2], words[4], here;
+    uint32_t pair, j, e, n;
+    lane = ptx_and(k, tid, ptx_u32(31));
+    warp = ptx_shr(k, tid, ptx_u32(5));
+    ptxk__lane_rows(k, lane, &row, &half);
+    row = ptx_mad(k, warp, ptx_u32(32), row);
+    reader = ptxk__tile_reader(k, &f->kv, from, row, half);
+    for (e = 0; e < 2;
+         e++) { /* first even elements of the first lanes and odd ones of the others: no conflict */
+        half = ptx_shr(k, lane, ptx_u32(4));
+        if (e) half = ptx_xor(k, half, ptx_u32(1));
+        pick[e] = ptx_mad(k, half, ptx_u32(0x1111), ptx_u32(0x6420));
+        x = ptx_shr(k, lane, ptx_u32(2));
+        row = ptx_mad(k, x, ptx_u32(2), half);
+        x = ptx_and(k, row, ptx_u32(7));
+        half = ptx_mul(k, warp, ptx_u32(2));
+        x = ptx_xor(k, x, half);
+        x = ptx_mul(k, x, ptx_u32(16));
+        x = ptx_mad(k, row, ptx_u32(128), x);
+        row = ptx_and(k, lane, ptx_u32(3));
+        x = ptx_mad(k, row, ptx_u32(4), x);
+        at[e] = ptx_ptr_add(k, to, x, 1);
+    }
+    for (j = 0; j < 2; j++) {
+        for (e = 0; e < 2 && j; e++) {
+            at[e] = ptx_xor(k, ptx_as(at[e], PTX_U32), ptx_u32(16));
+            at[e] = ptx_ptr(at[e], PTX_SHARED);
+        }
+        for (pair = 0; pair < f->pairs; pair++) {
+            here = ptxk__tile_pair_address(k, &f->kv, reader, 16 * j, pair);
+            ptx_ldmatrix_trans(k, 4, here, words);
+            for (n = 0; n < 2; n++) {
+                for (e = 0; e < 2; e++) {
+                    x = ptx_prmt(k, words[2 * n], words[2 * n + 1], ptx_as(pick[e], PTX_B32));
+                    ptx_st(k, PTX_B32, ptx_at(at[e], (int64_t)((32 * pair + 16 * n) * 128)), x);
+                }
+            }
+        }
+    }
+}
+
 /* The copying warpgroup: q, and all tiles. */
 static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                   const ptxk__prefill_block *q, ptxk__prefill_source *c, ptx_val tid,
                                   ptx_val begin) {
     ptxk__tile_copier copier;
     ptxk__prefill_stage g;
-    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full;
+    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full[2], place[2], end = s->end, raw;
     ptx_var count;
     uint32_t i;
     tid = ptx_sub(k, tid, ptx_u32(32 * f->warps));
@@ -8238,26 +9624,33 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptxk__prefill_locate_keys(k, f, s, q, c);
     s->at = ptx_var_new(k, begin);
     count = ptx_var_new(k, ptx_u32(0));
+    if (f->bytes == 1) end = ptx_add(k, end, ptx_s32((int64_t)f->keys));
     ptx_loop(k);
     {
         at = ptx_get(k, s->at);
-        p = ptx_setp(k, PTX_LT, at, s->end);
+        p = ptx_setp(k, PTX_LT, at, end);
         ptx_while(k, p);
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
+        place[0] = g.k, place[1] = g.v;
+        full[0] = g.bars, full[1] = ptx_off(g.bars, 8);
+        if (f->bytes == 1) { /* v waits until it is turned, with the next tile */
+            place[1] = ptxk__prefill_raw(k, f, s, tile, &full[1]);
+            p = ptx_setp(k, PTX_LT, at, s->end);
+            ptx_if(k, p);
+        }
         empty = ptx_xor(k, g.parity, ptx_u32(1));
         next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
         p = ptx_setp(k, PTX_LE, next, c->direct);
         ptx_if(k, p);
         for (i = 0; i < 2; i++) {
-            full = ptx_off(g.bars, 8 * (int64_t)i);
-            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            if (!i || f->bytes > 1) ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
             p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
             ptx_if(k, p);
-            ptxk__prefill_load_tile(k, f, c, i, i ? g.v : g.k, at, full);
+            ptxk__prefill_load_tile(k, f, c, i, place[i], at, full[i]);
             ptx_else(k);
             ptx_guard(k, lane0);
-            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
+            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[i], 0, NULL);
             ptx_end(k);
         }
         ptx_else(k);
@@ -8270,12 +9663,32 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             s->k_at = ptx_var_new(k, base);
         }
         for (i = 0; i < 2; i++) {
-            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
-            s->place = i ? g.v : g.k;
+            if (!i || f->bytes > 1) ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            s->place = place[i];
             ptxk__prefill_copy_panels(k, f, s, i != 0, at);
         }
-        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, ptx_off(g.bars, 8 * (int64_t)i));
+        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, full[i]);
         ptx_end(k);
+        if (f->bytes == 1) {
+            ptx_end(k);
+            next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+            p = ptx_setp(k, PTX_GT, tile, ptx_u32(0));
+            ptx_if(k, p);
+            x = ptx_sub(k, tile, ptx_u32(1));
+            g = ptxk__prefill_stage_of(k, f, s, x);
+            raw = ptxk__prefill_raw(k, f, s, x, &full[1]);
+            ptx_mbarrier_wait(k, full[1], g.parity);
+            empty = ptx_xor(k, g.parity, ptx_u32(1));
+            ptx_mbarrier_wait(k, ptx_off(g.bars, 24), empty);
+            ptxk__prefill_turn_v(k, f, tid, raw, g.v);
+            ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+            ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(PTXK__PREFILL_COPIERS),
+                    ptx_imm(128)); /* all have read, too */
+            full[1] = ptx_off(g.bars, 8);
+            ptx_guard(k, lane0);
+            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[1], 0, NULL);
+            ptx_end(k);
+        }
         ptx_set(k, s->at, next);
         tile = ptx_add(k, tile, ptx_u32(1));
         ptx_set(k, count, tile);
@@ -8322,14 +9735,17 @@ typedef struct ptxk__prefill_group {
     ptx_var score[4 * PTXK__PREFILL_TILES]; /* as wgmma numbers them: those of a tile of 8 keys adjacent */
     ptx_var weight[PTXK__PREFILL_TILES / 2][4];  /* operand A of 16 keys, of the tile before */
     ptx_val operand[PTXK__PREFILL_TILES / 2][4]; /* the same, read before the products' fence */
+    ptx_var part[64], shrink[2]; /* e4m3: a tile's weights times v; the factor of the sums before it */
     ptx_val turn, next;                          /* named barriers: this warpgroup's turn, the other's */
     ptx_val first, kv_len;                       /* of the mask */
-    ptx_val lane0, yes;                          /* predicates: lane 0; true */
+    ptx_val releases, yes;                       /* predicates: the lane arrives for its warp; true */
+    ptx_val remote, other; /* clusters: the mbarrier, of stage 0, that the lane arrives at; 1: it is of v */
 } ptxk__prefill_group;
 
 static void ptxk__prefill_take_turn(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c) {
     uint32_t i;
-    for (i = 0; i < f->keys / 4; i++) c->operand[i / 4][i % 4] = ptx_get(k, c->weight[i / 4][i % 4]);
+    for (i = 0; i < f->keys * f->bytes / 8; i++)
+        c->operand[i / 4][i % 4] = ptx_get(k, c->weight[i / 4][i % 4]);
     ptx_op2(k, PTX_BAR_SYNC, 0, c->turn, ptx_imm(32 * f->warps));
 }
 
@@ -8338,9 +9754,28 @@ static void ptxk__prefill_give_turn(ptx_kernel *k, const ptxk__prefill *f, const
 }
 
 /* Lets the copying warpgroup overwrite k or v. */
-static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, ptx_val mbarrier) {
-    ptx_guard(k, c->lane0);
-    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &mbarrier, 0, NULL);
+static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c,
+                                  const ptxk__prefill_stage *g, int v) {
+    ptx_val empty = ptx_off(g->bars, 16 + 8 * (int64_t)v);
+    if (f->cluster > 1) return;
+    ptx_guard(k, c->releases);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &empty, 0, NULL);
+}
+
+/* The same in a cluster, for both blocks, in one instruction, since each costs a fence: lanes 0 and 1 arrive
+   for k of the stage, lanes 2 and 3 for v of the other one. first: there is no v yet. */
+static void ptxk__prefill_release_both(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c,
+                                       const ptxk__prefill_stage *g, int first) {
+    ptx_val stage, empty, p = c->releases;
+    if (f->cluster < 2) return;
+    stage = ptx_xor(k, g->odd, c->other);
+    empty = ptx_ptr_add(k, c->remote, stage, 32);
+    if (first) {
+        stage = ptx_setp(k, PTX_EQ, c->other, ptx_u32(0));
+        p = ptx_and(k, p, stage);
+    }
+    ptx_guard(k, p);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, PTX_NONE, PTX_NONE, 1, &empty, 0, NULL);
 }
 
 /* Issues scores = q k, a step of 16 elements at a time. */
@@ -8363,21 +9798,37 @@ static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, pt
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
 }
 
-/* Issues sums += weights v, 16 keys at a time. */
+/* Issues sums += weights v, 16 keys at a time; e4m3: part = weights v, 32 at a time. */
 static void ptxk__prefill_issue_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                        ptxk__prefill_group *c, ptx_val values) {
+    int wide = f->bytes > 1;
     ptx_val v[9];
     uint32_t i, e;
-    values = ptx_wgmma_descriptor(k, values, f->kv.panel * 16, 1024, 128);
+    values = ptx_wgmma_descriptor(k, values, wide ? f->kv.panel * 16 : 16, 1024, 128);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    for (i = 0; i < f->keys / 16; i++) {
+    for (i = 0; i < f->keys * f->bytes / 32; i++) {
         for (e = 0; e < 4; e++) v[e] = c->operand[i][e];
-        v[4] = i ? ptx_add(k, values, ptx_u64(i * 128)) : values;
-        v[5] = c->yes;
+        v[4] = i ? ptx_add(k, values, ptx_u64(i * (wide ? 128 : 2))) : values;
+        v[5] = wide || i ? c->yes : ptx_inv(c->yes);
         v[6] = v[7] = v[8] = ptx_imm(1);
-        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, s->sum[0][0], 9, v);
+        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, wide ? s->sum[0][0] : c->part,
+                  wide ? 9 : 8, v);
     }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+
+/* e4m3: adds the part of a tile to the sums. */
+static void ptxk__prefill_add_part(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                   const ptxk__prefill_group *c) {
+    ptx_val shrink[2], x, y;
+    uint32_t i;
+    for (i = 0; i < 2; i++) shrink[i] = ptx_get(k, c->shrink[i]);
+    for (i = 0; i < f->d / 2; i++) {
+        x = ptx_get(k, s->sum[0][i / 4][i % 4]);
+        y = ptx_get(k, c->part[i]);
+        x = ptx_fma(k, x, shrink[i / 2 % 2], y);
+        ptx_set(k, s->sum[0][i / 4][i % 4], x);
+    }
 }
 
 static void ptxk__prefill_read_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
@@ -8413,23 +9864,28 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         most[h] = ptxk_warp_reduce(k, PTX_MAX, part[0], 1, 4);
     }
     for (h = 0; h < 2; h++) {
-        offset[h] = ptxk__prefill_offset(k, f, most[h], 0);
-        difference[h] = ptxk__prefill_offset(k, f, old[h], 0);
+        offset[h] = ptxk__prefill_offset(k, f, s, most[h], 0);
+        difference[h] = ptxk__prefill_offset(k, f, s, old[h], 0);
         difference[h] = ptx_op2(k, PTX_SUB, PTX_RN, offset[h], difference[h]);
         at[h] = ptx_var_new(k, offset[h]);
         by[h] = ptx_var_new(k, difference[h]);
         ptx_set(k, s->most[0][h], most[h]);
     }
-    for (h = 0; h < 2; h++) part[h] = ptx_abs(k, most[h]);
+    for (h = 0; h < 2; h++) part[h] = ptx_abs(k, offset[h]);
     x = ptx_max(k, part[0], part[1]);
-    p = ptx_setp(k, PTX_GE, x, ptx_f32(ptxk__prefill_limit(f)));
+    p = ptx_setp(k, PTX_GE, x, ptx_f32(PTXK__PREFILL_FAR));
+    if (!(f->inner > 0) && (double)f->outer * (double)f->most < PTXK__PREFILL_FAR) {
+        part[0] = ptx_max(k, most[0], most[1]);
+        part[0] = ptx_setp(k, PTX_GE, part[0], ptx_f32((double)f->most));
+        p = ptx_or(k, p, part[0]);
+    }
     p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
     ptx_if(k, p);
     {
         for (h = 0; h < 2; h++) {
             most[h] = ptx_min(k, most[h], ptx_f32((double)f->most));
             x = ptx_op2(k, PTX_SUB, PTX_RN, old[h], most[h]);
-            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->outer));
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
             ptx_set(k, by[h], x);
             ptx_set(k, at[h], ptx_f32((double)f->lift));
             ptx_set(k, s->most[0][h], most[h]);
@@ -8449,7 +9905,7 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         for (n = 0; n < f->keys / 8; n++) {
             for (e = 0; e < 2; e++) {
                 ptx_val *score = &s->score[0][n][2 * h + e];
-                *score = ptx_fma(k, *score, ptx_f32((double)f->outer), offset[h]);
+                *score = ptx_fma(k, *score, s->outer, offset[h]);
                 *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
                 i = n % 2 * 2 + e;
                 part[i] = n < 2 ? *score : ptx_op2(k, PTX_ADD, PTX_RN, part[i], *score);
@@ -8461,17 +9917,29 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         x = ptx_get(k, s->total[0][h]);
         x = ptx_fma(k, x, shrink[h], part[0]);
         ptx_set(k, s->total[0][h], x);
+        if (f->bytes == 1) ptx_set(k, c->shrink[h], shrink[h]);
     }
 }
 
 /* Rounds the weights to operand A of the product with v. */
 static void ptxk__prefill_round_weights(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                         const ptxk__prefill_group *c) {
-    uint32_t j, e;
-    for (j = 0; j < f->keys / 16; j++) {
+    ptx_val half[2], x;
+    uint32_t j, e, n;
+    for (j = 0; j < f->keys * f->bytes / 32; j++) {
         for (e = 0; e < 4; e++) {
             const ptx_val *pair = &s->score[0][2 * j + e / 2][2 * (e & 1)];
-            ptx_val x = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
+            if (f->bytes > 1) {
+                x = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
+            } else {
+                for (n = 0; n < 2;
+                     n++) { /* keys 2 t, 2 t + 1 and 8 + 2 t, 8 + 2 t + 1: see ptxk__prefill_turn_v */
+                    pair = &s->score[0][4 * j + e / 2 * 2 + n][2 * (e & 1)];
+                    half[n] = ptx_cvt_pair_(k, PTX__AT, PTX_SATFINITE, PTX_E4M3X2, pair[1], pair[0]);
+                    half[n] = ptx_as(half[n], PTX_B16);
+                }
+                x = ptx_pack(k, PTX_B32, 2, half);
+            }
             ptx_set(k, c->weight[j][e], x);
         }
     }
@@ -8535,7 +10003,8 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptxk__prefill_issue_scores(k, f, c, g.k);
         ptxk__prefill_give_turn(k, f, c);
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-        ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+        ptxk__prefill_release(k, f, c, &g, 0);
+        ptxk__prefill_release_both(k, f, c, &g, 1);
         ptxk__prefill_shape_tile(k, f, s, c, safe);
         ptxk__prefill_weigh(k, f, s, c, shrink);
         ptxk__prefill_round_weights(k, f, s, c);
@@ -8549,20 +10018,39 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             tile = ptx_add(k, tile, ptx_u32(1));
             ptx_set(k, count, tile);
             g = ptxk__prefill_stage_of(k, f, s, tile);
-            ptx_mbarrier_wait(k, g.bars, g.parity);
-            ptxk__prefill_take_turn(k, f, c);
-            ptxk__prefill_issue_scores(k, f, c, g.k);
-            ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
-            ptxk__prefill_issue_values(k, f, s, c, before.v);
-            ptxk__prefill_give_turn(k, f, c);
-            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
-            ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
-            ptxk__prefill_shape_tile(k, f, s, c, safe);
-            ptxk__prefill_weigh(k, f, s, c, shrink);
-            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-            ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
-            ptxk__prefill_round_weights(k, f, s, c);
-            ptxk__prefill_rescale(k, f, s, shrink);
+            if (f->bytes
+                == 1) { /* the part first: its registers and the scores' are live together only here */
+                ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
+                ptxk__prefill_take_turn(k, f, c);
+                ptxk__prefill_issue_values(k, f, s, c, before.v);
+                ptx_mbarrier_wait(k, g.bars, g.parity);
+                ptxk__prefill_issue_scores(k, f, c, g.k);
+                ptxk__prefill_give_turn(k, f, c);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+                ptxk__prefill_release(k, f, c, &before, 1);
+                ptxk__prefill_add_part(k, f, s, c);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+                ptxk__prefill_release(k, f, c, &g, 0);
+                ptxk__prefill_shape_tile(k, f, s, c, safe);
+                ptxk__prefill_weigh(k, f, s, c, shrink);
+                ptxk__prefill_round_weights(k, f, s, c);
+            } else {
+                ptx_mbarrier_wait(k, g.bars, g.parity);
+                ptxk__prefill_take_turn(k, f, c);
+                ptxk__prefill_issue_scores(k, f, c, g.k);
+                ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
+                ptxk__prefill_issue_values(k, f, s, c, before.v);
+                ptxk__prefill_give_turn(k, f, c);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+                ptxk__prefill_release(k, f, c, &g, 0);
+                ptxk__prefill_shape_tile(k, f, s, c, safe);
+                ptxk__prefill_weigh(k, f, s, c, shrink);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+                ptxk__prefill_release(k, f, c, &before, 1);
+                ptxk__prefill_release_both(k, f, c, &g, 0);
+                ptxk__prefill_round_weights(k, f, s, c);
+                ptxk__prefill_rescale(k, f, s, shrink);
+            }
         }
         ptx_end(k);
         tile = ptx_get(k, count);
@@ -8575,6 +10063,7 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptxk__prefill_give_turn(k, f, c);
         ptx_end(k);
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        if (f->bytes == 1) ptxk__prefill_add_part(k, f, s, c);
     }
     ptx_end(k);
 }
@@ -8591,6 +10080,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     memset(&s, 0, sizeof s);
     ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* another block would wait for ever */
     ptx_max_registers(k, 168);
+    if (f->cluster > 1) ptx_require_cluster(k, f->cluster, 1, 1);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
     source.map[0] = ptx_param_map(k, "k_map");
     source.map[1] = ptx_param_map(k, "v_map");
@@ -8598,19 +10088,30 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     tid = ptx_tid_x(k);
     ptxk__prefill_locate_block(k, f, s.args, &q);
     p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
+    if (f->cluster > 1) p = ptx_cluster_uniform(k, p); /* the blocks differ in their heads only */
     ptx_guard(k, p);
     ptx_ret(k);
     q.kv_len = ptxk__prefill_kv_len(k, f, s.args, q.sequence);
     begin = ptxk__prefill_range(k, f, &q, &s, safe);
     if (f->page_size) begin = ptx_mov(k, begin);
     bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
+    s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
-    for (i = 0; i < 9; i++) /* the last: of q */
-        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i), ptx_imm(i == 8 ? 128 : i % 4 < 2 ? 4 : f->warps));
+    for (i = 0; i < (f->bytes == 1 ? 11u : 9u); i++) /* 8: of q; 9, 10: of v before it is turned */
+        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i),
+                          ptx_imm(i == 8               ? 128
+                                  : i > 8 || i % 4 < 2 ? 4
+                                                       : f->warps * f->cluster));
     ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
-    ptx_bar_sync(k, ptx_imm(0));
+    if (f->cluster > 1) {
+        ptx_cluster_arrive(k);
+        ptx_cluster_wait(k);
+        source.rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    } else {
+        ptx_bar_sync(k, ptx_imm(0));
+    }
     p = ptx_setp(k, PTX_GE, tid, ptx_u32(32 * f->warps));
     ptx_if(k, p);
     {
@@ -8625,6 +10126,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(232));
         group = ptx_shr(k, tid, ptx_u32(7));
         group = ptx_warpgroup_uniform(k, group);
+        ptxk__prefill_scales(k, f, &s, q.head);
         bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
         if (f->page_size) {
             p = ptxk__prefill_bad_page(k, f, &s, q.sequence, begin);
@@ -8632,13 +10134,22 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         }
         ptxk__prefill_start_sums(k, f, &s, bad);
         for (i = 0; i < f->keys / 2; i++) c.score[i] = ptx_var_new(k, ptx_f32(0));
-        for (i = 0; i < f->keys / 4; i++) c.weight[i / 4][i % 4] = ptx_var_new(k, ptx_b32(0));
+        for (i = 0; i < f->keys * f->bytes / 8; i++) c.weight[i / 4][i % 4] = ptx_var_new(k, ptx_b32(0));
+        for (i = 0; i < f->d / 2 && f->bytes == 1; i++) c.part[i] = ptx_var_new(k, ptx_f32(0));
+        for (i = 0; i < 2 && f->bytes == 1; i++) c.shrink[i] = ptx_var_new(k, ptx_f32(1));
         s.at = ptx_var_new(k, begin);
         c.turn = ptx_add(k, group, ptx_u32(PTXK__PREFILL_TURN));
         c.next = ptx_sub(k, ptx_u32(2 * PTXK__PREFILL_TURN + 1), c.turn);
         ptxk__prefill_mask_limits(k, f, &s, &c.first, &c.kv_len);
         x = ptx_laneid(k);
-        c.lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        c.releases = ptx_setp(k, PTX_LT, x, ptx_u32(f->cluster > 1 ? 4 : 1));
+        if (f->cluster > 1) {
+            c.other = ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
+            x = ptx_and(k, x, ptx_u32(1));
+            c.remote = ptx_mapa(k, s.shared, x);
+            x = ptx_mad(k, c.other, ptx_u32(8), ptx_u32(ptxk__prefill_stages_end(f) + 16));
+            c.remote = ptx_ptr_add(k, c.remote, x, 1);
+        }
         x = ptx_mov(k, ptx_u32(1));
         c.yes = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         c.q = ptx_ptr_add(k, s.shared, group, ptxk__prefill_panel_bytes(f, 64));
@@ -8651,6 +10162,10 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptxk__prefill_output(k, f, &s);
     }
     ptx_end(k);
+    if (f->cluster > 1) { /* the other block may still copy to this one, or arrive here */
+        ptx_cluster_arrive(k);
+        ptx_cluster_wait(k);
+    }
     ptx_ret(k);
 }
 
@@ -8670,6 +10185,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
         (void)snprintf(more, sizeof more, "_s%08x_c%08x", bits[0], bits[1]);
     }
     if (d->page_size) (void)snprintf(more + strlen(more), 20, "_page%u", d->page_size);
+    if (f.raw) (void)snprintf(more + strlen(more), 10, "_kv_%s", ptxk__cache_name(f.cache));
     (void)snprintf(name, sizeof name, "flash_prefill_h%u_kv%u_d%u_%s_%s_f%u_w%u_p%u%s", f.heads, f.kv_heads,
                    f.d, ptx_type_name(f.type), ptx_type_name(f.out), f.flags, f.window, f.precision, more);
     if (f.panels)
@@ -9306,8 +10822,34 @@ static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return all;
 }
 
+/* Brings up to 4 KB of each row of the block's first tile to the L2 cache, before the kernel that makes x has
+   ended. */
+static void ptxk__gemv_prefetch(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s) {
+    ptx_val row_bytes, skip, row, n, at, inside, here, p;
+    ptx_val weights = ptxk__arg_ptr(k, s->args, offsetof(ptxk_gemv_args, weights));
+    ptx_val part = ptxk__gemv_slice_part(k, f, s, 0, &row_bytes, &skip);
+    uint32_t r;
+    n = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemv_args, n));
+    row = ptx_ctaid_x(k);
+    row = ptx_mad(k, row, ptx_u32(PTXK__GEMV_WARPS), s->warp);
+    row = ptx_mul(k, row, ptx_u32(f->rows[0].rows));
+    here = ptx_shl(k, s->lane, ptx_u32(7));
+    inside = ptx_setp(k, PTX_LT, here, part);
+    weights = ptx_ptr_add(k, weights, skip, 1);
+    weights = ptx_ptr_add(k, weights, here, 1);
+    for (r = 0; r < f->rows[0].rows; r++) {
+        here = ptx_add(k, row, ptx_u32(r));
+        p = ptx_setp(k, PTX_LT, here, n);
+        p = ptx_and(k, p, inside);
+        at = ptx_mul_wide(k, here, row_bytes);
+        at = ptx_ptr_add(k, weights, at, 1);
+        ptx_guard(k, p);
+        ptx_op1(k, PTX_PREFETCH_L2, 0, at);
+    }
+}
+
 static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
-    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_kernel *k = ptx_entry_early_(m, site, name);
     ptxk__gemv_state s;
     ptx_val shared, slices, per, units, n, p, rms, here, at;
     uint32_t i;
@@ -9336,6 +10878,8 @@ static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f
     s.skip = ptx_mul(k, here, ptx_u32(f->granule));
     s.count = ptx_mul(k, units, ptx_u32(f->granule));
     s.stride = ptx_mul(k, s.count, ptx_u32(f->record));
+    if (ptx_module_is_dependent(m)) ptxk__gemv_prefetch(k, f, &s);
+    ptx_dependent_wait_(k, site);
     ptxk__gemv_copy_x(k, f, s.args, s.skip, s.count, s.x);
     if (f->flags & PTXK_GEMV_NORM) { /* warp c takes column c */
         p = ptx_setp(k, PTX_LT, s.warp, ptx_u32(f->columns));
@@ -9600,6 +11144,9 @@ static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t prec
     if (c->block->id == PTXK_Q4_K && exact && (chip == 86 || chip == 89)) most = 32;
     if (c->format->kind == PTXK__GEMM_BLOCKS) most = c->block->id == PTXK_Q4_0 ? 16 : 32;
     if (c->block->reader) most = c->format->kind == PTXK__GEMM_BLOCKS ? 16 : 32;
+    if (c->block->id == PTXK_Q2_K || c->block->id == PTXK_NVFP4 || (c->block->id == PTXK_Q3_K && !exact))
+        most = 64;
+    if (c->block->id == PTXK_Q5_1 && exact && chip < 86) most = chip < 80 ? 16 : 8;
     return chip < 80 ? most / 2 : most;
 }
 
@@ -10553,7 +12100,7 @@ typedef struct ptxk__gemm_state {
     int words_aligned;
     ptx_val scales; /* Q6_K, readers: the unpacked ones of row g */
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
-    ptx_val column_base; /* wide: the warp's first column of the tile */
+    ptx_val column_base;                  /* wide: the warp's first column of the tile */
     struct ptxk__gemm_wide *wide;
     ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
     struct {
@@ -10883,11 +12430,13 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     uint32_t blocks = 256 / b->values, i, h, j;
     ptx_val to = ptx_ptr_add(k, s->scales, s->t, 8), words[PTXK__GEMM_M][2][2], pair[2];
     ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
-    double factor = (double)b->first * (b->is_signed ? 1 : 16384); /* see ptxk__gemm_read */
+    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_read */
+    double factor = (double)b->first * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
+    double share_factor = r->part == PTXK__PART_E2M1 ? 32768 : r->part ? 1 : (double)b->first;
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            s->source[i][h] = ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes,
-                                              s->words_aligned ? 4 : 2);
+            s->source[i][h] =
+                ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes, s->words_aligned ? 4 : 2);
             for (j = 0; j < 2; j++) {
                 ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
                 ptxk__source source;
@@ -10899,14 +12448,15 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
                 r->factors(k, &source, inner, &o);
                 if (!r->halves) {
                     words[i][h][j] = o.factor;
-                    if (b->first < 1)
-                        words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32((double)b->first));
+                    if (share_factor < 1 || share_factor > 1)
+                        words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(share_factor));
                     pair[0] = pair[1] = o.plus;
                     if (r->has_minimum) s->low[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
                     continue;
                 }
                 words[i][h][j] = ptxk__gemm_pack_scales(k, s, o.scale);
-                if (!b->is_signed) words[i][h][j] = ptxk__gemm_times(k, words[i][h][j], s->constant[1]);
+                if (subnormal || r->part == PTXK__PART_E2M1)
+                    words[i][h][j] = ptxk__gemm_times(k, words[i][h][j], s->constant[1]);
                 if (r->has_minimum) {
                     pair[0] = ptx_as(o.minimum[0], PTX_S32);
                     pair[1] = ptx_as(o.minimum[1], PTX_S32);
@@ -10928,9 +12478,10 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
-/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16. Values are integers, signed ones
-   as 1152 + q, less 1152. With scales of halves: times the scale; unsigned ones are 2^-24 q as subnormal
-   numbers, scales 2^10 times themselves, all of it exact. */
+/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q + bias,
+   less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and those with
+   signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of itself, scales
+   2^14 times (a power of two of a block may be 2^112 at most). */
 static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
                             ptx_val a[2][4]) {
     const ptxk__block *b = s->kind->block;
@@ -10938,7 +12489,8 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
     uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w, e;
     ptxk__source *row = &s->source[i][h], source = ptxk__gemm_block(k, s, i, h, ptxk__known(w / shares));
     ptxk__share_of p;
-    ptx_val quad[2], scale[2], even, odd, less;
+    ptx_val quad[3], scale[2], even, odd, less;
+    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS;
     p.share = ptxk__known(w % shares);
     p.whole = 0;
     p.lane = s->t;
@@ -10956,9 +12508,16 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
         scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
         scale[0] = scale[1] = ptx_pack(k, PTX_B32, 2, scale);
     }
-    for (e = 0; e < 2; e++) {
+    for (e = 0; e < 4 && r->part == PTXK__PART_E2M1; e++) { /* nibbles 4 e of the halves */
+        even = e < 3 ? ptx_shl(k, quad[0], ptx_u32(12 - 4 * e)) : quad[0];
+        odd = ptx_and(k, even, ptx_b32(0x70007000));
+        odd = ptxk__shr_b32(k, odd, ptx_u32(3));
+        even = ptx_lop3(k, even, ptx_b32(0x80008000u), odd, ptx_imm(0xea));
+        a[e & 1][h + (e & 2)] = r->halves ? ptxk__gemm_times(k, even, scale[0]) : even;
+    }
+    for (e = 0; e < 2 && r->part != PTXK__PART_E2M1; e++) {
         odd = quad[e];
-        if (b->is_signed) {
+        if (!subnormal && !r->part) {
             even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a)); /* & ^ */
             odd = ptxk__shr_b32(k, odd, ptx_u32(8));
             odd = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a));
@@ -10972,7 +12531,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
         if (!r->halves) {
             a[e][h] = ptxk__gemm_minus(k, even, s->constant[0]);
             a[e][h + 2] = ptxk__gemm_minus(k, odd, s->constant[0]);
-        } else if (b->is_signed) {
+        } else if (!subnormal) {
             less = ptxk__gemm_times(k, scale[e], s->constant[3]);
             a[e][h] = ptxk__gemm_fma(k, even, scale[e], less);
             a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], less);
@@ -10980,6 +12539,12 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
             a[e][h] = ptxk__gemm_times(k, even, scale[e]);
             a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
         }
+    }
+    for (e = 0; e < 4 && r->part == PTXK__PART_SIGNS; e++) { /* bits of values 0 2, 1 3, 4 6, 5 7 */
+        static const uint32_t bits[4] = {0x20008000u, 0x10004000u, 0x02000800u, 0x01000400u};
+        ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
+        even = ptx_mul(k, quad[2], ptx_u32(bits[e]));
+        *to = ptx_lop3(k, ptx_as(even, PTX_B32), ptx_b32(0x80008000u), *to, ptx_imm(0x6a)); /* & ^ */
     }
 }
 
@@ -11011,8 +12576,10 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     }
     if (s->kind->block->reader) {
         const ptxk__block *b = s->kind->block;
-        s->constant[0] = ptxk__gemm_f16x2(k, b->is_signed ? 0x64806480 : 0x64006400); /* 1152 or 1024 */
-        s->constant[1] = ptxk__gemm_f16x2(k, 0x64006400);
+        uint32_t bias = b->reader->part ? b->reader->part : b->is_signed ? 128 : 0;
+        s->constant[0] = ptxk__gemm_f16x2(k, 0x64006400 + 0x10001 * (bias & 255)); /* 1024 + bias */
+        s->constant[1] = /* 2^14, 2^10 */
+            ptxk__gemm_f16x2(k, b->reader->part == PTXK__PART_E2M1 ? 0x74007400 : 0x64006400);
         p = ptx_shr(k, s->t, ptx_u32(1));
         s->constant[2] = ptx_mul(k, p, ptx_u32(2));
         s->constant[3] = ptxk__gemm_f16x2(k, 0xe480e480u); /* -1152 */
@@ -12736,6 +14303,7 @@ typedef struct ptxk__matmul {
     uint32_t blocks;  /* the factors differ along k: a promotion is one block of 128 */
     uint32_t resident; /* blocks of a multiprocessor */
     uint32_t dense;    /* the target has the form of warpgroups */
+    uint32_t memory;   /* the target has the form of tensor memory */
     ptxk__matmul_side side[2];
     uint32_t stage_bytes, pitch; /* pitch: of the rows through which results are stored, in f32 */
 } ptxk__matmul;
@@ -12836,6 +14404,8 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->grouped = d->flags & PTXK_MATMUL_GROUPED;
     f->precision = d->precision;
     f->activation = d->activation;
+    f->memory = (target == PTX_SM_A(100) || (target == PTX_SM_A(103) && f->type[0] != PTX_S8)) && !f->grouped
+                && f->bytes <= 2 && d->a_factors < PTXK_FACTORS_BLOCK && d->b_factors < PTXK_FACTORS_BLOCK;
     /* wgmma multiplies other than 16-bit types with k along the rows, and tf32 once. */
     f->dense = target == PTX_SM_A(90) && !f->grouped
                && (f->bytes == 2
@@ -12869,24 +14439,40 @@ typedef struct ptxk__dense {
     uint32_t heights;   /* blocks of 64 rows of a consumer group */
     uint32_t depth;     /* elements along k of a stage: 128 bytes */
     uint32_t stages, bytes[2], stage_bytes; /* bytes of A's and B's part of a stage */
-    uint32_t box;                           /* columns of a box of results */
+    uint32_t box;     /* columns of a box of results */
+    uint32_t span[2]; /* rows of A, columns of B in a stage; sm_90a: columns in a copy */
+    uint32_t tall;    /* rows of a box of results */
+    uint32_t threads;
 } ptxk__dense;
 
 /* entry: PTXK__DENSE_WIDE or PTXK__DENSE_SHORT, which there is not with split. */
-enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3 };
+enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3, PTXK__TENSOR_ONE = 2, PTXK__TENSOR_PAIR = 3 };
 static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
     memset(d, 0, sizeof *d);
     d->f = f;
-    d->split = f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
-    d->columns = entry == PTXK__DENSE_WIDE && !d->split ? 256 : 128;
-    d->alternate = entry == PTXK__DENSE_SHORT;
+    d->split = !f->memory && f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
+    d->columns = f->memory || (entry == PTXK__DENSE_WIDE && !d->split) ? 256 : 128;
+    d->alternate = !f->memory && entry == PTXK__DENSE_SHORT;
     d->heights = d->alternate ? 2 : 1;
     d->depth = 128 / f->bytes;
     d->bytes[0] = PTXK__DENSE_ROWS * 128;
-    d->bytes[1] = d->columns * 128;
+    d->bytes[1] = (f->memory && entry == PTXK__TENSOR_PAIR ? 128 : d->columns) * 128;
     d->stage_bytes = d->bytes[0] + d->bytes[1];
     d->stages = 4 * 49152 / d->stage_bytes;
     d->box = 128 / f->out_bytes;
+    d->span[0] = PTXK__DENSE_ROWS;
+    d->span[1] = d->columns / 2;
+    d->tall = 64;
+    d->threads = 384;
+    if (!f->memory) return;
+    d->span[1] = d->bytes[1] / 128;
+    d->tall = PTXK__DENSE_ROWS;
+    d->threads = 256;
+}
+
+/* Whether k runs along the rows of this side in memory. */
+static int ptxk__dense_along(const ptxk__matmul *f, uint32_t side) {
+    return f->side[side].k_major && !f->side[side].gather;
 }
 
 static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
@@ -12959,6 +14545,14 @@ static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape
     uint32_t steps = ptxk__ceil_div(shape->k, d->depth), record = PTXK__DENSE_ROWS * d->columns * 4;
     ptxk__dense_count(d, shape, cluster, &u);
     rounds = ptxk__dense_tiles(d, shape, cluster) / u.workers;
+    if (d->f->memory) { /* twice the products a clock, twice the bytes; results are written meanwhile */
+        step = 2 * d->columns;
+        l2 = d->stage_bytes / (2 * PTXK__DENSE_L2);
+        if (l2 > step) step = l2;
+        clocks = rounds * steps + (u.divided ? ptxk__ceil_div(steps, u.parts) : 0);
+        clocks = 2000 + clocks * step + 6 * d->columns;
+        return clocks + (u.parts > 1 ? (uint64_t)(u.parts + 1) * record / PTXK__DENSE_L2 : 0);
+    }
     if (l2 > step) step = l2;
     clocks = 2000 + rounds * (steps * step + (d->alternate && rounds > 1 ? 200 : 6 * d->columns));
     if (u.divided) clocks += ptxk__ceil_div(steps, u.parts) * step + 6 * d->columns;
@@ -12975,6 +14569,7 @@ static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shap
         ptxk__dense_shape(f, entry, &d);
         if (d.split && d.alternate) break;
         for (blocks = 1; blocks <= 2 && blocks <= shape->sm_count; blocks++) {
+            if (f->memory && blocks != entry - 1) continue; /* a pair, or one block */
             clocks = ptxk__dense_clocks(&d, shape, blocks);
             if (clocks < best) best = clocks, chosen = entry, *cluster = blocks;
         }
@@ -12992,7 +14587,7 @@ static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *
     ptxk__dense_shape(f, entry, &d);
     ptxk__dense_count(&d, shape, cluster, &u);
     clusters = u.units < u.workers ? (uint32_t)u.units : u.workers;
-    ptxk__plan_one(plan, clusters * cluster, 1, 384, plan->min_bytes);
+    ptxk__plan_one(plan, clusters * cluster, 1, d.threads, plan->min_bytes);
     plan->launch[0].entry = entry;
     plan->launch[0].shared_bytes = ptxk__dense_shared(&d);
     if (cluster > 1)
@@ -13008,17 +14603,17 @@ static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *
                ld = side ? offsetof(ptxk_matmul_args, ldb) : offsetof(ptxk_matmul_args, lda),
                stride = side ? offsetof(ptxk_matmul_args, b_stride) : offsetof(ptxk_matmul_args, a_stride),
                span = side ? n : m;
-        if (f->side[side].k_major)
+        if (ptxk__dense_along(f, side))
             ptxk__matmul_map(plan, at, f->bytes == 4 ? PTX_TF32 : f->type[side], f->bytes, depth, span, ld,
-                             stride, d.depth, side ? d.columns / 2 : PTXK__DENSE_ROWS);
+                             stride, d.depth, d.span[side]);
         else
-            ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, 64, 64);
+            ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, d.depth, d.depth);
     }
     ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, c), f->out, f->out_bytes, n, m,
-                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box, 64)
+                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box, d.tall)
         ->substitute = offsetof(ptxk_matmul_args, d);
     ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, d), f->out, f->out_bytes, n, m,
-                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box, 64);
+                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box, d.tall);
 }
 
 /* -- matmul: plan -- */
@@ -13114,7 +14709,7 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
     for (i = 0; i < 2; i++)
         plan->min_bytes += 4 * ptxk__matmul_factor_count(f.side[i].kind, i ? shape->n : shape->m, shape->k);
     plan->min_bytes *= shape->batch;
-    if (f.dense && shape->aligned && shape->m && shape->n && shape->k && shape->batch
+    if ((f.dense || f.memory) && shape->aligned && shape->m && shape->n && shape->k && shape->batch
         && (f.type[0] != PTX_S8 || f.blocks || shape->k < 2 * PTXK__MATMUL_INT)) {
         i = ptxk__dense_choose(&f, shape, &cluster);
         ptxk__dense_lay_out(&f, shape, i, cluster, plan);
@@ -13146,12 +14741,32 @@ static ptxk__span ptxk__matmul_span(const char *name, uint64_t at, uint32_t byte
     return s;
 }
 
+/* The least workspace of the plans of all targets: arguments do not tell the target. */
+static uint64_t ptxk__matmul_least_workspace(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args) {
+    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM_A(90)};
+    uint64_t least = UINT64_MAX;
+    ptxk_matmul_shape shape;
+    ptx_plan plan;
+    uint32_t i;
+    memset(&shape, 0, sizeof shape);
+    shape.m = args->m, shape.n = args->n, shape.k = args->k, shape.batch = args->batch;
+    shape.sm_count = args->sm_count;
+    shape.aligned = (uint32_t)ptxk_matmul_aligned(desc, args);
+    for (i = 0; i < 3; i++) {
+        shape.target = targets[i];
+        if (ptxk_matmul_plan(desc, &shape, &plan, NULL) == PTX_E_NONE && plan.workspace_bytes < least)
+            least = plan.workspace_bytes;
+    }
+    return least == UINT64_MAX ? 0 : least;
+}
+
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
                                       ptxk_message *why) {
     static const char *const op = "matmul", *const ld_names[] = {"lda", "ldb", "ldc", "ldd"},
                              *const factor_names[] = {"a_factors", "b_factors"};
     ptxk__matmul f;
     ptxk__span s[9];
+    uint64_t least;
     uint32_t i, n = 0, rows[4], columns[4], ld[4];
     ptx_code code = ptxk__matmul_form(desc, PTX_SM(120), &f, why);
     code = ptxk__check_start(op, code, args, why);
@@ -13200,7 +14815,8 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
                                  args->batch, i ? args->b_factors_stride : args->a_factors_stride);
         s[n++].needed = f.side[i].kind != PTXK_FACTORS_NONE;
     }
-    s[n] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
+    least = ptxk__matmul_least_workspace(desc, args);
+    s[n] = ptxk__span_of("workspace", args->workspace, least ? least : 256, 256, least || args->workspace);
     s[n] = ptxk__span_written(s[n], 0);
     return ptxk__check_spans(op, s, n + 1, why);
 }
@@ -14452,11 +16068,11 @@ typedef struct ptxk__dense_state {
     ptx_var phases;                     /* bits; a unit begins with stage 0 */
     ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
     ptx_val index;
-    ptx_var sum[2][32][4];                   /* of each block of 64 rows and 8 columns */
-    ptx_var part[16][4];                     /* with split: of a stage */
-    ptx_var writes, fetched;                 /* u32: 1 where the group writes results; parity of boxes of C */
-    ptx_val hands_back, back;                /* predicate: the thread hands stages back, to this place */
-    ptx_val matrix[2];                       /* descriptors of the group's A and B in stage 0 */
+    ptx_var sum[2][32][4];    /* of each block of 64 rows and 8 columns */
+    ptx_var part[16][4];      /* with split: of a stage */
+    ptx_var writes, fetched;  /* u32: 1 where the group writes results; parity of boxes of C */
+    ptx_val hands_back, back; /* predicate: the thread hands stages back, to this place */
+    ptx_val matrix[2];        /* descriptors of the group's A and B in stage 0 */
 } ptxk__dense_state;
 
 /* Waits for a phase of an mbarrier. */
@@ -15288,7 +16904,7 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
         ptx_mbarrier_init(k, ptx_off(s.turns, (int64_t)(8 * i)), ptx_imm(1));
     ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
-    ptx_cluster_arrive(k);
+    ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, PTX_RELAXED);
     ptx_cluster_wait(k);
     ptxk__dense_begin_units(k, &d, &s);
     s.phases = ptx_var_new(k, ptx_u32(0));
@@ -15321,6 +16937,626 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
     ptx_ret(k);
 }
 
+/* -- matmul: tensor memory (sm_100a), code -- */
+
+/* The form for sm_100a and sm_103a. Of a block's eight warps one thread copies stages of A and B by tensor
+   maps, one thread multiplies them by tcgen05.mma, and four warps write results from tensor memory, which
+   holds two tiles of 128 x 256: one is multiplied while the other is written. A pair of blocks (cta_group::2)
+   has a tile of 256 x 256: each block holds its 128 rows of A and half of the columns of B, and the even
+   block multiplies.
+
+   Synchronisation: full[stage] counts the bytes of a stage; its phase in the odd block is handed on to
+   peers[stage] of the even one, for a copy signals its own block only. empty[stage]: the products that read
+   it are done. ready[tile]: the sums are in tensor memory. drained[tile]: all warps have loaded them. */
+#define PTXK__TENSOR_BOX 16384u /* 128 rows of 128 bytes */
+#define PTXK__TENSOR_THREADS 256u
+
+typedef struct ptxk__tensor_state {
+    ptxk__dense_state s;
+    ptx_val peers, ready, drained; /* mbarriers */
+    ptx_val memory;                /* u32: the address of the first tile in tensor memory */
+    uint32_t pair;
+    ptx_var turn;      /* u32: units so far */
+    ptx_var value[64]; /* f32: the thread's row of a box */
+    ptx_val row[8];    /* places of the 16-byte chunks of the thread's row, in the first box */
+    ptx_val hand_over; /* drained, in the even block */
+} ptxk__tensor_state;
+
+static ptx_mods ptxk__tensor_group(const ptxk__tensor_state *t) {
+    return t->pair ? PTX_CTA_GROUP_2 : PTX_CTA_GROUP_1;
+}
+
+/* The tile of this turn: 0 or 1. */
+static ptx_val ptxk__tensor_tile(ptx_kernel *k, const ptxk__tensor_state *t) {
+    ptx_val x = ptx_get(k, t->turn);
+    x = ptx_and(k, x, ptx_u32(1));
+    return ptx_as(x, PTX_U32);
+}
+
+static ptx_val ptxk__tensor_parity(ptx_kernel *k, const ptxk__tensor_state *t) {
+    ptx_val x = ptx_get(k, t->turn);
+    return ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
+}
+
+/* Begins a loop over the units of the cluster; ends it. */
+static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptx_val x = ptx_clusterid_x(k), p;
+    ptx_var unit = ptx_var_new(k, x);
+    t->turn = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    x = ptx_get(k, unit);
+    p = ptx_setp(k, PTX_LT, x, t->s.units);
+    ptx_while(k, p);
+    ptxk__dense_take(k, d, &t->s, x);
+    return unit;
+}
+
+static void ptxk__tensor_end_units(ptx_kernel *k, ptxk__tensor_state *t, ptx_var unit) {
+    ptx_val x = ptx_get(k, unit), y = ptx_nclusterid_x(k);
+    x = ptx_add(k, x, y);
+    ptx_set(k, unit, x);
+    x = ptx_get(k, t->turn);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, t->turn, x);
+    ptx_end(k);
+}
+
+/* Begins a loop over the steps of a unit; ends it. *stage: the stage of the step; *phase: its parity. */
+static ptx_var ptxk__tensor_begin_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
+                                        ptx_val *stage, ptx_val *phase) {
+    ptx_var step = ptx_var_new(k, t->s.begin);
+    ptx_val x, p;
+    ptx_loop(k);
+    x = ptx_get(k, step);
+    p = ptx_setp(k, PTX_LT, x, t->s.end);
+    ptx_while(k, p);
+    x = ptx_sub(k, x, t->s.begin);
+    *stage = ptx_rem(k, x, ptx_u32(d->stages));
+    *phase = ptxk__dense_parity(k, &t->s, *stage);
+    x = ptx_shl(k, ptx_u32(1), *stage);
+    ptxk__dense_turn_phase(k, &t->s, x);
+    return step;
+}
+
+static void ptxk__tensor_end_steps(ptx_kernel *k, ptx_var step) {
+    ptx_val x = ptx_get(k, step);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, step, x);
+    ptx_end(k);
+}
+
+/* The copying thread. */
+static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
+    ptx_val z[2], first[2], stage, phase, barrier, along, at, x;
+    uint32_t side, i;
+    z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, a_stride));
+    z[1] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, b_stride));
+    first[0] = s->first[0];
+    first[1] = t->pair ? ptx_mad(k, s->rank, ptx_u32(d->span[1]), s->first[1]) : s->first[1];
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    x = ptx_xor(k, phase, ptx_u32(1));
+    barrier = ptx_ptr_add(k, s->empty, stage, 8);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    barrier = ptx_ptr_add(k, s->full, stage, 8);
+    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(d->stage_bytes));
+    along = ptx_get(k, step);
+    along = ptx_mul(k, along, ptx_u32(d->depth));
+    at = ptx_ptr_add(k, s->m.shared, stage, d->stage_bytes);
+    for (side = 0; side < 2; side++) {
+        if (ptxk__dense_along(f, side)) {
+            ptxk__dense_copy(k, at, s->maps[side], along, first[side], z[side], barrier, NULL);
+        } else {
+            for (i = 0; i < d->span[side] * f->bytes / 128; i++) {
+                x = i ? ptx_add(k, first[side], ptx_u32(i * d->depth)) : first[side];
+                ptxk__dense_copy(k, ptx_off(at, (int64_t)(i * d->depth * 128)), s->maps[side], x, along,
+                                 z[side], barrier, NULL);
+            }
+        }
+        at = ptx_off(at, (int64_t)d->bytes[0]);
+    }
+    ptxk__tensor_end_steps(k, step);
+    ptxk__tensor_end_units(k, t, unit);
+}
+
+/* The odd block of a pair: hands on that its stages are full. */
+static void ptxk__tensor_hand_on(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptx_val even = ptx_mapa(k, t->peers, ptx_u32(0)), stage, phase, barrier;
+    ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    barrier = ptx_ptr_add(k, t->s.full, stage, 8);
+    ptxk__mbarrier_wait(k, barrier, phase);
+    barrier = ptx_ptr_add(k, even, stage, 8);
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
+    ptxk__tensor_end_steps(k, step);
+    ptxk__tensor_end_units(k, t, unit);
+}
+
+/* The instruction descriptor: f32 or s32 sums of these types, matrices with k across, M and N. */
+static uint32_t ptxk__tensor_instruction(const ptxk__dense *d, uint32_t pair) {
+    const ptxk__matmul *f = d->f;
+    uint32_t side, x = (f->type[0] == PTX_S8 ? 2u : 1u) << 4 | d->columns / 8 << 17 | (pair ? 16u : 8u) << 24;
+    for (side = 0; side < 2; side++) {
+        ptx_type type = f->type[side];
+        x |= (uint32_t)(type == PTX_BF16 || type == PTX_E5M2 || type == PTX_S8) << (side ? 10 : 7);
+        x |= (uint32_t)!ptxk__dense_along(f, side) << (15 + side);
+    }
+    return x;
+}
+
+/* Commits the operations so far to an mbarrier, of both blocks of a pair. */
+static void ptxk__tensor_commit(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val barrier, ptx_val both) {
+    if (t->pair)
+        ptx_op2(k, PTX_TCGEN05_COMMIT_MULTICAST, PTX_CTA_GROUP_2, barrier, both);
+    else
+        ptx_op1(k, PTX_TCGEN05_COMMIT, PTX_CTA_GROUP_1, barrier);
+}
+
+/* The upper half of a matrix descriptor: 1024 bytes from 8 rows to the next, swizzled by 128 bytes. The lower
+   half has the address and, of matrices with k across, the offset from 128 bytes of m or n to the next. */
+#define PTXK__TENSOR_DESCRIPTOR 0x40004040u
+
+/* The multiplying thread. */
+static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_op_id op = f->bytes == 2          ? PTX_TCGEN05_MMA_F16
+                   : f->type[0] == PTX_S8 ? PTX_TCGEN05_MMA_I8
+                                          : PTX_TCGEN05_MMA_F8F6F4;
+    ptx_val base[2], x, y, o[5], stage, phase, barrier, tile, more, always, both, at, words[2];
+    ptx_var unit, step;
+    uint32_t side, i;
+    both = ptx_mov(k, ptx_u16(3));
+    for (side = 0; side < 2; side++) {
+        at = side ? ptx_off(s->m.shared, (int64_t)d->bytes[0]) : s->m.shared;
+        x = ptx_shr(k, ptx_as(at, PTX_U32), ptx_u32(4));
+        y = ptx_u32((ptxk__dense_along(f, side) ? 1 : d->depth * 8) << 16);
+        base[side] = ptx_add(k, ptx_as(x, PTX_U32), y);
+    }
+    always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
+    unit = ptxk__tensor_begin_units(k, d, t);
+    tile = ptxk__tensor_tile(k, t);
+    x = ptxk__tensor_parity(k, t);
+    x = ptx_xor(k, x, ptx_u32(1));
+    barrier = ptx_ptr_add(k, t->drained, tile, 8);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    o[0] = ptx_mad(k, tile, ptx_u32(d->columns), t->memory);
+    o[3] = ptx_u32(ptxk__tensor_instruction(d, t->pair));
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    barrier = ptx_ptr_add(k, s->full, stage, 8);
+    ptxk__mbarrier_wait(k, barrier, phase);
+    if (t->pair) {
+        barrier = ptx_ptr_add(k, t->peers, stage, 8);
+        ptxk__mbarrier_wait(k, barrier, phase);
+    }
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    x = ptx_get(k, step);
+    more = ptx_setp(k, PTX_NE, x, s->begin);
+    at = ptx_mul(k, stage, ptx_u32(d->stage_bytes / 16));
+    for (i = 0; i < 4; i++) { /* 32 bytes along k, or a quarter of the rows of 128 bytes */
+        for (side = 0; side < 2; side++) {
+            x = ptx_add(k, base[side], at);
+            y = ptx_u32(i * (ptxk__dense_along(f, side) ? 2 : d->depth * 2));
+            words[0] = i ? ptx_add(k, x, y) : x;
+            words[1] = ptx_u32(PTXK__TENSOR_DESCRIPTOR);
+            x = ptx_pack(k, PTX_B64, 2, words);
+            o[1 + side] = ptx_as(x, PTX_U64);
+        }
+        o[4] = i ? always : more;
+        ptx_opn(k, op, ptxk__tensor_group(t), PTX_NONE, PTX_NONE, 5, o, 0, NULL);
+    }
+    barrier = ptx_ptr_add(k, s->empty, stage, 8);
+    ptxk__tensor_commit(k, t, barrier, both);
+    ptxk__tensor_end_steps(k, step);
+    barrier = ptx_ptr_add(k, t->ready, tile, 8);
+    ptxk__tensor_commit(k, t, barrier, both);
+    ptxk__tensor_end_units(k, t, unit);
+}
+
+/* A barrier of the threads that write results. */
+static void ptxk__tensor_meet(ptx_kernel *k) { ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(128)); }
+
+/* Loads `count` columns of the thread's row of the tile, from `first` on, into value[at ...], as f32. */
+static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile,
+                              uint32_t first, uint32_t count) {
+    ptx_val v[64], at, y;
+    uint32_t i, j;
+    for (i = 0; i < count; i += 32) {
+        at = first + i ? ptx_add(k, tile, ptx_u32(first + i)) : tile;
+        ptx_opn(k, PTX_TCGEN05_LD_32X32B, 0, PTX_NONE, PTX_NONE, 1, &at, 32, v + i);
+    }
+    ptx_op0(k, PTX_TCGEN05_WAIT_LD, 0);
+    for (j = 0; j < count; j++) {
+        y = d->f->type[0] == PTX_S8 ? ptx_cvt(k, PTX_F32, ptx_as(v[j], PTX_S32)) : ptx_as(v[j], PTX_F32);
+        ptx_set(k, t->value[j], y);
+    }
+}
+
+/* This warp has loaded its part of the tile. */
+static void ptxk__tensor_drain(ptx_kernel *k, ptxk__tensor_state *t) {
+    ptx_val p, barrier, tile = ptxk__tensor_tile(k, t);
+    ptx_op0(k, PTX_TCGEN05_FENCE_BEFORE, 0);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    p = ptx_setp(k, PTX_EQ, t->s.lane, ptx_u32(0));
+    barrier = ptx_ptr_add(k, t->hand_over, tile, 8);
+    ptx_guard(k, p);
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
+}
+
+/* The place of a thread's sums in the record of a part of k: 4 columns of each thread side by side. */
+static ptx_val ptxk__tensor_record(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t) {
+    const ptxk__dense_state *s = &t->s;
+    ptx_val at, slot, x;
+    slot = ptx_mad(k, s->left, s->cluster, s->rank);
+    at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
+    x = ptx_mul(k, s->divided, s->cluster); /* counters first */
+    x = ptx_mad(k, x, ptx_u32(8), ptx_u32(255));
+    x = ptx_and(k, x, ptx_u32(~255u));
+    at = ptx_ptr_add(k, at, ptx_as(x, PTX_U32), 1);
+    x = ptx_mul(k, slot, s->parts);
+    x = ptx_mul_wide(k, x, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4));
+    at = ptx_ptr_add(k, at, x, 1);
+    return ptx_ptr_add(k, at, s->thread, 16);
+}
+
+/* Stores the sums of a part of k; returns whether this block is the last of the tile's parts. */
+static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
+    ptxk__dense_state *s = &t->s;
+    ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
+    uint32_t c, j, e;
+    x = ptx_mul_wide(k, s->index, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4));
+    at = ptx_ptr_add(k, at, x, 1);
+    for (c = 0; c < d->columns; c += 32) {
+        ptxk__tensor_load(k, d, t, tile, c, 32);
+        for (j = 0; j < 8; j++) {
+            for (e = 0; e < 4; e++) v[e] = ptx_get(k, t->value[4 * j + e]);
+            ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((c / 4 + j) * 2048)), v);
+        }
+    }
+    ptxk__tensor_meet(k); /* a part is the last unit of its cluster: nobody waits until the tile is drained */
+    x = ptx_mad(k, s->left, s->cluster, s->rank);
+    at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
+    at = ptx_ptr_add(k, at, x, 4);
+    y = ptx_sub(k, s->parts, ptx_u32(1));
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p); /* see ptxk__is_last_block */
+    x = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(at, 0), y);
+    ptx_st(k, PTX_U32, ptx_at(s->flag, 0), x);
+    ptx_end(k);
+    ptxk__tensor_meet(k);
+    x = ptx_ld(k, PTX_U32, ptx_at(s->flag, 0));
+    x = ptx_warpgroup_uniform(k, x);
+    return ptx_setp(k, PTX_EQ, x, y);
+}
+
+/* Adds the sums of all parts of k, in their order: columns as for ptxk__tensor_load. */
+static void ptxk__tensor_join(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, uint32_t first,
+                              uint32_t count) {
+    ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
+    ptx_var part = ptx_var_new(k, ptx_u32(0)), from = ptx_var_new(k, at);
+    uint32_t j, e;
+    for (j = 0; j < count; j++) ptx_set(k, t->value[j], ptx_f32(0));
+    ptx_loop(k);
+    x = ptx_get(k, part);
+    p = ptx_setp(k, PTX_LT, x, t->s.parts);
+    ptx_while(k, p);
+    at = ptx_get(k, from);
+    at = ptx_ptr(at, PTX_GLOBAL);
+    for (j = 0; j < count / 4; j++) {
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((first / 4 + j) * 2048)), v);
+        for (e = 0; e < 4; e++) {
+            y = ptx_get(k, t->value[4 * j + e]);
+            y = ptx_op2(k, PTX_ADD, PTX_RN, y, v[e]);
+            ptx_set(k, t->value[4 * j + e], y);
+        }
+    }
+    at = ptx_ptr_add(k, at, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4), 1);
+    ptx_set(k, from, at);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, part, x);
+    ptx_end(k);
+}
+
+/* What all results of a unit need. */
+typedef struct ptxk__tensor_output {
+    ptx_val factor, beta, add, lead; /* alpha and the factors of whole tensors; predicates */
+    ptx_val row;                     /* factor of the thread's row */
+    ptx_val bias, factors;           /* addresses, of the tile's first column */
+    ptx_val z[2];                    /* indices along the batch's dimension, of C and of D */
+    ptx_val boxes;
+} ptxk__tensor_output;
+
+static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
+                                      ptxk__tensor_output *o) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_val x, y, p;
+    uint32_t side;
+    o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
+    o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
+    o->add = ptx_setp(k, PTX_NE, o->beta, ptx_f32(0));
+    o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
+    o->z[1] = s->m.batch;
+    o->boxes = ptx_ptr_add(k, s->m.shared, ptx_u32(d->stages * d->stage_bytes), 1);
+    for (side = 0; side < 2; side++) {
+        if (f->side[side].kind != PTXK_FACTORS_TENSOR) continue;
+        x = ptxk__matmul_factors(k, f, &s->m, side);
+        x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+        o->factor = ptx_op2(k, PTX_MUL, PTX_RN, o->factor, x);
+    }
+    if (f->side[1].kind == PTXK_FACTORS_ROW) {
+        x = ptxk__matmul_factors(k, f, &s->m, 1);
+        o->factors = ptx_ptr_add(k, x, s->first[1], 4);
+    }
+    if (f->flags & PTXK_MATMUL_BIAS) {
+        x = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, bias));
+        o->bias = ptx_ptr_add(k, x, s->first[1], 4);
+    }
+    if (f->side[0].kind != PTXK_FACTORS_ROW) return;
+    y = ptx_add(k, s->first[0], s->thread);
+    x = ptxk__matmul_factors(k, f, &s->m, 0);
+    x = ptx_ptr_add(k, x, y, 4);
+    p = ptx_setp(k, PTX_LT, y, s->m.limit[0]);
+    o->row = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
+}
+
+/* A number of column `first` + j of the tile. */
+static ptx_val ptxk__tensor_column(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val from,
+                                   uint32_t column) {
+    ptx_val x = ptx_add(k, t->s.first[1], ptx_u32(column)), p = ptx_setp(k, PTX_LT, x, t->s.m.limit[1]);
+    return ptx_ld_if(k, p, PTX_F32, ptx_at(from, (int64_t)(4 * column)), ptx_f32(0));
+}
+
+/* Copies a box of C to shared memory: the leading thread, when all its copies have been read. */
+static void ptxk__tensor_fetch(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t,
+                               const ptxk__tensor_output *o, uint32_t b) {
+    const ptxk__dense_state *s = &t->s;
+    ptx_val p = ptx_and(k, o->lead, o->add), barrier = ptx_off(s->loaded, (int64_t)(8 * (b & 1))), x;
+    ptx_if(k, p);
+    x = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box)) : s->first[1];
+    ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(0));
+    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(PTXK__TENSOR_BOX));
+    ptxk__dense_copy(k, ptx_off(o->boxes, (int64_t)((b & 1) * PTXK__TENSOR_BOX)), s->maps[2], x, s->first[0],
+                     o->z[0], barrier, NULL);
+    ptx_end(k);
+}
+
+/* Adds beta C to the values, from the thread's row of the box; 16 bytes hold `per` of them. */
+static void ptxk__tensor_add(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val beta,
+                             uint32_t b) {
+    ptx_val words[4], x[8], y;
+    uint32_t c, e, per = 16 / d->f->out_bytes;
+    for (c = 0; c < 8; c++) {
+        ptx_ld_vec(k, PTX_B32, 4, ptx_at(t->row[c], (int64_t)((b & 1) * PTXK__TENSOR_BOX)), words);
+        for (e = 0; e < 4; e++) {
+            if (per == 8)
+                ptxk__widen_word(k, d->f->out, words[e], x + 2 * e);
+            else
+                x[e] = ptx_as(words[e], PTX_F32);
+        }
+        for (e = 0; e < per; e++) {
+            y = ptx_get(k, t->value[c * per + e]);
+            y = ptx_fma(k, beta, x[e], y);
+            ptx_set(k, t->value[c * per + e], y);
+        }
+    }
+}
+
+/* Finishes and stores the results of a unit, box after box of 128 bytes of each row. */
+static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptxk__tensor_output o;
+    ptx_val x[8], y, q, at[5], words[8], divided = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
+    uint32_t boxes = d->columns / d->box, per = 16 / f->out_bytes, b, c, e, j;
+    ptxk__tensor_begin_output(k, d, t, &o);
+    ptxk__tensor_fetch(k, d, t, &o, 0);
+    for (b = 0; b < boxes; b++) {
+        int64_t place = (int64_t)((b & 1) * PTXK__TENSOR_BOX);
+        ptx_if(k, divided);
+        ptxk__tensor_join(k, d, t, b * d->box, d->box);
+        ptx_else(k);
+        ptxk__tensor_load(k, d, t, tile, b * d->box, d->box);
+        if (b + 1 == boxes) ptxk__tensor_drain(k, t);
+        ptx_end(k);
+        if (b + 1 < boxes) ptxk__tensor_fetch(k, d, t, &o, b + 1);
+        for (j = 0; j < d->box; j++) {
+            y = ptx_get(k, t->value[j]);
+            if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row);
+            q = o.factor;
+            if (f->side[1].kind == PTXK_FACTORS_ROW) {
+                q = ptxk__tensor_column(k, t, o.factors, b * d->box + j);
+                q = ptx_op2(k, PTX_MUL, PTX_RN, q, o.factor);
+            }
+            y = ptx_op2(k, PTX_MUL, PTX_RN, y, q);
+            ptx_set(k, t->value[j], y);
+        }
+        ptx_if(k, o.add);
+        y = ptx_get(k, s->fetched);
+        y = boxes / 2 % 2 ? y : ptx_u32(0);
+        y = ptx_xor(k, y, ptx_u32(b / 2 & 1));
+        ptxk__mbarrier_wait(k, ptx_off(s->loaded, (int64_t)(8 * (b & 1))), ptx_as(y, PTX_U32));
+        ptxk__tensor_add(k, d, t, o.beta, b);
+        ptx_else(k); /* the copy before the last has read this box */
+        ptx_if(k, o.lead);
+        ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
+        ptx_end(k);
+        ptxk__tensor_meet(k);
+        ptx_end(k);
+        for (c = 0; c < 8; c++) {
+            for (e = 0; e < per; e++) {
+                y = ptx_get(k, t->value[c * per + e]);
+                if (f->flags & PTXK_MATMUL_BIAS) {
+                    q = ptxk__tensor_column(k, t, o.bias, b * d->box + c * per + e);
+                    y = ptx_op2(k, PTX_ADD, PTX_RN, y, q);
+                }
+                x[e] = ptxk__matmul_activate(k, f, y);
+            }
+            ptxk_narrow(k, f->out, per, x, words);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(t->row[c], place), words);
+        }
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+        ptxk__tensor_meet(k);
+        ptx_if(k, o.lead);
+        at[0] = s->maps[3];
+        at[1] = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box)) : s->first[1];
+        at[2] = s->first[0];
+        at[3] = o.z[1];
+        at[4] = ptx_off(o.boxes, place);
+        ptx_opn(k, PTX_TENSOR_S2G, 0, PTX_NONE, PTX_NONE, 5, at, 0, NULL);
+        ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
+        ptx_end(k);
+    }
+    y = ptx_get(k, s->fetched);
+    y = ptx_xor(k, y, ptx_u32(1));
+    ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
+}
+
+/* The four warps that write results: thread i has row i of the tile. */
+static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptxk__dense_state *s = &t->s;
+    ptx_val x, y, p, tile, barrier;
+    ptx_var unit;
+    uint32_t c, j;
+    x = ptx_and(k, s->thread, ptx_u32(31));
+    s->lane = ptx_as(x, PTX_U32);
+    t->hand_over = ptx_mapa(k, t->drained, ptx_u32(0));
+    x = ptx_and(k, s->thread, ptx_u32(7));
+    y = ptx_mul(k, s->thread, ptx_u32(128));
+    y = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(16), y);
+    y = ptx_add(k, y, ptx_u32(d->stages * d->stage_bytes));
+    t->row[0] = ptx_ptr_add(k, s->m.shared, y, 1);
+    for (c = 1; c < 8; c++) { /* boxes begin at multiples of 1024: these differ in bits only */
+        x = ptx_xor(k, ptx_as(t->row[0], PTX_B32), ptx_b32(16 * c));
+        t->row[c] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
+    }
+    for (j = 0; j < d->box; j++) t->value[j] = ptx_var_new(k, ptx_f32(0));
+    s->fetched = ptx_var_new(k, ptx_u32(0));
+    unit = ptxk__tensor_begin_units(k, d, t);
+    tile = ptxk__tensor_tile(k, t);
+    barrier = ptx_ptr_add(k, t->ready, tile, 8);
+    x = ptxk__tensor_parity(k, t);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    x = ptx_and(k, s->thread, ptx_u32(96)); /* the warp's 32 lanes of tensor memory */
+    x = ptx_shl(k, x, ptx_u32(16));
+    x = ptx_add(k, ptx_as(x, PTX_U32), t->memory);
+    tile = ptx_mad(k, tile, ptx_u32(d->columns), x);
+    x = ptx_mov(k, ptx_u32(1));
+    s->writes = ptx_var_new(k, x);
+    p = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
+    ptx_if(k, p);
+    p = ptxk__tensor_leave(k, d, t, tile);
+    x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+    ptx_set(k, s->writes, x);
+    ptx_end(k);
+    x = ptx_get(k, s->writes);
+    p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    ptx_if(k, p);
+    ptxk__tensor_store(k, d, t, tile);
+    ptx_end(k);
+    ptxk__tensor_end_units(k, t, unit);
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p);
+    ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, ptx_imm(0));
+    ptx_end(k);
+}
+
+static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmul *f, uint32_t entry,
+                              const char *name) {
+    static const char *const names[] = {"map_a", "map_b", "map_c", "map_d"};
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptxk__tensor_state t;
+    ptxk__dense_state *s = &t.s;
+    ptxk__dense d;
+    ptx_val p, q, x, tid, warp, slot, count;
+    uint32_t i;
+    ptxk__dense_shape(f, entry, &d);
+    memset(&t, 0, sizeof t);
+    t.pair = entry == PTXK__TENSOR_PAIR;
+    ptx_launch_bounds(k, PTXK__TENSOR_THREADS, 1);
+    s->m.args = s->m.problem = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_matmul_args), 8);
+    for (i = 0; i < 4; i++) s->maps[i] = ptx_param_map(k, names[i]);
+    s->full = ptx_shared(k, "full", PTX_U64, d.stages, 8);
+    s->empty = ptx_shared(k, "empty", PTX_U64, d.stages, 8);
+    if (t.pair) t.peers = ptx_shared(k, "peers", PTX_U64, d.stages, 8);
+    t.ready = ptx_shared(k, "ready", PTX_U64, 2, 8);
+    t.drained = ptx_shared(k, "drained", PTX_U64, 2, 8);
+    s->loaded = ptx_shared(k, "loaded", PTX_U64, 2, 8);
+    s->flag = ptx_shared(k, "flag", PTX_U32, 1, 4);
+    slot = ptx_shared(k, "slot", PTX_U32, 1, 4);
+    s->m.shared = ptx_shared_dynamic_aligned(k, 1024);
+    tid = ptx_tid_x(k);
+    s->rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    s->cluster = ptx_sreg(k, PTX_CLUSTER_NCTARANK);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    count = ptx_mul(k, s->cluster, ptx_u32(4));
+    for (i = 0; i < d.stages; i++) {
+        ptx_mbarrier_init(k, ptx_off(s->full, (int64_t)(8 * i)), ptx_imm(1));
+        ptx_mbarrier_init(k, ptx_off(s->empty, (int64_t)(8 * i)), ptx_imm(1));
+        if (t.pair) ptx_mbarrier_init(k, ptx_off(t.peers, (int64_t)(8 * i)), ptx_imm(1));
+    }
+    for (i = 0; i < 2; i++) {
+        ptx_mbarrier_init(k, ptx_off(t.ready, (int64_t)(8 * i)), ptx_imm(1));
+        ptx_mbarrier_init(k, ptx_off(t.drained, (int64_t)(8 * i)), count);
+        ptx_mbarrier_init(k, ptx_off(s->loaded, (int64_t)(8 * i)), ptx_imm(1));
+    }
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+    ptx_end(k);
+    x = ptx_shr(k, tid, ptx_u32(5));
+    warp = ptx_warp_uniform(k, ptx_as(x, PTX_U32));
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
+    ptx_if(k, q);
+    ptx_op2(k, PTX_TCGEN05_ALLOC, ptxk__tensor_group(&t), slot, ptx_imm(512));
+    ptx_op0(k, PTX_TCGEN05_RELINQUISH, ptxk__tensor_group(&t));
+    ptx_end(k);
+    ptx_cluster_arrive(k);
+    ptx_cluster_wait(k);
+    t.memory = ptx_ld(k, PTX_U32, ptx_at(slot, 0));
+    ptxk__dense_begin_units(k, &d, s);
+    s->phases = ptx_var_new(k, ptx_u32(0));
+    x = ptx_and(k, tid, ptx_u32(127));
+    s->thread = ptx_as(x, PTX_U32);
+    x = ptx_and(k, tid, ptx_u32(31));
+    p = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), ptx_u32(0));
+    q = ptx_setp(k, PTX_GE, warp, ptx_u32(4));
+    ptx_if(k, q);
+    ptxk__tensor_write(k, &d, &t);
+    ptx_else(k);
+    ptx_if(k, p);
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(0));
+    ptx_if(k, q);
+    ptxk__tensor_produce(k, &d, &t);
+    ptx_else(k);
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(1));
+    ptx_if(k, q);
+    if (t.pair) {
+        q = ptx_setp(k, PTX_NE, s->rank, ptx_u32(0));
+        ptx_if(k, q);
+        ptxk__tensor_hand_on(k, &d, &t);
+        ptx_else(k);
+    }
+    ptxk__tensor_multiply(k, &d, &t);
+    if (t.pair) ptx_end(k);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_cluster_arrive(k); /* no block's shared memory or tensor memory is used any more */
+    ptx_cluster_wait(k);
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
+    ptx_if(k, q);
+    ptx_op2(k, PTX_TCGEN05_DEALLOC, ptxk__tensor_group(&t), t.memory, ptx_imm(512));
+    ptx_end(k);
+    ptx_ret(k);
+}
+
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
@@ -15344,6 +17580,12 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, entry);
         ptxk__dense_emit(m, site, &f, entry, name);
+    }
+    for (entry = PTXK__TENSOR_ONE; entry <= PTXK__TENSOR_PAIR && f.memory; entry++) {
+        (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_m%u", ptx_type_name(f.type[0]),
+                       ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
+                       f.side[0].kind, f.side[1].kind, entry);
+        ptxk__tensor_emit(m, site, &f, entry, name);
     }
     return ptx_get_error(m)->code;
 }
@@ -16676,6 +18918,314 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     return ptx_get_error(m)->code;
 }
 
+/* ======== quantize ====================================================================================== */
+
+/* How y is made. A thread has 8 adjacent elements; a block of threads 2048 of a row, or the row. */
+typedef struct ptxk__quantize {
+    uint32_t group;             /* elements; 0: a row */
+    uint32_t block, bytes;      /* elements and bytes of a block of y */
+    uint32_t mantissa, bias;    /* of small floats; mantissa 0: integers */
+    float most;                 /* the value that the largest element becomes */
+    uint64_t y_row, factor_row; /* bytes */
+} ptxk__quantize;
+
+static ptx_code ptxk__quantize_form(const ptxk_quantize_desc *d, ptxk__quantize *f, ptxk_message *why) {
+    const ptxk__block *b;
+    uint32_t plain;
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "quantize: the description is NULL");
+    memset(f, 0, sizeof *f);
+    plain = d->y_type == PTX_E4M3 || d->y_type == PTX_S8;
+    if (!plain && d->y_type != PTXK_Q8_0 && d->y_type != PTXK_MXFP4 && d->y_type != PTXK_NVFP4)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "quantize: y_type is %s, must be PTX_E4M3, PTX_S8, PTXK_Q8_0, _MXFP4 or _NVFP4",
+                            ptxk__value_name_of(d->y_type).s);
+    if (d->group && (!plain || d->group != 128))
+        return ptxk__refuse(why, PTX_E_DESC, "quantize: group is %u, must be 0%s", d->group,
+                            plain ? " (a row) or 128" : ", as the format has its own");
+    if ((code = ptxk__check_n("quantize", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("quantize", "x_type", d->x_type, why)) != PTX_E_NONE)
+        return code;
+    b = plain ? NULL : ptxk__block_of(d->y_type);
+    f->block = b ? b->values : 8;
+    f->bytes = b ? b->bytes : 8;
+    f->group = plain ? d->group : d->y_type == PTXK_NVFP4 ? 16 : 32;
+    f->mantissa = d->y_type == PTX_E4M3 ? 3 : d->y_type == PTX_S8 || d->y_type == PTXK_Q8_0 ? 0 : 1;
+    f->bias = f->mantissa == 3 ? 7 : 1;
+    f->most = f->mantissa == 3 ? 448.0f : f->mantissa ? 6.0f : 127.0f;
+    if (d->n % f->block)
+        return ptxk__refuse(why, PTX_E_DESC, "quantize: n is %u, must be a multiple of %u", d->n, f->block);
+    f->y_row = (uint64_t)(d->n / f->block) * f->bytes;
+    f->factor_row = !plain ? 0 : d->group ? 4 * ptxk__ceil_div(d->n, d->group) : 4;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptxk_quantize_shape *shape,
+                                       ptx_plan *plan, ptxk_message *why) {
+    ptxk__quantize f;
+    ptx_code code = ptxk__plan_start("quantize", ptxk__quantize_form(desc, &f, why), shape, plan,
+                                     sizeof(ptxk_quantize_args), why);
+    if (!code) code = ptxk__check_most("quantize", "rows", shape->rows, PTXK__LEN_MAX, why);
+    if (code || !shape->rows) return code;
+    ptxk__plan_one(plan, shape->rows, f.group ? ptxk__ceil_div(desc->n, 8 * PTXK__FLAT_THREADS) : 1,
+                   PTXK__FLAT_THREADS,
+                   shape->rows * ((uint64_t)desc->n * ptxk__kv_bytes(desc->x_type) + f.y_row + f.factor_row));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const ptxk_quantize_args *args,
+                                        ptxk_message *why) {
+    ptxk__quantize f;
+    ptxk__span span[3];
+    ptx_code code = ptxk__check_start("quantize", ptxk__quantize_form(desc, &f, why), args, why);
+    if (!code) code = ptxk__check_count("quantize", "rows", args->rows, 0, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_zero("quantize", "reserved", args->reserved, why);
+    if (code) return code;
+    span[0] =
+        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type), 16, 1);
+    span[1] = ptxk__span_written(ptxk__span_of("y", args->y, args->rows * f.y_row, 16, 1), 0);
+    span[2] = ptxk__span_of("factors", args->factors, args->rows * f.factor_row, 16, f.factor_row != 0);
+    span[2] = ptxk__span_written(span[2], 0);
+    return ptxk__check_spans("quantize", span, 3, why);
+}
+
+/* The code of |x|, at most f->most and not NaN, as a small float, u32: rounds the bits of a normal number, or
+   the multiple of the smallest subnormal one. */
+static ptx_val ptxk__small_float(ptx_kernel *k, const ptxk__quantize *f, ptx_val x) {
+    uint32_t drop = 23 - f->mantissa;
+    ptx_val bits = ptx_as(x, PTX_U32), odd, low, p;
+    p = ptx_setp(k, PTX_LT, x, ptx_f32(f->bias == 7 ? 0.015625 : 1.0)); /* 2^(1 - bias) */
+    low = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(f->bias == 7 ? 512.0 : 2.0));
+    low = ptx_cvt_with(k, PTX_RNI, PTX_U32, low);
+    odd = ptx_bfe(k, bits, ptx_u32(drop), ptx_u32(1));
+    bits = ptx_add(k, bits, ptx_u32((1u << (drop - 1)) - 1 - ((127 - f->bias) << 23)));
+    bits = ptx_add(k, bits, odd);
+    bits = ptx_shr(k, bits, ptx_u32(drop));
+    return ptx_selp(k, low, bits, p);
+}
+
+/* The values of 8 elements times `inverse`, the first in the low bytes. */
+static void ptxk__quantize_values(ptx_kernel *k, const ptxk__quantize *f, ptx_val inverse, const ptx_val x[8],
+                                  ptx_val words[2]) {
+    ptx_val q[8], sign;
+    uint32_t e;
+    for (e = 0; e < 8; e++) {
+        q[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], inverse);
+        if (!f->mantissa) {
+            q[e] = ptx_cvt_with(k, PTX_RNI, PTX_S32, q[e]);
+            q[e] = ptx_max(k, q[e], ptx_s32(-127));
+            q[e] = ptx_min(k, q[e], ptx_s32(127));
+            continue;
+        }
+        sign = ptx_shr(k, ptx_as(q[e], PTX_U32), ptx_u32(f->mantissa == 3 ? 24 : 28));
+        sign = ptx_and(k, sign, ptx_u32(f->mantissa == 3 ? 128 : 8));
+        q[e] = ptx_abs(k, q[e]);
+        q[e] = ptx_min(k, q[e], ptx_f32((double)f->most)); /* NaN: the limit */
+        q[e] = ptxk__small_float(k, f, q[e]);
+        q[e] = ptx_or(k, q[e], sign);
+    }
+    for (e = 0; e < 2; e++) words[e] = ptxk__gather_bytes(k, q + 4 * e, 0);
+}
+
+/* The inverse of a group's factor; *factor: itself, as f32, as f16 (Q8_0), or its code (u32). most: the
+   largest size; bad: NaN where an element is not finite. */
+static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx_val most, ptx_val bad,
+                                     ptx_val *factor) {
+    ptx_val inverse, p, q, x;
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
+    most = ptx_selp(k, most, ptx_f32(0), p);
+    if (f->mantissa == 1) {
+        if (f->block == 32) { /* MXFP4: the power of two, two below that of the largest */
+            x = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23));
+            x = ptx_max(k, x, ptx_u32(2));
+            x = ptx_sub(k, x, ptx_u32(2));
+            inverse = ptx_sub(k, ptx_u32(254), x);
+            inverse = ptx_as(ptx_shl(k, inverse, ptx_u32(23)), PTX_F32);
+        } else {
+            ptxk__quantize e4m3 = *f;
+            e4m3.mantissa = 3;
+            e4m3.bias = 7;
+            x = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(1.0 / 6));
+            x = ptx_min(k, x, ptx_f32(448));
+            x = ptxk__small_float(k, &e4m3, x);
+            inverse = ptx_shl(k, x, ptx_u32(7)); /* 2^-8 of it, as f16 */
+            inverse = ptx_as(ptx_cvt(k, PTX_U16, inverse), PTX_F16);
+            inverse = ptx_cvt(k, PTX_F32, inverse);
+            inverse = ptxk_rcp_or_zero(k, inverse);
+            inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, ptx_f32(0.00390625));
+        }
+        q = ptx_setp(k, PTX_EQ, bad, bad); /* not NaN */
+        *factor = ptx_selp(k, x, ptx_u32(f->block == 32 ? 255 : 127), q);
+        return inverse;
+    }
+    inverse = ptx_op2(k, PTX_DIV, PTX_RN, ptx_f32((double)f->most), most);
+    inverse = ptx_selp(k, inverse, ptx_f32(0), p);
+    *factor = ptx_op2(k, PTX_DIV, PTX_RN, most, ptx_f32((double)f->most));
+    *factor = ptx_add(k, *factor, bad);
+    if (f->block == 32) *factor = ptx_cvt(k, PTX_F16, *factor);
+    return inverse;
+}
+
+/* Loads 8 elements (zeros where not inside) and takes their sizes into *most and *bad. */
+static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, const ptx_val *inside,
+                                ptx_val x[8], ptx_val *most, ptx_val *bad) {
+    ptx_val size;
+    uint32_t e, vec = type == PTX_F32 ? 4 : 8;
+    for (e = 0; e < 8; e += vec)
+        ptxk__load_f32_if(k, inside, type, vec, ptx_at(from, (int64_t)(e * ptxk__kv_bytes(type))), x + e);
+    for (e = 0; e < 8; e++) {
+        size = ptx_abs(k, x[e]);
+        *most = ptx_max(k, *most, size);
+        *bad = ptx_fma(k, x[e], ptx_f32(0), *bad);
+    }
+}
+
+/* Stores 8 values of element i of a row (and the factor of their group, by its first thread). y: the row. */
+static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val y, ptx_val factors,
+                                 ptx_val i, ptx_val inside, ptx_val words[2], ptx_val factor) {
+    ptx_val block, e, p, first, other, at;
+    uint32_t j, low = f->block == 64 ? 1 : 2;
+    e = ptx_and(k, i, ptx_u32(f->group ? f->group - 1 : 0));
+    first = ptx_setp(k, PTX_EQ, e, ptx_u32(0));
+    first = ptx_and(k, first, inside);
+    if (f->block == 8) {
+        at = ptx_ptr_add(k, y, i, 1);
+        ptx_guard(k, inside);
+        ptx_st_vec(k, PTX_B32, 2, ptx_at(at, 0), words);
+        if (!f->group) return;
+        e = ptx_div(k, i, ptx_u32(f->group));
+        at = ptx_ptr_add(k, factors, e, 4);
+        ptx_guard(k, first);
+        ptx_st(k, PTX_F32, ptx_at(at, 0), factor);
+        return;
+    }
+    block = ptx_div(k, i, ptx_u32(f->block));
+    block = ptx_ptr_add(k, y, block, f->bytes);
+    if (!f->mantissa) {
+        at = ptx_ptr_add(k, block, e, 1);
+        for (j = 0; j < 4; j++) {
+            other = j & 1 ? ptxk__shr_b32(k, words[j / 2], ptx_u32(16)) : words[j / 2];
+            other = ptx_cvt(k, PTX_U16, ptx_as(other, PTX_U32));
+            ptx_guard(k, inside);
+            ptx_st(k, PTX_U16, ptx_at(at, 2 + 2 * j), other);
+        }
+        ptx_guard(k, first);
+        ptx_st(k, PTX_F16, ptx_at(block, 0), factor);
+        return;
+    }
+    /* the other half's nibbles come from a lane further on */
+    for (j = 0; j < 2; j++) {
+        other = ptx_shfl_down(k, words[j], ptx_u32(low), ptx_u32(31), ptx_u32(0xffffffffu));
+        other = ptx_shl(k, ptx_as(other, PTX_B32), ptx_u32(4));
+        words[j] = ptx_or(k, words[j], other);
+    }
+    p = ptx_and(k, i, ptx_u32(8 * low));
+    p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+    p = ptx_and(k, p, inside);
+    if (f->block == 32) {
+        at = ptx_ptr_add(k, block, e, 1);
+        for (j = 0; j < 8; j++) {
+            other = j & 3 ? ptxk__shr_b32(k, words[j / 4], ptx_u32(8 * (j & 3))) : words[j / 4];
+            ptx_guard(k, p);
+            ptx_st(k, PTX_U8, ptx_at(at, 1 + j), ptx_as(other, PTX_U32));
+        }
+    } else {
+        e = ptx_bfe(k, i, ptx_u32(4), ptx_u32(2));
+        at = ptx_ptr_add(k, block, e, 8);
+        for (j = 0; j < 2; j++) {
+            ptx_guard(k, p);
+            ptx_st(k, PTX_B32, ptx_at(at, 4 + 4 * j), words[j]);
+        }
+        block = ptx_ptr_add(k, block, e, 1);
+    }
+    ptx_guard(k, first);
+    ptx_st(k, PTX_U8, ptx_at(block, 0), factor);
+}
+
+PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const void *desc) {
+    ptxk__quantize f;
+    ptxk_message why;
+    char name[96];
+    const ptxk_quantize_desc *d = (const ptxk_quantize_desc *)desc;
+    ptx_kernel *k;
+    ptx_type xt;
+    ptx_val args, tid, row, i, from, y, factors, inside, x[8], most = ptx_f32(0), bad = ptx_f32(0), factor,
+                                                               inverse, words[2], p;
+    ptx_var state[2];
+    uint32_t lanes;
+    ptx_code code = ptxk__quantize_form(d, &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    xt = (ptx_type)d->x_type;
+    (void)snprintf(name, sizeof name, "quantize_n%u_%s_%s_g%u", d->n, ptx_type_name(xt),
+                   f.block > 8 ? ptxk__block_of(d->y_type)->name : ptx_type_name((ptx_type)d->y_type),
+                   f.group);
+    k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, PTXK__FLAT_THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_quantize_args), 8);
+    tid = ptx_tid_x(k);
+    row = ptx_ctaid_x(k);
+    from = ptxk__arg_ptr(k, args, offsetof(ptxk_quantize_args, x));
+    i = ptx_mul_wide(k, row, ptx_u32(d->n));
+    from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    y = ptxk__arg_ptr(k, args, offsetof(ptxk_quantize_args, y));
+    i = ptx_mul_wide(k, row, ptx_u32((uint32_t)f.y_row));
+    y = ptx_ptr_add(k, y, i, 1);
+    factors = y;
+    if (f.factor_row) {
+        factors = ptxk__arg_ptr(k, args, offsetof(ptxk_quantize_args, factors));
+        i = ptx_mul_wide(k, row, ptx_u32((uint32_t)f.factor_row));
+        factors = ptx_ptr_add(k, factors, i, 1);
+    }
+    if (f.group) {
+        i = ptx_sreg(k, PTX_CTAID_Y);
+        i = ptx_mad(k, i, ptx_u32(PTXK__FLAT_THREADS), tid);
+        i = ptx_mul(k, i, ptx_u32(8));
+        inside = ptx_setp(k, PTX_LT, i, ptx_u32(d->n));
+        from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+        ptxk__quantize_load(k, xt, from, &inside, x, &most, &bad);
+        lanes = f.group / 8;
+        most = ptxk_warp_reduce(k, PTX_MAX, most, 1, lanes);
+        bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, lanes);
+        inverse = ptxk__quantize_factor(k, &f, most, bad, &factor);
+        ptxk__quantize_values(k, &f, inverse, x, words);
+        ptxk__quantize_store(k, &f, y, factors, i, inside, words, factor);
+        ptx_ret(k);
+        return ptx_get_error(m)->code;
+    }
+    row = ptx_shared(k, "scratch", PTX_F32, 2 * PTXK__FLAT_THREADS / 32, 16);
+    state[0] = ptx_var_new(k, most);
+    state[1] = ptx_var_new(k, bad);
+    tid = ptx_mul(k, tid, ptx_u32(8));
+    i = ptx_for(k, tid, ptx_u32(d->n), ptx_u32(8 * PTXK__FLAT_THREADS));
+    most = ptx_get(k, state[0]);
+    bad = ptx_get(k, state[1]);
+    inside = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    ptxk__quantize_load(k, xt, inside, NULL, x, &most, &bad);
+    ptx_set(k, state[0], most);
+    ptx_set(k, state[1], bad);
+    ptx_end(k);
+    most = ptx_get(k, state[0]);
+    bad = ptx_get(k, state[1]);
+    most = ptxk_block_reduce(k, PTX_MAX, most, PTXK__FLAT_THREADS / 32, row);
+    row = ptx_ptr_add(k, row, ptx_u32(PTXK__FLAT_THREADS / 8), 1);
+    bad = ptxk_block_reduce(k, PTX_ADD, bad, PTXK__FLAT_THREADS / 32, row);
+    inverse = ptxk__quantize_factor(k, &f, most, bad, &factor);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(factors, 0), factor);
+    i = ptx_for(k, tid, ptx_u32(d->n), ptx_u32(8 * PTXK__FLAT_THREADS));
+    inside = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    most = bad = ptx_f32(0);
+    ptxk__quantize_load(k, xt, inside, NULL, x, &most, &bad);
+    ptxk__quantize_values(k, &f, inverse, x, words);
+    p = ptx_setp(k, PTX_LT, i, ptx_u32(d->n));
+    ptxk__quantize_store(k, &f, y, factors, i, p, words, factor);
+    ptx_end(k);
+    ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
 /* ======== decoder ======================================================================================= */
 
 /* For each token a block reads the leader's decision, takes its share of the embedding's tiles, and then,
@@ -16788,16 +19338,16 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
     if (!d->batch || d->batch > 4)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, must be 1 to 4", d->batch);
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
-        known |= 1u << ptxk__blocks[i].id;
+        known |= PTXK_SET(ptxk__blocks[i].id);
     if (!d->formats || d->formats & ~known)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "decoder: formats is 0x%x, must be of 1 << format, such as 1 << PTXK_Q4_K",
+                            "decoder: formats is 0x%x, must be of PTXK_SET(format), such as of PTXK_Q4_K",
                             d->formats);
     for (i = 0; i < 3; i++) {
         const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
         uint32_t j, block = 256; /* the smallest; each divides the next */
         for (j = 0; j < sizeof ptxk__blocks / sizeof *ptxk__blocks; j++)
-            if (d->formats >> ptxk__blocks[j].id & 1 && ptxk__block_whole(&ptxk__blocks[j]) < block)
+            if (d->formats & PTXK_SET(ptxk__blocks[j].id) && ptxk__block_whole(&ptxk__blocks[j]) < block)
                 block = ptxk__block_whole(&ptxk__blocks[j]);
         if (columns % block)
             return ptxk__refuse(why, PTX_E_DESC,
@@ -16822,6 +19372,11 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
     if (d->window > PTXK__LEN_MAX)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: window is %u, must be at most 2147483647 (0: all)",
                             d->window);
+    if (!(d->embedding_scale >= -1e30f && d->embedding_scale <= 1e30f))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "decoder: embedding_scale is %g, must be from -1e30 to 1e30 (0: 1)",
+                            (double)d->embedding_scale);
+    if (d->gelu > 1) return ptxk__refuse(why, PTX_E_DESC, "decoder: gelu is %u, must be 0 or 1", d->gelu);
     return ptxk__check_scale("decoder", d->scale, why);
 }
 
@@ -16843,7 +19398,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
 
     f->planes = d->precision == PTXK_GEMV_FAST ? 1 : 2;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-        if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= 1u << ptxk__blocks[i].id;
+        if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= PTXK_SET(ptxk__blocks[i].id);
     }
     if (d->formats & ~f->number_formats) f->integers = ptxk__x_record(f->planes);
     if (d->formats & f->number_formats) f->numbers = 4 * PTXK__DEC_UNIT;
@@ -16855,7 +19410,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
         int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__NUMBERS;
         uint32_t most = d->batch > 2 && wide ? 1 : 4; /* limited by registers */
-        if (!(d->formats >> ptxk__blocks[i].id & 1)) continue;
+        if (!(d->formats & PTXK_SET(ptxk__blocks[i].id))) continue;
         if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
                                 room))
             return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, which does not fit", d->batch);
@@ -16962,7 +19517,7 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
 static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
                                  uint32_t columns, ptxk_message *why) {
     const ptxk__block *e = ptxk__block_of(m->format);
-    if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
+    if (!e || !(f->d.formats & PTXK_SET(m->format)))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
                             name, ptxk__value_name_of(m->format).s);
     if (columns % ptxk__block_whole(e))
@@ -17402,7 +19957,7 @@ static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
     size_t i;
     int first = 1;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-        if (!(c->f->d.formats >> ptxk__blocks[i].id & 1)) continue;
+        if (!(c->f->d.formats & PTXK_SET(ptxk__blocks[i].id))) continue;
         if (first) {
             x = ptx_mov(k, ptx_u32(of(&ptxk__blocks[i])));
         } else {
@@ -17462,7 +20017,7 @@ static ptx_val ptxk__dec_position_has_format(ptxk__dec_state *c, const ptxk__dec
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, format;
-    if (c->f->d.formats == 1u << f->block->id) {
+    if (c->f->d.formats == PTXK_SET(f->block->id)) {
         a = ptx_get(k, j->tiles);
         return ptx_setp(k, PTX_LT, position->tile, a);
     }
@@ -18161,7 +20716,7 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
             ptxk__dec_pair(c, &position, &o);
             for (pass = 0; pass < 2; pass++) {
                 for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-                    if (!(f->d.formats >> ptxk__blocks[i].id & 1)) continue;
+                    if (!(f->d.formats & PTXK_SET(ptxk__blocks[i].id))) continue;
                     p = ptx_setp(k, PTX_EQ, o.format, ptx_u32(ptxk__blocks[i].id));
                     ptx_if(k, p);
                     if (pass)
@@ -18376,7 +20931,7 @@ static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *
         v[g] = ptx_get(k, r->value[g][b]);
         v[g] = ptx_fma(k, v[g], factor, bias[g]);
     }
-    x = ptxk__silu(k, v[0]);
+    x = c->f->d.gelu ? ptxk__gelu(k, v[0]) : ptxk__silu(k, v[0]);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
     x = ptx_selp(k, x, v[0], r->gated);
     added = ptx_and(k, r->kind, ptx_u32(1)); /* output and down add to x */
@@ -18554,7 +21109,7 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
             to = ptxk__dec_at(c, f->x + (uint64_t)b * f->d.hidden * 4);
             to = ptx_ptr_add(k, to, octet, 32);
             for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-                if (!(f->d.formats >> ptxk__blocks[i].id & 1)) continue;
+                if (!(f->d.formats & PTXK_SET(ptxk__blocks[i].id))) continue;
                 p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__blocks[i].id));
                 ptx_if(k, p);
                 ptxk__octet_read(k, ptxk__blocks[i].id, at, c->lane, &o);
@@ -18562,6 +21117,8 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
                     x[n] = o.has_offset ? ptx_fma(k, o.q[n], o.scale, o.offset)
                            : o.scaled   ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)
                                         : o.q[n];
+                    if (f->d.embedding_scale < 0 || f->d.embedding_scale > 0)
+                        x[n] = ptx_op2(k, PTX_MUL, PTX_RN, x[n], ptx_f32((double)f->d.embedding_scale));
                     ptx_set(k, value[n], x[n]);
                 }
                 ptx_st_vec(k, PTX_F32, 4, ptx_at(to, 0), x);
@@ -19688,7 +22245,7 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
 PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__dec f;
     ptxk_message why;
-    char name[128], scale[16] = "", window[16] = "";
+    char name[150], scale[16] = "", window[16] = "", embedding[16] = "";
     const ptxk_decoder_desc *d = (const ptxk_decoder_desc *)desc;
     ptx_code code = ptxk__dec_form(d, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
@@ -19697,13 +22254,19 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
         memcpy(&bits, &d->scale, sizeof bits);
         (void)snprintf(scale, sizeof scale, "_s%08x", bits);
     }
+    if (d->embedding_scale < 0 || d->embedding_scale > 0) {
+        uint32_t bits;
+        memcpy(&bits, &d->embedding_scale, sizeof bits);
+        (void)snprintf(embedding, sizeof embedding, "_e%08x", bits);
+    }
     if (d->window) (void)snprintf(window, sizeof window, "_w%u", d->window);
-    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s%s%s%s", d->hidden,
-                   d->ffn, d->heads, d->kv_heads, d->head_dim, d->vocab, d->batch, d->formats,
+    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s%s%s%s%s%s",
+                   d->hidden, d->ffn, d->heads, d->kv_heads, d->head_dim, d->vocab, d->batch, d->formats,
                    ptx_type_name((ptx_type)d->kv_type), d->rope_dims, d->rope_pairs, scale,
-                   d->precision == PTXK_GEMV_FAST ? "_x8" : "", d->head_norms ? "_hn" : "", window);
+                   d->precision == PTXK_GEMV_FAST ? "_x8" : "", d->head_norms ? "_hn" : "", window, embedding,
+                   d->gelu ? "_gelu" : "");
     {
-        char start[140];
+        char start[160];
         (void)snprintf(start, sizeof start, "%s_start", name);
         ptxk__dec_start(m, site, &f, start);
     }

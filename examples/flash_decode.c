@@ -87,6 +87,7 @@ int main(int argc, char **argv) {
     shape.max_seq = longest ? longest : 1;
     shape.sm_count = device->sm_count;
     shape.cluster = device->max_cluster;
+    shape.target = device->target;
     if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) {
         fprintf(stderr, "%s\n", why.text);
         ptxcu_close(cu);

@@ -59,7 +59,15 @@
     X("8 heads on 1, d 256, bf16, 4 queries, append f16, pages of 16, scalar",                               \
       8, 1, 256, PTX_BF16, 0.0f, PTX_F16, PTX_F32, 4, 300, 0.0f, 16, PTX_F16, 3)                             \
     X("32 heads on 8, d 128, f16, all f16, append, pages of 16, rows first",                                 \
-      32, 8, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 1, 0, 0.0f, 16, PTX_F16, PTXK_FLASH_PAGE_ROWS)
+      32, 8, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 1, 0, 0.0f, 16, PTX_F16, PTXK_FLASH_PAGE_ROWS)            \
+    X("32 heads on 8, d 128, e4m3", 32, 8, 128, PTX_E4M3, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)       \
+    X("32 heads on 8, d 128, q8_0", 32, 8, 128, PTXK_Q8_0, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)      \
+    X("8 heads on 1, d 256, q8_0, pages of 16",                                                              \
+      8, 1, 256, PTXK_Q8_0, 0, PTX_F32, PTX_F32, 1, 0, 0, 16, 0, 0)                                          \
+    X("28 heads on 4, d 96, q8_0, 2 queries, window, append f32",                                            \
+      28, 4, 96, PTXK_Q8_0, 0, PTX_F16, PTX_F16, 2, 99, 0, 0, PTX_F32, 0)                                    \
+    X("8 heads on 2, d 64, e4m3, pages of 64, rows first, append bf16",                                      \
+      8, 2, 64, PTX_E4M3, 0, PTX_BF16, PTX_F32, 1, 0, 0, 64, PTX_BF16, PTXK_FLASH_PAGE_ROWS)
 
 #define EXAMPLES_kv_scatter(X)                                                                               \
     X("8 heads, d 128, f16 to f16", 8, 128, PTX_F16, PTX_F16, 0, 0)                                          \
@@ -73,30 +81,40 @@
     X("1 head, d 1, f32 to f16", 1, 1, PTX_F32, PTX_F16, 0, 0)                                               \
     X("8 heads, d 128, bf16 to bf16, pages of 16, rows first", 8, 128, PTX_BF16, PTX_BF16, 16,               \
       PTXK_SCATTER_PAGE_ROWS)                                                                                \
-    X("8 heads, d 128, f16 to f16, single", 8, 128, PTX_F16, PTX_F16, 0, PTXK_SCATTER_SINGLE)
+    X("8 heads, d 128, f16 to f16, single", 8, 128, PTX_F16, PTX_F16, 0, PTXK_SCATTER_SINGLE)                \
+    X("8 heads, d 128, f32 to q8_0", 8, 128, PTX_F32, PTXK_Q8_0, 0, 0)                                       \
+    X("8 heads, d 128, f16 to e4m3, pages of 64", 8, 128, PTX_F16, PTX_E4M3, 64, 0)
 
 #define EXAMPLES_flash_prefill(X)                                                                            \
-    X("32 heads on 8, d 128, f16, causal", 32, 8, 128, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 0)                   \
-    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, PTX_F16, 0, 0, 0, 0, 0, 0)                           \
-    X("28 heads on 4, d 128, bf16, causal, lse", 28, 4, 128, PTX_BF16, PTX_BF16, 3, 0, 0, 0, 0, 0)           \
+    X("32 heads on 8, d 128, f16, causal", 32, 8, 128, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 0, 0)                \
+    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, PTX_F16, 0, 0, 0, 0, 0, 0, 0)                        \
+    X("28 heads on 4, d 128, bf16, causal, lse", 28, 4, 128, PTX_BF16, PTX_BF16, 3, 0, 0, 0, 0, 0, 0)        \
     X("16 heads on 8, d 256, bf16, causal, window, cap",                                                     \
-      16, 8, 256, PTX_BF16, PTX_BF16, 1, 4096, 0, 0.0625f, 50.0f, 0)                                         \
-    X("16 heads on 8, d 256, f16 to f32", 16, 8, 256, PTX_F16, PTX_F32, 0, 0, 0, 0, 0, 0)                    \
-    X("12 heads, d 64, f16, window 100, lse", 12, 12, 64, PTX_F16, PTX_F16, 2, 100, 0, 0, 0, 0)              \
-    X("14 heads on 2, d 64, bf16 to f32, causal", 14, 2, 64, PTX_BF16, PTX_F32, 1, 0, 0, 0, 0, 0)            \
-    X("32 heads on 8, d 128, f16, causal, window 4096", 32, 8, 128, PTX_F16, PTX_F16, 1, 4096, 0, 0, 0, 0)   \
-    X("4 heads on 1, d 128, f32, causal", 4, 1, 128, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 0)                     \
-    X("4 heads on 1, d 128, f32 to bf16, 19 bits, lse", 4, 1, 128, PTX_F32, PTX_BF16, 3, 0, 1, 0, 0, 0)      \
-    X("1 head, d 64, f32, window 512, lse", 1, 1, 64, PTX_F32, PTX_F32, 3, 512, 0, 0, 0, 0)                  \
-    X("1 head, d 256, f32, cap 30", 1, 1, 256, PTX_F32, PTX_F32, 0, 0, 0, 0, 30.0f, 0)                       \
-    X("1 head, d 40, f16 to bf16, negative scale", 1, 1, 40, PTX_F16, PTX_BF16, 1, 0, 0, -0.5f, 0, 0)        \
-    X("2 heads, d 136, f16, causal", 2, 2, 136, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 0)                          \
-    X("4 heads on 2, d 96, bf16, causal", 4, 2, 96, PTX_BF16, PTX_BF16, 1, 0, 0, 0, 0, 0)                    \
-    X("1 head, d 8, f16, causal", 1, 1, 8, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 0)                               \
-    X("32 heads on 8, d 128, f16, causal, pages of 64", 32, 8, 128, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 64)     \
+      16, 8, 256, PTX_BF16, PTX_BF16, 1, 4096, 0, 0.0625f, 50.0f, 0, 0)                                      \
+    X("16 heads on 8, d 256, f16 to f32", 16, 8, 256, PTX_F16, PTX_F32, 0, 0, 0, 0, 0, 0, 0)                 \
+    X("12 heads, d 64, f16, window 100, lse", 12, 12, 64, PTX_F16, PTX_F16, 2, 100, 0, 0, 0, 0, 0)           \
+    X("14 heads on 2, d 64, bf16 to f32, causal", 14, 2, 64, PTX_BF16, PTX_F32, 1, 0, 0, 0, 0, 0, 0)         \
+    X("32 heads on 8, d 128, f16, causal, window 4096",                                                      \
+      32, 8, 128, PTX_F16, PTX_F16, 1, 4096, 0, 0, 0, 0, 0)                                                  \
+    X("4 heads on 1, d 128, f32, causal", 4, 1, 128, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 0, 0)                  \
+    X("4 heads on 1, d 128, f32 to bf16, 19 bits, lse", 4, 1, 128, PTX_F32, PTX_BF16, 3, 0, 1, 0, 0, 0, 0)   \
+    X("1 head, d 64, f32, window 512, lse", 1, 1, 64, PTX_F32, PTX_F32, 3, 512, 0, 0, 0, 0, 0)               \
+    X("1 head, d 256, f32, cap 30", 1, 1, 256, PTX_F32, PTX_F32, 0, 0, 0, 0, 30.0f, 0, 0)                    \
+    X("1 head, d 40, f16 to bf16, negative scale", 1, 1, 40, PTX_F16, PTX_BF16, 1, 0, 0, -0.5f, 0, 0, 0)     \
+    X("2 heads, d 136, f16, causal", 2, 2, 136, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 0, 0)                       \
+    X("4 heads on 2, d 96, bf16, causal", 4, 2, 96, PTX_BF16, PTX_BF16, 1, 0, 0, 0, 0, 0, 0)                 \
+    X("1 head, d 8, f16, causal", 1, 1, 8, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 0, 0)                            \
+    X("32 heads on 8, d 128, f16, causal, pages of 64", 32, 8, 128, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 64, 0)  \
     X("8 heads on 2, d 64, bf16, causal, window, pages of 16, rows first",                                   \
-      8, 2, 64, PTX_BF16, PTX_F32, 5, 1024, 0, 0, 0, 16)                                                     \
-    X("4 heads on 1, d 128, f32, causal, pages of 256", 4, 1, 128, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 256)
+      8, 2, 64, PTX_BF16, PTX_F32, 5, 1024, 0, 0, 0, 16, 0)                                                  \
+    X("4 heads on 1, d 128, f32, causal, pages of 256", 4, 1, 128, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 256, 0)  \
+    X("32 heads on 8, d 128, f16, causal, e4m3", 32, 8, 128, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 0, PTX_E4M3)   \
+    X("32 heads on 8, d 128, f16, causal, q8_0, pages of 64",                                                \
+      32, 8, 128, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 64, PTXK_Q8_0)                                            \
+    X("8 heads on 2, d 64, bf16, causal, window, q8_0",                                                      \
+      8, 2, 64, PTX_BF16, PTX_F32, 1, 100, 0, 0, 0, 0, PTXK_Q8_0)                                            \
+    X("4 heads on 1, d 96, f32, cap, e4m3, pages of 16, rows first",                                         \
+      4, 1, 96, PTX_F32, PTX_F32, 5, 0, 0, 0, 30.0f, 16, PTX_E4M3)
 
 #define EXAMPLES_gemv(X)                                                                                     \
     X("Q4_K, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0)                                                      \
@@ -239,22 +257,33 @@
     X("bf16, argmax", PTX_BF16, PTXK_SAMPLE_ARGMAX)                                                          \
     X("f32, argmax", PTX_F32, PTXK_SAMPLE_ARGMAX)
 
+#define EXAMPLES_quantize(X)                                                                                 \
+    X("4096, f16 to e4m3, a row", 4096, PTX_F16, PTX_E4M3, 0)                                                \
+    X("4096, bf16 to e4m3, groups of 128", 4096, PTX_BF16, PTX_E4M3, 128)                                    \
+    X("14336, f32 to s8", 14336, PTX_F32, PTX_S8, 0)                                                         \
+    X("4096, f32 to Q8_0", 4096, PTX_F32, PTXK_Q8_0, 0)                                                      \
+    X("2880, bf16 to MXFP4", 2880, PTX_BF16, PTXK_MXFP4, 0)                                                  \
+    X("4096, f16 to NVFP4", 4096, PTX_F16, PTXK_NVFP4, 0)
+
 #define EXAMPLES_decoder(X)                                                                                  \
     X("8B, Q4_K and Q6_K", 4096, 14336, 32, 8, 128, 128256, 1, 1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16,   \
-      128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT, 0, 0)                                               \
+      128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                      \
     X("8B, Q4_K and Q6_K, fast, window", 4096, 14336, 32, 8, 128, 128256, 1,                                 \
-      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_FAST, 0, 4096) \
-    X("0.5B, Q8_0, batch 2", 896, 4864, 14, 2, 64, 151936, 2, 1u << PTXK_Q8_0, PTX_BF16, 64,                 \
-      PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0)                                                           \
+      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_FAST, 0, 4096, \
+      0.0f, 0)                                                                                               \
+    X("0.5B, Q8_0, batch 2", 896, 4864, 14, 2, 64, 151936, 2, 1u << PTXK_Q8_0, PTX_BF16, 64, PTXK_ROPE_NEOX, \
+      0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                                                  \
     X("4B, Q4_K and Q6_K, norms of heads, batch 4", 2560, 9728, 32, 8, 128, 151936, 4,                       \
-      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 1, 0)          \
+      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 1, 0, 0.0f, 0) \
     X("f16, batch 4", 520, 1048, 9, 3, 40, 1000, 4, 1u << PTXK_F16, PTX_F32, 20, PTXK_ROPE_NEOX, 0.0f,       \
-      PTXK_GEMV_EXACT, 0, 0)                                                                                 \
+      PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                                                        \
     X("f32 and bf16, head_dim 256", 512, 1024, 2, 1, 256, 1000, 1, 1u << PTXK_F32 | 1u << PTXK_BF16,         \
-      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0)                                               \
+      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                      \
     X("all formats, batch 4", 256, 512, 16, 1, 64, 300, 4,                                                   \
       62u | 1u << PTXK_Q4_0 | 1u << PTXK_Q5_K | 1u << PTXK_Q6_K, PTX_F16, 64, PTXK_ROPE_NEOX, 0.0f,          \
-      PTXK_GEMV_EXACT, 1, 100)
+      PTXK_GEMV_EXACT, 1, 100, 0.0f, 0)                                                                      \
+    X("scaled embeddings, gelu", 512, 1024, 4, 1, 256, 1000, 1, 1u << PTXK_Q8_0, PTX_F16, 256,               \
+      PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 22.6274f, 1)
 
 /* <name>_labels and <name>_examples of each operation. */
 #define EXAMPLE_LABEL(label, ...) label,

@@ -14,7 +14,7 @@
 static ptx_plan planned(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t type, uint32_t flags,
                         uint32_t batch, uint32_t length, uint32_t sm_count, uint32_t most) {
     ptxk_flash_decode_desc desc = plain(heads, kv_heads, d, type);
-    ptxk_flash_decode_shape shape = {batch, length, length, sm_count, most};
+    ptxk_flash_decode_shape shape = {batch, length, length, sm_count, most, 0};
     ptxk_message why;
     ptx_plan plan;
     desc.flags = flags;
@@ -75,7 +75,7 @@ static void no_cluster_costs_an_eighth_of_the_time(void) {
             for (length = 300; length < 40000; length += length / 5) {
                 uint32_t kv_heads = heads[h] % 8 ? 4 : heads[h] / 8;
                 ptxk_flash_decode_desc desc = plain(heads[h], kv_heads, 128, PTX_F16);
-                ptxk_flash_decode_shape with = {1, 0, 40000, 0, 8}, without;
+                ptxk_flash_decode_shape with = {1, 0, 40000, 0, 8, 0}, without;
                 ptx_plan plan, alone;
                 desc.queries = 1 + length % 8;
                 with.batch = 1 + length % 3;
@@ -94,7 +94,7 @@ static void no_cluster_costs_an_eighth_of_the_time(void) {
 
 static void a_cluster_that_the_device_has_not_is_refused(void) {
     ptxk_flash_decode_desc desc = plain(1, 1, 64, PTX_F16);
-    ptxk_flash_decode_shape shape = {1, 4096, 4096, 132, 2};
+    ptxk_flash_decode_shape shape = {1, 4096, 4096, 132, 2, 0};
     ptxk_message why;
     ptx_plan plan;
     desc.flags = PTXK_FLASH_CLUSTER_4;

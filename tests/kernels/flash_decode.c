@@ -681,7 +681,7 @@ static void launches_again_and_again(void) {
 
 static void bad_features_are_refused(void) {
     ptxk_flash_decode_desc desc = plain(4, 2, 64, PTX_F16), bad;
-    ptxk_flash_decode_shape shape = {1, 10, 10, 100, 0};
+    ptxk_flash_decode_shape shape = {1, 10, 10, 100, 0, 0};
     ptxk_flash_decode_args args;
     ptxk_message why;
     ptx_plan plan;
@@ -733,7 +733,7 @@ static void bad_features_are_refused(void) {
 static void refuse_desc(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t type, float scale,
                         const char *message) {
     ptxk_flash_decode_desc desc;
-    ptxk_flash_decode_shape shape = {1, 10, 10, 100, 0};
+    ptxk_flash_decode_shape shape = {1, 10, 10, 100, 0, 0};
     ptxk_message why;
     ptx_plan plan;
     ptx_module *m = ptx_module_new(NULL);
@@ -772,9 +772,9 @@ static void bad_descriptions_are_refused(void) {
     refuse_desc(1, 1, 0, PTX_F16, 0, "head_dim is 0, must be a multiple of 8 from 8 to 256");
     refuse_desc(1, 1, 100, PTX_F16, 0, "head_dim is 100, must be a multiple of 8 from 8 to 256");
     refuse_desc(1, 1, 264, PTX_F16, 0, "head_dim is 264, must be a multiple of 8 from 8 to 256");
-    refuse_desc(1, 1, 128, PTX_F64, 0, "must be PTX_F32, PTX_F16 or PTX_BF16");
-    refuse_desc(1, 1, 128, 0, 0, "kv_type is 0, must be PTX_F32, PTX_F16 or PTX_BF16");
-    refuse_desc(1, 1, 128, 12345, 0, "kv_type is 12345, must be PTX_F32, PTX_F16 or PTX_BF16");
+    refuse_desc(1, 1, 128, PTX_F64, 0, "must be PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0");
+    refuse_desc(1, 1, 128, 0, 0, "kv_type is 0, must be PTX_F32, PTX_F16, PTX_BF16");
+    refuse_desc(1, 1, 128, 12345, 0, "kv_type is 12345, must be PTX_F32, PTX_F16");
     refuse_desc(1, 1, 128, PTX_F16, NAN, "scale is ");
     refuse_desc(1, 1, 128, PTX_F16, INFINITY, "scale is inf, must be from -1e30 to 1e30");
 }
@@ -790,6 +790,7 @@ static void refuse_shape(uint32_t batch, uint32_t max_len, uint32_t max_seq, uin
     shape.max_seq = max_seq;
     shape.sm_count = sms;
     shape.cluster = 0;
+    shape.target = 0;
     CHECK(ptxk_flash_decode_plan(&desc, &shape, &plan, &why) == PTX_E_DESC);
     CHECK_MORE(strstr(why.text, message) != NULL, why.text);
     CHECK(plan.launches == 0 && plan.workspace_bytes == 0);
@@ -799,7 +800,7 @@ static void refuse_shape(uint32_t batch, uint32_t max_len, uint32_t max_seq, uin
 static void bad_shapes_are_refused(void)
 {
     ptxk_flash_decode_desc desc = {8, 2, 64, PTX_F16, 0, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 0};
-    ptxk_flash_decode_shape shape = {0, 10, 10, 100, 0};
+    ptxk_flash_decode_shape shape = {0, 10, 10, 100, 0, 0};
     ptx_plan plan;
     ptxk_message why;
     ptx_module *m;

@@ -286,6 +286,7 @@ static void step_attend(server *s) {
     shape.max_len = shape.max_seq = s->max_seq;
     shape.sm_count = random_below(2) ? 132 : 1;
     shape.cluster = (ptx_module_target(s->m) & 0xfffu) >= 90 ? 8 : 0;
+    shape.target = ptx_module_target(s->m);
     CHECK_MORE(!ptxk_flash_decode_plan(&s->attend, &shape, &plan, &why), why.text);
     args.q = upload(q, n * 4);
     args.k_caches = s->caches[0];

@@ -53,6 +53,7 @@ CALLS(activation)
 CALLS(rope)
 CALLS(sample)
 CALLS(embed)
+CALLS(quantize)
 
 static ptxk_decoder_layer layer_table[2]; /* of the good decoder */
 
@@ -159,7 +160,25 @@ static const row flash_decode_rows[] = {D(flash_decode, heads, 0, "heads is 0"),
                                         A(flash_decode, length, 1, "length, with lengths, is 1"),
                                         AANY(flash_decode, block_table),
                                         AANY(flash_decode, max_pages),
-                                        AANY(flash_decode, pool_pages)};
+                                        AANY(flash_decode, pool_pages),
+                                        SANY(flash_decode, target),
+                                        AANY(flash_decode, k_factors),
+                                        AANY(flash_decode, v_factors),
+                                        AANY(flash_decode, prior),
+                                        AANY(flash_decode, prior_lse),
+                                        AANY(flash_decode, tree)};
+
+static const row tree_rows[] = {/* flash_decode again, with a tree of drafts */
+                                D(flash_decode, window, 5, "window is 5, must be 0 with PTXK_FLASH_TREE"),
+                                POINTER(flash_decode, prior, 8),
+                                ADDRESS(flash_decode, prior_lse, 2),
+                                ADDRESS(flash_decode, tree, 2)};
+
+static const row bytes_rows[] = {/* flash_decode again, with caches of q8_0 */
+                                 D(flash_decode, head_dim, 48, "head_dim is 48, must be a multiple of 32"),
+                                 ADDRESS(flash_decode, k_factors, 4),
+                                 ADDRESS(flash_decode, v_factors, 4),
+                                 AL(flash_decode, row_stride, 96, "multiples of 64 elements")};
 
 static const row paged_rows[] = {/* flash_decode again, with pages, K and V f16 [16 pages, 2, 16, 64] */
                                  AL(flash_decode, block_table, 0, "block_table is 0"),
@@ -204,7 +223,15 @@ static const row kv_scatter_rows[] = {D(kv_scatter, kv_heads, 0, "kv_heads"),
                                       A(kv_scatter, max_seq, 0, "max_seq is 0"),
                                       AANY(kv_scatter, tokens),
                                       AANY(kv_scatter, max_pages),
-                                      AANY(kv_scatter, pool_pages)};
+                                      AANY(kv_scatter, pool_pages),
+                                      AANY(kv_scatter, k_factors),
+                                      AANY(kv_scatter, v_factors)};
+
+static const row scatter_bytes_rows[] = {
+    D(kv_scatter, head_dim, 48, "head_dim is 48, must be a multiple of 32"),
+    ADDRESS(kv_scatter, k_factors, 4),
+    ADDRESS(kv_scatter, v_factors, 4),
+    AL(kv_scatter, row_stride, 96, "multiples of 64 elements")};
 
 static const row scatter_paged_rows[] = {
     AL(kv_scatter, block_table, 0, "block_table is 0"),
@@ -283,8 +310,19 @@ static const row flash_prefill_rows[] = {
     AL(flash_prefill, lse, AT * 4 + 10236, "out overlaps lse"),
     AL(flash_prefill, lse, AT, "lse overlaps q"),
     AANY(flash_prefill, block_table),
+    TYPE(flash_prefill, kv_type),
+    D(flash_prefill, kv_type, PTX_F32, "kv_type is PTX_F32, must be 0, type,"),
+    AANY(flash_prefill, k_factors),
+    AANY(flash_prefill, v_factors),
     AANY(flash_prefill, max_pages),
     AANY(flash_prefill, pool_pages)};
+
+static const row prefill_bytes_rows[] = {
+    D(flash_prefill, head_dim, 48, "head_dim is 48, must be a multiple of 32"),
+    POINTER(flash_prefill, k_factors, 8),
+    POINTER(flash_prefill, v_factors, 8),
+    AL(flash_prefill, k_row_stride, 96, "k_row_stride is 96, must be a multiple of 64 elements"),
+    AL(flash_prefill, v_head_stride, 32, "v_head_stride is 32, must be a multiple of 64 elements")};
 
 static const row prefill_paged_rows[] = {/* flash_prefill again, with pools of 4 pages f16 [2, 16, 64] */
                                          AL(flash_prefill, block_table, 0, "block_table is 0"),
@@ -416,7 +454,7 @@ static const row norm_rows[] = {D(norm, n, 0, "n is 0"),
                                 NEEDED_TYPE(norm, y_type),
                                 NEEDED_TYPE(norm, weight_type),
                                 D(norm, x_type, 0, "x_type"),
-                                D(norm, flags, 8, "flags"),
+                                D(norm, flags, 16, "flags"),
                                 D(norm, flags, 6, "beta (PTXK_NORM_BETA) goes with gamma"),
                                 D(norm, kind, PTXK_NORM_RMS, "beta (PTXK_NORM_BETA) goes with LayerNorm"),
                                 S(norm, rows, 0x80000000u, "rows"),
@@ -433,6 +471,22 @@ static const row norm_rows[] = {D(norm, n, 0, "n is 0"),
                                 AL(norm, y, AT * 4, "y overlaps gamma"),
                                 AL(norm, residual, AT, "x overlaps residual"),
                                 AL(norm, beta, AT + 16, "x overlaps beta")};
+
+static const row quantize_rows[] = {D(quantize, n, 0, "n is 0"),
+                                    D(quantize, n, 4, "multiple of 8"),
+                                    D(quantize, n, (1u << 24) + 8, "n is"),
+                                    NEEDED_TYPE(quantize, x_type),
+                                    D(quantize, y_type, PTX_F32, "y_type is PTX_F32"),
+                                    D(quantize, y_type, PTXK_NVFP4, "group is 128"),
+                                    D(quantize, group, 64, "group is 64"),
+                                    S(quantize, rows, 0x80000000u, "rows"),
+                                    POINTER(quantize, x, 8),
+                                    POINTER(quantize, y, 8),
+                                    POINTER(quantize, factors, 8),
+                                    A(quantize, rows, 0x80000000u, "rows"),
+                                    A(quantize, reserved, 1, "reserved"),
+                                    AL(quantize, y, AT + 16, "y overlaps x"),
+                                    AL(quantize, factors, AT * 2 + 16, "y overlaps factors")};
 
 static const row softmax_rows[] = {D(softmax, n, 0, "n is 0"),
                                    D(softmax, n, (1u << 24) + 1, "n is"),
@@ -564,6 +618,8 @@ static const row decoder_rows[] = {D8(hidden, 1u << 17),
                                    D(decoder, precision, 2, "precision"),
                                    D(decoder, head_norms, 2, "head_norms is 2"),
                                    D(decoder, window, 0x80000000u, "window is 2147483648"),
+                                   D(decoder, gelu, 2, "gelu is 2"),
+                                   FLOATS(DF, decoder, embedding_scale, "embedding_scale"),
                                    S(decoder, layers, 0, "layers is 0"),
                                    S(decoder, layers, 4097, "layers is"),
                                    S(decoder, max_seq, 0, "max_seq is 0"),
@@ -762,12 +818,12 @@ static void test(const operation *op, int all) {
 
 static void attention(void) {
     ptxk_flash_decode_desc d = {4, 2, 64, PTX_F16, 0, PTX_F32, PTX_F32, 2, 0, 0, 0, PTX_F32, PTXK_FLASH_LSE};
-    ptxk_flash_decode_shape s = {3, 100, 100, 8, 0};
+    ptxk_flash_decode_shape s = {3, 100, 100, 8, 0, 0};
     ptxk_flash_decode_args a;
     ptxk_kv_scatter_desc kd = {2, 64, PTX_F32, PTX_F16, 0, 0};
     ptxk_kv_scatter_shape ks = {5};
     ptxk_kv_scatter_args ka;
-    ptxk_flash_prefill_desc pd = {4, 2, 64, PTX_F16, PTX_F16, PTXK_PREFILL_LSE, 0, 0, 0, 0, 0};
+    ptxk_flash_prefill_desc pd = {4, 2, 64, PTX_F16, PTX_F16, PTXK_PREFILL_LSE, 0, 0, 0, 0, 0, 0};
     ptxk_flash_prefill_shape ps = {2, 10, 20, 0, 0, 0};
     ptxk_flash_prefill_args pa;
     ptxk_message why;
@@ -776,6 +832,12 @@ static void attention(void) {
     a.workspace = AT * 6, a.k = AT * 7, a.v = AT * 8, a.lse = AT * 9;
     a.max_seq = 100, a.head_stride = 6400, a.row_stride = 64;
     TEST(flash_decode, flash_decode_rows, 1, d, s, a);
+    d.flags |= PTXK_FLASH_TREE | PTXK_FLASH_PRIOR, a.tree = AT * 14, a.prior = AT * 15, a.prior_lse = AT * 16;
+    TEST(flash_decode, tree_rows, 0, d, s, a);
+    d.flags = PTXK_FLASH_LSE, a.tree = a.prior = a.prior_lse = 0;
+    d.kv_type = PTXK_Q8_0, a.k_factors = AT * 12, a.v_factors = AT * 13;
+    TEST(flash_decode, bytes_rows, 0, d, s, a);
+    d.kv_type = PTX_F16, a.k_factors = a.v_factors = 0;
     d.page_size = 16, a.max_pages = 7, a.pool_pages = 16, a.block_table = AT * 11;
     TEST(flash_decode, paged_rows, 0, d, s, a);
 
@@ -783,6 +845,9 @@ static void attention(void) {
     ka.k = AT, ka.v = AT * 2, ka.k_caches = AT * 3, ka.v_caches = AT * 4;
     ka.tokens = 5, ka.batch = 3, ka.max_seq = 100, ka.head_stride = 6400, ka.row_stride = 64;
     TEST(kv_scatter, kv_scatter_rows, 1, kd, ks, ka);
+    kd.cache_type = PTXK_Q8_0, ka.k_factors = AT * 12, ka.v_factors = AT * 13;
+    TEST(kv_scatter, scatter_bytes_rows, 0, kd, ks, ka);
+    kd.cache_type = PTX_F16, ka.k_factors = ka.v_factors = 0;
     kd.page_size = 16, ka.max_pages = 7, ka.pool_pages = 16, ka.block_table = AT * 11;
     TEST(kv_scatter, scatter_paged_rows, 0, kd, ks, ka);
 
@@ -791,6 +856,9 @@ static void attention(void) {
     ptxk_flash_prefill_pack(&pd, &ps, &pa);
     pa.q = AT, pa.k = AT * 2, pa.v = AT * 3, pa.out = AT * 4, pa.lse = AT * 5;
     TEST(flash_prefill, flash_prefill_rows, 1, pd, ps, pa);
+    pd.kv_type = PTXK_Q8_0, pa.k_factors = AT * 12, pa.v_factors = AT * 13;
+    TEST(flash_prefill, prefill_bytes_rows, 0, pd, ps, pa);
+    pd.kv_type = 0, pa.k_factors = pa.v_factors = 0;
     pd.page_size = 16, pa.max_pages = 2, pa.pool_pages = 4, pa.block_table = AT * 11;
     TEST(flash_prefill, prefill_paged_rows, 0, pd, ps, pa);
     pd.page_size = 0, pa.block_table = pa.max_pages = pa.pool_pages = 0;
@@ -819,6 +887,36 @@ static void attention(void) {
           "overlaps cu_kv");
 }
 
+/* matmul takes no workspace of 0 where the plans of all targets have one. */
+static void matmul_workspaces(void) {
+    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM(89), PTX_SM(90), PTX_SM_A(90), PTX_SM(120)};
+    ptxk_matmul_desc d = PTX_ZERO;
+    ptxk_matmul_args a = PTX_ZERO;
+    uint32_t i, t, with = 0, without = 0;
+    d.a_type = d.b_type = PTX_F16, d.out_type = PTX_F32;
+    a.a = AT, a.b = AT * 2, a.d = AT * 4, a.alpha = 1, a.batch = 1, a.sm_count = 8;
+    for (i = 0; i < 40; i++) {
+        ptxk_matmul_shape s = PTX_ZERO;
+        ptx_plan plan;
+        ptxk_message why;
+        int none = 0;
+        s.m = a.m = 1 + 37 * (i % 8), s.n = a.n = 8 + 104 * (i % 5), s.k = a.k = i % 3 ? 2048 : 64;
+        s.batch = 1, s.sm_count = 8;
+        a.lda = a.k, a.ldb = a.ldd = a.n;
+        for (t = 0; t < 2 * sizeof targets / sizeof *targets; t++) {
+            s.target = targets[t / 2], s.aligned = t & 1;
+            check(!ptxk_matmul_plan(&d, &s, &plan, &why), "matmul", "plan", why.text);
+            a.workspace = plan.workspace_bytes ? AT * 7 : 0;
+            check(!ptxk_matmul_check(&d, &a, &why), "matmul", "the plan's workspace", why.text);
+            none |= !plan.workspace_bytes;
+        }
+        a.workspace = 0;
+        check(none == !ptxk_matmul_check(&d, &a, &why), "matmul", "workspace 0", why.text);
+        with += !none, without += none != 0;
+    }
+    check(with && without, "matmul", "workspaces", "of both kinds");
+}
+
 static void layers(void) {
     ptxk_gemv_desc gd = {PTXK_Q4_K, 2,        0, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA | PTXK_GEMV_BIAS,
                          PTXK_Q4_K, PTXK_Q6_K};
@@ -830,6 +928,9 @@ static void layers(void) {
     ptxk_softmax_desc sd = {64, PTX_F32, PTX_F32, 0};
     ptxk_softmax_shape ss = {3};
     ptxk_softmax_args sa;
+    ptxk_quantize_desc zd = {256, PTX_F32, PTX_E4M3, 128};
+    ptxk_quantize_shape zs = {3};
+    ptxk_quantize_args za;
     ptxk_activation_desc ad = {PTXK_SILU, 1, PTX_F32, PTX_F32};
     ptxk_activation_shape as = {3, 100};
     ptxk_activation_args aa;
@@ -843,7 +944,7 @@ static void layers(void) {
     ptxk_sample_shape ms = {2, 100};
     ptxk_sample_args ma;
     ptxk_matmul_desc xd = {PTX_F16, PTX_F16, PTX_F32, PTXK_MATMUL_BIAS, 0, 0, PTXK_FACTORS_ROW, PTXK_FACTORS_TENSOR};
-    ptxk_matmul_shape xs = {10, 20, 30, 2, 8, 0};
+    ptxk_matmul_shape xs = {10, 20, 30, 2, 8, 0, 0};
     ptxk_matmul_args xa;
     ptx_plan plan;
     ptxk_message why;
@@ -862,6 +963,7 @@ static void layers(void) {
     TEST(matmul, matmul_rows, 1, xd, xs, xa);
     xa.d = xa.c;
     check(!ptxk_matmul_check(&xd, &xa, &why), "matmul", "d is c", why.text);
+    matmul_workspaces();
     xa.beta = 0, xa.c = 0, xa.ldc = 0;
     check(!ptxk_matmul_check(&xd, &xa, &why), "matmul", "c is not read", why.text);
     xs.m = xs.n = 0x7fffffff;
@@ -887,6 +989,10 @@ static void layers(void) {
     TEST(softmax, softmax_rows, 1, sd, ss, sa);
     sa.y = sa.x;
     check(!ptxk_softmax_check(&sd, &sa, &why), "softmax", "y is x", why.text);
+
+    memset(&za, 0, sizeof za);
+    za.x = AT, za.y = AT * 2, za.factors = AT * 3, za.rows = 3;
+    TEST(quantize, quantize_rows, 1, zd, zs, za);
 
     memset(&aa, 0, sizeof aa);
     aa.x = AT, aa.up = AT * 2, aa.y = AT * 3, aa.rows = 3, aa.n = 100;
@@ -971,7 +1077,7 @@ static void decoder_layers(const ptxk_decoder_desc *d, const ptxk_decoder_args *
 }
 
 static void decoder(void) {
-    ptxk_decoder_desc dd = {256, 256, 4, 2, 64, 100, 2, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 1, 0};
+    ptxk_decoder_desc dd = {256, 256, 4, 2, 64, 100, 2, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 1, 0, 0.0f, 0};
     ptxk_decoder_shape ds = {2, 16, 4};
     ptxk_decoder_args da;
     uint32_t i, j;

@@ -1,0 +1,348 @@
+/* tensor_caches.c - tensor calls on caches of 8-bit numbers: kv_scatter, flash_decode with and without appended rows,
+   and flash_prefill give what the same calls give on f32 caches of the numbers that were stored; and a prefix that
+   sequences share is read once:
+   `tensor_caches [LIBRARY]`. Data is fresh in every run; PTXGEN_SEED=n repeats one. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "../../ptxgen.h"
+#include "../../ptxgen_kernels.h"
+#include "../../ptxgen_cuda.h"
+#include "../cudatest.h"
+#include "../reference/numbers.h"
+
+enum { BATCH = 2, KV_HEADS = 2, HEADS = 6, DIM = 64, PAGE = 16, PAGES = 3, ROWS = PAGE * PAGES };
+
+static ptxcu_tensor make(ptxcu *cu, uint32_t type, uint32_t rank, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+    ptxcu_tensor t;
+    uint64_t shape[4];
+    shape[0] = a, shape[1] = b, shape[2] = c, shape[3] = d;
+    WORKS(cu, ptxcu_tensor_create(cu, (ptx_type)type, rank, shape, &t));
+    return t;
+}
+
+/* A tensor of random numbers. */
+static ptxcu_tensor numbers(ptxcu *cu, uint32_t type, uint32_t rank, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+    ptxcu_tensor t = make(cu, type, rank, a, b, c, d);
+    size_t i, bytes = (size_t)ptxcu_tensor_bytes(&t);
+    void *host = malloc(bytes);
+    enum ref_format f = type == PTX_F32 ? REF_F32 : REF_F16;
+    for (i = 0; i < bytes / ref_bytes(f); i++) ref_put(host, f, i, random_within(1));
+    WORKS(cu, ptxcu_tensor_write(cu, &t, host, bytes, NULL));
+    free(host);
+    return t;
+}
+
+static double from_e4m3(uint8_t b) {
+    int e = b >> 3 & 15, m = b & 7;
+    double x = e ? ldexp(8 + m, e - 10) : ldexp(m, -9);
+    return b & 0x80 ? -x : x;
+}
+
+typedef struct caches {
+    ptxcu_kv_cache bytes, plain;
+    ptxcu_tensor k, v, k_factors, v_factors, blocks, plain_k, plain_v;
+    float factor[2][KV_HEADS];
+    uint32_t type;
+    int paged;
+} caches;
+
+static void make_caches(ptxcu *cu, caches *c) {
+    uint64_t first = c->paged ? BATCH * PAGES : BATCH, rows = c->paged ? PAGE : ROWS;
+    static uint32_t table[BATCH * PAGES] = {3, 1, 4, 0, 5, 2};
+    uint32_t i;
+    memset(&c->blocks, 0, sizeof c->blocks);
+    if (c->paged) {
+        c->blocks = make(cu, PTX_U32, 2, BATCH, PAGES, 0, 0);
+        WORKS(cu, ptxcu_tensor_write(cu, &c->blocks, table, sizeof table, NULL));
+    }
+    c->plain_k = make(cu, PTX_F32, 4, first, KV_HEADS, rows, DIM);
+    c->plain_v = make(cu, PTX_F32, 4, first, KV_HEADS, rows, DIM);
+    WORKS(cu, ptxcu_kv_cache_wrap(cu, &c->plain_k, &c->plain_v, c->paged ? &c->blocks : NULL, &c->plain));
+    for (i = 0; i < 2 * KV_HEADS; i++) c->factor[i / KV_HEADS][i % KV_HEADS] = (float)(0.004 + random_within(0.001));
+    if (c->type == PTXK_Q8_0 && !c->paged) { /* the library's own */
+        WORKS(cu, ptxcu_kv_cache_create(cu, PTXK_Q8_0, BATCH, KV_HEADS, ROWS, DIM, &c->bytes));
+        c->k = c->bytes.k, c->v = c->bytes.v, c->k_factors = c->bytes.k_factors, c->v_factors = c->bytes.v_factors;
+        return;
+    }
+    c->k = make(cu, PTX_B8, 4, first, KV_HEADS, rows, DIM);
+    c->v = make(cu, PTX_B8, 4, first, KV_HEADS, rows, DIM);
+    if (c->type == PTXK_Q8_0) {
+        c->k_factors = make(cu, PTX_F16, 4, first, KV_HEADS, rows, DIM / 32);
+        c->v_factors = make(cu, PTX_F16, 4, first, KV_HEADS, rows, DIM / 32);
+    } else {
+        c->k_factors = make(cu, PTX_F32, 1, KV_HEADS, 0, 0, 0);
+        c->v_factors = make(cu, PTX_F32, 1, KV_HEADS, 0, 0, 0);
+        WORKS(cu, ptxcu_tensor_write(cu, &c->k_factors, c->factor[0], sizeof c->factor[0], NULL));
+        WORKS(cu, ptxcu_tensor_write(cu, &c->v_factors, c->factor[1], sizeof c->factor[1], NULL));
+    }
+    WORKS(cu, ptxcu_kv_cache_wrap_bytes(cu, c->type, &c->k, &c->v, &c->k_factors, &c->v_factors,
+                                        c->paged ? &c->blocks : NULL, &c->bytes));
+}
+
+static void free_caches(ptxcu *cu, caches *c) {
+    int owns = (int)c->bytes.owns;
+    WORKS(cu, ptxcu_kv_cache_free(cu, &c->bytes));
+    WORKS(cu, ptxcu_kv_cache_free(cu, &c->plain));
+    if (!owns) {
+        WORKS(cu, ptxcu_tensor_free(cu, &c->k));
+        WORKS(cu, ptxcu_tensor_free(cu, &c->v));
+        WORKS(cu, ptxcu_tensor_free(cu, &c->k_factors));
+        WORKS(cu, ptxcu_tensor_free(cu, &c->v_factors));
+    }
+    WORKS(cu, ptxcu_tensor_free(cu, &c->plain_k));
+    WORKS(cu, ptxcu_tensor_free(cu, &c->plain_v));
+    if (c->paged) WORKS(cu, ptxcu_tensor_free(cu, &c->blocks));
+}
+
+/* Fills the f32 caches with the numbers that the 8-bit ones have. */
+static void copy_numbers(ptxcu *cu, const caches *c) {
+    enum { N = BATCH * KV_HEADS * ROWS * DIM };
+    static uint8_t bytes[N];
+    static uint16_t factors[N / 32];
+    static float x[N];
+    int v;
+    size_t i, head = (size_t)(c->paged ? PAGE : ROWS) * DIM;
+    for (v = 0; v < 2; v++) {
+        WORKS(cu, ptxcu_tensor_read(cu, bytes, v ? &c->v : &c->k, sizeof bytes, NULL));
+        if (c->type == PTXK_Q8_0)
+            WORKS(cu, ptxcu_tensor_read(cu, factors, v ? &c->v_factors : &c->k_factors, sizeof factors, NULL));
+        for (i = 0; i < N; i++)
+            x[i] = c->type == PTXK_Q8_0 ? (float)((int8_t)bytes[i] * ref_from_f16(factors[i / 32]))
+                                        : (float)from_e4m3(bytes[i]) * c->factor[v][i / head % KV_HEADS];
+        WORKS(cu, ptxcu_tensor_write(cu, v ? &c->plain_v : &c->plain_k, x, sizeof x, NULL));
+    }
+}
+
+static void compare(ptxcu *cu, const ptxcu_tensor *have, const ptxcu_tensor *want, const char *what) {
+    enum { N = BATCH * ROWS * HEADS * DIM };
+    static uint16_t half[N];
+    static float x[N], y[N];
+    size_t n = (size_t)(ptxcu_tensor_bytes(want) / 4), i;
+    double worst = 0;
+    char more[100];
+    WORKS(cu, ptxcu_tensor_read(cu, y, want, n * 4, NULL));
+    if (have->type == PTX_F16) {
+        WORKS(cu, ptxcu_tensor_read(cu, half, have, n * 2, NULL));
+        for (i = 0; i < n; i++) x[i] = (float)ref_from_f16(half[i]);
+    } else {
+        WORKS(cu, ptxcu_tensor_read(cu, x, have, n * 4, NULL));
+    }
+    for (i = 0; i < n; i++) {
+        double error = fabs((double)x[i] - (double)y[i]);
+        if (!(error <= worst)) worst = error; /* NaN too */
+    }
+    (void)snprintf(more, sizeof more, "%s: error %g", what, worst);
+    CHECK_MORE(worst <= 0x1p-9, more); /* weighted means of numbers below 1, weights and numbers in f16 */
+}
+
+static void attention(ptxcu *cu, caches *c) {
+    ptxcu_kv_scatter_desc s;
+    ptxcu_flash_decode_desc d;
+    ptxcu_flash_prefill_desc p;
+    ptxcu_tensor positions, sequences, out, plain_out, q, half, length, k, v;
+    ptxcu_call call;
+    static uint32_t at[BATCH * ROWS], of[BATCH * ROWS], lengths[BATCH];
+    uint32_t n = 0, b, i;
+    memset(&s, 0, sizeof s);
+    memset(&d, 0, sizeof d);
+    memset(&p, 0, sizeof p);
+    for (b = 0; b < BATCH; b++) {
+        lengths[b] = 20 + random_below(ROWS - 21);
+        for (i = 0; i < ROWS; i++) at[n] = i, of[n++] = b;
+    }
+    positions = make(cu, PTX_U32, 1, n, 0, 0, 0);
+    sequences = make(cu, PTX_U32, 1, n, 0, 0, 0);
+    length = make(cu, PTX_U32, 1, BATCH, 0, 0, 0);
+    WORKS(cu, ptxcu_tensor_write(cu, &positions, at, sizeof at, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &sequences, of, sizeof of, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &length, lengths, sizeof lengths, NULL));
+    s.k = numbers(cu, PTX_F32, 3, n, KV_HEADS, DIM, 0);
+    s.v = numbers(cu, PTX_F32, 3, n, KV_HEADS, DIM, 0);
+    s.cache = &c->bytes;
+    s.positions = positions;
+    s.sequences = sequences;
+    WORKS(cu, ptxcu_kv_scatter(cu, &s, NULL));
+    copy_numbers(cu, c);
+
+    q = numbers(cu, PTX_F32, 3, BATCH, HEADS, DIM, 0);
+    k = numbers(cu, PTX_F32, 3, BATCH, KV_HEADS, DIM, 0);
+    v = numbers(cu, PTX_F32, 3, BATCH, KV_HEADS, DIM, 0);
+    out = make(cu, PTX_F32, 3, BATCH, HEADS, DIM, 0);
+    plain_out = make(cu, PTX_F32, 3, BATCH, HEADS, DIM, 0);
+    for (i = 0; i < 2; i++) { /* as stored; with an appended row */
+        d.q = q, d.out = out, d.cache = &c->bytes, d.lengths = length;
+        if (i) d.k = k, d.v = v;
+        memset(&d.workspace, 0, sizeof d.workspace);
+        WORKS(cu, ptxcu_flash_decode_prepare(cu, &d, &call));
+        WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+        WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
+        if (d.workspace.owner) WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+        if (i) copy_numbers(cu, c);
+        memset(&d.k, 0, sizeof d.k);
+        memset(&d.v, 0, sizeof d.v);
+        memset(&d.workspace, 0, sizeof d.workspace);
+        d.cache = &c->plain, d.out = plain_out;
+        WORKS(cu, ptxcu_flash_decode_prepare(cu, &d, &call));
+        WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+        WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
+        if (d.workspace.owner) WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+        compare(cu, &out, &plain_out, i ? "decode with a new row" : "decode");
+    }
+    WORKS(cu, ptxcu_tensor_free(cu, &q));
+    WORKS(cu, ptxcu_tensor_free(cu, &out));
+    WORKS(cu, ptxcu_tensor_free(cu, &plain_out));
+
+    half = numbers(cu, PTX_F16, 4, BATCH, 17, HEADS, DIM);
+    {
+        static uint16_t h[BATCH * 17 * HEADS * DIM];
+        static float x[BATCH * 17 * HEADS * DIM];
+        WORKS(cu, ptxcu_tensor_read(cu, h, &half, sizeof h, NULL));
+        for (i = 0; i < BATCH * 17 * HEADS * DIM; i++) x[i] = (float)ref_from_f16(h[i]);
+        q = make(cu, PTX_F32, 4, BATCH, 17, HEADS, DIM);
+        WORKS(cu, ptxcu_tensor_write(cu, &q, x, sizeof x, NULL));
+    }
+    out = make(cu, PTX_F16, 4, BATCH, 17, HEADS, DIM);
+    plain_out = make(cu, PTX_F32, 4, BATCH, 17, HEADS, DIM);
+    p.q = half, p.out = out, p.cache = &c->bytes, p.causal = 1, p.kv_len = 40;
+    WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
+    p.q = q, p.out = plain_out, p.cache = &c->plain;
+    WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
+    compare(cu, &out, &plain_out, "prefill");
+    WORKS(cu, ptxcu_tensor_free(cu, &half));
+    WORKS(cu, ptxcu_tensor_free(cu, &q));
+    WORKS(cu, ptxcu_tensor_free(cu, &out));
+    WORKS(cu, ptxcu_tensor_free(cu, &plain_out));
+    WORKS(cu, ptxcu_tensor_free(cu, &k));
+    WORKS(cu, ptxcu_tensor_free(cu, &v));
+    WORKS(cu, ptxcu_tensor_free(cu, &s.k));
+    WORKS(cu, ptxcu_tensor_free(cu, &s.v));
+    WORKS(cu, ptxcu_tensor_free(cu, &positions));
+    WORKS(cu, ptxcu_tensor_free(cu, &sequences));
+    WORKS(cu, ptxcu_tensor_free(cu, &length));
+}
+
+/* Attention of 4 sequences to 20 keys that they share, read once, then to 12 of their own, which here are the same:
+   as attention to all 32. */
+static void shared_prefix(ptxcu *cu) {
+    enum { N = 4, PREFIX = 20, KEYS = 32 };
+    static float x[2][KV_HEADS * KEYS * DIM], y[N * KV_HEADS * KEYS * DIM];
+    static const uint32_t all[N] = {15, 15, 15, 15};
+    ptxcu_flash_decode_desc d;
+    ptxcu_kv_cache whole, own;
+    ptxcu_tensor k[2], v[2], q, tree, out, rows, lse, prior, prior_lse;
+    uint64_t shape[3] = {N, HEADS, DIM};
+    size_t i, b, g, head = KEYS * DIM;
+    k[0] = numbers(cu, PTX_F32, 4, 1, KV_HEADS, KEYS, DIM);
+    v[0] = numbers(cu, PTX_F32, 4, 1, KV_HEADS, KEYS, DIM);
+    k[1] = make(cu, PTX_F32, 4, N, KV_HEADS, KEYS, DIM);
+    v[1] = make(cu, PTX_F32, 4, N, KV_HEADS, KEYS, DIM);
+    WORKS(cu, ptxcu_tensor_read(cu, x[0], &k[0], sizeof x[0], NULL));
+    WORKS(cu, ptxcu_tensor_read(cu, x[1], &v[0], sizeof x[1], NULL));
+    for (i = 0; i < 2; i++) {
+        for (b = 0; b < N; b++)
+            for (g = 0; g < KV_HEADS; g++)
+                memcpy(y + (b * KV_HEADS + g) * head, x[i] + g * head + PREFIX * DIM,
+                       (KEYS - PREFIX) * DIM * sizeof *y);
+        WORKS(cu, ptxcu_tensor_write(cu, i ? &v[1] : &k[1], y, sizeof y, NULL));
+    }
+    WORKS(cu, ptxcu_kv_cache_wrap(cu, &k[0], &v[0], NULL, &whole));
+    WORKS(cu, ptxcu_kv_cache_wrap(cu, &k[1], &v[1], NULL, &own));
+    q = numbers(cu, PTX_F32, 4, 1, N, HEADS, DIM);
+    out = make(cu, PTX_F32, 4, 1, N, HEADS, DIM);
+    prior = make(cu, PTX_F32, 4, 1, N, HEADS, DIM);
+    lse = make(cu, PTX_F32, 3, 1, HEADS, N, 0);
+    rows = make(cu, PTX_F32, 3, N, HEADS, DIM, 0);
+    tree = make(cu, PTX_U32, 2, 1, N, 0, 0);
+    WORKS(cu, ptxcu_tensor_write(cu, &tree, all, sizeof all, NULL));
+    memset(&d, 0, sizeof d);
+    d.q = q, d.out = out, d.cache = &whole, d.tree = tree, d.length = KEYS;
+    WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
+    d.out = prior, d.lse = lse, d.length = PREFIX;
+    WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
+    memset(&d, 0, sizeof d);
+    WORKS(cu, ptxcu_tensor_reshape(cu, &q, 3, shape, &d.q));
+    WORKS(cu, ptxcu_tensor_reshape(cu, &prior, 3, shape, &d.prior));
+    shape[0] = HEADS, shape[1] = N;
+    WORKS(cu, ptxcu_tensor_reshape(cu, &lse, 2, shape, &prior_lse));
+    d.prior_lse = prior_lse, d.out = rows, d.cache = &own, d.length = KEYS - PREFIX;
+    WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
+    compare(cu, &rows, &out, "a shared prefix");
+    memset(&d.prior, 0, sizeof d.prior);
+    EXPECT(cu, ptxcu_flash_decode(cu, &d, NULL), PTXCU_E_ARGUMENT, "prior");
+    for (i = 0; i < 2; i++) {
+        WORKS(cu, ptxcu_kv_cache_free(cu, i ? &own : &whole));
+        WORKS(cu, ptxcu_tensor_free(cu, &k[i]));
+        WORKS(cu, ptxcu_tensor_free(cu, &v[i]));
+    }
+    WORKS(cu, ptxcu_tensor_free(cu, &q));
+    WORKS(cu, ptxcu_tensor_free(cu, &out));
+    WORKS(cu, ptxcu_tensor_free(cu, &prior));
+    WORKS(cu, ptxcu_tensor_free(cu, &lse));
+    WORKS(cu, ptxcu_tensor_free(cu, &rows));
+    WORKS(cu, ptxcu_tensor_free(cu, &tree));
+}
+
+static void what_does_not_fit_is_refused(ptxcu *cu) {
+    ptxcu_tensor k = make(cu, PTX_B8, 4, 1, 1, 8, 64), v = make(cu, PTX_B8, 4, 1, 1, 8, 64),
+                 good = make(cu, PTX_F16, 4, 1, 1, 8, 2), more = make(cu, PTX_F16, 4, 1, 1, 8, 2),
+                 bad = make(cu, PTX_F16, 4, 1, 1, 8, 4);
+    ptxcu_kv_cache cache;
+    ptxcu_flash_decode_desc d;
+    ptxcu_call call;
+    memset(&d, 0, sizeof d);
+    EXPECT(cu, ptxcu_kv_cache_wrap(cu, &k, &v, NULL, &cache), PTXCU_E_SHAPE, "k is of type b8, must be");
+    EXPECT(cu, ptxcu_kv_cache_wrap_bytes(cu, PTX_F16, &k, &v, NULL, NULL, NULL, &cache), PTXCU_E_ARGUMENT,
+           "type is PTX_F16, must be PTX_E4M3 or PTXK_Q8_0");
+    EXPECT(cu, ptxcu_kv_cache_wrap_bytes(cu, PTXK_Q8_0, &k, &v, &good, &bad, NULL, &cache), PTXCU_E_SHAPE,
+           "v_factors has shape [1, 1, 8, 4]");
+    EXPECT(cu, ptxcu_kv_cache_wrap_bytes(cu, PTX_E4M3, &k, &v, &good, &more, NULL, &cache), PTXCU_E_SHAPE,
+           "k_factors is of type f16, must be f32");
+    WORKS(cu, ptxcu_kv_cache_wrap_bytes(cu, PTXK_Q8_0, &k, &v, &good, &more, NULL, &cache));
+    d.q = make(cu, PTX_F32, 3, 1, 1, 64, 0);
+    d.out = make(cu, PTX_F32, 3, 1, 1, 64, 0);
+    d.cache = &cache;
+    d.length = 4;
+    cache.type = PTX_S8;
+    EXPECT(cu, ptxcu_flash_decode_prepare(cu, &d, &call), PTXCU_E_ARGUMENT, "cache->type is PTX_S8");
+    cache.type = PTXK_Q8_0;
+    WORKS(cu, ptxcu_tensor_free(cu, &more));
+    EXPECT(cu, ptxcu_flash_decode_prepare(cu, &d, &call), PTXCU_E_FREED, "cache->v_factors");
+    WORKS(cu, ptxcu_kv_cache_free(cu, &cache));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.q));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.out));
+    WORKS(cu, ptxcu_tensor_free(cu, &good));
+    WORKS(cu, ptxcu_tensor_free(cu, &bad));
+    WORKS(cu, ptxcu_tensor_free(cu, &k));
+    WORKS(cu, ptxcu_tensor_free(cu, &v));
+}
+
+int main(int argc, char **argv) {
+    const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
+    counter counts;
+    ptxcu_desc desc;
+    ptxcu *cu;
+    int i;
+    memset(&counts, 0, sizeof counts);
+    desc = describe(library && *library ? library : NULL, &counts);
+    start_random();
+    WORKS(cu, ptxcu_open(&cu, &desc));
+    if (ptxcu_get_error(cu)->code == PTXCU_E_NONE) {
+        find_extras(cu);
+        for (i = 0; i < 4; i++) {
+            caches c;
+            memset(&c, 0, sizeof c);
+            c.type = i % 2 ? (uint32_t)PTXK_Q8_0 : (uint32_t)PTX_E4M3;
+            c.paged = i / 2;
+            make_caches(cu, &c);
+            attention(cu, &c);
+            free_caches(cu, &c);
+        }
+        shared_prefix(cu);
+        what_does_not_fit_is_refused(cu);
+    }
+    if (calls) CHECK(calls("cuMemAlloc_v2") == calls("cuMemFree_v2"));
+    ptxcu_close(cu);
+    CHECK(counts.blocks == 0 && counts.wrong_sizes == 0);
+    return check_end();
+}
