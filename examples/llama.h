@@ -115,6 +115,7 @@ typedef struct llama {
     ptxcu_buffer frequencies;         /* f64 [2, rope_dims / 2]: the second of layers with a window */
     ptxcu_buffer block_table;         /* u32 [batch, pages], where the caches are paged */
     uint32_t length[LLAMA_SEQUENCES]; /* of the prompts */
+    uint32_t kept[LLAMA_SEQUENCES];   /* of these tokens, how many lie in the caches already */
     ptxcu_event event[2];             /* of progress */
     ptxcu_graph graph[2];             /* of a step without and with the choice of the next token */
 } llama;
@@ -203,7 +204,8 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
             size_t part = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
             if (fread(piece, 1, part, file) != part)
                 bad = gguf_fail(why, order[i]->from->offset + done, "cannot be read");
-            if (order[i] == &m->tensor[LLAMA_OUTPUT_NORM] || order[i] == &m->tensor[LLAMA_OUTPUT_NORM_BIAS])
+            if (order[i] == &m->tensor[LLAMA_OUTPUT_NORM] || order[i] == &m->tensor[LLAMA_OUTPUT_NORM_BIAS]
+                || order[i] == &m->tensor[LLAMA_OUTPUT_BIAS])
                 llama_scale_floats(piece, part, m->config.logit_scale);
             if (!bad)
                 bad = llama_cuda(m, ptxcu_upload(m->cu, m->weights, (size_t)(to + done), piece, part, NULL),
@@ -990,7 +992,8 @@ static inline int llama_add_choice(llama *m, llama_list *l, gguf_error *why) {
     llama_input in;
     if (llama_add_norm_before(m, l, &m->tensor[LLAMA_OUTPUT_NORM], &m->tensor[LLAMA_OUTPUT_NORM_BIAS], &in,
                               why)
-        || llama_add_product(m, l, output, NULL, in, 0, l->logits.address, why) || llama_add_cap(m, l, why))
+        || llama_add_product(m, l, output, &m->tensor[LLAMA_OUTPUT_BIAS], in, 0, l->logits.address, why)
+        || llama_add_cap(m, l, why))
         return 1;
     desc.type = PTX_F32;
     desc.method = m->options.temperature > 0 ? PTXK_SAMPLE_DRAW : PTXK_SAMPLE_ARGMAX;
@@ -1229,22 +1232,28 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
 
 /* -- running -- */
 
-/* Starts sequences anew: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. */
-static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t *lengths, ptxcu_stream stream,
-                              gguf_error *why) {
-    uint32_t tokens[LLAMA_SEQUENCES], zeros[LLAMA_SEQUENCES] = {0}, ones[LLAMA_SEQUENCES], b, i;
+/* Starts sequences: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. Of these
+   the first kept[b] < lengths[b] have been fed, as prompt or as chosen tokens, and lie in the caches: the
+   sequence goes on from there. */
+static inline int llama_resume(llama *m, const uint32_t *prompts, const uint32_t *lengths,
+                               const uint32_t *kept, ptxcu_stream stream, gguf_error *why) {
+    uint32_t tokens[LLAMA_SEQUENCES], filled[LLAMA_SEQUENCES], b, i;
     llama_list *l = &m->step;
     for (b = 0; b < m->options.batch; b++) {
         const uint32_t *prompt = prompts + (size_t)b * m->options.max_seq;
         if (lengths[b] < 1 || lengths[b] > m->options.max_seq)
             return gguf_fail(why, GGUF_NOWHERE, "a prompt of %u tokens, must be 1 to %u",
                              (unsigned)lengths[b], (unsigned)m->options.max_seq);
+        if (kept[b] >= lengths[b])
+            return gguf_fail(why, GGUF_NOWHERE, "a prompt of %u tokens, of which %u have been fed",
+                             (unsigned)lengths[b], (unsigned)kept[b]);
         for (i = 0; i < lengths[b]; i++)
             if (prompt[i] >= m->config.vocab)
                 return gguf_fail(why, GGUF_NOWHERE, "token %u is none", (unsigned)prompt[i]);
-        tokens[b] = prompt[0];
-        ones[b] = 1;
+        tokens[b] = prompt[kept[b]];
+        filled[b] = kept[b] + 1;
         m->length[b] = lengths[b];
+        m->kept[b] = kept[b];
     }
     for (b = 0; b < m->options.batch; b++)
         if (llama_cuda(m,
@@ -1255,8 +1264,26 @@ static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t 
     return llama_cuda(m, ptxcu_upload(m->cu, m->prompt_lengths, 0, lengths, m->prompt_lengths.bytes, stream),
                       why)
            || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, l->tokens.bytes, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, zeros, l->positions.bytes, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, ones, l->lengths.bytes, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, m->kept, l->positions.bytes, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, filled, l->lengths.bytes, stream), why)
+           || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+}
+
+/* The same from the beginning. */
+static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t *lengths, ptxcu_stream stream,
+                              gguf_error *why) {
+    static const uint32_t none[LLAMA_SEQUENCES] = {0};
+    return llama_resume(m, prompts, lengths, none, stream, why);
+}
+
+/* Makes sequence b stand behind `position` tokens that have been fed, so that the next step takes `token`. */
+static inline int llama_stand(llama *m, uint32_t b, uint32_t token, uint32_t position, ptxcu_stream stream,
+                              gguf_error *why) {
+    uint32_t filled = position + 1;
+    llama_list *l = &m->step;
+    return llama_cuda(m, ptxcu_upload(m->cu, l->tokens, b * 4u, &token, 4, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->positions, b * 4u, &position, 4, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, b * 4u, &filled, 4, stream), why)
            || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
 }
 
@@ -1298,19 +1325,20 @@ static inline int llama_step(llama *m, int choose, ptxcu_stream stream, gguf_err
 
 /* -- prompts: many tokens in a pass -- */
 
-/* Of `rows` tokens behind the first `fed` of all prompts, which belong to which sequence. Returns how many
-   spans there are. */
+/* Of `rows` tokens behind the first `fed` of all prompts that are to be fed, which belong to which sequence.
+   Returns how many spans there are. */
 static inline uint32_t llama_find_spans(const llama *m, uint64_t fed, uint32_t rows, llama_span *span) {
     uint32_t b, n = 0, row = 0;
     for (b = 0; b < m->options.batch && row < rows; b++) {
-        if (fed >= m->length[b]) {
-            fed -= m->length[b];
+        uint32_t left = m->length[b] - m->kept[b];
+        if (fed >= left) {
+            fed -= left;
             continue;
         }
         span[n].sequence = b;
         span[n].row = row;
-        span[n].position = (uint32_t)fed;
-        span[n].count = m->length[b] - (uint32_t)fed;
+        span[n].position = m->kept[b] + (uint32_t)fed;
+        span[n].count = left - (uint32_t)fed;
         if (span[n].count > rows - row) span[n].count = rows - row;
         row += span[n++].count;
         fed = 0;
@@ -1369,7 +1397,7 @@ static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream 
     int bad = 0;
     for (b = 0; b < m->options.batch; b++) {
         if (!m->length[b]) return gguf_fail(why, GGUF_NOWHERE, "no prompts: llama_begin comes first");
-        all += m->length[b];
+        all += m->length[b] - m->kept[b];
         last[b] = m->length[b] - 1;
     }
     host = (uint32_t *)malloc(8ull * m->options.prompt_tokens);
@@ -1489,7 +1517,7 @@ static inline ptxk_decoder_matrix llama_matrix(const llama_tensor *w, const llam
     d.weights = w->address;
     llama_format(w->from->format, &d.format);
     if (bias && bias->from) d.bias = bias->address;
-    *formats |= 1u << d.format;
+    *formats |= PTXK_SET(d.format);
     return d;
 }
 
@@ -1507,7 +1535,6 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
     ptxk_decoder_layer *layer = *copy = (ptxk_decoder_layer *)calloc(m->config.layers, sizeof *layer);
     uint32_t n;
     int bad = layer ? 0 : gguf_fail(why, GGUF_NOWHERE, "no memory");
-#define LLAMA_MATRIX(name) llama_matrix(llama_layer_tensor(m, n, LLAMA_##name), NULL, formats)
 #define LLAMA_BIASED(name)                                                                                   \
     llama_matrix(llama_layer_tensor(m, n, LLAMA_##name), llama_layer_tensor(m, n, LLAMA_##name##_BIAS),      \
                  formats)
@@ -1520,9 +1547,9 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
         layer[n].k = LLAMA_BIASED(K);
         layer[n].v = LLAMA_BIASED(V);
         layer[n].output = LLAMA_BIASED(O);
-        layer[n].gate = LLAMA_MATRIX(GATE);
-        layer[n].up = LLAMA_MATRIX(UP);
-        layer[n].down = LLAMA_MATRIX(DOWN);
+        layer[n].gate = LLAMA_BIASED(GATE);
+        layer[n].up = LLAMA_BIASED(UP);
+        layer[n].down = LLAMA_BIASED(DOWN);
         layer[n].q_norm = llama_layer_tensor(m, n, LLAMA_Q_NORM)->address;
         layer[n].k_norm = llama_layer_tensor(m, n, LLAMA_K_NORM)->address;
     }
@@ -1543,18 +1570,13 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     if (a->places & LLAMA_AFTER) return "norms behind products";
     if (a->places == LLAMA_PARALLEL) return "attention and feed-forward side by side";
     if (a->qk_norm == LLAMA_QK_ROWS) return "norms of whole rows of q and k";
-    if (a->activation != LLAMA_SWIGLU) return "GELU";
+    if (a->activation == LLAMA_GELU) return "a feed-forward without a gate";
     if (c->attention_cap > 0 || c->final_cap > 0) return "soft caps";
-    if (c->embedding_scale < c->residual_scale || c->embedding_scale > c->residual_scale)
-        return "scaled embeddings";
     if (a->qk_norm && (c->residual_scale < 1 || c->residual_scale > 1))
         return "a scaled residual beside norms of q and k";
     for (n = 0; n < c->layers; n++) {
         if (llama_is_local(c, n)) return "windows in some layers";
         if (!llama_is_rotated(c, n)) return "layers that are not rotated";
-        if (llama_layer_tensor(m, n, LLAMA_GATE_BIAS)->from || llama_layer_tensor(m, n, LLAMA_UP_BIAS)->from
-            || llama_layer_tensor(m, n, LLAMA_DOWN_BIAS)->from)
-            return "biases of the feed-forward";
     }
     return NULL;
 }
@@ -1578,7 +1600,7 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
                          llama_persistent_lacks(m));
     p->n = n;
     p->args.embedding = llama_matrix(&m->tensor[LLAMA_EMBEDDING], NULL, &desc.formats);
-    p->args.output = llama_matrix(output, NULL, &desc.formats);
+    p->args.output = llama_matrix(output, &m->tensor[LLAMA_OUTPUT_BIAS], &desc.formats);
     bad = llama_persistent_layers(m, p, &layers, &desc.formats, why);
     desc.hidden = c->hidden;
     desc.ffn = c->ffn;
@@ -1593,6 +1615,9 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     desc.scale = (float)c->score_scale;
     desc.head_norms = c->kind->qk_norm != 0;
     desc.window = llama_window(m, 0);
+    desc.embedding_scale = (float)(c->embedding_scale / c->residual_scale);
+    if (!(desc.embedding_scale < 1 || desc.embedding_scale > 1)) desc.embedding_scale = 0;
+    desc.gelu = c->kind->activation == LLAMA_GEGLU;
     memset(&shape, 0, sizeof shape);
     shape.layers = c->layers;
     shape.max_seq = m->options.max_seq;
@@ -1648,7 +1673,7 @@ static inline int llama_persistent_launch(llama *m, llama_persistent *p, ptxcu_s
    which it wrote none stands where it stood. */
 static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stream stream, gguf_error *why) {
     const ptxk_decoder_state *state = p->state;
-    uint32_t last[4], filled[4], next[4], b;
+    uint32_t b;
     if (llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why)) return 1;
     if (state->status == PTXK_DECODER_STARVED)
         return gguf_fail(why, GGUF_NOWHERE, "block %u starved at token %u, layer %u: '%s' waited for tile %u",
@@ -1659,12 +1684,8 @@ static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stre
                          ptxk_decoder_step_name(state->step));
     for (b = 0; b < m->options.batch; b++) {
         if (!state->written[b]) continue;
-        last[b] = p->tokens[(size_t)b * p->n + state->written[b] - 1];
-        filled[b] = state->length[b];
-        next[b] = filled[b] + 1;
-        if (llama_cuda(m, ptxcu_upload(m->cu, m->step.tokens, b * 4u, &last[b], 4, stream), why)
-            || llama_cuda(m, ptxcu_upload(m->cu, m->step.positions, b * 4u, &filled[b], 4, stream), why)
-            || llama_cuda(m, ptxcu_upload(m->cu, m->step.lengths, b * 4u, &next[b], 4, stream), why))
+        if (llama_stand(m, b, p->tokens[(size_t)b * p->n + state->written[b] - 1], state->length[b], stream,
+                        why))
             return 1;
     }
     return llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
