@@ -5130,7 +5130,7 @@ typedef struct ptxk__flash {
     uint32_t slabs;    /* parts of a row that are staged in turn */
     uint32_t chunks;   /* 16-byte chunks of a slab in shared memory, even */
     uint32_t item;     /* bytes of a ring item: the tile, and q8_0's factors of its rows */
-    uint32_t ring;     /* ring items of a warp in shared memory; all but one are in flight, whole steps */
+    uint32_t ring;     /* ring items of a warp in shared memory; all but one are in flight */
     float bias, slack; /* weights stay below 2^(bias + slack); the largest is at least 2^bias */
 } ptxk__flash;
 
@@ -5157,7 +5157,7 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     if (f->kt < 1 || (f->factor_row && f->nt > 1)) f->kt = 1;
     if (f->page_size && f->kt > f->page_size / 16) f->kt = f->page_size / 16;
     f->item = 16 * f->kt * f->chunks * 16 + (16 * f->kt * f->factor_row + 127) / 128 * 128;
-    f->ring = ptxk__ceil_div(PTXK__FLIGHT, PTXK__WARPS * 2 * f->slabs * f->item) * 2 * f->slabs + 1;
+    f->ring = ptxk__ceil_div(PTXK__FLIGHT, PTXK__WARPS * f->item) + 1;
     /* Large weights keep the second term of an f16 weight above 2^-24. bf16 has f32's range, and so may V:
        weights of at most 2^-32. */
     f->slack = 8;
@@ -7381,12 +7381,12 @@ static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash *f, const 
     return ptx_selp(k, s->ring, next, p);
 }
 
-/* One step of 16 kt keys: the items of K, then those of V. Before an item is read, the copy of the same item
-   of the step (ring - 1) / items ahead is issued, into the slot of the one before. */
+/* One step of 16 kt keys: the items of K, then those of V. Before an item is read, the copy of the item ring -
+   1 ahead is issued, into the slot of the one before. */
 static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  const ptxk__flash_mma_state *s, ptx_val position, ptx_val zero,
                                  ptx_var reads, ptx_var writes) {
-    uint32_t i, n, mt, e, items = 2 * f->slabs;
+    uint32_t i, n, mt, e, items = 2 * f->slabs, rest = (f->ring - 1) % items;
     ptx_val slot, to, copied, p, score[4][4][2][4], weight[4][4][2][2];
     ptx_var x[4][4][4];
     slot = ptx_get(k, reads);
@@ -7394,13 +7394,18 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
     slot = ptx_ptr(slot, PTX_SHARED);
     to = ptx_ptr(to, PTX_SHARED);
     copied = ptx_get(k, s->copied);
-    ptxk__flash_locate_step(k, f, w, s, copied);
+    if (!rest) ptxk__flash_locate_step(k, f, w, s, copied);
     for (mt = 0; mt < f->kt; mt++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) score[mt][n][0][e] = score[mt][n][1][e] = zero;
     for (i = 0; i < items; i++) {
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read the previous item */
-        ptxk__flash_copy(k, f, w, s, i >= f->slabs, i % f->slabs, copied, to);
+        n = (i + rest) % items;
+        if (rest && !n) {
+            copied = ptx_add(k, copied, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
+            ptxk__flash_locate_step(k, f, w, s, copied);
+        }
+        ptxk__flash_copy(k, f, w, s, n >= f->slabs, n % f->slabs, copied, to);
         ptx_cp_async_wait(k, f->ring - 1);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' copies of this item have arrived */
         if (i < f->slabs && f->bytes) ptxk__flash_scores_bytes(k, f, w, s, slot, score);
@@ -7433,7 +7438,7 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
         to = slot;
         slot = ptxk__flash_next_slot(k, f, s, slot);
     }
-    copied = ptx_add(k, copied, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
+    if (!rest) copied = ptx_add(k, copied, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
     ptx_set(k, s->copied, copied);
     ptx_set(k, reads, slot);
     ptx_set(k, writes, to);
@@ -7524,6 +7529,17 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
         ptx_set(k, s.copied, position);
     }
     ptx_end(k);
+    if ((f->ring - 1) % (2 * f->slabs)) { /* a part of the next step */
+        position = ptx_get(k, s.copied);
+        ptxk__flash_locate_step(k, f, &w, &s, position);
+        here = ptx_get(k, writes);
+        here = ptx_ptr(here, PTX_SHARED);
+        for (i = 0; i < (f->ring - 1) % (2 * f->slabs); i++) {
+            ptxk__flash_copy(k, f, &w, &s, i >= f->slabs, i % f->slabs, position, here);
+            here = ptx_ptr_add(k, here, ptx_u32(slots), 1);
+        }
+        ptx_set(k, writes, here);
+    }
     ptx_comment(k, "q, staged where the last item of the ring will be");
     here = ptx_ptr_add(k, w.shared, ptx_u32(slots * (f->ring - 1)), 1);
     ptxk__flash_mma_q(k, f, &w, &s, here);
