@@ -22,8 +22,10 @@ SUITES   = builder faults math kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
 SCRIPTS  = dropin snippets packaging cuda/threads examples/command_lines examples/operators
 PROOF    = math/exhaustive math/sass kernels/ptxas kernels/gemm_costs kernels/decoder kernels/flash_cluster \
-           kernels/flash_hopper_random examples/generate examples/persistent examples/prompt_lengths \
+           kernels/flash_hopper_random kernels/flash_hopper_faults kernels/matmul_dense_faults \
+           kernels/matmul_dense_sass examples/generate examples/persistent examples/prompt_lengths \
            examples/architectures cuda/threads dropin
+PROOF   += kernels/matmul_memory_faults
 SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
 OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
 DRIVER   = $(SIM)

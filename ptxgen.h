@@ -378,7 +378,8 @@ typedef struct ptx_module_desc {
     ptx_alloc_fn alloc;   /* default realloc and free */
     void *alloc_user;
     uint32_t dependent_launch; /* 1: each entry begins with griddepcontrol.launch_dependents and .wait, so
-                                  that it may be launched before the kernel before it has ended (sm_90) */
+                                  that it may be launched before the kernel before it has ended (sm_90).
+                                  ptx_ld leaves out PTX_NC, whose data nobody may write meanwhile */
 } ptx_module_desc;
 
 /* What a launch needs to know of an entry. Pointers live until the module changes. */
@@ -396,7 +397,7 @@ typedef struct ptx_entry_info {
     uint32_t shared_bytes;  /* static */
     uint32_t max_threads;   /* 0: not declared */
     uint32_t instructions;
-    uint32_t dependent_launch; /* as in ptx_module_desc */
+    uint32_t dependent_launch; /* 1: it waits for the kernel before it: see ptx_module_desc */
 } ptx_entry_info;
 
 /* One launch: which entry of the module (in the order of their ptx_entry calls), and its geometry. */
@@ -2363,6 +2364,14 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
 /* Start a kernel that the host can launch. */
 #define ptx_entry(m, name) ptx_entry_((m), PTX__AT, (name))
 PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *name);
+/* The same, but with ptx_module_desc.dependent_launch the kernel waits where it says so. Until then it may
+   read and prefetch what no kernel writes, such as weights. All threads must come to the wait, and before
+   they access anything else in global memory. Without dependent_launch ptx_dependent_wait emits nothing. */
+#define ptx_entry_early(m, name) ptx_entry_early_((m), PTX__AT, (name))
+#define ptx_dependent_wait(k) ptx_dependent_wait_((k), PTX__AT)
+PTXGEN_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, const char *name);
+PTXGEN_API void ptx_dependent_wait_(ptx_kernel *k, const char *site);
+PTXGEN_API int ptx_module_is_dependent(const ptx_module *m); /* ptx_module_desc.dependent_launch */
 PTXGEN_API ptx_module *ptx_kernel_module(ptx_kernel *k);
 /* .maxntid: no block of more threads is launched, so registers are allotted for that. min_blocks > 0:
    .minnctapersm */
@@ -2952,7 +2961,8 @@ PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mo
 PTXGEN_API void ptx_wgmma_f32_(ptx_kernel *k, const char *site, ptx_type a_type, ptx_type b_type, uint32_t n,
                                const ptx_var *d, ptx_val a, ptx_val b, ptx_val add);
 /* The descriptor of a matrix in shared memory at that address: byte offsets of its 8-row core matrices along
-   the leading and the other dimension, multiples of 16; swizzle 0, 32, 64 or 128 bytes. */
+   the leading and the other dimension, multiples of 16; swizzle 0, 32, 64 or 128 bytes. For tcgen05 set bit
+   46, too. */
 #define ptx_wgmma_descriptor(k, address, leading, stride, swizzle)                                           \
     ptx_wgmma_descriptor_((k), PTX__AT, (address), (leading), (stride), (swizzle))
 PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address, uint32_t leading,
@@ -3759,6 +3769,7 @@ struct ptx_kernel {
     uint32_t need[3], cluster[3], max_registers, max_rank, blocks_are_clusters;
     uint32_t function, result, noreturn; /* function: not an entry; result: its type */
     uint32_t returning;                  /* inside of ptx_return */
+    uint32_t waits;                      /* ptx_dependent_wait was called */
     const char *called;                  /* where first, or NULL */
     uint32_t version; /* the lowest that the recorded forms need */
     uint32_t reached; /* while the shared memory of an entry and its functions is added up */
@@ -4046,7 +4057,7 @@ PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *ar
     for (i = 0; i < sizeof types / sizeof *types && types[i][0] != map->type;) i++;
     if (i == sizeof types / sizeof *types) return "the type is none of a tensor map";
     v.type = types[i][1];
-    bytes = ptx_type_bytes((ptx_type)map->type);
+    bytes = types[i][1] ? ptx_type_bytes((ptx_type)map->type) : 1u;
     if (map->rank < 1 || map->rank > PTX_MAP_RANK) return "the rank is not 1 to 5";
     v.rank = map->rank;
     memcpy(&address, (const char *)args + map->address, 8);
@@ -6418,7 +6429,7 @@ static void ptx__add_symbol(const ptx_kernel *k, uint32_t name, uint32_t what) {
         ptx__add_name(k->m, PTX__OF_SOME, name, k->index);
 }
 
-PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *name) {
+PTXGEN_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, const char *name) {
     ptx_kernel *k;
     const ptx__named *had;
     uint32_t at;
@@ -6471,12 +6482,23 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     k->index = m->used - 1;
     k->name = at;
     k->site = site ? site : "";
-    if (m->dependent_launch) { /* all threads wait before they do anything: see ptxcu_desc.dependent_launch */
-        ptx_op0_(k, site, PTX_GRIDDEPCONTROL_LAUNCH, 0);
-        ptx_op0_(k, site, PTX_GRIDDEPCONTROL_WAIT, 0);
-    }
+    if (m->dependent_launch) ptx_op0_(k, site, PTX_GRIDDEPCONTROL_LAUNCH, 0);
     return k;
 }
+
+PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *name) {
+    ptx_kernel *k = ptx_entry_early_(m, site, name);
+    ptx_dependent_wait_(k, site);
+    return k;
+}
+
+PTXGEN_API void ptx_dependent_wait_(ptx_kernel *k, const char *site) {
+    if (!k || !k->m->dependent_launch) return;
+    ptx_op0_(k, site, PTX_GRIDDEPCONTROL_WAIT, 0);
+    k->waits = 1;
+}
+
+PTXGEN_API int ptx_module_is_dependent(const ptx_module *m) { return m && m->dependent_launch; }
 
 /* The limits of a directive: lowest and highest first and second number, highest third (deep), highest
    product (volume), the .version that it needs, and where the numbers go. high 0: no limits. */
@@ -7037,6 +7059,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     for (i = 0; out && i < n && n <= 8; i++) out[i] = ptx__none();
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, out)) return;
     mem = ptx__read_memory(k, address);
+    if (k->m->dependent_launch) mem.mods &= ~(PTX_NC & ~PTX__FAMILY); /* others may write after the start */
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
     form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(&mem, n, n * ptx_type_bytes(type)));
     if (!form || !ptx__unguarded(k, site, "ld")) return;
@@ -11322,7 +11345,7 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     info->shared_bytes = k->shared_bytes;
     info->max_threads = k->max_threads;
     info->instructions = (uint32_t)k->ins.count;
-    info->dependent_launch = m->dependent_launch;
+    info->dependent_launch = k->waits;
     return 1;
 }
 

@@ -87,10 +87,10 @@
           stream can wait for it.
    DEPENDENT LAUNCH  With ptxcu_desc.dependent_launch, a kernel may start before the kernel before it in the
           stream has ended: its blocks take places that are free, and wait (griddepcontrol.wait) until that
-          kernel and its stores are complete. Results are the same; the time of a launch is hidden behind the
-          end of the kernel before. It needs sm_90 and driver 12.3, else the flag has no effect. It holds for
-          operations, and for modules made with ptx_module_desc.dependent_launch; not for cooperative
-          launches. In a graph such launches are joined by programmatic edges.
+          kernel and its stores are complete; gemv fetches weights meanwhile. Results are the same. The time
+          of a launch is hidden behind the end of the kernel before. It needs sm_90 and driver 12.3, else the
+          flag has no effect. It holds for operations, and for modules of ptx_module_desc.dependent_launch;
+          not for cooperative launches. In a graph programmatic edges join such launches.
    GRAPHS  The work queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one graph, which
           is launched by one call. Arguments are frozen. Values that change between launches must be read from
           device memory, as the operations of ptxgen_kernels.h do with lengths and positions.
@@ -876,6 +876,10 @@ typedef struct ptxcu_flash_decode_desc {
     float soft_cap;              /* 0: none */
     uint32_t length;             /* length of every sequence; 0: see lengths */
     uint32_t unused;             /* 0 */
+    ptxcu_tensor prior;          /* f32, shape of q: out of attention to other keys, merged; zero: none */
+    ptxcu_tensor prior_lse;      /* f32 [heads, batch, queries] or [heads, batch]: its lse */
+    ptxcu_tensor tree;           /* u32 [batch, queries]: which new tokens a query sees, one bit each; zero:
+                                    those up to its own */
 } ptxcu_flash_decode_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
@@ -2351,6 +2355,47 @@ static ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxc
     return PTXCU_E_NONE;
 }
 
+/* The device's limits of width, height, and depth or layers (of cube maps in layers: faces). */
+static ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
+    static const struct {
+        const char *name;
+        uint8_t limit[6]; /* device attributes of textures, then of surfaces; 0: none */
+    } kinds[] = {{"one dimension", {21, 0, 0, 55, 0, 0}},
+                 {"two dimensions", {22, 23, 0, 56, 57, 0}},
+                 {"three dimensions", {24, 25, 26, 58, 59, 60}},
+                 {"one dimension in layers", {42, 0, 43, 61, 0, 62}},
+                 {"two dimensions in layers", {27, 28, 29, 63, 64, 65}},
+                 {"a cube map", {52, 52, 0, 66, 66, 0}},
+                 {"cube maps in layers", {53, 53, 54, 67, 67, 68}},
+                 {"one dimension with levels", {77, 0, 0, 55, 0, 0}},
+                 {"two dimensions with levels", {73, 74, 0, 56, 57, 0}},
+                 {"two dimensions for gathers", {45, 46, 0, 56, 57, 0}}};
+    const uint32_t size[3] = {d->width, d->height, d->layers ? ptxcu__array_slices(d) : d->depth};
+    uint32_t kind = d->depth ? 2 : d->height ? 1 : 0, most[6], faces, i, n = 3;
+    if (d->layers) kind += 3;
+    if (d->flags & (uint32_t)PTXCU_ARRAY_CUBE) kind = d->layers ? 6 : 5;
+    if (kind < 2 && d->levels) kind += 7;
+    if (kind == 1 && d->flags & (uint32_t)PTXCU_ARRAY_GATHER) kind = 9;
+    if (d->flags & (uint32_t)PTXCU_ARRAY_SURFACE) n = 6;
+    for (i = 0; i < n; i++)
+        most[i] = kinds[kind].limit[i] ? (uint32_t)ptxcu__get_attribute(cu, kinds[kind].limit[i]) : 0;
+    if (kind == 2 && n == 3 && d->depth > most[2]) /* deeper, but less wide */
+        for (i = 0; i < 3; i++) most[i] = (uint32_t)ptxcu__get_attribute(cu, 47 + (int)i);
+    for (i = 0; i < n; i++) {
+        if (!most[i] || size[i % 3] <= most[i]) continue;
+        faces = kind == 6 && i % 3 == 2 ? 6 : 1;
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_array_create: %s is %u, this device has at most %u%s of %s",
+                           i % 3 == 0   ? "width"
+                           : i % 3 == 1 ? "height"
+                           : d->layers  ? "layers"
+                                        : "depth",
+                           (unsigned)(size[i % 3] / faces), (unsigned)(most[i] / faces),
+                           i < 3 ? "" : " for a surface", kinds[kind].name);
+    }
+    return PTXCU_E_NONE;
+}
+
 static ptxcu__array_desc ptxcu__describe_array(const ptxcu_array_desc *d) {
     ptxcu__array_desc a;
     uint32_t cube = d->flags & (uint32_t)PTXCU_ARRAY_CUBE;
@@ -2391,6 +2436,7 @@ PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc
     PTXCU__REQUIRE_SYMBOL(cu, cuArray3DCreate_v2);
     PTXCU__REQUIRE_SYMBOL(cu, cuMipmappedArrayCreate);
     PTXCU__TRY(ptxcu__check_array(cu, "ptxcu_array_create", &d));
+    PTXCU__TRY(ptxcu__check_extent(cu, &d));
     PTXCU__IN_CONTEXT(cu, ptxcu__create_array(cu, &d, array));
 }
 
@@ -5427,6 +5473,41 @@ static void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
     if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", c->why.text);
 }
 
+/* The same, with the fields of a product's kernel under the names that they have in its tensor call. */
+static void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_code code) {
+    static const char *const fields[][2] = {{"matrix[0].", ""},
+                                            {"matrix[1].", "more[0]."},
+                                            {"matrix[2].", "more[1]."},
+                                            {"second", "more[0].format"},
+                                            {"third", "more[1].format"},
+                                            {"x_stride", "x's row stride"},
+                                            {"y_stride", "y's row stride"},
+                                            {"residual_stride", "residual's row stride"}};
+    char text[2 * sizeof c->why.text];
+    const char *p = c->why.text;
+    size_t n = 0, i, length, kinds = sizeof fields / sizeof *fields;
+    if (c->code != PTXCU_E_NONE || !code) return;
+    while (*p && n + 32 < sizeof text) {
+        int starts = p == c->why.text || p[-1] == ' ' || p[-1] == '.';
+        for (i = 0; i < kinds; i++) {
+            length = strlen(fields[i][0]);
+            if (starts && !strncmp(p, fields[i][0], length)
+                && (p[length - 1] == '.' || !p[length] || strchr(" ,.:", p[length])))
+                break;
+        }
+        if (i == kinds) {
+            text[n++] = *p++;
+            continue;
+        }
+        p += length;
+        length = strlen(fields[i][1]);
+        memcpy(text + n, fields[i][1], length);
+        n += length;
+    }
+    text[n] = 0;
+    c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", text);
+}
+
 /* Require a field to be at most `most`, 0 or 1. */
 static void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x, uint32_t most) {
     if (c->code != PTXCU_E_NONE || x <= most) return;
@@ -5835,7 +5916,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
                                                  ptxcu_call *call) {
     static const char *const dims = "batch, (queries,) heads, head_dim";
     ptxcu__operation_check c;
-    ptxcu_tensor q, out, k, v;
+    ptxcu_tensor q, out, k, v, prior;
     ptxk_flash_decode_desc kernel;
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
@@ -5876,6 +5957,16 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN,
                    PTXCU__TYPE(PTX_F32), 4, "batch, heads, queries",
                    desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0], q.shape[2], q.shape[1], 0);
+    prior = ptxcu__add_query_dim(&desc->prior);
+    if (desc->prior.owner || desc->prior_lse.owner) { /* then both are required */
+        ptxcu__require(&c, "prior", &prior, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, dims, 4, q.shape[0],
+                       q.shape[1], q.shape[2], q.shape[3]);
+        ptxcu__require(&c, "prior_lse", &desc->prior_lse, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
+                       "heads, batch, queries", desc->prior_lse.rank == 2 && q.shape[1] == 1 ? 2 : 3,
+                       q.shape[2], q.shape[0], q.shape[1], 0);
+    }
+    ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   "batch, queries", 2, q.shape[0], q.shape[1], 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
@@ -5899,7 +5990,12 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         kernel.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
         kernel.append_type = appends ? k.type : 0;
         kernel.flags = (desc->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
-                       | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0);
+                       | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0)
+                       | (desc->tree.owner ? (uint32_t)PTXK_FLASH_TREE : 0)
+                       | (prior.owner ? (uint32_t)PTXK_FLASH_PRIOR : 0);
+        args.prior = prior.address;
+        args.prior_lse = desc->prior_lse.address;
+        args.tree = desc->tree.address;
         shape.batch = (uint32_t)q.shape[0];
         shape.max_seq = (uint32_t)rows;
         shape.max_len = desc->max_len ? desc->max_len : desc->length ? desc->length : shape.max_seq;
@@ -6272,7 +6368,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
         shape.sm_count = cu->info.sm_count;
         shape.second_n = (uint32_t)desc->more[0].weights.shape[0];
         shape.third_n = (uint32_t)desc->more[1].weights.shape[0];
-        ptxcu__take_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
+        ptxcu__take_product_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
         args.weights = desc->weights.address;
         args.x = desc->x.address;
         args.gamma = desc->gamma.address;
@@ -6290,7 +6386,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
             args.more[i - 1].n = (uint32_t)desc->more[i - 1].weights.shape[0];
         }
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
+            ptxcu__take_product_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
         if (c.code == PTXCU_E_NONE && desc->swiglu && shape.second_n != shape.n)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemv: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
@@ -6410,7 +6506,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemm: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
         if (c.code == PTXCU_E_NONE)
-            ptxcu__take_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
+            ptxcu__take_product_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
         args.x = desc->x.address;
         args.x_stride = ptxcu__get_stride(&desc->x, 0);
         args.gamma = desc->gamma.address;
@@ -6424,7 +6520,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         args.k = shape.k;
         args.eps = desc->eps;
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
+            ptxcu__take_product_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
 }
@@ -6570,7 +6666,7 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
         args.beta = desc->beta;
         shape.aligned = (uint32_t)ptxk_matmul_aligned(&kernel, &args);
         ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
+        if (c.code == PTXCU_E_NONE && call->plan.launches && (args.workspace || !call->plan.workspace_bytes))
             ptxcu__take_refusal(&c, ptxk_matmul_check(&kernel, &args, &c.why));
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);

@@ -208,6 +208,11 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
    caches, converted as by kv_scatter, and take part in the same launch. lse[b,h,t] is the natural logarithm
    of the sum of e^score.
 
+   With PTXK_FLASH_TREE, query t sees the keys before the n new tokens and those new tokens that a mask names:
+   drafts that are a tree, each with its ancestors. With PTXK_FLASH_PRIOR, out and lse of attention to other
+   keys are merged: a prefix that sequences share is read once by a launch with batch 1, in which they are the
+   queries and masks of ones let each see all keys, or by flash_prefill; its lse has the order of prior_lse.
+
    Split-KV: blocks take chunks of a sequence, and the last block to finish combines them (T. Dao, D. Haziza,
    F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023), with the online softmax of M.
    Milakov and N. Gimelshein ("Online normalizer calculation for softmax", 2018). There is one launch. Where
@@ -267,13 +272,15 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
 
 /* Flags. The four _CLUSTER_ values are numbers, not bits. */
 enum {
-    PTXK_FLASH_LSE = 1,        /* writes lse */
-    PTXK_FLASH_SCALAR = 2,     /* the scalar variant on every target */
-    PTXK_FLASH_CLUSTER_1 = 4,  /* no clusters */
-    PTXK_FLASH_CLUSTER_2 = 8,  /* clusters of so many blocks, instead of the plan's choice */
+    PTXK_FLASH_LSE = 1,       /* writes lse */
+    PTXK_FLASH_SCALAR = 2,    /* the scalar variant on every target */
+    PTXK_FLASH_CLUSTER_1 = 4, /* no clusters */
+    PTXK_FLASH_CLUSTER_2 = 8, /* clusters of so many blocks, instead of the plan's choice */
     PTXK_FLASH_CLUSTER_4 = 12,
     PTXK_FLASH_CLUSTER_8 = 16,
-    PTXK_FLASH_PAGE_ROWS = 32  /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_FLASH_PAGE_ROWS = 32, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_FLASH_TREE = 64,      /* the new tokens are a tree of drafts: see args.tree */
+    PTXK_FLASH_PRIOR = 128     /* merges what attention to other keys gave: see args.prior */
 };
 
 /* What is compiled into the code. There is no padding: the bytes can serve as a key. */
@@ -290,7 +297,7 @@ typedef struct ptxk_flash_decode_desc {
     float soft_cap;       /* a score s becomes cap * tanh(s / cap); 0: no cap */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t append_type; /* of the new rows k and v; 0: none are appended */
-    uint32_t flags;       /* PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_... | _PAGE_ROWS */
+    uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
@@ -321,6 +328,11 @@ typedef struct ptxk_flash_decode_args {
     uint32_t max_pages, pool_pages; /* paged: columns of the block table; pages of a pool */
     uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
     uint64_t k_factors, v_factors; /* of 8-bit caches, as in ptxk_kv_scatter_args */
+    uint64_t prior;       /* f32 [batch, queries, heads, head_dim], 16-byte aligned: out of attention to */
+    uint64_t prior_lse;   /* keys that are not in the caches, and its lse, f32 [heads, batch, queries]. out */
+                          /* and lse are then those of all keys. Ignored without PTXK_FLASH_PRIOR */
+    uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (its own
+                             bit too), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
 } ptxk_flash_decode_args;
 
 /* Appends the entry. desc: a ptxk_flash_decode_desc. */
@@ -434,6 +446,10 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          (error 2^-10). Before sm_80, bf16 and f32 run in f32 without tensor cores. FAST
                          rounds values from 3.4020e38 on to infinity. Otherwise sums of f32 and bf16 values
                          keep their range as in flash_decode, with an absolute error of 2^-117 for each key.
+     e4m3                a byte b stands for b * factor. Sums of q k and of a tile's weights times v keep 13
+                         bits, as the chip adds them (2^-13 of the largest term for each 32 terms); tiles are
+                         added in f32. Weights are rounded to e4m3 (2^-4; below 2^-14 of the largest: 2^-18 of
+                         it).
      kv_type             8-bit K and V (see kv_scatter) are converted to `type` in shared memory: e4m3
                          exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
                          480.
@@ -460,7 +476,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    out may be q itself with the same strides and type. No other memory may overlap what is written.
 
    For PTX_SM_A(90), f16 and bf16 run on wgmma: 128 queries a block in two warpgroups that compute weights in
-   turns, and a third that copies. */
+   turns, and a third that copies. Where an even number of heads shares k and v and d is 65 ... 128 or above
+   192, two blocks are a cluster and copy for each other. Launches need the plan's tensor maps. */
 
 /* Flags, and precision. */
 enum {
@@ -475,7 +492,8 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t heads;     /* query heads: a multiple of kv_heads, at most 65536 */
     uint32_t kv_heads;  /* at least 1 */
     uint32_t head_dim;  /* a multiple of 8, 8 ... 256 */
-    uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32 */
+    uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32; for PTX_SM_A(90) PTX_E4M3, head_dim
+                           then a multiple of 16, at most 128 */
     uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
     uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE | PTXK_PREFILL_PAGE_ROWS */
     uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
@@ -516,7 +534,8 @@ typedef struct ptxk_flash_prefill_args {
     uint64_t block_table;                       /* paged: u32 [batch, max_pages], page numbers in the pools */
     uint32_t max_pages, pool_pages;             /* paged: columns of the block table; pages of a pool */
     uint64_t k_factors, v_factors;              /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: f16, as k and v with
-                                                   head_dim / 32 in the place of head_dim and strides / 32 */
+                                                   head_dim / 32 in the place of head_dim and strides / 32.
+                                                   q, too, in e4m3: k_factors f32 [heads], q's times k's */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -795,14 +814,19 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
    along k: k below 131072) with A as it is and B transposed. The plan takes this form where shape.aligned is
    1. A plan of the first form suits such a module too.
 
+   A module for sm_100a or sm_103a has another such form, of f16, bf16, e4m3, e5m2 and, for sm_100a, s8 (k
+   below 131072), without factors that differ along k: tcgen05.mma on tiles of 128 x 256, with sums in tensor
+   memory, which holds two tiles, so that one is written while the next is multiplied; or tiles of 256 x 256
+   of a pair of blocks, each of which copies half of B.
+
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
                          From sm_90 to sm_110 e4m3 and e5m2 become f16 on their way to them.
      precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores make them:
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
                          n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits; on all
-                         chips they are added to f32 sums every 128 of k. s8: exact sums of 65536 products,
-                         added in f32.
+                         chips they are added to f32 sums every 128 of k, but for tcgen05, whose sums run
+                         through all of k. s8: exact sums of 65536 products, added in f32.
                          f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each product; sums of 48 of k
                          are added in f32. PTXK_MATMUL_FAST: one, factors rounded to 11 bits, 2^-10 of each
                          product.
@@ -879,16 +903,16 @@ typedef struct ptxk_matmul_args {
     float alpha, beta;
 } ptxk_matmul_args;
 
-/* Appends two entries, for tiles of 128 x 128 and of 64 x 64; with target PTX_SM_A(90) two more. desc: a
-   ptxk_matmul_desc. */
+/* Appends two entries, for tiles of 128 x 128 and of 64 x 64; with targets PTX_SM_A(90), (100) and (103) two
+   more. desc: a ptxk_matmul_desc. */
 #define ptxk_matmul_emit(m, desc) ptxk_matmul_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc);
 /* One launch. min_bytes: A, B, bias, factors and D of each product once. */
 PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
                                      ptx_plan *plan, ptxk_message *why);
-/* Whether tensor maps can describe the matrices, which the form for sm_90a needs: alpha is not 0; addresses
-   of A, B and D, and of C where it is not 0, and the strides from row to row and from product to product are
-   multiples of 16 bytes; there are no groups. 0 for a bad desc. */
+/* Whether tensor maps can describe the matrices, which the forms for sm_90a and sm_100a need: alpha is not 0;
+   addresses of A, B and D, and of C where it is not 0, and the strides from row to row and from product to
+   product are multiples of 16 bytes; there are no groups. 0 for a bad desc. */
 PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args);
 /* Tests arguments: see FUNCTIONS. Groups lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
@@ -902,8 +926,8 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
      y[t,:] = gamma * (x - mean) / sqrt(mean (x - mean)^2 + eps) + beta
 
    PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written, and
-   normalised as written. PTXK_NORM_ADD adds the result to y: y[t,:] += ... f32 arithmetic in a fixed order.
-   Rows to 16384 elements stay in registers; longer ones are read again. gamma is optional; beta requires
+   normalised as written. PTXK_NORM_ADD adds the result to y[t,:]. f32 arithmetic in a fixed order. Rows to
+   16384 elements stay in registers; longer ones are read again. gamma is optional; beta requires
    PTXK_NORM_LAYER and gamma.
 
      sum of squares past f32, x NaN or infinite   NaN in that row
@@ -1207,10 +1231,10 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
 /* ======== decoder =======================================================================================
 
    Generates up to n tokens for each of 1 to 4 sequences with a model of the llama kind, all in one persistent
-   kernel. Each step computes the embedding; in each layer RMSNorm, q, k, v (+ bias), optional norms of the
-   heads of q and k, rotary positions, k and v into the caches, attention over the caches or the last `window`
-   rows, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; then the final norm, the logits and
-   the next token.
+   kernel. Each step computes the embedding; in each layer RMSNorm, q, k, v, optional norms of the heads of q
+   and k, rotary positions, k and v into the caches, attention over the caches or the last `window` rows, its
+   output added, RMSNorm, silu(gate) * up or gelu(gate) * up, down added; then the final norm, the logits and
+   the next token. Each matrix may have a bias.
 
    One block stays on each multiprocessor, with 64 KB of shared memory. Blocks hand tiles of 32 values to each
    other through counters in global memory. Weights are requested before the values that they multiply are
@@ -1265,6 +1289,8 @@ typedef struct ptxk_decoder_desc {
     uint32_t precision;       /* of x for quantised weights: PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t head_norms;      /* 1: an RMSNorm for each head of q and of k, before the rotation */
     uint32_t window;          /* keys that a token sees, its own the last; 0: all */
+    float embedding_scale;    /* factor of the embedding; 0: 1 */
+    uint32_t gelu;            /* 1: gelu(gate) * up, by tanh; 0: silu(gate) * up */
 } ptxk_decoder_desc;
 
 typedef struct ptxk_decoder_shape {
@@ -5191,12 +5217,15 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if ((d->flags & ~(uint32_t)PTXK_FLASH_PAGE_ROWS)
+    if ((d->flags & ~(uint32_t)(PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR))
         > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
-                            "_PAGE_ROWS",
+                            "_PAGE_ROWS, _TREE, _PRIOR",
                             d->flags);
+    if (d->flags & PTXK_FLASH_TREE && d->window)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: window is %u, must be 0 with PTXK_FLASH_TREE",
+                            d->window);
     if (d->flags & PTXK_FLASH_PAGE_ROWS && !d->page_size)
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: PTXK_FLASH_PAGE_ROWS needs pages, and page_size is 0");
@@ -5216,7 +5245,9 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS);
+    f->flags =
+        d->flags
+        & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR);
     i = d->flags % PTXK_FLASH_PAGE_ROWS / PTXK_FLASH_CLUSTER_1;
     f->cluster = i ? 1u << (i - 1) : 0;
     f->group = d->heads / d->kv_heads;
@@ -5300,8 +5331,10 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
 static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
     uint64_t row = (uint64_t)f->kv_heads * f->d * 2, fresh = 0, bytes, keys;
     bytes = (uint64_t)f->queries * f->heads
-            * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
-               + (f->flags & PTXK_FLASH_LSE ? 4u : 0u));
+                * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
+                   + (f->flags & PTXK_FLASH_LSE ? 4u : 0u))
+            + (f->flags & PTXK_FLASH_TREE ? 4u * f->queries : 0u)
+            + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u);
     keys = length - ptxk__flash_first(f, length);
     if (f->fresh_type) fresh = length < f->queries ? length : f->queries;
     bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
@@ -5485,7 +5518,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
-    ptxk__span s[12];
+    ptxk__span s[15];
     uint64_t q, fresh;
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -5516,7 +5549,11 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                args->pool_pages, append);
     s[11] = ptxk__span_factors("v_factors", args->v_factors, f.cache, f.kv_heads, f.d, 1, f.page_size,
                                args->pool_pages, append);
-    if ((code = ptxk__check_spans(op, s, 12, why)) != PTX_E_NONE
+    s[12] = ptxk__span_of("tree", args->tree, 4ull * f.queries, 4, (f.flags & PTXK_FLASH_TREE) != 0);
+    s[13] = ptxk__span_of("prior", args->prior, q * 4, 16, (f.flags & PTXK_FLASH_PRIOR) != 0);
+    s[14] = ptxk__span_of("prior_lse", args->prior_lse, 4ull * f.queries * f.heads, 4,
+                          (f.flags & PTXK_FLASH_PRIOR) != 0);
+    if ((code = ptxk__check_spans(op, s, 15, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
@@ -5713,8 +5750,9 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
         w->safe_lo = ptx_max(k, here, ptx_s32(0));
     }
     w->safe_hi = w->length;
-    if (f->queries > 1 || fresh) {
-        here = ptx_sub(k, w->length, ptx_s32(fresh ? f->queries : f->queries - 1));
+    if (f->queries > 1 || fresh || f->flags & PTXK_FLASH_TREE) {
+        here = ptx_sub(k, w->length,
+                       ptx_s32(fresh || f->flags & PTXK_FLASH_TREE ? f->queries : f->queries - 1));
         w->safe_hi = ptx_max(k, here, ptx_s32(0));
     }
 
@@ -5749,7 +5787,23 @@ static ptx_val ptxk__flash_column_row(ptx_kernel *k, const ptxk__flash *f, const
 /* Whether the query of a column sees the key at a position. */
 static ptx_val ptxk__flash_is_visible(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                       ptx_val column, ptx_val position) {
-    ptx_val limit = w->length, p, low;
+    ptx_val limit = w->length, p, low, bits;
+    if (f->flags & PTXK_FLASH_TREE) {
+        limit = ptx_div(k, column, ptx_u32(f->group));
+        limit = ptx_min(k, limit, ptx_u32(f->queries - 1)); /* a column past the last */
+        limit = ptx_mad(k, w->sequence, ptx_u32(f->queries), limit);
+        bits = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, tree));
+        bits = ptx_ptr_add(k, bits, limit, 4);
+        bits = ptx_ld(k, PTX_U32, ptx_with(ptx_at(bits, 0), PTX_NC));
+        bits = ptx_and(k, bits, ptx_u32((1u << f->queries) - 1));
+        low = ptx_sub(k, position, w->length);
+        low = ptx_add(k, low, ptx_s32(f->queries)); /* which new token */
+        p = ptx_setp(k, PTX_LT, low, ptx_s32(0));
+        bits = ptx_shr(k, bits, ptx_as(low, PTX_U32)); /* 0 past the last */
+        bits = ptx_and(k, bits, ptx_u32(1));
+        low = ptx_setp(k, PTX_NE, bits, ptx_u32(0));
+        return ptx_or(k, p, low);
+    }
     if (f->queries > 1) {
         limit = ptx_div(k, column, ptx_u32(f->group));
         limit = ptx_add(k, ptx_as(limit, PTX_S32), w->length);
@@ -5875,11 +5929,56 @@ static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptx
     return ptx_ptr_add(k, workspace, row, f->record);
 }
 
+/* The log-sum-exp in base 2 of a state. */
+static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val top, ptx_val all) {
+    ptx_val lse = ptx_lg2(k, all);
+    if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
+    return ptx_add(k, top, lse);
+}
+
+/* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention. row,
+   head, query: of the column. */
+static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                    ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
+                                    ptx_val *lse) {
+    ptx_val at, prior[4], other, most, mine, inverse, index;
+    uint32_t e;
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
+    at = ptx_ptr_add(k, at, row, f->d * 4);
+    at = ptx_ptr_add(k, at, vec, 16);
+    ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), prior);
+    index = ptx_mul_wide(k, head, ptx_sreg(k, PTX_NCTAID_Y));
+    other = ptx_cvt(k, PTX_U64, w->sequence);
+    index = ptx_add(k, index, other);
+    if (f->queries > 1) {
+        other = ptx_cvt(k, PTX_U64, query);
+        index = ptx_mad(k, index, ptx_u64(f->queries), other);
+    }
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior_lse));
+    at = ptx_ptr_add(k, at, index, 4);
+    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    other = ptx_op2(k, PTX_MUL, PTX_RN, other, ptx_f32(1.44269504088896340736));
+    most = ptx_max(k, other, *lse);
+    most = ptx_max(k, most, ptx_f32(-FLT_MAX)); /* no key at all: both weights are 0 */
+    mine = ptxk__score_weight(k, *lse, most);
+    other = ptxk__score_weight(k, other, most);
+    inverse = ptx_add(k, mine, other);
+    *lse = ptx_lg2(k, inverse);
+    *lse = ptx_add(k, *lse, most);
+    inverse = ptxk_rcp_or_zero(k, inverse);
+    mine = ptx_mul(k, mine, inverse);
+    other = ptx_mul(k, other, inverse);
+    for (e = 0; e < 4; e++) {
+        x[e] = ptx_mul(k, x[e], mine);
+        x[e] = ptx_fma(k, prior[e], other, x[e]);
+    }
+}
+
 /* Writes 4 elements of the output of a column of the block, from its state. */
 static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val top,
                                      ptx_val all) {
-    ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p;
+    ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p, merged = all;
     uint32_t e;
     if (f->cache == PTX_E4M3) {
         row = ptxk__head_factor(k, w->args, ptxk__flash_factors(1), w->kv_head);
@@ -5889,6 +5988,10 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
+    if (f->flags & PTXK_FLASH_PRIOR) {
+        merged = ptxk__flash_log_sum(k, f, top, all);
+        ptxk__flash_merge_prior(k, f, w, row, query, head, vec, x, &merged);
+    }
     here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
     here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
     here = ptx_ptr_add(k, here, vec, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
@@ -5897,9 +6000,7 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
     ptx_if(k, p);
     {
-        ptx_val lse = ptx_lg2(k, all);
-        if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
-        lse = ptx_add(k, top, lse);
+        ptx_val lse = f->flags & PTXK_FLASH_PRIOR ? merged : ptxk__flash_log_sum(k, f, top, all);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
         p = ptx_setp(k, PTX_EQ, top, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
@@ -7245,9 +7346,15 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     for (h = 0; h < dims / 16; h++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) {
-                uint32_t dim = 16 * h + e / 2 * (f->bytes ? 1 : 8);
+                int64_t at = (int64_t)(((8 * n + e % 2) * f->pitch + 16 * h) * 4);
                 x = ptx_get(k, s->sum[h][n][e]);
-                ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(((8 * n + e % 2) * f->pitch + dim) * 4)), x);
+                if (!f->bytes) {
+                    ptx_st(k, PTX_F32, ptx_at(here, at + e / 2 * 32), x);
+                } else if (e < 2) { /* two adjacent dimensions */
+                    pair[0] = x;
+                    pair[1] = ptx_get(k, s->sum[h][n][e + 2]);
+                    ptx_st_vec(k, PTX_F32, 2, ptx_at(here, at), pair);
+                }
             }
     p = ptx_setp(k, PTX_EQ, row, ptx_u32(0));
     ptx_if(k, p);
@@ -7789,6 +7896,7 @@ typedef struct ptxk__prefill {
     uint32_t pairs;   /* steps along d in q . k */
     uint32_t hold;    /* q stays in registers */
     uint32_t panels;  /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
+    uint32_t cluster; /* wgmma: blocks of a cluster, of heads that share k and v: each copies half for both */
     ptxk__tile q, kv, staged;
     int negative; /* the scale is negative */
     int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
@@ -7798,13 +7906,13 @@ typedef struct ptxk__prefill {
     float lift;   /* the largest weight is 2^lift */
 } ptxk__prefill;
 
-/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, and two stages of k and
-   v. */
+/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, two stages of k and v,
+   and in e4m3 two of v as it is copied. */
 static uint32_t ptxk__prefill_panel_bytes(const ptxk__prefill *f, uint32_t rows) {
     return rows * f->panels * 128;
 }
 static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
-    return ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys);
+    return ptxk__prefill_panel_bytes(f, f->rows + (f->bytes == 1 ? 6 : 4) * f->keys);
 }
 
 /* Shared memory: q, then the tiles of k and of v. With 8-bit caches one tile serves both, and what has
@@ -7818,7 +7926,7 @@ static uint32_t ptxk__prefill_staged_at(const ptxk__prefill *f) {
 }
 
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
-    if (f->panels) return ptxk__prefill_stages_end(f) + 80;
+    if (f->panels) return ptxk__prefill_stages_end(f) + 96;
     return ptxk__prefill_staged_at(f)
            + (f->raw ? ptxk__tile_bytes(&f->staged) + f->keys * f->factor_row : ptxk__tile_bytes(&f->kv));
 }
@@ -7830,7 +7938,8 @@ static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
 /* The form of sm_90a: two warpgroups of 64 queries each, and one that copies. The sums, scores and weights of
    a thread take d / 2 + 3 keys / 4 registers. */
 static void ptxk__prefill_form_panels(ptxk__prefill *f) {
-    f->panels = ptxk__ceil_div(f->d, 64);
+    f->panels = ptxk__ceil_div(f->d * f->bytes, 128);
+    f->cluster = f->panels % 2 || f->heads / f->kv_heads % 2 ? 1 : 2;
     f->rows = 128;
     f->warps = 8;
     f->m = 1;
@@ -7881,12 +7990,18 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: head_dim is %u, must be a multiple of 8 from 8 to 256",
                             d->head_dim);
-    f->bytes = ptxk__kv_bytes(d->type);
+    f->bytes = d->type == PTX_E4M3 ? 1 : ptxk__kv_bytes(d->type);
     f->out_bytes = ptxk__kv_bytes(d->out_type);
     if (!f->bytes) return ptxk__check_type("flash_prefill", "type", d->type, why);
+    if (f->bytes == 1 && target && target != PTX_SM_A(90))
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: type is e4m3, which needs the target sm_90a");
+    if (f->bytes == 1 && (d->head_dim % 16 || d->head_dim > 128))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: head_dim is %u, with e4m3 must be a multiple of 16, at most 128",
+                            d->head_dim);
     f->cache = d->kv_type ? d->kv_type : d->type;
     f->raw = f->cache != d->type;
-    if (f->raw && !ptxk__is_byte_cache(f->cache))
+    if (f->raw && (!ptxk__is_byte_cache(f->cache) || f->bytes == 1))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: kv_type is %s, must be 0, type, PTX_E4M3 or PTXK_Q8_0",
                             ptxk__value_name_of(f->cache).s);
@@ -7936,7 +8051,8 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->panels = 0;
     for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
     if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
-    if (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->raw) ptxk__prefill_form_panels(f);
+    if (f->bytes == 1 || (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->raw))
+        ptxk__prefill_form_panels(f);
     f->columns = f->d / 8;
     f->pairs = f->q.wide / 2;
     f->hold = f->m * f->pairs <= 8 && !f->plain;
@@ -7952,7 +8068,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     }
     f->outer = (float)outer;
     for (f->most = 1.2676506002282294e30f /* 2^100 */; (double)f->most * outer > 1e38;) f->most /= 2;
-    f->lift = f->type == PTX_F16 ? 15.0f : -PTXK__LOW;
+    f->lift = f->type == PTX_F16 ? 15.0f : f->bytes == 1 ? 8.0f : -PTXK__LOW;
     return PTX_E_NONE;
 }
 
@@ -7970,7 +8086,7 @@ static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
         m->type = f->type;
         m->rank = 4;
         m->swizzle = 128;
-        m->box[0] = 64, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
+        m->box[0] = 128 / f->bytes, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
         m->size[0].times = f->d;
         m->size[1].times = f->page_size ? f->page_size : PTXK__PREFILL_LEN; /* rows past the end: no copy */
         m->size[2].times = f->kv_heads;
@@ -7999,8 +8115,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     ptx_launch *l;
     uint64_t blocks, queries, keys;
     uint32_t q_len;
-    ptx_target target = shape && shape->target == PTX_SM_A(90) ? shape->target : 0;
-    ptx_code code = ptxk__prefill_form(desc, target, &f, why);
+    ptx_target target = shape && shape->target ? shape->target : PTX_SM(75);
+    ptx_code code;
+    if (target != PTX_SM_A(90) && !(desc && desc->type == PTX_E4M3)) target = 0; /* one plan for the others */
+    code = ptxk__prefill_form(desc, target, &f, why);
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
     if (!shape || !plan)
@@ -8029,6 +8147,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     l->block[0] = ptxk__prefill_threads(&f);
     l->block[1] = l->block[2] = 1;
     l->shared_bytes = ptxk__prefill_bytes(&f);
+    if (f.panels && f.cluster > 1) l->cluster[0] = f.cluster, l->cluster[1] = l->cluster[2] = 1;
     queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
     keys = shape->kv_total ? shape->kv_total : (uint64_t)shape->batch * shape->kv_len;
     plan->min_bytes = queries * f.heads * f.d * (f.bytes + f.out_bytes)
@@ -8164,8 +8283,8 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
             s[8 + i] = ptxk__span_heads(name, at, f.factor_row, 2, 16, kv_batch,
                                         args->cu_kv ? 1 : args->kv_len, f.kv_heads, beside);
         else
-            s[8 + i] =
-                ptxk__span_factors(name, at, f.cache, f.kv_heads, f.d, 1, f.page_size, args->pool_pages, 0);
+            s[8 + i] = ptxk__span_factors(name, at, f.cache, f.bytes == 1 && !i ? f.heads : f.kv_heads, f.d,
+                                          1, f.page_size, args->pool_pages, 0);
     }
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
@@ -8191,12 +8310,13 @@ typedef struct ptxk__prefill_state {
     ptx_val q, k, v, k_next, v_next;     /* reader addresses; next: of odd rows, where lanes read two */
     ptxk__tile_copier copier;
     ptx_val args, shared;
-    ptx_val outer;      /* f32: factor of scores, in base 2 */
-    ptx_val inner;      /* f32: with a cap: factor of scores before 2^x in tanh */
+    ptx_val outer;      /* f32: factor of scores, in base 2, times e4m3's factors */
+    ptx_val inner;      /* f32: with a cap: factor of scores before 2^x in tanh, with its sign; likewise */
     ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
     ptx_var at;         /* s32: the first key of the tile */
     ptx_val end;        /* s32: end of the keys that any query of the block sees */
     ptx_val place;      /* panels: where the next tile goes */
+    ptx_val minus_outer; /* panels: -outer */
 } ptxk__prefill_state;
 
 /* The address of a row in one of the four tensors, and the elements from row to row, fewer than 2^32. */
@@ -8857,8 +8977,8 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     if (f->panels)
         to = s->place;
     else
-        to = ptx_ptr_add(k, to, ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)),
-                         1);
+        to =
+            ptx_ptr_add(k, to, ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)), 1);
     stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
@@ -8971,20 +9091,19 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     }
 }
 
-/* wgmma's form: a maximum beyond this has no offset, see ptxk__prefill_weigh. */
-static double ptxk__prefill_limit(const ptxk__prefill *f) {
-    double limit = 1024 / (double)f->outer;
-    return limit < (double)f->most ? limit : (double)f->most;
-}
+/* wgmma's form: a row whose offset is beyond this is coarse, see ptxk__prefill_weigh; so is one with scores
+   that count as infinite. */
+#define PTXK__PREFILL_FAR 1024.0
 
 /* lift - outer most, as it is added to the scores of a row; without the lift, what is not rounded twice. */
-static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, ptx_val most, int bare) {
-    ptx_val x = ptx_fma(k, most, ptx_f32(-(double)f->outer), ptx_f32((double)f->lift)), far, p;
+static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                    ptx_val most, int bare) {
+    ptx_val x = ptx_fma(k, most, s->minus_outer, ptx_f32((double)f->lift)), far, p;
     if (!bare) return x;
+    far = ptx_op2(k, PTX_MUL, PTX_RN, most, s->minus_outer);
+    most = ptx_abs(k, x);
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(PTXK__PREFILL_FAR));
     x = ptx_op2(k, PTX_SUB, PTX_RN, x, ptx_f32((double)f->lift));
-    far = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(-(double)f->outer));
-    most = ptx_abs(k, most);
-    p = ptx_setp(k, PTX_GE, most, ptx_f32(ptxk__prefill_limit(f)));
     return ptx_selp(k, far, x, p);
 }
 
@@ -9015,9 +9134,12 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             if (!(f->flags & PTXK_PREFILL_LSE)) continue;
             inverse = ptx_get(k, s->most[i][h]);
             if (f->panels) {
-                x = ptx_op2(k, PTX_MUL, PTX_RN, total, ptx_f32(f->lift > 0 ? 1 / 32768.0 : 4294967296.0));
+                x = ptx_op2(k, PTX_MUL, PTX_RN, total,
+                            ptx_f32(f->lift > 8   ? 1 / 32768.0
+                                    : f->lift > 0 ? 1 / 256.0
+                                                  : 4294967296.0));
                 x = ptx_lg2(k, x);
-                row = ptxk__prefill_offset(k, f, inverse, 1);
+                row = ptxk__prefill_offset(k, f, s, inverse, 1);
                 x = ptx_op2(k, PTX_SUB, PTX_RN, x, row);
             } else {
                 x = ptx_lg2(k, total); /* 0: -inf */
@@ -9127,7 +9249,7 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 }
 
 /* Writes the rows of this warp: through the place of its own queries, or, with panels, those of the
-   warpgroup, which nobody reads any more. */
+   warpgroup, which nobody reads any more; e4m3: through that of v before it is turned. */
 static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val lane, warp, x, row, rows, here, base, stride, shared;
     ptxk__prefill_block q;
@@ -9158,10 +9280,30 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, out),
                               offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
                               q.row, q.head, f->out_bytes, &stride);
-    x = ptx_mul(k, warp, ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
+    if (f->bytes == 1)
+        x = ptx_mad(k, warp, ptx_u32(4096), ptx_u32(ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys)));
+    else
+        x = ptx_mul(k, warp,
+                    ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
     shared = ptx_ptr_add(k, s->shared, x, 1);
     ptxk__prefill_store(k, f, s, lane, shared, base, stride, rows);
-    ptx_ret(k);
+}
+
+/* Panels: the factors of scores. e4m3: the head's belongs to them. */
+static void ptxk__prefill_scales(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                 ptx_val head) {
+    ptx_val x;
+    s->inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
+    s->outer = ptx_f32((double)f->outer);
+    s->minus_outer = ptx_f32(-(double)f->outer);
+    if (f->bytes > 1) return;
+    x = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_prefill_args, k_factors), head);
+    if (f->inner > 0) {
+        s->inner = ptx_op2(k, PTX_MUL, PTX_RN, x, s->inner);
+        return;
+    }
+    s->outer = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
+    s->minus_outer = ptx_neg(k, s->outer);
 }
 
 /* Sums of nothing. bad: the totals are NaN. */
@@ -9185,7 +9327,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__prefill_state s;
     ptxk__prefill_block q;
     ptxk__tile_copier copier;
-    ptx_val args, shared, tid, lane, warp, p, x, begin, base, stride, row, safe[2];
+    ptx_val args, shared, tid, lane, warp, p, begin, base, stride, row, safe[2];
 
     ptx_launch_bounds(k, 32 * f->warps, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
@@ -9214,11 +9356,11 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     s.outer = ptx_f32((double)f->outer);
     s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
     if (f->cache == PTX_E4M3) {
-        x = ptxk__prefill_factor(k, f, &s, 0);
+        base = ptxk__prefill_factor(k, f, &s, 0);
         if (f->inner > 0)
-            s.inner = ptx_mul(k, x, s.inner);
+            s.inner = ptx_mul(k, base, s.inner);
         else
-            s.outer = ptx_mul(k, x, s.outer);
+            s.outer = ptx_mul(k, base, s.outer);
     }
     if (f->plain)
         ptxk__prefill_readers_plain(k, f, &s, lane, warp);
@@ -9251,6 +9393,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__prefill_loop(k, f, &s, safe);
 
     ptxk__prefill_output(k, f, &s);
+    ptx_ret(k);
 }
 
 /* -- flash_prefill: sm_90a, products of warpgroups --
@@ -9265,17 +9408,20 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
    at which one of every computing warp does. One thread copies whole tiles through tensor maps; the last tile
    of the keys is copied by cp.async of all threads, which fills with zeros what another sequence owns. */
 
-#define PTXK__PREFILL_TURN 1u /* named barriers: the turns of warpgroups 0 and 1 */
+/* Named barriers: the turns of warpgroups 0 and 1; the copying threads. */
+#define PTXK__PREFILL_TURN 1u
+#define PTXK__PREFILL_COPIERS 3u
 
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
     ptx_val parity;     /* of full */
+    ptx_val odd;        /* its number */
 } ptxk__prefill_stage;
 
 static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__prefill *f,
                                                   const ptxk__prefill_state *s, ptx_val tile) {
     ptxk__prefill_stage g;
-    ptx_val odd = ptx_and(k, tile, ptx_u32(1));
+    ptx_val odd = g.odd = ptx_and(k, tile, ptx_u32(1));
     g.parity = ptx_bfe(k, tile, ptx_u32(1), ptx_u32(1));
     g.k = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, 2 * f->keys));
     g.k = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->rows));
@@ -9283,6 +9429,16 @@ static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__pre
     g.bars = ptx_ptr_add(k, s->shared, odd, 32);
     g.bars = ptx_off(g.bars, (int64_t)ptxk__prefill_stages_end(f));
     return g;
+}
+
+/* e4m3: where v of a tile is copied to, and its full mbarrier. */
+static ptx_val ptxk__prefill_raw(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                 ptx_val tile, ptx_val *full) {
+    ptx_val odd = ptx_and(k, tile, ptx_u32(1)), at;
+    at = ptx_ptr_add(k, s->shared, odd, 8);
+    *full = ptx_off(at, (int64_t)ptxk__prefill_stages_end(f) + 72);
+    at = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, f->keys));
+    return ptx_ptr_add(k, at, ptx_u32(ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys)), 1);
 }
 
 /* Copies k or v of the tile at `first` to s->place. Pages may be smaller than a tile. */
@@ -9303,6 +9459,7 @@ typedef struct ptxk__prefill_source {
     ptx_val map[2], head[2], batch[2];
     ptx_val row;    /* of key 0; pages: the sequence's block table */
     ptx_val direct; /* s32: tiles that end at most here are copied through the maps */
+    ptx_val rank;   /* in the cluster */
 } ptxk__prefill_source;
 
 /* A map's index along a stride of 0 is 0. Keys in one place (row stride 0), and rows past 2^30, are copied by
@@ -9348,8 +9505,13 @@ static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, con
    page at a time. */
 static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_source *c,
                                     uint32_t v, ptx_val place, ptx_val first, ptx_val full) {
-    ptx_val o[7], at = ptx_as(first, PTX_U32), x;
+    ptx_val o[8], at = ptx_as(first, PTX_U32), x, column = ptx_u32(0);
     uint32_t shift = 0, i, panel;
+    if (f->cluster > 1) { /* every second panel, to the same place in both blocks */
+        place = ptx_ptr_add(k, place, c->rank, 16 * f->kv.panel);
+        column = ptx_mul(k, c->rank, ptx_u32(128 / f->bytes));
+        o[7] = ptx_cvt(k, PTX_U16, ptx_mov(k, ptx_u32(3)));
+    }
     while (f->page_size >> shift > 1) shift++;
     (void)ptx_mbarrier_arrive_expect(k, full, ptx_u32(ptxk__prefill_panel_bytes(f, f->keys)));
     o[1] = c->map[v];
@@ -9367,10 +9529,12 @@ static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const
             o[5] = ptx_ld(k, PTX_U32, ptx_at(x, 0)); /* past the pool: the copy fills with zeros */
             o[3] = ptx_and(k, at, ptx_u32(f->page_size - 1));
         }
-        for (panel = 0; panel < f->panels; panel++) {
+        for (panel = 0; panel < f->panels; panel += f->cluster) {
             o[0] = ptx_off(place, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
-            o[2] = ptx_u32(64 * panel);
-            ptx_opn(k, PTX_TENSOR_G2S, 0, PTX_NONE, PTX_NONE, 7, o, 0, NULL);
+            o[2] = ptx_u32(128 / f->bytes * panel);
+            if (f->cluster > 1) o[2] = panel ? ptx_add(k, column, o[2]) : column;
+            ptx_opn(k, PTX_TENSOR_G2S, f->cluster > 1 ? PTX_MULTICAST : 0, PTX_NONE, PTX_NONE,
+                    f->cluster > 1 ? 8 : 7, o, 0, NULL);
         }
     }
 }
@@ -9385,13 +9549,59 @@ static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0,
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
 }
 
+/* e4m3: wgmma reads v along the keys, so the copying warpgroup turns a tile. Row n of the result are the keys
+   of element n. Of 16 keys, 4 t ... 4 t + 3 are 2 t, 2 t + 1, 8 + 2 t and 8 + 2 t + 1, as a computing thread
+   has their weights. ldmatrix.trans gives a lane two keys of two elements; prmt sorts them. */
+static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val tid, ptx_val from,
+                                 ptx_val to) {
+    ptx_val lane, warp, row, half, reader, x, at[2], pick[2], words[4], here;
+    uint32_t pair, j, e, n;
+    lane = ptx_and(k, tid, ptx_u32(31));
+    warp = ptx_shr(k, tid, ptx_u32(5));
+    ptxk__lane_rows(k, lane, &row, &half);
+    row = ptx_mad(k, warp, ptx_u32(32), row);
+    reader = ptxk__tile_reader(k, &f->kv, from, row, half);
+    for (e = 0; e < 2;
+         e++) { /* first even elements of the first lanes and odd ones of the others: no conflict */
+        half = ptx_shr(k, lane, ptx_u32(4));
+        if (e) half = ptx_xor(k, half, ptx_u32(1));
+        pick[e] = ptx_mad(k, half, ptx_u32(0x1111), ptx_u32(0x6420));
+        x = ptx_shr(k, lane, ptx_u32(2));
+        row = ptx_mad(k, x, ptx_u32(2), half);
+        x = ptx_and(k, row, ptx_u32(7));
+        half = ptx_mul(k, warp, ptx_u32(2));
+        x = ptx_xor(k, x, half);
+        x = ptx_mul(k, x, ptx_u32(16));
+        x = ptx_mad(k, row, ptx_u32(128), x);
+        row = ptx_and(k, lane, ptx_u32(3));
+        x = ptx_mad(k, row, ptx_u32(4), x);
+        at[e] = ptx_ptr_add(k, to, x, 1);
+    }
+    for (j = 0; j < 2; j++) {
+        for (e = 0; e < 2 && j; e++) {
+            at[e] = ptx_xor(k, ptx_as(at[e], PTX_U32), ptx_u32(16));
+            at[e] = ptx_ptr(at[e], PTX_SHARED);
+        }
+        for (pair = 0; pair < f->pairs; pair++) {
+            here = ptxk__tile_pair_address(k, &f->kv, reader, 16 * j, pair);
+            ptx_ldmatrix_trans(k, 4, here, words);
+            for (n = 0; n < 2; n++) {
+                for (e = 0; e < 2; e++) {
+                    x = ptx_prmt(k, words[2 * n], words[2 * n + 1], ptx_as(pick[e], PTX_B32));
+                    ptx_st(k, PTX_B32, ptx_at(at[e], (int64_t)((32 * pair + 16 * n) * 128)), x);
+                }
+            }
+        }
+    }
+}
+
 /* The copying warpgroup: q, and all tiles. */
 static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                   const ptxk__prefill_block *q, ptxk__prefill_source *c, ptx_val tid,
                                   ptx_val begin) {
     ptxk__tile_copier copier;
     ptxk__prefill_stage g;
-    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full;
+    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full[2], place[2], end = s->end, raw;
     ptx_var count;
     uint32_t i;
     tid = ptx_sub(k, tid, ptx_u32(32 * f->warps));
@@ -9414,26 +9624,33 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptxk__prefill_locate_keys(k, f, s, q, c);
     s->at = ptx_var_new(k, begin);
     count = ptx_var_new(k, ptx_u32(0));
+    if (f->bytes == 1) end = ptx_add(k, end, ptx_s32((int64_t)f->keys));
     ptx_loop(k);
     {
         at = ptx_get(k, s->at);
-        p = ptx_setp(k, PTX_LT, at, s->end);
+        p = ptx_setp(k, PTX_LT, at, end);
         ptx_while(k, p);
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
+        place[0] = g.k, place[1] = g.v;
+        full[0] = g.bars, full[1] = ptx_off(g.bars, 8);
+        if (f->bytes == 1) { /* v waits until it is turned, with the next tile */
+            place[1] = ptxk__prefill_raw(k, f, s, tile, &full[1]);
+            p = ptx_setp(k, PTX_LT, at, s->end);
+            ptx_if(k, p);
+        }
         empty = ptx_xor(k, g.parity, ptx_u32(1));
         next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
         p = ptx_setp(k, PTX_LE, next, c->direct);
         ptx_if(k, p);
         for (i = 0; i < 2; i++) {
-            full = ptx_off(g.bars, 8 * (int64_t)i);
-            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            if (!i || f->bytes > 1) ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
             p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
             ptx_if(k, p);
-            ptxk__prefill_load_tile(k, f, c, i, i ? g.v : g.k, at, full);
+            ptxk__prefill_load_tile(k, f, c, i, place[i], at, full[i]);
             ptx_else(k);
             ptx_guard(k, lane0);
-            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
+            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[i], 0, NULL);
             ptx_end(k);
         }
         ptx_else(k);
@@ -9446,12 +9663,32 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             s->k_at = ptx_var_new(k, base);
         }
         for (i = 0; i < 2; i++) {
-            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
-            s->place = i ? g.v : g.k;
+            if (!i || f->bytes > 1) ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            s->place = place[i];
             ptxk__prefill_copy_panels(k, f, s, i != 0, at);
         }
-        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, ptx_off(g.bars, 8 * (int64_t)i));
+        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, full[i]);
         ptx_end(k);
+        if (f->bytes == 1) {
+            ptx_end(k);
+            next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+            p = ptx_setp(k, PTX_GT, tile, ptx_u32(0));
+            ptx_if(k, p);
+            x = ptx_sub(k, tile, ptx_u32(1));
+            g = ptxk__prefill_stage_of(k, f, s, x);
+            raw = ptxk__prefill_raw(k, f, s, x, &full[1]);
+            ptx_mbarrier_wait(k, full[1], g.parity);
+            empty = ptx_xor(k, g.parity, ptx_u32(1));
+            ptx_mbarrier_wait(k, ptx_off(g.bars, 24), empty);
+            ptxk__prefill_turn_v(k, f, tid, raw, g.v);
+            ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+            ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(PTXK__PREFILL_COPIERS),
+                    ptx_imm(128)); /* all have read, too */
+            full[1] = ptx_off(g.bars, 8);
+            ptx_guard(k, lane0);
+            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[1], 0, NULL);
+            ptx_end(k);
+        }
         ptx_set(k, s->at, next);
         tile = ptx_add(k, tile, ptx_u32(1));
         ptx_set(k, count, tile);
@@ -9498,14 +9735,17 @@ typedef struct ptxk__prefill_group {
     ptx_var score[4 * PTXK__PREFILL_TILES]; /* as wgmma numbers them: those of a tile of 8 keys adjacent */
     ptx_var weight[PTXK__PREFILL_TILES / 2][4];  /* operand A of 16 keys, of the tile before */
     ptx_val operand[PTXK__PREFILL_TILES / 2][4]; /* the same, read before the products' fence */
+    ptx_var part[64], shrink[2]; /* e4m3: a tile's weights times v; the factor of the sums before it */
     ptx_val turn, next;                          /* named barriers: this warpgroup's turn, the other's */
     ptx_val first, kv_len;                       /* of the mask */
-    ptx_val lane0, yes;                          /* predicates: lane 0; true */
+    ptx_val releases, yes;                       /* predicates: the lane arrives for its warp; true */
+    ptx_val remote, other; /* clusters: the mbarrier, of stage 0, that the lane arrives at; 1: it is of v */
 } ptxk__prefill_group;
 
 static void ptxk__prefill_take_turn(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c) {
     uint32_t i;
-    for (i = 0; i < f->keys / 4; i++) c->operand[i / 4][i % 4] = ptx_get(k, c->weight[i / 4][i % 4]);
+    for (i = 0; i < f->keys * f->bytes / 8; i++)
+        c->operand[i / 4][i % 4] = ptx_get(k, c->weight[i / 4][i % 4]);
     ptx_op2(k, PTX_BAR_SYNC, 0, c->turn, ptx_imm(32 * f->warps));
 }
 
@@ -9514,9 +9754,28 @@ static void ptxk__prefill_give_turn(ptx_kernel *k, const ptxk__prefill *f, const
 }
 
 /* Lets the copying warpgroup overwrite k or v. */
-static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, ptx_val mbarrier) {
-    ptx_guard(k, c->lane0);
-    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &mbarrier, 0, NULL);
+static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c,
+                                  const ptxk__prefill_stage *g, int v) {
+    ptx_val empty = ptx_off(g->bars, 16 + 8 * (int64_t)v);
+    if (f->cluster > 1) return;
+    ptx_guard(k, c->releases);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &empty, 0, NULL);
+}
+
+/* The same in a cluster, for both blocks, in one instruction, since each costs a fence: lanes 0 and 1 arrive
+   for k of the stage, lanes 2 and 3 for v of the other one. first: there is no v yet. */
+static void ptxk__prefill_release_both(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c,
+                                       const ptxk__prefill_stage *g, int first) {
+    ptx_val stage, empty, p = c->releases;
+    if (f->cluster < 2) return;
+    stage = ptx_xor(k, g->odd, c->other);
+    empty = ptx_ptr_add(k, c->remote, stage, 32);
+    if (first) {
+        stage = ptx_setp(k, PTX_EQ, c->other, ptx_u32(0));
+        p = ptx_and(k, p, stage);
+    }
+    ptx_guard(k, p);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, PTX_NONE, PTX_NONE, 1, &empty, 0, NULL);
 }
 
 /* Issues scores = q k, a step of 16 elements at a time. */
@@ -9539,21 +9798,37 @@ static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, pt
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
 }
 
-/* Issues sums += weights v, 16 keys at a time. */
+/* Issues sums += weights v, 16 keys at a time; e4m3: part = weights v, 32 at a time. */
 static void ptxk__prefill_issue_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                        ptxk__prefill_group *c, ptx_val values) {
+    int wide = f->bytes > 1;
     ptx_val v[9];
     uint32_t i, e;
-    values = ptx_wgmma_descriptor(k, values, f->kv.panel * 16, 1024, 128);
+    values = ptx_wgmma_descriptor(k, values, wide ? f->kv.panel * 16 : 16, 1024, 128);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    for (i = 0; i < f->keys / 16; i++) {
+    for (i = 0; i < f->keys * f->bytes / 32; i++) {
         for (e = 0; e < 4; e++) v[e] = c->operand[i][e];
-        v[4] = i ? ptx_add(k, values, ptx_u64(i * 128)) : values;
-        v[5] = c->yes;
+        v[4] = i ? ptx_add(k, values, ptx_u64(i * (wide ? 128 : 2))) : values;
+        v[5] = wide || i ? c->yes : ptx_inv(c->yes);
         v[6] = v[7] = v[8] = ptx_imm(1);
-        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, s->sum[0][0], 9, v);
+        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, wide ? s->sum[0][0] : c->part,
+                  wide ? 9 : 8, v);
     }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+
+/* e4m3: adds the part of a tile to the sums. */
+static void ptxk__prefill_add_part(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                   const ptxk__prefill_group *c) {
+    ptx_val shrink[2], x, y;
+    uint32_t i;
+    for (i = 0; i < 2; i++) shrink[i] = ptx_get(k, c->shrink[i]);
+    for (i = 0; i < f->d / 2; i++) {
+        x = ptx_get(k, s->sum[0][i / 4][i % 4]);
+        y = ptx_get(k, c->part[i]);
+        x = ptx_fma(k, x, shrink[i / 2 % 2], y);
+        ptx_set(k, s->sum[0][i / 4][i % 4], x);
+    }
 }
 
 static void ptxk__prefill_read_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
@@ -9589,23 +9864,28 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         most[h] = ptxk_warp_reduce(k, PTX_MAX, part[0], 1, 4);
     }
     for (h = 0; h < 2; h++) {
-        offset[h] = ptxk__prefill_offset(k, f, most[h], 0);
-        difference[h] = ptxk__prefill_offset(k, f, old[h], 0);
+        offset[h] = ptxk__prefill_offset(k, f, s, most[h], 0);
+        difference[h] = ptxk__prefill_offset(k, f, s, old[h], 0);
         difference[h] = ptx_op2(k, PTX_SUB, PTX_RN, offset[h], difference[h]);
         at[h] = ptx_var_new(k, offset[h]);
         by[h] = ptx_var_new(k, difference[h]);
         ptx_set(k, s->most[0][h], most[h]);
     }
-    for (h = 0; h < 2; h++) part[h] = ptx_abs(k, most[h]);
+    for (h = 0; h < 2; h++) part[h] = ptx_abs(k, offset[h]);
     x = ptx_max(k, part[0], part[1]);
-    p = ptx_setp(k, PTX_GE, x, ptx_f32(ptxk__prefill_limit(f)));
+    p = ptx_setp(k, PTX_GE, x, ptx_f32(PTXK__PREFILL_FAR));
+    if (!(f->inner > 0) && (double)f->outer * (double)f->most < PTXK__PREFILL_FAR) {
+        part[0] = ptx_max(k, most[0], most[1]);
+        part[0] = ptx_setp(k, PTX_GE, part[0], ptx_f32((double)f->most));
+        p = ptx_or(k, p, part[0]);
+    }
     p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
     ptx_if(k, p);
     {
         for (h = 0; h < 2; h++) {
             most[h] = ptx_min(k, most[h], ptx_f32((double)f->most));
             x = ptx_op2(k, PTX_SUB, PTX_RN, old[h], most[h]);
-            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->outer));
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
             ptx_set(k, by[h], x);
             ptx_set(k, at[h], ptx_f32((double)f->lift));
             ptx_set(k, s->most[0][h], most[h]);
@@ -9625,7 +9905,7 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         for (n = 0; n < f->keys / 8; n++) {
             for (e = 0; e < 2; e++) {
                 ptx_val *score = &s->score[0][n][2 * h + e];
-                *score = ptx_fma(k, *score, ptx_f32((double)f->outer), offset[h]);
+                *score = ptx_fma(k, *score, s->outer, offset[h]);
                 *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
                 i = n % 2 * 2 + e;
                 part[i] = n < 2 ? *score : ptx_op2(k, PTX_ADD, PTX_RN, part[i], *score);
@@ -9637,17 +9917,29 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         x = ptx_get(k, s->total[0][h]);
         x = ptx_fma(k, x, shrink[h], part[0]);
         ptx_set(k, s->total[0][h], x);
+        if (f->bytes == 1) ptx_set(k, c->shrink[h], shrink[h]);
     }
 }
 
 /* Rounds the weights to operand A of the product with v. */
 static void ptxk__prefill_round_weights(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                         const ptxk__prefill_group *c) {
-    uint32_t j, e;
-    for (j = 0; j < f->keys / 16; j++) {
+    ptx_val half[2], x;
+    uint32_t j, e, n;
+    for (j = 0; j < f->keys * f->bytes / 32; j++) {
         for (e = 0; e < 4; e++) {
             const ptx_val *pair = &s->score[0][2 * j + e / 2][2 * (e & 1)];
-            ptx_val x = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
+            if (f->bytes > 1) {
+                x = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
+            } else {
+                for (n = 0; n < 2;
+                     n++) { /* keys 2 t, 2 t + 1 and 8 + 2 t, 8 + 2 t + 1: see ptxk__prefill_turn_v */
+                    pair = &s->score[0][4 * j + e / 2 * 2 + n][2 * (e & 1)];
+                    half[n] = ptx_cvt_pair_(k, PTX__AT, PTX_SATFINITE, PTX_E4M3X2, pair[1], pair[0]);
+                    half[n] = ptx_as(half[n], PTX_B16);
+                }
+                x = ptx_pack(k, PTX_B32, 2, half);
+            }
             ptx_set(k, c->weight[j][e], x);
         }
     }
@@ -9711,7 +10003,8 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptxk__prefill_issue_scores(k, f, c, g.k);
         ptxk__prefill_give_turn(k, f, c);
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-        ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+        ptxk__prefill_release(k, f, c, &g, 0);
+        ptxk__prefill_release_both(k, f, c, &g, 1);
         ptxk__prefill_shape_tile(k, f, s, c, safe);
         ptxk__prefill_weigh(k, f, s, c, shrink);
         ptxk__prefill_round_weights(k, f, s, c);
@@ -9725,20 +10018,39 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             tile = ptx_add(k, tile, ptx_u32(1));
             ptx_set(k, count, tile);
             g = ptxk__prefill_stage_of(k, f, s, tile);
-            ptx_mbarrier_wait(k, g.bars, g.parity);
-            ptxk__prefill_take_turn(k, f, c);
-            ptxk__prefill_issue_scores(k, f, c, g.k);
-            ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
-            ptxk__prefill_issue_values(k, f, s, c, before.v);
-            ptxk__prefill_give_turn(k, f, c);
-            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
-            ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
-            ptxk__prefill_shape_tile(k, f, s, c, safe);
-            ptxk__prefill_weigh(k, f, s, c, shrink);
-            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-            ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
-            ptxk__prefill_round_weights(k, f, s, c);
-            ptxk__prefill_rescale(k, f, s, shrink);
+            if (f->bytes
+                == 1) { /* the part first: its registers and the scores' are live together only here */
+                ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
+                ptxk__prefill_take_turn(k, f, c);
+                ptxk__prefill_issue_values(k, f, s, c, before.v);
+                ptx_mbarrier_wait(k, g.bars, g.parity);
+                ptxk__prefill_issue_scores(k, f, c, g.k);
+                ptxk__prefill_give_turn(k, f, c);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+                ptxk__prefill_release(k, f, c, &before, 1);
+                ptxk__prefill_add_part(k, f, s, c);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+                ptxk__prefill_release(k, f, c, &g, 0);
+                ptxk__prefill_shape_tile(k, f, s, c, safe);
+                ptxk__prefill_weigh(k, f, s, c, shrink);
+                ptxk__prefill_round_weights(k, f, s, c);
+            } else {
+                ptx_mbarrier_wait(k, g.bars, g.parity);
+                ptxk__prefill_take_turn(k, f, c);
+                ptxk__prefill_issue_scores(k, f, c, g.k);
+                ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
+                ptxk__prefill_issue_values(k, f, s, c, before.v);
+                ptxk__prefill_give_turn(k, f, c);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+                ptxk__prefill_release(k, f, c, &g, 0);
+                ptxk__prefill_shape_tile(k, f, s, c, safe);
+                ptxk__prefill_weigh(k, f, s, c, shrink);
+                ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+                ptxk__prefill_release(k, f, c, &before, 1);
+                ptxk__prefill_release_both(k, f, c, &g, 0);
+                ptxk__prefill_round_weights(k, f, s, c);
+                ptxk__prefill_rescale(k, f, s, shrink);
+            }
         }
         ptx_end(k);
         tile = ptx_get(k, count);
@@ -9751,6 +10063,7 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptxk__prefill_give_turn(k, f, c);
         ptx_end(k);
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        if (f->bytes == 1) ptxk__prefill_add_part(k, f, s, c);
     }
     ptx_end(k);
 }
@@ -9767,6 +10080,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     memset(&s, 0, sizeof s);
     ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* another block would wait for ever */
     ptx_max_registers(k, 168);
+    if (f->cluster > 1) ptx_require_cluster(k, f->cluster, 1, 1);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
     source.map[0] = ptx_param_map(k, "k_map");
     source.map[1] = ptx_param_map(k, "v_map");
@@ -9774,19 +10088,30 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     tid = ptx_tid_x(k);
     ptxk__prefill_locate_block(k, f, s.args, &q);
     p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
+    if (f->cluster > 1) p = ptx_cluster_uniform(k, p); /* the blocks differ in their heads only */
     ptx_guard(k, p);
     ptx_ret(k);
     q.kv_len = ptxk__prefill_kv_len(k, f, s.args, q.sequence);
     begin = ptxk__prefill_range(k, f, &q, &s, safe);
     if (f->page_size) begin = ptx_mov(k, begin);
     bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
+    s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
-    for (i = 0; i < 9; i++) /* the last: of q */
-        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i), ptx_imm(i == 8 ? 128 : i % 4 < 2 ? 4 : f->warps));
+    for (i = 0; i < (f->bytes == 1 ? 11u : 9u); i++) /* 8: of q; 9, 10: of v before it is turned */
+        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i),
+                          ptx_imm(i == 8               ? 128
+                                  : i > 8 || i % 4 < 2 ? 4
+                                                       : f->warps * f->cluster));
     ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
-    ptx_bar_sync(k, ptx_imm(0));
+    if (f->cluster > 1) {
+        ptx_cluster_arrive(k);
+        ptx_cluster_wait(k);
+        source.rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    } else {
+        ptx_bar_sync(k, ptx_imm(0));
+    }
     p = ptx_setp(k, PTX_GE, tid, ptx_u32(32 * f->warps));
     ptx_if(k, p);
     {
@@ -9801,6 +10126,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(232));
         group = ptx_shr(k, tid, ptx_u32(7));
         group = ptx_warpgroup_uniform(k, group);
+        ptxk__prefill_scales(k, f, &s, q.head);
         bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
         if (f->page_size) {
             p = ptxk__prefill_bad_page(k, f, &s, q.sequence, begin);
@@ -9808,13 +10134,22 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         }
         ptxk__prefill_start_sums(k, f, &s, bad);
         for (i = 0; i < f->keys / 2; i++) c.score[i] = ptx_var_new(k, ptx_f32(0));
-        for (i = 0; i < f->keys / 4; i++) c.weight[i / 4][i % 4] = ptx_var_new(k, ptx_b32(0));
+        for (i = 0; i < f->keys * f->bytes / 8; i++) c.weight[i / 4][i % 4] = ptx_var_new(k, ptx_b32(0));
+        for (i = 0; i < f->d / 2 && f->bytes == 1; i++) c.part[i] = ptx_var_new(k, ptx_f32(0));
+        for (i = 0; i < 2 && f->bytes == 1; i++) c.shrink[i] = ptx_var_new(k, ptx_f32(1));
         s.at = ptx_var_new(k, begin);
         c.turn = ptx_add(k, group, ptx_u32(PTXK__PREFILL_TURN));
         c.next = ptx_sub(k, ptx_u32(2 * PTXK__PREFILL_TURN + 1), c.turn);
         ptxk__prefill_mask_limits(k, f, &s, &c.first, &c.kv_len);
         x = ptx_laneid(k);
-        c.lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        c.releases = ptx_setp(k, PTX_LT, x, ptx_u32(f->cluster > 1 ? 4 : 1));
+        if (f->cluster > 1) {
+            c.other = ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
+            x = ptx_and(k, x, ptx_u32(1));
+            c.remote = ptx_mapa(k, s.shared, x);
+            x = ptx_mad(k, c.other, ptx_u32(8), ptx_u32(ptxk__prefill_stages_end(f) + 16));
+            c.remote = ptx_ptr_add(k, c.remote, x, 1);
+        }
         x = ptx_mov(k, ptx_u32(1));
         c.yes = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         c.q = ptx_ptr_add(k, s.shared, group, ptxk__prefill_panel_bytes(f, 64));
@@ -9827,6 +10162,10 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptxk__prefill_output(k, f, &s);
     }
     ptx_end(k);
+    if (f->cluster > 1) { /* the other block may still copy to this one, or arrive here */
+        ptx_cluster_arrive(k);
+        ptx_cluster_wait(k);
+    }
     ptx_ret(k);
 }
 
@@ -10483,8 +10822,34 @@ static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return all;
 }
 
+/* Brings up to 4 KB of each row of the block's first tile to the L2 cache, before the kernel that makes x has
+   ended. */
+static void ptxk__gemv_prefetch(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s) {
+    ptx_val row_bytes, skip, row, n, at, inside, here, p;
+    ptx_val weights = ptxk__arg_ptr(k, s->args, offsetof(ptxk_gemv_args, weights));
+    ptx_val part = ptxk__gemv_slice_part(k, f, s, 0, &row_bytes, &skip);
+    uint32_t r;
+    n = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemv_args, n));
+    row = ptx_ctaid_x(k);
+    row = ptx_mad(k, row, ptx_u32(PTXK__GEMV_WARPS), s->warp);
+    row = ptx_mul(k, row, ptx_u32(f->rows[0].rows));
+    here = ptx_shl(k, s->lane, ptx_u32(7));
+    inside = ptx_setp(k, PTX_LT, here, part);
+    weights = ptx_ptr_add(k, weights, skip, 1);
+    weights = ptx_ptr_add(k, weights, here, 1);
+    for (r = 0; r < f->rows[0].rows; r++) {
+        here = ptx_add(k, row, ptx_u32(r));
+        p = ptx_setp(k, PTX_LT, here, n);
+        p = ptx_and(k, p, inside);
+        at = ptx_mul_wide(k, here, row_bytes);
+        at = ptx_ptr_add(k, weights, at, 1);
+        ptx_guard(k, p);
+        ptx_op1(k, PTX_PREFETCH_L2, 0, at);
+    }
+}
+
 static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
-    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_kernel *k = ptx_entry_early_(m, site, name);
     ptxk__gemv_state s;
     ptx_val shared, slices, per, units, n, p, rms, here, at;
     uint32_t i;
@@ -10513,6 +10878,8 @@ static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f
     s.skip = ptx_mul(k, here, ptx_u32(f->granule));
     s.count = ptx_mul(k, units, ptx_u32(f->granule));
     s.stride = ptx_mul(k, s.count, ptx_u32(f->record));
+    if (ptx_module_is_dependent(m)) ptxk__gemv_prefetch(k, f, &s);
+    ptx_dependent_wait_(k, site);
     ptxk__gemv_copy_x(k, f, s.args, s.skip, s.count, s.x);
     if (f->flags & PTXK_GEMV_NORM) { /* warp c takes column c */
         p = ptx_setp(k, PTX_LT, s.warp, ptx_u32(f->columns));
@@ -11002,12 +11369,14 @@ static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_
     return at;
 }
 
-#define PTXK__GEMM_GRANULE 512u /* values; slices of K are whole granules */
+/* Slices of K are whole granules, so many values. Few columns: steps begin at whole sectors, and rows of
+   2-byte aligned blocks are 4-byte aligned there where all of them are. */
+static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) { return f->wide ? 256 : 512; }
 
-/* Chooses the slices of K. Minimises the time of the slowest multiprocessor, in granules of a tile: a block
-   costs one more for its start, and where there are slices, the sum of its tile. */
+/* Chooses the slices of K. Minimises the time of the slowest multiprocessor, in 64 values of a tile: a block
+   costs 6 more for its start, and where there are slices, the sum of its tile. */
 static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
-    uint32_t units = ptxk__ceil_div(shape->k, PTXK__GEMM_GRANULE), s, best_s = 1;
+    uint32_t granule = ptxk__gemm_granule(f), units = ptxk__ceil_div(shape->k, granule), s, best_s = 1;
     uint32_t chip = shape->target & 0xfffu;
     uint32_t total = chip < 80                                 ? 65536
                      : chip == 86 || chip == 89 || chip >= 120 ? 102400
@@ -11021,7 +11390,7 @@ static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *sh
         uint64_t waves, cost;
         if (ptxk__ceil_div(units, per) != s) continue;
         waves = (tiles * s + slots - 1) / slots;
-        cost = waves * (8 * per + 6) + (s > 1 ? 2 + s / 4 : 0);
+        cost = waves * (granule / 64 * per + 6) + (s > 1 ? 2 + s / 4 : 0);
         if (cost < best) best = cost, best_s = s;
     }
     return best_s;
@@ -11731,7 +12100,7 @@ typedef struct ptxk__gemm_state {
     int words_aligned;
     ptx_val scales; /* Q6_K, readers: the unpacked ones of row g */
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
-    ptx_val column_base; /* wide: the warp's first column of the tile */
+    ptx_val column_base;                  /* wide: the warp's first column of the tile */
     struct ptxk__gemm_wide *wide;
     ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
     struct {
@@ -12737,13 +13106,13 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 }
 
 /* The first unit of this block's slice of K; sets its end. all: units of a row. */
-static ptx_val ptxk__gemm_slice(ptx_kernel *k, ptxk__gemm_state *s, ptx_val *all) {
-    uint32_t per = PTXK__GEMM_GRANULE / s->form->unit;
+static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val *all) {
+    uint32_t granule = ptxk__gemm_granule(f), per = granule / s->form->unit;
     ptx_val first, at;
     ptx_comment(k, "this block's slice of K, in units");
     at = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
     *all = ptxk__gemm_div_up(k, at, s->form->unit);
-    at = ptxk__gemm_div_up(k, at, PTXK__GEMM_GRANULE);
+    at = ptxk__gemm_div_up(k, at, granule);
     at = ptxk_div_up(k, at, s->slices);
     first = ptx_mul(k, at, s->slice);
     first = ptx_mul(k, first, ptx_u32(per));
@@ -12757,7 +13126,7 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     const ptxk__gemm_x *x = s->form;
     ptx_val first, p, at, y, m;
     uint32_t i, n, e;
-    first = ptxk__gemm_slice(k, s, &y);
+    first = ptxk__gemm_slice(k, f, s, &y);
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_lane(k, f, s);
     s->chains = f->n == 1 && s->kind->format->kind != PTXK__GEMM_BLOCKS ? 2 : 1;
@@ -13503,7 +13872,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptx_val first, units, at, y, q;
     memset(&wide, 0, sizeof wide);
     s->wide = &wide;
-    first = ptxk__gemm_slice(k, s, &units);
+    first = ptxk__gemm_slice(k, f, s, &units);
     at = ptxk__wide_setup(k, f, s, first, units);
     ptxk__wide_constants(k, f, s);
     s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
@@ -13935,6 +14304,7 @@ typedef struct ptxk__matmul {
     uint32_t blocks;  /* the factors differ along k: a promotion is one block of 128 */
     uint32_t resident; /* blocks of a multiprocessor */
     uint32_t dense;    /* the target has the form of warpgroups */
+    uint32_t memory;   /* the target has the form of tensor memory */
     ptxk__matmul_side side[2];
     uint32_t stage_bytes, pitch; /* pitch: of the rows through which results are stored, in f32 */
 } ptxk__matmul;
@@ -14035,6 +14405,8 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->grouped = d->flags & PTXK_MATMUL_GROUPED;
     f->precision = d->precision;
     f->activation = d->activation;
+    f->memory = (target == PTX_SM_A(100) || (target == PTX_SM_A(103) && f->type[0] != PTX_S8)) && !f->grouped
+                && f->bytes <= 2 && d->a_factors < PTXK_FACTORS_BLOCK && d->b_factors < PTXK_FACTORS_BLOCK;
     /* wgmma multiplies other than 16-bit types with k along the rows, and tf32 once. */
     f->dense = target == PTX_SM_A(90) && !f->grouped
                && (f->bytes == 2
@@ -14068,24 +14440,40 @@ typedef struct ptxk__dense {
     uint32_t heights;   /* blocks of 64 rows of a consumer group */
     uint32_t depth;     /* elements along k of a stage: 128 bytes */
     uint32_t stages, bytes[2], stage_bytes; /* bytes of A's and B's part of a stage */
-    uint32_t box;                           /* columns of a box of results */
+    uint32_t box;     /* columns of a box of results */
+    uint32_t span[2]; /* rows of A, columns of B in a stage; sm_90a: columns in a copy */
+    uint32_t tall;    /* rows of a box of results */
+    uint32_t threads;
 } ptxk__dense;
 
 /* entry: PTXK__DENSE_WIDE or PTXK__DENSE_SHORT, which there is not with split. */
-enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3 };
+enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3, PTXK__TENSOR_ONE = 2, PTXK__TENSOR_PAIR = 3 };
 static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
     memset(d, 0, sizeof *d);
     d->f = f;
-    d->split = f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
-    d->columns = entry == PTXK__DENSE_WIDE && !d->split ? 256 : 128;
-    d->alternate = entry == PTXK__DENSE_SHORT;
+    d->split = !f->memory && f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
+    d->columns = f->memory || (entry == PTXK__DENSE_WIDE && !d->split) ? 256 : 128;
+    d->alternate = !f->memory && entry == PTXK__DENSE_SHORT;
     d->heights = d->alternate ? 2 : 1;
     d->depth = 128 / f->bytes;
     d->bytes[0] = PTXK__DENSE_ROWS * 128;
-    d->bytes[1] = d->columns * 128;
+    d->bytes[1] = (f->memory && entry == PTXK__TENSOR_PAIR ? 128 : d->columns) * 128;
     d->stage_bytes = d->bytes[0] + d->bytes[1];
     d->stages = 4 * 49152 / d->stage_bytes;
     d->box = 128 / f->out_bytes;
+    d->span[0] = PTXK__DENSE_ROWS;
+    d->span[1] = d->columns / 2;
+    d->tall = 64;
+    d->threads = 384;
+    if (!f->memory) return;
+    d->span[1] = d->bytes[1] / 128;
+    d->tall = PTXK__DENSE_ROWS;
+    d->threads = 256;
+}
+
+/* Whether k runs along the rows of this side in memory. */
+static int ptxk__dense_along(const ptxk__matmul *f, uint32_t side) {
+    return f->side[side].k_major && !f->side[side].gather;
 }
 
 static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
@@ -14158,6 +14546,14 @@ static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape
     uint32_t steps = ptxk__ceil_div(shape->k, d->depth), record = PTXK__DENSE_ROWS * d->columns * 4;
     ptxk__dense_count(d, shape, cluster, &u);
     rounds = ptxk__dense_tiles(d, shape, cluster) / u.workers;
+    if (d->f->memory) { /* twice the products a clock, twice the bytes; results are written meanwhile */
+        step = 2 * d->columns;
+        l2 = d->stage_bytes / (2 * PTXK__DENSE_L2);
+        if (l2 > step) step = l2;
+        clocks = rounds * steps + (u.divided ? ptxk__ceil_div(steps, u.parts) : 0);
+        clocks = 2000 + clocks * step + 6 * d->columns;
+        return clocks + (u.parts > 1 ? (uint64_t)(u.parts + 1) * record / PTXK__DENSE_L2 : 0);
+    }
     if (l2 > step) step = l2;
     clocks = 2000 + rounds * (steps * step + (d->alternate && rounds > 1 ? 200 : 6 * d->columns));
     if (u.divided) clocks += ptxk__ceil_div(steps, u.parts) * step + 6 * d->columns;
@@ -14174,6 +14570,7 @@ static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shap
         ptxk__dense_shape(f, entry, &d);
         if (d.split && d.alternate) break;
         for (blocks = 1; blocks <= 2 && blocks <= shape->sm_count; blocks++) {
+            if (f->memory && blocks != entry - 1) continue; /* a pair, or one block */
             clocks = ptxk__dense_clocks(&d, shape, blocks);
             if (clocks < best) best = clocks, chosen = entry, *cluster = blocks;
         }
@@ -14191,7 +14588,7 @@ static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *
     ptxk__dense_shape(f, entry, &d);
     ptxk__dense_count(&d, shape, cluster, &u);
     clusters = u.units < u.workers ? (uint32_t)u.units : u.workers;
-    ptxk__plan_one(plan, clusters * cluster, 1, 384, plan->min_bytes);
+    ptxk__plan_one(plan, clusters * cluster, 1, d.threads, plan->min_bytes);
     plan->launch[0].entry = entry;
     plan->launch[0].shared_bytes = ptxk__dense_shared(&d);
     if (cluster > 1)
@@ -14207,17 +14604,17 @@ static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *
                ld = side ? offsetof(ptxk_matmul_args, ldb) : offsetof(ptxk_matmul_args, lda),
                stride = side ? offsetof(ptxk_matmul_args, b_stride) : offsetof(ptxk_matmul_args, a_stride),
                span = side ? n : m;
-        if (f->side[side].k_major)
+        if (ptxk__dense_along(f, side))
             ptxk__matmul_map(plan, at, f->bytes == 4 ? PTX_TF32 : f->type[side], f->bytes, depth, span, ld,
-                             stride, d.depth, side ? d.columns / 2 : PTXK__DENSE_ROWS);
+                             stride, d.depth, d.span[side]);
         else
-            ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, 64, 64);
+            ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, d.depth, d.depth);
     }
     ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, c), f->out, f->out_bytes, n, m,
-                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box, 64)
+                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box, d.tall)
         ->substitute = offsetof(ptxk_matmul_args, d);
     ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, d), f->out, f->out_bytes, n, m,
-                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box, 64);
+                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box, d.tall);
 }
 
 /* -- matmul: plan -- */
@@ -14313,7 +14710,7 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
     for (i = 0; i < 2; i++)
         plan->min_bytes += 4 * ptxk__matmul_factor_count(f.side[i].kind, i ? shape->n : shape->m, shape->k);
     plan->min_bytes *= shape->batch;
-    if (f.dense && shape->aligned && shape->m && shape->n && shape->k && shape->batch
+    if ((f.dense || f.memory) && shape->aligned && shape->m && shape->n && shape->k && shape->batch
         && (f.type[0] != PTX_S8 || f.blocks || shape->k < 2 * PTXK__MATMUL_INT)) {
         i = ptxk__dense_choose(&f, shape, &cluster);
         ptxk__dense_lay_out(&f, shape, i, cluster, plan);
@@ -14345,12 +14742,32 @@ static ptxk__span ptxk__matmul_span(const char *name, uint64_t at, uint32_t byte
     return s;
 }
 
+/* The least workspace of the plans of all targets: arguments do not tell the target. */
+static uint64_t ptxk__matmul_least_workspace(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args) {
+    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM_A(90)};
+    uint64_t least = UINT64_MAX;
+    ptxk_matmul_shape shape;
+    ptx_plan plan;
+    uint32_t i;
+    memset(&shape, 0, sizeof shape);
+    shape.m = args->m, shape.n = args->n, shape.k = args->k, shape.batch = args->batch;
+    shape.sm_count = args->sm_count;
+    shape.aligned = (uint32_t)ptxk_matmul_aligned(desc, args);
+    for (i = 0; i < 3; i++) {
+        shape.target = targets[i];
+        if (ptxk_matmul_plan(desc, &shape, &plan, NULL) == PTX_E_NONE && plan.workspace_bytes < least)
+            least = plan.workspace_bytes;
+    }
+    return least == UINT64_MAX ? 0 : least;
+}
+
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
                                       ptxk_message *why) {
     static const char *const op = "matmul", *const ld_names[] = {"lda", "ldb", "ldc", "ldd"},
                              *const factor_names[] = {"a_factors", "b_factors"};
     ptxk__matmul f;
     ptxk__span s[9];
+    uint64_t least;
     uint32_t i, n = 0, rows[4], columns[4], ld[4];
     ptx_code code = ptxk__matmul_form(desc, PTX_SM(120), &f, why);
     code = ptxk__check_start(op, code, args, why);
@@ -14399,7 +14816,8 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
                                  args->batch, i ? args->b_factors_stride : args->a_factors_stride);
         s[n++].needed = f.side[i].kind != PTXK_FACTORS_NONE;
     }
-    s[n] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
+    least = ptxk__matmul_least_workspace(desc, args);
+    s[n] = ptxk__span_of("workspace", args->workspace, least ? least : 256, 256, least || args->workspace);
     s[n] = ptxk__span_written(s[n], 0);
     return ptxk__check_spans(op, s, n + 1, why);
 }
@@ -15651,11 +16069,11 @@ typedef struct ptxk__dense_state {
     ptx_var phases;                     /* bits; a unit begins with stage 0 */
     ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
     ptx_val index;
-    ptx_var sum[2][32][4];                   /* of each block of 64 rows and 8 columns */
-    ptx_var part[16][4];                     /* with split: of a stage */
-    ptx_var writes, fetched;                 /* u32: 1 where the group writes results; parity of boxes of C */
-    ptx_val hands_back, back;                /* predicate: the thread hands stages back, to this place */
-    ptx_val matrix[2];                       /* descriptors of the group's A and B in stage 0 */
+    ptx_var sum[2][32][4];    /* of each block of 64 rows and 8 columns */
+    ptx_var part[16][4];      /* with split: of a stage */
+    ptx_var writes, fetched;  /* u32: 1 where the group writes results; parity of boxes of C */
+    ptx_val hands_back, back; /* predicate: the thread hands stages back, to this place */
+    ptx_val matrix[2];        /* descriptors of the group's A and B in stage 0 */
 } ptxk__dense_state;
 
 /* Waits for a phase of an mbarrier. */
@@ -16487,7 +16905,7 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
         ptx_mbarrier_init(k, ptx_off(s.turns, (int64_t)(8 * i)), ptx_imm(1));
     ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
-    ptx_cluster_arrive(k);
+    ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, PTX_RELAXED);
     ptx_cluster_wait(k);
     ptxk__dense_begin_units(k, &d, &s);
     s.phases = ptx_var_new(k, ptx_u32(0));
@@ -16520,6 +16938,626 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
     ptx_ret(k);
 }
 
+/* -- matmul: tensor memory (sm_100a), code -- */
+
+/* The form for sm_100a and sm_103a. Of a block's eight warps one thread copies stages of A and B by tensor
+   maps, one thread multiplies them by tcgen05.mma, and four warps write results from tensor memory, which
+   holds two tiles of 128 x 256: one is multiplied while the other is written. A pair of blocks (cta_group::2)
+   has a tile of 256 x 256: each block holds its 128 rows of A and half of the columns of B, and the even
+   block multiplies.
+
+   Synchronisation: full[stage] counts the bytes of a stage; its phase in the odd block is handed on to
+   peers[stage] of the even one, for a copy signals its own block only. empty[stage]: the products that read
+   it are done. ready[tile]: the sums are in tensor memory. drained[tile]: all warps have loaded them. */
+#define PTXK__TENSOR_BOX 16384u /* 128 rows of 128 bytes */
+#define PTXK__TENSOR_THREADS 256u
+
+typedef struct ptxk__tensor_state {
+    ptxk__dense_state s;
+    ptx_val peers, ready, drained; /* mbarriers */
+    ptx_val memory;                /* u32: the address of the first tile in tensor memory */
+    uint32_t pair;
+    ptx_var turn;      /* u32: units so far */
+    ptx_var value[64]; /* f32: the thread's row of a box */
+    ptx_val row[8];    /* places of the 16-byte chunks of the thread's row, in the first box */
+    ptx_val hand_over; /* drained, in the even block */
+} ptxk__tensor_state;
+
+static ptx_mods ptxk__tensor_group(const ptxk__tensor_state *t) {
+    return t->pair ? PTX_CTA_GROUP_2 : PTX_CTA_GROUP_1;
+}
+
+/* The tile of this turn: 0 or 1. */
+static ptx_val ptxk__tensor_tile(ptx_kernel *k, const ptxk__tensor_state *t) {
+    ptx_val x = ptx_get(k, t->turn);
+    x = ptx_and(k, x, ptx_u32(1));
+    return ptx_as(x, PTX_U32);
+}
+
+static ptx_val ptxk__tensor_parity(ptx_kernel *k, const ptxk__tensor_state *t) {
+    ptx_val x = ptx_get(k, t->turn);
+    return ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
+}
+
+/* Begins a loop over the units of the cluster; ends it. */
+static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptx_val x = ptx_clusterid_x(k), p;
+    ptx_var unit = ptx_var_new(k, x);
+    t->turn = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    x = ptx_get(k, unit);
+    p = ptx_setp(k, PTX_LT, x, t->s.units);
+    ptx_while(k, p);
+    ptxk__dense_take(k, d, &t->s, x);
+    return unit;
+}
+
+static void ptxk__tensor_end_units(ptx_kernel *k, ptxk__tensor_state *t, ptx_var unit) {
+    ptx_val x = ptx_get(k, unit), y = ptx_nclusterid_x(k);
+    x = ptx_add(k, x, y);
+    ptx_set(k, unit, x);
+    x = ptx_get(k, t->turn);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, t->turn, x);
+    ptx_end(k);
+}
+
+/* Begins a loop over the steps of a unit; ends it. *stage: the stage of the step; *phase: its parity. */
+static ptx_var ptxk__tensor_begin_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
+                                        ptx_val *stage, ptx_val *phase) {
+    ptx_var step = ptx_var_new(k, t->s.begin);
+    ptx_val x, p;
+    ptx_loop(k);
+    x = ptx_get(k, step);
+    p = ptx_setp(k, PTX_LT, x, t->s.end);
+    ptx_while(k, p);
+    x = ptx_sub(k, x, t->s.begin);
+    *stage = ptx_rem(k, x, ptx_u32(d->stages));
+    *phase = ptxk__dense_parity(k, &t->s, *stage);
+    x = ptx_shl(k, ptx_u32(1), *stage);
+    ptxk__dense_turn_phase(k, &t->s, x);
+    return step;
+}
+
+static void ptxk__tensor_end_steps(ptx_kernel *k, ptx_var step) {
+    ptx_val x = ptx_get(k, step);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, step, x);
+    ptx_end(k);
+}
+
+/* The copying thread. */
+static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
+    ptx_val z[2], first[2], stage, phase, barrier, along, at, x;
+    uint32_t side, i;
+    z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, a_stride));
+    z[1] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, b_stride));
+    first[0] = s->first[0];
+    first[1] = t->pair ? ptx_mad(k, s->rank, ptx_u32(d->span[1]), s->first[1]) : s->first[1];
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    x = ptx_xor(k, phase, ptx_u32(1));
+    barrier = ptx_ptr_add(k, s->empty, stage, 8);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    barrier = ptx_ptr_add(k, s->full, stage, 8);
+    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(d->stage_bytes));
+    along = ptx_get(k, step);
+    along = ptx_mul(k, along, ptx_u32(d->depth));
+    at = ptx_ptr_add(k, s->m.shared, stage, d->stage_bytes);
+    for (side = 0; side < 2; side++) {
+        if (ptxk__dense_along(f, side)) {
+            ptxk__dense_copy(k, at, s->maps[side], along, first[side], z[side], barrier, NULL);
+        } else {
+            for (i = 0; i < d->span[side] * f->bytes / 128; i++) {
+                x = i ? ptx_add(k, first[side], ptx_u32(i * d->depth)) : first[side];
+                ptxk__dense_copy(k, ptx_off(at, (int64_t)(i * d->depth * 128)), s->maps[side], x, along,
+                                 z[side], barrier, NULL);
+            }
+        }
+        at = ptx_off(at, (int64_t)d->bytes[0]);
+    }
+    ptxk__tensor_end_steps(k, step);
+    ptxk__tensor_end_units(k, t, unit);
+}
+
+/* The odd block of a pair: hands on that its stages are full. */
+static void ptxk__tensor_hand_on(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptx_val even = ptx_mapa(k, t->peers, ptx_u32(0)), stage, phase, barrier;
+    ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    barrier = ptx_ptr_add(k, t->s.full, stage, 8);
+    ptxk__mbarrier_wait(k, barrier, phase);
+    barrier = ptx_ptr_add(k, even, stage, 8);
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
+    ptxk__tensor_end_steps(k, step);
+    ptxk__tensor_end_units(k, t, unit);
+}
+
+/* The instruction descriptor: f32 or s32 sums of these types, matrices with k across, M and N. */
+static uint32_t ptxk__tensor_instruction(const ptxk__dense *d, uint32_t pair) {
+    const ptxk__matmul *f = d->f;
+    uint32_t side, x = (f->type[0] == PTX_S8 ? 2u : 1u) << 4 | d->columns / 8 << 17 | (pair ? 16u : 8u) << 24;
+    for (side = 0; side < 2; side++) {
+        ptx_type type = f->type[side];
+        x |= (uint32_t)(type == PTX_BF16 || type == PTX_E5M2 || type == PTX_S8) << (side ? 10 : 7);
+        x |= (uint32_t)!ptxk__dense_along(f, side) << (15 + side);
+    }
+    return x;
+}
+
+/* Commits the operations so far to an mbarrier, of both blocks of a pair. */
+static void ptxk__tensor_commit(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val barrier, ptx_val both) {
+    if (t->pair)
+        ptx_op2(k, PTX_TCGEN05_COMMIT_MULTICAST, PTX_CTA_GROUP_2, barrier, both);
+    else
+        ptx_op1(k, PTX_TCGEN05_COMMIT, PTX_CTA_GROUP_1, barrier);
+}
+
+/* The upper half of a matrix descriptor: 1024 bytes from 8 rows to the next, swizzled by 128 bytes. The lower
+   half has the address and, of matrices with k across, the offset from 128 bytes of m or n to the next. */
+#define PTXK__TENSOR_DESCRIPTOR 0x40004040u
+
+/* The multiplying thread. */
+static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_op_id op = f->bytes == 2          ? PTX_TCGEN05_MMA_F16
+                   : f->type[0] == PTX_S8 ? PTX_TCGEN05_MMA_I8
+                                          : PTX_TCGEN05_MMA_F8F6F4;
+    ptx_val base[2], x, y, o[5], stage, phase, barrier, tile, more, always, both, at, words[2];
+    ptx_var unit, step;
+    uint32_t side, i;
+    both = ptx_mov(k, ptx_u16(3));
+    for (side = 0; side < 2; side++) {
+        at = side ? ptx_off(s->m.shared, (int64_t)d->bytes[0]) : s->m.shared;
+        x = ptx_shr(k, ptx_as(at, PTX_U32), ptx_u32(4));
+        y = ptx_u32((ptxk__dense_along(f, side) ? 1 : d->depth * 8) << 16);
+        base[side] = ptx_add(k, ptx_as(x, PTX_U32), y);
+    }
+    always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
+    unit = ptxk__tensor_begin_units(k, d, t);
+    tile = ptxk__tensor_tile(k, t);
+    x = ptxk__tensor_parity(k, t);
+    x = ptx_xor(k, x, ptx_u32(1));
+    barrier = ptx_ptr_add(k, t->drained, tile, 8);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    o[0] = ptx_mad(k, tile, ptx_u32(d->columns), t->memory);
+    o[3] = ptx_u32(ptxk__tensor_instruction(d, t->pair));
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    barrier = ptx_ptr_add(k, s->full, stage, 8);
+    ptxk__mbarrier_wait(k, barrier, phase);
+    if (t->pair) {
+        barrier = ptx_ptr_add(k, t->peers, stage, 8);
+        ptxk__mbarrier_wait(k, barrier, phase);
+    }
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    x = ptx_get(k, step);
+    more = ptx_setp(k, PTX_NE, x, s->begin);
+    at = ptx_mul(k, stage, ptx_u32(d->stage_bytes / 16));
+    for (i = 0; i < 4; i++) { /* 32 bytes along k, or a quarter of the rows of 128 bytes */
+        for (side = 0; side < 2; side++) {
+            x = ptx_add(k, base[side], at);
+            y = ptx_u32(i * (ptxk__dense_along(f, side) ? 2 : d->depth * 2));
+            words[0] = i ? ptx_add(k, x, y) : x;
+            words[1] = ptx_u32(PTXK__TENSOR_DESCRIPTOR);
+            x = ptx_pack(k, PTX_B64, 2, words);
+            o[1 + side] = ptx_as(x, PTX_U64);
+        }
+        o[4] = i ? always : more;
+        ptx_opn(k, op, ptxk__tensor_group(t), PTX_NONE, PTX_NONE, 5, o, 0, NULL);
+    }
+    barrier = ptx_ptr_add(k, s->empty, stage, 8);
+    ptxk__tensor_commit(k, t, barrier, both);
+    ptxk__tensor_end_steps(k, step);
+    barrier = ptx_ptr_add(k, t->ready, tile, 8);
+    ptxk__tensor_commit(k, t, barrier, both);
+    ptxk__tensor_end_units(k, t, unit);
+}
+
+/* A barrier of the threads that write results. */
+static void ptxk__tensor_meet(ptx_kernel *k) { ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(128)); }
+
+/* Loads `count` columns of the thread's row of the tile, from `first` on, into value[at ...], as f32. */
+static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile,
+                              uint32_t first, uint32_t count) {
+    ptx_val v[64], at, y;
+    uint32_t i, j;
+    for (i = 0; i < count; i += 32) {
+        at = first + i ? ptx_add(k, tile, ptx_u32(first + i)) : tile;
+        ptx_opn(k, PTX_TCGEN05_LD_32X32B, 0, PTX_NONE, PTX_NONE, 1, &at, 32, v + i);
+    }
+    ptx_op0(k, PTX_TCGEN05_WAIT_LD, 0);
+    for (j = 0; j < count; j++) {
+        y = d->f->type[0] == PTX_S8 ? ptx_cvt(k, PTX_F32, ptx_as(v[j], PTX_S32)) : ptx_as(v[j], PTX_F32);
+        ptx_set(k, t->value[j], y);
+    }
+}
+
+/* This warp has loaded its part of the tile. */
+static void ptxk__tensor_drain(ptx_kernel *k, ptxk__tensor_state *t) {
+    ptx_val p, barrier, tile = ptxk__tensor_tile(k, t);
+    ptx_op0(k, PTX_TCGEN05_FENCE_BEFORE, 0);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    p = ptx_setp(k, PTX_EQ, t->s.lane, ptx_u32(0));
+    barrier = ptx_ptr_add(k, t->hand_over, tile, 8);
+    ptx_guard(k, p);
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
+}
+
+/* The place of a thread's sums in the record of a part of k: 4 columns of each thread side by side. */
+static ptx_val ptxk__tensor_record(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t) {
+    const ptxk__dense_state *s = &t->s;
+    ptx_val at, slot, x;
+    slot = ptx_mad(k, s->left, s->cluster, s->rank);
+    at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
+    x = ptx_mul(k, s->divided, s->cluster); /* counters first */
+    x = ptx_mad(k, x, ptx_u32(8), ptx_u32(255));
+    x = ptx_and(k, x, ptx_u32(~255u));
+    at = ptx_ptr_add(k, at, ptx_as(x, PTX_U32), 1);
+    x = ptx_mul(k, slot, s->parts);
+    x = ptx_mul_wide(k, x, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4));
+    at = ptx_ptr_add(k, at, x, 1);
+    return ptx_ptr_add(k, at, s->thread, 16);
+}
+
+/* Stores the sums of a part of k; returns whether this block is the last of the tile's parts. */
+static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
+    ptxk__dense_state *s = &t->s;
+    ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
+    uint32_t c, j, e;
+    x = ptx_mul_wide(k, s->index, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4));
+    at = ptx_ptr_add(k, at, x, 1);
+    for (c = 0; c < d->columns; c += 32) {
+        ptxk__tensor_load(k, d, t, tile, c, 32);
+        for (j = 0; j < 8; j++) {
+            for (e = 0; e < 4; e++) v[e] = ptx_get(k, t->value[4 * j + e]);
+            ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((c / 4 + j) * 2048)), v);
+        }
+    }
+    ptxk__tensor_meet(k); /* a part is the last unit of its cluster: nobody waits until the tile is drained */
+    x = ptx_mad(k, s->left, s->cluster, s->rank);
+    at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
+    at = ptx_ptr_add(k, at, x, 4);
+    y = ptx_sub(k, s->parts, ptx_u32(1));
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p); /* see ptxk__is_last_block */
+    x = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(at, 0), y);
+    ptx_st(k, PTX_U32, ptx_at(s->flag, 0), x);
+    ptx_end(k);
+    ptxk__tensor_meet(k);
+    x = ptx_ld(k, PTX_U32, ptx_at(s->flag, 0));
+    x = ptx_warpgroup_uniform(k, x);
+    return ptx_setp(k, PTX_EQ, x, y);
+}
+
+/* Adds the sums of all parts of k, in their order: columns as for ptxk__tensor_load. */
+static void ptxk__tensor_join(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, uint32_t first,
+                              uint32_t count) {
+    ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
+    ptx_var part = ptx_var_new(k, ptx_u32(0)), from = ptx_var_new(k, at);
+    uint32_t j, e;
+    for (j = 0; j < count; j++) ptx_set(k, t->value[j], ptx_f32(0));
+    ptx_loop(k);
+    x = ptx_get(k, part);
+    p = ptx_setp(k, PTX_LT, x, t->s.parts);
+    ptx_while(k, p);
+    at = ptx_get(k, from);
+    at = ptx_ptr(at, PTX_GLOBAL);
+    for (j = 0; j < count / 4; j++) {
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((first / 4 + j) * 2048)), v);
+        for (e = 0; e < 4; e++) {
+            y = ptx_get(k, t->value[4 * j + e]);
+            y = ptx_op2(k, PTX_ADD, PTX_RN, y, v[e]);
+            ptx_set(k, t->value[4 * j + e], y);
+        }
+    }
+    at = ptx_ptr_add(k, at, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4), 1);
+    ptx_set(k, from, at);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, part, x);
+    ptx_end(k);
+}
+
+/* What all results of a unit need. */
+typedef struct ptxk__tensor_output {
+    ptx_val factor, beta, add, lead; /* alpha and the factors of whole tensors; predicates */
+    ptx_val row;                     /* factor of the thread's row */
+    ptx_val bias, factors;           /* addresses, of the tile's first column */
+    ptx_val z[2];                    /* indices along the batch's dimension, of C and of D */
+    ptx_val boxes;
+} ptxk__tensor_output;
+
+static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
+                                      ptxk__tensor_output *o) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_val x, y, p;
+    uint32_t side;
+    o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
+    o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
+    o->add = ptx_setp(k, PTX_NE, o->beta, ptx_f32(0));
+    o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
+    o->z[1] = s->m.batch;
+    o->boxes = ptx_ptr_add(k, s->m.shared, ptx_u32(d->stages * d->stage_bytes), 1);
+    for (side = 0; side < 2; side++) {
+        if (f->side[side].kind != PTXK_FACTORS_TENSOR) continue;
+        x = ptxk__matmul_factors(k, f, &s->m, side);
+        x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+        o->factor = ptx_op2(k, PTX_MUL, PTX_RN, o->factor, x);
+    }
+    if (f->side[1].kind == PTXK_FACTORS_ROW) {
+        x = ptxk__matmul_factors(k, f, &s->m, 1);
+        o->factors = ptx_ptr_add(k, x, s->first[1], 4);
+    }
+    if (f->flags & PTXK_MATMUL_BIAS) {
+        x = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, bias));
+        o->bias = ptx_ptr_add(k, x, s->first[1], 4);
+    }
+    if (f->side[0].kind != PTXK_FACTORS_ROW) return;
+    y = ptx_add(k, s->first[0], s->thread);
+    x = ptxk__matmul_factors(k, f, &s->m, 0);
+    x = ptx_ptr_add(k, x, y, 4);
+    p = ptx_setp(k, PTX_LT, y, s->m.limit[0]);
+    o->row = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
+}
+
+/* A number of column `first` + j of the tile. */
+static ptx_val ptxk__tensor_column(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val from,
+                                   uint32_t column) {
+    ptx_val x = ptx_add(k, t->s.first[1], ptx_u32(column)), p = ptx_setp(k, PTX_LT, x, t->s.m.limit[1]);
+    return ptx_ld_if(k, p, PTX_F32, ptx_at(from, (int64_t)(4 * column)), ptx_f32(0));
+}
+
+/* Copies a box of C to shared memory: the leading thread, when all its copies have been read. */
+static void ptxk__tensor_fetch(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t,
+                               const ptxk__tensor_output *o, uint32_t b) {
+    const ptxk__dense_state *s = &t->s;
+    ptx_val p = ptx_and(k, o->lead, o->add), barrier = ptx_off(s->loaded, (int64_t)(8 * (b & 1))), x;
+    ptx_if(k, p);
+    x = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box)) : s->first[1];
+    ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(0));
+    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(PTXK__TENSOR_BOX));
+    ptxk__dense_copy(k, ptx_off(o->boxes, (int64_t)((b & 1) * PTXK__TENSOR_BOX)), s->maps[2], x, s->first[0],
+                     o->z[0], barrier, NULL);
+    ptx_end(k);
+}
+
+/* Adds beta C to the values, from the thread's row of the box; 16 bytes hold `per` of them. */
+static void ptxk__tensor_add(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val beta,
+                             uint32_t b) {
+    ptx_val words[4], x[8], y;
+    uint32_t c, e, per = 16 / d->f->out_bytes;
+    for (c = 0; c < 8; c++) {
+        ptx_ld_vec(k, PTX_B32, 4, ptx_at(t->row[c], (int64_t)((b & 1) * PTXK__TENSOR_BOX)), words);
+        for (e = 0; e < 4; e++) {
+            if (per == 8)
+                ptxk__widen_word(k, d->f->out, words[e], x + 2 * e);
+            else
+                x[e] = ptx_as(words[e], PTX_F32);
+        }
+        for (e = 0; e < per; e++) {
+            y = ptx_get(k, t->value[c * per + e]);
+            y = ptx_fma(k, beta, x[e], y);
+            ptx_set(k, t->value[c * per + e], y);
+        }
+    }
+}
+
+/* Finishes and stores the results of a unit, box after box of 128 bytes of each row. */
+static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptxk__tensor_output o;
+    ptx_val x[8], y, q, at[5], words[8], divided = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
+    uint32_t boxes = d->columns / d->box, per = 16 / f->out_bytes, b, c, e, j;
+    ptxk__tensor_begin_output(k, d, t, &o);
+    ptxk__tensor_fetch(k, d, t, &o, 0);
+    for (b = 0; b < boxes; b++) {
+        int64_t place = (int64_t)((b & 1) * PTXK__TENSOR_BOX);
+        ptx_if(k, divided);
+        ptxk__tensor_join(k, d, t, b * d->box, d->box);
+        ptx_else(k);
+        ptxk__tensor_load(k, d, t, tile, b * d->box, d->box);
+        if (b + 1 == boxes) ptxk__tensor_drain(k, t);
+        ptx_end(k);
+        if (b + 1 < boxes) ptxk__tensor_fetch(k, d, t, &o, b + 1);
+        for (j = 0; j < d->box; j++) {
+            y = ptx_get(k, t->value[j]);
+            if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row);
+            q = o.factor;
+            if (f->side[1].kind == PTXK_FACTORS_ROW) {
+                q = ptxk__tensor_column(k, t, o.factors, b * d->box + j);
+                q = ptx_op2(k, PTX_MUL, PTX_RN, q, o.factor);
+            }
+            y = ptx_op2(k, PTX_MUL, PTX_RN, y, q);
+            ptx_set(k, t->value[j], y);
+        }
+        ptx_if(k, o.add);
+        y = ptx_get(k, s->fetched);
+        y = boxes / 2 % 2 ? y : ptx_u32(0);
+        y = ptx_xor(k, y, ptx_u32(b / 2 & 1));
+        ptxk__mbarrier_wait(k, ptx_off(s->loaded, (int64_t)(8 * (b & 1))), ptx_as(y, PTX_U32));
+        ptxk__tensor_add(k, d, t, o.beta, b);
+        ptx_else(k); /* the copy before the last has read this box */
+        ptx_if(k, o.lead);
+        ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
+        ptx_end(k);
+        ptxk__tensor_meet(k);
+        ptx_end(k);
+        for (c = 0; c < 8; c++) {
+            for (e = 0; e < per; e++) {
+                y = ptx_get(k, t->value[c * per + e]);
+                if (f->flags & PTXK_MATMUL_BIAS) {
+                    q = ptxk__tensor_column(k, t, o.bias, b * d->box + c * per + e);
+                    y = ptx_op2(k, PTX_ADD, PTX_RN, y, q);
+                }
+                x[e] = ptxk__matmul_activate(k, f, y);
+            }
+            ptxk_narrow(k, f->out, per, x, words);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(t->row[c], place), words);
+        }
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+        ptxk__tensor_meet(k);
+        ptx_if(k, o.lead);
+        at[0] = s->maps[3];
+        at[1] = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box)) : s->first[1];
+        at[2] = s->first[0];
+        at[3] = o.z[1];
+        at[4] = ptx_off(o.boxes, place);
+        ptx_opn(k, PTX_TENSOR_S2G, 0, PTX_NONE, PTX_NONE, 5, at, 0, NULL);
+        ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
+        ptx_end(k);
+    }
+    y = ptx_get(k, s->fetched);
+    y = ptx_xor(k, y, ptx_u32(1));
+    ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
+}
+
+/* The four warps that write results: thread i has row i of the tile. */
+static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptxk__dense_state *s = &t->s;
+    ptx_val x, y, p, tile, barrier;
+    ptx_var unit;
+    uint32_t c, j;
+    x = ptx_and(k, s->thread, ptx_u32(31));
+    s->lane = ptx_as(x, PTX_U32);
+    t->hand_over = ptx_mapa(k, t->drained, ptx_u32(0));
+    x = ptx_and(k, s->thread, ptx_u32(7));
+    y = ptx_mul(k, s->thread, ptx_u32(128));
+    y = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(16), y);
+    y = ptx_add(k, y, ptx_u32(d->stages * d->stage_bytes));
+    t->row[0] = ptx_ptr_add(k, s->m.shared, y, 1);
+    for (c = 1; c < 8; c++) { /* boxes begin at multiples of 1024: these differ in bits only */
+        x = ptx_xor(k, ptx_as(t->row[0], PTX_B32), ptx_b32(16 * c));
+        t->row[c] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
+    }
+    for (j = 0; j < d->box; j++) t->value[j] = ptx_var_new(k, ptx_f32(0));
+    s->fetched = ptx_var_new(k, ptx_u32(0));
+    unit = ptxk__tensor_begin_units(k, d, t);
+    tile = ptxk__tensor_tile(k, t);
+    barrier = ptx_ptr_add(k, t->ready, tile, 8);
+    x = ptxk__tensor_parity(k, t);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    x = ptx_and(k, s->thread, ptx_u32(96)); /* the warp's 32 lanes of tensor memory */
+    x = ptx_shl(k, x, ptx_u32(16));
+    x = ptx_add(k, ptx_as(x, PTX_U32), t->memory);
+    tile = ptx_mad(k, tile, ptx_u32(d->columns), x);
+    x = ptx_mov(k, ptx_u32(1));
+    s->writes = ptx_var_new(k, x);
+    p = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
+    ptx_if(k, p);
+    p = ptxk__tensor_leave(k, d, t, tile);
+    x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+    ptx_set(k, s->writes, x);
+    ptx_end(k);
+    x = ptx_get(k, s->writes);
+    p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    ptx_if(k, p);
+    ptxk__tensor_store(k, d, t, tile);
+    ptx_end(k);
+    ptxk__tensor_end_units(k, t, unit);
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p);
+    ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, ptx_imm(0));
+    ptx_end(k);
+}
+
+static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmul *f, uint32_t entry,
+                              const char *name) {
+    static const char *const names[] = {"map_a", "map_b", "map_c", "map_d"};
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptxk__tensor_state t;
+    ptxk__dense_state *s = &t.s;
+    ptxk__dense d;
+    ptx_val p, q, x, tid, warp, slot, count;
+    uint32_t i;
+    ptxk__dense_shape(f, entry, &d);
+    memset(&t, 0, sizeof t);
+    t.pair = entry == PTXK__TENSOR_PAIR;
+    ptx_launch_bounds(k, PTXK__TENSOR_THREADS, 1);
+    s->m.args = s->m.problem = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_matmul_args), 8);
+    for (i = 0; i < 4; i++) s->maps[i] = ptx_param_map(k, names[i]);
+    s->full = ptx_shared(k, "full", PTX_U64, d.stages, 8);
+    s->empty = ptx_shared(k, "empty", PTX_U64, d.stages, 8);
+    if (t.pair) t.peers = ptx_shared(k, "peers", PTX_U64, d.stages, 8);
+    t.ready = ptx_shared(k, "ready", PTX_U64, 2, 8);
+    t.drained = ptx_shared(k, "drained", PTX_U64, 2, 8);
+    s->loaded = ptx_shared(k, "loaded", PTX_U64, 2, 8);
+    s->flag = ptx_shared(k, "flag", PTX_U32, 1, 4);
+    slot = ptx_shared(k, "slot", PTX_U32, 1, 4);
+    s->m.shared = ptx_shared_dynamic_aligned(k, 1024);
+    tid = ptx_tid_x(k);
+    s->rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    s->cluster = ptx_sreg(k, PTX_CLUSTER_NCTARANK);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    count = ptx_mul(k, s->cluster, ptx_u32(4));
+    for (i = 0; i < d.stages; i++) {
+        ptx_mbarrier_init(k, ptx_off(s->full, (int64_t)(8 * i)), ptx_imm(1));
+        ptx_mbarrier_init(k, ptx_off(s->empty, (int64_t)(8 * i)), ptx_imm(1));
+        if (t.pair) ptx_mbarrier_init(k, ptx_off(t.peers, (int64_t)(8 * i)), ptx_imm(1));
+    }
+    for (i = 0; i < 2; i++) {
+        ptx_mbarrier_init(k, ptx_off(t.ready, (int64_t)(8 * i)), ptx_imm(1));
+        ptx_mbarrier_init(k, ptx_off(t.drained, (int64_t)(8 * i)), count);
+        ptx_mbarrier_init(k, ptx_off(s->loaded, (int64_t)(8 * i)), ptx_imm(1));
+    }
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+    ptx_end(k);
+    x = ptx_shr(k, tid, ptx_u32(5));
+    warp = ptx_warp_uniform(k, ptx_as(x, PTX_U32));
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
+    ptx_if(k, q);
+    ptx_op2(k, PTX_TCGEN05_ALLOC, ptxk__tensor_group(&t), slot, ptx_imm(512));
+    ptx_op0(k, PTX_TCGEN05_RELINQUISH, ptxk__tensor_group(&t));
+    ptx_end(k);
+    ptx_cluster_arrive(k);
+    ptx_cluster_wait(k);
+    t.memory = ptx_ld(k, PTX_U32, ptx_at(slot, 0));
+    ptxk__dense_begin_units(k, &d, s);
+    s->phases = ptx_var_new(k, ptx_u32(0));
+    x = ptx_and(k, tid, ptx_u32(127));
+    s->thread = ptx_as(x, PTX_U32);
+    x = ptx_and(k, tid, ptx_u32(31));
+    p = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), ptx_u32(0));
+    q = ptx_setp(k, PTX_GE, warp, ptx_u32(4));
+    ptx_if(k, q);
+    ptxk__tensor_write(k, &d, &t);
+    ptx_else(k);
+    ptx_if(k, p);
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(0));
+    ptx_if(k, q);
+    ptxk__tensor_produce(k, &d, &t);
+    ptx_else(k);
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(1));
+    ptx_if(k, q);
+    if (t.pair) {
+        q = ptx_setp(k, PTX_NE, s->rank, ptx_u32(0));
+        ptx_if(k, q);
+        ptxk__tensor_hand_on(k, &d, &t);
+        ptx_else(k);
+    }
+    ptxk__tensor_multiply(k, &d, &t);
+    if (t.pair) ptx_end(k);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_cluster_arrive(k); /* no block's shared memory or tensor memory is used any more */
+    ptx_cluster_wait(k);
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
+    ptx_if(k, q);
+    ptx_op2(k, PTX_TCGEN05_DEALLOC, ptxk__tensor_group(&t), t.memory, ptx_imm(512));
+    ptx_end(k);
+    ptx_ret(k);
+}
+
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
@@ -16543,6 +17581,12 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, entry);
         ptxk__dense_emit(m, site, &f, entry, name);
+    }
+    for (entry = PTXK__TENSOR_ONE; entry <= PTXK__TENSOR_PAIR && f.memory; entry++) {
+        (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_m%u", ptx_type_name(f.type[0]),
+                       ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
+                       f.side[0].kind, f.side[1].kind, entry);
+        ptxk__tensor_emit(m, site, &f, entry, name);
     }
     return ptx_get_error(m)->code;
 }
@@ -18329,6 +19373,11 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
     if (d->window > PTXK__LEN_MAX)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: window is %u, must be at most 2147483647 (0: all)",
                             d->window);
+    if (!(d->embedding_scale >= -1e30f && d->embedding_scale <= 1e30f))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "decoder: embedding_scale is %g, must be from -1e30 to 1e30 (0: 1)",
+                            (double)d->embedding_scale);
+    if (d->gelu > 1) return ptxk__refuse(why, PTX_E_DESC, "decoder: gelu is %u, must be 0 or 1", d->gelu);
     return ptxk__check_scale("decoder", d->scale, why);
 }
 
@@ -19883,7 +20932,7 @@ static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *
         v[g] = ptx_get(k, r->value[g][b]);
         v[g] = ptx_fma(k, v[g], factor, bias[g]);
     }
-    x = ptxk__silu(k, v[0]);
+    x = c->f->d.gelu ? ptxk__gelu(k, v[0]) : ptxk__silu(k, v[0]);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
     x = ptx_selp(k, x, v[0], r->gated);
     added = ptx_and(k, r->kind, ptx_u32(1)); /* output and down add to x */
@@ -20069,6 +21118,8 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
                     x[n] = o.has_offset ? ptx_fma(k, o.q[n], o.scale, o.offset)
                            : o.scaled   ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)
                                         : o.q[n];
+                    if (f->d.embedding_scale < 0 || f->d.embedding_scale > 0)
+                        x[n] = ptx_op2(k, PTX_MUL, PTX_RN, x[n], ptx_f32((double)f->d.embedding_scale));
                     ptx_set(k, value[n], x[n]);
                 }
                 ptx_st_vec(k, PTX_F32, 4, ptx_at(to, 0), x);
@@ -21195,7 +22246,7 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
 PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__dec f;
     ptxk_message why;
-    char name[128], scale[16] = "", window[16] = "";
+    char name[150], scale[16] = "", window[16] = "", embedding[16] = "";
     const ptxk_decoder_desc *d = (const ptxk_decoder_desc *)desc;
     ptx_code code = ptxk__dec_form(d, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
@@ -21204,13 +22255,19 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
         memcpy(&bits, &d->scale, sizeof bits);
         (void)snprintf(scale, sizeof scale, "_s%08x", bits);
     }
+    if (d->embedding_scale < 0 || d->embedding_scale > 0) {
+        uint32_t bits;
+        memcpy(&bits, &d->embedding_scale, sizeof bits);
+        (void)snprintf(embedding, sizeof embedding, "_e%08x", bits);
+    }
     if (d->window) (void)snprintf(window, sizeof window, "_w%u", d->window);
-    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s%s%s%s", d->hidden,
-                   d->ffn, d->heads, d->kv_heads, d->head_dim, d->vocab, d->batch, d->formats,
+    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s%s%s%s%s%s",
+                   d->hidden, d->ffn, d->heads, d->kv_heads, d->head_dim, d->vocab, d->batch, d->formats,
                    ptx_type_name((ptx_type)d->kv_type), d->rope_dims, d->rope_pairs, scale,
-                   d->precision == PTXK_GEMV_FAST ? "_x8" : "", d->head_norms ? "_hn" : "", window);
+                   d->precision == PTXK_GEMV_FAST ? "_x8" : "", d->head_norms ? "_hn" : "", window, embedding,
+                   d->gelu ? "_gelu" : "");
     {
-        char start[140];
+        char start[160];
         (void)snprintf(start, sizeof start, "%s_start", name);
         ptxk__dec_start(m, site, &f, start);
     }

@@ -21,13 +21,20 @@ enum option_kind {
     OPTION_F32,    /* float, low to high */
     OPTION_CHOICE, /* uint32_t: the position in `words`, which are separated by '|' */
     OPTION_LIST,   /* uint32_list: numbers separated by commas, low to high each */
-    OPTION_TEXT    /* const char *: any text */
+    OPTION_TEXT,   /* const char *: any text */
+    OPTION_TEXTS   /* text_list: any texts, one each time that the option stands there */
 };
 
 enum { LIST_MAX = 256 };
 typedef struct uint32_list {
     uint32_t count, at[LIST_MAX];
 } uint32_list;
+
+enum { TEXTS_MAX = 16 };
+typedef struct text_list {
+    uint32_t count;
+    const char *at[TEXTS_MAX];
+} text_list;
 
 typedef struct option {
     const char *name; /* without the dashes */
@@ -43,7 +50,7 @@ typedef struct command_line {
     unsigned option_count;
     const char *names; /* the arguments behind the options, as --help shows them; NULL: none */
     const char **arguments;
-    unsigned argument_count; /* all of them are required */
+    unsigned argument_count; /* those that are NULL before are required */
 } command_line;
 
 static void print_default(const option *o) {
@@ -70,7 +77,7 @@ static void print_help(const command_line *c) {
     printf("%s - %s\n\n  %s%s%s [options]\n\n", c->program, c->what, c->program, c->names ? " " : "",
            c->names ? c->names : "");
     for (i = 0; i < c->option_count; i++) {
-        static const char *const values[] = {"", "N", "N", "X", "", "N,N...", "TEXT"};
+        static const char *const values[] = {"", "N", "N", "X", "", "N,N...", "TEXT", "TEXT"};
         const option *o = &c->options[i];
         int width = printf("  --%s %s", o->name, o->kind == OPTION_CHOICE ? o->words : values[o->kind]);
         printf("%*s%s", width < 26 ? 26 - width : 1, "", o->help);
@@ -106,6 +113,12 @@ static int parse_value(const command_line *c, const option *o, const char *text)
     switch (o->kind) {
     case OPTION_FLAG: *(int *)o->value = 1; return 1;
     case OPTION_TEXT: *(const char **)o->value = text; return 1;
+    case OPTION_TEXTS: {
+        text_list *list = (text_list *)o->value;
+        if (list->count == TEXTS_MAX) return refuse_option(c, o->name, "more than 16 of them");
+        list->at[list->count++] = text;
+        return 1;
+    }
     case OPTION_CHOICE: {
         uint32_t i = 0;
         const char *word = o->words;
@@ -175,7 +188,7 @@ static int parse_command_line(const command_line *c, int argc, char **argv) {
             return refuse_option(c, text, value ? "takes no value" : "needs a value");
         if (!parse_value(c, o, value)) return 0;
     }
-    if (found < c->argument_count) return refuse_option(c, c->names, "needed");
+    if (found < c->argument_count && !c->arguments[found]) return refuse_option(c, c->names, "needed");
     return 1;
 }
 

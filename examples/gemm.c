@@ -165,6 +165,78 @@ typedef struct problem { /* of the command line */
     uint32_t m, n, k, format, type, out, precision, bias, samples, repeat, seed;
 } problem;
 
+/* What bounds the form for sm_90a on an H100 SXM (that for sm_100a on a B200), and the time that follows. The
+   tensor cores take 4 (2) clocks for a column of a tile of 128 rows and 128 bytes of k. The L2 cache gives
+   a multiprocessor some 32 (64) bytes a clock. A band of 16 rows of tiles is under way at once: memory is
+   read for its rows and columns. */
+static void print_model(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape, const ptx_plan *plan,
+                        uint32_t columns, int split, uint32_t parts, double rounds, int tensor_memory) {
+    const double clock = tensor_memory ? 1.965e9 : 1.755e9, bandwidth = tensor_memory ? 8e12 : 3.35e12,
+                 faster = tensor_memory ? 2 : 1,
+                 bytes = desc->a_type == PTX_F32                               ? 4
+                         : desc->a_type == PTX_F16 || desc->a_type == PTX_BF16 ? 2
+                                                                               : 1;
+    double cluster = plan->launch[0].cluster[0] ? plan->launch[0].cluster[0] : 1, share, high, wide, waves,
+           best;
+    double rows = ceil(shape->m / 128.0 / cluster) * cluster, tiles = rows * ceil((double)shape->n / columns);
+    double steps = ceil(shape->k * bytes / 128),
+           each = tiles * shape->batch / shape->sm_count * steps / clock;
+    double tensor = each * 4 * columns / faster, memory, issue,
+           l2 = each * (16384 + columns * 128 / cluster) / 32 / faster;
+    issue = each
+            * (tensor_memory    ? 100
+               : columns == 256 ? 80
+               : split          ? 232
+                                : 49); /* machine instructions of a scheduler in a step */
+    high = rows < 16 ? rows : 16, wide = shape->sm_count / high;
+    share = (high * 128 + wide * columns) * shape->k * bytes * tiles * shape->batch / shape->sm_count;
+    if (share < (double)plan->min_bytes || (double)plan->min_bytes < 4e7) share = (double)plan->min_bytes;
+    memory = share / bandwidth;
+    waves = tiles * shape->batch / shape->sm_count / rounds;
+    best = tensor > l2 ? tensor : l2;
+    if (memory > best) best = memory;
+    best = best / waves
+           + ((tensor_memory ? 1 : ceil(rounds)) * 6 * columns + 2000
+              + (parts > 1 ? (parts + 1) * columns * 16.0 : 0))
+                 / clock;
+    printf(
+        "model      on %s at %.3f GHz: tensor cores %.1f us, issue %.1f, L2 cache %.1f, memory %.1f, waves "
+        "%.2f:\n           %.1f us, %.0f TFLOP/s\n",
+        tensor_memory ? "a B200" : "an H100 SXM", clock / 1e9, tensor * 1e6, issue * 1e6, l2 * 1e6,
+        memory * 1e6, waves, best * 1e6, 2e-12 * shape->m * shape->n * shape->k * shape->batch / best);
+}
+
+/* Prints the form, the tile and the blocks. Returns the parts of k of the tiles that are divided. */
+static uint32_t print_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
+                           const ptx_plan *plan) {
+    const ptx_launch *l = &plan->launch[0];
+    int tensor_memory = plan->maps && l->block[0] == 256,
+        split = !tensor_memory
+                && (desc->a_type == PTX_E4M3 || desc->a_type == PTX_E5M2
+                    || desc->a_factors >= PTXK_FACTORS_BLOCK);
+    uint32_t cluster = l->cluster[0] ? l->cluster[0] : 1, parts = 1;
+    uint32_t high = l->entry == 1 ? 64 : 128,
+             columns = tensor_memory || (l->entry == 2 && !split) ? 256 : high;
+    uint64_t rows = (shape->m + high - 1) / high, tiles, divided, workers = shape->sm_count / cluster;
+    tiles = (rows + cluster - 1) / cluster * ((shape->n + columns - 1) / columns) * shape->batch;
+    divided = tiles % workers;
+    if (plan->workspace_bytes)
+        parts =
+            (uint32_t)((plan->workspace_bytes - plan->zero_bytes) / (divided * cluster * high * columns * 4));
+    printf("form       %s\n", tensor_memory ? "tcgen05 and tensor maps (sm_100a)"
+                              : plan->maps  ? "wgmma and tensor maps (sm_90a)"
+                                            : "mma.sync");
+    printf("launch     %u blocks of %u threads in clusters of %u, tiles of %u x %u, %lu of them in %u parts "
+           "along k,\n"
+           "           %u bytes of shared memory\n",
+           l->grid[0], l->block[0], cluster, high, columns,
+           (unsigned long)(parts > 1 ? divided * cluster : 0), parts, l->shared_bytes);
+    if (plan->maps)
+        print_model(desc, shape, plan, columns, split, parts,
+                    (double)(tiles / workers) + (divided ? 1.0 / (double)parts : 0), tensor_memory);
+    return parts;
+}
+
 static int run_quantised(const problem *p) {
     static const uint32_t types[] = {PTX_F16, PTX_BF16, PTX_F32}, outs[] = {PTX_F32, PTX_F16, PTX_BF16};
     const int block = formats[p->format].block;
@@ -289,7 +361,7 @@ int main(int argc, char **argv) {
     static const uint32_t outs[] = {PTX_F32, PTX_F16, PTX_BF16};
     uint32_t type = 0, out = 0, trans_a = 0, trans_b = 1, precision = 0, factors = 0, bias = 0,
              activation = 0;
-    uint32_t format = 0, pad = 0, samples = 2000, repeat = 3, seed = (uint32_t)time(NULL);
+    uint32_t format = 0, pad = 0, samples = 2000, repeat = 3, only = 0, seed = (uint32_t)time(NULL);
     float alpha = 1, beta = 0;
     ptxk_matmul_desc desc;
     ptxk_matmul_shape shape;
@@ -314,6 +386,7 @@ int main(int argc, char **argv) {
         {"samples", OPTION_U32, &samples, 1, 1 << 30, NULL, "elements that are checked, at least"},
         {"repeat", OPTION_U32, &repeat, 1, 100000, NULL, "launches; the best time counts"},
         {"seed", OPTION_U32, &seed, 0, 0xffffffff, NULL, "of the random data"},
+        {"plan", OPTION_U32, &only, 0, 1, NULL, "1: prints the plan, and runs nothing"},
     };
     const command_line line = {EXAMPLE, "a dense matrix product on tensor cores",
                                options, sizeof options / sizeof *options,
@@ -330,9 +403,8 @@ int main(int argc, char **argv) {
     ref_matmul r;
     unsigned char *data[4], *zeros;
     float *bias_data, *factor_data[2];
-    uint64_t rows[4], columns[4], ld[4], stride[4], count[2], state, i, all, step, tiles, blocks, wrong = 0,
-                                                                                                  seen = 0;
-    uint32_t s, tile = 0, parts = 1;
+    uint64_t rows[4], columns[4], ld[4], stride[4], count[2], state, i, all, step, wrong = 0, seen = 0;
+    uint32_t s, parts = 1;
     int number, out_number;
     double worst = 0, worst_bound = 0, best_ms;
 
@@ -379,22 +451,8 @@ int main(int argc, char **argv) {
            ptx_type_name((ptx_type)desc.out_type), trans_a ? "[k, m]" : "[m, k]",
            trans_b ? "[n, k]" : "[k, n]", seed);
 
-    /* The plan: tile, blocks and workspace follow from the sizes and the device. */
     shape.sm_count = device->sm_count;
     shape.target = device->target;
-    (void)ptxk_matmul_plan(&desc, &shape, &plan, &why);
-    must(cu, ptxcu_operation(cu, ptxk_operation_find("matmul"), &desc, &program));
-    if (plan.launches) {
-        tile = plan.launch[0].entry ? 64 : 128;
-        tiles = (uint64_t)((shape.m + tile - 1) / tile) * ((shape.n + tile - 1) / tile) * shape.batch;
-        blocks = plan.launch[0].grid[0];
-        if (blocks > tiles) parts = (uint32_t)(1 + (blocks - tiles) / (tiles % shape.sm_count));
-        printf("launch     %lu blocks of %u threads, tiles of %u x %u, %lu of them in %u parts along k, %u "
-               "bytes of "
-               "shared memory\n",
-               (unsigned long)blocks, plan.launch[0].block[0], tile, tile,
-               (unsigned long)(parts > 1 ? tiles % shape.sm_count : 0), parts, plan.launch[0].shared_bytes);
-    }
 
     /* Random matrices, and poison where results belong. */
     state = (uint64_t)seed * 2 + 1;
@@ -403,17 +461,33 @@ int main(int argc, char **argv) {
     rows[2] = rows[3] = shape.m, columns[2] = columns[3] = shape.n;
     memset(&args, 0, sizeof args);
     for (s = 0; s < 4; s++) {
-        int of = s < 2 ? number : out_number;
-        uint64_t bytes;
         ld[s] = columns[s] + pad;
         stride[s] = rows[s] * ld[s];
+        (&args.a)[s] = 256;
+        (&args.lda)[s] = (uint32_t)ld[s];
+        (&args.a_stride)[s] = stride[s];
+    }
+    args.m = shape.m, args.n = shape.n, args.k = shape.k, args.batch = shape.batch;
+    args.sm_count = shape.sm_count;
+    args.alpha = alpha, args.beta = beta;
+    /* The plan: form, tile, blocks and workspace follow from the sizes, the device, and from what tensor maps
+       can describe. All addresses are multiples of 256. */
+    shape.aligned = (uint32_t)ptxk_matmul_aligned(&desc, &args);
+    (void)ptxk_matmul_plan(&desc, &shape, &plan, &why);
+    if (plan.launches) parts = print_plan(&desc, &shape, &plan);
+    if (only) {
+        ptxcu_close(cu);
+        return 0;
+    }
+    must(cu, ptxcu_operation(cu, ptxk_operation_find("matmul"), &desc, &program));
+    for (s = 0; s < 4; s++) {
+        int of = s < 2 ? number : out_number;
+        uint64_t bytes;
         bytes = stride[s] * shape.batch * ref_number_bytes(of);
         data[s] = make(of, stride[s] * shape.batch, &state);
         if (s == 3) memset(data[s], 0xff, (size_t)bytes);
         d_buffer = to_device(cu, data[s], (size_t)bytes);
         (&args.a)[s] = d_buffer.address;
-        (&args.lda)[s] = (uint32_t)ld[s];
-        (&args.a_stride)[s] = stride[s];
     }
     bias_data = (float *)need(((uint64_t)shape.n + 1) * sizeof *bias_data);
     for (i = 0; i < shape.n; i++) bias_data[i] = (float)uniform(&state);
@@ -435,9 +509,6 @@ int main(int argc, char **argv) {
     zeros = (unsigned char *)need(plan.workspace_bytes + 1);
     args.workspace = to_device(cu, zeros, (size_t)plan.workspace_bytes + 1).address;
     free(zeros);
-    args.m = shape.m, args.n = shape.n, args.k = shape.k, args.batch = shape.batch;
-    args.sm_count = shape.sm_count;
-    args.alpha = alpha, args.beta = beta;
     if (ptxk_matmul_check(&desc, &args, &why)) {
         fprintf(stderr, "%s\n", why.text);
         return 1;
@@ -458,9 +529,11 @@ int main(int argc, char **argv) {
     r.b.row = trans_b ? (size_t)ld[1] : 1, r.b.step = trans_b ? 1 : (size_t)ld[1];
     r.a.kind = r.b.kind = (int)factors;
     r.k = alpha < 0 || alpha > 0 ? shape.k : 0;
-    r.depth = (uint32_t)(64 / ref_number_bytes(number));
+    r.depth = (uint32_t)((plan.maps ? 128 : 64) / ref_number_bytes(number));
     r.single = precision == 1;
-    r.narrow = (device->target & 0xfffu) == 89 && (number == REF_E4M3 || number == REF_E5M2);
+    r.together = plan.maps && plan.launch[0].block[0] == 256; /* tensor memory */
+    r.narrow = ((device->target & 0xfffu) == 89 || (plan.maps && !r.together))
+               && (number == REF_E4M3 || number == REF_E5M2);
     all = (uint64_t)shape.m * shape.n * shape.batch;
     step = all / samples | 1;
     for (i = 0; i < all; i += step, seen++) {

@@ -1,16 +1,26 @@
-/* generate - a language model writes text: reads a GGUF file, continues a prompt.
+/* generate - a language model writes text: reads a GGUF file, continues a prompt, or answers in a chat.
    cc -O2 examples/generate.c -o generate -ldl -lm
 
      generate MODEL.gguf "Once upon a time" [--tokens 128] [--temperature 0.8] [--seed 1] [--top-k 40]
-              [--top-p 0.95] [--graph | --persistent] [--context 2048] [--batch 512] [--page-size 64] [--help]
+              [--top-p 0.95] [--stop "text"] [--graph | --persistent | --draft SMALL.gguf] [--context 2048]
+              [--batch 512] [--page-size 64] [--help]
+     generate MODEL.gguf --chat ["first message"] [--system "text"] [--template chatml]
+     generate MODEL.gguf --prompts FILE [--sequences 8] [--chat]
 
-   Models of the architectures in the table of models.h (llama, qwen, gemma, phi and others), their matrices in
-   F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or Q6_K, their tokeniser in the file. --temperature 0, the default,
-   takes the likeliest token; --graph makes each token one launch of a graph, --persistent all tokens behind
-   the first one launch of one kernel. The prompt is fed --batch tokens at a time: each time the weights are
-   read once. --page-size keeps keys and values in pages. The text goes to standard output as it comes; tokens
-   per second, the bytes of weights that a token reads, and what fraction of the device's bandwidth that is,
-   to standard error. Runs on the GPU; without one, on the CPU driver:
+   Models of the architectures in the table of models.h (llama, qwen, gemma, phi, ...), their matrices in F32,
+   F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or Q6_K, their tokeniser in the file. --temperature 0, the default, takes
+   the likeliest token; --graph makes each token one launch of a graph, --persistent all tokens behind the
+   first one launch of one kernel; with --draft a smaller model of the same tokens guesses some, and one step
+   verifies them. The prompt is fed --batch tokens at a time: each time the weights are read once. --page-size
+   keeps keys and values in pages, --cache q8_0 or e4m3 in 8 bits each.
+
+   --chat writes messages as the file's own template has them, where that is one of those in chat.h; further
+   messages are the lines of standard input. --stop ends the text before such words. --prompts takes a prompt
+   from each line of a file (\n: a new line, \\: a backslash), --sequences of them in one step.
+
+   The text goes to standard output as it comes; tokens per second of the prompt and of the text, the bytes of
+   weights that a token reads, and what fraction of the device's bandwidth that is, to standard error. Runs on
+   the GPU; without one, on the CPU driver:
    PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./generate tests/model/fables.gguf "Once upon a time" */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
@@ -19,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
@@ -26,17 +37,24 @@
 #include "../ptxgen_cuda.h"
 #include "llama.h"
 #include "tokeniser.h"
+#include "chat.h"
 #include "example.h"
 
+/* -- options -- */
+
 typedef struct options {
-    const char *model, *prompt;
+    const char *model, *prompt, *system, *template_name, *draft, *prompts;
     llama_options llama;
-    uint32_t tokens;
-    int graph, persistent, serial;
+    uint32_t tokens, draft_tokens, sequences;
+    text_list stop;
+    int graph, persistent, chat, progress, serial;
 } options;
 
+static const char no_prompt[] = "";
+
 static int parse(options *o, int argc, char **argv) {
-    const char *names[2] = {NULL, NULL};
+    const char *names[2] = {NULL, no_prompt};
+    char templates[300];
     const option table[] = {
         {"tokens", OPTION_U32, &o->tokens, 1, 1e9, NULL, "tokens to write at most"},
         {"temperature", OPTION_F32, &o->llama.temperature, 0, 100, NULL, "0: takes the likeliest token"},
@@ -44,13 +62,23 @@ static int parse(options *o, int argc, char **argv) {
         {"top-k", OPTION_U32, &o->llama.top_k, 0, 1e9, NULL, "draws from the k likeliest; 0: from all"},
         {"top-p", OPTION_F32, &o->llama.top_p, 0, 1, NULL,
          "draws from the likeliest of this probability in all; 0: from all"},
+        {"stop", OPTION_TEXTS, &o->stop, 0, 0, NULL, "ends before this text; up to 16 of them"},
         {"context", OPTION_U32, &o->llama.max_seq, 0, 1e9, NULL, "positions at most; 0: as the model has"},
         {"batch", OPTION_U32, &o->llama.prompt_tokens, 1, LLAMA_PROMPT_MOST, NULL,
          "tokens of the prompt that are fed at a time"},
         {"page-size", OPTION_U32, &o->llama.page_size, 0, 65536, NULL,
          "positions of a page of keys and values, a power of two from 16; 0: no pages"},
+        {"cache", OPTION_CHOICE, &o->llama.kv_type, 0, 0, "f16|q8_0|e4m3", "numbers of keys and values"},
         {"graph", OPTION_FLAG, &o->graph, 0, 0, NULL, "each token is one launch of a graph"},
         {"persistent", OPTION_FLAG, &o->persistent, 0, 0, NULL, "all tokens are one launch of one kernel"},
+        {"chat", OPTION_FLAG, &o->chat, 0, 0, NULL, "prompts are messages; more come from standard input"},
+        {"system", OPTION_TEXT, &o->system, 0, 0, NULL, "the system's message in a chat"},
+        {"template", OPTION_TEXT, &o->template_name, 0, 0, NULL, "the chat's, instead of the file's"},
+        {"draft", OPTION_TEXT, &o->draft, 0, 0, NULL, "a smaller model whose guesses are verified"},
+        {"draft-tokens", OPTION_U32, &o->draft_tokens, 1, LLAMA_DRAFTS - 1, NULL, "guesses in a step"},
+        {"prompts", OPTION_TEXT, &o->prompts, 0, 0, NULL, "a file with a prompt in each line"},
+        {"sequences", OPTION_U32, &o->sequences, 1, LLAMA_SEQUENCES, NULL, "prompts of the file in a step"},
+        {"progress", OPTION_FLAG, &o->progress, 0, 0, NULL, "told even where standard error is no terminal"},
         {"serial", OPTION_FLAG, &o->serial, 0, 0, NULL,
          "no kernel starts before the one before it has ended"},
     };
@@ -63,14 +91,34 @@ static int parse(options *o, int argc, char **argv) {
                                2};
     memset(o, 0, sizeof *o);
     o->tokens = 128;
+    o->draft_tokens = 4;
+    o->sequences = LLAMA_SEQUENCES;
     o->llama.batch = 1;
     o->llama.prompt_tokens = 512;
     if (!parse_command_line(&line, argc, argv)) return 0;
     o->model = names[0], o->prompt = names[1];
+    if (o->prompt == no_prompt && !o->chat && !o->prompts) return refuse_option(&line, line.names, "needed");
+    if (o->prompts && o->prompt != no_prompt) return refuse_option(&line, "prompts", "beside a prompt");
+    if (o->template_name && !chat_find(o->template_name)) {
+        char message[400];
+        snprintf(message, sizeof message, "'%.40s' is none of %s", o->template_name, chat_names(templates));
+        return refuse_option(&line, "template", message);
+    }
+    if ((o->template_name || o->system) && !o->chat)
+        return refuse_option(&line, o->system ? "system" : "template", "goes with --chat");
+    if (o->llama.kv_type && o->persistent)
+        return refuse_option(&line, "--cache --persistent", "the persistent kernel takes caches of f16");
+    o->llama.kv_type = o->llama.kv_type == 0   ? (uint32_t)PTX_F16
+                       : o->llama.kv_type == 1 ? (uint32_t)PTXK_Q8_0
+                                               : (uint32_t)PTX_E4M3;
     if (o->llama.page_size && (o->llama.page_size < 16 || o->llama.page_size & (o->llama.page_size - 1)))
         return refuse_option(&line, "page-size", "must be 0 or a power of two from 16 to 65536");
     if (o->llama.page_size && o->persistent)
         return refuse_option(&line, "--page-size --persistent", "the persistent kernel takes no pages");
+    if (o->persistent && o->prompts)
+        return refuse_option(&line, "--prompts --persistent", "prompts of a file go by steps");
+    if (o->draft && (o->prompts || o->graph || o->persistent))
+        return refuse_option(&line, "draft", "beside --graph, --persistent or --prompts");
     return !(o->graph && o->persistent) || refuse_option(&line, "--graph --persistent", "one of the two");
 }
 
@@ -94,6 +142,8 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static int shows_progress(const options *o) { return o->progress || isatty(2); }
+
 /* How much of the model has been loaded. */
 static void loading(uint64_t done, uint64_t of) {
     static progress p = {"loading", 0, 0};
@@ -103,15 +153,25 @@ static void loading(uint64_t done, uint64_t of) {
 /* How much of the prompt has been fed. */
 static void reading(uint64_t done, uint64_t of) {
     static progress p = {"reading the prompt", 0, 0};
+    if (!done) p.begun = 0;
     show_progress(&p, done, of);
 }
 
+/* -- text as it comes -- */
+
+/* The text of one sequence: what has come, and how much of that has been shown. */
+typedef struct text {
+    char *at;
+    size_t bytes, room, shown;
+    int held; /* see show */
+} text;
+
 /* A file may hold anything: what could steer a terminal is not passed on. The controls beyond ASCII are two
    bytes in UTF-8, of which the first may end a token and the second begin the next: it waits in *held. */
-static void show(const char *text, size_t bytes, int *held) {
+static void show(const char *at, size_t bytes, int *held) {
     size_t i;
     for (i = 0; i < bytes; i++) {
-        unsigned char c = (unsigned char)text[i];
+        unsigned char c = (unsigned char)at[i];
         int first = *held;
         *held = 0;
         if (first && c >= 0x80 && c < 0xa0) {
@@ -127,42 +187,113 @@ static void show(const char *text, size_t bytes, int *held) {
     fflush(stdout);
 }
 
-typedef struct run {
-    llama model;
-    tokeniser words;
-    ptxcu *cu;
-    ptxcu_stream stream;
-    ptxcu_event event[2];
-    uint32_t *host; /* pinned: the tokens, as they come */
-    char *piece;    /* room for the text of any token */
-    int held;       /* see show */
-    int alone;      /* there is no prompt: the text does not begin with a space */
-    uint32_t made;
-    double prompt_seconds, seconds; /* to the first token; from there on */
-} run;
-
-static int ends(const run *r, uint32_t token) { return token == r->words.eos || token == r->words.eot; }
-
 /* Nobody takes the text any more: a full disk, or a pipe whose reader has gone where SIGPIPE is ignored. */
 static int lost(void) { return ferror(stdout) != 0; }
 
-static void show_token(run *r, uint32_t token) {
-    int first = r->alone && r->made == 0;
-    show(r->piece, tokeniser_piece(&r->words, token, first, r->piece, r->words.longest), &r->held);
-    r->made++;
+/* Where the first stop word begins in what has come since `from`, or SIZE_MAX. *safe: how much can be no part
+   of one, whatever comes. */
+static size_t find_stop(const text_list *stop, const text *t, size_t from, size_t *safe) {
+    size_t found = SIZE_MAX, i, n;
+    uint32_t w;
+    *safe = t->bytes;
+    for (w = 0; w < stop->count; w++) {
+        size_t length = strlen(stop->at[w]);
+        for (i = length && from > length ? from - length : 0; length && i < t->bytes; i++) {
+            n = t->bytes - i < length ? t->bytes - i : length;
+            if (memcmp(t->at + i, stop->at[w], n)) continue;
+            if (n == length && i < found) found = i;
+            if (i < *safe) *safe = i;
+            break;
+        }
+    }
+    return found;
 }
 
-/* Notes when a token came. */
-static void note(run *r, double start) {
-    if (r->made == 0)
-        r->prompt_seconds = seconds() - start;
+/* -- a run -- */
+
+typedef struct run {
+    const options *o;
+    llama model, draft;
+    tokeniser words;
+    const chat_template *chat;
+    ptxcu *cu;
+    ptxcu_stream stream;
+    ptxcu_event event[2];
+    uint32_t *host;    /* pinned: the tokens, as they come */
+    uint32_t *history; /* [max_seq]: all tokens so far */
+    uint32_t length;   /* of those */
+    char *piece;       /* room for the text of any token */
+    text text;
+    uint32_t end[4], ends;
+    int alone;                      /* there is no prompt: the text does not begin with a space */
+    int over;                       /* an end token, a stop word */
+    uint32_t made, prompt;          /* tokens, of all messages */
+    uint32_t drafted, taken;        /* guesses, and how many were right */
+    double prompt_seconds, seconds; /* to the first token of each message; from there on */
+} run;
+
+static int is_end(const run *r, uint32_t token) {
+    uint32_t i;
+    for (i = 0; i < r->ends; i++)
+        if (token == r->end[i]) return 1;
+    return 0;
+}
+
+static void add_end(run *r, uint32_t token) {
+    if (token != TOKEN_NONE && !is_end(r, token)) r->end[r->ends++] = token;
+}
+
+/* Adds the text of a token, and shows what is no part of a stop word. Returns 0 without memory. */
+static int add_text(const run *r, text *t, uint32_t token, int first, int shown, int *stopped) {
+    size_t n, from = t->bytes, safe, found;
+    if (t->bytes + r->words.longest + 1 > t->room) {
+        size_t room = 2 * t->room + r->words.longest + 256;
+        char *more = (char *)realloc(t->at, room);
+        if (!more) return 0;
+        t->at = more;
+        t->room = room;
+    }
+    n = tokeniser_piece(&r->words, token, first, t->at + t->bytes, r->words.longest);
+    t->bytes += n;
+    found = find_stop(&r->o->stop, t, from, &safe);
+    if (found != SIZE_MAX) t->bytes = safe = found, *stopped = 1;
+    if (shown && safe > t->shown) show(t->at + t->shown, safe - t->shown, &t->held), t->shown = safe;
+    return 1;
+}
+
+/* Takes a token that has come: keeps it, and shows it unless it ends the text. */
+static void take_token(run *r, uint32_t token) {
+    r->history[r->length++] = token;
+    if (is_end(r, token)) {
+        r->over = 1;
+        return;
+    }
+    if (!add_text(r, &r->text, token, r->alone && !r->text.bytes, 1, &r->over)) r->over = 1;
+    r->made++;
+    if (lost()) r->over = 1;
+}
+
+/* Shows what was held back. */
+static void end_text(run *r) {
+    text *t = &r->text;
+    if (t->bytes > t->shown) show(t->at + t->shown, t->bytes - t->shown, &t->held);
+    show("\n", 1, &t->held); /* in front of what goes to standard error */
+    t->bytes = t->shown = 0;
+}
+
+/* Notes the seconds to the first token of a message, or from there to the last. */
+static void note(run *r, double start, double *first) {
+    double now = seconds();
+    if (*first > 0)
+        r->seconds += now - *first;
     else
-        r->seconds = seconds() - start - r->prompt_seconds;
+        r->prompt_seconds += now - start;
+    *first = now;
 }
 
 /* One token after the other, behind the first. The launches of a token are queued before the one before it is
    waited for and shown, so the device does not wait for the host. */
-static int generate(run *r, uint32_t tokens, double start, gguf_error *why) {
+static int generate(run *r, uint32_t tokens, double *first, gguf_error *why) {
     uint32_t i;
     for (i = 1; i <= tokens; i++) {
         if (i < tokens
@@ -173,30 +304,53 @@ static int generate(run *r, uint32_t tokens, double start, gguf_error *why) {
             return 1;
         if (i == 1) continue; /* the first is shown already */
         if (llama_cuda(&r->model, ptxcu_event_sync(r->cu, r->event[(i - 1) & 1]), why)) return 1;
-        note(r, start);
-        if (ends(r, r->host[i - 1])) break;
-        show_token(r, r->host[i - 1]);
-        if (lost()) break;
+        note(r, 0, first);
+        take_token(r, r->host[i - 1]);
+        if (r->over) break;
     }
     return llama_cuda(&r->model, ptxcu_stream_sync(r->cu, r->stream), why);
+}
+
+/* The same by guesses of the smaller model, which stands where the larger one does: it takes a step for each
+   guess and one more, so that its caches hold all guesses, should all be right. */
+static int generate_drafted(run *r, uint32_t tokens, double *first, gguf_error *why) {
+    uint32_t made = 1, i, n, chosen[LLAMA_DRAFTS], guess[LLAMA_DRAFTS], gained;
+    while (made < tokens && !r->over) {
+        n = r->o->draft_tokens + 1 < tokens - made ? r->o->draft_tokens + 1 : tokens - made;
+        if (n < 2) return generate(r, 2, first, why);
+        for (i = 0; i < n; i++)
+            if (llama_step(&r->draft, 1, r->stream, why)
+                || llama_cuda(&r->model,
+                              ptxcu_download(r->cu, &r->host[i], r->draft.step.tokens, 0, 4, r->stream), why)
+                || llama_cuda(&r->model, ptxcu_stream_sync(r->cu, r->stream), why))
+                return 1;
+        memcpy(guess, r->host, n * sizeof *guess);
+        if (llama_verify(&r->model, guess, n, chosen, &gained, r->stream, why)) return 1;
+        note(r, 0, first);
+        r->drafted += n - 1;
+        r->taken += gained - 1;
+        made += gained;
+        for (i = 0; i < gained && !r->over; i++) take_token(r, chosen[i]);
+        if (!r->over && llama_stand(&r->draft, 0, chosen[gained - 1], r->length - 1, r->stream, why))
+            return 1;
+    }
+    return 0;
 }
 
 /* All tokens behind the first in one launch, shown as they come: the device writes them, how many there are,
    and that it has ended, into host memory. A launch that fails says nothing there: where nothing comes for
    long, the driver is asked (cuStreamQuery). */
-static int generate_persistent(run *r, uint32_t tokens, double start, gguf_error *why) {
+static int generate_persistent(run *r, uint32_t tokens, double *first, gguf_error *why) {
     enum { NOT_READY = 600, PATIENCE = 30 };
     int (*query)(void *) = NULL, over = 0, bad;
     void *symbol = ptxcu_symbol(r->cu, "cuStreamQuery");
     double last = seconds();
     llama_persistent p;
-    uint32_t end[2], first = r->made;
-    end[0] = r->words.eos;
-    end[1] = r->words.eot;
+    uint32_t seen = 0;
     memcpy(&query, &symbol, sizeof symbol);
-    if (tokens == first) return 0;
-    if (llama_persistent_open(&r->model, &p, tokens - first, end, 2, why)) return 1;
-    bad = llama_persistent_take_up(&r->model, &p, tokens - first, r->stream, why)
+    if (tokens == 1) return 0;
+    if (llama_persistent_open(&r->model, &p, tokens - 1, r->end, r->ends, why)) return 1;
+    bad = llama_persistent_take_up(&r->model, &p, tokens - 1, r->stream, why)
           || llama_persistent_launch(&r->model, &p, r->stream, why);
     while (!bad && !over) {
         struct timespec pause = {0, 100000};
@@ -207,17 +361,13 @@ static int generate_persistent(run *r, uint32_t tokens, double start, gguf_error
             last = seconds();
         }
         written = *(volatile uint32_t *)&p.state->written[0];
-        while (r->made - first < written && r->made < tokens) {
-            uint32_t token = *(volatile uint32_t *)&p.tokens[r->made - first];
+        while (seen < written && !r->over) {
+            uint32_t token = *(volatile uint32_t *)&p.tokens[seen++];
             last = seconds();
-            note(r, start);
-            if (ends(r, token)) {
-                over = 1;
-                break;
-            }
-            show_token(r, token);
+            note(r, 0, first);
+            take_token(r, token);
         }
-        if (lost()) *(volatile uint32_t *)p.stop = 1;
+        if (r->over) *(volatile uint32_t *)p.stop = 1;
         if (!over) nanosleep(&pause, NULL);
     }
     bad = bad || llama_persistent_end(&r->model, &p, r->stream, why);
@@ -225,22 +375,238 @@ static int generate_persistent(run *r, uint32_t tokens, double start, gguf_error
     return bad;
 }
 
-/* The prompt, the first token behind it, then the others. */
-static int generate_all(run *r, const options *o, gguf_error *why) {
-    double start = seconds();
-    if (llama_prompt(&r->model, reading, r->stream, why)
+/* Feeds what the history holds past `kept` tokens, then writes up to `tokens` more. */
+static int answer(run *r, uint32_t kept, uint32_t tokens, gguf_error *why) {
+    const options *o = r->o;
+    double start = seconds(), first = 0;
+    r->over = 0;
+    if (llama_resume(&r->model, r->history, &r->length, &kept, r->stream, why)
+        || llama_prompt(&r->model, shows_progress(o) ? reading : NULL, r->stream, why)
+        || (o->draft
+            && (llama_resume(&r->draft, r->history, &r->length, &kept, r->stream, why)
+                || llama_prompt(&r->draft, NULL, r->stream, why)))
         || llama_cuda(&r->model, ptxcu_download(r->cu, r->host, r->model.step.tokens, 0, 4, r->stream), why)
         || llama_cuda(&r->model, ptxcu_stream_sync(r->cu, r->stream), why))
         return 1;
-    note(r, start);
-    show(o->prompt, strlen(o->prompt), &r->held); /* behind the line that progress has written over */
-    if (ends(r, r->host[0])) return 0;
-    show_token(r, r->host[0]);
-    if (lost()) return 0;
-    return o->persistent ? generate_persistent(r, o->tokens, start, why) : generate(r, o->tokens, start, why);
+    r->prompt += r->length - kept;
+    note(r, start, &first);
+    if (!o->chat) show(o->prompt, strlen(o->prompt), &r->text.held); /* behind the line of progress */
+    take_token(r, r->host[0]);
+    if (r->over) return 0;
+    if (o->draft)
+        return llama_stand(&r->draft, 0, r->host[0], r->length - 1, r->stream, why)
+               || generate_drafted(r, tokens, &first, why);
+    return o->persistent ? generate_persistent(r, tokens, &first, why) : generate(r, tokens, &first, why);
 }
 
-static void report(const run *r, uint32_t prompt) {
+/* Tokens of a text, in an array to be freed, *count of them; NULL after a message. */
+static uint32_t *encode(const run *r, const char *at, size_t bytes, const char *marks, uint32_t *count) {
+    uint32_t *tokens = (uint32_t *)malloc(tokeniser_room(bytes) * sizeof *tokens);
+    size_t n = tokens ? tokeniser_encode_marked(&r->words, at, bytes, marks, tokens) : SIZE_MAX;
+    if (n == SIZE_MAX || n > UINT32_MAX)
+        refuse("prompt", "no memory");
+    else if (n == 0)
+        refuse("prompt", "is empty, and the model has no token for a beginning");
+    else {
+        *count = (uint32_t)n;
+        return tokens;
+    }
+    free(tokens);
+    return NULL;
+}
+
+/* Tokens of a prompt, or of a message of a chat; first 0: behind an answer. NULL after a message. */
+static uint32_t *encode_message(run *r, const char *message, int first, uint32_t *count) {
+    chat_text c;
+    uint32_t *tokens = NULL;
+    int begins = r->words.add_bos;
+    memset(&c, 0, sizeof c);
+    c.words = &r->words;
+    if (!r->chat) return encode(r, message, strlen(message), NULL, count);
+    if (!first) {
+        r->words.add_bos = 0; /* an answer that was cut off ends here, too */
+        if (!is_end(r, r->history[r->length - 1])) chat_frame(&c, r->chat->reply_end);
+    }
+    chat_ask(&c, r->chat, first, r->o->system, message);
+    if (c.failed)
+        refuse("chat", "no memory");
+    else
+        tokens = encode(r, c.text, c.bytes, c.marks, count);
+    r->words.add_bos = begins;
+    chat_free(&c);
+    return tokens;
+}
+
+/* A line of a file without its end, to be freed; NULL: there is none. */
+static char *read_line(FILE *file) {
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n = getline(&line, &room, file);
+    if (n < 0) {
+        free(line);
+        return NULL;
+    }
+    while (n && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
+    return line;
+}
+
+/* The tokens of the next message on standard input, an empty line is none; NULL: there is none, or *bad. */
+static uint32_t *next_message(run *r, uint32_t *count, int *bad) {
+    uint32_t *tokens = NULL;
+    char *line;
+    while (!tokens && !*bad && (line = read_line(stdin)) != NULL) {
+        if (*line) {
+            tokens = encode_message(r, line, 0, count);
+            *bad = tokens ? 0 : 2;
+        }
+        free(line);
+    }
+    return tokens;
+}
+
+/* Messages, and an answer to each: `tokens`, to be freed here, are those of the first. Returns 1 with *why, 2
+   after a message. */
+static int converse(run *r, uint32_t *tokens, uint32_t count, gguf_error *why) {
+    uint32_t kept = 0, limit = r->model.options.max_seq, left;
+    int bad = 0;
+    while (!bad && tokens) {
+        if (count >= limit - r->length) {
+            fprintf(stderr, "generate: the chat has %u tokens, the context %u\n",
+                    (unsigned)(r->length + count), (unsigned)limit);
+            bad = 2;
+            break;
+        }
+        memcpy(r->history + r->length, tokens, count * sizeof *tokens);
+        r->length += count;
+        left = limit - r->length;
+        bad = answer(r, kept, r->o->tokens < left ? r->o->tokens : left, why);
+        end_text(r);
+        free(tokens);
+        tokens = NULL;
+        kept = r->length - 1; /* the last token has been chosen, not fed */
+        if (!bad && r->o->chat && !lost()) tokens = next_message(r, &count, &bad);
+    }
+    free(tokens);
+    return bad;
+}
+
+/* -- prompts of a file -- */
+
+/* A prompt of the file, and what became of it. */
+typedef struct task {
+    char *prompt;
+    uint32_t *tokens, count;
+    text text;
+    uint32_t made;
+    int over;
+} task;
+
+static void unescape(char *s) {
+    char *to = s;
+    for (; *s; s++)
+        if (s[0] == '\\' && (s[1] == 'n' || s[1] == '\\'))
+            *to++ = *++s == 'n' ? '\n' : '\\';
+        else
+            *to++ = *s;
+    *to = 0;
+}
+
+/* All prompts of the file, with their tokens; NULL after a message. */
+static task *read_tasks(run *r, const char *path, uint32_t *count) {
+    FILE *file = fopen(path, "r");
+    task *tasks = NULL;
+    char *line;
+    int bad = 0;
+    *count = 0;
+    if (!file) return refuse(path, strerror(errno)), NULL;
+    while (!bad && (line = read_line(file)) != NULL) {
+        task *more = (task *)realloc(tasks, (*count + 1ull) * sizeof *tasks), *one;
+        if (!more) {
+            bad = 1, refuse(path, "no memory");
+            free(line);
+            break;
+        }
+        tasks = more;
+        one = &tasks[(*count)++];
+        memset(one, 0, sizeof *one);
+        unescape(line);
+        one->prompt = line;
+        one->tokens = encode_message(r, line, 1, &one->count);
+        bad = !one->tokens;
+    }
+    fclose(file);
+    if (!bad && !*count) bad = 1, refuse(path, "has no lines");
+    if (!bad) return tasks;
+    for (; *count; (*count)--) free(tasks[*count - 1].prompt), free(tasks[*count - 1].tokens);
+    free(tasks);
+    return NULL;
+}
+
+/* What a step has chosen for the tasks of a group. Returns whether one of them goes on. */
+static int take_tokens(run *r, task *group, uint32_t count, uint32_t tokens) {
+    uint32_t b, going = 0;
+    for (b = 0; b < count; b++) {
+        task *t = &group[b];
+        if (t->over || t->made == tokens) continue;
+        if (is_end(r, r->host[b])) {
+            t->over = 1;
+        } else {
+            if (!add_text(r, &t->text, r->host[b], r->chat && !t->text.bytes, 0, &t->over)) t->over = 1;
+            t->made++, r->made++;
+        }
+        going += !t->over && t->made < tokens;
+    }
+    return going > 0;
+}
+
+/* A group of prompts side by side; sequences past them write for nobody. */
+static int write_group(run *r, task *group, uint32_t count, uint32_t *prompts, gguf_error *why) {
+    uint32_t batch = r->model.options.batch, limit = r->model.options.max_seq, b, lengths[LLAMA_SEQUENCES];
+    uint32_t longest = 0, tokens = r->o->tokens;
+    double start = seconds(), first = 0;
+    int going;
+    for (b = 0; b < batch; b++) {
+        const task *t = &group[b < count ? b : 0];
+        lengths[b] = b < count ? t->count : 1;
+        memcpy(prompts + (size_t)b * limit, t->tokens, lengths[b] * sizeof *prompts);
+        if (lengths[b] > longest) longest = lengths[b];
+        if (b < count) r->prompt += lengths[b];
+    }
+    if (tokens > limit - longest) tokens = limit - longest;
+    if (llama_begin(&r->model, prompts, lengths, r->stream, why)
+        || llama_prompt(&r->model, shows_progress(r->o) ? reading : NULL, r->stream, why))
+        return 1;
+    for (going = 1; going;) {
+        if (first > 0 && llama_step(&r->model, 1, r->stream, why)) return 1;
+        if (llama_cuda(&r->model,
+                       ptxcu_download(r->cu, r->host, r->model.step.tokens, 0, batch * 4u, r->stream), why)
+            || llama_cuda(&r->model, ptxcu_stream_sync(r->cu, r->stream), why))
+            return 1;
+        note(r, start, &first);
+        going = take_tokens(r, group, count, tokens);
+    }
+    for (b = 0; b < count; b++) {
+        task *t = &group[b];
+        if (!r->chat) show(t->prompt, strlen(t->prompt), &t->text.held);
+        show(t->text.at ? t->text.at : "", t->text.bytes, &t->text.held);
+        show("\n\n", 2, &t->text.held);
+    }
+    return 0;
+}
+
+static int write_tasks(run *r, task *tasks, uint32_t count, gguf_error *why) {
+    uint32_t batch = r->model.options.batch, at;
+    uint32_t *prompts = (uint32_t *)calloc((size_t)batch * r->model.options.max_seq, sizeof *prompts);
+    int bad = prompts ? 0 : gguf_fail(why, GGUF_NOWHERE, "no memory");
+    for (at = 0; !bad && at < count && !lost(); at += batch)
+        bad = write_group(r, tasks + at, count - at < batch ? count - at : batch, prompts, why);
+    free(prompts);
+    return bad;
+}
+
+/* -- all together -- */
+
+static void report(const run *r) {
     const ptxcu_device *d = ptxcu_device_info(r->cu);
     double bytes = (double)r->model.weight_bytes;
     double bandwidth = 2e3 * d->memory_clock_khz * (d->memory_bus_bits / 8.0); /* two transfers a clock */
@@ -248,58 +614,122 @@ static void report(const run *r, uint32_t prompt) {
     int timed = r->made > 1 && r->seconds > 1e-3 * r->prompt_seconds;
     double rate = timed ? (r->made - 1) / r->seconds : 0;
     fprintf(stderr, "%s%s\n", d->name, d->is_cpu_driver ? " - no GPU: this runs on the CPU driver" : "");
-    fprintf(stderr, "%u tokens of prompt and the first of text in %.2f s, %.0f a second; ", (unsigned)prompt,
-            r->prompt_seconds, prompt / r->prompt_seconds);
+    fprintf(stderr, "%u tokens of prompt and the first of text in %.2f s, %.0f a second; ",
+            (unsigned)r->prompt, r->prompt_seconds, r->prompt / r->prompt_seconds);
     fprintf(stderr, "%u tokens written in %.2f s", (unsigned)r->made, r->prompt_seconds + r->seconds);
     if (timed) fprintf(stderr, ", %.1f a second behind the first", rate);
     fprintf(stderr, "%s\n",
             d->is_cpu_driver ? " (of a CPU that interprets PTX: says nothing about a GPU)" : "");
+    if (r->drafted)
+        fprintf(stderr, "%u of %u guesses were right\n", (unsigned)r->taken, (unsigned)r->drafted);
     fprintf(stderr, "%.3f MB of weights a token", 1e-6 * bytes);
-    if (!d->is_cpu_driver && bandwidth > 0 && timed)
+    if (!d->is_cpu_driver && bandwidth > 0 && timed && !r->drafted && r->model.options.batch == 1)
         fprintf(stderr, ": %.1f GB/s, %.3f of the device's %.0f GB/s", 1e-9 * bytes * rate,
                 bytes * rate / bandwidth, 1e-9 * bandwidth);
     fprintf(stderr, "\n");
 }
 
-/* Opens the device and the model, and writes. tokens: of the prompt, in room for all positions. */
-static int write_text(run *r, options *o, const gguf *g, FILE *file, uint32_t *tokens, uint32_t prompt,
-                      gguf_error *why) {
+/* A model's file, and what its head says. */
+typedef struct model_file {
+    const char *path;
+    FILE *file;
+    gguf head;
+    llama_config config;
+} model_file;
+
+/* Returns 0, or the exit status after a message. */
+static int open_file(model_file *f, const char *path, gguf_error *why) {
+    memset(f, 0, sizeof *f);
+    f->path = path;
+    f->file = fopen(path, "rb");
+    if (!f->file) return refuse(path, strerror(errno)), 2;
+    if (gguf_read(&f->head, f->file, why)) {
+        fclose(f->file);
+        f->file = NULL;
+        return bad_file(path, why), 2;
+    }
+    return llama_read(&f->config, &f->head, why) ? bad_file(path, why) : 0;
+}
+
+static void close_file(model_file *f) {
+    if (!f->file) return;
+    gguf_free(&f->head);
+    fclose(f->file);
+}
+
+/* Whether the smaller model has the larger one's tokens. */
+static int same_tokens(const tokeniser *words, const model_file *draft, gguf_error *why) {
+    tokeniser other;
+    uint32_t i;
+    if (tokeniser_read(&other, &draft->head, why)) return 0;
+    for (i = 0; i < words->count && i < other.count; i++)
+        if (gguf_compare_texts(words->token[i], other.token[i])) break;
+    if (i < words->count || i < other.count) {
+        gguf_fail(why, gguf_place(&draft->head, "tokenizer.ggml.tokens"),
+                  "token %u is another than that of the model for which this one is to guess", (unsigned)i);
+        i = UINT32_MAX;
+    }
+    tokeniser_free(&other);
+    return i != UINT32_MAX;
+}
+
+/* Opens the device and the models, and writes: `tokens` of the first message, freed here, or tasks. */
+static int write_text(run *r, options *o, model_file *f, model_file *draft, uint32_t *tokens, uint32_t count,
+                      task *tasks, uint32_t task_count, gguf_error *why) {
+    llama_progress *told = shows_progress(o) ? loading : NULL;
+    llama_options d = o->llama;
     ptxcu_desc desc = PTX_ZERO;
+    const char *path = f->path;
     void *host;
     int bad;
+    d.temperature = 0;
     desc.dependent_launch = !o->serial;
     if (ptxcu_open(&r->cu, &desc)) {
         fprintf(stderr, "generate: %s\n", ptxcu_get_error(r->cu)->message);
+        free(tokens);
         return 1;
     }
-    if (llama_open(&r->model, r->cu, g, file, &o->llama, loading, why)) return bad_file(o->model, why);
-    bad = llama_cuda(&r->model, ptxcu_stream_create(r->cu, &r->stream), why)
+    if (llama_open(&r->model, r->cu, &f->head, f->file, &o->llama, told, why)) {
+        free(tokens);
+        return bad_file(path, why);
+    }
+    if (draft->file && llama_open(&r->draft, r->cu, &draft->head, draft->file, &d, told, why)) {
+        llama_close(&r->model);
+        free(tokens);
+        return bad_file(draft->path, why);
+    }
+    r->history = (uint32_t *)malloc((o->llama.max_seq + LLAMA_DRAFTS + 1ull) * sizeof *r->history);
+    bad = (r->history ? 0 : gguf_fail(why, GGUF_NOWHERE, "no memory"))
+          || llama_cuda(&r->model, ptxcu_stream_create(r->cu, &r->stream), why)
           || llama_cuda(&r->model, ptxcu_event_create(r->cu, &r->event[0]), why)
           || llama_cuda(&r->model, ptxcu_event_create(r->cu, &r->event[1]), why)
-          || llama_cuda(&r->model, ptxcu_host_alloc(r->cu, 4ull * o->tokens, &host), why)
-          || llama_begin(&r->model, tokens, &prompt, r->stream, why)
+          || llama_cuda(&r->model, ptxcu_host_alloc(r->cu, 4ull * o->tokens + 64, &host), why)
           || (o->graph && llama_record(&r->model, r->stream, why));
     if (!bad) {
         r->host = (uint32_t *)host;
-        bad = generate_all(r, o, why);
-        show("\n", 1, &r->held); /* in front of what goes to standard error */
+        bad = tasks ? write_tasks(r, tasks, task_count, why) : converse(r, tokens, count, why);
+        tokens = NULL;
     }
-    if (bad)
-        bad_file(o->model, why);
+    free(tokens);
+    if (bad == 1)
+        bad_file(path, why);
     else if (lost())
         bad = 1, refuse("standard output", "cannot be written");
-    else
-        report(r, prompt);
+    else if (!bad)
+        report(r);
     ptxcu_host_free(r->cu, r->host);
     ptxcu_event_destroy(r->cu, r->event[0]);
     ptxcu_event_destroy(r->cu, r->event[1]);
     ptxcu_stream_destroy(r->cu, r->stream);
     llama_close(&r->model);
-    return bad;
+    if (draft->file) llama_close(&r->draft);
+    free(r->history);
+    return bad != 0;
 }
 
-/* How many positions there are to be, and whether the prompt fits. */
+/* How many positions there are to be, and whether the prompt fits. A chat has the model's, or 4096. */
 static int fit(options *o, const llama_config *c, uint64_t prompt) {
+    enum { CHAT = 4096 };
     uint64_t most = o->llama.max_seq && o->llama.max_seq < c->context ? o->llama.max_seq : c->context;
     if (o->llama.max_seq > c->context)
         fprintf(stderr, "generate: --context %lu: the model has %lu positions, which are taken\n",
@@ -309,54 +739,84 @@ static int fit(options *o, const llama_config *c, uint64_t prompt) {
                 (unsigned long long)prompt, (unsigned long long)most);
         return 0;
     }
+    if (o->chat && !o->prompts) {
+        if (!o->llama.max_seq && most > CHAT && prompt + o->tokens < CHAT) most = CHAT;
+        o->llama.max_seq = (uint32_t)most;
+        if (o->tokens > most) o->tokens = (uint32_t)most;
+        return 1;
+    }
     if (o->tokens > most - prompt) o->tokens = (uint32_t)(most - prompt);
     o->llama.max_seq = (uint32_t)(prompt + o->tokens);
     return 1;
 }
 
+/* The tokeniser, what ends a text, and the chat's template. Returns 0, or 1 with *why. */
+static int read_words(run *r, const options *o, const model_file *f, gguf_error *why) {
+    if (tokeniser_read(&r->words, &f->head, why)) return 1;
+    if (r->words.count > f->config.vocab)
+        return gguf_fail(why, gguf_place(&f->head, "tokenizer.ggml.tokens"),
+                         "%u tokens, and 'token_embd.weight' has %u rows", (unsigned)r->words.count,
+                         (unsigned)f->config.vocab);
+    add_end(r, r->words.eos);
+    add_end(r, r->words.eot);
+    if (!o->chat) return 0;
+    r->chat = o->template_name ? chat_find(o->template_name) : chat_recognise(&f->head, why);
+    if (!r->chat) return 1;
+    add_end(r, chat_end(r->chat, &r->words));
+    return 0;
+}
+
+/* Reads what there is to write behind, and writes. Returns the exit status. */
+static int run_all(run *r, options *o, model_file *f, model_file *draft, gguf_error *why) {
+    uint32_t *tokens = NULL, count = 0, i, tasks_count = 0, longest = 0;
+    task *tasks = NULL;
+    char *line = NULL;
+    int failed = 1;
+    if (o->prompts) {
+        tasks = read_tasks(r, o->prompts, &tasks_count);
+        for (i = 0; i < tasks_count; i++)
+            if (tasks[i].count > longest) longest = tasks[i].count;
+        o->llama.batch = tasks_count < o->sequences ? tasks_count : o->sequences;
+    } else {
+        if (o->prompt == no_prompt) line = read_line(stdin); /* the first message of a chat */
+        if (o->prompt == no_prompt && !line) return refuse("standard input", "no message"), 1;
+        tokens = encode_message(r, line ? line : o->prompt, 1, &count);
+        longest = count;
+        r->alone = !*(line ? line : o->prompt) || o->chat;
+    }
+    if (!tasks && !tokens)
+        failed = 1;
+    else if (fit(o, &f->config, longest))
+        failed = write_text(r, o, f, draft, tokens, count, tasks, tasks_count, why);
+    else
+        free(tokens);
+    for (i = 0; i < tasks_count; i++) free(tasks[i].prompt), free(tasks[i].tokens), free(tasks[i].text.at);
+    free(tasks);
+    free(line);
+    return failed;
+}
+
 int main(int argc, char **argv) {
     options o;
     run r;
-    gguf g;
     gguf_error why;
-    llama_config config;
-    FILE *file;
-    uint32_t *tokens = NULL;
-    size_t prompt;
-    int failed = 1;
+    model_file f, draft;
+    int failed;
     if (!parse(&o, argc, argv)) return 2;
     memset(&r, 0, sizeof r);
-    file = fopen(o.model, "rb");
-    if (!file) return refuse(o.model, strerror(errno)), 2;
-    if (gguf_read(&g, file, &why)) {
-        fclose(file);
-        return bad_file(o.model, &why), 2;
-    }
-    if (llama_read(&config, &g, &why) || tokeniser_read(&r.words, &g, &why)) {
-        bad_file(o.model, &why);
-    } else if (r.words.count > config.vocab) {
-        gguf_fail(&why, gguf_place(&g, "tokenizer.ggml.tokens"),
-                  "%u tokens, and 'token_embd.weight' has %u rows", (unsigned)r.words.count,
-                  (unsigned)config.vocab);
-        bad_file(o.model, &why);
-    } else {
-        size_t bytes = strlen(o.prompt), room = tokeniser_room(bytes);
-        tokens = (uint32_t *)malloc(room * sizeof *tokens);
-        r.piece = (char *)malloc(r.words.longest + 1);
-        r.alone = !bytes;
-        prompt = tokens && r.piece ? tokeniser_encode(&r.words, o.prompt, bytes, tokens) : SIZE_MAX;
-        if (prompt == SIZE_MAX)
-            refuse("prompt", "no memory");
-        else if (prompt == 0)
-            refuse("prompt", "is empty, and the model has no token for a beginning");
-        else if (fit(&o, &config, prompt))
-            failed = write_text(&r, &o, &g, file, tokens, (uint32_t)prompt, &why);
-    }
-    free(tokens);
-    free(r.piece);
+    memset(&draft, 0, sizeof draft);
+    r.o = &o;
+    failed = open_file(&f, o.model, &why);
+    if (!failed && o.draft) failed = open_file(&draft, o.draft, &why);
+    if (!failed && read_words(&r, &o, &f, &why)) failed = bad_file(o.model, &why);
+    if (!failed && o.draft && !same_tokens(&r.words, &draft, &why)) failed = bad_file(o.draft, &why);
+    if (!failed && o.draft && draft.config.context < f.config.context)
+        f.config.context = draft.config.context;
+    if (!failed) failed = run_all(&r, &o, &f, &draft, &why);
+    free(r.text.at);
     ptxcu_close(r.cu);
     tokeniser_free(&r.words);
-    gguf_free(&g);
-    fclose(file);
+    close_file(&draft);
+    close_file(&f);
     return failed;
 }

@@ -89,7 +89,7 @@ enum gguf_format { GGUF_FORMATS(GGUF_FORMAT_ENUM) GGUF_FORMAT_NONE = -1 };
 #define GGUF_STRING_MAX (16ull << 20)
 typedef struct gguf_error {
     uint64_t offset;
-    char text[200];
+    char text[320];
 } gguf_error;
 
 /* A string in the file: not terminated. */

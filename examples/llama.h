@@ -89,7 +89,8 @@ typedef struct llama_options {
     float temperature; /* 0: the likeliest token */
     float top_p;       /* 0: all */
     uint64_t seed;
-    uint32_t kv_type;       /* of the caches: PTX_F16, PTX_BF16, PTX_F32; 0: PTX_F16 */
+    uint32_t kv_type;       /* of the caches: PTX_F16, PTX_BF16, PTX_F32, PTX_E4M3 (with a factor of 1),
+                               PTXK_Q8_0; 0: PTX_F16 */
     uint32_t prompt_tokens; /* tokens of prompts that llama_prompt feeds in a pass, 1 ... 4096; 0: 512 */
     uint32_t page_size;     /* positions of a page of the caches: a power of two, 16 ... 65536; 0: no pages */
 } llama_options;
@@ -110,10 +111,11 @@ typedef struct llama {
     ptxcu_buffer weights, caches, memory; /* allocated; the others are parts of memory */
     uint64_t memory_used;
     ptxcu_buffer prompts, prompt_lengths, ones; /* u32 [batch, max_seq], [batch], [batch] */
-    ptxcu_buffer cache_table;                   /* u64 [layers, 2, batch] */
+    ptxcu_buffer cache_table;                   /* u64 [layers, 2, batch]; q8_0: [layers, 4, batch] */
     ptxcu_buffer frequencies;         /* f64 [2, rope_dims / 2]: the second of layers with a window */
     ptxcu_buffer block_table;         /* u32 [batch, pages], where the caches are paged */
     uint32_t length[LLAMA_SEQUENCES]; /* of the prompts */
+    uint32_t kept[LLAMA_SEQUENCES];   /* of these tokens, how many lie in the caches already */
     ptxcu_event event[2];             /* of progress */
     ptxcu_graph graph[2];             /* of a step without and with the choice of the next token */
 } llama;
@@ -202,7 +204,8 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
             size_t part = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
             if (fread(piece, 1, part, file) != part)
                 bad = gguf_fail(why, order[i]->from->offset + done, "cannot be read");
-            if (order[i] == &m->tensor[LLAMA_OUTPUT_NORM] || order[i] == &m->tensor[LLAMA_OUTPUT_NORM_BIAS])
+            if (order[i] == &m->tensor[LLAMA_OUTPUT_NORM] || order[i] == &m->tensor[LLAMA_OUTPUT_NORM_BIAS]
+                || order[i] == &m->tensor[LLAMA_OUTPUT_BIAS])
                 llama_scale_floats(piece, part, m->config.logit_scale);
             if (!bad)
                 bad = llama_cuda(m, ptxcu_upload(m->cu, m->weights, (size_t)(to + done), piece, part, NULL),
@@ -227,21 +230,48 @@ static inline uint32_t llama_pages(const llama *m) {
     return size ? m->options.max_seq / size + (m->options.max_seq % size != 0) : 0;
 }
 
+/* Caches of 8 bits: prompts are computed in f16. q8_0: the factors, f16, lie behind a layer's caches, one for
+   32 values. */
+static inline int llama_has_byte_caches(const llama *m) {
+    return m->options.kv_type == PTX_E4M3 || m->options.kv_type == PTXK_Q8_0;
+}
+
+static inline uint32_t llama_prompt_type(const llama *m) {
+    return llama_has_byte_caches(m) ? PTX_F16 : m->options.kv_type;
+}
+
+/* Arrays of addresses for each layer: of K, V and their factors. */
+static inline uint32_t llama_cache_lists(const llama *m) { return m->options.kv_type == PTXK_Q8_0 ? 4 : 2; }
+
 /* Bytes of one cache: of K or of V, of one layer and sequence. Those of a layer lie side by side, or are one
    pool of pages. */
 static inline uint64_t llama_cache_bytes(const llama *m) {
     uint64_t rows =
         m->options.page_size ? (uint64_t)llama_pages(m) * m->options.page_size : (uint64_t)m->options.max_seq;
-    return m->config.kv_heads * rows * m->config.head_dim * (m->options.kv_type == PTX_F32 ? 4 : 2);
+    rows *= m->config.kv_heads;
+    if (llama_has_byte_caches(m)) /* so that each sequence's factors are aligned */
+        return (rows * m->config.head_dim + 255) & ~255ull;
+    return rows * m->config.head_dim * (m->options.kv_type == PTX_F32 ? 4 : 2);
+}
+
+static inline uint64_t llama_layer_values(const llama *m) {
+    return (m->options.batch * llama_cache_bytes(m) + 255) & ~255ull;
 }
 
 static inline uint64_t llama_layer_cache_bytes(const llama *m) {
-    return (m->options.batch * llama_cache_bytes(m) + 255) & ~255ull;
+    uint64_t factors = m->options.kv_type == PTXK_Q8_0 ? llama_layer_values(m) / 16 : 0;
+    return llama_layer_values(m) + ((factors + 255) & ~255ull);
 }
 
 static inline uint64_t llama_cache(const llama *m, uint32_t layer, uint32_t which, uint32_t sequence) {
     return m->caches.address + (2ull * layer + which) * llama_layer_cache_bytes(m)
            + sequence * llama_cache_bytes(m);
+}
+
+static inline uint64_t llama_cache_factors(const llama *m, uint32_t layer, uint32_t which,
+                                           uint32_t sequence) {
+    if (m->options.kv_type != PTXK_Q8_0) return 0;
+    return llama_cache(m, layer, which, 0) + llama_layer_values(m) + sequence * llama_cache_bytes(m) / 16;
 }
 
 /* A part of memory; while that is not allocated, this counts. */
@@ -285,7 +315,7 @@ static inline void llama_share_out(llama *m) {
     m->prompts = llama_part(m->memory, used, batch * m->options.max_seq, 4);
     m->prompt_lengths = llama_part(m->memory, used, batch, 4);
     m->ones = llama_part(m->memory, used, batch, 4);
-    m->cache_table = llama_part(m->memory, used, 2 * batch * c->layers, 8);
+    m->cache_table = llama_part(m->memory, used, llama_cache_lists(m) * batch * c->layers, 8);
     m->frequencies = llama_part(m->memory, used, c->rope_dims, 8);
     m->block_table = llama_part(m->memory, used, batch * llama_pages(m), 4);
 }
@@ -312,16 +342,20 @@ static inline float *llama_rope_factors(const llama *m, FILE *file, int *bad, gg
 
 static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     const llama_config *c = &m->config;
-    uint64_t entries = 2ull * m->options.batch * c->layers, i;
+    uint32_t lists = llama_cache_lists(m);
+    uint64_t entries = (uint64_t)lists * m->options.batch * c->layers, i;
     uint64_t *table = (uint64_t *)malloc((size_t)entries * 8);
     uint32_t pages = llama_pages(m) * m->options.batch, *block = (uint32_t *)malloc((pages + 1ull) * 4);
     uint32_t pairs = c->rope_dims / 2;
     double *frequency = (double *)malloc(((size_t)c->rope_dims + 1) * 8);
     int bad = !table || !frequency || !block ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
     float *factor = bad ? NULL : llama_rope_factors(m, file, &bad, why);
-    for (i = 0; !bad && i < entries; i++)
-        table[i] = llama_cache(m, (uint32_t)(i / m->options.batch / 2), i / m->options.batch % 2,
-                               (uint32_t)(i % m->options.batch));
+    for (i = 0; !bad && i < entries; i++) {
+        uint32_t sequence = (uint32_t)(i % m->options.batch), row = (uint32_t)(i / m->options.batch);
+        uint32_t list = row % lists, layer = row / lists;
+        table[i] = list < 2 ? llama_cache(m, layer, list, sequence)
+                            : llama_cache_factors(m, layer, list - 2, sequence);
+    }
     for (i = 0; !bad && i < pages; i++) /* sequences take turns, as if their pages came when needed */
         block[i] = (uint32_t)(i % llama_pages(m) * m->options.batch + i / llama_pages(m));
     for (i = 0; !bad && i < pairs; i++) {
@@ -743,7 +777,14 @@ static inline float llama_score_scale(const llama *m, uint32_t layer) {
 /* What kernels take as the caches K (which 0) or V (1) of a layer: a table of addresses, or a pool. */
 static inline uint64_t llama_caches(const llama *m, uint32_t layer, uint32_t which) {
     if (m->options.page_size) return llama_cache(m, layer, which, 0);
-    return m->cache_table.address + (2ull * layer + which) * m->options.batch * 8;
+    return m->cache_table.address
+           + ((uint64_t)llama_cache_lists(m) * layer + which) * m->options.batch * 8;
+}
+
+/* The same for their factors; e4m3: none, which are 1. */
+static inline uint64_t llama_factors(const llama *m, uint32_t layer, uint32_t which) {
+    if (m->options.kv_type != PTXK_Q8_0) return 0;
+    return m->options.page_size ? llama_cache_factors(m, layer, which, 0) : llama_caches(m, layer, 2 + which);
 }
 
 /* k and v into the layer's caches */
@@ -764,6 +805,8 @@ static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, gguf
     a->v = l->v.address;
     a->k_caches = llama_caches(m, layer, 0);
     a->v_caches = llama_caches(m, layer, 1);
+    a->k_factors = llama_factors(m, layer, 0);
+    a->v_factors = llama_factors(m, layer, 1);
     a->positions = l->positions.address;
     a->sequences = l == &m->step ? 0 : l->sequences.address;
     a->sequence_step = 1;
@@ -807,6 +850,8 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
     a->q = l->q.address;
     a->k_caches = llama_caches(m, layer, 0);
     a->v_caches = llama_caches(m, layer, 1);
+    a->k_factors = llama_factors(m, layer, 0);
+    a->v_factors = llama_factors(m, layer, 1);
     a->lengths = l->lengths.address;
     a->out = l->attention.address;
     a->workspace = llama_workspace(m, l);
@@ -819,7 +864,8 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
     return 0;
 }
 
-/* q in the caches' type: as it would be scattered into a cache of one sequence, rows first. */
+/* q in the type that prompts are computed in: as it would be scattered into a cache of one sequence, rows
+   first. */
 static inline int llama_add_rounding(llama *m, llama_list *l, gguf_error *why) {
     ptxk_kv_scatter_desc desc = {0};
     ptxk_kv_scatter_shape shape = {0};
@@ -827,7 +873,7 @@ static inline int llama_add_rounding(llama *m, llama_list *l, gguf_error *why) {
     desc.kv_heads = m->config.heads;
     desc.head_dim = m->config.head_dim;
     desc.source_type = PTX_F32;
-    desc.cache_type = m->options.kv_type;
+    desc.cache_type = llama_prompt_type(m);
     desc.flags = PTXK_SCATTER_SINGLE;
     shape.tokens = l->rows;
     a = LLAMA_ADD(kv_scatter, desc, shape);
@@ -851,7 +897,8 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
     desc.heads = c->heads;
     desc.kv_heads = c->kv_heads;
     desc.head_dim = c->head_dim;
-    desc.type = m->options.kv_type;
+    desc.type = llama_prompt_type(m);
+    desc.kv_type = llama_has_byte_caches(m) ? m->options.kv_type : 0;
     desc.out_type = PTX_F32;
     desc.flags = PTXK_PREFILL_CAUSAL;
     desc.window = llama_window(m, layer);
@@ -874,6 +921,8 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
         a->q = q + span->row * row * (desc.type == PTX_F32 ? 4 : 2);
         a->k = llama_cache(m, layer, 0, m->options.page_size ? 0 : span->sequence);
         a->v = llama_cache(m, layer, 1, m->options.page_size ? 0 : span->sequence);
+        a->k_factors = llama_cache_factors(m, layer, 0, m->options.page_size ? 0 : span->sequence);
+        a->v_factors = llama_cache_factors(m, layer, 1, m->options.page_size ? 0 : span->sequence);
         a->out = l->attention.address + 4 * span->row * row;
         a->q_head_stride = a->out_head_stride = c->head_dim;
         a->q_row_stride = a->out_row_stride = row;
@@ -943,7 +992,8 @@ static inline int llama_add_choice(llama *m, llama_list *l, gguf_error *why) {
     llama_input in;
     if (llama_add_norm_before(m, l, &m->tensor[LLAMA_OUTPUT_NORM], &m->tensor[LLAMA_OUTPUT_NORM_BIAS], &in,
                               why)
-        || llama_add_product(m, l, output, NULL, in, 0, l->logits.address, why) || llama_add_cap(m, l, why))
+        || llama_add_product(m, l, output, &m->tensor[LLAMA_OUTPUT_BIAS], in, 0, l->logits.address, why)
+        || llama_add_cap(m, l, why))
         return 1;
     desc.type = PTX_F32;
     desc.method = m->options.temperature > 0 ? PTXK_SAMPLE_DRAW : PTXK_SAMPLE_ARGMAX;
@@ -1182,22 +1232,28 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
 
 /* -- running -- */
 
-/* Starts sequences anew: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. */
-static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t *lengths, ptxcu_stream stream,
-                              gguf_error *why) {
-    uint32_t tokens[LLAMA_SEQUENCES], zeros[LLAMA_SEQUENCES] = {0}, ones[LLAMA_SEQUENCES], b, i;
+/* Starts sequences: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. Of these
+   the first kept[b] < lengths[b] have been fed, as prompt or as chosen tokens, and lie in the caches: the
+   sequence goes on from there. */
+static inline int llama_resume(llama *m, const uint32_t *prompts, const uint32_t *lengths,
+                               const uint32_t *kept, ptxcu_stream stream, gguf_error *why) {
+    uint32_t tokens[LLAMA_SEQUENCES], filled[LLAMA_SEQUENCES], b, i;
     llama_list *l = &m->step;
     for (b = 0; b < m->options.batch; b++) {
         const uint32_t *prompt = prompts + (size_t)b * m->options.max_seq;
         if (lengths[b] < 1 || lengths[b] > m->options.max_seq)
             return gguf_fail(why, GGUF_NOWHERE, "a prompt of %u tokens, must be 1 to %u",
                              (unsigned)lengths[b], (unsigned)m->options.max_seq);
+        if (kept[b] >= lengths[b])
+            return gguf_fail(why, GGUF_NOWHERE, "a prompt of %u tokens, of which %u have been fed",
+                             (unsigned)lengths[b], (unsigned)kept[b]);
         for (i = 0; i < lengths[b]; i++)
             if (prompt[i] >= m->config.vocab)
                 return gguf_fail(why, GGUF_NOWHERE, "token %u is none", (unsigned)prompt[i]);
-        tokens[b] = prompt[0];
-        ones[b] = 1;
+        tokens[b] = prompt[kept[b]];
+        filled[b] = kept[b] + 1;
         m->length[b] = lengths[b];
+        m->kept[b] = kept[b];
     }
     for (b = 0; b < m->options.batch; b++)
         if (llama_cuda(m,
@@ -1208,8 +1264,26 @@ static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t 
     return llama_cuda(m, ptxcu_upload(m->cu, m->prompt_lengths, 0, lengths, m->prompt_lengths.bytes, stream),
                       why)
            || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, l->tokens.bytes, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, zeros, l->positions.bytes, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, ones, l->lengths.bytes, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, m->kept, l->positions.bytes, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, filled, l->lengths.bytes, stream), why)
+           || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+}
+
+/* The same from the beginning. */
+static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t *lengths, ptxcu_stream stream,
+                              gguf_error *why) {
+    static const uint32_t none[LLAMA_SEQUENCES] = {0};
+    return llama_resume(m, prompts, lengths, none, stream, why);
+}
+
+/* Makes sequence b stand behind `position` tokens that have been fed, so that the next step takes `token`. */
+static inline int llama_stand(llama *m, uint32_t b, uint32_t token, uint32_t position, ptxcu_stream stream,
+                              gguf_error *why) {
+    uint32_t filled = position + 1;
+    llama_list *l = &m->step;
+    return llama_cuda(m, ptxcu_upload(m->cu, l->tokens, b * 4u, &token, 4, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->positions, b * 4u, &position, 4, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, b * 4u, &filled, 4, stream), why)
            || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
 }
 
@@ -1251,19 +1325,20 @@ static inline int llama_step(llama *m, int choose, ptxcu_stream stream, gguf_err
 
 /* -- prompts: many tokens in a pass -- */
 
-/* Of `rows` tokens behind the first `fed` of all prompts, which belong to which sequence. Returns how many
-   spans there are. */
+/* Of `rows` tokens behind the first `fed` of all prompts that are to be fed, which belong to which sequence.
+   Returns how many spans there are. */
 static inline uint32_t llama_find_spans(const llama *m, uint64_t fed, uint32_t rows, llama_span *span) {
     uint32_t b, n = 0, row = 0;
     for (b = 0; b < m->options.batch && row < rows; b++) {
-        if (fed >= m->length[b]) {
-            fed -= m->length[b];
+        uint32_t left = m->length[b] - m->kept[b];
+        if (fed >= left) {
+            fed -= left;
             continue;
         }
         span[n].sequence = b;
         span[n].row = row;
-        span[n].position = (uint32_t)fed;
-        span[n].count = m->length[b] - (uint32_t)fed;
+        span[n].position = m->kept[b] + (uint32_t)fed;
+        span[n].count = left - (uint32_t)fed;
         if (span[n].count > rows - row) span[n].count = rows - row;
         row += span[n++].count;
         fed = 0;
@@ -1322,7 +1397,7 @@ static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream 
     int bad = 0;
     for (b = 0; b < m->options.batch; b++) {
         if (!m->length[b]) return gguf_fail(why, GGUF_NOWHERE, "no prompts: llama_begin comes first");
-        all += m->length[b];
+        all += m->length[b] - m->kept[b];
         last[b] = m->length[b] - 1;
     }
     host = (uint32_t *)malloc(8ull * m->options.prompt_tokens);
@@ -1371,6 +1446,7 @@ static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uin
     uint32_t batch = m->options.batch, rows = n * batch, b, i;
     uint32_t token[LLAMA_SEQUENCES], at[LLAMA_SEQUENCES], length[LLAMA_SEQUENCES];
     uint32_t tokens[ROWS], positions[ROWS], sequences[ROWS];
+    int bad;
     if (n < 2 || n > LLAMA_DRAFTS)
         return gguf_fail(why, GGUF_NOWHERE, "%u tokens to verify, must be 2 to %u", (unsigned)n,
                          (unsigned)LLAMA_DRAFTS);
@@ -1394,15 +1470,18 @@ static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uin
         }
         length[b] = at[b] + n;
     }
-    if ((rows != l->rows && llama_build(m, l, rows, NULL, 0, why))
-        || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, rows * 4u, stream), why)
-        || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, positions, rows * 4u, stream), why)
-        || llama_cuda(m, ptxcu_upload(m->cu, l->sequences, 0, sequences, rows * 4u, stream), why)
-        || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, length, batch * 4u, stream), why)
-        || llama_queue_part(m, l, 0, l->count, stream, why)
-        || llama_cuda(m, ptxcu_download(m->cu, chosen, l->chosen, 0, rows * 4u, stream), why)
-        || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why))
+    bad = (rows != l->rows && llama_build(m, l, rows, NULL, 0, why))
+          || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, positions, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->sequences, 0, sequences, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, length, batch * 4u, stream), why)
+          || llama_queue_part(m, l, 0, l->count, stream, why)
+          || llama_cuda(m, ptxcu_download(m->cu, chosen, l->chosen, 0, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    if (bad) {
+        ptxcu_stream_sync(m->cu, stream); /* what was queued before may still read these arrays */
         return 1;
+    }
     for (b = 0; b < batch; b++) {
         for (i = 0; i + 1 < n && tokens[b * n + i + 1] == chosen[b * n + i];) i++;
         gained[b] = i + 1;
@@ -1410,10 +1489,12 @@ static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uin
         at[b] += i + 1;
         length[b] = at[b] + 1;
     }
-    return llama_cuda(m, ptxcu_upload(m->cu, step->tokens, 0, token, batch * 4u, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, at, batch * 4u, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, step->lengths, 0, length, batch * 4u, stream), why)
-           || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    bad = llama_cuda(m, ptxcu_upload(m->cu, step->tokens, 0, token, batch * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, at, batch * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, step->lengths, 0, length, batch * 4u, stream), why)
+          || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    if (bad) ptxcu_stream_sync(m->cu, stream);
+    return bad;
 }
 
 /* -- the same in one launch for many tokens: ptxk_decoder -- */
@@ -1454,7 +1535,6 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
     ptxk_decoder_layer *layer = *copy = (ptxk_decoder_layer *)calloc(m->config.layers, sizeof *layer);
     uint32_t n;
     int bad = layer ? 0 : gguf_fail(why, GGUF_NOWHERE, "no memory");
-#define LLAMA_MATRIX(name) llama_matrix(llama_layer_tensor(m, n, LLAMA_##name), NULL, formats)
 #define LLAMA_BIASED(name)                                                                                   \
     llama_matrix(llama_layer_tensor(m, n, LLAMA_##name), llama_layer_tensor(m, n, LLAMA_##name##_BIAS),      \
                  formats)
@@ -1467,9 +1547,9 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
         layer[n].k = LLAMA_BIASED(K);
         layer[n].v = LLAMA_BIASED(V);
         layer[n].output = LLAMA_BIASED(O);
-        layer[n].gate = LLAMA_MATRIX(GATE);
-        layer[n].up = LLAMA_MATRIX(UP);
-        layer[n].down = LLAMA_MATRIX(DOWN);
+        layer[n].gate = LLAMA_BIASED(GATE);
+        layer[n].up = LLAMA_BIASED(UP);
+        layer[n].down = LLAMA_BIASED(DOWN);
         layer[n].q_norm = llama_layer_tensor(m, n, LLAMA_Q_NORM)->address;
         layer[n].k_norm = llama_layer_tensor(m, n, LLAMA_K_NORM)->address;
     }
@@ -1485,22 +1565,18 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     const llama_architecture *a = c->kind;
     uint32_t n;
     if (m->options.page_size) return "caches of pages";
+    if (llama_has_byte_caches(m)) return "caches of 8 bits";
     if (a->norm != LLAMA_RMS) return "LayerNorm";
     if (a->places & LLAMA_AFTER) return "norms behind products";
     if (a->places == LLAMA_PARALLEL) return "attention and feed-forward side by side";
     if (a->qk_norm == LLAMA_QK_ROWS) return "norms of whole rows of q and k";
-    if (a->activation != LLAMA_SWIGLU) return "GELU";
+    if (a->activation == LLAMA_GELU) return "a feed-forward without a gate";
     if (c->attention_cap > 0 || c->final_cap > 0) return "soft caps";
-    if (c->embedding_scale < c->residual_scale || c->embedding_scale > c->residual_scale)
-        return "scaled embeddings";
     if (a->qk_norm && (c->residual_scale < 1 || c->residual_scale > 1))
         return "a scaled residual beside norms of q and k";
     for (n = 0; n < c->layers; n++) {
         if (llama_is_local(c, n)) return "windows in some layers";
         if (!llama_is_rotated(c, n)) return "layers that are not rotated";
-        if (llama_layer_tensor(m, n, LLAMA_GATE_BIAS)->from || llama_layer_tensor(m, n, LLAMA_UP_BIAS)->from
-            || llama_layer_tensor(m, n, LLAMA_DOWN_BIAS)->from)
-            return "biases of the feed-forward";
     }
     return NULL;
 }
@@ -1524,7 +1600,7 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
                          llama_persistent_lacks(m));
     p->n = n;
     p->args.embedding = llama_matrix(&m->tensor[LLAMA_EMBEDDING], NULL, &desc.formats);
-    p->args.output = llama_matrix(output, NULL, &desc.formats);
+    p->args.output = llama_matrix(output, &m->tensor[LLAMA_OUTPUT_BIAS], &desc.formats);
     bad = llama_persistent_layers(m, p, &layers, &desc.formats, why);
     desc.hidden = c->hidden;
     desc.ffn = c->ffn;
@@ -1539,6 +1615,9 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     desc.scale = (float)c->score_scale;
     desc.head_norms = c->kind->qk_norm != 0;
     desc.window = llama_window(m, 0);
+    desc.embedding_scale = (float)(c->embedding_scale / c->residual_scale);
+    if (!(desc.embedding_scale < 1 || desc.embedding_scale > 1)) desc.embedding_scale = 0;
+    desc.gelu = c->kind->activation == LLAMA_GEGLU;
     memset(&shape, 0, sizeof shape);
     shape.layers = c->layers;
     shape.max_seq = m->options.max_seq;
@@ -1594,7 +1673,7 @@ static inline int llama_persistent_launch(llama *m, llama_persistent *p, ptxcu_s
    which it wrote none stands where it stood. */
 static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stream stream, gguf_error *why) {
     const ptxk_decoder_state *state = p->state;
-    uint32_t last[4], filled[4], next[4], b;
+    uint32_t b;
     if (llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why)) return 1;
     if (state->status == PTXK_DECODER_STARVED)
         return gguf_fail(why, GGUF_NOWHERE, "block %u starved at token %u, layer %u: '%s' waited for tile %u",
@@ -1605,12 +1684,8 @@ static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stre
                          ptxk_decoder_step_name(state->step));
     for (b = 0; b < m->options.batch; b++) {
         if (!state->written[b]) continue;
-        last[b] = p->tokens[(size_t)b * p->n + state->written[b] - 1];
-        filled[b] = state->length[b];
-        next[b] = filled[b] + 1;
-        if (llama_cuda(m, ptxcu_upload(m->cu, m->step.tokens, b * 4u, &last[b], 4, stream), why)
-            || llama_cuda(m, ptxcu_upload(m->cu, m->step.positions, b * 4u, &filled[b], 4, stream), why)
-            || llama_cuda(m, ptxcu_upload(m->cu, m->step.lengths, b * 4u, &next[b], 4, stream), why))
+        if (llama_stand(m, b, p->tokens[(size_t)b * p->n + state->written[b] - 1], state->length[b], stream,
+                        why))
             return 1;
     }
     return llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);

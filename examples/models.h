@@ -45,7 +45,7 @@ enum {
 enum { LLAMA_MORE_NONE = 0, LLAMA_MORE_ROOT = 1, LLAMA_MORE_FUSED = 2 };
 
 /* How layers with a window are rotated, where others see all: in the same way; with a base of their own and
-   unscaled; unscaled; they only. */
+   unscaled; unscaled; they only, in a model without windows those in their places. */
 enum { LLAMA_ROPE_SAME = 0, LLAMA_ROPE_BASE = 1, LLAMA_ROPE_UNSCALED = 2, LLAMA_ROPE_ONLY = 3 };
 
 typedef struct llama_architecture {
@@ -73,16 +73,23 @@ static const llama_architecture llama_architectures[] = {
     ROW("llama",      INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
     ROW("qwen2",      NEOX,         RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
     ROW("qwen3",      NEOX,         RMS,         BEFORE,    HEADS,  SWIGLU,  NONE,     NONE,   0, SAME)
+    ROW("smollm3",    INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   4, ONLY)
+    ROW("internlm2",  INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
+    ROW("ernie4_5",   INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
+    ROW("exaone",     NEOX,         RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
     ROW("gemma",      NEOX,         RMS,         BEFORE,    PLAIN,  GEGLU,   NONE,     ROOT,   0, SAME)
     ROW_("gemma2",    NEOX,         RMS,         BOTH,      PLAIN,  GEGLU,   CAPS,     ROOT,   2, SAME,
          4096, 50, 30, 46)
     ROW_("gemma3",    NEOX,         RMS,         BOTH,      HEADS,  GEGLU,   NONE,     ROOT,   6, BASE,
          0, 0, 0, 62)
+    ROW("glm4",       INTERLEAVED,  RMS,         BOTH,      PLAIN,  SWIGLU,  NONE,     FUSED,  0, SAME)
+    ROW("phi2",       NEOX,         LAYER_BIAS,  PARALLEL,  PLAIN,  GELU,    NONE,     NONE,   0, SAME)
     ROW("phi3",       NEOX,         RMS,         BEFORE,    PLAIN,  SWIGLU,  LONG,     FUSED,  0, SAME)
     ROW("olmo2",      NEOX,         RMS,         AFTER,     ROWS,   SWIGLU,  NONE,     NONE,   4, UNSCALED)
     ROW("command-r",  INTERLEAVED,  LAYER,       PARALLEL,  PLAIN,  SWIGLU,  TIMES,    NONE,   0, SAME)
     ROW("cohere2",    INTERLEAVED,  LAYER,       PARALLEL,  PLAIN,  SWIGLU,  TIMES,    NONE,   4, ONLY)
     ROW("starcoder2", NEOX,         LAYER_BIAS,  BEFORE,    PLAIN,  GELU,    NONE,     NONE,   0, SAME)
+    ROW("stablelm",   NEOX,         LAYER_BIAS,  BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
     ROW("granite",    INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  GRANITE,  NONE,   0, SAME)
 #undef ROW
 #undef ROW_
@@ -93,10 +100,8 @@ static const llama_architecture llama_architectures[] = {
 /* X(name, what is another there): of the better known, to say more than that they are not known. */
 #define LLAMA_OTHER_ARCHITECTURES(X)                                                                         \
     X("gemma3n", "several streams, embeddings for each layer")                                               \
-    X("phi2", "LayerNorm, attention and feed-forward side by side")                                          \
     X("gpt2", "LayerNorm, learned positions")                                                                \
     X("falcon", "LayerNorm, attention and feed-forward side by side")                                        \
-    X("stablelm", "LayerNorm")                                                                               \
     X("qwen2moe", "experts")                                                                                 \
     X("qwen3moe", "experts")                                                                                 \
     X("deepseek2", "compressed attention, experts")                                                          \
@@ -175,7 +180,7 @@ static inline int llama_is_local(const llama_config *c, uint32_t layer) {
 }
 
 static inline int llama_is_rotated(const llama_config *c, uint32_t layer) {
-    return !c->unrotated && (c->kind->local_rope != LLAMA_ROPE_ONLY || llama_is_local(c, layer));
+    return !c->unrotated && (c->kind->local_rope != LLAMA_ROPE_ONLY || layer % c->period != c->period - 1);
 }
 
 /* -- tensors -- */
@@ -192,6 +197,7 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
     X(OUTPUT_NORM, "output_norm.weight", c->hidden, 0, LLAMA_MUST)                                           \
     X(OUTPUT_NORM_BIAS, "output_norm.bias", c->hidden, 0, LLAMA_IF(a->norm == LLAMA_LAYER_BIAS))             \
     X(OUTPUT, "output.weight", c->hidden, c->vocab, LLAMA_MAY)                                               \
+    X(OUTPUT_BIAS, "output.bias", c->vocab, 0, LLAMA_MAY)                                                    \
     X(ROPE_FACTORS, "rope_freqs.weight", c->rope_dims / 2, 0, LLAMA_MAY)                                     \
     X(ROPE_SHORT, "rope_factors_short.weight", c->rope_dims / 2, 0, LLAMA_IF(c->original_context))           \
     X(ROPE_LONG, "rope_factors_long.weight", c->rope_dims / 2, 0, LLAMA_IF(c->original_context))

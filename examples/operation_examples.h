@@ -267,20 +267,23 @@
 
 #define EXAMPLES_decoder(X)                                                                                  \
     X("8B, Q4_K and Q6_K", 4096, 14336, 32, 8, 128, 128256, 1, 1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16,   \
-      128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT, 0, 0)                                               \
+      128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                      \
     X("8B, Q4_K and Q6_K, fast, window", 4096, 14336, 32, 8, 128, 128256, 1,                                 \
-      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_FAST, 0, 4096) \
-    X("0.5B, Q8_0, batch 2", 896, 4864, 14, 2, 64, 151936, 2, 1u << PTXK_Q8_0, PTX_BF16, 64,                 \
-      PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0)                                                           \
+      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_FAST, 0, 4096, \
+      0.0f, 0)                                                                                               \
+    X("0.5B, Q8_0, batch 2", 896, 4864, 14, 2, 64, 151936, 2, 1u << PTXK_Q8_0, PTX_BF16, 64, PTXK_ROPE_NEOX, \
+      0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                                                  \
     X("4B, Q4_K and Q6_K, norms of heads, batch 4", 2560, 9728, 32, 8, 128, 151936, 4,                       \
-      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 1, 0)          \
+      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 1, 0, 0.0f, 0) \
     X("f16, batch 4", 520, 1048, 9, 3, 40, 1000, 4, 1u << PTXK_F16, PTX_F32, 20, PTXK_ROPE_NEOX, 0.0f,       \
-      PTXK_GEMV_EXACT, 0, 0)                                                                                 \
+      PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                                                        \
     X("f32 and bf16, head_dim 256", 512, 1024, 2, 1, 256, 1000, 1, 1u << PTXK_F32 | 1u << PTXK_BF16,         \
-      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0)                                               \
+      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                      \
     X("all formats, batch 4", 256, 512, 16, 1, 64, 300, 4,                                                   \
       62u | 1u << PTXK_Q4_0 | 1u << PTXK_Q5_K | 1u << PTXK_Q6_K, PTX_F16, 64, PTXK_ROPE_NEOX, 0.0f,          \
-      PTXK_GEMV_EXACT, 1, 100)
+      PTXK_GEMV_EXACT, 1, 100, 0.0f, 0)                                                                      \
+    X("scaled embeddings, gelu", 512, 1024, 4, 1, 256, 1000, 1, 1u << PTXK_Q8_0, PTX_F16, 256,               \
+      PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 22.6274f, 1)
 
 /* <name>_labels and <name>_examples of each operation. */
 #define EXAMPLE_LABEL(label, ...) label,

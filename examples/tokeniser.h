@@ -8,18 +8,20 @@
               characters, and the pair that stands first in the list of merges becomes one (R. Sennrich,
               B. Haddow, A. Birch, "Neural machine translation of rare words with subword units", 2016)
 
-   Words of "gpt2" are cut by the rules of GPT-2, Llama 3 or Qwen 2 (tokenizer.ggml.pre), where every
-   character past ASCII counts as a letter: exact for ASCII and for text of letters, not for punctuation of
-   other scripts. Control tokens are not looked for in a text. */
+   Words of "gpt2" are cut by the rules that tokenizer.ggml.pre names (TOKENISER_RULES). Tokens that the file
+   calls user-defined are found in every text, the longest first; control tokens only where the caller says
+   so, as in what a chat puts around messages, never in the messages. */
 #ifndef EXAMPLES_TOKENISER_H
 #define EXAMPLES_TOKENISER_H
 
 #include "gguf.h"
+#include "unicode.h"
 
 enum {
     TOKEN_NORMAL = 1,
     TOKEN_UNKNOWN = 2,
     TOKEN_CONTROL = 3,
+    TOKEN_USER = 4,
     TOKEN_BYTE = 6
 }; /* tokenizer.ggml.token_type */
 #define TOKEN_NONE 0xffffffffu
@@ -29,9 +31,26 @@ typedef struct tokeniser_merge {
     uint32_t rank;
 } tokeniser_merge;
 
+/* How words are cut: as GPT-2 does; that, digits one by one first; as Llama 3 and Qwen 2 do; as GPT-4o does,
+   which parts words where case changes. */
+enum { TOKENISER_GPT2, TOKENISER_APART, TOKENISER_LLAMA3, TOKENISER_GPT4O };
+
+typedef struct tokeniser_rules {
+    const char *name; /* in the file */
+    uint32_t kind;    /* TOKENISER_GPT2 ... */
+    uint32_t digits;  /* of a word at most, LLAMA3 and GPT4O */
+    int suffixes;     /* GPT4O: 's and the like stay with the word */
+    int whole;        /* a word that is a token needs no merges */
+    int begins;       /* texts begin with a token, unless the file says other */
+} tokeniser_rules;
+
 typedef struct tokeniser {
-    int bpe;                             /* 1: "gpt2" */
-    int digits;                          /* bpe: digits of a word at most; 0: no limit, GPT-2's rules */
+    int bpe;               /* 1: "gpt2" */
+    tokeniser_rules rules; /* bpe */
+    uint32_t *classes;     /* bpe: of characters, see unicode.h */
+    uint32_t *special;     /* [specials] user-defined and control tokens, the longest first */
+    uint32_t specials;
+    int strip;                           /* white space behind those is dropped */
     uint32_t count;                      /* tokens */
     gguf_text *token;                    /* [count] */
     uint32_t *sorted;                    /* [count] tokens by their text */
@@ -40,7 +59,7 @@ typedef struct tokeniser {
     size_t merges;
     uint32_t bos, eos, unknown, eot; /* TOKEN_NONE: there is none */
     int add_bos, add_space;
-    size_t longest; /* bytes of the longest token: room for any piece */
+    size_t longest;     /* bytes of the longest token: room for any piece */
     uint32_t byte[256]; /* the token of each byte, or TOKEN_NONE */
 } tokeniser;
 
@@ -48,6 +67,8 @@ static inline void tokeniser_free(tokeniser *t) {
     free(t->token);
     free(t->sorted);
     free(t->merge);
+    free(t->classes);
+    free(t->special);
     memset(t, 0, sizeof *t);
 }
 
@@ -161,7 +182,8 @@ static inline int tokeniser_switch(const gguf *g, const char *key, int *x, gguf_
 static inline int tokeniser_read_merges(tokeniser *t, const gguf *g, gguf_error *why) {
     size_t i;
     gguf_text *lines = gguf_get_texts(g, "tokenizer.ggml.merges", &t->merges);
-    if (!lines) return gguf_fail(why, gguf_place(g, "tokenizer.ggml.merges"),
+    if (!lines)
+        return gguf_fail(why, gguf_place(g, "tokenizer.ggml.merges"),
                          "'tokenizer.ggml.merges' is missing, or no array of strings");
     t->merge = (tokeniser_merge *)malloc(t->merges * sizeof *t->merge);
     for (i = 0; t->merge && i < t->merges; i++) {
@@ -184,6 +206,22 @@ static inline int tokeniser_read_merges(tokeniser *t, const gguf *g, gguf_error 
     return 0;
 }
 
+/* Whether special token a stands behind b. */
+static inline int tokeniser_is_later(const tokeniser *t, uint32_t a, uint32_t b) {
+    size_t x = t->token[a].bytes, y = t->token[b].bytes;
+    return x < y || (x == y && a > b);
+}
+
+/* Lets special token number `at` sink in a heap of n. */
+static inline void tokeniser_sift(tokeniser *t, uint32_t at, uint32_t n) {
+    uint32_t child, keep;
+    for (; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && tokeniser_is_later(t, t->special[child + 1], t->special[child])) child++;
+        if (!tokeniser_is_later(t, t->special[child], t->special[at])) return;
+        keep = t->special[at], t->special[at] = t->special[child], t->special[child] = keep;
+    }
+}
+
 static inline void tokeniser_find_bytes(tokeniser *t) {
     unsigned b;
     for (b = 0; b < 256; b++) {
@@ -198,29 +236,77 @@ static inline void tokeniser_find_bytes(tokeniser *t) {
     }
 }
 
-/* The rules by which words are cut, by their name in the file. */
+/* X(name in the file, kind, digits, suffixes, whole, begins) */
 #define TOKENISER_RULES(X)                                                                                   \
-    X("default", 0)                                                                                          \
-    X("gpt-2", 0)                                                                                            \
-    X("llama-bpe", 3)                                                                                        \
-    X("llama3", 3)                                                                                           \
-    X("llama-v3", 3)                                                                                         \
-    X("qwen2", 1)
+    X("default", GPT2, 0, 0, 0, 0)                                                                           \
+    X("gpt-2", GPT2, 0, 0, 0, 0)                                                                             \
+    X("phi-2", GPT2, 0, 0, 0, 0)                                                                             \
+    X("mpt", GPT2, 0, 0, 0, 0)                                                                               \
+    X("olmo", GPT2, 0, 0, 0, 0)                                                                              \
+    X("starcoder", APART, 0, 0, 0, 0)                                                                        \
+    X("refact", APART, 0, 0, 0, 0)                                                                           \
+    X("command-r", APART, 0, 0, 0, 0)                                                                        \
+    X("smollm", APART, 0, 0, 0, 0)                                                                           \
+    X("codeshell", APART, 0, 0, 0, 0)                                                                        \
+    X("llama-bpe", LLAMA3, 3, 0, 1, 1)                                                                       \
+    X("llama3", LLAMA3, 3, 0, 1, 1)                                                                          \
+    X("llama-v3", LLAMA3, 3, 0, 1, 1)                                                                        \
+    X("falcon3", LLAMA3, 3, 0, 1, 1)                                                                         \
+    X("pixtral", LLAMA3, 3, 0, 1, 1)                                                                         \
+    X("dbrx", LLAMA3, 3, 0, 0, 0)                                                                            \
+    X("smaug-bpe", LLAMA3, 3, 0, 0, 0)                                                                       \
+    X("qwen2", LLAMA3, 1, 0, 0, 0)                                                                           \
+    X("stablelm2", LLAMA3, 1, 0, 0, 0)                                                                       \
+    X("deepseek-r1-qwen", LLAMA3, 1, 0, 0, 0)                                                                \
+    X("gpt-4o", GPT4O, 3, 1, 0, 0)                                                                           \
+    X("llama4", GPT4O, 3, 1, 0, 0)                                                                           \
+    X("tekken", GPT4O, 1, 0, 1, 1)
 
 static inline int tokeniser_read_rules(tokeniser *t, const gguf *g, gguf_error *why) {
     static const char key[] = "tokenizer.ggml.pre";
+    static const tokeniser_rules rules[] = {
+#define TOKENISER_RULE(name, kind, digits, suffixes, whole, begins)                                          \
+    {name, TOKENISER_##kind, digits, suffixes, whole, begins},
+        TOKENISER_RULES(TOKENISER_RULE)};
     gguf_text pre;
+    size_t i;
+    t->rules = rules[0];
     if (!gguf_find(g, key)) return 0;
     if (!gguf_get_text(g, key, &pre)) return gguf_fail(why, gguf_place(g, key), "'%s' is no string", key);
-#define TOKENISER_RULE(name, limit)                                                                          \
-    if (gguf_is(pre, name)) {                                                                                \
-        t->digits = limit;                                                                                   \
-        return 0;                                                                                            \
+    for (i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (gguf_is(pre, rules[i].name)) {
+            t->rules = rules[i];
+            return 0;
+        }
+    return gguf_fail(why, gguf_place(g, key), "'%s': words cut by the rules '%.*s', which nothing here knows",
+                     key, gguf_shown(pre), pre.at);
+}
+
+/* Tokens that are found in texts before all else: the longest first, equal ones by their number. */
+static inline int tokeniser_read_specials(tokeniser *t, const gguf *g, gguf_error *why) {
+    gguf_text architecture;
+    uint32_t i, n, at;
+    t->strip =
+        !t->bpe && gguf_get_text(g, "general.architecture", &architecture) && gguf_is(architecture, "phi3");
+    t->classes = (uint32_t *)malloc(UNICODE_RUNS * sizeof *t->classes);
+    for (i = n = 0; i < t->count; i++) {
+        uint32_t type = tokeniser_type(t, i);
+        n += type == TOKEN_USER || type == TOKEN_CONTROL;
     }
-    TOKENISER_RULES(TOKENISER_RULE)
-#define TOKENISER_RULE_NAME(name, limit) " " name
-    return gguf_fail(why, gguf_place(g, key), "words cut by the rules '%.*s', known are:%s", gguf_shown(pre),
-                     pre.at, TOKENISER_RULES(TOKENISER_RULE_NAME));
+    t->special = (uint32_t *)malloc((n + 1ull) * sizeof *t->special);
+    if (!t->special || !t->classes) return gguf_fail(why, GGUF_NOWHERE, "no memory for the tokeniser");
+    unicode_read(t->classes);
+    for (i = 0; i < t->count; i++) {
+        uint32_t type = tokeniser_type(t, i);
+        if ((type == TOKEN_USER || type == TOKEN_CONTROL) && t->token[i].bytes) t->special[t->specials++] = i;
+    }
+    for (n = t->specials / 2 + 1; n--;) /* a heap whose root is the last in order, as tokeniser_sort */
+        tokeniser_sift(t, n, t->specials);
+    for (n = t->specials; n > 1;) {
+        at = t->special[0], t->special[0] = t->special[--n], t->special[n] = at;
+        tokeniser_sift(t, 0, n);
+    }
+    return 0;
 }
 
 /* Reads the tokeniser of the file, whose head must live as long. Returns 0, or 1 with *why. */
@@ -262,7 +348,7 @@ static inline int tokeniser_read(tokeniser *t, const gguf *g, gguf_error *why) {
         tokeniser_free(t);
         return 1;
     }
-    if ((t->bpe && tokeniser_read_rules(t, g, why))
+    if ((t->bpe && tokeniser_read_rules(t, g, why)) || tokeniser_read_specials(t, g, why)
         || tokeniser_special(g, t, "tokenizer.ggml.bos_token_id", &t->bos, why)
         || tokeniser_special(g, t, "tokenizer.ggml.eos_token_id", &t->eos, why)
         || tokeniser_special(g, t, "tokenizer.ggml.eot_token_id", &t->eot, why)
@@ -271,7 +357,7 @@ static inline int tokeniser_read(tokeniser *t, const gguf *g, gguf_error *why) {
         return 1;
     }
     t->add_bos = t->add_space = !t->bpe;
-    if (t->digits == 3) t->add_bos = 1;
+    if (t->bpe) t->add_bos = t->rules.begins;
     if (tokeniser_switch(g, "tokenizer.ggml.add_bos_token", &t->add_bos, why)
         || tokeniser_switch(g, "tokenizer.ggml.add_space_prefix", &t->add_space, why)) {
         tokeniser_free(t);
@@ -367,6 +453,17 @@ static inline size_t tokeniser_join(const tokeniser *t, const char *text, size_t
     tokeniser_work w;
     size_t i, n = 0, at, count = 0;
     if (bytes == 0) return 0;
+    if (t->bpe && t->rules.whole) {
+        gguf_text all;
+        uint32_t token;
+        all.at = text;
+        all.bytes = bytes;
+        token = tokeniser_find(t, all);
+        if (token != TOKEN_NONE) {
+            *tokens = token;
+            return 1;
+        }
+    }
     w.t = t;
     w.text = text;
     w.pairs = 0;
@@ -423,16 +520,27 @@ static inline size_t tokeniser_join(const tokeniser *t, const char *text, size_t
 
 /* -- words of "gpt2" -- */
 
-static inline int tokeniser_is_letter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
+/* The class of the character that s begins with, and its bytes; of nothing: UNICODE_RUNS. */
+static inline uint32_t tokeniser_class(const tokeniser *t, const char *s, size_t n, size_t *used) {
+    *used = 0;
+    return n ? unicode_class(t->classes, unicode_character(s, n, used)) : UNICODE_RUNS;
 }
 
-static inline int tokeniser_is_digit(char c) { return c >= '0' && c <= '9'; }
+enum {
+    TOKENISER_UPPER = 1 << UNICODE_UPPER | 1 << UNICODE_TEXT | 1 << UNICODE_MARK, /* GPT4O */
+    TOKENISER_LOWER = 1 << UNICODE_LOWER | 1 << UNICODE_TEXT | 1 << UNICODE_MARK,
+    TOKENISER_LETTER = 1 << UNICODE_UPPER | 1 << UNICODE_LOWER | 1 << UNICODE_TEXT,
+    TOKENISER_DIGIT = 1 << UNICODE_DIGIT,
+    TOKENISER_SPACE = 1 << UNICODE_SPACE,
+    TOKENISER_OTHER = 1 << UNICODE_OTHER | 1 << UNICODE_MARK
+};
 
-static inline int tokeniser_is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-static inline int tokeniser_is_other(char c) {
-    return !tokeniser_is_letter(c) && !tokeniser_is_digit(c) && !tokeniser_is_space(c);
+/* Bytes of the characters of these classes that s begins with, at most `most` of them. */
+static inline size_t tokeniser_run(const tokeniser *t, const char *s, size_t n, uint32_t classes,
+                                   size_t most) {
+    size_t i = 0, used;
+    for (; most && i < n && 1u << tokeniser_class(t, s + i, n - i, &used) & classes; most--) i += used;
+    return i;
 }
 
 /* 's 't 're 've 'm 'll 'd: the bytes of one that s begins with, or 0. */
@@ -450,57 +558,145 @@ static inline size_t tokeniser_contraction(const char *s, size_t n, int any_case
     return 0;
 }
 
-/* Bytes of the word that s begins with; at least 1. GPT-2 (digits 0):
+/* GPT4O: letters from i on, which part where a lower case one is followed by an upper case one. capitals:
+   upper case ones alone will do. Returns where the word ends, or 0. */
+static inline size_t tokeniser_case_word(const tokeniser *t, const char *s, size_t n, size_t i,
+                                         int capitals) {
+    size_t upper = i + tokeniser_run(t, s + i, n - i, TOKENISER_UPPER, SIZE_MAX), at, used, end = 0;
+    size_t lower = upper + tokeniser_run(t, s + upper, n - upper, TOKENISER_LOWER, SIZE_MAX);
+    if (lower > upper || (capitals && upper > i)) return lower;
+    for (at = i; at < upper; at += used) /* the last that counts as lower case, too */
+        if (1u << tokeniser_class(t, s + at, n - at, &used) & TOKENISER_LOWER) end = at + used;
+    return end;
+}
+
+/* Words of letters, with a character before them that is none. Bytes, or 0. */
+static inline size_t tokeniser_letters(const tokeniser *t, const char *s, size_t n) {
+    size_t lead, i, end;
+    uint32_t c = tokeniser_class(t, s, n, &lead);
+    int capitals, led;
+    if (1u << c & (TOKENISER_LETTER | TOKENISER_DIGIT) || *s == '\n' || *s == '\r') lead = 0;
+    if (t->rules.kind != TOKENISER_GPT4O) {
+        i = tokeniser_run(t, s + lead, n - lead, TOKENISER_LETTER, SIZE_MAX);
+        return i ? lead + i : 0;
+    }
+    for (capitals = 0; capitals < 2; capitals++)
+        for (led = lead > 0; led >= 0; led--) {
+            end = tokeniser_case_word(t, s, n, led ? lead : 0, capitals);
+            if (end) return t->rules.suffixes ? end + tokeniser_contraction(s + end, n - end, 1) : end;
+        }
+    return 0;
+}
+
+/* Bytes of the word that s begins with; at least 1. GPT-2:
      's 't 're ... |  ?letters |  ?digits |  ?others | spaces but the last before a word | spaces
-   Llama 3 and Qwen 2: contractions in any case; one character that is no letter, digit or end of line goes
-   with the letters behind it; digits by threes or ones; others take ends of lines behind them; spaces up to
-   the last end of line are a word. */
-static inline size_t tokeniser_word(const char *s, size_t n, int digits) {
-    size_t i = tokeniser_contraction(s, n, digits != 0), line;
+   Llama 3 and those behind it: contractions in any case; one character that is no letter, digit or end of
+   line goes with the letters behind it; a few digits; others take ends of lines behind them; spaces up to the
+   last end of line are a word. Digits one by one: what lies between them is cut as if it stood alone. */
+static inline size_t tokeniser_word(const tokeniser *t, const char *s, size_t n) {
+    uint32_t kind = t->rules.kind;
+    int old = kind == TOKENISER_GPT2 || kind == TOKENISER_APART;
+    size_t i, line, used, space, last;
+    if (kind == TOKENISER_APART) {
+        if ((i = tokeniser_run(t, s, n, TOKENISER_DIGIT, 1)) > 0) return i;
+        n = tokeniser_run(t, s, n, ~(uint32_t)TOKENISER_DIGIT, SIZE_MAX);
+    }
+    i = kind == TOKENISER_GPT4O ? 0 : tokeniser_contraction(s, n, !old);
     if (i) return i;
-    if (digits == 0) {
-        size_t space = s[0] == ' ' && n > 1 && !tokeniser_is_space(s[1]);
-        int (*is)(char) = tokeniser_is_letter(s[space])  ? tokeniser_is_letter
-                          : tokeniser_is_digit(s[space]) ? tokeniser_is_digit
-                                                         : tokeniser_is_other;
-        for (i = space; i < n && is(s[i]); i++) {
-        }
-        if (i > space) return i;
+    space = s[0] == ' ';
+    if (old) {
+        static const uint32_t classes[] = {TOKENISER_LETTER, TOKENISER_DIGIT, TOKENISER_OTHER};
+        for (line = 0; line < 3; line++)
+            if ((i = tokeniser_run(t, s + space, n - space, classes[line], SIZE_MAX)) > 0) return space + i;
     } else {
-        size_t lead = !tokeniser_is_letter(s[0]) && !tokeniser_is_digit(s[0]) && s[0] != '\n' && s[0] != '\r'
-                      && n > 1 && tokeniser_is_letter(s[1]);
-        for (i = lead; i < n && tokeniser_is_letter(s[i]); i++) {
-        }
-        if (i > lead) return i;
-        for (i = 0; i < n && i < (size_t)digits && tokeniser_is_digit(s[i]); i++) {
-        }
-        if (i) return i;
-        lead = s[0] == ' ' && n > 1 && tokeniser_is_other(s[1]);
-        for (i = lead; i < n && tokeniser_is_other(s[i]); i++) {
-        }
-        if (i > lead) {
-            while (i < n && (s[i] == '\n' || s[i] == '\r')) i++;
+        if ((i = tokeniser_letters(t, s, n)) > 0) return i;
+        if ((i = tokeniser_run(t, s, n, TOKENISER_DIGIT, t->rules.digits)) > 0) return i;
+        if ((i = tokeniser_run(t, s + space, n - space, TOKENISER_OTHER, SIZE_MAX)) > 0) {
+            i += space;
+            while (i < n && (s[i] == '\n' || s[i] == '\r' || (s[i] == '/' && kind == TOKENISER_GPT4O))) i++;
             return i;
         }
     }
-    for (i = line = 0; i < n && tokeniser_is_space(s[i]); i++)
+    for (i = line = last = 0; i < n && tokeniser_class(t, s + i, n - i, &used) == UNICODE_SPACE; i += used) {
         if (s[i] == '\n' || s[i] == '\r') line = i + 1;
-    if (digits && line) return line;
-    return i < n && i > 1 ? i - 1 : i;
+        last = i;
+    }
+    if (!old && line) return line;
+    return i < n && last ? last : i;
 }
 
 /* -- the two ways -- */
 
 /* Room that tokeniser_encode needs: tokens. */
-static inline size_t tokeniser_room(size_t bytes) { return 3 * bytes + 8; }
+static inline size_t tokeniser_room(size_t bytes) { return 4 * bytes + 8; }
 
-/* Tokens of a text into tokens[tokeniser_room(bytes)]; begins with the token of a beginning, where the file
-   asks for it. Returns how many, or SIZE_MAX without memory. */
-static inline size_t tokeniser_encode(const tokeniser *t, const char *text, size_t bytes, uint32_t *tokens) {
-    char *plain = (char *)malloc(3 * bytes + 4);
+/* A part of a text: between special tokens, or one of those. */
+typedef struct tokeniser_part {
+    size_t at, bytes;
+    uint32_t token; /* TOKEN_NONE: text */
+} tokeniser_part;
+
+/* Where a special token stands in text[at ... end - 1], SIZE_MAX: nowhere. A control token must be marked. */
+static inline size_t tokeniser_place(const tokeniser *t, uint32_t token, const char *text, const char *marks,
+                                     size_t at, size_t end) {
+    gguf_text p = t->token[token];
+    int control = tokeniser_type(t, token) == TOKEN_CONTROL;
+    for (; at + p.bytes <= end; at++) {
+        const char *first = (const char *)memchr(text + at, p.at[0], end - p.bytes - at + 1);
+        size_t k;
+        if (!first) return SIZE_MAX;
+        at = (size_t)(first - text);
+        if (memcmp(first, p.at, p.bytes)) continue;
+        for (k = 0; control && marks && k < p.bytes && marks[at + k];) k++;
+        if (!control || (marks && k == p.bytes)) return at;
+    }
+    return SIZE_MAX;
+}
+
+static inline void tokeniser_push(tokeniser_part *part, size_t *n, size_t at, size_t end, uint32_t token) {
+    if (at == end) return;
+    part[*n].at = at;
+    part[*n].bytes = end - at;
+    part[(*n)++].token = token;
+}
+
+/* The parts of a text, in an array to be freed, *count of them; NULL: no memory. */
+static inline tokeniser_part *tokeniser_parts(const tokeniser *t, const char *text, size_t bytes,
+                                              const char *marks, size_t *count) {
+    tokeniser_part *part = (tokeniser_part *)malloc((bytes + 1) * sizeof *part); /* each has a byte or more */
+    tokeniser_part *next = (tokeniser_part *)malloc((bytes + 1) * sizeof *part), *keep;
+    size_t n = 0, i, made;
+    uint32_t s;
+    if (part && next) tokeniser_push(part, &n, 0, bytes, TOKEN_NONE);
+    for (s = 0; n && s < t->specials; s++) {
+        uint32_t token = t->special[s];
+        if (tokeniser_place(t, token, text, marks, 0, bytes) == SIZE_MAX) continue;
+        for (i = made = 0; i < n; i++) {
+            size_t at = part[i].at, end = at + part[i].bytes, found;
+            while (part[i].token == TOKEN_NONE
+                   && (found = tokeniser_place(t, token, text, marks, at, end)) != SIZE_MAX) {
+                tokeniser_push(next, &made, at, found, TOKEN_NONE);
+                at = found + t->token[token].bytes;
+                tokeniser_push(next, &made, found, at, token);
+            }
+            tokeniser_push(next, &made, at, end, part[i].token);
+        }
+        keep = part, part = next, next = keep;
+        n = made;
+    }
+    *count = n;
+    if (!part || !next) {
+        free(part);
+        part = NULL;
+    }
+    free(next);
+    return part;
+}
+
+/* Tokens of a part between special tokens. plain: room for 3 bytes + 4 bytes. */
+static inline size_t tokeniser_encode_part(const tokeniser *t, const char *text, size_t bytes, char *plain,
+                                           uint32_t *tokens) {
     size_t i, n = 0, count = 0, got, word;
-    if (!plain) return SIZE_MAX;
-    if (t->add_bos && t->bos != TOKEN_NONE) tokens[count++] = t->bos;
     if (!t->bpe) {
         if (t->add_space && bytes) memcpy(plain, "\xe2\x96\x81", 3), n = 3;
         for (i = 0; i < bytes; i++)
@@ -508,20 +704,48 @@ static inline size_t tokeniser_encode(const tokeniser *t, const char *text, size
                 memcpy(plain + n, "\xe2\x96\x81", 3), n += 3;
             else
                 plain[n++] = text[i];
+        return tokeniser_join(t, plain, n, tokens);
+    }
+    for (i = 0; i < bytes; i += word) {
+        size_t k;
+        word = tokeniser_word(t, text + i, bytes - i);
+        for (k = n = 0; k < word; k++)
+            n += tokeniser_put(plain + n, tokeniser_byte_character((unsigned char)text[i + k]));
         got = tokeniser_join(t, plain, n, tokens + count);
-        count = got == SIZE_MAX ? got : count + got;
-    } else {
-        for (i = 0; i < bytes && count != SIZE_MAX; i += word) {
-            size_t k;
-            word = tokeniser_word(text + i, bytes - i, t->digits);
-            for (k = n = 0; k < word; k++)
-                n += tokeniser_put(plain + n, tokeniser_byte_character((unsigned char)text[i + k]));
-            got = tokeniser_join(t, plain, n, tokens + count);
-            count = got == SIZE_MAX ? got : count + got;
+        if (got == SIZE_MAX) return SIZE_MAX;
+        count += got;
+    }
+    return count;
+}
+
+/* Tokens of a text into tokens[tokeniser_room(bytes)]; begins with the token of a beginning, where the file
+   asks for it. marks: NULL, or a byte for each of the text's, 1 where control tokens are looked for. Returns
+   how many, or SIZE_MAX without memory. */
+static inline size_t tokeniser_encode_marked(const tokeniser *t, const char *text, size_t bytes,
+                                             const char *marks, uint32_t *tokens) {
+    char *plain = (char *)malloc(3 * bytes + 4);
+    size_t i, count = 0, got, parts = 0;
+    tokeniser_part *part = plain ? tokeniser_parts(t, text, bytes, marks, &parts) : NULL;
+    if (!part) count = SIZE_MAX;
+    if (part && t->add_bos && t->bos != TOKEN_NONE && !(parts && part[0].token == t->bos))
+        tokens[count++] = t->bos;
+    for (i = 0; count != SIZE_MAX && i < parts; i++) {
+        size_t at = part[i].at, left = part[i].bytes;
+        if (part[i].token != TOKEN_NONE) {
+            tokens[count++] = part[i].token;
+            continue;
         }
+        for (; t->strip && i && left && strchr(" \n\t\r\v\f", text[at]) && text[at]; left--) at++;
+        got = tokeniser_encode_part(t, text + at, left, plain, tokens + count);
+        count = got == SIZE_MAX ? got : count + got;
     }
     free(plain);
+    free(part);
     return count;
+}
+
+static inline size_t tokeniser_encode(const tokeniser *t, const char *text, size_t bytes, uint32_t *tokens) {
+    return tokeniser_encode_marked(t, text, bytes, NULL, tokens);
 }
 
 /* The bytes of a token into to[room]; control tokens have none. `first`: the token stands at the beginning,
@@ -543,10 +767,10 @@ static inline size_t tokeniser_piece(const tokeniser *t, uint32_t token, int fir
             }
     }
     for (i = 0; i < p.bytes && n < room; i += used) {
-        if (t->bpe) {
+        if (t->bpe && type != TOKEN_USER) {
             unsigned b = tokeniser_character_byte(tokeniser_character(p.at + i, p.bytes - i, &used));
             if (b < 256) to[n++] = (char)b;
-        } else if (p.bytes - i >= 3 && memcmp(p.at + i, "\xe2\x96\x81", 3) == 0) {
+        } else if (!t->bpe && p.bytes - i >= 3 && memcmp(p.at + i, "\xe2\x96\x81", 3) == 0) {
             used = 3;
             if (!(first && i == 0 && t->add_space)) to[n++] = ' ';
         } else {

@@ -213,6 +213,7 @@ static inline void model_fill(model *m, const uint32_t *formats, uint32_t count,
     r->rope_dims = d->rope_dims;
     r->rope = d->rope_pairs == PTXK_ROPE_NEOX ? REF_ROPE_HALVES : REF_ROPE_INTERLEAVED;
     r->window = d->window, r->scale = (double)d->scale;
+    r->embedding_scale = (double)d->embedding_scale, r->gelu = d->gelu != 0;
     r->theta = m->scaling.theta > 0 ? m->scaling.theta : 10000;
     r->rope_scale = m->scaling.factor > 0 ? m->scaling.factor : 1;
     r->rope_factors = m->scaling.factors;
@@ -278,6 +279,8 @@ static inline model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uin
     d->rope_dims = random_below(2) ? head_dim : head_dim / 4 * 2;
     d->rope_pairs = random_below(2) ? PTXK_ROPE_NEOX : PTXK_ROPE_INTERLEAVED;
     d->head_norms = random_below(2);
+    d->embedding_scale = random_below(2) ? 0 : 0.5f + 3 * (float)random_below(100) / 100;
+    d->gelu = random_below(2);
     d->window = random_below(2) ? random_below(4) : 0; /* 0: all; sequences are some three tokens long */
     m.layers = layers;
     if (vocab > 10000 || ffn > 2000 || hidden * batch > 1500) m.n = 1;

@@ -207,8 +207,9 @@ static void run_kernel(const ptxk_matmul_desc *desc, ptx_target target, const pt
         CHECK(cu.cuMemcpyHtoD(workspace, zeros, (size_t)plan->zero_bytes) == 0);
         free(zeros);
     }
-    args->workspace = workspace;
+    args->workspace = workspace ? workspace : 1ull << 56; /* a layout of the test's own may need none */
     CHECK_MORE(!ptxk_matmul_check(desc, args, &why), why.text);
+    args->workspace = workspace;
     if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
     for (; runs; runs--)
         for (i = 0; i < plan->launches; i++)
@@ -293,7 +294,9 @@ static double expected(const problem *p, size_t b, size_t i, size_t j, double *b
     r.parts = parts_of(p);
     r.depth = f.depth;
     r.single = p->desc.precision == PTXK_MATMUL_FAST;
-    r.narrow = (capability == 89 || p->plan.maps) && (p->desc.a_type == PTX_E4M3 || p->desc.a_type == PTX_E5M2);
+    r.together = p->plan.maps && f.memory;
+    r.narrow = (capability == 89 || (p->plan.maps && !f.memory))
+               && (p->desc.a_type == PTX_E4M3 || p->desc.a_type == PTX_E5M2);
     x = ref_matmul_element(&r, i, j, bound);
     if (r.parts > 1) { /* not of all tiles */
         r.parts = 1;

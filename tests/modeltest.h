@@ -52,10 +52,14 @@ static inline int model_is(const char *architecture, const char *names)
 }
 
 /* What files of these architectures hold. */
-#define MODEL_NORMS_BEHIND "gemma2 gemma3 olmo2"
-#define MODEL_LAYER_NORM "command-r cohere2 starcoder2"
-#define MODEL_PARALLEL "command-r cohere2"
-#define MODEL_GELU "gemma gemma2 gemma3 starcoder2"
+#define MODEL_NORMS_BEHIND "gemma2 gemma3 olmo2 glm4"
+#define MODEL_LAYER_NORM "command-r cohere2 starcoder2 phi2 stablelm"
+#define MODEL_NORM_BIAS "starcoder2 phi2 stablelm"
+#define MODEL_PARALLEL "command-r cohere2 phi2"
+#define MODEL_GELU "gemma gemma2 gemma3 starcoder2 phi2"
+#define MODEL_NO_GATE "starcoder2 phi2"
+#define MODEL_FUSED_GATE "phi3 glm4"
+#define MODEL_FUSED_QKV "phi3 phi2"
 
 static inline model_line *model_lines(const model_shape *s, uint32_t *count)
 {
@@ -63,14 +67,15 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
     uint32_t wide = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, i;
     uint32_t turned = (s->rope_dims ? s->rope_dims : s->head_dim) / 2;
     const char *a = s->architecture;
-    int code = !strcmp(a, "starcoder2"), phi = !strcmp(a, "phi3"), rows = !strcmp(a, "olmo2");
-    int bias = code ? 2 : s->bias;
+    int norm_bias = model_is(a, MODEL_NORM_BIAS), no_gate = model_is(a, MODEL_NO_GATE), rows = !strcmp(a, "olmo2");
+    int fused = model_is(a, MODEL_FUSED_GATE), qkv = model_is(a, MODEL_FUSED_QKV), bias = no_gate ? 2 : s->bias;
     char name[48];
     *count = 0;
     model_add(lines, count, "token_embd.weight", s->hidden, s->vocab, s->embedding_format, 0);
     model_add(lines, count, "output_norm.weight", s->hidden, 0, GGUF_FORMAT_F32, 1);
-    if (code) model_add(lines, count, "output_norm.bias", s->hidden, 0, GGUF_FORMAT_F32, 2);
+    if (norm_bias) model_add(lines, count, "output_norm.bias", s->hidden, 0, GGUF_FORMAT_F32, 2);
     if (!s->tied) model_add(lines, count, "output.weight", s->hidden, s->vocab, s->down_format, 0);
+    if (!strcmp(a, "phi2")) model_add(lines, count, "output.bias", s->vocab, 0, GGUF_FORMAT_F32, 2);
     if (s->factors == 1) model_add(lines, count, "rope_freqs.weight", turned, 0, GGUF_FORMAT_F32, 3);
     if (s->factors == 4) model_add(lines, count, "rope_factors_short.weight", turned, 0, GGUF_FORMAT_F32, 3);
     if (s->factors == 4) model_add(lines, count, "rope_factors_long.weight", turned, 0, GGUF_FORMAT_F32, 3);
@@ -82,10 +87,10 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
         if (!rows) {
             MODEL_VECTOR("attn_norm.weight", s->hidden, 1);
         }
-        if (code) {
+        if (norm_bias) {
             MODEL_VECTOR("attn_norm.bias", s->hidden, 2);
         }
-        if (phi) {
+        if (qkv) {
             MODEL_LINE("attn_qkv.weight", s->hidden, wide + 2 * kv, s->format, 0);
             if (bias) {
                 MODEL_VECTOR("attn_qkv.bias", wide + 2 * kv, 2);
@@ -103,19 +108,19 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
         if (!rows && !model_is(a, MODEL_PARALLEL)) {
             MODEL_VECTOR("ffn_norm.weight", s->hidden, 1);
         }
-        if (code) {
+        if (norm_bias && !model_is(a, MODEL_PARALLEL)) {
             MODEL_VECTOR("ffn_norm.bias", s->hidden, 2);
         }
-        if (!phi && !code) {
+        if (!fused && !no_gate) {
             MODEL_LINE("ffn_gate.weight", s->hidden, s->ffn, s->format, 0);
         }
-        MODEL_LINE("ffn_up.weight", s->hidden, phi ? 2 * s->ffn : s->ffn, s->format, 0);
+        MODEL_LINE("ffn_up.weight", s->hidden, fused ? 2 * s->ffn : s->ffn, s->format, 0);
         MODEL_LINE("ffn_down.weight", s->ffn, s->hidden, s->down_format, 0);
         if (rows || model_is(a, "qwen3 gemma3")) {
             MODEL_VECTOR("attn_q_norm.weight", rows ? wide : s->head_dim, 1);
             MODEL_VECTOR("attn_k_norm.weight", rows ? kv : s->head_dim, 1);
         }
-        if (bias && !phi) {
+        if (bias && !qkv) {
             MODEL_VECTOR("attn_q.bias", wide, 2);
             MODEL_VECTOR("attn_k.bias", kv, 2);
             MODEL_VECTOR("attn_v.bias", kv, 2);
@@ -124,7 +129,7 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
         MODEL_VECTOR("attn_output.bias", s->hidden, 2);
         MODEL_VECTOR("ffn_up.bias", s->ffn, 2);
         MODEL_VECTOR("ffn_down.bias", s->hidden, 2);
-        if (!code) {
+        if (!no_gate) {
             MODEL_VECTOR("ffn_gate.bias", s->ffn, 2);
         }
     }
@@ -226,7 +231,7 @@ static inline void make_keys(model_keys *k, const model_shape *s)
         model_float(k, "attn_logit_softcapping", 1.5f);
         model_float(k, "final_logit_softcapping", 2.5f);
     }
-    if (model_is(a, MODEL_PARALLEL)) model_float(k, "logit_scale", 0.0625f);
+    if (model_is(a, "command-r cohere2")) model_float(k, "logit_scale", 0.0625f);
     if (!strcmp(a, "granite")) {
         model_float(k, "logit_scale", 8);
         model_float(k, "embedding_scale", 12);
@@ -338,7 +343,8 @@ static inline void model_kind(ref_llama *r, const gguf *g, const unsigned char *
     gguf_text name;
     int wide;
     if (gguf_get_text(g, "general.architecture", &name)) snprintf(a, sizeof a, "%.*s", (int)name.bytes, name.at);
-    r->rope = model_is(a, "llama command-r cohere2 granite") ? REF_ROPE_INTERLEAVED : REF_ROPE_HALVES;
+    r->rope = REF_ROPE_HALVES;
+    if (model_is(a, "llama command-r cohere2 granite smollm3 internlm2 ernie4_5 glm4")) r->rope = REF_ROPE_INTERLEAVED;
     r->layer_norm = model_is(a, MODEL_LAYER_NORM);
     r->parallel = model_is(a, MODEL_PARALLEL);
     r->norm_rows = !strcmp(a, "olmo2");
@@ -353,7 +359,8 @@ static inline void model_kind(ref_llama *r, const gguf *g, const unsigned char *
     if (!strcmp(a, "gemma3")) r->period = 6, r->local_theta = 10000;
     if (model_is(a, "cohere2 olmo2")) r->period = 4;
     if (!strcmp(a, "olmo2")) r->local_theta = r->theta, r->local_scale = 1 / sqrt((double)r->head_dim);
-    r->global_unturned = !strcmp(a, "cohere2");
+    if (!strcmp(a, "smollm3")) r->period = 4;
+    r->global_unturned = model_is(a, "cohere2 smollm3");
     r->attention_cap = model_number(g, "attn_logit_softcapping", 0);
     r->final_cap = model_number(g, "final_logit_softcapping", 0);
     r->logit_scale = model_number(g, "logit_scale", 1);
@@ -413,6 +420,7 @@ static inline void model_reference(ref_llama *r, const llama_config *c, const gg
     r->output_norm = model_floats(g, file, "output_norm.weight");
     r->embedding = model_matrix(g, file, UINT32_MAX, "token_embd.weight");
     r->output = model_matrix(g, file, UINT32_MAX, "output.weight");
+    r->output.bias = model_floats(g, file, "output.bias");
     r->layer = (ref_llama_layer *)calloc(c->layers, sizeof *r->layer);
     for (i = 0; i < c->layers; i++) {
         ref_llama_layer *l = &r->layer[i];

@@ -30,6 +30,8 @@ typedef struct problem {
     ptxk_flash_prefill_args args; /* strides */
     ptx_plan plan;
     uint32_t tile;
+    int e4m3; /* q, k and v: numbers of e4m3, here in f16 */
+    float factors[2][64]; /* of scores, of v */
 } problem;
 
 static uint32_t type_of(enum ref_format format) {
@@ -49,7 +51,42 @@ static ptxk_flash_prefill_desc describe(uint32_t heads, uint32_t kv_heads, uint3
 }
 
 static enum ref_format format_of(uint32_t type) {
-    return type == PTX_F32 ? REF_F32 : type == PTX_F16 ? REF_F16 : REF_BF16;
+    return type == PTX_F32 ? REF_F32 : type == PTX_BF16 ? REF_BF16 : REF_F16;
+}
+
+/* A number of e4m3 near x, of size 2^-3 to 2: or 0. */
+static double e4m3_near(double x) {
+    int exponent;
+    if (fabs(x) < 0.125) return 0;
+    (void)frexp(x, &exponent);
+    return ldexp(nearbyint(ldexp(x, 4 - exponent)), exponent - 4);
+}
+
+/* On the device: the same, or the bytes of e4m3. */
+static device_ptr upload_elements(const problem *p, const char *from, size_t count) {
+    unsigned char *bytes;
+    device_ptr at;
+    size_t i;
+    if (!p->e4m3) return upload(from, count * ref_bytes(p->format));
+    bytes = (unsigned char *)malloc(count + 1);
+    for (i = 0; i < count; i++) {
+        double x = ref_get(from, REF_F16, i);
+        int exponent = 0;
+        if (!isnan(x) && x != 0) (void)frexp(x, &exponent);
+        bytes[i] = (unsigned char)(isnan(x) ? 0x7f
+                                   : x == 0 ? 0
+                                            : ((exponent + 6) << 3) + (int)ldexp(fabs(x), 4 - exponent) - 8);
+        if (x < 0) bytes[i] |= 0x80;
+    }
+    at = upload(bytes, count);
+    free(bytes);
+    return at;
+}
+
+static void upload_factors(problem *p) {
+    if (!p->e4m3) return;
+    p->args.k_factors = upload(p->factors[0], sizeof p->factors[0]);
+    p->args.v_factors = upload(p->factors[1], sizeof p->factors[1]);
 }
 
 /* Element (sequence, row, head, 0) of a tensor. */
@@ -72,6 +109,8 @@ static problem problem_new(ptxk_flash_prefill_desc desc, enum layout layout, int
     p.target = base_target;
     p.format = format_of(desc.type);
     p.out_format = format_of(desc.out_type);
+    p.e4m3 = desc.type == PTX_E4M3;
+    for (i = 0; i < 2 * 64; i++) p.factors[i / 64][i % 64] = (float)(0.5 + fabs(random_within(1)));
     p.layout = layout;
     p.ragged = ragged;
     p.shape.batch = batch;
@@ -97,8 +136,8 @@ static problem problem_new(ptxk_flash_prefill_desc desc, enum layout layout, int
     } else { /* with a gap of a vector between rows, and one row more for each head */
         uint64_t rows = ragged ? p.cu_q[batch] + 1 : p.shape.q_len + 1;
         uint64_t kv_rows = ragged ? p.cu_kv[batch] + 1 : p.shape.kv_len + 1;
-        qs[1] = d + 8, qs[2] = rows * qs[1], qs[0] = q_heads * qs[2];
-        ks[1] = d + 8, ks[2] = kv_rows * ks[1], ks[0] = kv_heads * ks[2];
+        qs[1] = d + (p.e4m3 ? 16 : 8), qs[2] = rows * qs[1], qs[0] = q_heads * qs[2];
+        ks[1] = d + (p.e4m3 ? 16 : 8), ks[2] = kv_rows * ks[1], ks[0] = kv_heads * ks[2];
         memcpy(os, qs, sizeof os);
     }
     p.q_count = (size_t)(layout == HEADS ? (ragged ? qs[0] : batch * qs[0])
@@ -129,14 +168,17 @@ static problem problem_new(ptxk_flash_prefill_desc desc, enum layout layout, int
     for (b = 0; b < batch; b++) {
         for (i = 0; i < q_lens[b]; i++)
             for (h = 0; h < q_heads; h++)
-                for (e = 0; e < d; e++)
-                    put(p.q, p.format, place(&p, qs, p.cu_q, b, i, h) + e, random_within(2));
+                for (e = 0; e < d; e++) {
+                    double x = random_within(2);
+                    put(p.q, p.format, place(&p, qs, p.cu_q, b, i, h) + e, p.e4m3 ? e4m3_near(x) : x);
+                }
         for (i = 0; i < kv_lens[b]; i++)
             for (h = 0; h < kv_heads; h++)
                 for (e = 0; e < d; e++) {
                     size_t at = place(&p, ks, p.cu_kv, b, i, h) + e;
-                    put(p.k, p.format, at, random_within(2));
-                    put(p.v, p.format, at, random_within(2));
+                    double x = random_within(2), y = random_within(2);
+                    put(p.k, p.format, at, p.e4m3 ? e4m3_near(x) : x);
+                    put(p.v, p.format, at, p.e4m3 ? e4m3_near(y) : y);
                 }
     }
     return p;
@@ -234,16 +276,16 @@ static int launch(problem *p) {
 }
 
 static int problem_run(problem *p) {
-    size_t bytes = ref_bytes(p->format);
-    int ok;
-    p->args.q = upload(p->q, p->q_count * bytes);
+    int ok, half = p->e4m3 ? 2 : 1;
+    p->args.q = upload_elements(p, p->q, p->q_count);
     if (p->layout == PACKED) {
-        p->args.k = p->args.q + (uint64_t)(p->k - p->q);
-        p->args.v = p->args.q + (uint64_t)(p->v - p->q);
+        p->args.k = p->args.q + (uint64_t)(p->k - p->q) / (uint64_t)half;
+        p->args.v = p->args.q + (uint64_t)(p->v - p->q) / (uint64_t)half;
     } else {
-        p->args.k = upload(p->k, p->kv_count * bytes);
-        p->args.v = upload(p->v, p->kv_count * bytes);
+        p->args.k = upload_elements(p, p->k, p->kv_count);
+        p->args.v = upload_elements(p, p->v, p->kv_count);
     }
+    upload_factors(p);
     p->args.cu_q = p->args.cu_kv = 0;
     if (p->ragged) {
         p->args.cu_q = upload(p->cu_q, (p->shape.batch + 1) * sizeof *p->cu_q);
@@ -282,18 +324,23 @@ static void problem_compare(problem *p) {
     r.window = p->desc.window;
     r.tile = 16;
     r.weight = ref_unit(p->format);
+    r.e4m3 = p->e4m3;
+    if (p->e4m3) r.weight = 0x1p-4 + 128 / 32 * 34 * 0x1p-13;
     if (p->format
         == REF_F32) /* one tf32, or two: what the second's truncation loses, and the product of both */
         r.weight = r.product = p->desc.precision == PTXK_PREFILL_FAST ? 0x1p-11 : 1.5 * 0x1p-20;
     for (b = 0; b < p->shape.batch; b++) {
         for (h = 0; h < p->desc.heads; h++) {
             uint32_t g = h / (p->desc.heads / p->desc.kv_heads);
+            double scale = r.scale, factor = p->e4m3 ? (double)p->factors[1][g] : 1;
+            if (p->e4m3) r.scale *= (double)p->factors[0][h];
             for (i = 0; i < p->q_lens[b]; i++) {
                 size_t at = out_at(p, b, i, h);
                 ref_prefill_row(&r, query_at(p, b, i, h), key_at(p, b, 0, g), (size_t)p->args.k_row_stride,
                                 key_at(p, b, 0, g), (size_t)p->args.v_row_stride,
                                 (int64_t)i + p->kv_lens[b] - p->q_lens[b], p->kv_lens[b], truth, bound, lse);
                 for (e = 0; e < d; e++, seen++) {
+                    truth[e] *= factor, bound[e] *= factor * (1 + 0x1p-20);
                     double out = ref_get(p->out, p->out_format, at + e), error = fabs(out - truth[e]);
                     int ok = isnan(truth[e]) ? isnan(out) : error <= bound[e];
                     if (!ok && !wrong++)
@@ -316,6 +363,7 @@ static void problem_compare(problem *p) {
                     if (ok && lse[1] > 0 && error / lse[1] > worst_lse) worst_lse = error / lse[1];
                 }
             }
+            r.scale = scale;
         }
     }
     for (n = 0; n < p->out_count * ref_bytes(p->out_format) / 2; n++)
@@ -365,6 +413,11 @@ static void every_head_dim(void) {
 
 static uint32_t one_of(const uint32_t *list, uint32_t n) { return list[random_below(n)]; }
 
+/* Another order of the CPU driver's warps and copies. */
+static void other_schedule(void) {
+    if (cu.ptxsim_set) cu.ptxsim_set("seed", (int)random_below(1u << 30));
+}
+
 static void random_product(void) {
     static const uint32_t dims[] = {8, 16, 24, 32, 40, 64, 72, 80, 96, 104, 128, 160, 192, 256},
                           lens[] = {0, 1, 2, 15, 33, 63, 64, 65, 100, 127, 128, 129, 200},
@@ -390,6 +443,7 @@ static void random_product(void) {
         }
         p = problem_new(desc, layout, (int)ragged, q_lens, kv_lens, batch);
         p.target = base_target == PTX_SM(80) ? PTX_SM(one_of(targets, 5)) : base_target;
+        if (base_target != PTX_SM(80)) other_schedule();
         problem_check(&p);
         problem_free(&p);
     }
@@ -852,9 +906,10 @@ static pages pages_of(const problem *p) {
 
 static int paged_run(problem *p, const pages *g) {
     int ok;
-    p->args.q = upload(p->q, p->q_count * ref_bytes(p->format));
-    p->args.k = upload(g->k, g->bytes);
-    p->args.v = upload(g->v, g->bytes);
+    p->args.q = upload_elements(p, p->q, p->q_count);
+    p->args.k = upload_elements(p, g->k, g->bytes / ref_bytes(p->format));
+    p->args.v = upload_elements(p, g->v, g->bytes / ref_bytes(p->format));
+    upload_factors(p);
     p->args.block_table = upload(g->table, g->per_sequence * p->shape.batch * sizeof *g->table);
     p->args.max_pages = g->per_sequence;
     p->args.pool_pages = g->count;
@@ -949,6 +1004,41 @@ static void pages_past_the_pool(void) {
             CHECK(isnan(ref_get(p.out, REF_F16, out_at(&p, 0, i, 0))) == (i >= p.cu_q[1]));
     pages_free(&g);
     problem_free(&p);
+}
+
+/* -- e4m3, which sm_90a has -- */
+
+static void bytes_with_factors(uint32_t rounds) {
+    static const uint32_t lengths[] = {0, 1, 64, 65, 127, 128, 129, 256, 300, 500},
+                          windows[] = {0, 0, 1, 70, 200};
+    uint32_t round, b;
+    for (round = 0; round < rounds; round++) {
+        uint32_t kv_heads = 1 + random_below(2), batch = 1 + random_below(2), ragged = random_below(2),
+                 paged = random_below(2), q_lens[2], kv_lens[2];
+        ptxk_flash_prefill_desc desc = describe(kv_heads * (1 + random_below(3)), kv_heads,
+                                                16 * (1 + random_below(8)), REF_F16, random_below(4));
+        problem p;
+        desc.type = PTX_E4M3;
+        desc.out_type = type_of((enum ref_format)random_below(3));
+        desc.window = one_of(windows, 5);
+        if (!random_below(4)) desc.soft_cap = 20;
+        if (!random_below(4)) desc.scale = -0.1f;
+        if (paged) desc.page_size = 16u << random_below(5);
+        for (b = 0; b < batch; b++) {
+            int again = b && !ragged;
+            q_lens[b] = again ? q_lens[0] : one_of(lengths, 9);
+            kv_lens[b] = again ? kv_lens[0] : one_of(lengths, 10);
+        }
+        p = problem_new(desc, paged || random_below(2) ? ROWS : HEADS, (int)ragged, q_lens, kv_lens, batch);
+        other_schedule();
+        if (paged) {
+            pages g = pages_of(&p);
+            if (paged_run(&p, &g)) problem_compare(&p);
+            pages_free(&g);
+        } else
+            problem_check(&p);
+        problem_free(&p);
+    }
 }
 
 #endif

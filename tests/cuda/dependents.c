@@ -134,6 +134,75 @@ static int run_once(uint32_t early, int graph, results *r) {
 
 /* -- kernels of one's own -- */
 
+/* y = W2 W1 x by gemv, which prefetches weights before its wait. out: without (0) or with dependent launches; wait:
+ * the one that is taken out, or -1. */
+static int run_gemv(uint32_t early, int wait, float *out, char *found) {
+    enum { N = 160, K = 96 };
+    const ptx_operation *op = ptxk_operation_find("gemv");
+    size_t (*report)(char *, size_t) = NULL;
+    void (*clear)(void) = NULL;
+    ptxk_gemv_desc desc = PTX_ZERO;
+    ptxk_gemv_shape shape = PTX_ZERO;
+    ptxk_gemv_args args = PTX_ZERO;
+    static uint16_t weights[2][N * N];
+    static float x[N];
+    ptxcu_buffer w[2], v[3], workspace;
+    ptxcu_program *program;
+    ptxk_message why;
+    ptx_plan plan[2];
+    void *symbol;
+    unsigned i, j, used = 0;
+    taken_out = wait;
+    if (!open_device(early)) return 0;
+    symbol = ptxcu_symbol(device, "ptxsim_report"), memcpy(&report, &symbol, sizeof symbol);
+    symbol = ptxcu_symbol(device, "ptxsim_report_clear"), memcpy(&clear, &symbol, sizeof symbol);
+    for (i = 0; i < 2; i++)
+        for (j = 0; j < N * N; j++) weights[i][j] = (uint16_t)(0x2c00 + (i * 7 + j * 13) % 1024);
+    for (j = 0; j < N; j++) x[j] = (float)(j % 17) - 8;
+    desc.format = PTXK_F16, desc.columns = 1, desc.output_type = PTX_F32;
+    shape.sm_count = 3;
+    fine(ptxcu_operation(device, op, &desc, &program));
+    for (i = 0; i < 3; i++) fine(ptxcu_alloc(device, sizeof x, &v[i]));
+    fine(ptxcu_upload(device, v[0], 0, x, sizeof x, NULL));
+    for (i = 0; i < 2; i++) {
+        shape.n = N, shape.k = i ? N : K;
+        CHECK_MORE(!ptxk_gemv_plan(&desc, &shape, &plan[i], &why), why.text);
+        fine(ptxcu_alloc(device, sizeof weights[i], &w[i]));
+        fine(ptxcu_upload(device, w[i], 0, weights[i], sizeof weights[i], NULL));
+    }
+    fine(ptxcu_alloc(device, (size_t)(plan[0].workspace_bytes + plan[1].workspace_bytes), &workspace));
+    for (i = 0; i < 2; i++) {
+        args.weights = w[i].address, args.x = v[i].address, args.y = v[i + 1].address;
+        args.workspace = workspace.address, args.n = N, args.k = i ? N : K;
+        fine(ptxcu_run(device, program, &plan[i], &args, sizeof args, NULL));
+    }
+    fine(ptxcu_download(device, out, v[2], 0, sizeof x, NULL)), fine(ptxcu_sync(device));
+    report(found, 2000), clear();
+    for (i = 0; i < wait_count; i++) if (waits[i].launches) used |= 1u << i;
+    for (i = 0; i < 2; i++) ptxcu_free(device, w[i]);
+    for (i = 0; i < 3; i++) ptxcu_free(device, v[i]);
+    ptxcu_free(device, workspace);
+    ptxcu_close(device);
+    taken_out = -1;
+    return (int)used;
+}
+
+static void test_gemv(void) {
+    static float serial[160], early[160], wrong[160];
+    char found[2000];
+    int used, i;
+    run_gemv(0, -1, serial, found);
+    CHECK_MORE(!found[0], found);
+    used = run_gemv(1, -1, early, found);
+    CHECK_MORE(!found[0], found);
+    CHECK(used >= 3 && !memcmp(serial, early, sizeof serial));
+    for (i = 0; i < 3; i++)
+        if (used >> i & 1) {
+            run_gemv(1, i, wrong, found);
+            CHECK(strstr(found, "dependent-race: ") != NULL);
+        }
+}
+
 /* A block adds 1 to its number: launched alone, in clusters and cooperatively, by a handle and a module with or
  * without dependent launches. */
 static void test_kernels(uint32_t early, uint32_t module_early) {
@@ -238,5 +307,6 @@ int main(int argc, char **argv) {
     printf("note: without the wait of each of %u kernels, %u are found\n", launched, found);
     close_file(&file);
     for (i = 0; i < 4; i++) test_kernels(i & 1, i >> 1);
+    test_gemv();
     return check_end();
 }

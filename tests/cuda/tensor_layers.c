@@ -245,6 +245,7 @@ static void test_gemm_of_three(ptxcu *cu) {
     BAD(gemm, y, d.more[1].y.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is a zero tensor");
     BAD(gemm, y, d.more[0].y = d.y, PTXCU_E_SHAPE, "more[0].y has shape [11, 40], must be [m, n]");
     BAD(gemm, y, d.y = d.x, PTXCU_E_SHAPE, "");
+    BAD(gemm, y, ptxcu_tensor_narrow(cu, &d.y, 1, 0, 24, &d.more[0].y), PTXCU_E_SHAPE, "gemm: y overlaps more[0].y");
     BAD(gemm, second, memset(&d.more[0], 0, sizeof d.more[0]), PTXCU_E_ARGUMENT,
         "more[0].weights is zero, and must not be with more[1]");
     BAD(gemm, residual, d.residual = spare, PTXCU_E_SHAPE, "a residual (PTXK_GEMM_RESIDUAL) goes with one");
@@ -339,6 +340,8 @@ static void test_gemm_gated(ptxcu *cu, uint32_t gated) {
     three_forms(cu, gated == PTXK_GEMM_SWIGLU ? "gemm, SwiGLU" : "gemm, GeGLU", &call, out, 1, NULL, NULL);
     BAD(gemm, y, d.more[0].y = d.y, PTXCU_E_ARGUMENT, "more[0].y is set, and must not be with gated");
     BAD(gemm, format, d.more[1].format = PTXK_F32, PTXCU_E_ARGUMENT, "more[1].format is set");
+    BAD(gemm, third, (d.more[1].format = PTXK_F32, d.more[1].weights = d.weights), PTXCU_E_SHAPE,
+        "_GEGLU) is two matrices, more[1].format is PTXK_F32");
     BAD(gemm, up, memset(&d.more[0], 0, sizeof d.more[0]), PTXCU_E_ARGUMENT,
         "more[0].weights is zero, and must not be with gated: it is the up matrix");
     BAD(gemm, up, d.more[0].weights.shape[0]--, PTXCU_E_SHAPE, "more[0].weights has 32 rows, must have 33");

@@ -1168,11 +1168,29 @@ static void test_refusals(void) {
     BAD_ARRAY((d.height = 7, d.flags = PTXCU_ARRAY_CUBE), "8 x 7 texels, must be square");
     BAD_ARRAY(d.levels = 5, "levels is 5, at most 4");
     BAD_ARRAY(d.flags = 64, "flags is 0x40");
+    BAD_ARRAY((d.width = 400000, d.height = 0), "width is 400000, this device has at most 131072 of one dimension");
+    BAD_ARRAY(d.height = 65537, "height is 65537, this device has at most 65536 of two dimensions");
+    BAD_ARRAY(d.depth = 40000, "depth is 40000, this device has at most 32768 of three dimensions");
+    BAD_ARRAY((d.depth = 20000, d.width = 9000), "width is 9000, this device has at most 8192 of three");
+    BAD_ARRAY((d.height = 0, d.layers = 2049), "layers is 2049, this device has at most 2048 of one dimension in");
+    BAD_ARRAY((d.width = 32769, d.layers = 2), "width is 32769, this device has at most 32768 of two dimensions in");
+    BAD_ARRAY((d.flags = PTXCU_ARRAY_CUBE, d.layers = 342), "layers is 342, this device has at most 341 of cube maps");
+    BAD_ARRAY((d.flags = PTXCU_ARRAY_CUBE, d.width = d.height = 32769), "at most 32768 of a cube map");
+    BAD_ARRAY((d.height = 0, d.width = 32769, d.levels = 2), "at most 32768 of one dimension with levels");
+    BAD_ARRAY((d.height = 32769, d.levels = 2), "height is 32769, this device has at most 32768 of two dimensions");
+    BAD_ARRAY((d.height = 32769, d.flags = PTXCU_ARRAY_GATHER), "at most 32768 of two dimensions for gathers");
+    BAD_ARRAY((d.height = 0, d.width = 32769, d.flags = PTXCU_ARRAY_SURFACE), "at most 32768 for a surface of one");
     memset(&d, 0, sizeof d);
     d.type = PTX_F32;
-    d.width = 400000;
-    EXPECT(cu, ptxcu_array_create(cu, &d, &array), PTXCU_E_DRIVER,
-           "cuArray3DCreate_v2(1 x f32, 400000 x 0 x 0 texels");
+    d.width = 4, d.height = 4, d.depth = 32768;
+    WORKS(cu, ptxcu_array_create(cu, &d, &array));
+    WORKS(cu, ptxcu_array_free(cu, &array));
+    d.depth = 0;
+    find_extras(cu);
+    if (make_fail) {
+        make_fail("cuArray3DCreate_v2", 1, 2);
+        EXPECT(cu, ptxcu_array_create(cu, &d, &array), PTXCU_E_DRIVER, "cuArray3DCreate_v2(1 x f32, 4 x 4 x 0 texels");
+    }
     d.width = d.height = 8;
     WORKS(cu, ptxcu_array_create(cu, &d, &array));
     d.channels = 2;

@@ -141,6 +141,13 @@ static void test_reads(void) {
     told("other bytes of a word, and these", NULL, GO "st.global.u8 [d2+1], r0; // there\n",
          "ld.global.u8 r3, [d2]; ld.global.u8 r3, [d2+1]; // here\n", 0, TOO_EARLY);
     silent("other bytes of a word", NULL, GO "st.global.u8 [d2+1], r0;\n", "ld.global.u8 r3, [d2];\n", 0);
+    silent("read with .nc, written by nobody", NULL, GO WRITE_A, WAIT "ld.global.nc.u32 r3, [d3];\n" READ_A, 0);
+    CHECK(!run_three(NULL, GO WRITE_A, WAIT "ld.global.nc.u32 r3, [d2]; // here\n", 0)
+              && !strncmp(found, "nc-written: kernel 's'", 22) && strstr(found, "// here") && strstr(found, "// there")
+              && strstr(found, "when this kernel began"),
+          "read with .nc behind the wait: %s", found);
+    report_clear();
+    silent("read with .nc, launched plainly", NULL, GO WRITE_A, "ld.global.nc.u32 r3, [d2];\n" READ_A, PLAIN);
     told("a vector", NULL, GO WRITE_A, "ld.global.v4.u32 {r3,r4,r5,r6}, [d0]; // here\n", 0, TOO_EARLY);
 }
 

@@ -47,7 +47,8 @@ static void begin(int blocks, int in_words, int out_words, int columns) {
     put("\n{\n.reg .pred p<8>; .reg .b16 h<8>; .reg .b32 r<700>; .reg .b64 d<20>;\n"
         ".shared .align 8 .b64 bar; .shared .align 4 .b32 slot;\n"
         "ld.param.u64 d0, [in]; ld.param.u64 d1, [out]; mov.u32 r0, %%tid.x; shr.u32 r1, r0, 5;\n"
-        "mov.u32 r2, %%cluster_ctarank; mul.wide.u32 d2, r2, %d; add.u64 d0, d0, d2; mul.wide.u32 d2, r2, %d; add.u64 "
+        "mov.u32 r2, %%cluster_ctarank; mul.wide.u32 d2, r2, %d; add.u64 d0, d0, d2; mul.wide.u32 d2, r2, "
+        "%d; add.u64 "
         "d1, d1, d2;\n"
         "mov.u32 r3, slot; mov.u32 r30, bar; mov.u32 r31, sm; setp.eq.u32 p0, r0, 0; setp.eq.u32 p1, r1, 0;\n"
         "@p0 mbarrier.init.shared::cta.b64 [r30], 1;\n@p0 fence.mbarrier_init.release.cluster;\n"
@@ -62,14 +63,16 @@ static void end(int blocks, int columns) {
 }
 /* d10: the address of word `first` of d + thread * stride words */
 static void word(const char *base, int first, int stride) {
-    put("mul.wide.u32 d10, r0, %d; add.u64 d10, d10, %s; add.u64 d10, d10, %d;\n", stride * 4, base, first * 4);
+    put("mul.wide.u32 d10, r0, %d; add.u64 d10, d10, %s; add.u64 d10, d10, %d;\n", stride * 4, base,
+        first * 4);
 }
-static void store_cells(int columns, int column, int first) { /* of 128 lanes, to out[first + lane * columns ...] */
+static void store_cells(int columns, int column,
+                        int first) { /* of 128 lanes, to out[first + lane * columns ...] */
     word("d1", first, columns);
     for (int c = 0; c < columns; c += 8) {
         int n = columns - c < 8 ? columns - c : 8;
-        put("tcgen05.ld.sync.aligned.32x32b.x%d.b32 %s, [r5+%d]; tcgen05.wait::ld.sync.aligned;\n", n, list('r', 600, n),
-            column + c);
+        put("tcgen05.ld.sync.aligned.32x32b.x%d.b32 %s, [r5+%d]; tcgen05.wait::ld.sync.aligned;\n", n,
+            list('r', 600, n), column + c);
         for (int k = 0; k < n; k++) put("st.global.b32 [d10+%d], r%d;\n", (c + k) * 4, 600 + k);
     }
 }
@@ -78,13 +81,14 @@ static void load_cells(int columns, int column, int first) {
     for (int c = 0; c < columns; c += 8) {
         int n = columns - c < 8 ? columns - c : 8;
         for (int k = 0; k < n; k++) put("ld.global.b32 r%d, [d10+%d];\n", 600 + k, (c + k) * 4);
-        put("tcgen05.st.sync.aligned.32x32b.x%d.b32 [r5+%d], %s; tcgen05.wait::st.sync.aligned;\n", n, column + c,
-            list('r', 600, n));
+        put("tcgen05.st.sync.aligned.32x32b.x%d.b32 [r5+%d], %s; tcgen05.wait::st.sync.aligned;\n", n,
+            column + c, list('r', 600, n));
     }
 }
 
 /* Runs the text; the output of all blocks, or NULL. */
-static uint32_t *go(const char *what, int blocks, const uint32_t *in, size_t in_words, size_t out_words, int shared) {
+static uint32_t *go(const char *what, int blocks, const uint32_t *in, size_t in_words, size_t out_words,
+                    int shared) {
     static uint32_t *out;
     free(out);
     out = calloc(out_words * (size_t)blocks + 1, 4);
@@ -112,7 +116,11 @@ static uint32_t *go(const char *what, int blocks, const uint32_t *in, size_t in_
 static const struct {
     const char *name;
     int regs, columns, most; /* registers and columns of x1 */
-} shapes[] = {{"32x32b", 1, 1, 128}, {"16x64b", 1, 2, 128}, {"16x128b", 2, 4, 64}, {"16x256b", 4, 8, 32}, {"16x32bx2", 1, 1, 128}};
+} shapes[] = {{"32x32b", 1, 1, 128},
+              {"16x64b", 1, 2, 128},
+              {"16x128b", 2, 4, 64},
+              {"16x256b", 4, 8, 32},
+              {"16x32bx2", 1, 1, 128}};
 
 /* Which thread and register hold the cell at (lane, column) of the shape; false: none does. split: 16x32bx2. */
 static bool holder(int shape, int count, int split, int lane, int column, int *t, int *r) {
@@ -125,8 +133,10 @@ static bool holder(int shape, int count, int split, int lane, int column, int *t
     case 2: *t = lane % 8 * 4 + column % 4, *r = column / 4 * 2 + lane / 8; return true;
     case 3: *t = lane % 8 * 4 + column % 8 / 2, *r = column / 8 * 4 + lane / 8 * 2 + column % 2; return true;
     default:
-        if (column >= split) *t = 16 + lane, *r = column - split;
-        else *t = lane, *r = column;
+        if (column >= split)
+            *t = 16 + lane, *r = column - split;
+        else
+            *t = lane, *r = column;
         return *r < count;
     }
 }
@@ -134,10 +144,12 @@ static bool holder(int shape, int count, int split, int lane, int column, int *t
 /* Stores by one shape, loads all cells; loads by that shape, too. */
 static void test_shape(int shape, int count, bool packed, int half) {
     int regs = shapes[shape].regs * count, logical = shapes[shape].columns * count * (shape == 4 ? 2 : 1),
-        wide = packed ? 2 : 1, columns = logical * wide, split = count, place = 512 - columns < 3 ? 512 - columns : 3;
+        wide = packed ? 2 : 1, columns = logical * wide, split = count,
+        place = 512 - columns < 3 ? 512 - columns : 3;
     char what[100];
     static uint32_t in[128 * 128];
-    snprintf(what, sizeof what, "%s.x%d%s at lane %d", shapes[shape].name, count, packed ? ", packed" : "", half);
+    snprintf(what, sizeof what, "%s.x%d%s at lane %d", shapes[shape].name, count, packed ? ", packed" : "",
+             half);
     if (columns > 512) return;
     for (int k = 0; k < 128 * regs; k++) in[k] = random32();
     begin(1, 128 * regs, 128 * (columns + regs), 512);
@@ -146,10 +158,10 @@ static void test_shape(int shape, int count, bool packed, int half) {
     for (int k = 0; k < regs; k++) put("ld.global.b32 r%d, [d10+%d];\n", 100 + k, k * 4);
     char extra[20] = "";
     if (shape == 4) snprintf(extra, sizeof extra, ", %d", split * wide);
-    put("tcgen05.st.sync.aligned.%s.x%d%s.b32 [r5+%d]%s, %s;\ntcgen05.wait::st.sync.aligned;\n", shapes[shape].name,
-        count, packed ? ".unpack::16b" : "", place, extra, list('r', 100, regs));
-    put("tcgen05.ld.sync.aligned.%s.x%d%s.b32 %s, [r5+%d]%s;\ntcgen05.wait::ld.sync.aligned;\n", shapes[shape].name,
-        count, packed ? ".pack::16b" : "", list('r', 300, regs), place, extra);
+    put("tcgen05.st.sync.aligned.%s.x%d%s.b32 [r5+%d]%s, %s;\ntcgen05.wait::st.sync.aligned;\n",
+        shapes[shape].name, count, packed ? ".unpack::16b" : "", place, extra, list('r', 100, regs));
+    put("tcgen05.ld.sync.aligned.%s.x%d%s.b32 %s, [r5+%d]%s;\ntcgen05.wait::ld.sync.aligned;\n",
+        shapes[shape].name, count, packed ? ".pack::16b" : "", list('r', 300, regs), place, extra);
     word("d1", 128 * columns, regs);
     for (int k = 0; k < regs; k++) put("st.global.b32 [d10+%d], r%d;\n", k * 4, 300 + k);
     if (half) put("sub.u32 r5, r5, %d;\n", half << 16);
@@ -159,7 +171,8 @@ static void test_shape(int shape, int count, bool packed, int half) {
         shape ? half + 16 : 32, half);
     for (int c = 0; c < columns; c++)
         put("tcgen05.ld.sync.aligned.32x32b.x1.b32 {r600}, [r5+%d]; tcgen05.wait::ld.sync.aligned;\n"
-            "@p2 st.global.b32 [d10+%d], r600;\n", place + c, c * 4);
+            "@p2 st.global.b32 [d10+%d], r600;\n",
+            place + c, c * 4);
     end(1, 512);
     uint32_t *out = go(what, 1, in, (size_t)(128 * regs), (size_t)(128 * (columns + regs)), 0);
     int bad = 0;
@@ -175,7 +188,8 @@ static void test_shape(int shape, int count, bool packed, int half) {
         }
     if (out) {
         CHECK(!bad, "%s: %d cells differ", what, bad);
-        CHECK(!memcmp(out + 128 * columns, in, 4u * 128 * (unsigned)regs), "%s: what comes back differs", what);
+        CHECK(!memcmp(out + 128 * columns, in, 4u * 128 * (unsigned)regs), "%s: what comes back differs",
+              what);
     }
 }
 
@@ -228,7 +242,8 @@ static int depth(const problem *p) {
 
 /* Bits from the start of a matrix to element (line, k): no swizzle yet. Unswizzled matrices have gaps. */
 static long place(bool trans, int swizzle, int element, int line, int k, long leading, long stride) {
-    int per = 128 / element, across = trans ? k : line, along = trans ? line : k; /* element: its room in bits */
+    int per = 128 / element, across = trans ? k : line,
+        along = trans ? line : k; /* element: its room in bits */
     long chunk = along / per, in = (long)(along % per) * element;
     long at;
     if (!swizzle)
@@ -248,14 +263,26 @@ static long swizzled(bool wide_atoms, int swizzle, long byte) {
 
 static void set_bits(uint8_t *p, long at, int n, uint32_t v) {
     for (int k = 0; k < n; k++, at++)
-        if (v >> k & 1) p[at / 8] |= (uint8_t)(1 << at % 8);
-        else p[at / 8] &= (uint8_t)~(1 << at % 8);
+        if (v >> k & 1)
+            p[at / 8] |= (uint8_t)(1 << at % 8);
+        else
+            p[at / 8] &= (uint8_t) ~(1 << at % 8);
 }
 
-enum { A_AT = 0, B_AT = 40960, IMAGE = 40960 + 73728, CELLS = 320, D_COLUMN = 0, A_COLUMN = 256, S_COLUMN = 272 };
+enum {
+    A_AT = 0,
+    B_AT = 40960,
+    IMAGE = 40960 + 73728,
+    CELLS = 320,
+    D_COLUMN = 0,
+    A_COLUMN = 256,
+    S_COLUMN = 272
+};
 typedef struct image {
     uint8_t shared[IMAGE];
-    uint32_t cell[128][CELLS]; /* tensor memory, before: from S_COLUMN on scale factors, 8 for B, 4 for A, metadata */
+    uint32_t
+        cell[128]
+            [CELLS]; /* tensor memory, before: from S_COLUMN on scale factors, 8 for B, 4 for A, metadata */
 } image;
 static image images[2];
 static int a_value[256][128], b_value[256][128], d_value[256][256], factor_a[256][4], factor_b[256][4];
@@ -279,13 +306,16 @@ static uint64_t descriptor(const problem *p, int which, long at, long *leading, 
         *leading = trans ? *stride * groups : 16;
     }
     uint64_t mode = !swizzle ? 0 : swizzle == 64 ? 4 : swizzle == 32 ? 6 : trans && tf32 ? 1 : 2;
-    return (uint64_t)(at >> 4) | (uint64_t)(*leading >> 4) << 16 | (uint64_t)(*stride >> 4) << 32 | (uint64_t)1 << 46
-           | mode << 61;
+    return (uint64_t)(at >> 4) | (uint64_t)(*leading >> 4) << 16 | (uint64_t)(*stride >> 4) << 32
+           | (uint64_t)1 << 46 | mode << 61;
 }
 
 static void put_matrix(const problem *p, int which, long at, long leading, long stride) {
     int f = which ? p->b : p->a, k = depth(p), lines = which ? p->n : p->m,
-        room = p->kind >= K_MXF4 ? 4 : formats[f].bits < 8 ? 8 : formats[f].bits, swizzle = p->swizzle[which];
+        room = p->kind >= K_MXF4     ? 4
+               : formats[f].bits < 8 ? 8
+                                     : formats[f].bits,
+        swizzle = p->swizzle[which];
     bool trans = p->trans[which];
     int half = p->blocks == 2 ? lines / 2 : lines;
     if (p->sparse && !which) k /= 2;
@@ -306,9 +336,12 @@ static void d_place(const problem *p, int m, int n, int *block, int *lane, int *
     *block = m / rows;
     m %= rows;
     *lane = m;
-    if (rows == 64 && (p->blocks == 2 || p->ws)) parts = 2;
-    else if (rows == 64) *lane = m / 16 * 32 + m % 16 + p->lane;
-    else if (rows == 32) parts = 4;
+    if (rows == 64 && (p->blocks == 2 || p->ws))
+        parts = 2;
+    else if (rows == 64)
+        *lane = m / 16 * 32 + m % 16 + p->lane;
+    else if (rows == 32)
+        parts = 4;
     *lane += n / (p->n / parts) * (128 / parts);
     *column = n % (p->n / parts);
 }
@@ -327,7 +360,8 @@ static double half_value(uint32_t h) {
 static uint32_t half_bits(double v) { /* of a number that has one */
     for (uint32_t e = 0; e < 31 && v != 0; e++) {
         double m = fabs(v) * ldexp(1, 25 - (int)e);
-        if (m >= 1024 && m < 2048 && m == floor(m)) return (uint32_t)(v < 0) << 15 | e << 10 | ((uint32_t)m & 1023);
+        if (m >= 1024 && m < 2048 && m == floor(m))
+            return (uint32_t)(v < 0) << 15 | e << 10 | ((uint32_t)m & 1023);
     }
     return 0;
 }
@@ -341,7 +375,8 @@ static void fill(const problem *p) {
     for (int m = 0; m < p->m; m++)
         for (int n = 0; n < p->n; n++) d_value[m][n] = (int)(random32() % 65) - 32;
     for (int x = 0; x < 256; x++)
-        for (int j = 0; j < 4; j++) factor_a[x][j] = (int)(random32() % 3), factor_b[x][j] = (int)(random32() % 3);
+        for (int j = 0; j < 4; j++)
+            factor_a[x][j] = (int)(random32() % 3), factor_b[x][j] = (int)(random32() % 3);
     for (size_t b = 0; b < 2; b++) {
         for (size_t n = 0; n < IMAGE; n++) images[b].shared[n] = (uint8_t)random32();
         for (int lane = 0; lane < 128; lane++)
@@ -365,7 +400,8 @@ static void choose_sparse(const problem *p) {
             } else
                 for (int q = 0; q < 2; q++)
                     for (int e = 0; e < unit; e++)
-                        index_of[m][(group * 2 + q) * unit + e] = (group * 4 + (q ? second : first)) * unit + e;
+                        index_of[m][(group * 2 + q) * unit + e] =
+                            (group * 4 + (q ? second : first)) * unit + e;
             int row = m % rows, lane = row, bit = at;
             if (p->kind == K_F16 || p->kind == K_TF32) { /* 32 bits a row: two halves, 8 lanes apart */
                 lane = row / 16 * 16 + row % 8 + (at >= 16 ? 8 : 0);
@@ -386,7 +422,8 @@ static void put_factors(const problem *p) {
                     int row = which ? x : x - block * rows;
                     if (row < 0 || (!which && row >= rows)) continue;
                     for (int q = 0; q < 4; q++)
-                        set_bits((uint8_t *)&images[block].cell[row % 32 + 32 * q][S_COLUMN + (which ? 0 : 8) + row / 32],
+                        set_bits((uint8_t *)&images[block]
+                                     .cell[row % 32 + 32 * q][S_COLUMN + (which ? 0 : 8) + row / 32],
                                  byte * 8, 8, code);
                 }
             }
@@ -394,7 +431,8 @@ static void put_factors(const problem *p) {
 
 static double expected(const problem *p, int m, int n) {
     int k = depth(p), stored = p->sparse ? k / 2 : k;
-    double sum = p->adds ? d_value[m][n] * ldexp(1, -p->scale_d) : 0, sign = p->negative[0] != p->negative[1] ? -1 : 1;
+    double sum = p->adds ? d_value[m][n] * ldexp(1, -p->scale_d) : 0,
+           sign = p->negative[0] != p->negative[1] ? -1 : 1;
     for (int z = 0; z < stored; z++) {
         int to = p->sparse ? index_of[m][z] : z;
         double x = sign * a_value[m][z] * b_value[n][to];
@@ -408,12 +446,14 @@ static double expected(const problem *p, int m, int n) {
 }
 
 static void describe(const problem *p, char *out, size_t size) {
-    snprintf(out, size, "%s %s %s D %d, m%dn%d, %d blocks%s%s%s, A %s %d%s, B %d%s, factors %d, adds %d, masked %d, "
-             "lane %d, scale-d %d, negative %d %d", kinds[p->kind], formats[p->a].name, formats[p->b].name, p->d, p->m, p->n,
-             p->blocks, p->ws ? ", ws" : "", p->sparse ? ", sparse" : "", p->ue4m3 ? ", ue4m3" : "",
+    snprintf(out, size,
+             "%s %s %s D %d, m%dn%d, %d blocks%s%s%s, A %s %d%s, B %d%s, factors %d, adds %d, masked %d, "
+             "lane %d, scale-d %d, negative %d %d",
+             kinds[p->kind], formats[p->a].name, formats[p->b].name, p->d, p->m, p->n, p->blocks,
+             p->ws ? ", ws" : "", p->sparse ? ", sparse" : "", p->ue4m3 ? ", ue4m3" : "",
              p->a_in_memory ? "in tensor memory" : "swizzle", p->swizzle[0], p->trans[0] ? " transposed" : "",
-             p->swizzle[1], p->trans[1] ? " transposed" : "", p->vectors, p->adds, p->masked, p->lane, p->scale_d,
-             p->negative[0], p->negative[1]);
+             p->swizzle[1], p->trans[1] ? " transposed" : "", p->vectors, p->adds, p->masked, p->lane,
+             p->scale_d, p->negative[0], p->negative[1]);
 }
 
 static uint32_t instruction_descriptor(const problem *p) {
@@ -436,12 +476,16 @@ static void test_product(problem p) {
     describe(&p, what, sizeof what);
     fill(&p);
     /* shared memory begins at its block's window; dynamic memory is aligned to 1024 */
-    uint64_t da = descriptor(&p, 0, A_AT, &leading[0], &stride[0]), db = descriptor(&p, 1, B_AT, &leading[1], &stride[1]);
+    uint64_t da = descriptor(&p, 0, A_AT, &leading[0], &stride[0]),
+             db = descriptor(&p, 1, B_AT, &leading[1], &stride[1]);
     if (p.sparse) choose_sparse(&p);
     if (!p.a_in_memory) put_matrix(&p, 0, A_AT, leading[0], stride[0]);
     put_matrix(&p, 1, B_AT, leading[1], stride[1]);
     if (p.vectors) put_factors(&p);
-    int k = depth(&p), stored = p.sparse ? k / 2 : k, room = p.kind >= K_MXF4 ? 4 : formats[p.a].bits < 8 ? 8 : formats[p.a].bits;
+    int k = depth(&p), stored = p.sparse ? k / 2 : k,
+        room = p.kind >= K_MXF4        ? 4
+               : formats[p.a].bits < 8 ? 8
+                                       : formats[p.a].bits;
     for (int m = 0; m < p.m && p.a_in_memory; m++)
         for (int z = 0; z < stored; z++) {
             int block, lane, column;
@@ -466,35 +510,43 @@ static void test_product(problem p) {
         memcpy(in + b * words + IMAGE / 4, images[b].cell, sizeof images[b].cell);
     }
     begin(p.blocks, words, 128 * 256, 512);
-    put("mov.u32 r6, r0;\ncopy: mul.wide.u32 d10, r6, 4; add.u64 d10, d10, d0; ld.global.b32 r7, [d10]; shl.b32 r8, r6, 2; "
-        "add.u32 r8, r8, r31; st.shared.b32 [r8], r7; add.u32 r6, r6, 128; setp.lt.u32 p2, r6, %d; @p2 bra copy;\n", IMAGE / 4);
+    put("mov.u32 r6, r0;\ncopy: mul.wide.u32 d10, r6, 4; add.u64 d10, d10, d0; ld.global.b32 r7, [d10]; "
+        "shl.b32 r8, r6, 2; "
+        "add.u32 r8, r8, r31; st.shared.b32 [r8], r7; add.u32 r6, r6, 128; setp.lt.u32 p2, r6, %d; @p2 bra "
+        "copy;\n",
+        IMAGE / 4);
     load_cells(CELLS, 0, IMAGE / 4);
     put("fence.proxy.async.shared::cta;\ntcgen05.fence::before_thread_sync;\nbar.sync 0;\n");
     if (p.blocks > 1) put("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n");
     put("setp.eq.u32 p3, r2, 0; and.pred p3, p3, p0; setp.%s.u32 p4, r2, r2;\n", p.adds ? "eq" : "ne");
-    put("@!p3 bra issued;\ntcgen05.fence::after_thread_sync;\nshr.u32 r6, r31, 4; cvt.u64.u32 d3, r6; add.u64 d4, d3, "
+    put("@!p3 bra issued;\ntcgen05.fence::after_thread_sync;\nshr.u32 r6, r31, 4; cvt.u64.u32 d3, r6; "
+        "add.u64 d4, d3, "
         "0x%llx; add.u64 d5, d3, 0x%llx;\nmov.u32 r7, 0x%x; add.u32 r8, r4, %u;\n",
         (unsigned long long)da, (unsigned long long)db, instruction_descriptor(&p), (unsigned)p.lane << 16);
     for (int n = 0; n < 8; n++) put("mov.u32 r%d, 0x%x;\n", 20 + n, mask[n]);
-    put("tcgen05.mma%s%s.cta_group::%d.kind::%s%s [r8+%d], ", p.ws ? ".ws" : "", p.sparse ? ".sp" : "", p.blocks,
-        kinds[p.kind],
-        !p.vectors             ? ""
-        : p.vectors == 1       ? ".block_scale.scale_vec::1X"
-        : p.vectors == 2       ? ".block_scale.scale_vec::2X"
-        : random32() % 2       ? ".block_scale.block16"
-                               : ".block_scale.scale_vec::4X",
+    put("tcgen05.mma%s%s.cta_group::%d.kind::%s%s [r8+%d], ", p.ws ? ".ws" : "", p.sparse ? ".sp" : "",
+        p.blocks, kinds[p.kind],
+        !p.vectors       ? ""
+        : p.vectors == 1 ? ".block_scale.scale_vec::1X"
+        : p.vectors == 2 ? ".block_scale.scale_vec::2X"
+        : random32() % 2 ? ".block_scale.block16"
+                         : ".block_scale.scale_vec::4X",
         D_COLUMN);
-    if (p.a_in_memory) put("[r8+%d], d5, ", A_COLUMN);
-    else put("d4, d5, ");
+    if (p.a_in_memory)
+        put("[r8+%d], d5, ", A_COLUMN);
+    else
+        put("d4, d5, ");
     if (p.sparse) put("[r4+%d], ", S_COLUMN + 12);
     put("r7, ");
     if (p.vectors) put("[r4+%d], [r4+%d], ", S_COLUMN + 8, S_COLUMN);
     if (p.masked) put("%s, ", list('r', 20, p.blocks * 4));
     put("p4");
     if (p.scale_d) put(", %d", p.scale_d);
-    if (p.blocks == 1) put(";\ntcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [r30];\n");
+    if (p.blocks == 1)
+        put(";\ntcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [r30];\n");
     else
-        put(";\nmov.u16 h0, 3; tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
+        put(";\nmov.u16 h0, 3; "
+            "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
             "[r30], h0;\n");
     put("issued:\nwait: mbarrier.try_wait.parity.shared::cta.b64 p2, [r30], 0; @!p2 bra wait;\n"
         "tcgen05.fence::after_thread_sync;\n");
@@ -560,7 +612,9 @@ static problem draw(int kind, int blocks, int m, int n) {
         p.vectors = kind == K_MXF8F6F4 ? 1 : kind == K_MXF4 ? 2 : random32() % 2 ? 2 : 4;
         p.ue4m3 = p.vectors == 4 && random32() % 2;
         for (int k = 0; k < 2; k++)
-            p.scale_id[k] = p.vectors == 1 ? (int)(random32() % 4) : p.vectors == 2 ? (int)(random32() % 2) * 2 : 0;
+            p.scale_id[k] = p.vectors == 1   ? (int)(random32() % 4)
+                            : p.vectors == 2 ? (int)(random32() % 2) * 2
+                                             : 0;
     } else {
         p.masked = random32() % 4 == 0;
         if (p.adds && (kind == K_F16 || kind == K_TF32) && p.d == 1 && random32() % 3 == 0)
@@ -571,9 +625,7 @@ static problem draw(int kind, int blocks, int m, int n) {
 }
 
 static void test_products(void) {
-    static const struct {
-        int blocks, m;
-    } sizes[] = {{1, 128}, {1, 64}, {2, 256}, {2, 128}};
+    static const struct { int blocks, m; } sizes[] = {{1, 128}, {1, 64}, {2, 256}, {2, 128}};
     for (int kind = 0; kind <= K_MXF4NVF4; kind++)
         for (int s = 0; s < 4; s++)
             for (int turn = 0; turn < 3; turn++) {
@@ -603,14 +655,93 @@ static void test_products(void) {
         }
 }
 
+/* --- sums ----------------------------------------------------------------------------------------- */
+
+/* One element, worked out by hand: terms are cut towards zero to 25 bits behind the point of the largest exponent,
+ * their sum to the 23 bits of an f32, or rounded to an f16. d and the products a[z] b[z], z < count, others 0. */
+static void test_sum(int kind, int format, double d, const double (*factors)[2], int count, double want) {
+    static uint32_t in[IMAGE / 4 + 128];
+    uint8_t *bytes = (uint8_t *)in;
+    int words = IMAGE / 4 + 128, bits = formats[format].bits;
+    memset(in, 0, sizeof in);
+    for (int z = 0; z < count; z++)
+        for (int which = 0; which < 2; which++) {
+            int e;
+            double v = factors[z][which], m = frexp(fabs(v), &e);
+            int least = 1 - formats[format].bias, mantissa = formats[format].mantissa,
+                field = e - 1 + formats[format].bias;
+            uint32_t code = v == 0      ? 0
+                            : field < 1 ? (uint32_t)ldexp(m, e - least + mantissa)
+                                        : (uint32_t)field << mantissa
+                                              | ((uint32_t)ldexp(m, mantissa + 1) & ((1u << mantissa) - 1));
+            code |= (uint32_t)(v < 0) << (bits - 1);
+            for (int line = 0; line < (which ? 8 : 128); line++)
+                set_bits(bytes, place(false, 0, bits, line, z, 128, 256) + (which ? B_AT * 8 : 0), bits,
+                         code);
+        }
+    for (int lane = 0; lane < 128; lane++) in[IMAGE / 4 + lane] = float_bits(d);
+    begin(1, words, 128, 32);
+    put("mov.u32 r6, r0;\ncopy: mul.wide.u32 d10, r6, 4; add.u64 d10, d10, d0; ld.global.b32 r7, [d10]; "
+        "shl.b32 r8, r6, "
+        "2; add.u32 r8, r8, r31; st.shared.b32 [r8], r7; add.u32 r6, r6, 128; setp.lt.u32 p2, r6, %d; @p2 "
+        "bra copy;\n",
+        IMAGE / 4);
+    for (int c = 0; c < 8; c++) load_cells(1, c, IMAGE / 4);
+    put("fence.proxy.async.shared::cta;\ntcgen05.fence::before_thread_sync;\nbar.sync 0;\nsetp.eq.u32 p4, "
+        "r0, r0;\n"
+        "@!p0 bra issued;\ntcgen05.fence::after_thread_sync;\nshr.u32 r6, r31, 4; cvt.u64.u32 d3, r6; "
+        "add.u64 d4, d3, "
+        "0x%llx; add.u64 d5, d3, 0x%llx;\ntcgen05.mma.cta_group::1.kind::%s [r4], d4, d5, 0x%x, p4;\n"
+        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [r30];\nissued:\n"
+        "wait: mbarrier.try_wait.parity.shared::cta.b64 p2, [r30], 0; @!p2 bra wait;\n"
+        "tcgen05.fence::after_thread_sync;\n",
+        8ull << 16 | 16ull << 32 | 1ull << 46,
+        (unsigned long long)B_AT >> 4 | 8ull << 16 | 16ull << 32 | 1ull << 46, kinds[kind],
+        1u << 4 | (unsigned)formats[format].code << 7 | (unsigned)formats[format].code << 10 | 1u << 17
+            | 8u << 24);
+    store_cells(1, 0, 0);
+    end(1, 32);
+    uint32_t *out = go("a sum", 1, in, (size_t)words, 128, IMAGE);
+    float f = 0;
+    for (int lane = 0; out && lane < 128; lane += 127) {
+        memcpy(&f, &out[lane], 4);
+        CHECK((double)f == want, "%s %s: d = %g gives %.9g, expected %.9g", kinds[kind], formats[format].name,
+              d, (double)f, want);
+    }
+}
+
+static void test_sums(void) {
+    static const double quarters[][2] = {{0.75, 1}, {0.75, 1}, {0.75, 1}},
+                        minus[][2] = {{-0.75, 1}, {0.75, -1}, {-0.75, 1}},
+                        half[][2] = {{-4096, 4096}, {0.5, 1}},
+                        quarter[][2] = {{-4096, 4096}, {0.25, 1}, {0.25, 1}},
+                        kept[][2] = {{-256, 256}, {0.001953125, 1}},
+                        lost[][2] = {{-256, 256}, {0.001953125, 0.5}},
+                        far[][2] = {{0x1p-60, 0x1p-60}, {1, 1}};
+    test_sum(K_F16, F16, 0x1p25, quarters, 3,
+             0x1p25); /* each is cut to a multiple of 1: exactly it were 2^25 + 4 */
+    test_sum(K_F16, F16, -0x1p25, minus, 3, -0x1p25);
+    test_sum(K_F16, F16, 0x1p24, half, 2, 0.5); /* the 25th bit is there: with 24 it were 0 */
+    test_sum(K_F16, F16, 0x1p24, quarter, 3, 0);
+    test_sum(K_F16, BF16, 0x1p24, half, 2, 0.5);
+    test_sum(K_F16, BF16, 0x1p-120, far, 2, 1);
+    test_sum(K_TF32, TF32, 0x1p24, half, 2, 0.5);
+    test_sum(K_TF32, TF32, 0x1p24, quarter, 3, 0);
+    test_sum(K_F8F6F4, E4M3, 0x1p16, kept, 2,
+             0x1p-9); /* 8-bit floats lose no more than others, unlike wgmma's */
+    test_sum(K_F8F6F4, E4M3, 0x1p16, lost, 2, 0);
+}
+
 /* A register of a load is touched before wait::ld: the builder of ptxgen would not write this. */
 static void test_early_touch(void) {
     static const char *const touch[] = {"", "st.global.b32 [d1], r600;\n", "mov.u32 r600, 1;\n"};
     for (int k = 0; k < 3; k++) {
         begin(1, 1, 1, 32);
-        put("mov.u32 r600, 1; tcgen05.st.sync.aligned.32x32b.x1.b32 [r5], {r600}; tcgen05.wait::st.sync.aligned;\n"
+        put("mov.u32 r600, 1; tcgen05.st.sync.aligned.32x32b.x1.b32 [r5], {r600}; "
+            "tcgen05.wait::st.sync.aligned;\n"
             "tcgen05.ld.sync.aligned.32x32b.x1.b32 {r600}, [r5];\n%stcgen05.wait::ld.sync.aligned;\n"
-            "@p0 st.global.b32 [d1], r600;\n", touch[k]);
+            "@p0 st.global.b32 [d1], r600;\n",
+            touch[k]);
         end(1, 32);
         handle m = load(text), f = function(m, "k");
         dptr to = alloc(4);
@@ -618,7 +749,8 @@ static void test_early_touch(void) {
         report_clear();
         int code = run(f, 1, 128, 0, params);
         findings();
-        CHECK(!code && (k ? strstr(found, "async-read:") == found : !*found), "early touch %d: gives %d: %s", k, code, found);
+        CHECK(!code && (k ? strstr(found, "async-read:") == found : !*found), "early touch %d: gives %d: %s",
+              k, code, found);
         report_clear();
         cuMemFree_v2_(to);
         cuModuleUnload_(m);
@@ -633,6 +765,7 @@ int main(int argc, char **argv) {
     state = state * 0x9e3779b97f4a7c15u | 1;
     test_shapes();
     test_products();
+    test_sums();
     test_early_touch();
     return sim_close();
 }

@@ -124,8 +124,8 @@ check "an option with its value behind =" 0 "; 2 tokens written" "$generate" $mo
 check "a flag with a value" 2 "takes no value" "$generate" $model x --graph=1
 check "a prompt in parts, keys and values in pages" 0 "; 2 tokens written" \
     "$generate" $model "Once upon a time there was a king" --tokens 2 --batch 3 --page-size 16
-check "the same text from one pass, from parts and from pages" 0 "^1$" sh -c \
-    'for o in "--batch 512" "--batch 1" "--batch 4" "--page-size 16"; do
+check "the same text from one pass, from parts, from pages and from caches of 8 bits" 0 "^1$" sh -c \
+    'for o in "--batch 512" "--batch 1" "--batch 4" "--page-size 16" "--cache q8_0" "--cache e4m3"; do
          "$1" "$2" "The king had a daughter" --tokens 2 $o 2>/dev/null; done | sort -u | wc -l | tr -d " "' \
     sh "$generate" $model
 check "the prompt in parts of nothing" 2 "batch: '0' is no whole number from 1 to 4096" \
@@ -135,6 +135,36 @@ check "the prompt in parts that are too large" 2 "batch: '4097' is no whole numb
 check "pages of another size" 2 "page-size: must be 0 or a power of two from 16" \
     "$generate" $model x --page-size 24
 check "pages in the persistent kernel" 2 "takes no pages" "$generate" $model x --persistent --page-size 32
+check "guesses of a smaller model: the same text" 0 "^1$" sh -c \
+    'for o in "--graph" "--draft $2 --draft-tokens 2"; do
+         "$1" "$2" "The king had a daughter" --tokens 4 $o 2>/dev/null; done | sort -u | wc -l | tr -d " "' \
+    sh "$generate" $model
+check "guesses are counted" 0 "2 of 2 guesses were right" \
+    "$generate" $model "The king had a daughter" --tokens 4 --draft $model --draft-tokens 2
+check "a stop word is not shown, nor what follows" 0 "^Once upon a time a$" \
+    sh -c "\"\$1\" \"\$2\" 'Once upon a time' --stop ' man' --stop zebra --tokens 9 2>/dev/null" sh "$generate" $model
+check "a chat by a template" 0 "; [0-9]* tokens written" \
+    sh -c "echo And then | \"\$1\" \"\$2\" --chat 'The king' --system Tales --template vicuna --tokens 2" sh "$generate" $model
+check "a chat's answers are as many as its messages" 0 "^2$" sh -c \
+    'printf "And then?\n\n" | "$1" "$2" --chat "The king" --template vicuna --tokens 1 2>/dev/null | wc -l | tr -d " "' \
+    sh "$generate" $model
+check "a chat without a template" 1 "there is no 'tokenizer.chat_template': choose one by --template" \
+    "$generate" $model --chat x
+check "a template that is none" 2 "template: 'jinja' is none of phi4 chatml llama3" \
+    "$generate" $model --chat x --template jinja
+check "a template without a chat" 2 "template: goes with --chat" "$generate" $model x --template llama3
+printf 'The king\nOnce upon\\na time\nA\n' >"$build/prompts"
+check "prompts of a file, two at a time" 0 "^a time" "$generate" $model --prompts "$build/prompts" --sequences 2 --tokens 1
+check "the same text alone and beside others" 0 "^1$" sh -c \
+    'for o in 1 3; do "$1" "$2" --prompts "$3" --sequences $o --tokens 2 2>/dev/null | md5sum; done | sort -u | wc -l | tr -d " "' \
+    sh "$generate" $model "$build/prompts"
+rm -f "$build/prompts"
+check "a file of prompts that is none" 1 "/nowhere: No such file" "$generate" $model --prompts /nowhere
+check "a prompt beside a file of prompts" 2 "prompts: beside a prompt" "$generate" $model x --prompts /dev/null
+check "guesses beside a graph" 2 "draft: beside --graph" "$generate" $model x --draft $model --graph
+check "progress where it is asked for" 0 "; 1 tokens written" "$generate" $model x --tokens 1 --progress
+check "caches of 8 bits in the persistent kernel" 2 "takes caches of f16" \
+    "$generate" $model x --persistent --cache q8_0
 check "more context than the model has" 0 "the model has 512 positions" \
     "$generate" $model "The king" --tokens 1 --context 513
 check "no prompt" 2 "needed" "$generate" $model

@@ -583,6 +583,64 @@ static void test_sentence_pieces(void)
     free(m.at);
 }
 
+/* Makes pieces of sentence_pieces tokens of another type. */
+static void set_type(gguf_maker *m, unsigned token, unsigned type)
+{
+    const char key[] = "tokenizer.ggml.token_type";
+    size_t at = 0;
+    while (memcmp(m->at + at, key, sizeof key - 1)) at++;
+    m->at[at + sizeof key - 1 + 4 + 4 + 8 + 4 * token] = (unsigned char)type;
+}
+
+/* User-defined tokens stand in any text, control tokens where they are marked: the longest first. */
+static void test_specials(void)
+{
+    static const char *const pieces[] = {"he", SP "he", SP, "h", "e", "<|a|>", "<|a", "\n", "|"};
+    /* 259 he, 260 _he, 261 _, 262 h, 263 e, 264 <|a|> control, 265 <|a user, 266 newline user, 267 | */
+    static const uint32_t plain[] = {1, 260, 265, 261, 267, 3 + '>', 259, TOKEN_NONE};
+    static const uint32_t control[] = {1, 260, 264, 260, TOKEN_NONE};
+    static const uint32_t begun[] = {1, 260, TOKEN_NONE};
+    static const uint32_t lines[] = {1, 266, 266, 260, 266, TOKEN_NONE};
+    static const struct {
+        const char *text, *marks;
+        const uint32_t *want;
+    } cases[] = {{"he<|a|>he", NULL, plain},
+                 {"he<|a|>he", "\1\1\1\1\1\1\1\1\1", control},
+                 {"he<|a|>he", "\0\0\1\1\1\1\1\0\0", control},
+                 {"he<|a|>he", "\1\1\1\1\0\1\1\1\1", plain}, /* one byte of it comes from elsewhere */
+                 {"<s>he", "\1\1\1\1\1", begun},               /* begins with the token of a beginning */
+                 {"\n\nhe\n", NULL, lines}};
+    gguf_maker m = {0};
+    gguf g;
+    tokeniser t;
+    uint32_t tokens[64];
+    unsigned i, k, round;
+    sentence_pieces(&m, pieces, 9);
+    set_type(&m, 264, TOKEN_CONTROL);
+    set_type(&m, 265, TOKEN_USER);
+    set_type(&m, 266, TOKEN_USER);
+    if (!read_tokeniser(&t, &g, &m)) return;
+    CHECK(t.specials == 5 && t.special[0] == 264);
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t n = tokeniser_encode_marked(&t, cases[i].text, strlen(cases[i].text), cases[i].marks, tokens);
+        for (k = 0; cases[i].want[k] != TOKEN_NONE; k++) CHECK(k < n && tokens[k] == cases[i].want[k]);
+        CHECK(n == k);
+    }
+    for (round = 0; round < 2000; round++) { /* the room is enough */
+        char text[41], marks[41];
+        uint32_t *room;
+        size_t n = random_below(sizeof text), have, j;
+        for (j = 0; j < n; j++) text[j] = "he \n<|a|>\xff"[random_below(11)], marks[j] = (char)random_below(2);
+        room = (uint32_t *)malloc(tokeniser_room(n) * sizeof *room);
+        have = room ? tokeniser_encode_marked(&t, text, n, marks, room) : 0;
+        CHECK(have >= 1 && have <= tokeniser_room(n));
+        free(room);
+    }
+    tokeniser_free(&t);
+    gguf_free(&g);
+    free(m.at);
+}
+
 /* Tokens: the 256 bytes as characters, then what the merges make. */
 static void byte_pairs(gguf_maker *m, const char *pre, const char *const *merges, unsigned count)
 {
@@ -623,7 +681,7 @@ static void test_byte_pairs(void)
     byte_pairs(&m, "default", merges, 6);
     keep(&m, "pairs");
     if (!read_tokeniser(&t, &g, &m)) return;
-    CHECK(t.bpe && !t.add_bos && t.digits == 0 && t.bos == TOKEN_NONE);
+    CHECK(t.bpe && !t.add_bos && t.rules.kind == TOKENISER_GPT2 && t.bos == TOKEN_NONE);
     encodes(&t, "low low", 7, low, "low low");
     encodes(&t, "  low", 5, space, "two spaces");
     encodes(&t, "1231", 4, gpt2_digits, "digits of GPT-2");
@@ -632,7 +690,7 @@ static void test_byte_pairs(void)
     gguf_free(&g);
     byte_pairs(&m, "llama-bpe", merges, 6);
     if (!read_tokeniser(&t, &g, &m)) return;
-    CHECK(t.digits == 3 && t.add_bos);
+    CHECK(t.rules.digits == 3 && t.rules.kind == TOKENISER_LLAMA3 && t.add_bos);
     encodes(&t, "low low", 7, low, "low low, Llama 3");
     encodes(&t, "1231", 4, gpt2_digits, "digits of Llama 3");
     random_round_trips(&t, "pairs of Llama 3, random");
@@ -647,13 +705,22 @@ static void test_byte_pairs(void)
     free(m.at);
 }
 
-/* Words, parted by |. */
-static void words(const char *text, int digits, const char *want)
+/* Words, parted by |, by the rules of that name. */
+static void words(const char *text, const char *rules, const char *want)
 {
+    static const tokeniser_rules known[] = {TOKENISER_RULES(TOKENISER_RULE)};
+    static uint32_t classes[UNICODE_RUNS];
+    tokeniser t;
     char have[200];
     size_t i, at = 0, n = strlen(text), word;
+    memset(&t, 0, sizeof t);
+    unicode_read(classes);
+    t.classes = classes;
+    for (i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(known[i].name, rules)) t.rules = known[i];
+    if (!CHECK_MORE(t.rules.name != NULL, rules)) return;
     for (i = 0; i < n; i += word) {
-        word = tokeniser_word(text + i, n - i, digits);
+        word = tokeniser_word(&t, text + i, n - i);
         if (!CHECK(word > 0 && word <= n - i)) return;
         if (i) have[at++] = '|';
         memcpy(have + at, text + i, word);
@@ -665,18 +732,33 @@ static void words(const char *text, int digits, const char *want)
 
 static void test_words(void)
 {
-    words("I'm well, it's 1234 o'clock!", 0, "I|'m| well|,| it|'s| 1234| o|'|clock|!");
-    words("I'M", 0, "I|'|M");
-    words("a  b\n\n c\n", 0, "a| | b|\n\n| c|\n");
-    words("x   ", 0, "x|   ");
-    words("f(x)==-1;", 0, "f|(|x|)==-|1|;");
-    words("\xc3\xa9t\xc3\xa9 1", 0, "\xc3\xa9t\xc3\xa9| 1");
-    words("I'M well, (it) 12345", 3, "I|'M| well|,| (|it|)| |123|45");
-    words("a  b\n\n  c \n", 3, "a| | b|\n\n| | c| \n");
-    words("f(x)==-1;\nreturn", 3, "f|(x|)==-|1|;\n|return");
-    words("12345", 1, "1|2|3|4|5");
-    words("\tint x", 3, "\tint| x");
-    words(" 7", 3, " |7");
+    words("I'm well, it's 1234 o'clock!", "gpt-2", "I|'m| well|,| it|'s| 1234| o|'|clock|!");
+    words("I'M", "gpt-2", "I|'|M");
+    words("a  b\n\n c\n", "gpt-2", "a| | b|\n\n| c|\n");
+    words("x   ", "gpt-2", "x|   ");
+    words("f(x)==-1;", "gpt-2", "f|(|x|)==-|1|;");
+    words("\xc3\xa9t\xc3\xa9 1", "gpt-2", "\xc3\xa9t\xc3\xa9| 1");
+    words("I'M well, (it) 12345", "llama-bpe", "I|'M| well|,| (|it|)| |123|45");
+    words("a  b\n\n  c \n", "llama-bpe", "a| | b|\n\n| | c| \n");
+    words("f(x)==-1;\nreturn", "llama-bpe", "f|(x|)==-|1|;\n|return");
+    words("12345", "qwen2", "1|2|3|4|5");
+    words("\tint x", "llama-bpe", "\tint| x");
+    words(" 7", "llama-bpe", " |7");
+    /* quotation marks, dashes and spaces past ASCII are no letters */
+    words("it\xe2\x80\x99s \xe2\x80\x9cso\xe2\x80\x9d", "gpt-2",
+          "it|\xe2\x80\x99|s| \xe2\x80\x9c|so|\xe2\x80\x9d");
+    words("a\xe2\x80\x94z", "llama3", "a|\xe2\x80\x94z");
+    words("a\xc2\xa0 b", "llama3", "a|\xc2\xa0| b");
+    /* digits one by one, and what lies between them by itself */
+    words("v12  x 3", "starcoder", "v|1|2| | x| |3");
+    words("don't 7", "command-r", "don|'t| |7");
+    /* where case changes; suffixes stay; ends of lines and slashes behind others */
+    words("myHTTPServer's fooBar", "gpt-4o", "my|HTTPServer's| foo|Bar");
+    words("WORLD a/b//\n c", "gpt-4o", "WORLD| a|/b|//\n| c");
+    words("I'm 12345", "gpt-4o", "I'm| |123|45");
+    words("I'm 123", "tekken", "I|'m| |1|2|3");
+    words("\xc3\x89\xc3\xa9\xc3\x89", "tekken", "\xc3\x89\xc3\xa9|\xc3\x89"); /* other letters' capitals */
+    words("\xff\xfe", "gpt-2", "\xff\xfe");
 }
 
 /* Files that are whole and have a tokeniser that is not. */
@@ -754,7 +836,7 @@ static void test_bad_tasks(void)
         gguf_free(&g);
     }
     byte_pairs(&m, "klingon", merges, 1);
-    unfit(&m, "words cut by the rules 'klingon', known are: default");
+    unfit(&m, "'tokenizer.ggml.pre': words cut by the rules 'klingon', which nothing here knows");
     make_start(&m, 0, 1); /* what is missing is missed where it would have stood */
     make_value_text(&m, "general.name", "x");
     if (CHECK_MORE(gguf_parse(&g, m.at, m.bytes, m.bytes, &why) == 0, why.text)) {
@@ -837,6 +919,7 @@ int main(void)
     test_odd_files();
     test_long_claims();
     test_byte_characters();
+    test_specials();
     test_words();
     keep_model();
     test_sentence_pieces();

@@ -183,6 +183,68 @@ static void test_drafts(void)
     }
 }
 
+/* -- sequences that go on behind what has been fed -- */
+
+/* A prompt, some tokens behind it, then more of a prompt: the same as all of that as one prompt. */
+static void test_resumed(void)
+{
+    enum { FIRST = 21, CHOSEN = 4, MORE = 18, TOKENS = 3 };
+    static sequences s, all;
+    const model_shape *shape = &architectures[1]; /* with a window */
+    gguf_maker made = {0};
+    model_file f;
+    llama m;
+    llama_options o;
+    gguf_error why;
+    ref_llama reference;
+    float *logits;
+    uint32_t i, kept = FIRST + CHOSEN, *room;
+    memset(&o, 0, sizeof o);
+    memset(&s, 0, sizeof s);
+    make_model(&made, shape);
+    o.batch = s.batch = 1;
+    o.max_seq = 80;
+    o.prompt_tokens = 16;
+    random_tokens(&s, 0, FIRST, shape->vocab);
+    s.steps = CHOSEN;
+    if (!open_made(&f, &made)
+        || !CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text))
+        return;
+    logits = (float *)malloc(2 * (size_t)m.config.vocab * sizeof *logits);
+    room = (uint32_t *)calloc(o.max_seq, sizeof *room);
+    if (CHECK(logits && room) && run_prompts(&m, &s, logits)) {
+        for (i = 0; i < MORE; i++) s.token[0][kept + 1 + i] = random_below(shape->vocab);
+        s.length[0] = kept + 1 + MORE; /* the last chosen token has not been fed */
+        s.steps = TOKENS;
+        all = s;
+        memcpy(room, s.token[0], s.length[0] * sizeof *room);
+        CHECK_MORE(llama_resume(&m, room, s.length, &kept, stream, &why) == 0, why.text);
+        CHECK_MORE(llama_prompt(&m, NULL, stream, &why) == 0, why.text);
+        for (i = 0; i <= TOKENS; i++) {
+            if (i) CHECK_MORE(llama_step(&m, 1, stream, &why) == 0, why.text);
+            fine(ptxcu_download(device, &s.token[0][s.length[0] + i], m.step.tokens, 0, 4, stream));
+            fine(ptxcu_download(device, logits + (i ? m.config.vocab : 0), m.step.logits, 0, m.step.logits.bytes,
+                                stream));
+            fine(ptxcu_stream_sync(device, stream));
+        }
+        model_reference(&reference, &m.config, &f.g, f.data);
+        reference.context = o.max_seq;
+        reference.kv_f16 = 1;
+        printf("resumed: error at most %.3f of the tolerance\n",
+               beside_both(&reference, &s, &s, 0, logits, "resumed"));
+        if (run_prompts(&m, &all, logits)) (void)beside_both(&reference, &all, &s, 0, NULL, "resumed, and anew");
+        ref_llama_free(&reference);
+        kept = s.length[0];
+        CHECK(llama_resume(&m, room, s.length, &kept, stream, &why) == 1
+              && strstr(why.text, "a prompt of 44 tokens, of which 44 have been fed"));
+    }
+    check_reports();
+    free(room);
+    free(logits);
+    llama_close(&m);
+    close_file(&f);
+}
+
 /* -- what is refused -- */
 
 static void test_refusals(void)
@@ -287,6 +349,7 @@ int main(void)
     test_lengths();
     test_taken_up();
     test_drafts();
+    test_resumed();
     fine(ptxcu_stream_destroy(device, stream));
     ptxcu_close(device);
     return check_end();

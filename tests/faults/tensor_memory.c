@@ -48,7 +48,9 @@ static void product_of(ptx_val d, ptx_val from, ptx_val b, ptx_val instruction, 
 }
 static ptx_val yes(void) { return EQ(zero, U(0)); }
 static ptx_val no(void) { return NE(zero, U(0)); }
-static void product(void) { product_of(memory, matrix(sh), matrix(ptx_off(sh, B_AT)), U(D_F32 | M128 | N8), no()); }
+static void product(void) {
+    product_of(memory, matrix(sh), matrix(ptx_off(sh, B_AT)), U(D_F32 | M128 | N8), no());
+}
 static void commit(void) { ptx_op1(k, PTX_TCGEN05_COMMIT, group, bar); }
 
 static void fill(void) {
@@ -244,11 +246,14 @@ static void operands(void) {
     }
     /* The types of A and B, of D, M, N, a reserved bit. */
     {
-        static const uint32_t wrong[] = {1 << 7, 2 << 4, 3 << 24, 32 << 17, 1 << 6, 1 << 23, 1 << 29, 1 << 2, 1 << 3, 1};
+        static const uint32_t wrong[] = {1 << 7,  2 << 4,  3 << 24, 32 << 17, 1 << 6,
+                                         1 << 23, 1 << 29, 1 << 2,  1 << 3,   1};
         size_t j;
         for (j = 0; j < sizeof wrong / sizeof *wrong; j++) PAIR(BLACKWELL, "instruction-descriptor") {
                 uint32_t x32 = D_F32 | M128 | N8;
-                if (bad) x32 = (wrong[j] >= 1 << 24 && wrong[j] < 1 << 29 ? x32 & ~(uint32_t)(31 << 24) : x32) ^ wrong[j];
+                if (bad)
+                    x32 = (wrong[j] >= 1 << 24 && wrong[j] < 1 << 29 ? x32 & ~(uint32_t)(31 << 24) : x32)
+                          ^ wrong[j];
                 begin(32);
                 IF(one);
                 product_of(memory, matrix(sh), matrix(ptx_off(sh, B_AT)), U(x32), no());
@@ -381,7 +386,8 @@ static void order(void) {
         IF(one);
         product(), commit();
         if (!bad) wait_parity(bar, U(0)), after();
-        o[0] = ADD(memory, U(8)), o[1] = memory, o[2] = matrix(ptx_off(sh, B_AT)), o[3] = U(D_F32 | M128 | N8), o[4] = no();
+        o[0] = ADD(memory, U(8)), o[1] = memory, o[2] = matrix(ptx_off(sh, B_AT)),
+        o[3] = U(D_F32 | M128 | N8), o[4] = no();
         PLAIN(PTX_TCGEN05_MMA_A_F16, 5, o);
         ptx_op1(k, PTX_TCGEN05_COMMIT, 0, ptx_off(bar, 8));
         END;
@@ -444,7 +450,8 @@ static void memory_use(void) {
     PAIR(BLACKWELL, "tensor-memory") {
         begin(32);
         IF(one);
-        product_of(ADD(memory, U(bad ? 28 : 24)), matrix(sh), matrix(ptx_off(sh, B_AT)), U(D_F32 | M128 | N8), no());
+        product_of(ADD(memory, U(bad ? 28 : 24)), matrix(sh), matrix(ptx_off(sh, B_AT)), U(D_F32 | M128 | N8),
+                   no());
         commit();
         END;
         wait_parity(bar, U(0));

@@ -7,19 +7,26 @@
 #include "../../ptxgen_cuda.h"
 #include "../../examples/llama.h"
 #include "../../examples/tokeniser.h"
+#include "../../examples/chat.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void use_tokeniser(const tokeniser *t, const char *text, size_t bytes)
 {
     uint32_t *tokens = (uint32_t *)malloc(sizeof(uint32_t) * tokeniser_room(bytes));
-    size_t n = tokens ? tokeniser_encode(t, text, bytes, tokens) : 0, i;
-    char piece[64];
-    if (n > tokeniser_room(bytes)) abort();
-    for (i = 0; i < n; i++) {
-        if (tokens[i] >= t->count) abort();
-        if (tokeniser_piece(t, tokens[i], i == 0, piece, sizeof piece) > sizeof piece) abort();
+    char *marks = (char *)malloc(bytes + 1), piece[64];
+    size_t n, i;
+    int marked;
+    for (marked = 0; tokens && marks && marked < 2; marked++) {
+        memset(marks, 1, bytes + 1);
+        n = tokeniser_encode_marked(t, text, bytes, marked ? marks : NULL, tokens);
+        if (n > tokeniser_room(bytes)) abort();
+        for (i = 0; i < n; i++) {
+            if (tokens[i] >= t->count) abort();
+            if (tokeniser_piece(t, tokens[i], i == 0, piece, sizeof piece) > sizeof piece) abort();
+        }
     }
+    free(marks);
     free(tokens);
 }
 
@@ -27,6 +34,13 @@ static void use_tokeniser(const tokeniser *t, const char *text, size_t bytes)
 static int told(const gguf_error *why, size_t bytes)
 {
     return why->text[0] && (why->offset <= bytes || why->offset == GGUF_NOWHERE);
+}
+
+/* Whether a part of a tensor, a matrix or a vector, passes its end. */
+static int outside(const llama_tensor *t)
+{
+    if (t->from->size[1] > 1) return t->first + (uint64_t)t->rows > t->from->size[1];
+    return t->first + (uint64_t)t->columns > t->from->size[0];
 }
 
 static void use_model(const gguf *g, size_t bytes)
@@ -42,7 +56,10 @@ static void use_model(const gguf *g, size_t bytes)
     }
     if (!c.head_dim || !c.kv_heads || c.heads % c.kv_heads || c.rope_dims > c.head_dim) abort();
     for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)c.layers * LLAMA_TENSORS_OF_A_LAYER; i++)
-        if (all[i].from && all[i].from->bytes > bytes) abort();
+        if (all[i].from
+            && (all[i].from->bytes > bytes || all[i].columns > all[i].from->size[0]
+                || all[i].rows > all[i].from->size[1] || (all[i].is_part && outside(&all[i]))))
+            abort();
     free(all);
 }
 
@@ -64,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     if (sum > 600 * g.tensors) abort();
     use_model(&g, bytes);
+    if (!chat_recognise(&g, &why) && !told(&why, bytes)) abort();
     if (tokeniser_read(&t, &g, &why) == 0) {
         use_tokeniser(&t, (const char *)data, bytes < 2000 ? bytes : 2000);
         use_tokeniser(&t, "hello, hello 12", 15);

@@ -183,6 +183,7 @@ static device_ptr factors_arg(const problem *p, int which) {
 }
 
 static char place[200];
+static ptxsim_counters counted; /* of the last run, by the CPU driver */
 
 /* Builds the operation and runs the plan's launch. */
 static int run(const problem *p, const char *name, const void *desc, const ptx_plan *plan, void *args,
@@ -202,9 +203,11 @@ static int run(const problem *p, const char *name, const void *desc, const ptx_p
     if (ok) module = load_text(text);
     ok = ok && module;
     CHECK(plan->args_bytes == args_bytes);
+    if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
     for (i = 0; ok && i < plan->launches; i++)
         ok = launch_entry(m, module, &plan->launch[i], args, args_bytes);
     ok = CHECK_MORE(cu.cuCtxSynchronize() == 0, place) && ok;
+    if (cu.ptxsim_counters_get) cu.ptxsim_counters_get(&counted, sizeof counted);
     if (module) cu.cuModuleUnload(module);
     ptx_module_free(m);
     check_reports();
@@ -402,7 +405,7 @@ static void decode(problem *p) {
                  | (p->page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0);
     shape.batch = p->batch;
     shape.max_seq = p->max_seq;
-    shape.sm_count = random_below(2) ? 132 : 3;
+    shape.sm_count = p->max_seq > 1000 ? 1 : random_below(2) ? 132 : 3;
     shape.cluster = p->target >= 90 ? 8 : 0;
     shape.target = PTX_SM(p->target);
     if (!CHECK_MORE(!ptxk_flash_decode_plan(&desc, &shape, &plan, &why), why.text)) return;
@@ -526,6 +529,7 @@ static void prefill(problem *p) {
     desc.soft_cap = p->cap;
     desc.page_size = p->page_size;
     shape.batch = p->batch;
+    shape.target = PTX_SM(p->target);
     shape.q_len = most;
     shape.kv_len = p->page_size ? longest : shortest;
     args.q = upload(q, n * ref_bytes(format));
@@ -646,6 +650,39 @@ static void every_format_layout_and_target(uint32_t rounds) {
     }
 }
 
+/* Bytes of global memory that attention of 8 heads on one reads for each key: those of K and V, their factors, and
+   5 % at most. */
+static void no_byte_is_read_twice(void) {
+    uint32_t i;
+    if (!cu.ptxsim_counters_get) {
+        printf("SKIP no_byte_is_read_twice: only the CPU driver counts\n");
+        return;
+    }
+    for (i = 0; i < 4; i++) {
+        problem p;
+        double keys = 2048, sectors, bytes;
+        memset(&p, 0, sizeof p);
+        p.target = i < 2 ? 90 : 80;
+        p.type = i % 2 ? PTXK_Q8_0 : PTX_E4M3;
+        p.d = 128, p.heads = 8, p.kv_heads = p.batch = p.queries = 1;
+        p.source = p.q_type = p.out_type = PTX_F32;
+        p.max_seq = p.lengths[0] = 2048;
+        (void)snprintf(place, sizeof place, "(traffic, %u)", i);
+        problem_make(&p);
+        scatter(&p);
+        decode(&p);
+        sectors = 32.0 * (double)counted.global_load_sectors;
+        bytes = keys * 2 * (p.d + (p.type == PTXK_Q8_0 ? p.d / 16 : 0)) + p.heads * p.d * 4;
+        printf("note: sm_%u, %s: %.1f bytes read and %.1f warp instructions a key; %.4f bank conflicts a wavefront\n",
+               p.target, p.type == PTX_E4M3 ? "e4m3" : "q8_0", sectors / keys,
+               (double)counted.warp_instructions / keys,
+               (double)counted.shared_bank_conflicts / (double)counted.shared_wavefronts);
+        CHECK_MORE(sectors <= 1.05 * bytes, place);
+        CHECK_MORE(counted.shared_bank_conflicts <= 0.02 * (double)counted.shared_wavefronts, place);
+        problem_free(&p);
+    }
+}
+
 /* NaN in a source shall not become a number. */
 static void what_is_no_number_stays_none(void) {
     uint32_t i;
@@ -679,7 +716,7 @@ static void what_does_not_fit_is_refused(void) {
     ptxk_flash_prefill_desc prefill_desc;
     ptxk_kv_scatter_desc scatter_desc;
     ptxk_flash_decode_shape shape = {1, 10, 10, 4, 0, 0};
-    ptxk_flash_prefill_shape prompt = {1, 4, 4, 0, 0};
+    ptxk_flash_prefill_shape prompt = {1, 4, 4, 0, 0, 0};
     ptxk_kv_scatter_shape tokens = {4};
     ptxk_message why;
     ptx_plan plan;
@@ -718,6 +755,7 @@ int main(int argc, char **argv) {
     what_does_not_fit_is_refused();
     if (CHECK(open_driver())) {
         what_is_no_number_stays_none();
+        no_byte_is_read_twice();
         every_format_layout_and_target(argc > 1 ? (uint32_t)atoi(argv[1]) : 20);
     }
     printf("note: largest errors: %.3f of their bounds on tensor cores, %.3f scalar, %.3f in prompts\n", worst[0],

@@ -104,7 +104,7 @@ static void instructions_per_weight(void) {
     size_t i;
     if (!sass_possible("instructions_per_weight")) return;
     for (i = 0; i < sizeof costs / sizeof *costs; i++) {
-        ptxk_decoder_desc d = {4096, 14336, 32, 8, 128, 1000, 1, 0, PTX_F16, 128, 0, 0.0f, 0, 0, 0};
+        ptxk_decoder_desc d = {4096, 14336, 32, 8, 128, 1000, 1, 0, PTX_F16, 128, 0, 0.0f, 0, 0, 0, 0.0f, 0};
         const ptxk__block *block = ptxk__block_of(costs[i].format);
         ptx_module_desc module_desc;
         ptx_module *m;
@@ -433,7 +433,8 @@ static void traffic_is_within_3_percent_of_weights_and_caches(void) {
 }
 
 static void bad_descriptions_are_refused(void) {
-    ptxk_decoder_desc good = {256, 256, 4, 2, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0}, d;
+    ptxk_decoder_desc good = {256, 256, 4, 2, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0, 0.0f, 0};
+    ptxk_decoder_desc d;
     ptxk_decoder_shape shape = {2, 64, 4};
     ptxk_decoder_args args;
     ptxk_message why;
@@ -459,6 +460,8 @@ static void bad_descriptions_are_refused(void) {
     REFUSED(precision, 2, "precision");
     REFUSED(head_norms, 2, "head_norms");
     REFUSED(window, 0x80000000u, "window");
+    REFUSED(gelu, 2, "gelu");
+    REFUSED(embedding_scale, 1e31f, "embedding_scale");
     shape.sm_count = 0;
     CHECK(ptxk_decoder_plan(&good, &shape, &plan, &why) == PTX_E_DESC && strstr(why.text, "sm_count"));
     memset(&args, 0, sizeof args);

@@ -121,6 +121,8 @@ static model draw_model(uint32_t launches) {
     d->kv_type = PICK(types);
     d->precision = one_in(3) ? PTXK_GEMV_FAST : PTXK_GEMV_EXACT;
     d->head_norms = random_below(2);
+    d->embedding_scale = one_in(2) ? 0 : 0.5f + 3 * (float)random_below(100) / 100;
+    d->gelu = random_below(2);
     d->window = one_in(2) ? 0 : 1 + random_below(one_in(2) ? 4 : 150);
     if (one_in(4)) d->scale = (float)(random_within(1.5) / sqrt((double)d->head_dim));
     if (one_in(4)) d->formats = PTXK_SET(PICK(every)); /* one that is perhaps used nowhere */

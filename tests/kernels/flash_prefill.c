@@ -118,6 +118,39 @@ static void refuse_args(const ptxk_flash_prefill_desc *desc, ptxk_flash_prefill_
     CHECK_MORE(strstr(why.text, message) != NULL, why.text);
 }
 
+/* e4m3: for one target only, and fewer head dimensions. */
+static void e4m3_elsewhere_is_refused(void) {
+    static const uint32_t dims[] = {64, 72, 144};
+    static const char *const messages[] = {
+        "type is e4m3, which needs the target sm_90a",
+        "head_dim is 72, with e4m3 must be a multiple of 16, at most 128",
+        "head_dim is 144, with e4m3 must be a multiple of 16, at most 128"};
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        ptxk_flash_prefill_desc desc = describe(2, 1, i < 3 ? dims[i] : 128, REF_F16, 1);
+        ptxk_flash_prefill_shape shape;
+        ptx_module_desc module_desc;
+        ptxk_message why;
+        ptx_plan plan;
+        ptx_module *m;
+        memset(&shape, 0, sizeof shape);
+        memset(&module_desc, 0, sizeof module_desc);
+        shape.batch = shape.q_len = shape.kv_len = 1;
+        module_desc.target = shape.target = i ? PTX_SM_A(90) : PTX_SM(90);
+        desc.type = PTX_E4M3;
+        m = ptx_module_new(&module_desc);
+        ptxk_flash_prefill_emit(m, &desc);
+        ptxk_flash_prefill_plan(&desc, &shape, &plan, &why);
+        if (i == 3)
+            CHECK(ptx_text(m, NULL) && plan.launches == 1 && plan.maps == 2);
+        else {
+            CHECK_MORE(strstr(ptx_get_error(m)->message, messages[i]) != NULL, ptx_get_error(m)->message);
+            CHECK_MORE(strstr(why.text, messages[i]) != NULL, why.text);
+        }
+        ptx_module_free(m);
+    }
+}
+
 static void bad_shapes_and_arguments_are_refused(void) {
     ptxk_flash_prefill_desc desc = describe(4, 2, 64, REF_F16, 3);
     ptxk_flash_prefill_shape shape;
@@ -299,6 +332,7 @@ int main(void) {
     start_random();
     if (!getenv("PTXSIM_MEMORY")) (void)setenv("PTXSIM_MEMORY", "68719476736", 1); /* sparse */
     bad_descriptions_are_refused();
+    e4m3_elsewhere_is_refused();
     bad_shapes_and_arguments_are_refused();
     bounds_above_the_rows_of_ragged_batches();
     an_empty_batch_has_no_launches();

@@ -97,6 +97,60 @@ static void instructions_per_weight(void)
     ptx_module_free(m);
 }
 
+/* Many columns. The loop's instructions for a weight and 128 columns, among them what one thread does for all, and of
+ * FAST the scaling of sums, which rows need once or twice; its products of matrices, of which 16 are needed for 128
+ * weights and 128 columns, as many again for the smaller half of x, and of weights that become two numbers. */
+static void many_columns(void)
+{
+    static const struct {
+        uint32_t format, precision, columns;
+        double loop, products;
+    } wide[] = {{PTXK_Q4_K, 0, 128, 8.8, 4.13}, {PTXK_Q4_K, 1, 128, 6.1, 2},   {PTXK_Q4_K, 1, 256, 4.5, 2},
+                {PTXK_Q5_K, 0, 128, 9.5, 4.13}, {PTXK_Q5_K, 1, 128, 6.8, 2},   {PTXK_Q6_K, 0, 128, 14, 6},
+                {PTXK_Q6_K, 1, 128, 7.5, 2},      {PTXK_Q8_0, 0, 128, 16.4, 6},    {PTXK_Q8_0, 1, 128, 8.8, 2},
+                {PTXK_Q4_0, 0, 128, 13.8, 6},   {PTXK_Q4_0, 1, 128, 6.6, 2}};
+    static unsigned char image[1 << 20];
+    ptx_module_desc module_desc;
+    char kernel[60];
+    size_t j;
+    if (!sass_possible("many_columns")) return;
+    memset(&module_desc, 0, sizeof module_desc);
+    module_desc.target = PTX_SM(90);
+    for (j = 0; j < sizeof wide / sizeof *wide; j++) {
+        ptxk_gemm_desc desc = {0, PTX_F32, PTX_F32, 0, 0, 0, 0, 0};
+        ptx_module *m = ptx_module_new(&module_desc);
+        const unsigned char *code;
+        ptxk__gemm form;
+        uint32_t count = 0, i, products, length = 0;
+        double weights, loop;
+        desc.format = wide[j].format;
+        desc.columns = wide[j].columns;
+        desc.precision = wide[j].precision;
+        CHECK(ptxk__gemm_form(&desc, PTX_SM(90), &form, NULL) == PTX_E_NONE && form.wide == desc.columns);
+        form.kind[0].tails = 0;
+        (void)snprintf(kernel, sizeof kernel, "%s_c%u_p%u", form.kind[0].block->name, desc.columns, desc.precision);
+        ptxk__gemm_rows(m, "gemm.c", &form, kernel);
+        if (CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message)
+            && sass_assemble(ptx_text(m, NULL), image, sizeof image) && (code = sass_code(image, kernel, &count))) {
+            products = sass_products(code, 0, count - 1);
+            for (i = 0; i < count; i++) { /* the shortest loop that has all of them */
+                int64_t target = sass_target(code, i);
+                if (sass_opcode(code, i) != SASS_BRA || target < 0 || target >= (int64_t)i
+                    || sass_products(code, (uint32_t)target, i) < products)
+                    continue;
+                if (!length || i - (uint32_t)target + 1 < length) length = i - (uint32_t)target + 1;
+            }
+            weights = form.kind[0].format->unit * PTXK__WIDE_ROWS / (32.0 * PTXK__WIDE_WARPS) * desc.columns / 128;
+            loop = length / weights;
+            printf("note: sm_90: %s: %u instructions, %u in the loop: %.2f for a weight and 128 columns, %.2f of them "
+                   "products\n",
+                   kernel, count, length, loop, products / weights);
+            CHECK_MORE(length && loop <= wide[j].loop && products / weights <= wide[j].products, kernel);
+        }
+        ptx_module_free(m);
+    }
+}
+
 /* -- traffic -- */
 
 /* Sectors of W and of what else is read, in bytes of W; conflicts; instructions as the CPU driver counts them, of
@@ -151,6 +205,7 @@ int main(void)
     start_random();
     if (!open_driver()) return 1;
     instructions_per_weight();
+    many_columns();
     traffic();
     deepest_rows();
     return check_end();

@@ -33,9 +33,12 @@ static double ref_unit(enum ref_format format) {
  *   rounding   weights are rounded to the type for their product with v: e each, and those of f16 below
  *              2^-14 by 2^-25 at most, of a total of 2^15 at least; below 2^-126 2^x is 0, of 2^-32.
  *   sums       n terms, 2 u each, f32 5 u, as for scores; the quotient 4 u.
+ *   e4m3       a step adds 32 products and the sum so far, cut to 13 bits below the largest of them, and cuts the
+ *              sum: 34 2^-13 of the largest product or sum, for each step; likewise the steps of a tile of weights
+ *              times v, of sum w |v|. Weights below 2^-14 of the largest are off by 2^-18 of it.
  * With w_i the true weights, E_i = ln 2 (score error + weight error) + 6 u C + 2 u n (f32: 5 u n) + 4 u:
  *   |error| <= sum w_i |v_i| (E_i + e) + |out| (sum w_i E_i + 4 u + roundoff of out)
- *              + sum |v_i| 2^-40 (f16) or 2^-94 / total,
+ *              + sum |v_i| 2^-40 (f16), 2^-18 (e4m3) or 2^-94 / total,
  * times 1.1 for the second order; 2^-24 (f16) or 1e-37 for what underflows in out; and for what underflows in
  * the sums, 2^-149 for each of n terms, n 2^-117. */
 typedef struct ref_prefill {
@@ -48,6 +51,7 @@ typedef struct ref_prefill {
     uint32_t tile;
     double product; /* roundoff of a factor of q k and of v: 0 where products are exact */
     double weight;  /* roundoff of a weight */
+    int e4m3;       /* q, k and v hold such numbers: f16 products, but 13 bits of sums */
 } ref_prefill;
 
 /* How much larger subnormal numbers count among the addends. */
@@ -71,17 +75,20 @@ static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size
     score = (double *)malloc((size_t)(n + 1) * sizeof *score);
     size = (double *)malloc((size_t)(n + 1) * sizeof *size);
     for (j = 0; j < n; j++) {
-        double s = 0, a = 0, error_of;
+        double s = 0, a = 0, largest = 0, error_of;
         for (e = 0; e < r->d; e++) {
             double x = ref_get(r->q, r->format, q_at + e);
             double y = ref_get(r->k, r->format, k_at + (size_t)(first + j) * k_stride + e);
             s += x * y;
             a += (fabs(x) + ref_prefill_lifted(r->format, x)) * (fabs(y) + ref_prefill_lifted(r->format, y));
+            if (fabs(x * y) > largest) largest = fabs(x * y);
+            if (fabs(s) > largest) largest = fabs(s);
         }
         if (s > huge) s = INFINITY;
         if (s < -huge) s = -INFINITY;
         s *= r->scale;
         error_of = (per * (r->d + 2) + 2 * r->product) * a * fabs(r->scale) / ln2;
+        if (r->e4m3) error_of += (r->d + 31) / 32 * 34 * 0x1p-13 * largest * fabs(r->scale) / ln2;
         if (r->cap > 0) {
             s = r->cap * tanh(s / r->cap);
             error_of += 20 * u * r->cap / ln2;
@@ -125,7 +132,11 @@ static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size
             out[e] += score[j] * v;
             if (score[j] * fabs(v) > 0) bound[e] += score[j] * fabs(v) * (size[j] + r->weight + r->product);
             bound[e] += score[j] * ref_prefill_lifted(r->format, v) * per * (double)n
-                        + fabs(v) * (r->format == REF_F16 ? 0x1p-40 : 0x1p-94) / total;
+                        + fabs(v)
+                              * (r->e4m3                ? 0x1p-18
+                                 : r->format == REF_F16 ? 0x1p-40
+                                                        : 0x1p-94)
+                              / total;
         }
     }
     for (e = 0; e < r->d && !nan && total > 0; e++)

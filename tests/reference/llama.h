@@ -57,7 +57,7 @@ typedef struct ref_llama {
     uint32_t window;           /* keys that a token sees, its own the last; 0: all */
     uint32_t period;           /* 0: in all layers */
     double local_theta;        /* of layers with a window beside others, unscaled; 0: as the others */
-    int global_unturned;       /* the others are not turned */
+    int global_unturned;       /* the others are not turned; without windows those in their places */
     int unturned;              /* no layer is */
     int layer_norm, parallel;
     int norm_rows;             /* q_norm and k_norm are of whole rows */
@@ -274,7 +274,7 @@ static inline void ref_llama_turn(ref_llama *m, uint32_t layer, double *x, uint3
 {
     uint32_t h, i, half = m->rope_dims / 2;
     int local = ref_llama_is_local(m, layer), own = local && m->local_theta > 0;
-    if (m->unturned || (m->global_unturned && !local)) return;
+    if (m->unturned || (m->global_unturned && layer % m->period == m->period - 1)) return;
     for (h = 0; h < heads; h++)
         for (i = 0; i < half; i++) {
             double kept = ref_llama_kept(m, i);

@@ -8,7 +8,10 @@
  *
  * A kernel that does not wait may end before the one before it has; so what is still in flight is handed on:
  * `early` is what may run when a kernel begins, `late` what may run when its wait is over. A thread is behind
- * the wait if it has executed it, or if something orders it after a thread of its cluster that has. */
+ * the wait if it has executed it, or if something orders it after a thread of its cluster that has.
+ *
+ * ld.global.nc may read only what nobody writes for as long as the kernel lasts, which began before the wait: what
+ * one of `early` writes is not read with .nc behind the wait either (`nc-written`). */
 #include "async.h"
 #include "dependents.h"
 #include "driver.h"
@@ -153,25 +156,26 @@ static bool conflict(int a, int b) {
     return a == SIM_WRITE || b == SIM_WRITE || (a == SIM_UPDATE) != (b == SIM_UPDATE);
 }
 
+enum { SEE, TELL, TELL_BEHIND, TELL_NC };
+
 static void tell(const sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
-                 int access, const word *x, int other, bool behind) {
+                 int access, const word *x, int other, int how) {
     char where[200];
     uint64_t b = x->block[other];
     uint32_t t = x->thread[other];
     const uint32_t *n = g->grid, *m = g->block;
     sim_memory_describe(address, 1, where, sizeof where);
-    sim_report_at(w, i, "dependent-race", lane,
+    sim_report_at(w, i, how == TELL_NC ? "nc-written" : "dependent-race", lane,
                   "%s global address 0x%llx (%s), which %s %s at line %s by block (%llu,%llu,%llu), thread "
                   "(%u,%u,%u); %s",
                   verbs[access], (unsigned long long)address, where, g->label, verbs[other],
                   g->text && g->text[x->pc[other]] ? g->text[x->pc[other]] : "?",
                   (unsigned long long)(b % n[0]), (unsigned long long)(b / n[0] % n[1]),
                   (unsigned long long)(b / n[0] / n[1]), t % m[0], t / m[0] % m[1], t / (m[0] * m[1]),
-                  behind ? "it may still run, for the kernel between them did not wait for it"
-                         : "it may still run, for no griddepcontrol.wait comes before this");
+                  how == TELL_NC ? "it may still have run when this kernel began, so .nc may give what was there before"
+                  : how == TELL_BEHIND ? "it may still run, for the kernel between them did not wait for it"
+                                       : "it may still run, for no griddepcontrol.wait comes before this");
 }
-
-enum { SEE, TELL, TELL_BEHIND };
 
 static bool compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
                     uint32_t bytes, int access, int how) {
@@ -184,7 +188,7 @@ static bool compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, u
                  past = end - at < 4 ? (uint32_t)(end - at) : 4;
         for (int other = SIM_UPDATE; other >= SIM_READ; other--) {
             if (!(x->bytes[other] & ((1u << past) - (1u << first))) || !conflict(access, other)) continue;
-            if (how != SEE) tell(g, w, i, lane, at + first, access, x, other, how == TELL_BEHIND);
+            if (how != SEE) tell(g, w, i, lane, at + first, access, x, other, how);
             return true;
         }
     }
@@ -222,6 +226,8 @@ void sim_grid_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
         for (uint32_t n = 0; n < (late ? g->late_count : g->early_count); n++)
             (void)compare(late ? g->late[n] : g->early[n], w, i, l, at[l], bytes, access,
                           late ? TELL_BEHIND : TELL);
+        for (uint32_t n = 0; late && n < g->early_count && i->x & X_NC && i->cls == C_MEMORY; n++)
+            (void)compare(g->early[n], w, i, l, at[l], bytes, access, TELL_NC);
     }
     if (!g->keeps) return;
     pthread_mutex_lock(&g->lock);

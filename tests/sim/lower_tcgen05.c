@@ -15,49 +15,71 @@
 #define COLLECTOR(buffer, use) buffer "::fill|" buffer "::use|" buffer "::lastuse|" buffer "::discard" use
 #define KINDS "kind::f16|kind::tf32|kind::f8f6f4|kind::i8|kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4! "
 
-enum { TC_ALLOC, TC_DEALLOC, TC_RELINQUISH, TC_LD, TC_ST, TC_WAIT_LD, TC_WAIT_ST, TC_CP, TC_SHIFT, TC_MMA, TC_COMMIT, TC_BEFORE,
-       TC_AFTER };
+enum {
+    TC_ALLOC,
+    TC_DEALLOC,
+    TC_RELINQUISH,
+    TC_LD,
+    TC_ST,
+    TC_WAIT_LD,
+    TC_WAIT_ST,
+    TC_CP,
+    TC_SHIFT,
+    TC_MMA,
+    TC_COMMIT,
+    TC_BEFORE,
+    TC_AFTER
+};
 
 static const struct {
     const char *name, *words;
-    uint8_t least, most;               /* operands */
+    uint8_t least, most; /* operands */
 } forms[] = {
-    [TC_ALLOC] = { "alloc", GROUP ALIGNED "shared::cta? b32! ", 2, 2 },
-    [TC_DEALLOC] = { "dealloc", GROUP ALIGNED "b32! ", 2, 2 },
-    [TC_RELINQUISH] = { "relinquish_alloc_permit", GROUP ALIGNED, 0, 0 },
-    [TC_LD] = { "ld", ALIGNED SHAPES COUNT "pack::16b? red? min|max? abs? NaN? b32|f32|u32|s32! ", 2, 4 },
-    [TC_ST] = { "st", ALIGNED SHAPES COUNT "unpack::16b? b32! ", 2, 3 },
-    [TC_WAIT_LD] = { "wait::ld", ALIGNED, 0, 0 },
-    [TC_WAIT_ST] = { "wait::st", ALIGNED, 0, 0 },
-    [TC_CP] = { "cp", GROUP "128x256b|128x128b|4x256b|64x128b|32x128b! warpx2::02_13|warpx2::01_23|warpx4? "
-               "b8x16? b6x16_p32|b4x16_p64? ", 2, 2 },
-    [TC_SHIFT] = { "shift", GROUP "down! ", 1, 1 },
-    [TC_MMA] = { "mma", GROUP KINDS "ws? sp? block_scale? scale_vec::1X|scale_vec::2X|scale_vec::4X|block16|block32? "
-                "ashift? " COLLECTOR("collector::a", "|") COLLECTOR("collector::b0", "|")
-                COLLECTOR("collector::b1", "|") COLLECTOR("collector::b2", "|") COLLECTOR("collector::b3", "? "), 5, 9 },
-    [TC_COMMIT] = { "commit", GROUP "mbarrier::arrive::one! shared::cluster? multicast::cluster? b64! ", 1, 2 },
-    [TC_BEFORE] = { "fence::before_thread_sync", "", 0, 0 },
-    [TC_AFTER] = { "fence::after_thread_sync", "", 0, 0 },
+    [TC_ALLOC] = {"alloc", GROUP ALIGNED "shared::cta? b32! ", 2, 2},
+    [TC_DEALLOC] = {"dealloc", GROUP ALIGNED "b32! ", 2, 2},
+    [TC_RELINQUISH] = {"relinquish_alloc_permit", GROUP ALIGNED, 0, 0},
+    [TC_LD] = {"ld", ALIGNED SHAPES COUNT "pack::16b? red? min|max? abs? NaN? b32|f32|u32|s32! ", 2, 4},
+    [TC_ST] = {"st", ALIGNED SHAPES COUNT "unpack::16b? b32! ", 2, 3},
+    [TC_WAIT_LD] = {"wait::ld", ALIGNED, 0, 0},
+    [TC_WAIT_ST] = {"wait::st", ALIGNED, 0, 0},
+    [TC_CP] = {"cp",
+               GROUP "128x256b|128x128b|4x256b|64x128b|32x128b! warpx2::02_13|warpx2::01_23|warpx4? "
+                     "b8x16? b6x16_p32|b4x16_p64? ",
+               2, 2},
+    [TC_SHIFT] = {"shift", GROUP "down! ", 1, 1},
+    [TC_MMA] = {"mma",
+                GROUP KINDS "ws? sp? block_scale? scale_vec::1X|scale_vec::2X|scale_vec::4X|block16|block32? "
+                            "ashift? " COLLECTOR("collector::a", "|") COLLECTOR("collector::b0", "|")
+                                COLLECTOR("collector::b1", "|") COLLECTOR("collector::b2", "|")
+                                    COLLECTOR("collector::b3", "? "),
+                5, 9},
+    [TC_COMMIT] = {"commit", GROUP "mbarrier::arrive::one! shared::cluster? multicast::cluster? b64! ", 1, 2},
+    [TC_BEFORE] = {"fence::before_thread_sync", "", 0, 0},
+    [TC_AFTER] = {"fence::after_thread_sync", "", 0, 0},
 };
 enum { FORMS = sizeof forms / sizeof *forms, MOST_WORDS = 16 };
 
 typedef struct words {
-    struct { const char *text; uint32_t length; bool used; } at[MOST_WORDS];
+    struct {
+        const char *text;
+        uint32_t length;
+        bool used;
+    } at[MOST_WORDS];
     uint32_t count;
 } words;
 
-static bool is(const char *text, size_t length, const char *word)
-{ return strlen(word) == length && !strncmp(text, word, length); }
+static bool is(const char *text, size_t length, const char *word) {
+    return strlen(word) == length && !strncmp(text, word, length);
+}
 
-static bool has(const words *o, const char *word)
-{
-    for (uint32_t k = 0; k < o->count; k++) if (is(o->at[k].text, o->at[k].length, word)) return true;
+static bool has(const words *o, const char *word) {
+    for (uint32_t k = 0; k < o->count; k++)
+        if (is(o->at[k].text, o->at[k].length, word)) return true;
     return false;
 }
 
 /* Which of "a|b|c" is there, from 0 on; -1: none. */
-static int which(const words *o, const char *list)
-{
+static int which(const words *o, const char *list) {
     int n = 0;
     for (const char *p = list; *p; n++) {
         size_t length = strcspn(p, "|");
@@ -68,22 +90,23 @@ static int which(const words *o, const char *list)
     return -1;
 }
 
-static bool read_group(sim_lower *lw, words *o, const char *group, size_t n)
-{
+static bool read_group(sim_lower *lw, words *o, const char *group, size_t n) {
     bool needed = group[n] == '!';
     uint32_t found = 0;
     for (size_t at = 0; at < n;) {
         size_t length = strcspn(group + at, "|!?");
         for (uint32_t k = 0; k < o->count; k++) {
-            if (o->at[k].used || o->at[k].length != length || strncmp(o->at[k].text, group + at, length)) continue;
+            if (o->at[k].used || o->at[k].length != length || strncmp(o->at[k].text, group + at, length))
+                continue;
             o->at[k].used = true;
             found++;
         }
         at += length + 1;
     }
     if (found > 1 || (needed && !found)) {
-        sim_wrong(lw, found ? "Only one of the modifiers '.%.*s' can be used in instruction '%s'"
-                            : "One of the modifiers '.%.*s' is required for instruction '%s'",
+        sim_wrong(lw,
+                  found ? "Only one of the modifiers '.%.*s' can be used in instruction '%s'"
+                        : "One of the modifiers '.%.*s' is required for instruction '%s'",
                   (int)n, group, lw->full);
         return false;
     }
@@ -91,8 +114,7 @@ static bool read_group(sim_lower *lw, words *o, const char *group, size_t n)
 }
 
 /* The row of the statement; -1: told. */
-static int read_words(sim_lower *lw, const sim_statement *s, words *o)
-{
+static int read_words(sim_lower *lw, const sim_statement *s, words *o) {
     int form = -1;
     memset(o, 0, sizeof *o);
     snprintf(lw->full, sizeof lw->full, "%s%s", s->opcode, s->words ? s->words : "");
@@ -117,7 +139,8 @@ static int read_words(sim_lower *lw, const sim_statement *s, words *o)
     }
     for (uint32_t k = 0; k < o->count; k++) {
         if (o->at[k].used) continue;
-        sim_wrong(lw, "Illegal modifier '.%.*s' for instruction '%s'", (int)o->at[k].length, o->at[k].text, lw->full);
+        sim_wrong(lw, "Illegal modifier '.%.*s' for instruction '%s'", (int)o->at[k].length, o->at[k].text,
+                  lw->full);
         return -1;
     }
     return sim_operands_between(lw, forms[form].least, forms[form].most) ? form : -1;
@@ -125,19 +148,25 @@ static int read_words(sim_lower *lw, const sim_statement *s, words *o)
 
 /* --- targets ---------------------------------------------------------------------------------- */
 
-enum { ON_100A = 1, ON_100F = 2, ON_103A = 4, ON_110A = 8, ON_ALL = 15 };   /* 100F: 100f, 103f; 110A: 110a, 110f */
+enum {
+    ON_100A = 1,
+    ON_100F = 2,
+    ON_103A = 4,
+    ON_110A = 8,
+    ON_ALL = 15
+}; /* 100F: 100f, 103f; 110A: 110a, 110f */
 
-static void gate(sim_lower *lw, const char *what, uint32_t on, uint32_t version)
-{
+static void gate(sim_lower *lw, const char *what, uint32_t on, uint32_t version) {
     const sim_module *m = lw->m;
     char suffix = m->target_suffix;
-    uint32_t own = m->target == 100 && suffix == 'a'   ? ON_100A
-                   : m->target == 103 && suffix == 'a' ? ON_103A
+    uint32_t own = m->target == 100 && suffix == 'a'                         ? ON_100A
+                   : m->target == 103 && suffix == 'a'                       ? ON_103A
                    : (m->target == 100 || m->target == 103) && suffix == 'f' ? ON_100F
                    : (m->target == 110 || m->target == 101) && suffix        ? ON_110A
                                                                              : 0;
     if (!(own & on))
-        sim_wrong(lw, "Feature '%s' not supported on .target 'sm_%u%.1s'", what, m->target, suffix ? &suffix : "");
+        sim_wrong(lw, "Feature '%s' not supported on .target 'sm_%u%.1s'", what, m->target,
+                  suffix ? &suffix : "");
     if (own != ON_100A && version < 88) version = 88;
     sim_gate(lw, what, version, 0);
 }
@@ -145,8 +174,7 @@ static void gate(sim_lower *lw, const char *what, uint32_t on, uint32_t version)
 /* --- operands --------------------------------------------------------------------------------- */
 
 /* An address of tensor memory, in brackets. */
-static bool tensor_address(sim_lower *lw, uint32_t index, sim_tensor_address *out)
-{
+static bool tensor_address(sim_lower *lw, uint32_t index, sim_tensor_address *out) {
     const sim_operand *o = &lw->s->operands[index];
     if (o->kind != O_ADDRESS || o->count) {
         sim_mismatch(lw, index, "expected an address of tensor memory in brackets");
@@ -157,23 +185,22 @@ static bool tensor_address(sim_lower *lw, uint32_t index, sim_tensor_address *ou
     return true;
 }
 
-static uint32_t keep_watches(sim_lower *lw, uint32_t count)
-{
+static uint32_t keep_watches(sim_lower *lw, uint32_t count) {
     uint32_t list = sim_list_begin(lw, count);
     for (uint32_t n = 0; n < count; n++) lw->k->lists[list + n] = UINT32_MAX;
     return list;
 }
 
-static bool registers(sim_lower *lw, uint32_t index, uint32_t count, bool destination, sim_type t, uint32_t *list)
-{
+static bool registers(sim_lower *lw, uint32_t index, uint32_t count, bool destination, sim_type t,
+                      uint32_t *list) {
     const sim_operand *o = &lw->s->operands[index];
     if (o->kind != O_VECTOR) {
         sim_mismatch(lw, index, "expected a vector of %u", count);
         return false;
     }
     if (o->count != count) {
-        sim_wrong(lw, "Vector of size %u is expected for argument %u of instruction '%s' (it has %u)", count, index,
-                  lw->full, o->count);
+        sim_wrong(lw, "Vector of size %u is expected for argument %u of instruction '%s' (it has %u)", count,
+                  index, lw->full, o->count);
         return false;
     }
     *list = sim_list_begin(lw, count);
@@ -190,15 +217,16 @@ static bool registers(sim_lower *lw, uint32_t index, uint32_t count, bool destin
     return true;
 }
 
-static bool constant(sim_lower *lw, uint32_t index, int64_t least, int64_t most, uint32_t *out)
-{
+static bool constant(sim_lower *lw, uint32_t index, int64_t least, int64_t most, uint32_t *out) {
     const sim_operand *o = &lw->s->operands[index];
     if (o->kind != O_INT) {
         sim_mismatch(lw, index, "expected a constant");
         return false;
     }
     if (o->value < least || o->value > most) {
-        sim_wrong(lw, "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range [%lld..%lld]",
+        sim_wrong(lw,
+                  "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range "
+                  "[%lld..%lld]",
                   index, lw->full, (long long)o->value, (long long)least, (long long)most);
         return false;
     }
@@ -206,8 +234,7 @@ static bool constant(sim_lower *lw, uint32_t index, int64_t least, int64_t most,
     return true;
 }
 
-static sim_ins *emit(sim_lower *lw, sim_handler fn, sim_flow flow, const sim_tcgen05 *t)
-{
+static sim_ins *emit(sim_lower *lw, sim_handler fn, sim_flow flow, const sim_tcgen05 *t) {
     sim_tcgen05 *kept = sim_alloc(lw->m, sizeof *kept);
     *kept = *t;
     uint32_t everybody = flow == F_SYNC ? sim_constant(lw, SIM_FULL, 1) : 0;
@@ -220,23 +247,24 @@ static sim_ins *emit(sim_lower *lw, sim_handler fn, sim_flow flow, const sim_tcg
 
 /* --- alloc, dealloc --------------------------------------------------------------------------- */
 
-static bool columns(sim_lower *lw, uint32_t *slot)
-{
+static bool columns(sim_lower *lw, uint32_t *slot) {
     const sim_operand *o = &lw->s->operands[1];
     if (o->kind == O_INT && (o->value < 32 || o->value > 512 || (o->value & (o->value - 1)))) {
-        sim_wrong(lw, "Argument 1 of instruction '%s': value '%lld', expected to be a power of 2 in range [32..512]",
-                  lw->full, (long long)o->value);
+        sim_wrong(
+            lw,
+            "Argument 1 of instruction '%s': value '%lld', expected to be a power of 2 in range [32..512]",
+            lw->full, (long long)o->value);
         return false;
     }
     *slot = sim_source(lw, 1, T_B32, 0);
     return true;
 }
 
-static void lower_alloc(sim_lower *lw, const words *o, sim_tcgen05 *t)
-{
+static void lower_alloc(sim_lower *lw, const words *o, sim_tcgen05 *t) {
     sim_place a;
     uint32_t b;
-    if (!sim_lower_place(lw, 0, has(o, "shared::cta") ? SP_SHARED : SP_GENERIC, &a) || !columns(lw, &b)) return;
+    if (!sim_lower_place(lw, 0, has(o, "shared::cta") ? SP_SHARED : SP_GENERIC, &a) || !columns(lw, &b))
+        return;
     t->wide = a.wide;
     t->d.offset = (uint32_t)a.offset;
     sim_ins *i = emit(lw, sim_tcgen05_alloc, F_WAIT, t);
@@ -245,8 +273,7 @@ static void lower_alloc(sim_lower *lw, const words *o, sim_tcgen05 *t)
     i->space = (uint8_t)a.space;
 }
 
-static void lower_dealloc(sim_lower *lw, sim_tcgen05 *t)
-{
+static void lower_dealloc(sim_lower *lw, sim_tcgen05 *t) {
     uint32_t b;
     t->d.slot = sim_source(lw, 0, T_B32, 0);
     if (!columns(lw, &b)) return;
@@ -255,9 +282,8 @@ static void lower_dealloc(sim_lower *lw, sim_tcgen05 *t)
 
 /* --- ld, st ----------------------------------------------------------------------------------- */
 
-static void lower_access(sim_lower *lw, const words *o, bool load, sim_tcgen05 *t)
-{
-    static const uint8_t per[] = { 1, 1, 2, 4, 1 };
+static void lower_access(sim_lower *lw, const words *o, bool load, sim_tcgen05 *t) {
+    static const uint8_t per[] = {1, 1, 2, 4, 1};
     uint32_t count = 1u << which(o, "x1|x2|x4|x8|x16|x32|x64|x128"), index = 0;
     bool reduce = has(o, "red"), good = true;
     t->shape = (uint8_t)which(o, "32x32b|16x64b|16x128b|16x256b|16x32bx2");
@@ -297,11 +323,10 @@ static void lower_access(sim_lower *lw, const words *o, bool load, sim_tcgen05 *
 
 /* --- cp ---------------------------------------------------------------------------------------- */
 
-static void lower_cp(sim_lower *lw, const words *o, sim_tcgen05 *t)
-{
-    static const uint8_t shapes[] = { TS_128X256B, TS_128X128B, TS_4X256B, TS_64X128B_02, TS_32X128B };
-    int shape = which(o, "128x256b|128x128b|4x256b|64x128b|32x128b"), spread = which(o, "warpx2::02_13|warpx2::01_23|warpx4"),
-        packed = which(o, "b6x16_p32|b4x16_p64");
+static void lower_cp(sim_lower *lw, const words *o, sim_tcgen05 *t) {
+    static const uint8_t shapes[] = {TS_128X256B, TS_128X128B, TS_4X256B, TS_64X128B_02, TS_32X128B};
+    int shape = which(o, "128x256b|128x128b|4x256b|64x128b|32x128b"),
+        spread = which(o, "warpx2::02_13|warpx2::01_23|warpx4"), packed = which(o, "b6x16_p32|b4x16_p64");
     bool two = spread == 0 || spread == 1;
     if ((shape == 3) != two || (shape == 4) != (spread == 2) || has(o, "b8x16") != (packed >= 0)) {
         sim_wrong(lw, "Modifiers do not go together in instruction '%s'", lw->full);
@@ -318,13 +343,14 @@ static void lower_cp(sim_lower *lw, const words *o, sim_tcgen05 *t)
 /* --- mma --------------------------------------------------------------------------------------- */
 
 /* How many scale factors lie along K; false: told. */
-static bool block_scale(sim_lower *lw, const words *o, sim_tcgen05 *t)
-{
+static bool block_scale(sim_lower *lw, const words *o, sim_tcgen05 *t) {
     bool scaled = t->kind >= TK_MXF8F6F4, nv = t->kind == TK_MXF4NVF4;
     int vector = which(o, "scale_vec::1X|scale_vec::2X|scale_vec::4X|block16|block32");
     if (scaled != has(o, "block_scale") || (!scaled && vector >= 0)) {
-        sim_wrong(lw, scaled ? "Modifier '.block_scale' required for instruction '%s'"
-                             : "Scale factors are not for this kind: instruction '%s'", lw->full);
+        sim_wrong(lw,
+                  scaled ? "Modifier '.block_scale' required for instruction '%s'"
+                         : "Scale factors are not for this kind: instruction '%s'",
+                  lw->full);
         return false;
     }
     if (!scaled) return true;
@@ -334,15 +360,17 @@ static bool block_scale(sim_lower *lw, const words *o, sim_tcgen05 *t)
         sim_wrong(lw, "Illegal or missing size of scale vectors for instruction '%s'", lw->full);
         return false;
     }
-    if (vector >= 0 && vector < 3) gate(lw, lw->full, ON_100A | ON_103A | ON_110A, nv ? 87 : 86);
-    else gate(lw, lw->full, ON_ALL, 88);
+    if (vector >= 0 && vector < 3)
+        gate(lw, lw->full, ON_100A | ON_103A | ON_110A, nv ? 87 : 86);
+    else
+        gate(lw, lw->full, ON_ALL, 88);
     return true;
 }
 
-static void lower_mma(sim_lower *lw, const words *o, sim_tcgen05 *t)
-{
+static void lower_mma(sim_lower *lw, const words *o, sim_tcgen05 *t) {
     const sim_statement *s = lw->s;
-    t->kind = (uint8_t)which(o, "kind::f16|kind::tf32|kind::f8f6f4|kind::i8|kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4");
+    t->kind = (uint8_t)which(
+        o, "kind::f16|kind::tf32|kind::f8f6f4|kind::i8|kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4");
     t->ws = has(o, "ws");
     t->sparse = has(o, "sp");
     t->shifts = has(o, "ashift");
@@ -352,17 +380,21 @@ static void lower_mma(sim_lower *lw, const words *o, sim_tcgen05 *t)
     for (uint32_t k = 0; k < o->count; k++) of_b |= !strncmp(o->at[k].text, "collector::b", 12);
     if (!block_scale(lw, o, t)) return;
     bool scaled = t->vectors;
-    if ((t->ws && (scaled || t->group == 2 || of_a)) || (!t->ws && of_b) || (t->shifts && (!t->a_in_memory || fill || t->ws))) {
+    if ((t->ws && (scaled || t->group == 2 || of_a)) || (!t->ws && of_b)
+        || (t->shifts && (!t->a_in_memory || fill || t->ws))) {
         sim_wrong(lw, "Modifiers do not go together in instruction '%s'", lw->full);
         return;
     }
     if (t->kind == TK_I8) gate(lw, lw->full, ON_100A | ON_110A, 86);
-    if (t->sparse && (t->kind == TK_MXF4 || t->kind == TK_MXF4NVF4)) gate(lw, lw->full, ON_100A | ON_103A | ON_110A, 86);
+    if (t->sparse && (t->kind == TK_MXF4 || t->kind == TK_MXF4NVF4))
+        gate(lw, lw->full, ON_100A | ON_103A | ON_110A, 86);
     uint32_t at = 3, needed = 5u + t->sparse + (scaled ? 2 : 0);
     if (!sim_operands_between(lw, needed, needed + (scaled ? 0 : t->ws ? 1 : 2))) return;
     bool good = tensor_address(lw, 0, &t->d);
-    if (t->a_in_memory) good &= tensor_address(lw, 1, &t->a);
-    else t->a_descriptor = sim_source(lw, 1, T_B64, 0);
+    if (t->a_in_memory)
+        good &= tensor_address(lw, 1, &t->a);
+    else
+        t->a_descriptor = sim_source(lw, 1, T_B64, 0);
     t->b_descriptor = sim_source(lw, 2, T_B64, 0);
     if (t->sparse) good &= tensor_address(lw, at++, &t->metadata);
     t->instruction = sim_source(lw, at++, T_B32, 0);
@@ -381,7 +413,7 @@ static void lower_mma(sim_lower *lw, const words *o, sim_tcgen05 *t)
     }
     const sim_operand *enable = &s->operands[at];
     if (enable->kind == O_INT) {
-        t->enable = enable->value ? 0 : SIM_PRED_NOT;         /* predicate 0 holds for all */
+        t->enable = enable->value ? 0 : SIM_PRED_NOT; /* predicate 0 holds for all */
         at++;
     } else
         t->enable = sim_source_pred(lw, at++);
@@ -409,8 +441,7 @@ static void lower_mma(sim_lower *lw, const words *o, sim_tcgen05 *t)
 
 /* --- commit ------------------------------------------------------------------------------------ */
 
-static void lower_commit(sim_lower *lw, const words *o)
-{
+static void lower_commit(sim_lower *lw, const words *o) {
     bool multicast = has(o, "multicast::cluster");
     sim_place a;
     if (!sim_operands_between(lw, 1u + multicast, 1u + multicast)
@@ -433,8 +464,7 @@ static void lower_commit(sim_lower *lw, const words *o)
     i->x = X_CLUSTER;
 }
 
-void sim_lower_tcgen05(sim_lower *lw, const sim_statement *s)
-{
+void sim_lower_tcgen05(sim_lower *lw, const sim_statement *s) {
     words o;
     sim_tcgen05 t;
     int form = read_words(lw, s, &o);
@@ -443,8 +473,10 @@ void sim_lower_tcgen05(sim_lower *lw, const sim_statement *s)
     gate(lw, lw->full, form == TC_SHIFT ? ON_100A | ON_103A | ON_110A : ON_ALL, 86);
     t.group = (uint8_t)(which(&o, "cta_group::1|cta_group::2") + 1);
     if (t.group && lw->k->tensor_group && t.group != lw->k->tensor_group) {
-        sim_wrong(lw, "Instruction '%s': the kernel uses single CTA and CTA pair granularity, and that is not allowed",
-                  lw->full);
+        sim_wrong(
+            lw,
+            "Instruction '%s': the kernel uses single CTA and CTA pair granularity, and that is not allowed",
+            lw->full);
         return;
     }
     if (t.group) lw->k->tensor_group = t.group;

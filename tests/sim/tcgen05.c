@@ -22,14 +22,16 @@ typedef enum layout {
 
 typedef struct product {
     const sim_tcgen05 *o;
-    sim_tensor t;                      /* types, K, scale factors, the rule of its sums */
-    uint32_t m, n, k, rows;            /* rows: of M in one block */
+    sim_tensor t;           /* types, K, scale factors, the rule of its sums */
+    uint32_t m, n, k, rows; /* rows: of M in one block */
     uint8_t layout, selector;
     uint8_t scale_id[2];
     bool a_trans, b_trans, a_negative, b_negative;
 } product;
 
-static uint32_t field(uint64_t x, uint32_t low, uint32_t bits) { return (uint32_t)(x >> low) & ((1u << bits) - 1); }
+static uint32_t field(uint64_t x, uint32_t low, uint32_t bits) {
+    return (uint32_t)(x >> low) & ((1u << bits) - 1);
+}
 
 typedef struct reader {
     sim_warp *w;
@@ -37,22 +39,18 @@ typedef struct reader {
     uint32_t lane, bits;
 } reader;
 
-static bool wrong_field(const reader *r, const char *name, uint32_t low, uint32_t bits, const char *want)
-{
+static bool wrong_field(const reader *r, const char *name, uint32_t low, uint32_t bits, const char *want) {
     return sim_tensor_fault(r->w, r->ins, r->lane, "instruction-descriptor",
                             "0x%08x: %s (bits %u to %u) is %u; %s", r->bits, name, low, low + bits - 1,
                             field(r->bits, low, bits), want);
 }
 
-static bool is_zero(const reader *r, uint32_t low, uint32_t bits)
-{
-    return !field(r->bits, low, bits)
-           || wrong_field(r, "a reserved field", low, bits, "it has to be 0");
+static bool is_zero(const reader *r, uint32_t low, uint32_t bits) {
+    return !field(r->bits, low, bits) || wrong_field(r, "a reserved field", low, bits, "it has to be 0");
 }
 
-static uint8_t element(uint32_t kind, uint32_t code)
-{
-    static const uint8_t narrow[8] = { E_E4M3, E_E5M2, E_NONE, E_E2M3, E_E3M2, E_E2M1_BYTE, E_NONE, E_NONE };
+static uint8_t element(uint32_t kind, uint32_t code) {
+    static const uint8_t narrow[8] = {E_E4M3, E_E5M2, E_NONE, E_E2M3, E_E3M2, E_E2M1_BYTE, E_NONE, E_NONE};
     switch (kind) {
     case TK_F16: return code == 0 ? E_F16 : code == 1 ? E_BF16 : E_NONE;
     case TK_TF32: return code == 2 ? E_TF32 : E_NONE;
@@ -65,8 +63,7 @@ static uint8_t element(uint32_t kind, uint32_t code)
 
 static bool block_scaled(const sim_tcgen05 *o) { return o->kind >= TK_MXF8F6F4; }
 
-static bool read_types(const reader *r, const sim_tcgen05 *o, product *p)
-{
+static bool read_types(const reader *r, const sim_tcgen05 *o, product *p) {
     uint32_t b_bits = o->kind >= TK_MXF4 ? 2 : 3;
     p->t.a.type = element(o->kind, field(r->bits, 7, 3));
     p->t.b.type = element(o->kind, field(r->bits, 10, b_bits));
@@ -82,16 +79,17 @@ static bool read_types(const reader *r, const sim_tcgen05 *o, product *p)
     uint32_t d = field(r->bits, 4, 2);
     bool half = (o->kind == TK_F16 && p->t.a.type == E_F16) || o->kind == TK_F8F6F4;
     if (o->kind == TK_I8 ? d != 2 : d != 1 && !(d == 0 && half))
-        return wrong_field(r, "the type of D", 4, 2, o->kind == TK_I8 ? "it has to be 2 (s32)"
-                                                     : half ? "it has to be 0 (f16) or 1 (f32)"
-                                                            : "it has to be 1 (f32)");
+        return wrong_field(r, "the type of D", 4, 2,
+                           o->kind == TK_I8 ? "it has to be 2 (s32)"
+                           : half           ? "it has to be 0 (f16) or 1 (f32)"
+                                            : "it has to be 1 (f32)");
     p->t.d.type = d == 0 ? E_F16 : d == 1 ? E_F32 : E_S32;
     return true;
 }
 
-static bool read_scales(const reader *r, const sim_tcgen05 *o, product *p)
-{
-    static const char *const even = "with two factors along K it has to be 0 or 2", *const none = "it has to be 0";
+static bool read_scales(const reader *r, const sim_tcgen05 *o, product *p) {
+    static const char *const even = "with two factors along K it has to be 0 or 2", *const none =
+                                                                                        "it has to be 0";
     uint32_t ue8m0 = field(r->bits, 23, 1);
     p->scale_id[0] = (uint8_t)field(r->bits, 29, 2);
     p->scale_id[1] = (uint8_t)field(r->bits, 4, 2);
@@ -109,8 +107,7 @@ static bool read_scales(const reader *r, const sim_tcgen05 *o, product *p)
 }
 
 /* M and N of this kind. */
-static bool read_shape(const reader *r, const sim_tcgen05 *o, product *p)
-{
+static bool read_shape(const reader *r, const sim_tcgen05 *o, product *p) {
     bool scaled = block_scaled(o), pair = o->group == 2, bytes = sim_elements[p->t.b.type].bits == 8;
     p->n = field(r->bits, 17, 6) << 3;
     p->m = field(r->bits, 24, 5) << 4;
@@ -128,16 +125,15 @@ static bool read_shape(const reader *r, const sim_tcgen05 *o, product *p)
     if (good && p->b_trans && bytes && p->n % (pair ? 32 : 16)) good = false;
     if (!good) return wrong_field(r, "N / 8", 17, 6, "this form has no such N");
     p->rows = pair ? p->m / 2 : p->m;
-    p->layout = p->rows == 32                        ? L_QUARTERS
-                : p->rows == 64 && (o->ws || pair)   ? L_HALVES
-                : p->rows == 64                      ? L_SPLIT
-                                                     : L_WHOLE;
+    p->layout = p->rows == 32                      ? L_QUARTERS
+                : p->rows == 64 && (o->ws || pair) ? L_HALVES
+                : p->rows == 64                    ? L_SPLIT
+                                                   : L_WHOLE;
     return true;
 }
 
 /* What no source says. */
-static bool is_known(const reader *r, const product *p)
-{
+static bool is_known(const reader *r, const product *p) {
     const sim_tcgen05 *o = p->o;
     const char *open = NULL;
     if (o->sparse && p->rows != 128) open = "sparse A of fewer than 128 rows a block";
@@ -148,10 +144,9 @@ static bool is_known(const reader *r, const product *p)
                             "%s: this CPU driver does not know how they lie", open);
 }
 
-static bool read_instruction(sim_warp *w, const sim_ins *i, uint32_t lane, product *p)
-{
+static bool read_instruction(sim_warp *w, const sim_ins *i, uint32_t lane, product *p) {
     const sim_tcgen05 *o = sim_tcgen05_of(i);
-    const reader r = { w, i, lane, sim_slot(w, o->instruction)[lane] };
+    const reader r = {w, i, lane, sim_slot(w, o->instruction)[lane]};
     bool scaled = block_scaled(o);
     memset(p, 0, sizeof *p);
     p->o = o;
@@ -160,13 +155,16 @@ static bool read_instruction(sim_warp *w, const sim_ins *i, uint32_t lane, produ
         return wrong_field(&r, "the sparsity selector", 0, 2,
                            o->sparse && !scaled ? "this kind has no such selector" : "it has to be 0");
     if (field(r.bits, 2, 1) != o->sparse)
-        return wrong_field(&r, "the sparsity flag", 2, 1, o->sparse ? "with .sp it has to be 1" : "without .sp it has to be 0");
-    if (o->kind != TK_I8 && field(r.bits, 3, 1)) return wrong_field(&r, "saturate", 3, 1, "only kind::i8 saturates");
+        return wrong_field(&r, "the sparsity flag", 2, 1,
+                           o->sparse ? "with .sp it has to be 1" : "without .sp it has to be 0");
+    if (o->kind != TK_I8 && field(r.bits, 3, 1))
+        return wrong_field(&r, "saturate", 3, 1, "only kind::i8 saturates");
     p->t.saturate = field(r.bits, 3, 1);
     if (!is_zero(&r, 6, 1) || !read_types(&r, o, p)) return false;
     p->a_negative = field(r.bits, 13, 1);
     p->b_negative = field(r.bits, 14, 1);
-    if (o->kind == TK_I8 && field(r.bits, 13, 2)) return wrong_field(&r, "negation", 13, 2, "integers have none");
+    if (o->kind == TK_I8 && field(r.bits, 13, 2))
+        return wrong_field(&r, "negation", 13, 2, "integers have none");
     p->a_trans = field(r.bits, 15, 1);
     p->b_trans = field(r.bits, 16, 1);
     if (o->kind >= TK_MXF4 && field(r.bits, 15, 2))
@@ -179,7 +177,8 @@ static bool read_instruction(sim_warp *w, const sim_ins *i, uint32_t lane, produ
     if (scaled) {
         if (field(r.bits, 31, 1))
             return wrong_field(&r, o->kind == TK_MXF8F6F4 ? "a reserved field" : "K", 31, 1,
-                               o->kind == TK_MXF8F6F4 ? "it has to be 0" : "this CPU driver does not know K = 96");
+                               o->kind == TK_MXF8F6F4 ? "it has to be 0"
+                                                      : "this CPU driver does not know K = 96");
     } else if (field(r.bits, 30, 2) && !o->ws)
         return wrong_field(&r, "the largest shift of B", 30, 2, "only .ws has one");
     if (!read_shape(&r, o, p) || !is_known(&r, p)) return false;
@@ -198,13 +197,12 @@ static bool read_instruction(sim_warp *w, const sim_ins *i, uint32_t lane, produ
 
 typedef struct matrix {
     uint64_t start, leading, stride;
-    uint32_t width;                    /* bytes of the swizzle; 0: none */
-    bool wide_atoms, trans;            /* wide_atoms: 32 bytes */
+    uint32_t width;         /* bytes of the swizzle; 0: none */
+    bool wide_atoms, trans; /* wide_atoms: 32 bytes */
 } matrix;
 
 static bool wrong_matrix(const reader *r, uint64_t d, char which, const char *format, ...) SIM_PRINTF(4, 5);
-static bool wrong_matrix(const reader *r, uint64_t d, char which, const char *format, ...)
-{
+static bool wrong_matrix(const reader *r, uint64_t d, char which, const char *format, ...) {
     char text[240];
     va_list a;
     va_start(a, format);
@@ -215,9 +213,9 @@ static bool wrong_matrix(const reader *r, uint64_t d, char which, const char *fo
 }
 
 /* bits: of an element; depth: bytes along K */
-static bool read_matrix(const reader *r, uint64_t d, char which, bool trans, uint32_t bits, uint32_t depth, matrix *y)
-{
-    static const uint8_t widths[8] = { 0, 128, 128, 0, 64, 0, 32, 0 };
+static bool read_matrix(const reader *r, uint64_t d, char which, bool trans, uint32_t bits, uint32_t depth,
+                        matrix *y) {
+    static const uint8_t widths[8] = {0, 128, 128, 0, 64, 0, 32, 0};
     uint32_t mode = field(d, 61, 3), base = field(d, 49, 3);
     if (field(d, 14, 2)) return wrong_matrix(r, d, which, "bits 14 to 15 are reserved and have to be 0");
     if (field(d, 30, 2)) return wrong_matrix(r, d, which, "bits 30 to 31 are reserved and have to be 0");
@@ -225,32 +223,44 @@ static bool read_matrix(const reader *r, uint64_t d, char which, bool trans, uin
         return wrong_matrix(r, d, which, "the constant in bits 46 to 48 is %u; it has to be 1 (wgmma's is 0)",
                             field(d, 46, 3));
     if (field(d, 52, 1))
-        return wrong_matrix(r, d, which, "the mode of the leading dimension (bit 52) is 1, which sm_103a alone has, "
+        return wrong_matrix(r, d, which,
+                            "the mode of the leading dimension (bit 52) is 1, which sm_103a alone has, "
                             "and this CPU driver does not");
     if (field(d, 53, 8)) return wrong_matrix(r, d, which, "bits 53 to 60 are reserved and have to be 0");
     if (mode && !widths[mode])
-        return wrong_matrix(r, d, which, "the swizzle (bits 61 to 63) is %u; there are 0 (none), 1 (128 bytes, atoms of "
-                            "32), 2 (128), 4 (64) and 6 (32)", mode);
-    *y = (matrix){ (uint64_t)field(d, 0, 14) << 4, (uint64_t)field(d, 16, 14) << 4, (uint64_t)field(d, 32, 14) << 4,
-                   widths[mode], mode == 1, trans };
+        return wrong_matrix(r, d, which,
+                            "the swizzle (bits 61 to 63) is %u; there are 0 (none), 1 (128 bytes, atoms of "
+                            "32), 2 (128), 4 (64) and 6 (32)",
+                            mode);
+    *y = (matrix){(uint64_t)field(d, 0, 14) << 4,
+                  (uint64_t)field(d, 16, 14) << 4,
+                  (uint64_t)field(d, 32, 14) << 4,
+                  widths[mode],
+                  mode == 1,
+                  trans};
     if (mode == 1 ? !trans || bits != 32 : trans && bits == 32 && mode)
-        return wrong_matrix(r, d, which, "the swizzle of 128 bytes with atoms of 32 is the one for transposed tf32, and "
-                            "for nothing else; here it is %u", mode);
+        return wrong_matrix(r, d, which,
+                            "the swizzle of 128 bytes with atoms of 32 is the one for transposed tf32, and "
+                            "for nothing else; here it is %u",
+                            mode);
     if (!trans && y->width && depth > y->width)
-        return wrong_matrix(r, d, which, "%u bytes along K are more than the %u of its swizzle; this CPU driver does not "
-                            "know how they lie", depth, y->width);
+        return wrong_matrix(r, d, which,
+                            "%u bytes along K are more than the %u of its swizzle; this CPU driver does not "
+                            "know how they lie",
+                            depth, y->width);
     uint32_t rows = mode == 1 ? 4 : y->width / 16;
     if (base) return wrong_matrix(r, d, which, "the base offset is %u; this CPU driver knows 0 only", base);
     if (rows && (y->start >> 7 & (rows - 1)))
-        return wrong_matrix(r, d, which, "it starts at shared address 0x%llx, %llu rows of 128 bytes into its swizzle's "
+        return wrong_matrix(r, d, which,
+                            "it starts at shared address 0x%llx, %llu rows of 128 bytes into its swizzle's "
                             "pattern of %u, and its base offset is 0",
-                            (unsigned long long)y->start, (unsigned long long)(y->start >> 7 & (rows - 1)), rows);
+                            (unsigned long long)y->start, (unsigned long long)(y->start >> 7 & (rows - 1)),
+                            rows);
     return true;
 }
 
 /* The shared address of 16 bytes: `across` counts rows (transposed: elements of k), `chunk` goes along k (M, N). */
-static uint64_t chunk_address(const matrix *y, uint32_t across, uint32_t chunk)
-{
+static uint64_t chunk_address(const matrix *y, uint32_t across, uint32_t chunk) {
     uint64_t at = y->start, bytes = (uint64_t)chunk * 16;
     if (!y->width && !y->trans)
         at += across / 8 * y->stride + across % 8 * 16 + chunk * y->leading;
@@ -268,22 +278,22 @@ static uint64_t chunk_address(const matrix *y, uint32_t across, uint32_t chunk)
 }
 
 /* The bytes of a chunk in the shared memory of `b`; NULL after a fault. */
-static const uint8_t *fetch_chunk(const reader *r, sim_block *b, const matrix *y, uint32_t across, uint32_t chunk,
-                                  uint32_t bytes)
-{
+static const uint8_t *fetch_chunk(const reader *r, sim_block *b, const matrix *y, uint32_t across,
+                                  uint32_t chunk, uint32_t bytes) {
     sim_warp *w = r->w;
     uint64_t at = chunk_address(y, across, chunk);
-    const uint8_t *p =
-        sim_reach(w, r->ins, r->lane, b == w->block ? at : sim_in_block(at, b->rank), SP_SHARED, bytes, SIM_READ);
-    if (p) sim_operand_read_by(w, r->ins, r->lane, b, (uint64_t)(p - b->shared), sim_tensor_pipe_of(w, r->lane)->issued);
+    const uint8_t *p = sim_reach(w, r->ins, r->lane, b == w->block ? at : sim_in_block(at, b->rank),
+                                 SP_SHARED, bytes, SIM_READ);
+    if (p)
+        sim_operand_read_by(w, r->ins, r->lane, b, (uint64_t)(p - b->shared),
+                            sim_tensor_pipe_of(w, r->lane)->issued);
     return p;
 }
 
 /* --- elements ----------------------------------------------------------------------------------- */
 
 /* Of sixteen bytes (packed: elements of 6 or 4 bits side by side, with nothing behind them). */
-static uint32_t expand(uint8_t type, const uint8_t *p, bool packed, double *x)
-{
+static uint32_t expand(uint8_t type, const uint8_t *p, bool packed, double *x) {
     const double *table = sim_byte_values(type);
     uint32_t words[4];
     switch (type) {
@@ -305,7 +315,8 @@ static uint32_t expand(uint8_t type, const uint8_t *p, bool packed, double *x)
     default:
         for (uint32_t e = 0; e < 16; e++) {
             uint32_t v = p[e];
-            if (packed && type == E_E2M1_BYTE) v = (p[e / 2] >> e % 2 * 4 & 15u) << 2;
+            if (packed && type == E_E2M1_BYTE)
+                v = (p[e / 2] >> e % 2 * 4 & 15u) << 2;
             else if (packed && (type == E_E2M3 || type == E_E3M2)) {
                 uint32_t at = e * 6;
                 v = p[at / 8] | (at % 8 > 2 ? (uint32_t)p[at / 8 + 1] << 8 : 0);
@@ -317,15 +328,19 @@ static uint32_t expand(uint8_t type, const uint8_t *p, bool packed, double *x)
     }
 }
 
-static uint32_t packed_bytes(uint8_t type)
-{ return type == E_E2M1_BYTE ? 8 : type == E_E2M3 || type == E_E3M2 ? 12 : 16; }
+static uint32_t packed_bytes(uint8_t type) {
+    return type == E_E2M1_BYTE ? 8 : type == E_E2M3 || type == E_E3M2 ? 12 : 16;
+}
 
 /* `lines` rows or columns from `first` on; element (line, z) goes to out[line * line_step + z * k_step]. */
-static bool fetch_matrix(const reader *r, sim_block *b, const matrix *y, uint8_t type, uint32_t first, uint32_t lines,
-                         uint32_t k, double *out, uint32_t line_step, uint32_t k_step, bool negative)
-{
+static bool fetch_matrix(const reader *r, sim_block *b, const matrix *y, uint8_t type, uint32_t first,
+                         uint32_t lines, uint32_t k, double *out, uint32_t line_step, uint32_t k_step,
+                         bool negative) {
     double x[32], sign = negative ? -1 : 1;
-    uint32_t bytes = packed_bytes(type), per = type == E_E2M1 ? 32 : type == E_TF32 ? 4 : sim_elements[type].bits == 16 ? 8 : 16;
+    uint32_t bytes = packed_bytes(type), per = type == E_E2M1                  ? 32
+                                               : type == E_TF32                ? 4
+                                               : sim_elements[type].bits == 16 ? 8
+                                                                               : 16;
     uint32_t across = y->trans ? k : lines, along = y->trans ? lines : k;
     for (uint32_t c = 0; c < along; c += per)
         for (uint32_t a = 0; a < across; a++) {
@@ -342,38 +357,38 @@ static bool fetch_matrix(const reader *r, sim_block *b, const matrix *y, uint8_t
 
 /* --- matrices in tensor memory ------------------------------------------------------------------ */
 
-typedef struct sim_tensor_room {       /* one product at a time */
-    double a[SIM_TENSOR_LANES * MOST_K], stored[SIM_TENSOR_LANES * MOST_K], b[MOST_N * MOST_K], scaled_a[SLICE * MOST_K],
-        c[SLICE * MOST_N];
+typedef struct sim_tensor_room { /* one product at a time */
+    double a[SIM_TENSOR_LANES * MOST_K], stored[SIM_TENSOR_LANES * MOST_K], b[MOST_N * MOST_K],
+        scaled_a[SLICE * MOST_K], c[SLICE * MOST_N];
     int32_t ea[SLICE * MOST_K], eb[MOST_N * MOST_K];
 } room;
 
 void sim_tensor_room_free(struct sim_tensor_room *r) { free(r); }
 
-static bool cell_known(const reader *r, const sim_block *b, uint32_t lane, uint32_t column, const char *what)
-{
+static bool cell_known(const reader *r, const sim_block *b, uint32_t lane, uint32_t column,
+                       const char *what) {
     if (b->tensor->written[column][lane / 32] >> lane % 32 & 1 || !sim_option.uninitialised) return true;
     sim_report_at(r->w, r->ins, "uninitialised-read", r->lane,
-                  "nothing has written lane %u of column %u of tensor memory, which is read as %s", lane, column, what);
+                  "nothing has written lane %u of column %u of tensor memory, which is read as %s", lane,
+                  column, what);
     return false;
 }
 
 /* Allocated, in both blocks of a pair; lanes as the operand has to have them. */
-static bool operand_part(const reader *r, sim_block *b, const sim_tensor_address *at, const char *name, uint32_t columns,
-                         bool half, sim_tensor_part *p)
-{
+static bool operand_part(const reader *r, sim_block *b, const sim_tensor_address *at, const char *name,
+                         uint32_t columns, bool half, sim_tensor_part *p) {
     uint32_t address = sim_tensor_place(r->w, at, r->lane), lane = address >> 16;
     if (lane && !(half && lane == 16))
-        return sim_tensor_fault(r->w, r->ins, r->lane, "tensor-memory", "%s at 0x%08x: its lane has to be 0%s, not %u",
-                                name, address, half ? " or 16" : "", lane);
-    *p = (sim_tensor_part){ b, address & 0xffff, columns, ALL_GROUPS };
+        return sim_tensor_fault(r->w, r->ins, r->lane, "tensor-memory",
+                                "%s at 0x%08x: its lane has to be 0%s, not %u", name, address,
+                                half ? " or 16" : "", lane);
+    *p = (sim_tensor_part){b, address & 0xffff, columns, ALL_GROUPS};
     if (half) p->groups = lane ? 0xaa : 0x55;
     return sim_tensor_allocated(r->w, r->ins, r->lane, p);
 }
 
 /* Lane and column (from D's first) of an element of the block's rows. */
-static void place_of(const product *p, uint32_t m, uint32_t n, uint32_t *lane, uint32_t *column)
-{
+static void place_of(const product *p, uint32_t m, uint32_t n, uint32_t *lane, uint32_t *column) {
     uint32_t part;
     switch (p->layout) {
     case L_SPLIT:
@@ -390,18 +405,16 @@ static void place_of(const product *p, uint32_t m, uint32_t n, uint32_t *lane, u
         *lane = m + 32 * (n / part);
         *column = n % part;
         return;
-    default:
-        *lane = m;
-        *column = n;
+    default: *lane = m; *column = n;
     }
 }
 
-static uint32_t d_columns(const product *p)
-{ return p->layout == L_HALVES ? p->n / 2 : p->layout == L_QUARTERS ? p->n / 4 : p->n; }
+static uint32_t d_columns(const product *p) {
+    return p->layout == L_HALVES ? p->n / 2 : p->layout == L_QUARTERS ? p->n / 4 : p->n;
+}
 
 /* A of this block: p->rows rows of `stored` elements. */
-static bool fetch_a(const reader *r, const product *p, sim_block *b, uint32_t stored, double *out)
-{
+static bool fetch_a(const reader *r, const product *p, sim_block *b, uint32_t stored, double *out) {
     const sim_tcgen05 *o = p->o;
     uint8_t type = p->t.a.type;
     uint32_t bits = sim_elements[type].bits;
@@ -426,10 +439,11 @@ static bool fetch_a(const reader *r, const product *p, sim_block *b, uint32_t st
                 uint32_t v = t->cell[part.column + c + e][lane];
                 if (!told && !cell_known(r, b, lane, part.column + c + e, "A")) told = 1;
                 if (!told && p->layout == L_HALVES && v != t->cell[part.column + c + e][lane + 64])
-                    return sim_tensor_fault(r->w, r->ins, r->lane, "tensor-memory",
-                                            "A in tensor memory: lanes %u and %u of column %u differ; both halves of the "
-                                            "lanes have to hold the same rows",
-                                            lane, lane + 64, part.column + c + e);
+                    return sim_tensor_fault(
+                        r->w, r->ins, r->lane, "tensor-memory",
+                        "A in tensor memory: lanes %u and %u of column %u differ; both halves of the "
+                        "lanes have to hold the same rows",
+                        lane, lane + 64, part.column + c + e);
                 memcpy(bytes + 4 * e, &v, 4);
             }
             double x[32];
@@ -443,8 +457,8 @@ static bool fetch_a(const reader *r, const product *p, sim_block *b, uint32_t st
 /* --- sparse A ----------------------------------------------------------------------------------- */
 
 /* The two bits of metadata for elements k, k + 1 (kinds of 4 bits: k ... k + 3) of a row. */
-static uint32_t metadata(const sim_tensor_memory *t, const product *p, uint32_t column, uint32_t m, uint32_t k)
-{
+static uint32_t metadata(const sim_tensor_memory *t, const product *p, uint32_t column, uint32_t m,
+                         uint32_t k) {
     uint32_t lane = m, bit = k;
     switch (p->o->kind) {
     case TK_F16:
@@ -462,8 +476,7 @@ static uint32_t metadata(const sim_tensor_memory *t, const product *p, uint32_t 
     return t->cell[column + bit / 32][lane] >> bit % 32 & 3;
 }
 
-static bool spread(const reader *r, const product *p, sim_block *b, const double *stored, double *a)
-{
+static bool spread(const reader *r, const product *p, sim_block *b, const double *stored, double *a) {
     const sim_tensor_memory *t = b->tensor;
     bool words = p->o->kind == TK_F16 || p->o->kind == TK_TF32;
     uint32_t unit = p->t.a.type == E_E2M1 ? 2 : 1, half = p->k / 2, address;
@@ -471,10 +484,11 @@ static bool spread(const reader *r, const product *p, sim_block *b, const double
     if (!operand_part(r, b, &p->o->metadata, "the metadata", words ? 1 : 2, false, &part)) return false;
     address = part.column;
     if (words && (address & 1) != p->selector)
-        return sim_tensor_fault(r->w, r->ins, r->lane, "tensor-memory",
-                                "metadata in column %u with sparsity selector %u: this CPU driver knows even columns with "
-                                "selector 0 and odd ones with 1",
-                                address, p->selector);
+        return sim_tensor_fault(
+            r->w, r->ins, r->lane, "tensor-memory",
+            "metadata in column %u with sparsity selector %u: this CPU driver knows even columns with "
+            "selector 0 and odd ones with 1",
+            address, p->selector);
     sim_tensor_operate(r->w, r->ins, r->lane, &part, false, 0);
     for (uint32_t m = 0; m < SIM_TENSOR_LANES; m++)
         for (uint32_t c = 0; c < part.columns; c++)
@@ -483,13 +497,14 @@ static bool spread(const reader *r, const product *p, sim_block *b, const double
     for (uint32_t m = 0; m < p->rows; m++)
         for (uint32_t j = 0; j < half; j += unit) {
             uint32_t to;
-            if (p->o->kind == TK_TF32) {                      /* one of two: four bits, 0100 or 1110 */
+            if (p->o->kind == TK_TF32) { /* one of two: four bits, 0100 or 1110 */
                 uint32_t v = metadata(t, p, address, m, 2 * j) | metadata(t, p, address, m, 2 * j + 1) << 2;
                 if (v != 4 && v != 14) goto bad;
                 to = 2 * j + (v == 14);
-            } else {                                          /* j counts two stored ones for four of k */
+            } else { /* j counts two stored ones for four of k */
                 uint32_t q = j / unit, k = q / 2 * 4 * unit;
-                uint32_t first = metadata(t, p, address, m, k), second = metadata(t, p, address, m, k + 2 * unit);
+                uint32_t first = metadata(t, p, address, m, k),
+                         second = metadata(t, p, address, m, k + 2 * unit);
                 if (first >= second) goto bad;
                 to = k + (q & 1 ? second : first) * unit;
             }
@@ -505,14 +520,14 @@ static bool spread(const reader *r, const product *p, sim_block *b, const double
 /* --- scale factors ------------------------------------------------------------------------------ */
 
 /* Of row or column x, the j-th along K. */
-static double factor(const sim_tensor_memory *t, const product *p, uint32_t which, uint32_t column, uint32_t x, uint32_t j)
-{
+static double factor(const sim_tensor_memory *t, const product *p, uint32_t which, uint32_t column,
+                     uint32_t x, uint32_t j) {
     uint32_t byte = p->scale_id[which] + j;
     return sim_byte_values(p->t.scale_type)[t->cell[column + x / 32][x % 32] >> byte * 8 & 255];
 }
 
-static bool scale_part(const reader *r, const product *p, sim_block *b, uint32_t which, uint32_t count, uint32_t *column)
-{
+static bool scale_part(const reader *r, const product *p, sim_block *b, uint32_t which, uint32_t count,
+                       uint32_t *column) {
     sim_tensor_part part;
     const char *name = which ? "the scale factors of B" : "the scale factors of A";
     const sim_tensor_memory *t = b->tensor;
@@ -525,17 +540,17 @@ static bool scale_part(const reader *r, const product *p, sim_block *b, uint32_t
             uint32_t at = part.column + x / 32, lane = x % 32 + 32 * q;
             if (!cell_known(r, b, lane, at, name)) return true;
             if (!((t->cell[at][lane] ^ t->cell[at][x % 32]) & used)) continue;
-            return sim_tensor_fault(r->w, r->ins, r->lane, "tensor-memory",
-                                    "%s: lanes %u and %u of column %u differ; all four quarters of the lanes have to hold "
-                                    "the same",
-                                    name, x % 32, lane, at);
+            return sim_tensor_fault(
+                r->w, r->ins, r->lane, "tensor-memory",
+                "%s: lanes %u and %u of column %u differ; all four quarters of the lanes have to hold "
+                "the same",
+                name, x % 32, lane, at);
         }
     return true;
 }
 
 /* As for mma.sync: where a sum is a term (sum.group), its exponent is that of the factors alone. */
-static void scale_one(const product *p, double *x, int32_t *e, double f)
-{
+static void scale_one(const product *p, double *x, int32_t *e, double f) {
     int32_t more;
     sim_sum_exponents(&f, 1, p->t.scale_type == E_UE8M0 ? -127 : -6, &more);
     *x *= f;
@@ -544,20 +559,20 @@ static void scale_one(const product *p, double *x, int32_t *e, double f)
 
 /* --- mma ------------------------------------------------------------------------------------------ */
 
-static double d_value(uint8_t type, uint32_t v)
-{ return type == E_F32 ? (double)F(v) : type == E_F16 ? (double)H(v & 0xffff) : (double)(int32_t)v; }
+static double d_value(uint8_t type, uint32_t v) {
+    return type == E_F32 ? (double)F(v) : type == E_F16 ? (double)H(v & 0xffff) : (double)(int32_t)v;
+}
 
-static uint32_t d_bits(const product *p, double x)
-{
+static uint32_t d_bits(const product *p, double x) {
     if (p->t.d.type == E_F32) return c32((float)x);
     if (p->t.d.type == E_F16) return h16(narrow_odd(x));
-    if (p->t.saturate) return x > 2147483647.0 ? 0x7fffffff : x < -2147483648.0 ? 0x80000000 : (uint32_t)(int32_t)x;
+    if (p->t.saturate)
+        return x > 2147483647.0 ? 0x7fffffff : x < -2147483648.0 ? 0x80000000 : (uint32_t)(int32_t)x;
     return (uint32_t)(int64_t)x;
 }
 
 /* Which columns .ws takes as 0: a bit for each. */
-static bool zero_columns(const reader *r, const product *p, uint8_t *zero)
-{
+static bool zero_columns(const reader *r, const product *p, uint8_t *zero) {
     const sim_tcgen05 *o = p->o;
     memset(zero, 0, MOST_N);
     if (!o->has_zero_mask) return true;
@@ -565,11 +580,12 @@ static bool zero_columns(const reader *r, const product *p, uint8_t *zero)
     if (!field(d, 39, 1)) return true;
     uint32_t parts = p->rows == 32 ? 4 : p->rows == 64 ? 2 : 1, each = p->n / parts;
     if (field(d, 56, 6))
-        return sim_tensor_fault(r->w, r->ins, r->lane, "tensor-memory",
-                                "the zero-column mask 0x%016llx shifts B by %u columns, which this CPU driver does not do",
-                                (unsigned long long)d, field(d, 56, 6));
+        return sim_tensor_fault(
+            r->w, r->ins, r->lane, "tensor-memory",
+            "the zero-column mask 0x%016llx shifts B by %u columns, which this CPU driver does not do",
+            (unsigned long long)d, field(d, 56, 6));
     for (uint32_t q = 0; q < parts; q++) {
-        uint32_t drop = field(d, 8 * q, 8), runs[2] = { field(d, 48, 8) + 1, field(d, 40, 8) + 1 };
+        uint32_t drop = field(d, 8 * q, 8), runs[2] = {field(d, 48, 8) + 1, field(d, 40, 8) + 1};
         uint32_t which = field(d, 32 + q, 1), left = runs[which];
         for (uint32_t n = 0; n < each + drop; n++) {
             if (n >= drop) zero[q * each + n - drop] = (uint8_t)which;
@@ -580,12 +596,12 @@ static bool zero_columns(const reader *r, const product *p, uint8_t *zero)
 }
 
 /* Sixteen rows of this block, columns n0 to n0 + count. */
-static void multiply_slice(const reader *r, const product *p, sim_block *b, room *x, uint32_t row, uint32_t n0,
-                           uint32_t count, uint32_t d_column, uint32_t d_lane, uint32_t sa)
-{
+static void multiply_slice(const reader *r, const product *p, sim_block *b, room *x, uint32_t row,
+                           uint32_t n0, uint32_t count, uint32_t d_column, uint32_t d_lane, uint32_t sa) {
     const sim_tcgen05 *o = p->o;
     sim_tensor_memory *t = b->tensor;
-    uint32_t thread = r->lane, lane, column, scaled = p->t.scale_vectors, block = scaled ? p->k / scaled : 0, k = p->k;
+    uint32_t thread = r->lane, lane, column, scaled = p->t.scale_vectors, block = scaled ? p->k / scaled : 0,
+             k = p->k;
     bool adds = sim_pred(r->w, o->enable) >> thread & 1, told = false;
     double *a = x->a + row * k;
     if (scaled) {
@@ -609,7 +625,7 @@ static void multiply_slice(const reader *r, const product *p, sim_block *b, room
             }
             x->c[m * count + n] = v;
         }
-    const int32_t *const exponents[2] = { x->ea, x->eb };
+    const int32_t *const exponents[2] = {x->ea, x->eb};
     sim_tensor_products(&p->t, a, x->b, scaled ? exponents : NULL, x->c, SLICE, count, k);
     const uint32_t *list = r->w->kernel->lists + o->masks;
     for (uint32_t m = 0; m < SLICE; m++)
@@ -625,13 +641,13 @@ static void multiply_slice(const reader *r, const product *p, sim_block *b, room
 }
 
 /* Columns n0 to n0 + count of B, [k][count], from the block or blocks that hold them. */
-static bool fetch_b(const reader *r, const product *p, sim_block *const blocks[2], uint32_t n0, uint32_t count, room *x,
-                    const uint8_t *zero)
-{
+static bool fetch_b(const reader *r, const product *p, sim_block *const blocks[2], uint32_t n0,
+                    uint32_t count, room *x, const uint8_t *zero) {
     matrix y;
     uint8_t type = p->t.b.type;
     uint32_t bits = sim_elements[type].bits, half = p->n / 2;
-    if (!read_matrix(r, sim_slot64(r->w, p->o->b_descriptor)[r->lane], 'B', p->b_trans, bits, p->o->sparse ? 64 : 32, &y))
+    if (!read_matrix(r, sim_slot64(r->w, p->o->b_descriptor)[r->lane], 'B', p->b_trans, bits,
+                     p->o->sparse ? 64 : 32, &y))
         return false;
     for (uint32_t q = 0; q < p->o->group; q++) {
         uint32_t first = q * half, end = p->o->group == 2 ? first + half : p->n;
@@ -648,8 +664,7 @@ static bool fetch_b(const reader *r, const product *p, sim_block *const blocks[2
 }
 
 /* The blocks that take part, the even one first. */
-static bool blocks_of(const reader *r, uint32_t group, sim_block *out[2])
-{
+static bool blocks_of(const reader *r, uint32_t group, sim_block *out[2]) {
     sim_block *b = r->w->block;
     const sim_cluster *c = b->cluster;
     out[0] = out[1] = b;
@@ -661,12 +676,12 @@ static bool blocks_of(const reader *r, uint32_t group, sim_block *out[2])
                                 c->size > 1 ? "s, and this one has no partner" : "");
     out[rank & 1] = c->blocks[rank];
     if (c->blocks[rank]->ended)
-        return sim_tensor_fault(r->w, r->ins, r->lane, "ended-block", "the other block of the pair has ended");
+        return sim_tensor_fault(r->w, r->ins, r->lane, "ended-block",
+                                "the other block of the pair has ended");
     return sim_tensor_of_block(out[0]) && sim_tensor_of_block(out[1]);
 }
 
-static room *room_of(sim_warp *w)
-{
+static room *room_of(sim_warp *w) {
     sim_tensor_memory *t = sim_tensor_of_block(w->block);
     if (t && !t->room) t->room = malloc(sizeof *t->room);
     if (t && t->room) return t->room;
@@ -674,8 +689,7 @@ static room *room_of(sim_warp *w)
     return NULL;
 }
 
-static bool multiply(const reader *r, const product *p)
-{
+static bool multiply(const reader *r, const product *p) {
     const sim_tcgen05 *o = p->o;
     room *x = room_of(r->w);
     sim_block *blocks[2];
@@ -683,7 +697,8 @@ static bool multiply(const reader *r, const product *p)
     uint32_t stored = o->sparse ? p->k / 2 : p->k, most = SIM_MAX_WIDE_B / p->k, shape;
     if (!x || !blocks_of(r, o->group, blocks) || !zero_columns(r, p, zero)) return false;
     if (!sim_tensor_issue(r->w, r->ins, r->lane)) return false;
-    shape = 1u | (uint32_t)o->kind << 1 | p->m << 4 | p->n << 13 | (uint32_t)o->ws << 23 | (uint32_t)p->t.d.type << 24;
+    shape = 1u | (uint32_t)o->kind << 1 | p->m << 4 | p->n << 13 | (uint32_t)o->ws << 23
+            | (uint32_t)p->t.d.type << 24;
     if (most > MOST_N) most = MOST_N;
     for (uint32_t q = 0; q < o->group; q++) {
         sim_block *b = blocks[q];
@@ -697,7 +712,8 @@ static bool multiply(const reader *r, const product *p)
         sim_tensor_operate(r->w, r->ins, r->lane, &d, true, shape);
         for (uint32_t n0 = 0; n0 < p->n; n0 += most) {
             uint32_t count = p->n - n0 < most ? p->n - n0 : most;
-            if ((q == 0 || p->n > most || block_scaled(o)) && !fetch_b(r, p, blocks, n0, count, x, zero)) return false;
+            if ((q == 0 || p->n > most || block_scaled(o)) && !fetch_b(r, p, blocks, n0, count, x, zero))
+                return false;
             if (block_scaled(o)) {
                 sim_sum_exponents(x->b, p->k * count, p->t.sum.least_b, x->eb);
                 for (uint32_t z = 0; z < p->k; z++)
@@ -713,19 +729,17 @@ static bool multiply(const reader *r, const product *p)
     return true;
 }
 
-void sim_tcgen05_mma(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_tcgen05_mma(sim_warp *w, const sim_ins *i, uint32_t m) {
     product p;
     SIM_EACH_LANE(l, m) {
-        reader r = { w, i, l, 0 };
+        reader r = {w, i, l, 0};
         if (!read_instruction(w, i, l, &p) || !multiply(&r, &p)) return;
     }
 }
 
 /* --- cp, shift ------------------------------------------------------------------------------------ */
 
-static void put_row(sim_block *b, uint32_t lane, uint32_t column, const uint8_t *bytes, uint32_t words)
-{
+static void put_row(sim_block *b, uint32_t lane, uint32_t column, const uint8_t *bytes, uint32_t words) {
     for (uint32_t c = 0; c < words; c++) {
         memcpy(&b->tensor->cell[column + c][lane], bytes + 4 * c, 4);
         b->tensor->written[column + c][lane / 32] |= 1u << lane % 32;
@@ -733,8 +747,7 @@ static void put_row(sim_block *b, uint32_t lane, uint32_t column, const uint8_t 
 }
 
 /* Sixteen elements of 6 or 4 bits become bytes: the four bits in the middle, as kind::f8f6f4 reads them. */
-static void unpack(uint32_t bits, const uint8_t *p, uint8_t *out)
-{
+static void unpack(uint32_t bits, const uint8_t *p, uint8_t *out) {
     for (uint32_t e = 0; e < 16; e++) {
         uint32_t at = e * bits, v = p[at / 8] | (at % 8 + bits > 8 ? (uint32_t)p[at / 8 + 1] << 8 : 0);
         v = v >> at % 8 & ((1u << bits) - 1);
@@ -742,10 +755,10 @@ static void unpack(uint32_t bits, const uint8_t *p, uint8_t *out)
     }
 }
 
-static bool copy(const reader *r, const sim_tcgen05 *o)
-{
-    static const uint16_t rows_of[] = { 128, 128, 4, 64, 64, 32 };
-    uint32_t rows = rows_of[o->shape - TS_128X256B], chunks = o->shape == TS_128X256B || o->shape == TS_4X256B ? 2 : 1,
+static bool copy(const reader *r, const sim_tcgen05 *o) {
+    static const uint16_t rows_of[] = {128, 128, 4, 64, 64, 32};
+    uint32_t rows = rows_of[o->shape - TS_128X256B],
+             chunks = o->shape == TS_128X256B || o->shape == TS_4X256B ? 2 : 1,
              address = sim_tensor_place(r->w, &o->d, r->lane), lane = address >> 16;
     sim_block *blocks[2];
     matrix y;
@@ -753,11 +766,12 @@ static bool copy(const reader *r, const sim_tcgen05 *o)
     if (!read_matrix(r, sim_slot64(r->w, o->a_descriptor)[r->lane], 'A', false, 8, chunks * 16, &y))
         return false;
     if (o->shape == TS_4X256B ? lane >= 32 : lane != 0)
-        return sim_tensor_fault(r->w, r->ins, r->lane, "tensor-memory", "the address 0x%08x: its lane has to be %s, not %u",
-                                address, o->shape == TS_4X256B ? "below 32" : "0", lane);
+        return sim_tensor_fault(r->w, r->ins, r->lane, "tensor-memory",
+                                "the address 0x%08x: its lane has to be %s, not %u", address,
+                                o->shape == TS_4X256B ? "below 32" : "0", lane);
     if (!sim_tensor_issue(r->w, r->ins, r->lane)) return false;
     for (uint32_t q = 0; q < o->group; q++) {
-        sim_tensor_part part = { blocks[q], address & 0xffff, chunks * 4, ALL_GROUPS };
+        sim_tensor_part part = {blocks[q], address & 0xffff, chunks * 4, ALL_GROUPS};
         if (o->shape == TS_4X256B) part.groups = lane < 16 ? 0x55 : 0xaa;
         if (!sim_tensor_allocated(r->w, r->ins, r->lane, &part)) return false;
         sim_tensor_operate(r->w, r->ins, r->lane, &part, true, 0);
@@ -766,10 +780,12 @@ static bool copy(const reader *r, const sim_tcgen05 *o)
             for (uint32_t c = 0; c < chunks; c++) {
                 const uint8_t *p = fetch_chunk(r, blocks[q], &y, row, c, 2u * o->bits);
                 if (!p) return false;
-                if (o->bits == 8) memcpy(bytes + 16 * c, p, 16);
-                else unpack(o->bits, p, bytes + 16 * c);
+                if (o->bits == 8)
+                    memcpy(bytes + 16 * c, p, 16);
+                else
+                    unpack(o->bits, p, bytes + 16 * c);
             }
-            uint32_t to[4] = { row, row, row, row }, count = 1;
+            uint32_t to[4] = {row, row, row, row}, count = 1;
             switch (o->shape) {
             case TS_4X256B: to[0] = lane + 32 * row; break;
             case TS_64X128B_02:
@@ -792,43 +808,40 @@ static bool copy(const reader *r, const sim_tcgen05 *o)
     return true;
 }
 
-void sim_tcgen05_cp(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_tcgen05_cp(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
-        reader r = { w, i, l, 0 };
+        reader r = {w, i, l, 0};
         if (!copy(&r, sim_tcgen05_of(i))) return;
     }
 }
 
 /* Eight columns: lanes 1 to 31 of a quarter go one down. Whether the other quarters shift too, and what is in the
  * last lane, no source says: both count as not written. */
-static bool shift(const reader *r, const sim_tcgen05 *o)
-{
+static bool shift(const reader *r, const sim_tcgen05 *o) {
     uint32_t address = sim_tensor_place(r->w, &o->d, r->lane), lane = address >> 16, first = address & 0xffff;
     sim_block *blocks[2];
     if (!blocks_of(r, o->group, blocks)) return false;
     if (lane % 32 || lane >= SIM_TENSOR_LANES)
         return sim_tensor_fault(r->w, r->ins, r->lane, "tensor-memory",
-                                "the address 0x%08x: its lane has to be 0, 32, 64 or 96, not %u", address, lane);
+                                "the address 0x%08x: its lane has to be 0, 32, 64 or 96, not %u", address,
+                                lane);
     if (!sim_tensor_issue(r->w, r->ins, r->lane)) return false;
     for (uint32_t q = 0; q < o->group; q++) {
-        sim_tensor_part part = { blocks[q], first, 8, ALL_GROUPS };
+        sim_tensor_part part = {blocks[q], first, 8, ALL_GROUPS};
         if (!sim_tensor_allocated(r->w, r->ins, r->lane, &part)) return false;
         sim_tensor_operate(r->w, r->ins, r->lane, &part, true, SIM_TENSOR_IN_LINE);
         sim_tensor_memory *t = blocks[q]->tensor;
         for (uint32_t c = first; c < first + 8; c++) {
             memmove(&t->cell[c][lane], &t->cell[c][lane + 1], 31 * sizeof t->cell[0][0]);
-            for (uint32_t k = 0; k < 4; k++)
-                t->written[c][k] = k == lane / 32 ? t->written[c][k] >> 1 : 0;
+            for (uint32_t k = 0; k < 4; k++) t->written[c][k] = k == lane / 32 ? t->written[c][k] >> 1 : 0;
         }
     }
     return true;
 }
 
-void sim_tcgen05_shift(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_tcgen05_shift(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
-        reader r = { w, i, l, 0 };
+        reader r = {w, i, l, 0};
         if (!shift(&r, sim_tcgen05_of(i))) return;
     }
 }
@@ -836,8 +849,7 @@ void sim_tcgen05_shift(sim_warp *w, const sim_ins *i, uint32_t m)
 /* --- commit --------------------------------------------------------------------------------------- */
 
 /* c: the slot of the mask of a multicast, or UINT32_MAX */
-void sim_tcgen05_commit(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_tcgen05_commit(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_cluster *c = w->block->cluster;
     SIM_EACH_LANE(l, m) {
         sim_tensor_pipe *p = sim_tensor_pipe_of(w, l);

@@ -16,8 +16,7 @@ enum { GROUP_LANES = 16, MOST_PAIRED = 64 };
 
 /* --- the state of a block --------------------------------------------------------------------- */
 
-sim_tensor_memory *sim_tensor_of_block(sim_block *b)
-{
+sim_tensor_memory *sim_tensor_of_block(sim_block *b) {
     sim_tensor_memory *t = b->tensor;
     if (!t && !(t = b->tensor = calloc(1, sizeof *t))) return NULL;
     if (t->used) return t;
@@ -31,8 +30,7 @@ sim_tensor_memory *sim_tensor_of_block(sim_block *b)
     return t;
 }
 
-void sim_tensor_begin(sim_block *b)
-{
+void sim_tensor_begin(sim_block *b) {
     sim_tensor_memory *t = b->tensor;
     if (!t || !t->used) return;
     t->used = t->relinquished = false;
@@ -40,12 +38,11 @@ void sim_tensor_begin(sim_block *b)
     memset(t->owner, 0, sizeof t->owner);
     for (uint32_t n = 0; n < t->warp_capacity; n++) {
         sim_clock_forget(&t->warp[n].seen);
-        t->warp[n] = (sim_tensor_warp){ 0 };
+        t->warp[n] = (sim_tensor_warp){0};
     }
 }
 
-void sim_tensor_free(sim_block *b)
-{
+void sim_tensor_free(sim_block *b) {
     sim_tensor_memory *t = b->tensor;
     if (!t) return;
     sim_tensor_begin(b);
@@ -56,8 +53,8 @@ void sim_tensor_free(sim_block *b)
     b->tensor = NULL;
 }
 
-bool sim_tensor_fault(sim_warp *w, const sim_ins *i, uint32_t lane, const char *kind, const char *format, ...)
-{
+bool sim_tensor_fault(sim_warp *w, const sim_ins *i, uint32_t lane, const char *kind, const char *format,
+                      ...) {
     char text[400];
     va_list a;
     va_start(a, format);
@@ -68,8 +65,7 @@ bool sim_tensor_fault(sim_warp *w, const sim_ins *i, uint32_t lane, const char *
     return false;
 }
 
-static sim_tensor_memory *memory_of(sim_warp *w)
-{
+static sim_tensor_memory *memory_of(sim_warp *w) {
     sim_tensor_memory *t = sim_tensor_of_block(w->block);
     if (!t) sim_warp_fault(w, 2);
     return t;
@@ -77,25 +73,27 @@ static sim_tensor_memory *memory_of(sim_warp *w)
 
 static uint32_t thread_of(const sim_warp *w, uint32_t lane) { return w->index * SIM_LANES + lane; }
 
-sim_tensor_pipe *sim_tensor_pipe_of(sim_warp *w, uint32_t lane)
-{
+sim_tensor_pipe *sim_tensor_pipe_of(sim_warp *w, uint32_t lane) {
     sim_tensor_memory *t = memory_of(w);
     uint32_t thread = thread_of(w, lane);
     if (!t) return NULL;
-    for (uint32_t n = 0; n < t->pipes; n++) if (t->pipe[n].thread == thread) return &t->pipe[n];
+    for (uint32_t n = 0; n < t->pipes; n++)
+        if (t->pipe[n].thread == thread) return &t->pipe[n];
     if (t->pipes == t->pipe_capacity) {
         uint32_t wanted = t->pipe_capacity * 2 + 4;
         sim_tensor_pipe *grown = realloc(t->pipe, wanted * sizeof *grown);
-        if (!grown) { sim_warp_fault(w, 2); return NULL; }
+        if (!grown) {
+            sim_warp_fault(w, 2);
+            return NULL;
+        }
         t->pipe = grown;
         t->pipe_capacity = wanted;
     }
-    t->pipe[t->pipes] = (sim_tensor_pipe){ .thread = thread };
+    t->pipe[t->pipes] = (sim_tensor_pipe){.thread = thread};
     return &t->pipe[t->pipes++];
 }
 
-sim_tensor_pipe *sim_tensor_issue(sim_warp *w, const sim_ins *i, uint32_t lane)
-{
+sim_tensor_pipe *sim_tensor_issue(sim_warp *w, const sim_ins *i, uint32_t lane) {
     sim_tensor_pipe *p = sim_tensor_pipe_of(w, lane);
     if (p) {
         p->issued++;
@@ -104,28 +102,27 @@ sim_tensor_pipe *sim_tensor_issue(sim_warp *w, const sim_ins *i, uint32_t lane)
     return p;
 }
 
-uint32_t sim_tensor_counts(sim_warp *w, uint32_t lane, bool commit, sim_clock_entry out[4])
-{
+uint32_t sim_tensor_counts(sim_warp *w, uint32_t lane, bool commit, sim_clock_entry out[4]) {
     const sim_tensor_memory *t = w->block->tensor;
     const sim_tensor_warp *x = &t->warp[w->index];
     uint32_t n = 0, thread = thread_of(w, lane), issued = 0;
-    for (uint32_t k = 0; k < t->pipes; k++) if (t->pipe[k].thread == thread) issued = t->pipe[k].issued;
-    if (commit) out[n++] = (sim_clock_entry){ SIM_COUNT_DONE + thread, issued };
-    out[n++] = (sim_clock_entry){ SIM_COUNT_ISSUED + thread, issued };
-    out[n++] = (sim_clock_entry){ SIM_COUNT_LOADED + w->index, x->loads_done };
-    out[n++] = (sim_clock_entry){ SIM_COUNT_STORED + w->index, x->stores_done };
+    for (uint32_t k = 0; k < t->pipes; k++)
+        if (t->pipe[k].thread == thread) issued = t->pipe[k].issued;
+    if (commit) out[n++] = (sim_clock_entry){SIM_COUNT_DONE + thread, issued};
+    out[n++] = (sim_clock_entry){SIM_COUNT_ISSUED + thread, issued};
+    out[n++] = (sim_clock_entry){SIM_COUNT_LOADED + w->index, x->loads_done};
+    out[n++] = (sim_clock_entry){SIM_COUNT_STORED + w->index, x->stores_done};
     return n;
 }
 
 /* --- what comes after what -------------------------------------------------------------------- */
 
 typedef struct verdict {
-    const char *kind, *lacks;          /* of a finding; NULL: the one before is over */
+    const char *kind, *lacks; /* of a finding; NULL: the one before is over */
 } verdict;
-static const verdict over = { NULL, NULL };
+static const verdict over = {NULL, NULL};
 
-static sim_block *block_of(const sim_warp *w, uint64_t index)
-{
+static sim_block *block_of(const sim_warp *w, uint64_t index) {
     const sim_cluster *c = w->block->cluster;
     for (uint32_t r = 0; r < c->size; r++)
         if (c->blocks[r] && sim_block_index(c->blocks[r]) == index) return c->blocks[r];
@@ -133,47 +130,47 @@ static sim_block *block_of(const sim_warp *w, uint64_t index)
 }
 
 /* A tcgen05.ld (or st) of some warp before an access of w. */
-static verdict after_warp(const sim_warp *w, const sim_tensor_touch *x, bool load, bool write)
-{
+static verdict after_warp(const sim_warp *w, const sim_tensor_touch *x, bool load, bool write) {
     const sim_block *b = block_of(w, x->block);
     const sim_tensor_warp *t = b && b->tensor ? &b->tensor->warp[x->unit] : NULL;
     const char *kind = write ? "async-write" : "async-read";
     uint32_t what = (load ? SIM_COUNT_LOADED : SIM_COUNT_STORED) + x->unit;
     if (t && (load ? t->loads_done : t->stores_done) < x->count)
-        return (verdict){ kind, load ? "no tcgen05.wait::ld has waited for it"
-                                     : "no tcgen05.wait::st has waited for it" };
+        return (verdict){kind, load ? "no tcgen05.wait::ld has waited for it"
+                                    : "no tcgen05.wait::st has waited for it"};
     if ((b == w->block && x->unit == w->index) || !w->launch->races) return over;
     if (sim_clock_seen(w->block->tensor->warp[w->index].seen, x->block, what, x->count)) return over;
     if (sim_clock_knows(w, x->block, what, x->count))
-        return (verdict){ "missing-fence", "no tcgen05.fence::after_thread_sync follows the synchronisation with it" };
-    const sim_record r = { .block = x->block, .ins = x->ins, .era = x->era, .warp = (uint8_t)x->unit };
+        return (verdict){"missing-fence",
+                         "no tcgen05.fence::after_thread_sync follows the synchronisation with it"};
+    const sim_record r = {.block = x->block, .ins = x->ins, .era = x->era, .warp = (uint8_t)x->unit};
     for (uint32_t l = 0; l < SIM_LANES; l++)
         if (sim_order_known_of(w->block->race, w->index, l, &r, SIM_FULL))
-            return (verdict){ "missing-fence", "no tcgen05.fence::before_thread_sync stands between the wait for it "
-                                               "and the synchronisation" };
-    return (verdict){ "race", "nothing orders the two" };
+            return (verdict){"missing-fence",
+                             "no tcgen05.fence::before_thread_sync stands between the wait for it "
+                             "and the synchronisation"};
+    return (verdict){"race", "nothing orders the two"};
 }
 
 /* A mma, cp or shift before an access of w that needs its end. */
-static verdict after_operation(const sim_warp *w, const sim_tensor_touch *x, bool write)
-{
+static verdict after_operation(const sim_warp *w, const sim_tensor_touch *x, bool write) {
     const sim_block *b = block_of(w, x->block);
     uint32_t committed = UINT32_MAX;
     for (uint32_t n = 0; b && b->tensor && n < b->tensor->pipes; n++)
         if (b->tensor->pipe[n].thread == x->unit) committed = b->tensor->pipe[n].committed;
     const char *kind = write ? "async-write" : "async-read";
-    if (committed < x->count) return (verdict){ kind, "no tcgen05.commit follows it" };
+    if (committed < x->count) return (verdict){kind, "no tcgen05.commit follows it"};
     if (!w->launch->races) return over;
     if (sim_clock_seen(w->block->tensor->warp[w->index].seen, x->block, SIM_COUNT_DONE + x->unit, x->count))
         return over;
     if (sim_clock_knows(w, x->block, SIM_COUNT_DONE + x->unit, x->count))
-        return (verdict){ "missing-fence", "no tcgen05.fence::after_thread_sync follows the wait for its end" };
-    return (verdict){ kind, "nobody that this thread knows of has waited at the mbarrier of its tcgen05.commit" };
+        return (verdict){"missing-fence", "no tcgen05.fence::after_thread_sync follows the wait for its end"};
+    return (verdict){kind,
+                     "nobody that this thread knows of has waited at the mbarrier of its tcgen05.commit"};
 }
 
 /* The same before an operation of thread `thread` of w, which may come after it in line. */
-static verdict in_line(const sim_warp *w, uint32_t thread, const sim_tensor_touch *x, bool write, bool same)
-{
+static verdict in_line(const sim_warp *w, uint32_t thread, const sim_tensor_touch *x, bool write, bool same) {
     uint64_t own = sim_block_index(w->block);
     if (!same) {
         verdict v = after_operation(w, x, write);
@@ -189,12 +186,14 @@ static verdict in_line(const sim_warp *w, uint32_t thread, const sim_tensor_touc
         return over;
     if (sim_clock_knows(w, x->block, SIM_COUNT_ISSUED + x->unit, x->count)
         || sim_clock_knows(w, x->block, SIM_COUNT_DONE + x->unit, x->count))
-        return (verdict){ "missing-fence", "no tcgen05.fence::after_thread_sync follows the synchronisation with it" };
-    const sim_record r = { .block = x->block, .ins = x->ins, .era = x->era, .warp = (uint8_t)(x->unit / SIM_LANES) };
+        return (verdict){"missing-fence",
+                         "no tcgen05.fence::after_thread_sync follows the synchronisation with it"};
+    const sim_record r = {
+        .block = x->block, .ins = x->ins, .era = x->era, .warp = (uint8_t)(x->unit / SIM_LANES)};
     if (sim_order_known(w->block->race, w->index, thread % SIM_LANES, &r, x->unit % SIM_LANES))
-        return (verdict){ "missing-fence", "no tcgen05.fence::before_thread_sync stands between it and the "
-                                           "synchronisation" };
-    return (verdict){ "race", "nothing orders the two" };
+        return (verdict){"missing-fence", "no tcgen05.fence::before_thread_sync stands between it and the "
+                                          "synchronisation"};
+    return (verdict){"race", "nothing orders the two"};
 }
 
 typedef struct access {
@@ -202,23 +201,21 @@ typedef struct access {
     const sim_ins *ins;
     uint32_t lane;
     bool writes, told;
-    sim_tensor_touch good[4];          /* by sort: the last one that was found to be over */
+    sim_tensor_touch good[4]; /* by sort: the last one that was found to be over */
 } access;
 
-static void tell(access *c, uint32_t column, uint32_t group, const sim_tensor_touch *x, const verdict *v)
-{
+static void tell(access *c, uint32_t column, uint32_t group, const sim_tensor_touch *x, const verdict *v) {
     char place[SIM_LINE_TEXT];
     bool race = !strcmp(v->kind, "race");
     c->told = true;
     if (race ? !sim_option.races : !sim_option.async) return;
     sim_report_at(c->w, c->ins, v->kind, c->lane,
                   "%s lanes %u to %u of column %u of tensor memory, which the instruction at %s accesses: %s",
-                  c->writes ? "writes" : "reads", group * GROUP_LANES, group * GROUP_LANES + GROUP_LANES - 1, column,
-                  sim_line_text(c->w->kernel->module, x->ins->line, place), v->lacks);
+                  c->writes ? "writes" : "reads", group * GROUP_LANES, group * GROUP_LANES + GROUP_LANES - 1,
+                  column, sim_line_text(c->w->kernel->module, x->ins->line, place), v->lacks);
 }
 
-static bool same_touch(const sim_tensor_touch *a, const sim_tensor_touch *b)
-{
+static bool same_touch(const sim_tensor_touch *a, const sim_tensor_touch *b) {
     return a->ins == b->ins && a->count == b->count && a->unit == b->unit && a->block == b->block
            && a->shape == b->shape;
 }
@@ -226,24 +223,26 @@ static bool same_touch(const sim_tensor_touch *a, const sim_tensor_touch *b)
 enum { WRITTEN, READ, STORED, LOADED };
 
 /* Asks once for each of the accesses that the granules name. */
-static bool asks(access *c, const sim_tensor_touch *x, uint32_t sort)
-{
+static bool asks(access *c, const sim_tensor_touch *x, uint32_t sort) {
     if (!x->ins || c->told || same_touch(x, &c->good[sort])) return false;
     c->good[sort] = *x;
     return true;
 }
 
 void sim_tensor_operate(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_tensor_part *p, bool writes,
-                        uint32_t shape)
-{
+                        uint32_t shape) {
     sim_tensor_memory *t = sim_tensor_of_block(p->block);
     const sim_tensor_pipe *pipe = sim_tensor_pipe_of(w, lane);
     if (!t || !pipe) return;
     uint32_t thread = thread_of(w, lane);
     bool any = shape == SIM_TENSOR_IN_LINE;
-    access c = { .w = w, .ins = i, .lane = lane, .writes = writes };
-    sim_tensor_touch now = { .ins = i, .block = sim_block_index(w->block), .count = pipe->issued, .unit = thread,
-                             .shape = any ? 0 : shape, .era = w->launch->races ? w->block->race->w[w->index].era : 0 };
+    access c = {.w = w, .ins = i, .lane = lane, .writes = writes};
+    sim_tensor_touch now = {.ins = i,
+                            .block = sim_block_index(w->block),
+                            .count = pipe->issued,
+                            .unit = thread,
+                            .shape = any ? 0 : shape,
+                            .era = w->launch->races ? w->block->race->w[w->index].era : 0};
     for (uint32_t n = p->column; n < p->column + p->columns; n++)
         for (uint32_t g = 0; g < SIM_TENSOR_LANES / GROUP_LANES; g++) {
             if (!(p->groups >> g & 1)) continue;
@@ -251,12 +250,14 @@ void sim_tensor_operate(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_
             verdict v = over;
             const sim_tensor_touch *who = NULL;
             if (asks(&c, &x->stored, STORED)) v = after_warp(w, who = &x->stored, false, writes);
-            if (!v.kind && writes && asks(&c, &x->loaded, LOADED)) v = after_warp(w, who = &x->loaded, true, true);
+            if (!v.kind && writes && asks(&c, &x->loaded, LOADED))
+                v = after_warp(w, who = &x->loaded, true, true);
             /* accumulations of one shape go in line, and so does what cp and shift have written */
             if (!v.kind && asks(&c, &x->written, WRITTEN))
                 v = in_line(w, thread, who = &x->written, writes,
                             any || x->written.shape == shape || !x->written.shape);
-            if (!v.kind && writes && asks(&c, &x->read, READ)) v = in_line(w, thread, who = &x->read, true, true);
+            if (!v.kind && writes && asks(&c, &x->read, READ))
+                v = in_line(w, thread, who = &x->read, true, true);
             if (v.kind) tell(&c, n, g, who, &v);
             if (!writes) {
                 x->read = now;
@@ -268,13 +269,14 @@ void sim_tensor_operate(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_
 }
 
 /* tcgen05.ld and st of w. */
-static void access_by_warp(sim_warp *w, const sim_ins *i, const sim_tensor_part *p, bool writes)
-{
+static void access_by_warp(sim_warp *w, const sim_ins *i, const sim_tensor_part *p, bool writes) {
     sim_tensor_memory *t = w->block->tensor;
-    access c = { .w = w, .ins = i, .lane = 0, .writes = writes };
-    sim_tensor_touch now = { .ins = i, .block = sim_block_index(w->block), .unit = w->index,
-                             .count = writes ? t->warp[w->index].stores : t->warp[w->index].loads,
-                             .era = w->launch->races ? w->block->race->w[w->index].era : 0 };
+    access c = {.w = w, .ins = i, .lane = 0, .writes = writes};
+    sim_tensor_touch now = {.ins = i,
+                            .block = sim_block_index(w->block),
+                            .unit = w->index,
+                            .count = writes ? t->warp[w->index].stores : t->warp[w->index].loads,
+                            .era = w->launch->races ? w->block->race->w[w->index].era : 0};
     for (uint32_t n = p->column; n < p->column + p->columns; n++)
         for (uint32_t g = 0; g < SIM_TENSOR_LANES / GROUP_LANES; g++) {
             if (!(p->groups >> g & 1)) continue;
@@ -285,20 +287,23 @@ static void access_by_warp(sim_warp *w, const sim_ins *i, const sim_tensor_part 
             if (!v.kind && writes && asks(&c, &x->read, READ)) v = after_operation(w, who = &x->read, true);
             if (!v.kind && !same_touch(&x->stored, &now) && asks(&c, &x->stored, STORED))
                 v = after_warp(w, who = &x->stored, false, writes);
-            if (!v.kind && writes && asks(&c, &x->loaded, LOADED)) v = after_warp(w, who = &x->loaded, true, true);
+            if (!v.kind && writes && asks(&c, &x->loaded, LOADED))
+                v = after_warp(w, who = &x->loaded, true, true);
             if (v.kind) tell(&c, n, g, who, &v);
             *(writes ? &x->stored : &x->loaded) = now;
             if (writes) x->written.ins = x->read.ins = x->loaded.ins = NULL;
         }
 }
 
-bool sim_tensor_allocated(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_tensor_part *p)
-{
+bool sim_tensor_allocated(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_tensor_part *p) {
     const sim_tensor_memory *t = sim_tensor_of_block(p->block);
-    if (!t) { sim_warp_fault(w, 2); return false; }
+    if (!t) {
+        sim_warp_fault(w, 2);
+        return false;
+    }
     if (p->column + p->columns > SIM_TENSOR_COLUMNS)
-        return sim_tensor_fault(w, i, lane, "tensor-memory", "columns %u to %u: tensor memory has %d", p->column,
-                                p->column + p->columns - 1, SIM_TENSOR_COLUMNS);
+        return sim_tensor_fault(w, i, lane, "tensor-memory", "columns %u to %u: tensor memory has %d",
+                                p->column, p->column + p->columns - 1, SIM_TENSOR_COLUMNS);
     for (uint32_t n = p->column; n < p->column + p->columns; n++) {
         uint8_t o = t->owner[n / SIM_TENSOR_UNIT];
         if (o == TO_ALLOCATED) continue;
@@ -313,34 +318,33 @@ bool sim_tensor_allocated(sim_warp *w, const sim_ins *i, uint32_t lane, const si
 
 /* --- alloc, dealloc, relinquish_alloc_permit -------------------------------------------------- */
 
-static void whole_warp(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+static void whole_warp(sim_warp *w, const sim_ins *i, uint32_t m) {
     if (SIM_UNLIKELY(m != SIM_FULL) && !(w->live & ~m) && sim_option.sync_masks)
         sim_report_at(w, i, "absent-lane", sim_lowest(m),
                       "only lanes 0x%08x of the warp are here; all 32 are needed", m);
 }
 
 /* One value for the whole warp. */
-static bool uniform(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t m, const char *what)
-{
+static bool uniform(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t m, const char *what) {
     const uint32_t *v = sim_slot(w, slot);
     uint32_t first = sim_lowest(m);
     SIM_EACH_LANE(l, m)
-        if (v[l] != v[first])
-            return sim_tensor_fault(w, i, l, "tensor-memory", "%s is 0x%x in this thread and 0x%x in the warp's first",
-                                    what, v[l], v[first]);
+    if (v[l] != v[first])
+        return sim_tensor_fault(w, i, l, "tensor-memory",
+                                "%s is 0x%x in this thread and 0x%x in the warp's first", what, v[l],
+                                v[first]);
     return true;
 }
 
-static bool good_count(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t n)
-{
+static bool good_count(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t n) {
     if (n >= 32 && n <= 512 && !(n & (n - 1))) return true;
-    return sim_tensor_fault(w, i, lane, "tensor-memory", "%u columns: the number is a power of two from 32 to 512", n);
+    return sim_tensor_fault(w, i, lane, "tensor-memory",
+                            "%u columns: the number is a power of two from 32 to 512", n);
 }
 
 /* Columns that are free in both; with a seed anywhere, else the first. SIM_TENSOR_COLUMNS: there are none. */
-static uint32_t find_columns(const sim_warp *w, const sim_tensor_memory *t, const sim_tensor_memory *other, uint32_t n)
-{
+static uint32_t find_columns(const sim_warp *w, const sim_tensor_memory *t, const sim_tensor_memory *other,
+                             uint32_t n) {
     uint32_t units = n / SIM_TENSOR_UNIT, found = SIM_TENSOR_COLUMNS, choices = 0;
     for (uint32_t at = 0; at + units <= SIM_TENSOR_COLUMNS / SIM_TENSOR_UNIT; at++) {
         bool free = true;
@@ -350,25 +354,24 @@ static uint32_t find_columns(const sim_warp *w, const sim_tensor_memory *t, cons
         choices++;
         bool take = choices == 1;
         if (w->launch->seed)
-            take |= sim_chance(w->launch, sim_block_index(w->block), 7000 + t->allocations, at) % choices == 0;
+            take |=
+                sim_chance(w->launch, sim_block_index(w->block), 7000 + t->allocations, at) % choices == 0;
         if (take) found = at * SIM_TENSOR_UNIT;
         if (!w->launch->seed) break;
     }
     return found;
 }
 
-static void take_columns(sim_warp *w, const sim_ins *i, sim_tensor_memory *t, uint32_t column, uint32_t n)
-{
+static void take_columns(sim_warp *w, const sim_ins *i, sim_tensor_memory *t, uint32_t column, uint32_t n) {
     for (uint32_t k = 0; k < n / SIM_TENSOR_UNIT; k++) t->owner[column / SIM_TENSOR_UNIT + k] = TO_ALLOCATED;
     memset(t->granule[column], 0, n * sizeof t->granule[0]);
     memset(t->written[column], 0, n * sizeof t->written[0]);
-    t->piece[t->pieces++] = (sim_tensor_piece){ column, n, w->index, i };
+    t->piece[t->pieces++] = (sim_tensor_piece){column, n, w->index, i};
     t->allocations++;
 }
 
 /* The other block of the pair; NULL: told. */
-static sim_block *pair_of(sim_warp *w, const sim_ins *i, uint32_t lane)
-{
+static sim_block *pair_of(sim_warp *w, const sim_ins *i, uint32_t lane) {
     sim_cluster *c = w->block->cluster;
     uint32_t rank = w->block->rank ^ 1;
     if (rank < c->size && c->blocks[rank]) return c->blocks[rank];
@@ -379,8 +382,7 @@ static sim_block *pair_of(sim_warp *w, const sim_ins *i, uint32_t lane)
 }
 
 /* alloc of cta_group::2: the n-th ones of both blocks belong together, and get the same columns. */
-static bool alloc_pair(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t n, uint32_t *column)
-{
+static bool alloc_pair(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t n, uint32_t *column) {
     sim_block *peer = pair_of(w, i, sim_lowest(m));
     sim_tensor_memory *t = w->block->tensor, *other = peer ? sim_tensor_of_block(peer) : NULL;
     sim_tensor_warp *x = &t->warp[w->index];
@@ -392,15 +394,22 @@ static bool alloc_pair(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t n, ui
         w->block->cluster->events++;
     }
     uint32_t k = x->pair_number % MOST_PAIRED;
-    if (other->pair_calls < x->pair_number) { w->gone = m; return false; }
+    if (other->pair_calls < x->pair_number) {
+        w->gone = m;
+        return false;
+    }
     if (other->pair_sizes[k] != n)
         return sim_tensor_fault(w, i, sim_lowest(m), "tensor-memory",
-                                "%u columns here, and %u in the other block of the pair", n, other->pair_sizes[k]);
+                                "%u columns here, and %u in the other block of the pair", n,
+                                other->pair_sizes[k]);
     if (!t->pair_columns[k]) {
         *column = find_columns(w, t, other, n);
-        if (*column == SIM_TENSOR_COLUMNS) { w->gone = m; return false; }
+        if (*column == SIM_TENSOR_COLUMNS) {
+            w->gone = m;
+            return false;
+        }
         t->pair_columns[k] = other->pair_columns[k] = *column + 1;
-        for (uint32_t u = 0; u < n / SIM_TENSOR_UNIT; u++)    /* kept for the other one */
+        for (uint32_t u = 0; u < n / SIM_TENSOR_UNIT; u++) /* kept for the other one */
             other->owner[*column / SIM_TENSOR_UNIT + u] = TO_ALLOCATED;
         w->block->cluster->events++;
     }
@@ -410,8 +419,7 @@ static bool alloc_pair(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t n, ui
 }
 
 /* a: where the address goes; b: the number of columns */
-void sim_tcgen05_alloc(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_tcgen05_alloc(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_tcgen05 *o = sim_tcgen05_of(i);
     sim_tensor_memory *t = memory_of(w);
     uint32_t lane = sim_lowest(m), n = sim_slot(w, i->b)[lane], column;
@@ -424,14 +432,18 @@ void sim_tcgen05_alloc(sim_warp *w, const sim_ins *i, uint32_t m)
             sim_report_at(w, i, "tensor-allocation", lane,
                           "a thread of the block has executed tcgen05.relinquish_alloc_permit before");
         if (t->last_size && n > t->last_size && sim_option.async)
-            sim_report_at(w, i, "tensor-allocation", lane,
-                          "%u columns after an allocation of %u: the number must not grow from one to the next", n,
-                          t->last_size);
+            sim_report_at(
+                w, i, "tensor-allocation", lane,
+                "%u columns after an allocation of %u: the number must not grow from one to the next", n,
+                t->last_size);
         t->last_size = n;
     }
     x->waits = false;
     if (o->group == 2) {
-        if (!alloc_pair(w, i, m, n, &column)) { x->waits = w->gone != 0; return; }
+        if (!alloc_pair(w, i, m, n, &column)) {
+            x->waits = w->gone != 0;
+            return;
+        }
     } else if ((column = find_columns(w, t, NULL, n)) == SIM_TENSOR_COLUMNS) {
         x->waits = true;
         w->gone = m;
@@ -441,7 +453,8 @@ void sim_tcgen05_alloc(sim_warp *w, const sim_ins *i, uint32_t m)
     uint64_t at = (o->wide ? sim_slot64(w, i->a)[lane] : sim_slot(w, i->a)[lane]) + (uint64_t)o->d.offset;
     if (i->space == SP_SHARED && !o->wide) at = (uint32_t)at;
     if (at & 3) {
-        sim_report_at(w, i, "misaligned", lane, "the address 0x%llx is no multiple of 4", (unsigned long long)at);
+        sim_report_at(w, i, "misaligned", lane, "the address 0x%llx is no multiple of 4",
+                      (unsigned long long)at);
         sim_warp_fault(w, SIM_ERROR_MISALIGNED);
         return;
     }
@@ -451,30 +464,30 @@ void sim_tcgen05_alloc(sim_warp *w, const sim_ins *i, uint32_t m)
 }
 
 /* Operations that may still access the columns, and loads and stores of warps that nothing orders before. */
-static void check_freed(sim_warp *w, const sim_ins *i, const sim_tensor_memory *t, const sim_tensor_piece *p)
-{
+static void check_freed(sim_warp *w, const sim_ins *i, const sim_tensor_memory *t,
+                        const sim_tensor_piece *p) {
     char place[SIM_LINE_TEXT];
-    access c = { .w = w };
+    access c = {.w = w};
     for (uint32_t n = p->column; n < p->column + p->count && sim_option.async; n++)
         for (uint32_t g = 0; g < SIM_TENSOR_LANES / GROUP_LANES; g++) {
             const sim_granule *x = &t->granule[n][g];
-            const sim_tensor_touch *all[4] = { &x->written, &x->read, &x->stored, &x->loaded };
+            const sim_tensor_touch *all[4] = {&x->written, &x->read, &x->stored, &x->loaded};
             for (uint32_t sort = 0; sort < 4; sort++) {
                 if (!asks(&c, all[sort], sort)) continue;
                 verdict v = sort < STORED ? after_operation(w, all[sort], true)
                                           : after_warp(w, all[sort], sort == LOADED, true);
                 if (!v.kind || !strcmp(v.kind, "missing-fence")) continue; /* freeing accesses nothing */
-                sim_report_at(w, i, "tensor-allocation", 0,
-                              "frees column %u of tensor memory, which the instruction at %s may still access: %s", n,
-                              sim_line_text(w->kernel->module, all[sort]->ins->line, place), v.lacks);
+                sim_report_at(
+                    w, i, "tensor-allocation", 0,
+                    "frees column %u of tensor memory, which the instruction at %s may still access: %s", n,
+                    sim_line_text(w->kernel->module, all[sort]->ins->line, place), v.lacks);
                 return;
             }
         }
 }
 
 /* b: the number of columns */
-void sim_tcgen05_dealloc(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_tcgen05_dealloc(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_tcgen05 *o = sim_tcgen05_of(i);
     sim_tensor_memory *t = memory_of(w);
     uint32_t lane = sim_lowest(m), n = sim_slot(w, i->b)[lane], at;
@@ -502,8 +515,7 @@ void sim_tcgen05_dealloc(sim_warp *w, const sim_ins *i, uint32_t m)
                          : "no allocation of this block");
 }
 
-void sim_tcgen05_relinquish(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_tcgen05_relinquish(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_tensor_memory *t = memory_of(w);
     whole_warp(w, i, m);
     if (t) t->relinquished = true;
@@ -512,8 +524,7 @@ void sim_tcgen05_relinquish(sim_warp *w, const sim_ins *i, uint32_t m)
 /* --- ld, st ----------------------------------------------------------------------------------- */
 
 /* The lane and the column, from those of the address on, of register r of thread t of the warp. */
-static void cell_of(const sim_tcgen05 *o, uint32_t t, uint32_t r, uint32_t *lane, uint32_t *column)
-{
+static void cell_of(const sim_tcgen05 *o, uint32_t t, uint32_t r, uint32_t *lane, uint32_t *column) {
     switch (o->shape) {
     case TS_32X32B:
         *lane = t;
@@ -531,26 +542,26 @@ static void cell_of(const sim_tcgen05 *o, uint32_t t, uint32_t r, uint32_t *lane
         *lane = (t >> 2) + 8 * (r >> 1 & 1);
         *column = 8 * (r >> 2) + 2 * (t & 3) + (r & 1);
         break;
-    default:
-        *lane = t & 15;
-        *column = r;
+    default: *lane = t & 15; *column = r;
     }
     if (o->pack) *column *= 2;
     if (o->shape == TS_16X32BX2) *column += (t >> 4) * o->split;
 }
 
 /* The columns of a load or store: `second`, those of the other half of .16x32bx2. */
-static uint32_t columns_of(const sim_tcgen05 *o)
-{
+static uint32_t columns_of(const sim_tcgen05 *o) {
     uint32_t n = o->regs;
     if (o->shape == TS_16X64B || o->shape == TS_16X128B || o->shape == TS_16X256B) n *= 2;
     return o->pack ? n * 2 : n;
 }
 
-typedef struct span { uint32_t lane, column; sim_tensor_part part[2]; uint32_t parts; } span;
+typedef struct span {
+    uint32_t lane, column;
+    sim_tensor_part part[2];
+    uint32_t parts;
+} span;
 
-static bool span_of(sim_warp *w, const sim_ins *i, uint32_t m, span *s)
-{
+static bool span_of(sim_warp *w, const sim_ins *i, uint32_t m, span *s) {
     const sim_tcgen05 *o = sim_tcgen05_of(i);
     uint32_t first = sim_lowest(m), at = sim_tensor_place(w, &o->d, first), quarter = w->index & 3;
     if (!uniform(w, i, o->d.slot, m, "the address")) return false;
@@ -558,26 +569,29 @@ static bool span_of(sim_warp *w, const sim_ins *i, uint32_t m, span *s)
     s->column = at & 0xffff;
     bool whole = o->shape == TS_32X32B;
     if (s->lane >= SIM_TENSOR_LANES || s->lane / 32 != quarter)
-        return sim_tensor_fault(w, i, first, "tensor-memory",
-                                "address 0x%08x: warp %u, number %u of its four, reaches lanes %u to %u, not lane %u",
-                                at, w->index, quarter, quarter * 32, quarter * 32 + 31, s->lane);
+        return sim_tensor_fault(
+            w, i, first, "tensor-memory",
+            "address 0x%08x: warp %u, number %u of its four, reaches lanes %u to %u, not lane %u", at,
+            w->index, quarter, quarter * 32, quarter * 32 + 31, s->lane);
     if (s->lane % (whole ? 32 : 16))
-        return sim_tensor_fault(w, i, first, "tensor-memory",
-                                "address 0x%08x: this shape begins at a lane that is a multiple of %u, not at %u", at,
-                                whole ? 32u : 16u, s->lane);
-    s->part[0] = (sim_tensor_part){ w->block, s->column, columns_of(o), (whole ? 3u : 1u) << s->lane / 16 };
+        return sim_tensor_fault(
+            w, i, first, "tensor-memory",
+            "address 0x%08x: this shape begins at a lane that is a multiple of %u, not at %u", at,
+            whole ? 32u : 16u, s->lane);
+    s->part[0] = (sim_tensor_part){w->block, s->column, columns_of(o), (whole ? 3u : 1u) << s->lane / 16};
     s->part[1] = s->part[0];
     s->part[1].column += o->split;
     s->parts = o->shape == TS_16X32BX2 ? 2 : 1;
-    for (uint32_t k = 0; k < s->parts; k++) if (!sim_tensor_allocated(w, i, first, &s->part[k])) return false;
+    for (uint32_t k = 0; k < s->parts; k++)
+        if (!sim_tensor_allocated(w, i, first, &s->part[k])) return false;
     return true;
 }
 
-static bool was_written(const sim_tensor_memory *t, uint32_t lane, uint32_t column)
-{ return t->written[column][lane / 32] >> lane % 32 & 1; }
+static bool was_written(const sim_tensor_memory *t, uint32_t lane, uint32_t column) {
+    return t->written[column][lane / 32] >> lane % 32 & 1;
+}
 
-static uint32_t reduced(const sim_tcgen05 *o, uint32_t a, uint32_t b)
-{
+static uint32_t reduced(const sim_tcgen05 *o, uint32_t a, uint32_t b) {
     bool less;
     if (o->reduce_type == T_F32) {
         float x, y;
@@ -591,8 +605,7 @@ static uint32_t reduced(const sim_tcgen05 *o, uint32_t a, uint32_t b)
     return less == (o->reduce == 1) ? a : b;
 }
 
-void sim_tcgen05_ld(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_tcgen05_ld(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_tcgen05 *o = sim_tcgen05_of(i);
     const uint32_t *list = w->kernel->lists + o->list, *words = w->kernel->lists + o->touched;
     sim_tensor_memory *t = memory_of(w);
@@ -601,7 +614,7 @@ void sim_tcgen05_ld(sim_warp *w, const sim_ins *i, uint32_t m)
     if (!t || !span_of(w, i, m, &s)) return;
     t->warp[w->index].loads++;
     for (uint32_t k = 0; k < s.parts; k++) access_by_warp(w, i, &s.part[k], false);
-    uint32_t result[SIM_LANES] = { 0 };
+    uint32_t result[SIM_LANES] = {0};
     for (uint32_t r = 0; r < o->regs; r++) {
         uint32_t *d = sim_slot(w, list[r]), nothing = 0;
         SIM_EACH_LANE(l, m) {
@@ -633,8 +646,7 @@ void sim_tcgen05_ld(sim_warp *w, const sim_ins *i, uint32_t m)
     if (words[o->regs] != UINT32_MAX) w->watch[words[o->regs]] = t->warp[w->index].loads;
 }
 
-void sim_tcgen05_st(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_tcgen05_st(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_tcgen05 *o = sim_tcgen05_of(i);
     const uint32_t *list = w->kernel->lists + o->list;
     sim_tensor_memory *t = memory_of(w);
@@ -660,31 +672,31 @@ void sim_tcgen05_st(sim_warp *w, const sim_ins *i, uint32_t m)
 }
 
 /* A register that a tcgen05.ld loads is read or written by another instruction. */
-void sim_tensor_register(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m)
-{
+void sim_tensor_register(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m) {
     const sim_tensor_memory *t = w->block->tensor;
     if (i->fn == sim_tcgen05_ld || !t || !t->used || !sim_option.registers) return;
     if (w->watch[e->watched] <= t->warp[w->index].loads_done) return;
     w->watch[e->watched] = 0;
-    sim_report_at(w, i, "async-read", sim_lowest(m),
-                  "register '%s' is %s while a tcgen05.ld may still load it: no tcgen05.wait::ld has waited for it",
-                  e->name ? e->name : "?", e->write ? "written" : "read");
+    sim_report_at(
+        w, i, "async-read", sim_lowest(m),
+        "register '%s' is %s while a tcgen05.ld may still load it: no tcgen05.wait::ld has waited for it",
+        e->name ? e->name : "?", e->write ? "written" : "read");
 }
 
 /* op: 0 wait::ld, 1 wait::st */
-void sim_tcgen05_wait(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_tcgen05_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_tensor_memory *t = memory_of(w);
     whole_warp(w, i, m);
     if (!t) return;
     sim_tensor_warp *x = &t->warp[w->index];
-    if (i->op) x->stores_done = x->stores;
-    else x->loads_done = x->loads;
+    if (i->op)
+        x->stores_done = x->stores;
+    else
+        x->loads_done = x->loads;
 }
 
 /* op: 0 before_thread_sync, 1 after_thread_sync */
-void sim_tcgen05_fence(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_tcgen05_fence(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_tensor_memory *t = memory_of(w);
     sim_clock_entry c[4];
     if (!t) return;
@@ -701,43 +713,44 @@ void sim_tcgen05_fence(sim_warp *w, const sim_ins *i, uint32_t m)
 /* --- the end ---------------------------------------------------------------------------------- */
 
 /* Has anybody in the cluster learnt that the operations of this thread are complete? */
-static bool waited_for(const sim_block *b, const sim_tensor_pipe *p)
-{
+static bool waited_for(const sim_block *b, const sim_tensor_pipe *p) {
     const sim_cluster *c = b->cluster;
     uint64_t index = sim_block_index(b);
     for (uint32_t r = 0; r < c->size; r++)
         for (uint32_t n = 0; n < c->blocks[r]->warp_count; n++)
-            if (sim_clock_knows(&c->blocks[r]->warps[n], index, SIM_COUNT_DONE + p->thread, p->issued)) return true;
+            if (sim_clock_knows(&c->blocks[r]->warps[n], index, SIM_COUNT_DONE + p->thread, p->issued))
+                return true;
     return false;
 }
 
-void sim_tensor_leave(sim_block *b)
-{
+void sim_tensor_leave(sim_block *b) {
     const sim_tensor_memory *t = b->tensor;
     if (!t || !t->used || !sim_option.async) return;
     for (uint32_t n = 0; n < t->pieces; n++)
         sim_report_at(&b->warps[t->piece[n].warp], t->piece[n].ins, "tensor-allocation", 0,
-                      "the block ends, and no tcgen05.dealloc has freed the %u columns at %u", t->piece[n].count,
-                      t->piece[n].column);
+                      "the block ends, and no tcgen05.dealloc has freed the %u columns at %u",
+                      t->piece[n].count, t->piece[n].column);
     for (uint32_t n = 0; n < t->pipes; n++) {
         const sim_tensor_pipe *p = &t->pipe[n];
         bool open = p->committed < p->issued;
         if (!p->issued || (!open && (!b->launch->races || waited_for(b, p)))) continue;
-        sim_report_at(&b->warps[p->thread / SIM_LANES], p->last, "async-unwaited", p->thread % SIM_LANES, "%s",
-                      open ? "the block ends, and no tcgen05.commit follows this"
-                           : "the block ends, and nobody has waited at the mbarrier of the tcgen05.commit for this");
+        sim_report_at(
+            &b->warps[p->thread / SIM_LANES], p->last, "async-unwaited", p->thread % SIM_LANES, "%s",
+            open ? "the block ends, and no tcgen05.commit follows this"
+                 : "the block ends, and nobody has waited at the mbarrier of the tcgen05.commit for this");
     }
 }
 
-void sim_tensor_describe(const sim_warp *w, const sim_ins *i, char *out, size_t size)
-{
+void sim_tensor_describe(const sim_warp *w, const sim_ins *i, char *out, size_t size) {
     const sim_tcgen05 *o = sim_tcgen05_of(i);
     const sim_tensor_memory *t = w->block->tensor;
     uint32_t n = 0;
     for (uint32_t k = 0; k < t->pieces; k++) n += t->piece[k].count;
     if (o->group == 2 && t->warp[w->index].pair_number)
-        snprintf(out, size, "the other block of the pair does not execute its tcgen05.alloc, or %u columns are not "
-                 "free in both", sim_slot(w, i->b)[0]);
+        snprintf(out, size,
+                 "the other block of the pair does not execute its tcgen05.alloc, or %u columns are not "
+                 "free in both",
+                 sim_slot(w, i->b)[0]);
     else
         snprintf(out, size, "%u columns of tensor memory are wanted here, and %u of %d are allocated",
                  sim_slot(w, i->b)[0], n, SIM_TENSOR_COLUMNS);
