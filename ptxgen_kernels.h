@@ -12190,8 +12190,9 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     int shifted = ptxk__gemm_is_shifted(c), tails = c->tails != 0;
     ptx_val have[2], last_have, from, to, p, q, edge, rest, start, shift = next, valid, here, other;
     if (shifted) {
-        first = v ? (c->unit_bytes + 30 + 31) / 32 : 0;
-        last = v ? pairs : (c->unit_bytes + 30 + 31) / 32;
+        uint32_t bytes = c->unit_bytes + (c->block->reader ? 4 : 0); /* readers read a word further */
+        first = v ? (bytes + 30 + 31) / 32 : 0;
+        last = v ? pairs : (bytes + 30 + 31) / 32;
     } else {
         first = v ? (per + 1) / 2 : 0;
         last = v ? pairs : (per + 1) / 2;
