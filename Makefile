@@ -25,6 +25,7 @@ PROOF    = math/exhaustive math/sass kernels/ptxas kernels/gemm_costs kernels/de
            kernels/flash_hopper_random kernels/flash_hopper_faults kernels/matmul_dense_faults \
            kernels/matmul_dense_sass examples/generate examples/persistent examples/prompt_lengths \
            examples/architectures cuda/threads dropin
+PROOF   += kernels/matmul_memory_faults
 SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
 OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
 DRIVER   = $(SIM)

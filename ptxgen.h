@@ -261,7 +261,7 @@ typedef struct ptx_error {
 
 /* X(type, name in PTX, bits, kind): kind p predicate, b bits, u unsigned, s signed, f float, h 16-bit float,
    x packed smaller floats, m an element inside a matrix's registers, which no value has by itself. Numbers
-   1 to 18 are no types: ptxgen_kernels.h has formats of weights there, and neither is taken for the other. */
+   1 to 15 are no types: ptxgen_kernels.h has formats of weights there, and neither is taken for the other. */
 #define PTX_TYPES(X)                                                                                         \
     X(PRED, "pred", 1, 'p')                                                                                  \
     X(B8, "b8", 8, 'b')                                                                                      \
@@ -311,7 +311,7 @@ typedef struct ptx_error {
 #define PTX__ENUM(type, name, bits, kind) PTX_##type,
 typedef enum ptx_type {
     PTX_NONE,
-    PTX__NO_TYPE = 18, /* the types follow; the last may be 63, as sets of them have 64 bits */
+    PTX__NO_TYPE = 15, /* the types follow; the last may be 63, as sets of them have 64 bits */
     PTX_TYPES(PTX__ENUM) PTX__TYPE_COUNT
 } ptx_type;
 #undef PTX__ENUM
@@ -3338,8 +3338,7 @@ typedef struct ptx__type_fact {
 #define PTX__GAP {"no type", 0, '-'}
 static const ptx__type_fact ptx__types[] = {
     {"none", 0, '-'}, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP,
-    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP,
-    PTX__GAP, PTX_TYPES(PTX__ROW)};
+    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX_TYPES(PTX__ROW)};
 #undef PTX__ROW
 #undef PTX__GAP
 

@@ -876,6 +876,10 @@ typedef struct ptxcu_flash_decode_desc {
     float soft_cap;              /* 0: none */
     uint32_t length;             /* length of every sequence; 0: see lengths */
     uint32_t unused;             /* 0 */
+    ptxcu_tensor prior;          /* f32, shape of q: out of attention to other keys, merged; zero: none */
+    ptxcu_tensor prior_lse;      /* f32 [heads, batch, queries] or [heads, batch]: its lse */
+    ptxcu_tensor tree;           /* u32 [batch, queries]: which new tokens a query sees, one bit each; zero:
+                                    those up to its own */
 } ptxcu_flash_decode_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
@@ -1078,6 +1082,19 @@ typedef struct ptxcu_embed_desc {
 
 PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_embed(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_stream stream);
+
+/* -- quantize: y = x / factor, rounded, with a factor for each group of elements -- */
+
+typedef struct ptxcu_quantize_desc {
+    ptxcu_tensor x;       /* [rows, n] */
+    ptxcu_tensor y;       /* b8 or u8 (or s8, PTX_S8) [rows, n]; formats [rows, ptxk_row_bytes(y_type, n)] */
+    ptxcu_tensor factors; /* PTX_E4M3, PTX_S8: f32 [rows], or with group 128 [rows, ceil(n / 128)] */
+    uint32_t y_type;      /* PTX_E4M3, PTX_S8, PTXK_Q8_0, PTXK_MXFP4 or PTXK_NVFP4 */
+    uint32_t group;       /* PTX_E4M3, PTX_S8: 128, or 0: a row */
+} ptxcu_quantize_desc;
+
+PTXGEN_API ptxcu_code ptxcu_quantize_prepare(ptxcu *cu, const ptxcu_quantize_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_quantize(ptxcu *cu, const ptxcu_quantize_desc *desc, ptxcu_stream stream);
 
 /* -- sample: choose one token from each row of logits -- */
 
@@ -5899,7 +5916,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
                                                  ptxcu_call *call) {
     static const char *const dims = "batch, (queries,) heads, head_dim";
     ptxcu__operation_check c;
-    ptxcu_tensor q, out, k, v;
+    ptxcu_tensor q, out, k, v, prior;
     ptxk_flash_decode_desc kernel;
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
@@ -5940,6 +5957,16 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN,
                    PTXCU__TYPE(PTX_F32), 4, "batch, heads, queries",
                    desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0], q.shape[2], q.shape[1], 0);
+    prior = ptxcu__add_query_dim(&desc->prior);
+    if (desc->prior.owner || desc->prior_lse.owner) { /* then both are required */
+        ptxcu__require(&c, "prior", &prior, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, dims, 4, q.shape[0],
+                       q.shape[1], q.shape[2], q.shape[3]);
+        ptxcu__require(&c, "prior_lse", &desc->prior_lse, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
+                       "heads, batch, queries", desc->prior_lse.rank == 2 && q.shape[1] == 1 ? 2 : 3,
+                       q.shape[2], q.shape[0], q.shape[1], 0);
+    }
+    ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   "batch, queries", 2, q.shape[0], q.shape[1], 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
@@ -5963,7 +5990,12 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         kernel.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
         kernel.append_type = appends ? k.type : 0;
         kernel.flags = (desc->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
-                       | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0);
+                       | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0)
+                       | (desc->tree.owner ? (uint32_t)PTXK_FLASH_TREE : 0)
+                       | (prior.owner ? (uint32_t)PTXK_FLASH_PRIOR : 0);
+        args.prior = prior.address;
+        args.prior_lse = desc->prior_lse.address;
+        args.tree = desc->tree.address;
         shape.batch = (uint32_t)q.shape[0];
         shape.max_seq = (uint32_t)rows;
         shape.max_len = desc->max_len ? desc->max_len : desc->length ? desc->length : shape.max_seq;
@@ -6634,7 +6666,7 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
         args.beta = desc->beta;
         shape.aligned = (uint32_t)ptxk_matmul_aligned(&kernel, &args);
         ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
+        if (c.code == PTXCU_E_NONE && call->plan.launches && (args.workspace || !call->plan.workspace_bytes))
             ptxcu__take_refusal(&c, ptxk_matmul_check(&kernel, &args, &c.why));
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
@@ -6850,6 +6882,51 @@ PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *des
 }
 
 PTXCU__DEFINE_RUN(embed)
+
+/* -- quantize -- */
+
+PTXGEN_API ptxcu_code ptxcu_quantize_prepare(ptxcu *cu, const ptxcu_quantize_desc *desc, ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_quantize_desc kernel;
+    ptxk_quantize_shape shape;
+    ptxk_quantize_args args;
+    uint64_t rows, n, bytes;
+    uint32_t plain;
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "quantize", desc, call));
+    memset(&kernel, 0, sizeof kernel);
+    memset(&args, 0, sizeof args);
+    rows = desc->x.shape[0];
+    n = desc->x.shape[1];
+    plain = desc->y_type == PTX_E4M3 || desc->y_type == PTX_S8;
+    bytes = plain || n > UINT32_MAX ? n : ptxk_row_bytes(desc->y_type, (uint32_t)n);
+    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "rows, n", 2, PTXCU__ANY,
+                   PTXCU__ANY, 0, 0);
+    kernel.n = (uint32_t)n;
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y_type;
+    kernel.group = desc->group;
+    shape.rows = (uint32_t)rows;
+    if (c.code == PTXCU_E_NONE)
+        ptxcu__take_refusal(&c, ptxk_quantize_plan(&kernel, &shape, &call->plan, &c.why));
+    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN,
+                   PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8)
+                       | (desc->y_type == PTX_S8 ? PTXCU__TYPE(PTX_S8) : 0),
+                   16, plain ? "rows, n" : "rows, bytes of a row", 2, rows, bytes, 0, 0);
+    if (plain)
+        ptxcu__require(&c, "factors", &desc->factors, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_F32), 16,
+                       desc->group ? "rows, groups" : "rows", desc->group ? 2 : 1, rows,
+                       desc->group ? (n + 127) / 128 : 0, 0, 0);
+    if (c.code == PTXCU_E_NONE) {
+        args.x = desc->x.address;
+        args.y = desc->y.address;
+        args.factors = plain ? desc->factors.address : 0;
+        args.rows = shape.rows;
+        ptxcu__take_refusal(&c, ptxk_quantize_check(&kernel, &args, &c.why));
+    }
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+}
+
+PTXCU__DEFINE_RUN(quantize)
 
 /* -- sample -- */
 

@@ -94,20 +94,29 @@ typedef struct ptxk_message {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* Formats of weights: GGUF's block formats, and the plain types F32, F16 and BF16. X(format) stands for
-   PTXK_<format>, numbered from 1; no ptx_type has one of these numbers.
+   PTXK_<format>. They are numbered from 1 to 8 and from 73 on; no ptx_type has one of these numbers.
+   PTXK_SET(format) is its bit in a set of formats.
 
-     format                  weights and bytes of a block          format   weights and bytes of a block
-     Q4_0, Q4_1              32: 18, 20                            Q2_K     256: 84
-     Q5_0, Q5_1              32: 22, 24                            Q3_K     256: 110
-     Q8_0                    32: 34                                Q4_K     256: 144
-     IQ4_NL                  32: 18                                Q5_K     256: 176
-     MXFP4 (e2m1, e8m0)      32: 17                                Q6_K     256: 210
-     NVFP4 (e2m1, e4m3)      64: 36                                IQ4_XS   256: 136 */
-#define PTXK_FORMATS(X)                                                                                      \
-    X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)                                            \
-    X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4)
+     format                  weights and bytes of a block          format            weights and bytes
+     Q4_0, Q4_1              32: 18, 20                            Q2_K              256: 84
+     Q5_0, Q5_1              32: 22, 24                            Q3_K              256: 110
+     Q8_0                    32: 34                                Q4_K              256: 144
+     IQ4_NL                  32: 18                                Q5_K              256: 176
+     MXFP4 (e2m1, e8m0)      32: 17                                Q6_K              256: 210
+     NVFP4 (e2m1, e4m3)      64: 36                                IQ2_XXS, _XS, _S  256: 66, 74, 82
+     IQ4_XS                  256: 136                              IQ3_XXS, _S       256: 98, 110 */
+#define PTXK_FORMATS(X) PTXK__FORMATS_1(X) PTXK__FORMATS_73(X)
+#define PTXK__FORMATS_1(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
+#define PTXK__FORMATS_73(X)                                                                                  \
+    X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4)                            \
+    X(IQ2_XXS) X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S)
 #define PTXK__ENUM(format) PTXK_##format,
-enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
+enum {
+    PTXK__NO_FORMAT,
+    PTXK__FORMATS_1(PTXK__ENUM) PTXK__FORMAT_72 = 72,
+    PTXK__FORMATS_73(PTXK__ENUM) PTXK__FORMAT_LAST
+};
+#define PTXK_SET(format) (1u << ((format) & 31))
 #undef PTXK__ENUM
 
 /* ---- [TABLE] -------------------------------------------------------------------------------------------
@@ -115,7 +124,7 @@ enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
    The registry. X(name) stands for ptxk_<name>_desc and ptxk_<name>_emit(). */
 #define PTXK_OPERATIONS(X)                                                                                   \
     X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv) X(gemm) X(matmul)                                 \
-    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample)                                              \
+    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample) X(quantize)                                  \
     X(decoder)
 
 /* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
@@ -199,6 +208,11 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
    caches, converted as by kv_scatter, and take part in the same launch. lse[b,h,t] is the natural logarithm
    of the sum of e^score.
 
+   With PTXK_FLASH_TREE, query t sees the keys before the n new tokens and those new tokens that a mask names:
+   drafts that are a tree, each with its ancestors. With PTXK_FLASH_PRIOR, out and lse of attention to other
+   keys are merged: a prefix that sequences share is read once by a launch with batch 1, in which they are the
+   queries and masks of ones let each see all keys, or by flash_prefill; its lse has the order of prior_lse.
+
    Split-KV: blocks take chunks of a sequence, and the last block to finish combines them (T. Dao, D. Haziza,
    F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023), with the online softmax of M.
    Milakov and N. Gimelshein ("Online normalizer calculation for softmax", 2018). There is one launch. Where
@@ -258,13 +272,15 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
 
 /* Flags. The four _CLUSTER_ values are numbers, not bits. */
 enum {
-    PTXK_FLASH_LSE = 1,        /* writes lse */
-    PTXK_FLASH_SCALAR = 2,     /* the scalar variant on every target */
-    PTXK_FLASH_CLUSTER_1 = 4,  /* no clusters */
-    PTXK_FLASH_CLUSTER_2 = 8,  /* clusters of so many blocks, instead of the plan's choice */
+    PTXK_FLASH_LSE = 1,       /* writes lse */
+    PTXK_FLASH_SCALAR = 2,    /* the scalar variant on every target */
+    PTXK_FLASH_CLUSTER_1 = 4, /* no clusters */
+    PTXK_FLASH_CLUSTER_2 = 8, /* clusters of so many blocks, instead of the plan's choice */
     PTXK_FLASH_CLUSTER_4 = 12,
     PTXK_FLASH_CLUSTER_8 = 16,
-    PTXK_FLASH_PAGE_ROWS = 32  /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_FLASH_PAGE_ROWS = 32, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_FLASH_TREE = 64,      /* the new tokens are a tree of drafts: see args.tree */
+    PTXK_FLASH_PRIOR = 128     /* merges what attention to other keys gave: see args.prior */
 };
 
 /* What is compiled into the code. There is no padding: the bytes can serve as a key. */
@@ -281,7 +297,7 @@ typedef struct ptxk_flash_decode_desc {
     float soft_cap;       /* a score s becomes cap * tanh(s / cap); 0: no cap */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t append_type; /* of the new rows k and v; 0: none are appended */
-    uint32_t flags;       /* PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_... | _PAGE_ROWS */
+    uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
@@ -312,6 +328,11 @@ typedef struct ptxk_flash_decode_args {
     uint32_t max_pages, pool_pages; /* paged: columns of the block table; pages of a pool */
     uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
     uint64_t k_factors, v_factors; /* of 8-bit caches, as in ptxk_kv_scatter_args */
+    uint64_t prior;       /* f32 [batch, queries, heads, head_dim], 16-byte aligned: out of attention to */
+    uint64_t prior_lse;   /* keys that are not in the caches, and its lse, f32 [heads, batch, queries]. out */
+                          /* and lse are then those of all keys. Ignored without PTXK_FLASH_PRIOR */
+    uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (its own
+                             bit too), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
 } ptxk_flash_decode_args;
 
 /* Appends the entry. desc: a ptxk_flash_decode_desc. */
@@ -455,7 +476,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    out may be q itself with the same strides and type. No other memory may overlap what is written.
 
    For PTX_SM_A(90), f16 and bf16 run on wgmma: 128 queries a block in two warpgroups that compute weights in
-   turns, and a third that copies. */
+   turns, and a third that copies. Where an even number of heads shares k and v and d is 65 ... 128 or above
+   192, two blocks are a cluster and copy for each other. Launches need the plan's tensor maps. */
 
 /* Flags, and precision. */
 enum {
@@ -1159,6 +1181,53 @@ PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sa
 PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
                                       ptxk_message *why);
 
+/* ======== quantize ======================================================================================
+
+   Rows of numbers to 8 or 4 bits, with a factor for each group of them: activations before a product of
+   8-bit types, caches, weights. With `most` the largest |x| of a group:
+
+     y_type      group          factor                           values
+     PTX_E4M3    a row, or 128  f32, most / 448                  x / factor as e4m3
+     PTX_S8      a row, or 128  f32, most / 127                  x / factor, rounded, -127 ... 127
+     PTXK_Q8_0   32             f16 in the block, most / 127     the same
+     PTXK_MXFP4  32             e8m0 in the block, 2^(e - 2)     x / factor as e2m1, up to 6; 2^e <= most
+     PTXK_NVFP4  16             e4m3 in the block, most / 6      x / factor as e2m1
+
+   Values are rounded to the nearest, ties to even. y of e4m3 and s8 is an operand of matmul with
+   PTXK_FACTORS_ROW (group 0) or PTXK_FACTORS_BLOCK (group 128). NVFP4's factors end at 448: where |x| passes
+   2688, scale x (and products back).
+
+     group all 0, or |x| below 2^-100   zeros
+     NaN or infinite in a group         f32 and f16 factor NaN, e8m0 255, e4m3 127; values of no meaning */
+typedef struct ptxk_quantize_desc {
+    uint32_t n;      /* elements of a row, to 2^24: a multiple of 8, of 32 (Q8_0, MXFP4) or 64 (NVFP4) */
+    uint32_t x_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t y_type; /* PTX_E4M3, PTX_S8, PTXK_Q8_0, PTXK_MXFP4 or PTXK_NVFP4 */
+    uint32_t group;  /* e4m3, s8: elements that share a factor, 128, or 0: a row; else 0 */
+} ptxk_quantize_desc;
+
+typedef struct ptxk_quantize_shape {
+    uint32_t rows; /* at most 2^31 - 1 */
+} ptxk_quantize_shape;
+
+typedef struct ptxk_quantize_args {
+    uint64_t x;        /* x_type [rows, n], 16-byte aligned */
+    uint64_t y;        /* [rows, n] of y_type, blocks as in a GGUF file; 16-byte aligned */
+    uint64_t factors;  /* e4m3, s8: f32 [rows] or [rows, ceil(n / 128)], 16-byte aligned; else ignored */
+    uint32_t rows;     /* as in the shape */
+    uint32_t reserved; /* 0 */
+} ptxk_quantize_args;
+
+/* Appends the entry. desc: a ptxk_quantize_desc. */
+#define ptxk_quantize_emit(m, desc) ptxk_quantize_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: x, y and factors once. */
+PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptxk_quantize_shape *shape,
+                                       ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const ptxk_quantize_args *args,
+                                        ptxk_message *why);
+
 /* ======== decoder =======================================================================================
 
    Generates up to n tokens for each of 1 to 4 sequences with a model of the llama kind, all in one persistent
@@ -1212,7 +1281,7 @@ typedef struct ptxk_decoder_desc {
     uint32_t head_dim;        /* a multiple of 8, 8 ... 256 */
     uint32_t vocab;           /* 1 ... 2^24 */
     uint32_t batch;           /* sequences, 1 ... 4 */
-    uint32_t formats;         /* of matrices and embedding, a set: 1 << PTXK_Q4_K | 1 << PTXK_Q6_K ... */
+    uint32_t formats;         /* of matrices and embedding: PTXK_SET(PTXK_Q4_K) | PTXK_SET(PTXK_Q6_K) ... */
     uint32_t kv_type;         /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t rope_dims;       /* elements of a head that are rotated: even, at most head_dim; 0: none */
     uint32_t rope_pairs;      /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
@@ -1356,10 +1425,13 @@ static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *forma
 }
 
 PTXGEN_API const char *ptxk_format_name(uint32_t format) {
-#define PTXK__NAME(format) "PTXK_" #format,
-    static const char *const names[] = {"?", PTXK_FORMATS(PTXK__NAME)};
+#define PTXK__NAME(format)                                                                                   \
+    case PTXK_##format: return "PTXK_" #format;
+    switch (format) {
+        PTXK_FORMATS(PTXK__NAME)
+    default: return "?";
+    }
 #undef PTXK__NAME
-    return names[format < PTXK__FORMAT_COUNT ? format : 0];
 }
 
 /* The text of a field that holds a type or a format, as a caller writes it: PTX_U8, PTXK_Q8_0, else its
@@ -1371,7 +1443,7 @@ static ptxk__value_name ptxk__value_name_of(uint32_t x) {
     ptxk__value_name name;
     const char *type = ptx_type_name((ptx_type)x);
     size_t i;
-    if (x && x < PTXK__FORMAT_COUNT)
+    if (*ptxk_format_name(x) != '?')
         (void)snprintf(name.s, sizeof name.s, "%s", ptxk_format_name(x));
     else if (!x || *type == '?')
         (void)snprintf(name.s, sizeof name.s, "%u", x);
@@ -3080,8 +3152,10 @@ static ptxk__number ptxk__number_of(ptx_kernel *k, ptxk__number n, uint32_t shif
 
 static ptxk__number ptxk__number_add(ptx_kernel *k, ptxk__number a, ptxk__number b) {
     uint32_t c = a.c + b.c;
-    if (a.known) a.v = b.v;
-    else if (!b.known) a.v = ptx_add(k, a.v, b.v);
+    if (a.known)
+        a.v = b.v;
+    else if (!b.known)
+        a.v = ptx_add(k, a.v, b.v);
     a.known = a.known && b.known;
     a.c = c;
     return a;
@@ -3129,8 +3203,7 @@ static void ptxk__read_words(ptx_kernel *k, ptxk__source *s, ptxk__number at, ui
     ptx_val from = s->at, pick = ptx_b32(0x3210 + 0x1111 * r), word[5], x;
     if (s->align == 4 && !r) {
         if (!at.known) from = ptx_ptr_add(k, from, at.v, 1);
-        for (i = 0; i < n; i++)
-            out[i] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, (int64_t)(o + 4 * i)));
+        for (i = 0; i < n; i++) out[i] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, (int64_t)(o + 4 * i)));
         return;
     }
     if (ptx_space_of(from) == PTX_GLOBAL) {
@@ -3194,10 +3267,23 @@ typedef struct ptxk__factors { /* of a share; halves: its values 0 ... 15, 16 ..
 } ptxk__factors;
 
 /* How a format is read. Values are bytes, signed or not: 1 / first times those in the formulas. */
-enum { PTXK__QUADS_16_APART, PTXK__QUADS_8_APART, PTXK__QUADS_ADJACENT }; /* quads of a lane, with t = lane:
+enum {
+    PTXK__QUADS_16_APART,
+    PTXK__QUADS_8_APART,
+    PTXK__QUADS_ADJACENT
+}; /* quads of a lane, with t = lane:
       t and t + 4;  4 (t / 2) + t % 2 and 2 further on;  2 t and 2 t + 1 */
+/* What a lane's part of a share is: two quads; quads of q + the number, in units of the formulas; quads with
+   the bits of their signs, which are not applied; a word of e2m1 whose low nibbles are the first quad. */
+enum {
+    PTXK__PART_QUADS,
+    PTXK__PART_BIAS_16 = 16,
+    PTXK__PART_BIAS_128 = 128,
+    PTXK__PART_SIGNS,
+    PTXK__PART_E2M1
+};
 typedef struct ptxk__reader {
-    uint32_t quads, halves, has_minimum;
+    uint32_t quads, part, halves, has_minimum;
     void (*values)(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out);
     void (*factors)(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f);
 } ptxk__reader;
@@ -3259,10 +3345,11 @@ static void ptxk__q5_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_
     ptxk__read_fifth(k, s, p, 4, n, 0x02040810, 0x10101010, 0, out);
 }
 
-/* The five bits at the top of a byte, the highest inverted: 8 (q - 16). */
+/* The five bits at the top of a byte, the highest inverted: 8 (q - 16). A lane's part: q. */
 static void ptxk__q5_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    uint32_t n = ptxk__read_nibbles(k, s, p, 6, 3, out);
-    ptxk__read_fifth(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
+    uint32_t n = ptxk__read_nibbles(k, s, p, 6, p->whole ? 3 : 0, out);
+    if (p->whole) ptxk__read_fifth(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
+    else ptxk__read_fifth(k, s, p, 2, n, 0x02040810, 0x10101010, 0, out);
 }
 
 static void ptxk__f16_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
@@ -3296,6 +3383,12 @@ static void ptxk__look_up(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx
     *high = ptx_prmt(k, half[0], half[1], ptx_b32(0x7531));
 }
 
+/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113; and 128 more */
+static const uint32_t ptxk__iq4_table[2][4] = {{0xbfad9881u, 0xf6eaddcfu, 0x26190d01, 0x71594535},
+                                               {0x3f2d1801, 0x766a5d4f, 0xa6998d81u, 0xf1d9c5b5u}};
+/* e2m1, twice: 0 1 2 3 4 6 8 12, and the same negative */
+static const uint32_t ptxk__e2m1_table[4] = {0x03020100, 0x0c080604, 0xfdfeff00u, 0xf4f8fafcu};
+
 static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
                                const uint32_t table[4], ptx_val *out) {
     ptx_val word[4];
@@ -3303,17 +3396,13 @@ static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
     for (i = 0; i < n; i++) ptxk__look_up(k, table, word[i], &out[i], &out[n + i]);
 }
 
-/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113 */
-static const uint32_t ptxk__iq4_table[4] = {0xbfad9881u, 0xf6eaddcfu, 0x26190d01, 0x71594535};
-/* e2m1, twice: 0 1 2 3 4 6 8 12, and the same negative */
-static const uint32_t ptxk__e2m1_table[4] = {0x03020100, 0x0c080604, 0xfdfeff00u, 0xf4f8fafcu};
-
 static void ptxk__iq4_nl_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__table_values(k, s, p, ptxk__known(2), ptxk__iq4_table, out);
+    ptxk__table_values(k, s, p, ptxk__known(2), ptxk__iq4_table[!p->whole], out);
 }
 
 static void ptxk__iq4_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__table_values(k, s, p, ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 8), ptxk__iq4_table, out);
+    ptxk__table_values(k, s, p, ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 8),
+                       ptxk__iq4_table[!p->whole], out);
 }
 
 /* Scales of 6 bits, less 32: nibbles at byte 4, upper bits at byte 2. */
@@ -3334,7 +3423,8 @@ static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sh
 }
 
 static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__table_values(k, s, p, ptxk__known(1), ptxk__e2m1_table, out);
+    if (p->whole) ptxk__table_values(k, s, p, ptxk__known(1), ptxk__e2m1_table, out);
+    else (void)ptxk__read_16(k, s, p, ptxk__known(1), out);
 }
 
 /* 2^(e - 128), half of what e8m0 says, as values are twice theirs. */
@@ -3354,9 +3444,10 @@ static void ptxk__nvfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
     ptxk__number at = ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 4);
     ptx_val word[4];
     uint32_t i, n = ptxk__read_16(k, s, p, at, word);
-    for (i = 0; i < n; i++) { /* quads 0 2, 1 3, 4 6, 5 7 */
-        uint32_t first = p->whole ? i / 2 * 4 + i % 2 : 0;
-        ptxk__look_up(k, ptxk__e2m1_table, word[i], &out[first], &out[p->whole ? first + 2 : 1]);
+    if (!p->whole) out[0] = word[0];
+    for (i = 0; i < n && p->whole; i++) { /* quads 0 2, 1 3, 4 6, 5 7 */
+        uint32_t first = i / 2 * 4 + i % 2;
+        ptxk__look_up(k, ptxk__e2m1_table, word[i], &out[first], &out[first + 2]);
     }
 }
 
@@ -3441,16 +3532,265 @@ static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->factor = ptxk__read_f16(k, s, 108);
 }
 
+/* Tables of IQ2 and IQ3: an entry is `digits` values, digits of `base` of a number, the first the lowest;
+   `map` has what they stand for. The numbers ascend: `steps` has the differences, from -1 on, as characters
+   from ']' on; '~' adds 33 to the next. */
+typedef struct ptxk__grid {
+    const char *name;
+    uint32_t entries, base, digits;
+    uint8_t map[8];
+    const char *steps;
+} ptxk__grid;
+
+static const ptxk__grid ptxk__iq2_xxs_grid = {
+    "ptxk_iq2_xxs_grid", 256, 3, 8, {8, 25, 43, 0, 0, 0, 0, 0},
+        "]^^^^^^b^`^^^bb`^b^bhd^b`jzhh^n~_v^bf^b^`hf^bhb^`hjp^ft^nznb`^bh`^b^rtt~sf~~`^bfdnhb`jbhndf~kf~m"
+        "bh`hp~e|~]j~~^^bnxv`~~^~i~g^brld^~md~k^~~j^bnj~cxp~~zth~k~~~w~o^bb`^bbd`f^bnnxd`tdtdfzbh~_lrf~w~"
+        "~l^bn`~m~e`f~s|nb`b^~_btv~i~~`~~j^t~~d~a~efb|~w~w~~hbntz~c~sz~_`~~p^~i~~~~^~~~~~~l^bpxxhh~{~~b^b"
+        "`jn~_|~]rpn~a~~l~~r~~dbhb~ir~c~u~mpf~~r~~~~~k~g~~~~j~]rz~~d~~z~~~~~~~}~k"};
+static const ptxk__grid ptxk__iq2_xs_grid = {
+    "ptxk_iq2_xs_grid", 512, 3, 8, {8, 25, 43, 0, 0, 0, 0, 0},
+        "]^^^^^^^^^^^^`^^^^^^^`^b^^^`^`^f^^^^^^^^^^b^^^`^bb`^bn^^^`^bf^b`jdp^^^^^^^`^b^^^`^^`f^bn^^^`^bf^"
+        "bfdx^bj`^xt^^^^^^b`b^bbhnd^^bnxbpnb~g`f^^^^^^^`^b^^^`^bd^^bn^^^`^bf^bnh^j^^`nn~_^^^`^bf^`^hbx^bn"
+        "~qhr~k^b^lhpr`~i~~^~e^^^^^^^bf^bnnf^bnbl|p~]t`^bl^~qxf|hl~w`b^frpj~uhth~a`^p^^^^^^^`^b^^^^^^b`b^"
+        "bn^^^`^bf^bn`ld^b^j^~q^^^`^`^f^bnhl^bhb~gfdrb~i^bn`dd~]fpbl|~~h^^^`^bb`^bnx^b`j^~oz~m^^bfdnfndb~"
+        "kb~c|rdhld~]xf^~~~gt^bnhdhp^~~~_jzlj~~fn`~g~~r~o~m~{~]d~]^^^`^bd^^bn^r^^^^`nfb~an~_^lb`^b^^jnlpz"
+        "~ip~axblrf^rd~~z~]bdf`^bnjltpx~~dpp`vbb~{~a^~g~~t~c~a~w|~_^`^fd~i~ib~]`^`pxn~_~c~~~~hppf^`~kbb~q"
+        "^~i^~al"};
+static const ptxk__grid ptxk__iq2_s_grid = {
+    "ptxk_iq2_s_grid", 1024, 3, 8, {8, 25, 43, 0, 0, 0, 0, 0},
+        "]^^^^^^^^^^^^`^^^^^^^`^^^^^^^`^b``^^^^^^^^`^b^^^`^^^^`^`^b^^b^b^^^`^bd^^^^^`j```dd^^^^^^^`^^^^^^"
+        "^^^^^^^^^b^^^^`^`^b^^^^^^^^^`^`^^^^^^^`^b^^^`^bf^^^^`j`^`^bf^bn^^^`^^^^``^^^^^^^^`^b`dj^^b^^^`d`"
+        "^`^bfdnf^d`^f~]h^^^^^^^`^^`^^^`^^^^^^^`^^``^`^b^^^^^^^^^^^^`^^^^^^^`^b^^^`^l^`^`b^b`b^l^bn^^^`^^"
+        "^^`^`^^^^^^^`^b^^^`^bf^^^^^^^`^b^^^`^bf^bn`^`^bf^bnv^^^^^`^`d^^^`^bf^t^^^`^bf^blrfbnj~c^^^`^^^^`"
+        "`^^b^^dbd`j^^b^^bd^^b^bf^bndh`^`bt^l`^^^^`^`^b^^^`^bf^bn`^`^bf^bj`x^bnl~a`b^l^bvn^^b~urhxh^p^^^^"
+        "^^^^^^^`^^^^^^^^^^^b^b`^`^b^^^`^^^^^^b^^^^^^^`^b^^^`^bf^b^^^bb`^`^bf^t^^^^^^^^^^^^`^^^^^^^`^b^^^"
+        "`^bf^^^^^^^`^b^^^`^bd^^bn^^^`^bf^bnrb^`^^^^`^b^^^`^bhbn^^^`^bf^bnjj^bn~q^^^`^^^^^^^`^^^^^^^`^b^^"
+        "^`^l^^^^^^^`^b^^^`^bf^bn`^`^bf^bl^x^^^^^^^`^b^^^`^bf^bn^^^`^bf^bnx^bj`~q^^^`^bf^bdfx^bn~ql~ep`^^"
+        "`^^^`^b`^`^bhbn^^^`^bf^bnljbnj|d`^`^bf^bnx^bndljl~}l^b~cphv~~n~gd^^^`^`^`b^b^^^`d`b^l^`^^^^`^b^^"
+        "^`^l^bl^``^^l^b~i^^^^^^^`d^^^`^bf^bn^^^`^bf^bndp^bl^~q`b^l^b~ad^tr~or^hnd^`^^^^bb^^^`^bf^bn`b^l^"
+        "bd~a^bn~m`^^^`^bf^bnjj^bn~e`d|l~]^bj`~o^~]`~~~cn```db^^b~abxr~]bh`^z`^l`^bn~]jbl~~~_~ol~m~ipx^f^"
+        "`~_p"};
+static const ptxk__grid ptxk__iq3_xxs_grid = {
+    "ptxk_iq3_xxs_grid", 256, 8, 4, {4, 12, 20, 28, 36, 44, 52, 62},
+        "]^^a^`]^ceu^`^a^c`_^cghd^^ac^c^`fbj`b]^g~^opagh^`bol~nsp`^qjl^a^c^a^^g]t^cc^~j^a^cc~]b^jeilg`~^~"
+        "c`noh~~gj|^c^a^`_e{^^_^ccw`]d^cb]^i]ipc`~g`}jtpfw~~_^gsxc^c^qiab^jeg^w^aiqlkn~xkobbhw{nq~cqpgj^h"
+        "`~~gpk]lbmz{~`g}jq~~g_^j~mssdbls{j|d~dyg`~^ds~~i~gj~ml^jy|z~`~_b~~`}~`~l~cj~m^^]nl~gf~ewarijq}l{"
+        "^n~~^"};
+static const ptxk__grid ptxk__iq3_s_grid = {
+    "ptxk_iq3_s_grid", 512, 8, 4, {1, 3, 5, 7, 9, 11, 13, 15},
+        "]]]_^]]]^^^]`ba^_^^^a^c__]]]^`]`__`^`ci`ab]`^]___`_`b_^^^i_db`_^c^_b`^i^`_g`^_bb_bkf^h^`ab`^kag_"
+        "^jmkc^^h^`ai`p]]^`]^^^]^c_^j^_eb]^_^`ac_bc^jb^f_^]`bb_f_fc__]_bb]`ambg^a^i^c`^`qc_bc^k~b`_i^w^a^"
+        "ch`mbd]^^^]^^^_^`]^c^^_^i]_^_^b_`__`_bct__f^ac^f`f_`^_`e^a^cbjgbe_c_`u_caei]gid^afx`p`i^gavc^^^_"
+        "c^^a^_^fbd^^ca^ilf`^fbf^huc`a^`]e^`bjdba`cmb`ic^gaffioo|^i^g~^`bb`__cclfa^^cbabb`p^aa`fak_bha^a^"
+        "c`~^^ng]uh^f}umptaggbub`bj`__hba^^ace|befabisa]kiahbb_hfh~_ho^~r|^j~r^^h^qllcyrnbgabdhak~pjkj_up"
+        "qw~d^~p`_e^h^hblcgk^x_`b_cmut_jr`bat~el|s~b"};
+
+/* The table's address, in global memory: a variable of the module, made when it is first asked for. */
+static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
+    ptx_module *m = ptx_kernel_module(k);
+    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, g->name);
+    ptx_symbol symbol;
+    ptx_variable_desc desc;
+    uint8_t bytes[1024 * 8];
+    const char *step = g->steps;
+    uint32_t i, j, number = 0xffffffffu, rest;
+    symbol.index = had ? had->what : 0;
+    symbol.owner = m->owner;
+    if (had) return ptx_address(k, symbol);
+    for (i = 0; i < g->entries; i++) {
+        while (*step == '~') number += 33, step++;
+        number += (uint32_t)(*step++ - ']') + 1;
+        for (rest = number, j = 0; j < g->digits; j++, rest /= g->base)
+            bytes[i * g->digits + j] = g->map[rest % g->base];
+    }
+    memset(&desc, 0, sizeof desc);
+    desc.name = g->name;
+    desc.space = PTX_GLOBAL;
+    desc.type = PTX_U8;
+    desc.count = g->entries * g->digits;
+    desc.align = 8;
+    desc.data = bytes;
+    symbol = ptx_variable(m, &desc);
+    return ptx_address(k, symbol);
+}
+
+/* 8 bits of signs from 7: the last makes their number even. */
+static ptx_val ptxk__even_signs(ptx_kernel *k, ptx_val x) {
+    ptx_val odd = ptx_popc(k, x);
+    odd = ptx_shl(k, odd, ptx_u32(7));
+    odd = ptx_and(k, odd, ptx_u32(128));
+    return ptx_or(k, x, odd);
+}
+
+/* Two quads of positive bytes with signs, bits 0 ... 7 of a number. */
+static void ptxk__apply_signs(ptx_kernel *k, ptx_val signs, ptx_val quad[2]) {
+    ptx_val x, mask;
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        x = i ? ptx_shr(k, signs, ptx_u32(4)) : signs;
+        x = ptx_and(k, x, ptx_u32(15));
+        x = ptx_mul(k, x, ptx_u32(0x00204081)); /* bit b to byte b */
+        x = ptx_and(k, x, ptx_u32(0x01010101));
+        mask = ptx_mul(k, x, ptx_u32(255));
+        mask = ptx_xor(k, mask, ptx_as(quad[i], PTX_U32));
+        x = ptx_add(k, mask, x);
+        quad[i] = ptx_as(x, PTX_B32);
+    }
+}
+
+/* Where a block has the indexes of 8 values in the table (IQ3: two, of 4 values each), and their signs. */
+typedef struct ptxk__grid_format {
+    const ptxk__grid *grid;
+    uint32_t at, bytes, per;  /* the indexes: bytes of one, of those of a share */
+    uint32_t high, high_bits; /* their further bits: `high_bits` of a byte for each share; 0: none */
+    uint32_t signs;           /* a byte for each; 0: 7 bits, in the index, or in a word */
+    uint32_t word, step;      /* ... of a share: where, and how far apart */
+} ptxk__grid_format;
+
+static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p,
+                              const ptxk__grid_format *f, ptx_val *out) {
+    ptx_val table = ptxk__grid_address(k, f->grid), index[2], signs, x, high = ptx_u32(0), from;
+    uint32_t i, j, each = f->grid->digits == 4 ? 2 : 1;
+    for (i = 0; i < (p->whole ? 4 : 1); i++) {
+        ptxk__number g = p->whole ? ptxk__known(i) : ptxk__unknown(p->lane), at, by;
+        at = ptxk__number_of(k, p->share, 0, 0xffffffffu, f->per, f->at);
+        at = ptxk__number_add(k, at, ptxk__number_of(k, g, 0, 0xffffffffu, each * f->bytes, 0));
+        if (f->high) high = ptxk__read_byte(k, s, ptxk__number_of(k, p->share, 0, 0xffffffffu, 1, f->high));
+        for (j = 0; j < each; j++) {
+            ptxk__number here = ptxk__number_add(k, at, ptxk__known(j));
+            index[j] = f->bytes == 2 ? ptxk__read_half(k, s, here) : ptxk__read_byte(k, s, here);
+            if (!f->high) continue;
+            by = ptxk__number_of(k, g, 0, 0xffffffffu, each * f->high_bits, j);
+            x = ptx_shr(k, high, ptxk__number_value(k, by));
+            x = ptx_and(k, x, ptx_u32((1u << f->high_bits) - 1));
+            index[j] = ptx_mad(k, x, ptx_u32(256), index[j]);
+        }
+        if (f->signs) {
+            at = ptxk__number_of(k, p->share, 0, 0xffffffffu, 4, f->signs);
+            signs = ptxk__read_byte(k, s, ptxk__number_add(k, at, g));
+        } else if (f->word) {
+            ptxk__read_words(k, s, ptxk__number_of(k, p->share, 0, 0xffffffffu, f->step, f->word), 1, &x);
+            by = ptxk__number_of(k, g, 0, 0xffffffffu, 7, 0);
+            x = ptx_shr(k, ptx_as(x, PTX_U32), ptxk__number_value(k, by));
+            x = ptx_and(k, x, ptx_u32(127));
+            signs = ptxk__even_signs(k, x);
+        } else {
+            x = ptx_shr(k, index[0], ptx_u32(9));
+            signs = ptxk__even_signs(k, x);
+            index[0] = ptx_and(k, index[0], ptx_u32(511));
+        }
+        if (each == 2) {
+            for (j = 0; j < 2; j++) {
+                from = ptx_ptr_add(k, table, index[j], 4);
+                out[2 * i + j] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, 0));
+            }
+        } else {
+            from = ptx_ptr_add(k, table, index[0], 8);
+            ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(from, 0), out + 2 * i);
+        }
+        if (p->whole) ptxk__apply_signs(k, signs, out + 2 * i);
+        else out[2] = signs;
+    }
+}
+
+/* Scales are 2 q + 1, q the upper four bits of a share's word ... */
+static void ptxk__scale_of_word(ptx_kernel *k, ptxk__source *s, ptxk__number at, ptxk__factors *f) {
+    ptx_val x;
+    ptxk__read_words(k, s, at, 1, &x);
+    x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(28));
+    x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
+    f->scale[0] = f->scale[1] = ptx_as(x, PTX_S32);
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
+/* ... or the nibbles of a byte, of its halves. */
+static void ptxk__scales_of_byte(ptx_kernel *k, ptxk__source *s, ptxk__number at, ptxk__factors *f) {
+    ptx_val x = ptxk__read_byte(k, s, at), q;
+    q = ptx_and(k, x, ptx_u32(15));
+    q = ptx_mad(k, q, ptx_u32(2), ptx_u32(1));
+    f->scale[0] = ptx_as(q, PTX_S32);
+    q = ptx_shr(k, x, ptx_u32(4));
+    q = ptx_mad(k, q, ptx_u32(2), ptx_u32(1));
+    f->scale[1] = ptx_as(q, PTX_S32);
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
+static void ptxk__iq2_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq2_xxs_grid, 2, 1, 8, 0, 0, 0, 6, 8};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq2_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__scale_of_word(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 8, 6), f);
+}
+
+static void ptxk__iq2_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq2_xs_grid, 2, 2, 8, 0, 0, 0, 0, 0};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq2_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__scales_of_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 1, 66), f);
+}
+
+static void ptxk__iq2_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq2_s_grid, 2, 1, 4, 66, 2, 34, 0, 0};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq2_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__scales_of_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 1, 74), f);
+}
+
+static void ptxk__iq3_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq3_xxs_grid, 2, 1, 8, 0, 0, 0, 66, 4};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq3_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__scale_of_word(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 4, 66), f);
+}
+
+static void ptxk__iq3_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    static const ptxk__grid_format f = {&ptxk__iq3_s_grid, 2, 1, 8, 66, 1, 74, 0, 0};
+    ptxk__grid_values(k, s, p, &f, out);
+}
+
+static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__number by = ptxk__number_of(k, share, 0, 1, 4, 0);
+    ptx_val x = ptxk__read_byte(k, s, ptxk__number_of(k, share, 1, 3, 1, 106));
+    x = ptx_shr(k, x, ptxk__number_value(k, by));
+    x = ptx_and(k, x, ptx_u32(15));
+    x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
+    f->scale[0] = f->scale[1] = ptx_as(x, PTX_S32);
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
 static const ptxk__reader
-    ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
-    ptxk__q5_0_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
-    ptxk__q5_1_reader = {PTXK__QUADS_16_APART, 0, 1, ptxk__q5_1_values, ptxk__f16_factor_and_minimum},
-    ptxk__q2_k_reader = {PTXK__QUADS_16_APART, 1, 1, ptxk__q2_k_values, ptxk__q2_k_factors},
-    ptxk__q3_k_reader = {PTXK__QUADS_16_APART, 1, 0, ptxk__q3_k_values, ptxk__q3_k_factors},
-    ptxk__iq4_nl_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_nl_values, ptxk__f16_factor},
-    ptxk__iq4_xs_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_xs_values, ptxk__iq4_xs_factors},
-    ptxk__mxfp4_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__mxfp4_values, ptxk__mxfp4_factor},
-    ptxk__nvfp4_reader = {PTXK__QUADS_8_APART, 1, 0, ptxk__nvfp4_values, ptxk__nvfp4_factors};
+    ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
+    ptxk__q5_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_16, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
+    ptxk__q5_1_reader = {PTXK__QUADS_16_APART, 0, 0, 1, ptxk__q5_1_values, ptxk__f16_factor_and_minimum},
+    ptxk__q2_k_reader = {PTXK__QUADS_16_APART, 0, 1, 1, ptxk__q2_k_values, ptxk__q2_k_factors},
+    ptxk__q3_k_reader = {PTXK__QUADS_16_APART, 0, 1, 0, ptxk__q3_k_values, ptxk__q3_k_factors},
+    ptxk__iq4_nl_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_128, 0, 0,
+                           ptxk__iq4_nl_values,  ptxk__f16_factor},
+    ptxk__iq4_xs_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_128, 0, 0,
+                           ptxk__iq4_xs_values,  ptxk__iq4_xs_factors},
+    ptxk__mxfp4_reader = {PTXK__QUADS_16_APART, PTXK__PART_E2M1,   0, 0,
+                          ptxk__mxfp4_values,   ptxk__mxfp4_factor},
+    ptxk__nvfp4_reader = {PTXK__QUADS_8_APART, PTXK__PART_E2M1,    1, 0,
+                          ptxk__nvfp4_values,  ptxk__nvfp4_factors},
+    ptxk__iq2_xxs_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,     1, 0,
+                            ptxk__iq2_xxs_values, ptxk__iq2_xxs_factors},
+    ptxk__iq2_xs_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,    1, 0,
+                           ptxk__iq2_xs_values,  ptxk__iq2_xs_factors},
+    ptxk__iq2_s_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,   1, 0,
+                          ptxk__iq2_s_values,   ptxk__iq2_s_factors},
+    ptxk__iq3_xxs_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,     1, 0,
+                            ptxk__iq3_xxs_values, ptxk__iq3_xxs_factors},
+    ptxk__iq3_s_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,   1, 0,
+                          ptxk__iq3_s_values,   ptxk__iq3_s_factors};
 
 /* -- vocabulary: rows of weights, the table of formats -- */
 
@@ -3483,7 +3823,12 @@ static const ptxk__block ptxk__blocks[] = {
     PTXK__READ("iq4_nl", PTXK_IQ4_NL, 32, 18, 1, 1, ptxk__iq4_nl_reader),
     PTXK__READ("iq4_xs", PTXK_IQ4_XS, 256, 136, 1, 1, ptxk__iq4_xs_reader),
     PTXK__READ("mxfp4", PTXK_MXFP4, 32, 17, 1, 1, ptxk__mxfp4_reader),
-    PTXK__READ("nvfp4", PTXK_NVFP4, 64, 36, 1, 1, ptxk__nvfp4_reader)};
+    PTXK__READ("nvfp4", PTXK_NVFP4, 64, 36, 1, 1, ptxk__nvfp4_reader),
+    PTXK__READ("iq2_xxs", PTXK_IQ2_XXS, 256, 66, 1, 0.125f, ptxk__iq2_xxs_reader),
+    PTXK__READ("iq2_xs", PTXK_IQ2_XS, 256, 74, 1, 0.125f, ptxk__iq2_xs_reader),
+    PTXK__READ("iq2_s", PTXK_IQ2_S, 256, 82, 1, 0.125f, ptxk__iq2_s_reader),
+    PTXK__READ("iq3_xxs", PTXK_IQ3_XXS, 256, 98, 1, 0.25f, ptxk__iq3_xxs_reader),
+    PTXK__READ("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader)};
 #undef PTXK__READ
 
 static const ptxk__block *ptxk__block_of(uint32_t format) {
@@ -4872,12 +5217,15 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if ((d->flags & ~(uint32_t)PTXK_FLASH_PAGE_ROWS)
+    if ((d->flags & ~(uint32_t)(PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR))
         > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
-                            "_PAGE_ROWS",
+                            "_PAGE_ROWS, _TREE, _PRIOR",
                             d->flags);
+    if (d->flags & PTXK_FLASH_TREE && d->window)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: window is %u, must be 0 with PTXK_FLASH_TREE",
+                            d->window);
     if (d->flags & PTXK_FLASH_PAGE_ROWS && !d->page_size)
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: PTXK_FLASH_PAGE_ROWS needs pages, and page_size is 0");
@@ -4897,7 +5245,9 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS);
+    f->flags =
+        d->flags
+        & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR);
     i = d->flags % PTXK_FLASH_PAGE_ROWS / PTXK_FLASH_CLUSTER_1;
     f->cluster = i ? 1u << (i - 1) : 0;
     f->group = d->heads / d->kv_heads;
@@ -4981,8 +5331,10 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
 static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
     uint64_t row = (uint64_t)f->kv_heads * f->d * 2, fresh = 0, bytes, keys;
     bytes = (uint64_t)f->queries * f->heads
-            * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
-               + (f->flags & PTXK_FLASH_LSE ? 4u : 0u));
+                * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
+                   + (f->flags & PTXK_FLASH_LSE ? 4u : 0u))
+            + (f->flags & PTXK_FLASH_TREE ? 4u * f->queries : 0u)
+            + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u);
     keys = length - ptxk__flash_first(f, length);
     if (f->fresh_type) fresh = length < f->queries ? length : f->queries;
     bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
@@ -5166,7 +5518,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
-    ptxk__span s[12];
+    ptxk__span s[15];
     uint64_t q, fresh;
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -5197,7 +5549,11 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                args->pool_pages, append);
     s[11] = ptxk__span_factors("v_factors", args->v_factors, f.cache, f.kv_heads, f.d, 1, f.page_size,
                                args->pool_pages, append);
-    if ((code = ptxk__check_spans(op, s, 12, why)) != PTX_E_NONE
+    s[12] = ptxk__span_of("tree", args->tree, 4ull * f.queries, 4, (f.flags & PTXK_FLASH_TREE) != 0);
+    s[13] = ptxk__span_of("prior", args->prior, q * 4, 16, (f.flags & PTXK_FLASH_PRIOR) != 0);
+    s[14] = ptxk__span_of("prior_lse", args->prior_lse, 4ull * f.queries * f.heads, 4,
+                          (f.flags & PTXK_FLASH_PRIOR) != 0);
+    if ((code = ptxk__check_spans(op, s, 15, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
@@ -5394,8 +5750,9 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
         w->safe_lo = ptx_max(k, here, ptx_s32(0));
     }
     w->safe_hi = w->length;
-    if (f->queries > 1 || fresh) {
-        here = ptx_sub(k, w->length, ptx_s32(fresh ? f->queries : f->queries - 1));
+    if (f->queries > 1 || fresh || f->flags & PTXK_FLASH_TREE) {
+        here = ptx_sub(k, w->length,
+                       ptx_s32(fresh || f->flags & PTXK_FLASH_TREE ? f->queries : f->queries - 1));
         w->safe_hi = ptx_max(k, here, ptx_s32(0));
     }
 
@@ -5430,7 +5787,23 @@ static ptx_val ptxk__flash_column_row(ptx_kernel *k, const ptxk__flash *f, const
 /* Whether the query of a column sees the key at a position. */
 static ptx_val ptxk__flash_is_visible(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                       ptx_val column, ptx_val position) {
-    ptx_val limit = w->length, p, low;
+    ptx_val limit = w->length, p, low, bits;
+    if (f->flags & PTXK_FLASH_TREE) {
+        limit = ptx_div(k, column, ptx_u32(f->group));
+        limit = ptx_min(k, limit, ptx_u32(f->queries - 1)); /* a column past the last */
+        limit = ptx_mad(k, w->sequence, ptx_u32(f->queries), limit);
+        bits = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, tree));
+        bits = ptx_ptr_add(k, bits, limit, 4);
+        bits = ptx_ld(k, PTX_U32, ptx_with(ptx_at(bits, 0), PTX_NC));
+        bits = ptx_and(k, bits, ptx_u32((1u << f->queries) - 1));
+        low = ptx_sub(k, position, w->length);
+        low = ptx_add(k, low, ptx_s32(f->queries)); /* which new token */
+        p = ptx_setp(k, PTX_LT, low, ptx_s32(0));
+        bits = ptx_shr(k, bits, ptx_as(low, PTX_U32)); /* 0 past the last */
+        bits = ptx_and(k, bits, ptx_u32(1));
+        low = ptx_setp(k, PTX_NE, bits, ptx_u32(0));
+        return ptx_or(k, p, low);
+    }
     if (f->queries > 1) {
         limit = ptx_div(k, column, ptx_u32(f->group));
         limit = ptx_add(k, ptx_as(limit, PTX_S32), w->length);
@@ -5556,11 +5929,56 @@ static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptx
     return ptx_ptr_add(k, workspace, row, f->record);
 }
 
+/* The log-sum-exp in base 2 of a state. */
+static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val top, ptx_val all) {
+    ptx_val lse = ptx_lg2(k, all);
+    if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
+    return ptx_add(k, top, lse);
+}
+
+/* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention. row,
+   head, query: of the column. */
+static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                    ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
+                                    ptx_val *lse) {
+    ptx_val at, prior[4], other, most, mine, inverse, index;
+    uint32_t e;
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
+    at = ptx_ptr_add(k, at, row, f->d * 4);
+    at = ptx_ptr_add(k, at, vec, 16);
+    ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), prior);
+    index = ptx_mul_wide(k, head, ptx_sreg(k, PTX_NCTAID_Y));
+    other = ptx_cvt(k, PTX_U64, w->sequence);
+    index = ptx_add(k, index, other);
+    if (f->queries > 1) {
+        other = ptx_cvt(k, PTX_U64, query);
+        index = ptx_mad(k, index, ptx_u64(f->queries), other);
+    }
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior_lse));
+    at = ptx_ptr_add(k, at, index, 4);
+    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    other = ptx_op2(k, PTX_MUL, PTX_RN, other, ptx_f32(1.44269504088896340736));
+    most = ptx_max(k, other, *lse);
+    most = ptx_max(k, most, ptx_f32(-FLT_MAX)); /* no key at all: both weights are 0 */
+    mine = ptxk__score_weight(k, *lse, most);
+    other = ptxk__score_weight(k, other, most);
+    inverse = ptx_add(k, mine, other);
+    *lse = ptx_lg2(k, inverse);
+    *lse = ptx_add(k, *lse, most);
+    inverse = ptxk_rcp_or_zero(k, inverse);
+    mine = ptx_mul(k, mine, inverse);
+    other = ptx_mul(k, other, inverse);
+    for (e = 0; e < 4; e++) {
+        x[e] = ptx_mul(k, x[e], mine);
+        x[e] = ptx_fma(k, prior[e], other, x[e]);
+    }
+}
+
 /* Writes 4 elements of the output of a column of the block, from its state. */
 static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val top,
                                      ptx_val all) {
-    ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p;
+    ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p, merged = all;
     uint32_t e;
     if (f->cache == PTX_E4M3) {
         row = ptxk__head_factor(k, w->args, ptxk__flash_factors(1), w->kv_head);
@@ -5570,6 +5988,10 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
+    if (f->flags & PTXK_FLASH_PRIOR) {
+        merged = ptxk__flash_log_sum(k, f, top, all);
+        ptxk__flash_merge_prior(k, f, w, row, query, head, vec, x, &merged);
+    }
     here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
     here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
     here = ptx_ptr_add(k, here, vec, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
@@ -5578,9 +6000,7 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
     ptx_if(k, p);
     {
-        ptx_val lse = ptx_lg2(k, all);
-        if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
-        lse = ptx_add(k, top, lse);
+        ptx_val lse = f->flags & PTXK_FLASH_PRIOR ? merged : ptxk__flash_log_sum(k, f, top, all);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
         p = ptx_setp(k, PTX_EQ, top, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
@@ -7476,6 +7896,7 @@ typedef struct ptxk__prefill {
     uint32_t pairs;   /* steps along d in q . k */
     uint32_t hold;    /* q stays in registers */
     uint32_t panels;  /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
+    uint32_t cluster; /* wgmma: blocks of a cluster, of heads that share k and v: each copies half for both */
     ptxk__tile q, kv, staged;
     int negative; /* the scale is negative */
     int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
@@ -7518,6 +7939,7 @@ static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
    a thread take d / 2 + 3 keys / 4 registers. */
 static void ptxk__prefill_form_panels(ptxk__prefill *f) {
     f->panels = ptxk__ceil_div(f->d * f->bytes, 128);
+    f->cluster = f->panels % 2 || f->heads / f->kv_heads % 2 ? 1 : 2;
     f->rows = 128;
     f->warps = 8;
     f->m = 1;
@@ -7725,6 +8147,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     l->block[0] = ptxk__prefill_threads(&f);
     l->block[1] = l->block[2] = 1;
     l->shared_bytes = ptxk__prefill_bytes(&f);
+    if (f.panels && f.cluster > 1) l->cluster[0] = f.cluster, l->cluster[1] = l->cluster[2] = 1;
     queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
     keys = shape->kv_total ? shape->kv_total : (uint64_t)shape->batch * shape->kv_len;
     plan->min_bytes = queries * f.heads * f.d * (f.bytes + f.out_bytes)
@@ -8864,7 +9287,6 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                     ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
     shared = ptx_ptr_add(k, s->shared, x, 1);
     ptxk__prefill_store(k, f, s, lane, shared, base, stride, rows);
-    ptx_ret(k);
 }
 
 /* Panels: the factors of scores. e4m3: the head's belongs to them. */
@@ -8971,6 +9393,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__prefill_loop(k, f, &s, safe);
 
     ptxk__prefill_output(k, f, &s);
+    ptx_ret(k);
 }
 
 /* -- flash_prefill: sm_90a, products of warpgroups --
@@ -8992,12 +9415,13 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
     ptx_val parity;     /* of full */
+    ptx_val odd;        /* its number */
 } ptxk__prefill_stage;
 
 static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__prefill *f,
                                                   const ptxk__prefill_state *s, ptx_val tile) {
     ptxk__prefill_stage g;
-    ptx_val odd = ptx_and(k, tile, ptx_u32(1));
+    ptx_val odd = g.odd = ptx_and(k, tile, ptx_u32(1));
     g.parity = ptx_bfe(k, tile, ptx_u32(1), ptx_u32(1));
     g.k = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, 2 * f->keys));
     g.k = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->rows));
@@ -9035,6 +9459,7 @@ typedef struct ptxk__prefill_source {
     ptx_val map[2], head[2], batch[2];
     ptx_val row;    /* of key 0; pages: the sequence's block table */
     ptx_val direct; /* s32: tiles that end at most here are copied through the maps */
+    ptx_val rank;   /* in the cluster */
 } ptxk__prefill_source;
 
 /* A map's index along a stride of 0 is 0. Keys in one place (row stride 0), and rows past 2^30, are copied by
@@ -9080,8 +9505,13 @@ static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, con
    page at a time. */
 static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_source *c,
                                     uint32_t v, ptx_val place, ptx_val first, ptx_val full) {
-    ptx_val o[7], at = ptx_as(first, PTX_U32), x;
+    ptx_val o[8], at = ptx_as(first, PTX_U32), x, column = ptx_u32(0);
     uint32_t shift = 0, i, panel;
+    if (f->cluster > 1) { /* every second panel, to the same place in both blocks */
+        place = ptx_ptr_add(k, place, c->rank, 16 * f->kv.panel);
+        column = ptx_mul(k, c->rank, ptx_u32(128 / f->bytes));
+        o[7] = ptx_cvt(k, PTX_U16, ptx_mov(k, ptx_u32(3)));
+    }
     while (f->page_size >> shift > 1) shift++;
     (void)ptx_mbarrier_arrive_expect(k, full, ptx_u32(ptxk__prefill_panel_bytes(f, f->keys)));
     o[1] = c->map[v];
@@ -9099,10 +9529,12 @@ static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const
             o[5] = ptx_ld(k, PTX_U32, ptx_at(x, 0)); /* past the pool: the copy fills with zeros */
             o[3] = ptx_and(k, at, ptx_u32(f->page_size - 1));
         }
-        for (panel = 0; panel < f->panels; panel++) {
+        for (panel = 0; panel < f->panels; panel += f->cluster) {
             o[0] = ptx_off(place, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
             o[2] = ptx_u32(128 / f->bytes * panel);
-            ptx_opn(k, PTX_TENSOR_G2S, 0, PTX_NONE, PTX_NONE, 7, o, 0, NULL);
+            if (f->cluster > 1) o[2] = panel ? ptx_add(k, column, o[2]) : column;
+            ptx_opn(k, PTX_TENSOR_G2S, f->cluster > 1 ? PTX_MULTICAST : 0, PTX_NONE, PTX_NONE,
+                    f->cluster > 1 ? 8 : 7, o, 0, NULL);
         }
     }
 }
@@ -9306,7 +9738,8 @@ typedef struct ptxk__prefill_group {
     ptx_var part[64], shrink[2]; /* e4m3: a tile's weights times v; the factor of the sums before it */
     ptx_val turn, next;                          /* named barriers: this warpgroup's turn, the other's */
     ptx_val first, kv_len;                       /* of the mask */
-    ptx_val lane0, yes;                          /* predicates: lane 0; true */
+    ptx_val releases, yes;                       /* predicates: the lane arrives for its warp; true */
+    ptx_val remote, other; /* clusters: the mbarrier, of stage 0, that the lane arrives at; 1: it is of v */
 } ptxk__prefill_group;
 
 static void ptxk__prefill_take_turn(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c) {
@@ -9321,9 +9754,28 @@ static void ptxk__prefill_give_turn(ptx_kernel *k, const ptxk__prefill *f, const
 }
 
 /* Lets the copying warpgroup overwrite k or v. */
-static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, ptx_val mbarrier) {
-    ptx_guard(k, c->lane0);
-    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &mbarrier, 0, NULL);
+static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c,
+                                  const ptxk__prefill_stage *g, int v) {
+    ptx_val empty = ptx_off(g->bars, 16 + 8 * (int64_t)v);
+    if (f->cluster > 1) return;
+    ptx_guard(k, c->releases);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &empty, 0, NULL);
+}
+
+/* The same in a cluster, for both blocks, in one instruction, since each costs a fence: lanes 0 and 1 arrive
+   for k of the stage, lanes 2 and 3 for v of the other one. first: there is no v yet. */
+static void ptxk__prefill_release_both(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c,
+                                       const ptxk__prefill_stage *g, int first) {
+    ptx_val stage, empty, p = c->releases;
+    if (f->cluster < 2) return;
+    stage = ptx_xor(k, g->odd, c->other);
+    empty = ptx_ptr_add(k, c->remote, stage, 32);
+    if (first) {
+        stage = ptx_setp(k, PTX_EQ, c->other, ptx_u32(0));
+        p = ptx_and(k, p, stage);
+    }
+    ptx_guard(k, p);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, PTX_NONE, PTX_NONE, 1, &empty, 0, NULL);
 }
 
 /* Issues scores = q k, a step of 16 elements at a time. */
@@ -9551,7 +10003,8 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptxk__prefill_issue_scores(k, f, c, g.k);
         ptxk__prefill_give_turn(k, f, c);
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-        ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+        ptxk__prefill_release(k, f, c, &g, 0);
+        ptxk__prefill_release_both(k, f, c, &g, 1);
         ptxk__prefill_shape_tile(k, f, s, c, safe);
         ptxk__prefill_weigh(k, f, s, c, shrink);
         ptxk__prefill_round_weights(k, f, s, c);
@@ -9574,10 +10027,10 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
                 ptxk__prefill_issue_scores(k, f, c, g.k);
                 ptxk__prefill_give_turn(k, f, c);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
-                ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
+                ptxk__prefill_release(k, f, c, &before, 1);
                 ptxk__prefill_add_part(k, f, s, c);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-                ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+                ptxk__prefill_release(k, f, c, &g, 0);
                 ptxk__prefill_shape_tile(k, f, s, c, safe);
                 ptxk__prefill_weigh(k, f, s, c, shrink);
                 ptxk__prefill_round_weights(k, f, s, c);
@@ -9589,11 +10042,12 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
                 ptxk__prefill_issue_values(k, f, s, c, before.v);
                 ptxk__prefill_give_turn(k, f, c);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
-                ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+                ptxk__prefill_release(k, f, c, &g, 0);
                 ptxk__prefill_shape_tile(k, f, s, c, safe);
                 ptxk__prefill_weigh(k, f, s, c, shrink);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-                ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
+                ptxk__prefill_release(k, f, c, &before, 1);
+                ptxk__prefill_release_both(k, f, c, &g, 0);
                 ptxk__prefill_round_weights(k, f, s, c);
                 ptxk__prefill_rescale(k, f, s, shrink);
             }
@@ -9626,6 +10080,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     memset(&s, 0, sizeof s);
     ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* another block would wait for ever */
     ptx_max_registers(k, 168);
+    if (f->cluster > 1) ptx_require_cluster(k, f->cluster, 1, 1);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
     source.map[0] = ptx_param_map(k, "k_map");
     source.map[1] = ptx_param_map(k, "v_map");
@@ -9633,6 +10088,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     tid = ptx_tid_x(k);
     ptxk__prefill_locate_block(k, f, s.args, &q);
     p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
+    if (f->cluster > 1) p = ptx_cluster_uniform(k, p); /* the blocks differ in their heads only */
     ptx_guard(k, p);
     ptx_ret(k);
     q.kv_len = ptxk__prefill_kv_len(k, f, s.args, q.sequence);
@@ -9646,10 +10102,16 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i),
                           ptx_imm(i == 8               ? 128
                                   : i > 8 || i % 4 < 2 ? 4
-                                                       : f->warps));
+                                                       : f->warps * f->cluster));
     ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
-    ptx_bar_sync(k, ptx_imm(0));
+    if (f->cluster > 1) {
+        ptx_cluster_arrive(k);
+        ptx_cluster_wait(k);
+        source.rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    } else {
+        ptx_bar_sync(k, ptx_imm(0));
+    }
     p = ptx_setp(k, PTX_GE, tid, ptx_u32(32 * f->warps));
     ptx_if(k, p);
     {
@@ -9680,7 +10142,14 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         c.next = ptx_sub(k, ptx_u32(2 * PTXK__PREFILL_TURN + 1), c.turn);
         ptxk__prefill_mask_limits(k, f, &s, &c.first, &c.kv_len);
         x = ptx_laneid(k);
-        c.lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        c.releases = ptx_setp(k, PTX_LT, x, ptx_u32(f->cluster > 1 ? 4 : 1));
+        if (f->cluster > 1) {
+            c.other = ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
+            x = ptx_and(k, x, ptx_u32(1));
+            c.remote = ptx_mapa(k, s.shared, x);
+            x = ptx_mad(k, c.other, ptx_u32(8), ptx_u32(ptxk__prefill_stages_end(f) + 16));
+            c.remote = ptx_ptr_add(k, c.remote, x, 1);
+        }
         x = ptx_mov(k, ptx_u32(1));
         c.yes = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         c.q = ptx_ptr_add(k, s.shared, group, ptxk__prefill_panel_bytes(f, 64));
@@ -9693,6 +10162,10 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptxk__prefill_output(k, f, &s);
     }
     ptx_end(k);
+    if (f->cluster > 1) { /* the other block may still copy to this one, or arrive here */
+        ptx_cluster_arrive(k);
+        ptx_cluster_wait(k);
+    }
     ptx_ret(k);
 }
 
@@ -10671,6 +11144,9 @@ static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t prec
     if (c->block->id == PTXK_Q4_K && exact && (chip == 86 || chip == 89)) most = 32;
     if (c->format->kind == PTXK__GEMM_BLOCKS) most = c->block->id == PTXK_Q4_0 ? 16 : 32;
     if (c->block->reader) most = c->format->kind == PTXK__GEMM_BLOCKS ? 16 : 32;
+    if (c->block->id == PTXK_Q2_K || c->block->id == PTXK_NVFP4 || (c->block->id == PTXK_Q3_K && !exact))
+        most = 64;
+    if (c->block->id == PTXK_Q5_1 && exact && chip < 86) most = chip < 80 ? 16 : 8;
     return chip < 80 ? most / 2 : most;
 }
 
@@ -11954,11 +12430,13 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     uint32_t blocks = 256 / b->values, i, h, j;
     ptx_val to = ptx_ptr_add(k, s->scales, s->t, 8), words[PTXK__GEMM_M][2][2], pair[2];
     ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
-    double factor = (double)b->first * (b->is_signed ? 1 : 16384); /* see ptxk__gemm_read */
+    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_read */
+    double factor = (double)b->first * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
+    double share_factor = r->part == PTXK__PART_E2M1 ? 32768 : r->part ? 1 : (double)b->first;
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            s->source[i][h] = ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes,
-                                              s->words_aligned ? 4 : 2);
+            s->source[i][h] =
+                ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes, s->words_aligned ? 4 : 2);
             for (j = 0; j < 2; j++) {
                 ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
                 ptxk__source source;
@@ -11970,14 +12448,15 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
                 r->factors(k, &source, inner, &o);
                 if (!r->halves) {
                     words[i][h][j] = o.factor;
-                    if (b->first < 1)
-                        words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32((double)b->first));
+                    if (share_factor < 1 || share_factor > 1)
+                        words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(share_factor));
                     pair[0] = pair[1] = o.plus;
                     if (r->has_minimum) s->low[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
                     continue;
                 }
                 words[i][h][j] = ptxk__gemm_pack_scales(k, s, o.scale);
-                if (!b->is_signed) words[i][h][j] = ptxk__gemm_times(k, words[i][h][j], s->constant[1]);
+                if (subnormal || r->part == PTXK__PART_E2M1)
+                    words[i][h][j] = ptxk__gemm_times(k, words[i][h][j], s->constant[1]);
                 if (r->has_minimum) {
                     pair[0] = ptx_as(o.minimum[0], PTX_S32);
                     pair[1] = ptx_as(o.minimum[1], PTX_S32);
@@ -11999,9 +12478,10 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
-/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16. Values are integers, signed ones
-   as 1152 + q, less 1152. With scales of halves: times the scale; unsigned ones are 2^-24 q as subnormal
-   numbers, scales 2^10 times themselves, all of it exact. */
+/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q + bias,
+   less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and those with
+   signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of itself, scales
+   2^14 times (a power of two of a block may be 2^112 at most). */
 static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
                             ptx_val a[2][4]) {
     const ptxk__block *b = s->kind->block;
@@ -12009,7 +12489,8 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
     uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w, e;
     ptxk__source *row = &s->source[i][h], source = ptxk__gemm_block(k, s, i, h, ptxk__known(w / shares));
     ptxk__share_of p;
-    ptx_val quad[2], scale[2], even, odd, less;
+    ptx_val quad[3], scale[2], even, odd, less;
+    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS;
     p.share = ptxk__known(w % shares);
     p.whole = 0;
     p.lane = s->t;
@@ -12027,9 +12508,16 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
         scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
         scale[0] = scale[1] = ptx_pack(k, PTX_B32, 2, scale);
     }
-    for (e = 0; e < 2; e++) {
+    for (e = 0; e < 4 && r->part == PTXK__PART_E2M1; e++) { /* nibbles 4 e of the halves */
+        even = e < 3 ? ptx_shl(k, quad[0], ptx_u32(12 - 4 * e)) : quad[0];
+        odd = ptx_and(k, even, ptx_b32(0x70007000));
+        odd = ptxk__shr_b32(k, odd, ptx_u32(3));
+        even = ptx_lop3(k, even, ptx_b32(0x80008000u), odd, ptx_imm(0xea));
+        a[e & 1][h + (e & 2)] = r->halves ? ptxk__gemm_times(k, even, scale[0]) : even;
+    }
+    for (e = 0; e < 2 && r->part != PTXK__PART_E2M1; e++) {
         odd = quad[e];
-        if (b->is_signed) {
+        if (!subnormal && !r->part) {
             even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a)); /* & ^ */
             odd = ptxk__shr_b32(k, odd, ptx_u32(8));
             odd = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a));
@@ -12043,7 +12531,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
         if (!r->halves) {
             a[e][h] = ptxk__gemm_minus(k, even, s->constant[0]);
             a[e][h + 2] = ptxk__gemm_minus(k, odd, s->constant[0]);
-        } else if (b->is_signed) {
+        } else if (!subnormal) {
             less = ptxk__gemm_times(k, scale[e], s->constant[3]);
             a[e][h] = ptxk__gemm_fma(k, even, scale[e], less);
             a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], less);
@@ -12051,6 +12539,12 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
             a[e][h] = ptxk__gemm_times(k, even, scale[e]);
             a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
         }
+    }
+    for (e = 0; e < 4 && r->part == PTXK__PART_SIGNS; e++) { /* bits of values 0 2, 1 3, 4 6, 5 7 */
+        static const uint32_t bits[4] = {0x20008000u, 0x10004000u, 0x02000800u, 0x01000400u};
+        ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
+        even = ptx_mul(k, quad[2], ptx_u32(bits[e]));
+        *to = ptx_lop3(k, ptx_as(even, PTX_B32), ptx_b32(0x80008000u), *to, ptx_imm(0x6a)); /* & ^ */
     }
 }
 
@@ -12082,8 +12576,10 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     }
     if (s->kind->block->reader) {
         const ptxk__block *b = s->kind->block;
-        s->constant[0] = ptxk__gemm_f16x2(k, b->is_signed ? 0x64806480 : 0x64006400); /* 1152 or 1024 */
-        s->constant[1] = ptxk__gemm_f16x2(k, 0x64006400);
+        uint32_t bias = b->reader->part ? b->reader->part : b->is_signed ? 128 : 0;
+        s->constant[0] = ptxk__gemm_f16x2(k, 0x64006400 + 0x10001 * (bias & 255)); /* 1024 + bias */
+        s->constant[1] = /* 2^14, 2^10 */
+            ptxk__gemm_f16x2(k, b->reader->part == PTXK__PART_E2M1 ? 0x74007400 : 0x64006400);
         p = ptx_shr(k, s->t, ptx_u32(1));
         s->constant[2] = ptx_mul(k, p, ptx_u32(2));
         s->constant[3] = ptxk__gemm_f16x2(k, 0xe480e480u); /* -1152 */
@@ -14245,12 +14741,32 @@ static ptxk__span ptxk__matmul_span(const char *name, uint64_t at, uint32_t byte
     return s;
 }
 
+/* The least workspace of the plans of all targets: arguments do not tell the target. */
+static uint64_t ptxk__matmul_least_workspace(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args) {
+    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM_A(90)};
+    uint64_t least = UINT64_MAX;
+    ptxk_matmul_shape shape;
+    ptx_plan plan;
+    uint32_t i;
+    memset(&shape, 0, sizeof shape);
+    shape.m = args->m, shape.n = args->n, shape.k = args->k, shape.batch = args->batch;
+    shape.sm_count = args->sm_count;
+    shape.aligned = (uint32_t)ptxk_matmul_aligned(desc, args);
+    for (i = 0; i < 3; i++) {
+        shape.target = targets[i];
+        if (ptxk_matmul_plan(desc, &shape, &plan, NULL) == PTX_E_NONE && plan.workspace_bytes < least)
+            least = plan.workspace_bytes;
+    }
+    return least == UINT64_MAX ? 0 : least;
+}
+
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
                                       ptxk_message *why) {
     static const char *const op = "matmul", *const ld_names[] = {"lda", "ldb", "ldc", "ldd"},
                              *const factor_names[] = {"a_factors", "b_factors"};
     ptxk__matmul f;
     ptxk__span s[9];
+    uint64_t least;
     uint32_t i, n = 0, rows[4], columns[4], ld[4];
     ptx_code code = ptxk__matmul_form(desc, PTX_SM(120), &f, why);
     code = ptxk__check_start(op, code, args, why);
@@ -14299,7 +14815,8 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
                                  args->batch, i ? args->b_factors_stride : args->a_factors_stride);
         s[n++].needed = f.side[i].kind != PTXK_FACTORS_NONE;
     }
-    s[n] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
+    least = ptxk__matmul_least_workspace(desc, args);
+    s[n] = ptxk__span_of("workspace", args->workspace, least ? least : 256, 256, least || args->workspace);
     s[n] = ptxk__span_written(s[n], 0);
     return ptxk__check_spans(op, s, n + 1, why);
 }
@@ -16966,7 +17483,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     for (i = 0; i < 4; i++) s->maps[i] = ptx_param_map(k, names[i]);
     s->full = ptx_shared(k, "full", PTX_U64, d.stages, 8);
     s->empty = ptx_shared(k, "empty", PTX_U64, d.stages, 8);
-    t.peers = ptx_shared(k, "peers", PTX_U64, d.stages, 8);
+    if (t.pair) t.peers = ptx_shared(k, "peers", PTX_U64, d.stages, 8);
     t.ready = ptx_shared(k, "ready", PTX_U64, 2, 8);
     t.drained = ptx_shared(k, "drained", PTX_U64, 2, 8);
     s->loaded = ptx_shared(k, "loaded", PTX_U64, 2, 8);
@@ -16982,7 +17499,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     for (i = 0; i < d.stages; i++) {
         ptx_mbarrier_init(k, ptx_off(s->full, (int64_t)(8 * i)), ptx_imm(1));
         ptx_mbarrier_init(k, ptx_off(s->empty, (int64_t)(8 * i)), ptx_imm(1));
-        ptx_mbarrier_init(k, ptx_off(t.peers, (int64_t)(8 * i)), ptx_imm(1));
+        if (t.pair) ptx_mbarrier_init(k, ptx_off(t.peers, (int64_t)(8 * i)), ptx_imm(1));
     }
     for (i = 0; i < 2; i++) {
         ptx_mbarrier_init(k, ptx_off(t.ready, (int64_t)(8 * i)), ptx_imm(1));
@@ -18401,6 +18918,314 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     return ptx_get_error(m)->code;
 }
 
+/* ======== quantize ====================================================================================== */
+
+/* How y is made. A thread has 8 adjacent elements; a block of threads 2048 of a row, or the row. */
+typedef struct ptxk__quantize {
+    uint32_t group;             /* elements; 0: a row */
+    uint32_t block, bytes;      /* elements and bytes of a block of y */
+    uint32_t mantissa, bias;    /* of small floats; mantissa 0: integers */
+    float most;                 /* the value that the largest element becomes */
+    uint64_t y_row, factor_row; /* bytes */
+} ptxk__quantize;
+
+static ptx_code ptxk__quantize_form(const ptxk_quantize_desc *d, ptxk__quantize *f, ptxk_message *why) {
+    const ptxk__block *b;
+    uint32_t plain;
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "quantize: the description is NULL");
+    memset(f, 0, sizeof *f);
+    plain = d->y_type == PTX_E4M3 || d->y_type == PTX_S8;
+    if (!plain && d->y_type != PTXK_Q8_0 && d->y_type != PTXK_MXFP4 && d->y_type != PTXK_NVFP4)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "quantize: y_type is %s, must be PTX_E4M3, PTX_S8, PTXK_Q8_0, _MXFP4 or _NVFP4",
+                            ptxk__value_name_of(d->y_type).s);
+    if (d->group && (!plain || d->group != 128))
+        return ptxk__refuse(why, PTX_E_DESC, "quantize: group is %u, must be 0%s", d->group,
+                            plain ? " (a row) or 128" : ", as the format has its own");
+    if ((code = ptxk__check_n("quantize", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("quantize", "x_type", d->x_type, why)) != PTX_E_NONE)
+        return code;
+    b = plain ? NULL : ptxk__block_of(d->y_type);
+    f->block = b ? b->values : 8;
+    f->bytes = b ? b->bytes : 8;
+    f->group = plain ? d->group : d->y_type == PTXK_NVFP4 ? 16 : 32;
+    f->mantissa = d->y_type == PTX_E4M3 ? 3 : d->y_type == PTX_S8 || d->y_type == PTXK_Q8_0 ? 0 : 1;
+    f->bias = f->mantissa == 3 ? 7 : 1;
+    f->most = f->mantissa == 3 ? 448.0f : f->mantissa ? 6.0f : 127.0f;
+    if (d->n % f->block)
+        return ptxk__refuse(why, PTX_E_DESC, "quantize: n is %u, must be a multiple of %u", d->n, f->block);
+    f->y_row = (uint64_t)(d->n / f->block) * f->bytes;
+    f->factor_row = !plain ? 0 : d->group ? 4 * ptxk__ceil_div(d->n, d->group) : 4;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptxk_quantize_shape *shape,
+                                       ptx_plan *plan, ptxk_message *why) {
+    ptxk__quantize f;
+    ptx_code code = ptxk__plan_start("quantize", ptxk__quantize_form(desc, &f, why), shape, plan,
+                                     sizeof(ptxk_quantize_args), why);
+    if (!code) code = ptxk__check_most("quantize", "rows", shape->rows, PTXK__LEN_MAX, why);
+    if (code || !shape->rows) return code;
+    ptxk__plan_one(plan, shape->rows, f.group ? ptxk__ceil_div(desc->n, 8 * PTXK__FLAT_THREADS) : 1,
+                   PTXK__FLAT_THREADS,
+                   shape->rows * ((uint64_t)desc->n * ptxk__kv_bytes(desc->x_type) + f.y_row + f.factor_row));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const ptxk_quantize_args *args,
+                                        ptxk_message *why) {
+    ptxk__quantize f;
+    ptxk__span span[3];
+    ptx_code code = ptxk__check_start("quantize", ptxk__quantize_form(desc, &f, why), args, why);
+    if (!code) code = ptxk__check_count("quantize", "rows", args->rows, 0, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_zero("quantize", "reserved", args->reserved, why);
+    if (code) return code;
+    span[0] =
+        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type), 16, 1);
+    span[1] = ptxk__span_written(ptxk__span_of("y", args->y, args->rows * f.y_row, 16, 1), 0);
+    span[2] = ptxk__span_of("factors", args->factors, args->rows * f.factor_row, 16, f.factor_row != 0);
+    span[2] = ptxk__span_written(span[2], 0);
+    return ptxk__check_spans("quantize", span, 3, why);
+}
+
+/* The code of |x|, at most f->most and not NaN, as a small float, u32: rounds the bits of a normal number, or
+   the multiple of the smallest subnormal one. */
+static ptx_val ptxk__small_float(ptx_kernel *k, const ptxk__quantize *f, ptx_val x) {
+    uint32_t drop = 23 - f->mantissa;
+    ptx_val bits = ptx_as(x, PTX_U32), odd, low, p;
+    p = ptx_setp(k, PTX_LT, x, ptx_f32(f->bias == 7 ? 0.015625 : 1.0)); /* 2^(1 - bias) */
+    low = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(f->bias == 7 ? 512.0 : 2.0));
+    low = ptx_cvt_with(k, PTX_RNI, PTX_U32, low);
+    odd = ptx_bfe(k, bits, ptx_u32(drop), ptx_u32(1));
+    bits = ptx_add(k, bits, ptx_u32((1u << (drop - 1)) - 1 - ((127 - f->bias) << 23)));
+    bits = ptx_add(k, bits, odd);
+    bits = ptx_shr(k, bits, ptx_u32(drop));
+    return ptx_selp(k, low, bits, p);
+}
+
+/* The values of 8 elements times `inverse`, the first in the low bytes. */
+static void ptxk__quantize_values(ptx_kernel *k, const ptxk__quantize *f, ptx_val inverse, const ptx_val x[8],
+                                  ptx_val words[2]) {
+    ptx_val q[8], sign;
+    uint32_t e;
+    for (e = 0; e < 8; e++) {
+        q[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], inverse);
+        if (!f->mantissa) {
+            q[e] = ptx_cvt_with(k, PTX_RNI, PTX_S32, q[e]);
+            q[e] = ptx_max(k, q[e], ptx_s32(-127));
+            q[e] = ptx_min(k, q[e], ptx_s32(127));
+            continue;
+        }
+        sign = ptx_shr(k, ptx_as(q[e], PTX_U32), ptx_u32(f->mantissa == 3 ? 24 : 28));
+        sign = ptx_and(k, sign, ptx_u32(f->mantissa == 3 ? 128 : 8));
+        q[e] = ptx_abs(k, q[e]);
+        q[e] = ptx_min(k, q[e], ptx_f32((double)f->most)); /* NaN: the limit */
+        q[e] = ptxk__small_float(k, f, q[e]);
+        q[e] = ptx_or(k, q[e], sign);
+    }
+    for (e = 0; e < 2; e++) words[e] = ptxk__gather_bytes(k, q + 4 * e, 0);
+}
+
+/* The inverse of a group's factor; *factor: itself, as f32, as f16 (Q8_0), or its code (u32). most: the
+   largest size; bad: NaN where an element is not finite. */
+static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx_val most, ptx_val bad,
+                                     ptx_val *factor) {
+    ptx_val inverse, p, q, x;
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
+    most = ptx_selp(k, most, ptx_f32(0), p);
+    if (f->mantissa == 1) {
+        if (f->block == 32) { /* MXFP4: the power of two, two below that of the largest */
+            x = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23));
+            x = ptx_max(k, x, ptx_u32(2));
+            x = ptx_sub(k, x, ptx_u32(2));
+            inverse = ptx_sub(k, ptx_u32(254), x);
+            inverse = ptx_as(ptx_shl(k, inverse, ptx_u32(23)), PTX_F32);
+        } else {
+            ptxk__quantize e4m3 = *f;
+            e4m3.mantissa = 3;
+            e4m3.bias = 7;
+            x = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(1.0 / 6));
+            x = ptx_min(k, x, ptx_f32(448));
+            x = ptxk__small_float(k, &e4m3, x);
+            inverse = ptx_shl(k, x, ptx_u32(7)); /* 2^-8 of it, as f16 */
+            inverse = ptx_as(ptx_cvt(k, PTX_U16, inverse), PTX_F16);
+            inverse = ptx_cvt(k, PTX_F32, inverse);
+            inverse = ptxk_rcp_or_zero(k, inverse);
+            inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, ptx_f32(0.00390625));
+        }
+        q = ptx_setp(k, PTX_EQ, bad, bad); /* not NaN */
+        *factor = ptx_selp(k, x, ptx_u32(f->block == 32 ? 255 : 127), q);
+        return inverse;
+    }
+    inverse = ptx_op2(k, PTX_DIV, PTX_RN, ptx_f32((double)f->most), most);
+    inverse = ptx_selp(k, inverse, ptx_f32(0), p);
+    *factor = ptx_op2(k, PTX_DIV, PTX_RN, most, ptx_f32((double)f->most));
+    *factor = ptx_add(k, *factor, bad);
+    if (f->block == 32) *factor = ptx_cvt(k, PTX_F16, *factor);
+    return inverse;
+}
+
+/* Loads 8 elements (zeros where not inside) and takes their sizes into *most and *bad. */
+static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, const ptx_val *inside,
+                                ptx_val x[8], ptx_val *most, ptx_val *bad) {
+    ptx_val size;
+    uint32_t e, vec = type == PTX_F32 ? 4 : 8;
+    for (e = 0; e < 8; e += vec)
+        ptxk__load_f32_if(k, inside, type, vec, ptx_at(from, (int64_t)(e * ptxk__kv_bytes(type))), x + e);
+    for (e = 0; e < 8; e++) {
+        size = ptx_abs(k, x[e]);
+        *most = ptx_max(k, *most, size);
+        *bad = ptx_fma(k, x[e], ptx_f32(0), *bad);
+    }
+}
+
+/* Stores 8 values of element i of a row (and the factor of their group, by its first thread). y: the row. */
+static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val y, ptx_val factors,
+                                 ptx_val i, ptx_val inside, ptx_val words[2], ptx_val factor) {
+    ptx_val block, e, p, first, other, at;
+    uint32_t j, low = f->block == 64 ? 1 : 2;
+    e = ptx_and(k, i, ptx_u32(f->group ? f->group - 1 : 0));
+    first = ptx_setp(k, PTX_EQ, e, ptx_u32(0));
+    first = ptx_and(k, first, inside);
+    if (f->block == 8) {
+        at = ptx_ptr_add(k, y, i, 1);
+        ptx_guard(k, inside);
+        ptx_st_vec(k, PTX_B32, 2, ptx_at(at, 0), words);
+        if (!f->group) return;
+        e = ptx_div(k, i, ptx_u32(f->group));
+        at = ptx_ptr_add(k, factors, e, 4);
+        ptx_guard(k, first);
+        ptx_st(k, PTX_F32, ptx_at(at, 0), factor);
+        return;
+    }
+    block = ptx_div(k, i, ptx_u32(f->block));
+    block = ptx_ptr_add(k, y, block, f->bytes);
+    if (!f->mantissa) {
+        at = ptx_ptr_add(k, block, e, 1);
+        for (j = 0; j < 4; j++) {
+            other = j & 1 ? ptxk__shr_b32(k, words[j / 2], ptx_u32(16)) : words[j / 2];
+            other = ptx_cvt(k, PTX_U16, ptx_as(other, PTX_U32));
+            ptx_guard(k, inside);
+            ptx_st(k, PTX_U16, ptx_at(at, 2 + 2 * j), other);
+        }
+        ptx_guard(k, first);
+        ptx_st(k, PTX_F16, ptx_at(block, 0), factor);
+        return;
+    }
+    /* the other half's nibbles come from a lane further on */
+    for (j = 0; j < 2; j++) {
+        other = ptx_shfl_down(k, words[j], ptx_u32(low), ptx_u32(31), ptx_u32(0xffffffffu));
+        other = ptx_shl(k, ptx_as(other, PTX_B32), ptx_u32(4));
+        words[j] = ptx_or(k, words[j], other);
+    }
+    p = ptx_and(k, i, ptx_u32(8 * low));
+    p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+    p = ptx_and(k, p, inside);
+    if (f->block == 32) {
+        at = ptx_ptr_add(k, block, e, 1);
+        for (j = 0; j < 8; j++) {
+            other = j & 3 ? ptxk__shr_b32(k, words[j / 4], ptx_u32(8 * (j & 3))) : words[j / 4];
+            ptx_guard(k, p);
+            ptx_st(k, PTX_U8, ptx_at(at, 1 + j), ptx_as(other, PTX_U32));
+        }
+    } else {
+        e = ptx_bfe(k, i, ptx_u32(4), ptx_u32(2));
+        at = ptx_ptr_add(k, block, e, 8);
+        for (j = 0; j < 2; j++) {
+            ptx_guard(k, p);
+            ptx_st(k, PTX_B32, ptx_at(at, 4 + 4 * j), words[j]);
+        }
+        block = ptx_ptr_add(k, block, e, 1);
+    }
+    ptx_guard(k, first);
+    ptx_st(k, PTX_U8, ptx_at(block, 0), factor);
+}
+
+PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const void *desc) {
+    ptxk__quantize f;
+    ptxk_message why;
+    char name[96];
+    const ptxk_quantize_desc *d = (const ptxk_quantize_desc *)desc;
+    ptx_kernel *k;
+    ptx_type xt;
+    ptx_val args, tid, row, i, from, y, factors, inside, x[8], most = ptx_f32(0), bad = ptx_f32(0), factor,
+                                                               inverse, words[2], p;
+    ptx_var state[2];
+    uint32_t lanes;
+    ptx_code code = ptxk__quantize_form(d, &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    xt = (ptx_type)d->x_type;
+    (void)snprintf(name, sizeof name, "quantize_n%u_%s_%s_g%u", d->n, ptx_type_name(xt),
+                   f.block > 8 ? ptxk__block_of(d->y_type)->name : ptx_type_name((ptx_type)d->y_type),
+                   f.group);
+    k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, PTXK__FLAT_THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_quantize_args), 8);
+    tid = ptx_tid_x(k);
+    row = ptx_ctaid_x(k);
+    from = ptxk__arg_ptr(k, args, offsetof(ptxk_quantize_args, x));
+    i = ptx_mul_wide(k, row, ptx_u32(d->n));
+    from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    y = ptxk__arg_ptr(k, args, offsetof(ptxk_quantize_args, y));
+    i = ptx_mul_wide(k, row, ptx_u32((uint32_t)f.y_row));
+    y = ptx_ptr_add(k, y, i, 1);
+    factors = y;
+    if (f.factor_row) {
+        factors = ptxk__arg_ptr(k, args, offsetof(ptxk_quantize_args, factors));
+        i = ptx_mul_wide(k, row, ptx_u32((uint32_t)f.factor_row));
+        factors = ptx_ptr_add(k, factors, i, 1);
+    }
+    if (f.group) {
+        i = ptx_sreg(k, PTX_CTAID_Y);
+        i = ptx_mad(k, i, ptx_u32(PTXK__FLAT_THREADS), tid);
+        i = ptx_mul(k, i, ptx_u32(8));
+        inside = ptx_setp(k, PTX_LT, i, ptx_u32(d->n));
+        from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+        ptxk__quantize_load(k, xt, from, &inside, x, &most, &bad);
+        lanes = f.group / 8;
+        most = ptxk_warp_reduce(k, PTX_MAX, most, 1, lanes);
+        bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, lanes);
+        inverse = ptxk__quantize_factor(k, &f, most, bad, &factor);
+        ptxk__quantize_values(k, &f, inverse, x, words);
+        ptxk__quantize_store(k, &f, y, factors, i, inside, words, factor);
+        ptx_ret(k);
+        return ptx_get_error(m)->code;
+    }
+    row = ptx_shared(k, "scratch", PTX_F32, 2 * PTXK__FLAT_THREADS / 32, 16);
+    state[0] = ptx_var_new(k, most);
+    state[1] = ptx_var_new(k, bad);
+    tid = ptx_mul(k, tid, ptx_u32(8));
+    i = ptx_for(k, tid, ptx_u32(d->n), ptx_u32(8 * PTXK__FLAT_THREADS));
+    most = ptx_get(k, state[0]);
+    bad = ptx_get(k, state[1]);
+    inside = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    ptxk__quantize_load(k, xt, inside, NULL, x, &most, &bad);
+    ptx_set(k, state[0], most);
+    ptx_set(k, state[1], bad);
+    ptx_end(k);
+    most = ptx_get(k, state[0]);
+    bad = ptx_get(k, state[1]);
+    most = ptxk_block_reduce(k, PTX_MAX, most, PTXK__FLAT_THREADS / 32, row);
+    row = ptx_ptr_add(k, row, ptx_u32(PTXK__FLAT_THREADS / 8), 1);
+    bad = ptxk_block_reduce(k, PTX_ADD, bad, PTXK__FLAT_THREADS / 32, row);
+    inverse = ptxk__quantize_factor(k, &f, most, bad, &factor);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(factors, 0), factor);
+    i = ptx_for(k, tid, ptx_u32(d->n), ptx_u32(8 * PTXK__FLAT_THREADS));
+    inside = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    most = bad = ptx_f32(0);
+    ptxk__quantize_load(k, xt, inside, NULL, x, &most, &bad);
+    ptxk__quantize_values(k, &f, inverse, x, words);
+    p = ptx_setp(k, PTX_LT, i, ptx_u32(d->n));
+    ptxk__quantize_store(k, &f, y, factors, i, p, words, factor);
+    ptx_end(k);
+    ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
 /* ======== decoder ======================================================================================= */
 
 /* For each token a block reads the leader's decision, takes its share of the embedding's tiles, and then,
@@ -18513,16 +19338,16 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
     if (!d->batch || d->batch > 4)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, must be 1 to 4", d->batch);
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
-        known |= 1u << ptxk__blocks[i].id;
+        known |= PTXK_SET(ptxk__blocks[i].id);
     if (!d->formats || d->formats & ~known)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "decoder: formats is 0x%x, must be of 1 << format, such as 1 << PTXK_Q4_K",
+                            "decoder: formats is 0x%x, must be of PTXK_SET(format), such as of PTXK_Q4_K",
                             d->formats);
     for (i = 0; i < 3; i++) {
         const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
         uint32_t j, block = 256; /* the smallest; each divides the next */
         for (j = 0; j < sizeof ptxk__blocks / sizeof *ptxk__blocks; j++)
-            if (d->formats >> ptxk__blocks[j].id & 1 && ptxk__block_whole(&ptxk__blocks[j]) < block)
+            if (d->formats & PTXK_SET(ptxk__blocks[j].id) && ptxk__block_whole(&ptxk__blocks[j]) < block)
                 block = ptxk__block_whole(&ptxk__blocks[j]);
         if (columns % block)
             return ptxk__refuse(why, PTX_E_DESC,
@@ -18573,7 +19398,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
 
     f->planes = d->precision == PTXK_GEMV_FAST ? 1 : 2;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-        if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= 1u << ptxk__blocks[i].id;
+        if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= PTXK_SET(ptxk__blocks[i].id);
     }
     if (d->formats & ~f->number_formats) f->integers = ptxk__x_record(f->planes);
     if (d->formats & f->number_formats) f->numbers = 4 * PTXK__DEC_UNIT;
@@ -18585,7 +19410,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
         int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__NUMBERS;
         uint32_t most = d->batch > 2 && wide ? 1 : 4; /* limited by registers */
-        if (!(d->formats >> ptxk__blocks[i].id & 1)) continue;
+        if (!(d->formats & PTXK_SET(ptxk__blocks[i].id))) continue;
         if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
                                 room))
             return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, which does not fit", d->batch);
@@ -18692,7 +19517,7 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
 static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
                                  uint32_t columns, ptxk_message *why) {
     const ptxk__block *e = ptxk__block_of(m->format);
-    if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
+    if (!e || !(f->d.formats & PTXK_SET(m->format)))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
                             name, ptxk__value_name_of(m->format).s);
     if (columns % ptxk__block_whole(e))
@@ -19132,7 +19957,7 @@ static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
     size_t i;
     int first = 1;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-        if (!(c->f->d.formats >> ptxk__blocks[i].id & 1)) continue;
+        if (!(c->f->d.formats & PTXK_SET(ptxk__blocks[i].id))) continue;
         if (first) {
             x = ptx_mov(k, ptx_u32(of(&ptxk__blocks[i])));
         } else {
@@ -19192,7 +20017,7 @@ static ptx_val ptxk__dec_position_has_format(ptxk__dec_state *c, const ptxk__dec
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, format;
-    if (c->f->d.formats == 1u << f->block->id) {
+    if (c->f->d.formats == PTXK_SET(f->block->id)) {
         a = ptx_get(k, j->tiles);
         return ptx_setp(k, PTX_LT, position->tile, a);
     }
@@ -19891,7 +20716,7 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
             ptxk__dec_pair(c, &position, &o);
             for (pass = 0; pass < 2; pass++) {
                 for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-                    if (!(f->d.formats >> ptxk__blocks[i].id & 1)) continue;
+                    if (!(f->d.formats & PTXK_SET(ptxk__blocks[i].id))) continue;
                     p = ptx_setp(k, PTX_EQ, o.format, ptx_u32(ptxk__blocks[i].id));
                     ptx_if(k, p);
                     if (pass)
@@ -20284,7 +21109,7 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
             to = ptxk__dec_at(c, f->x + (uint64_t)b * f->d.hidden * 4);
             to = ptx_ptr_add(k, to, octet, 32);
             for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-                if (!(f->d.formats >> ptxk__blocks[i].id & 1)) continue;
+                if (!(f->d.formats & PTXK_SET(ptxk__blocks[i].id))) continue;
                 p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__blocks[i].id));
                 ptx_if(k, p);
                 ptxk__octet_read(k, ptxk__blocks[i].id, at, c->lane, &o);

@@ -165,12 +165,14 @@ typedef struct problem { /* of the command line */
     uint32_t m, n, k, format, type, out, precision, bias, samples, repeat, seed;
 } problem;
 
-/* What bounds the form for sm_90a on an H100 SXM, and the time that follows. The tensor cores take 4 clocks
-   for a column of a tile of 128 rows and 128 bytes along k. The L2 cache gives a multiprocessor some 32 bytes
-   a clock. A band of 16 rows of tiles is under way at once: memory is read for its rows and columns. */
+/* What bounds the form for sm_90a on an H100 SXM (that for sm_100a on a B200), and the time that follows. The
+   tensor cores take 4 (2) clocks for a column of a tile of 128 rows and 128 bytes of k. The L2 cache gives
+   a multiprocessor some 32 (64) bytes a clock. A band of 16 rows of tiles is under way at once: memory is
+   read for its rows and columns. */
 static void print_model(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape, const ptx_plan *plan,
-                        uint32_t columns, int split, uint32_t parts, double rounds) {
-    const double clock = 1.755e9, bandwidth = 3.35e12,
+                        uint32_t columns, int split, uint32_t parts, double rounds, int tensor_memory) {
+    const double clock = tensor_memory ? 1.965e9 : 1.755e9, bandwidth = tensor_memory ? 8e12 : 3.35e12,
+                 faster = tensor_memory ? 2 : 1,
                  bytes = desc->a_type == PTX_F32                               ? 4
                          : desc->a_type == PTX_F16 || desc->a_type == PTX_BF16 ? 2
                                                                                : 1;
@@ -179,11 +181,13 @@ static void print_model(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *s
     double rows = ceil(shape->m / 128.0 / cluster) * cluster, tiles = rows * ceil((double)shape->n / columns);
     double steps = ceil(shape->k * bytes / 128),
            each = tiles * shape->batch / shape->sm_count * steps / clock;
-    double tensor = each * 4 * columns, l2 = each * (16384 + columns * 128 / cluster) / 32, memory, issue;
+    double tensor = each * 4 * columns / faster, memory, issue,
+           l2 = each * (16384 + columns * 128 / cluster) / 32 / faster;
     issue = each
-            * (columns == 256 ? 80
-               : split        ? 232
-                              : 49); /* machine instructions of a scheduler in a step */
+            * (tensor_memory    ? 100
+               : columns == 256 ? 80
+               : split          ? 232
+                                : 49); /* machine instructions of a scheduler in a step */
     high = rows < 16 ? rows : 16, wide = shape->sm_count / high;
     share = (high * 128 + wide * columns) * shape->k * bytes * tiles * shape->batch / shape->sm_count;
     if (share < (double)plan->min_bytes || (double)plan->min_bytes < 4e7) share = (double)plan->min_bytes;
@@ -192,28 +196,36 @@ static void print_model(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *s
     best = tensor > l2 ? tensor : l2;
     if (memory > best) best = memory;
     best = best / waves
-           + (ceil(rounds) * 6 * columns + 2000 + (parts > 1 ? (parts + 1) * columns * 16.0 : 0)) / clock;
-    printf("model      on an H100 SXM at %.3f GHz: tensor cores %.1f us, issue %.1f, L2 cache %.1f, memory "
-           "%.1f, waves "
-           "%.2f:\n           %.1f us, %.0f TFLOP/s\n",
-           clock / 1e9, tensor * 1e6, issue * 1e6, l2 * 1e6, memory * 1e6, waves, best * 1e6,
-           2e-12 * shape->m * shape->n * shape->k * shape->batch / best);
+           + ((tensor_memory ? 1 : ceil(rounds)) * 6 * columns + 2000
+              + (parts > 1 ? (parts + 1) * columns * 16.0 : 0))
+                 / clock;
+    printf(
+        "model      on %s at %.3f GHz: tensor cores %.1f us, issue %.1f, L2 cache %.1f, memory %.1f, waves "
+        "%.2f:\n           %.1f us, %.0f TFLOP/s\n",
+        tensor_memory ? "a B200" : "an H100 SXM", clock / 1e9, tensor * 1e6, issue * 1e6, l2 * 1e6,
+        memory * 1e6, waves, best * 1e6, 2e-12 * shape->m * shape->n * shape->k * shape->batch / best);
 }
 
 /* Prints the form, the tile and the blocks. Returns the parts of k of the tiles that are divided. */
 static uint32_t print_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
                            const ptx_plan *plan) {
     const ptx_launch *l = &plan->launch[0];
-    int split = desc->a_type == PTX_E4M3 || desc->a_type == PTX_E5M2 || desc->a_factors >= PTXK_FACTORS_BLOCK;
+    int tensor_memory = plan->maps && l->block[0] == 256,
+        split = !tensor_memory
+                && (desc->a_type == PTX_E4M3 || desc->a_type == PTX_E5M2
+                    || desc->a_factors >= PTXK_FACTORS_BLOCK);
     uint32_t cluster = l->cluster[0] ? l->cluster[0] : 1, parts = 1;
-    uint32_t high = l->entry == 1 ? 64 : 128, columns = l->entry == 2 && !split ? 256 : high;
+    uint32_t high = l->entry == 1 ? 64 : 128,
+             columns = tensor_memory || (l->entry == 2 && !split) ? 256 : high;
     uint64_t rows = (shape->m + high - 1) / high, tiles, divided, workers = shape->sm_count / cluster;
     tiles = (rows + cluster - 1) / cluster * ((shape->n + columns - 1) / columns) * shape->batch;
     divided = tiles % workers;
     if (plan->workspace_bytes)
         parts =
             (uint32_t)((plan->workspace_bytes - plan->zero_bytes) / (divided * cluster * high * columns * 4));
-    printf("form       %s\n", plan->maps ? "wgmma and tensor maps (sm_90a)" : "mma.sync");
+    printf("form       %s\n", tensor_memory ? "tcgen05 and tensor maps (sm_100a)"
+                              : plan->maps  ? "wgmma and tensor maps (sm_90a)"
+                                            : "mma.sync");
     printf("launch     %u blocks of %u threads in clusters of %u, tiles of %u x %u, %lu of them in %u parts "
            "along k,\n"
            "           %u bytes of shared memory\n",
@@ -221,7 +233,7 @@ static uint32_t print_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape
            (unsigned long)(parts > 1 ? divided * cluster : 0), parts, l->shared_bytes);
     if (plan->maps)
         print_model(desc, shape, plan, columns, split, parts,
-                    (double)(tiles / workers) + (divided ? 1.0 / (double)parts : 0));
+                    (double)(tiles / workers) + (divided ? 1.0 / (double)parts : 0), tensor_memory);
     return parts;
 }
 
@@ -519,7 +531,9 @@ int main(int argc, char **argv) {
     r.k = alpha < 0 || alpha > 0 ? shape.k : 0;
     r.depth = (uint32_t)((plan.maps ? 128 : 64) / ref_number_bytes(number));
     r.single = precision == 1;
-    r.narrow = ((device->target & 0xfffu) == 89 || plan.maps) && (number == REF_E4M3 || number == REF_E5M2);
+    r.together = plan.maps && plan.launch[0].block[0] == 256; /* tensor memory */
+    r.narrow = ((device->target & 0xfffu) == 89 || (plan.maps && !r.together))
+               && (number == REF_E4M3 || number == REF_E5M2);
     all = (uint64_t)shape.m * shape.n * shape.batch;
     step = all / samples | 1;
     for (i = 0; i < all; i += step, seen++) {

@@ -59,12 +59,25 @@ enum {
     X(Q5_K, 13, 256, 176)                                                                                    \
     X(Q6_K, 14, 256, 210)                                                                                    \
     X(Q8_K, 15, 256, 292)                                                                                    \
+    X(IQ2_XXS, 16, 256, 66)                                                                                  \
+    X(IQ2_XS, 17, 256, 74)                                                                                   \
+    X(IQ3_XXS, 18, 256, 98)                                                                                  \
+    X(IQ1_S, 19, 256, 50)                                                                                    \
+    X(IQ4_NL, 20, 32, 18)                                                                                    \
+    X(IQ3_S, 21, 256, 110)                                                                                   \
+    X(IQ2_S, 22, 256, 82)                                                                                    \
+    X(IQ4_XS, 23, 256, 136)                                                                                  \
     X(I8, 24, 1, 1)                                                                                          \
     X(I16, 25, 1, 2)                                                                                         \
     X(I32, 26, 1, 4)                                                                                         \
     X(I64, 27, 1, 8)                                                                                         \
     X(F64, 28, 1, 8)                                                                                         \
-    X(BF16, 30, 1, 2)
+    X(IQ1_M, 29, 256, 56)                                                                                    \
+    X(BF16, 30, 1, 2)                                                                                        \
+    X(TQ1_0, 34, 256, 54)                                                                                    \
+    X(TQ2_0, 35, 256, 66)                                                                                    \
+    X(MXFP4, 39, 32, 17)                                                                                     \
+    X(NVFP4, 40, 64, 36)
 #define GGUF_FORMAT_ENUM(name, number, values, bytes) GGUF_FORMAT_##name = number,
 enum gguf_format { GGUF_FORMATS(GGUF_FORMAT_ENUM) GGUF_FORMAT_NONE = -1 };
 

@@ -1517,7 +1517,7 @@ static inline ptxk_decoder_matrix llama_matrix(const llama_tensor *w, const llam
     d.weights = w->address;
     llama_format(w->from->format, &d.format);
     if (bias && bias->from) d.bias = bias->address;
-    *formats |= 1u << d.format;
+    *formats |= PTXK_SET(d.format);
     return d;
 }
 

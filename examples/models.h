@@ -133,7 +133,21 @@ static const llama_architecture llama_architectures[] = {
     X(Q4_0, PTXK_Q4_0)                                                                                       \
     X(Q4_K, PTXK_Q4_K)                                                                                       \
     X(Q5_K, PTXK_Q5_K)                                                                                       \
-    X(Q6_K, PTXK_Q6_K)
+    X(Q6_K, PTXK_Q6_K)                                                                                       \
+    X(Q4_1, PTXK_Q4_1)                                                                                       \
+    X(Q5_0, PTXK_Q5_0)                                                                                       \
+    X(Q5_1, PTXK_Q5_1)                                                                                       \
+    X(Q2_K, PTXK_Q2_K)                                                                                       \
+    X(Q3_K, PTXK_Q3_K)                                                                                       \
+    X(IQ4_NL, PTXK_IQ4_NL)                                                                                   \
+    X(IQ4_XS, PTXK_IQ4_XS)                                                                                   \
+    X(MXFP4, PTXK_MXFP4)                                                                                     \
+    X(NVFP4, PTXK_NVFP4)                                                                                     \
+    X(IQ2_XXS, PTXK_IQ2_XXS)                                                                                 \
+    X(IQ2_XS, PTXK_IQ2_XS)                                                                                   \
+    X(IQ2_S, PTXK_IQ2_S)                                                                                     \
+    X(IQ3_XXS, PTXK_IQ3_XXS)                                                                                 \
+    X(IQ3_S, PTXK_IQ3_S)
 
 /* What the file says of the model. */
 typedef struct llama_config {

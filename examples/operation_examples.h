@@ -257,6 +257,14 @@
     X("bf16, argmax", PTX_BF16, PTXK_SAMPLE_ARGMAX)                                                          \
     X("f32, argmax", PTX_F32, PTXK_SAMPLE_ARGMAX)
 
+#define EXAMPLES_quantize(X)                                                                                 \
+    X("4096, f16 to e4m3, a row", 4096, PTX_F16, PTX_E4M3, 0)                                                \
+    X("4096, bf16 to e4m3, groups of 128", 4096, PTX_BF16, PTX_E4M3, 128)                                    \
+    X("14336, f32 to s8", 14336, PTX_F32, PTX_S8, 0)                                                         \
+    X("4096, f32 to Q8_0", 4096, PTX_F32, PTXK_Q8_0, 0)                                                      \
+    X("2880, bf16 to MXFP4", 2880, PTX_BF16, PTXK_MXFP4, 0)                                                  \
+    X("4096, f16 to NVFP4", 4096, PTX_F16, PTXK_NVFP4, 0)
+
 #define EXAMPLES_decoder(X)                                                                                  \
     X("8B, Q4_K and Q6_K", 4096, 14336, 32, 8, 128, 128256, 1, 1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16,   \
       128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                      \

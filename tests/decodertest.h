@@ -12,15 +12,33 @@
 #define MOST_TOKENS 40u
 #define NOISY 6u /* sequences in double that are off at random, beside the one that is not */
 
-static inline int ref_type(uint32_t format) {
-    return format == PTXK_Q4_K   ? REF_BLOCK_Q4_K
-           : format == PTXK_Q6_K ? REF_BLOCK_Q6_K
-           : format == PTXK_Q5_K ? REF_BLOCK_Q5_K
-           : format == PTXK_Q4_0 ? REF_BLOCK_Q4_0
-           : format == PTXK_Q8_0 ? REF_BLOCK_Q8_0
-           : format == PTXK_F32  ? REF_BLOCK_F32
-           : format == PTXK_F16  ? REF_BLOCK_F16
-                                 : REF_BLOCK_BF16;
+static const struct decoder_format {
+    uint32_t format;
+    int type;
+    double size; /* of weights, beside the factor (the first) */
+} decoder_formats[] = {{PTXK_Q4_K, REF_BLOCK_Q4_K, 180}, {PTXK_Q6_K, REF_BLOCK_Q6_K, 1360},
+                       {PTXK_Q5_K, REF_BLOCK_Q5_K, 360}, {PTXK_Q4_0, REF_BLOCK_Q4_0, 4.6},
+                       {PTXK_Q8_0, REF_BLOCK_Q8_0, 74},  {PTXK_F32, REF_BLOCK_F32, 0},
+                       {PTXK_F16, REF_BLOCK_F16, 0},     {PTXK_BF16, REF_BLOCK_BF16, 0},
+                       {PTXK_Q4_1, REF_BLOCK_Q4_1, 4.6}, {PTXK_Q5_0, REF_BLOCK_Q5_0, 9.2},
+                       {PTXK_Q5_1, REF_BLOCK_Q5_1, 9.2}, {PTXK_Q2_K, REF_BLOCK_Q2_K, 10},
+                       {PTXK_Q3_K, REF_BLOCK_Q3_K, 42},  {PTXK_IQ4_NL, REF_BLOCK_IQ4_NL, 67},
+                       {PTXK_IQ4_XS, REF_BLOCK_IQ4_XS, 1230}, {PTXK_MXFP4, REF_BLOCK_MXFP4, 2.9},
+                       {PTXK_NVFP4, REF_BLOCK_NVFP4, 2.9}, {PTXK_IQ2_XXS, REF_BLOCK_IQ2_XXS, 50},
+                       {PTXK_IQ2_XS, REF_BLOCK_IQ2_XS, 50}, {PTXK_IQ2_S, REF_BLOCK_IQ2_S, 50},
+                       {PTXK_IQ3_XXS, REF_BLOCK_IQ3_XXS, 130}, {PTXK_IQ3_S, REF_BLOCK_IQ3_S, 130}};
+
+static inline const struct decoder_format *decoder_format_of(uint32_t format) {
+    const struct decoder_format *f = decoder_formats;
+    while (f->format != format) f++;
+    return f;
+}
+
+static inline int ref_type(uint32_t format) { return decoder_format_of(format)->type; }
+
+/* The unit of columns. */
+static inline size_t ref_unit(uint32_t format) {
+    return ref_block_values(ref_type(format)) << ref_block_bytes(ref_type(format)) % 2;
 }
 
 /* A model, in host memory, on the device, and as the reference has it. */
@@ -86,7 +104,7 @@ static inline ptxk_decoder_matrix matrix(model *m, uint32_t format, uint32_t row
     double size = factor / sqrt((double)columns);
     ptxk_decoder_matrix out;
     float *b = NULL;
-    m->desc.formats |= 1u << format;
+    m->desc.formats |= PTXK_SET(format);
     if (bare) return free(w), bare_matrix(m, format, rows, columns);
     for (i = 0; i < bytes; i += 4) {
         uint32_t r = random_u32();
@@ -95,11 +113,14 @@ static inline ptxk_decoder_matrix matrix(model *m, uint32_t format, uint32_t row
     for (i = 0; i < bytes; i += block) {
         double d = size * (1 + random_within(0.3)), x = random_within(1.7 * size);
         float f = (float)x;
-        if (format == PTXK_Q4_K) half_at(w + i, d / 180), half_at(w + i + 2, d / 24);
-        if (format == PTXK_Q5_K) half_at(w + i, d / 360), half_at(w + i + 2, d / 24);
-        if (format == PTXK_Q4_0) half_at(w + i, d / 4.6);
-        if (format == PTXK_Q6_K) half_at(w + i + 208, d / 1360);
-        if (format == PTXK_Q8_0) half_at(w + i, d / 74);
+        const struct ref_layout *l = ref_layout_of(type);
+        if (l->factor >= 0) half_at(w + i + l->factor, d / decoder_format_of(format)->size);
+        if (format == PTXK_Q4_K || format == PTXK_Q5_K) half_at(w + i + 2, d / 24);
+        if (format == PTXK_Q2_K) half_at(w + i + l->second, d / 5);
+        if (format == PTXK_Q4_1 || format == PTXK_Q5_1) half_at(w + i + 2, -d * (format == PTXK_Q4_1 ? 1.63 : 1.68));
+        if (format == PTXK_MXFP4) w[i] = (unsigned char)(127 + floor(log2(d / 2)));
+        if (format == PTXK_NVFP4)
+            for (size_t j = 0; j < 4; j++) w[i + j] = (unsigned char)(d < 0x1p-5 ? d * 256 : 8 * (7 + floor(log2(d / 2))));
         if (format == PTXK_F32) memcpy(w + i, &f, 4);
         if (format == PTXK_F16) half_at(w + i, x);
         if (format == PTXK_BF16) ref_put(w, REF_BF16, i / 2, x);
@@ -177,7 +198,7 @@ static inline void model_begin(model *m) {
    divide all. */
 static inline uint32_t model_format(const uint32_t *formats, uint32_t count, uint32_t *turn,
                                     uint32_t columns) {
-    while (columns % ref_block_values(ref_type(formats[*turn % count]))) ++*turn;
+    while (columns % ref_unit(formats[*turn % count])) ++*turn;
     return formats[(*turn)++ % count];
 }
 
@@ -254,7 +275,7 @@ static inline model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uin
     uint32_t i;
     d->hidden = hidden, d->ffn = ffn, d->heads = heads, d->kv_heads = kv_heads, d->head_dim = head_dim;
     d->vocab = vocab, d->batch = batch;
-    for (i = 0; i < count; i++) d->formats |= 1u << formats[i];
+    for (i = 0; i < count; i++) d->formats |= PTXK_SET(formats[i]);
     d->rope_dims = random_below(2) ? head_dim : head_dim / 4 * 2;
     d->rope_pairs = random_below(2) ? PTXK_ROPE_NEOX : PTXK_ROPE_INTERLEAVED;
     d->head_norms = random_below(2);

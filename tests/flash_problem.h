@@ -19,6 +19,8 @@ typedef struct problem {
     int by_number; /* the lengths are one, which the arguments name */
     enum ref_format format, q_format, out_format, fresh_format;
     uint32_t queries, lengths[BATCH_MAX], *table, max_pages, pool_pages;
+    const uint32_t *tree; /* [batch][queries], with PTXK_FLASH_TREE */
+    const float *prior, *prior_lse; /* with PTXK_FLASH_PRIOR */
     void *q, *out, *fresh[2]; /* as the kernel has them */
     float *lse;
     void *keys[BATCH_MAX], *values[BATCH_MAX]; /* [kv_heads][max_seq][d], appended rows and all */
@@ -246,6 +248,12 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values) 
     }
     if (p->desc.page_size)
         args.block_table = upload(p->table, (size_t)p->shape.batch * p->max_pages * sizeof *p->table);
+    if (p->desc.flags & PTXK_FLASH_TREE)
+        args.tree = upload(p->tree, (size_t)p->shape.batch * p->queries * sizeof *p->tree);
+    if (p->desc.flags & PTXK_FLASH_PRIOR) {
+        args.prior = upload(p->prior, rows * p->desc.head_dim * 4);
+        args.prior_lse = upload(p->prior_lse, rows * 4);
+    }
     args.max_pages = p->max_pages;
     args.pool_pages = p->pool_pages;
     if (p->layout != HEADS_FIRST) strides(p, &args.head_stride, &args.row_stride);
@@ -278,6 +286,8 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values) 
     if (args.k) cu.cuMemFree(args.k);
     if (args.v) cu.cuMemFree(args.v);
     if (args.block_table) cu.cuMemFree(args.block_table);
+    if (args.tree) cu.cuMemFree(args.tree);
+    if (args.prior) cu.cuMemFree(args.prior), cu.cuMemFree(args.prior_lse);
     if (args.workspace) cu.cuMemFree(args.workspace);
     if (module) cu.cuModuleUnload(module);
     ptx_module_free(m);

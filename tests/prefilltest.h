@@ -413,6 +413,11 @@ static void every_head_dim(void) {
 
 static uint32_t one_of(const uint32_t *list, uint32_t n) { return list[random_below(n)]; }
 
+/* Another order of the CPU driver's warps and copies. */
+static void other_schedule(void) {
+    if (cu.ptxsim_set) cu.ptxsim_set("seed", (int)random_below(1u << 30));
+}
+
 static void random_product(void) {
     static const uint32_t dims[] = {8, 16, 24, 32, 40, 64, 72, 80, 96, 104, 128, 160, 192, 256},
                           lens[] = {0, 1, 2, 15, 33, 63, 64, 65, 100, 127, 128, 129, 200},
@@ -438,6 +443,7 @@ static void random_product(void) {
         }
         p = problem_new(desc, layout, (int)ragged, q_lens, kv_lens, batch);
         p.target = base_target == PTX_SM(80) ? PTX_SM(one_of(targets, 5)) : base_target;
+        if (base_target != PTX_SM(80)) other_schedule();
         problem_check(&p);
         problem_free(&p);
     }
@@ -1024,6 +1030,7 @@ static void bytes_with_factors(uint32_t rounds) {
             kv_lens[b] = again ? kv_lens[0] : one_of(lengths, 10);
         }
         p = problem_new(desc, paged || random_below(2) ? ROWS : HEADS, (int)ragged, q_lens, kv_lens, batch);
+        other_schedule();
         if (paged) {
             pages g = pages_of(&p);
             if (paged_run(&p, &g)) problem_compare(&p);

@@ -16,7 +16,9 @@ static const struct format {
                {PTXK_Q5_1, REF_BLOCK_Q5_1, "Q5_1"}, {PTXK_Q2_K, REF_BLOCK_Q2_K, "Q2_K"},
                {PTXK_Q3_K, REF_BLOCK_Q3_K, "Q3_K"}, {PTXK_IQ4_NL, REF_BLOCK_IQ4_NL, "IQ4_NL"},
                {PTXK_IQ4_XS, REF_BLOCK_IQ4_XS, "IQ4_XS"}, {PTXK_MXFP4, REF_BLOCK_MXFP4, "MXFP4"},
-               {PTXK_NVFP4, REF_BLOCK_NVFP4, "NVFP4"}};
+               {PTXK_NVFP4, REF_BLOCK_NVFP4, "NVFP4"}, {PTXK_IQ2_XXS, REF_BLOCK_IQ2_XXS, "IQ2_XXS"},
+               {PTXK_IQ2_XS, REF_BLOCK_IQ2_XS, "IQ2_XS"}, {PTXK_IQ2_S, REF_BLOCK_IQ2_S, "IQ2_S"},
+               {PTXK_IQ3_XXS, REF_BLOCK_IQ3_XXS, "IQ3_XXS"}, {PTXK_IQ3_S, REF_BLOCK_IQ3_S, "IQ3_S"}};
 #define FORMATS (sizeof formats / sizeof *formats)
 #define CODED 8u /* the first ones have code of their own, the others readers and code in common */
 

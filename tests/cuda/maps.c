@@ -1,6 +1,7 @@
 /* maps.c - tensor maps: from the list of a plan, by ptxcu_run, by calls and by the caller's own driver code.
  */
 #include "../../ptxgen_cuda.h"
+#include "../../ptxgen_kernels.h"
 #include "../check.h"
 
 #include <stdio.h>
@@ -201,6 +202,40 @@ static void test_refusals(void) {
     ptxcu_free(cu, b);
 }
 
+/* A product of tensors takes the form with maps where they can describe all tensors; otherwise the other form. */
+static void test_choice(void) {
+    static const uint64_t a_shape[] = {70, 72}, b_shape[] = {40, 72}, d_shape[] = {70, 40};
+    ptxcu_matmul_desc d = PTX_ZERO;
+    ptxcu_tensor a, b, whole;
+    ptxcu_call call;
+    uint16_t ones[70 * 72];
+    float out[70 * 40];
+    uint32_t i, turn, maps = ptxcu_device_info(cu)->target == PTX_SM_A(90) ? 4 : 0;
+    for (i = 0; i < 70 * 72; i++) ones[i] = 0x3c00;
+    CHECK(!ptxcu_tensor_create(cu, PTX_F16, 2, a_shape, &a) && !ptxcu_tensor_create(cu, PTX_F16, 2, b_shape, &b));
+    CHECK(!ptxcu_tensor_create(cu, PTX_F32, 2, d_shape, &whole));
+    CHECK(!ptxcu_tensor_upload(cu, &a, ones, sizeof ones, NULL));
+    CHECK(!ptxcu_tensor_upload(cu, &b, ones, 40 * 72 * 2, NULL));
+    CHECK(!ptxcu_tensor_transpose(cu, &b, 0, 1, &d.b));
+    for (turn = 0; turn < 3; turn++) {
+        uint64_t depth = turn == 1 ? 71 : 72;
+        d.a = a, d.d = whole;
+        if (turn) CHECK(!ptxcu_tensor_narrow(cu, &a, 1, 72 - depth, depth, &d.a)); /* 2 bytes off */
+        CHECK(!ptxcu_tensor_narrow(cu, &b, 1, 0, depth, &d.b) && !ptxcu_tensor_transpose(cu, &d.b, 0, 1, &d.b));
+        CHECK(!ptxcu_matmul_prepare(cu, &d, &call));
+        CHECK(call.plan.maps == (turn == 1 ? 0 : maps));
+        CHECK(!ptxcu_tensor_free(cu, &d.workspace) || !d.workspace.owner);
+        CHECK(!ptxcu_workspace_create(cu, &call, NULL, &d.workspace) && !ptxcu_matmul_prepare(cu, &d, &call));
+        memset(out, 0, sizeof out);
+        CHECK(!ptxcu_call_finish(cu, &call, NULL) && !ptxcu_tensor_download(cu, out, &whole, sizeof out, NULL));
+        CHECK(!ptxcu_sync(cu));
+        for (i = 0; i < 70 * 40 && !(out[i] < (float)depth) && !(out[i] > (float)depth);) i++;
+        CHECK(i == 70 * 40);
+    }
+    ptxcu_tensor_free(cu, &a), ptxcu_tensor_free(cu, &b), ptxcu_tensor_free(cu, &whole);
+    if (d.workspace.owner) ptxcu_tensor_free(cu, &d.workspace);
+}
+
 int main(void) {
     uint32_t i;
     start_random();
@@ -213,6 +248,7 @@ int main(void) {
     } else {
         for (i = 0; i < 12; i++) copy_once(i % 3);
         test_refusals();
+        test_choice();
     }
     ptxcu_close(cu);
     return check_end();

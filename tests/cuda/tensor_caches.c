@@ -1,5 +1,6 @@
 /* tensor_caches.c - tensor calls on caches of 8-bit numbers: kv_scatter, flash_decode with and without appended rows,
-   and flash_prefill give what the same calls give on f32 caches of the numbers that were stored:
+   and flash_prefill give what the same calls give on f32 caches of the numbers that were stored; and a prefix that
+   sequences share is read once:
    `tensor_caches [LIBRARY]`. Data is fresh in every run; PTXGEN_SEED=n repeats one. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -221,6 +222,67 @@ static void attention(ptxcu *cu, caches *c) {
     WORKS(cu, ptxcu_tensor_free(cu, &length));
 }
 
+/* Attention of 4 sequences to 20 keys that they share, read once, then to 12 of their own, which here are the same:
+   as attention to all 32. */
+static void shared_prefix(ptxcu *cu) {
+    enum { N = 4, PREFIX = 20, KEYS = 32 };
+    static float x[2][KV_HEADS * KEYS * DIM], y[N * KV_HEADS * KEYS * DIM];
+    static const uint32_t all[N] = {15, 15, 15, 15};
+    ptxcu_flash_decode_desc d;
+    ptxcu_kv_cache whole, own;
+    ptxcu_tensor k[2], v[2], q, tree, out, rows, lse, prior, prior_lse;
+    uint64_t shape[3] = {N, HEADS, DIM};
+    size_t i, b, g, head = KEYS * DIM;
+    k[0] = numbers(cu, PTX_F32, 4, 1, KV_HEADS, KEYS, DIM);
+    v[0] = numbers(cu, PTX_F32, 4, 1, KV_HEADS, KEYS, DIM);
+    k[1] = make(cu, PTX_F32, 4, N, KV_HEADS, KEYS, DIM);
+    v[1] = make(cu, PTX_F32, 4, N, KV_HEADS, KEYS, DIM);
+    WORKS(cu, ptxcu_tensor_read(cu, x[0], &k[0], sizeof x[0], NULL));
+    WORKS(cu, ptxcu_tensor_read(cu, x[1], &v[0], sizeof x[1], NULL));
+    for (i = 0; i < 2; i++) {
+        for (b = 0; b < N; b++)
+            for (g = 0; g < KV_HEADS; g++)
+                memcpy(y + (b * KV_HEADS + g) * head, x[i] + g * head + PREFIX * DIM,
+                       (KEYS - PREFIX) * DIM * sizeof *y);
+        WORKS(cu, ptxcu_tensor_write(cu, i ? &v[1] : &k[1], y, sizeof y, NULL));
+    }
+    WORKS(cu, ptxcu_kv_cache_wrap(cu, &k[0], &v[0], NULL, &whole));
+    WORKS(cu, ptxcu_kv_cache_wrap(cu, &k[1], &v[1], NULL, &own));
+    q = numbers(cu, PTX_F32, 4, 1, N, HEADS, DIM);
+    out = make(cu, PTX_F32, 4, 1, N, HEADS, DIM);
+    prior = make(cu, PTX_F32, 4, 1, N, HEADS, DIM);
+    lse = make(cu, PTX_F32, 3, 1, HEADS, N, 0);
+    rows = make(cu, PTX_F32, 3, N, HEADS, DIM, 0);
+    tree = make(cu, PTX_U32, 2, 1, N, 0, 0);
+    WORKS(cu, ptxcu_tensor_write(cu, &tree, all, sizeof all, NULL));
+    memset(&d, 0, sizeof d);
+    d.q = q, d.out = out, d.cache = &whole, d.tree = tree, d.length = KEYS;
+    WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
+    d.out = prior, d.lse = lse, d.length = PREFIX;
+    WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
+    memset(&d, 0, sizeof d);
+    WORKS(cu, ptxcu_tensor_reshape(cu, &q, 3, shape, &d.q));
+    WORKS(cu, ptxcu_tensor_reshape(cu, &prior, 3, shape, &d.prior));
+    shape[0] = HEADS, shape[1] = N;
+    WORKS(cu, ptxcu_tensor_reshape(cu, &lse, 2, shape, &prior_lse));
+    d.prior_lse = prior_lse, d.out = rows, d.cache = &own, d.length = KEYS - PREFIX;
+    WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
+    compare(cu, &rows, &out, "a shared prefix");
+    memset(&d.prior, 0, sizeof d.prior);
+    EXPECT(cu, ptxcu_flash_decode(cu, &d, NULL), PTXCU_E_ARGUMENT, "prior");
+    for (i = 0; i < 2; i++) {
+        WORKS(cu, ptxcu_kv_cache_free(cu, i ? &own : &whole));
+        WORKS(cu, ptxcu_tensor_free(cu, &k[i]));
+        WORKS(cu, ptxcu_tensor_free(cu, &v[i]));
+    }
+    WORKS(cu, ptxcu_tensor_free(cu, &q));
+    WORKS(cu, ptxcu_tensor_free(cu, &out));
+    WORKS(cu, ptxcu_tensor_free(cu, &prior));
+    WORKS(cu, ptxcu_tensor_free(cu, &lse));
+    WORKS(cu, ptxcu_tensor_free(cu, &rows));
+    WORKS(cu, ptxcu_tensor_free(cu, &tree));
+}
+
 static void what_does_not_fit_is_refused(ptxcu *cu) {
     ptxcu_tensor k = make(cu, PTX_B8, 4, 1, 1, 8, 64), v = make(cu, PTX_B8, 4, 1, 1, 8, 64),
                  good = make(cu, PTX_F16, 4, 1, 1, 8, 2), more = make(cu, PTX_F16, 4, 1, 1, 8, 2),
@@ -276,6 +338,7 @@ int main(int argc, char **argv) {
             attention(cu, &c);
             free_caches(cu, &c);
         }
+        shared_prefix(cu);
         what_does_not_fit_is_refused(cu);
     }
     if (calls) CHECK(calls("cuMemAlloc_v2") == calls("cuMemFree_v2"));

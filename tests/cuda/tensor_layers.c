@@ -134,8 +134,8 @@ static void test_gemv_of_three(ptxcu *cu) {
     BAD(gemv, swiglu, d.swiglu = 1, PTXCU_E_SHAPE, "SwiGLU (PTXK_GEMV_SWIGLU) takes two matrices");
     BAD(gemv, unused, d.unused = 1, PTXCU_E_ARGUMENT, "gemv: unused is 1, must be 0");
     BAD(gemv, unused, d.more[1].unused = 1, PTXCU_E_ARGUMENT, "gemv: more[1].unused is 1, must be 0");
-    BAD(gemv, format, d.format = 77, PTXCU_E_ARGUMENT,
-        "format of weights is 77, must be one of PTXK_FORMATS, such as PTXK_Q4_K");
+    BAD(gemv, format, d.format = 99, PTXCU_E_ARGUMENT,
+        "format of weights is 99, must be one of PTXK_FORMATS, such as PTXK_Q4_K");
     BAD(gemv, format, d.more[0].format = PTXK_F16, PTXCU_E_SHAPE, "more[0].weights");
     BAD(gemv, format, d.more[0].format = 0, PTXCU_E_ARGUMENT, "format of more[0].weights is 0");
     BAD(gemv, bias, d.more[0].bias.owner = NULL, PTXCU_E_ARGUMENT, "more[0].bias is a zero tensor");
@@ -238,7 +238,7 @@ static void test_gemm_of_three(ptxcu *cu) {
     BAD(gemm, gated, d.gated = PTXK_GEMM_GEGLU, PTXCU_E_ARGUMENT, "more[0].y is set, and must not be with gated");
     BAD(gemm, unused, d.unused = 1, PTXCU_E_ARGUMENT, "gemm: unused is 1, must be 0");
     BAD(gemm, precision, d.precision = 7, PTXCU_E_SHAPE, "gemm: precision is 7");
-    BAD(gemm, format, d.format = 77, PTXCU_E_ARGUMENT, "format of weights is 77, must be one of PTXK_FORMATS");
+    BAD(gemm, format, d.format = 99, PTXCU_E_ARGUMENT, "format of weights is 99, must be one of PTXK_FORMATS");
     BAD(gemm, format, d.more[0].format = PTXK_F16, PTXCU_E_SHAPE, "more[0].weights");
     BAD(gemm, bias, d.more[0].bias.owner = NULL, PTXCU_E_ARGUMENT, "more[0].bias is a zero tensor");
     BAD(gemm, bias, d.bias.owner = NULL, PTXCU_E_SHAPE, "more[0].bias is set, and bias is not");
@@ -493,6 +493,39 @@ static void test_rope(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_free(cu, &d.frequencies));
 }
 
+static void test_quantize(ptxcu *cu) {
+    static float x[ROWS * N];
+    static signed char y[ROWS * N];
+    ptxcu_quantize_desc d;
+    ptxcu_call call;
+    uint32_t r, i, wrong = 0;
+    memset(&d, 0, sizeof d);
+    d.x = numbers(cu, x, 2, ROWS, N, 0);
+    d.y = make(cu, PTX_S8, 2, ROWS, N, 0);
+    d.factors = make(cu, PTX_F32, 1, ROWS, 0, 0);
+    d.y_type = PTX_S8;
+    for (r = 0; r < ROWS; r++) {
+        double most = 0;
+        for (i = 0; i < N; i++) most = fmax(most, fabs((double)x[r * N + i]));
+        out[0].want[r] = most / 127;
+    }
+    out[0].t = &d.factors, out[0].n = ROWS, out[0].off = 1e-8;
+    WORKS(cu, ptxcu_quantize_prepare(cu, &d, &call));
+    three_forms(cu, "quantize", &call, out, 1, NULL, NULL);
+    WORKS(cu, ptxcu_tensor_read(cu, y, &d.y, sizeof y, NULL));
+    for (i = 0; i < ROWS * N; i++)
+        if (!(fabs(y[i] * out[0].want[i / N] - (double)x[i]) <= 0.501 * out[0].want[i / N])) wrong++;
+    CHECK(!wrong);
+    BAD(quantize, y_type, d.y_type = PTX_F32, PTXCU_E_SHAPE, "y_type is PTX_F32");
+    BAD(quantize, y_type, d.y_type = PTXK_Q8_0, PTXCU_E_SHAPE, "quantize: n is 72, must be a multiple of 32");
+    BAD(quantize, group, d.group = 128, PTXCU_E_SHAPE, "factors");
+    BAD(quantize, y, d.y = d.x, PTXCU_E_SHAPE, "quantize: y is of type f32");
+    BAD(quantize, factors, d.factors.shape[0]--, PTXCU_E_SHAPE, "factors");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.x));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.y));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.factors));
+}
+
 static void test_embed(ptxcu *cu) {
     enum { VOCAB = 11 };
     static float table[VOCAB * N];
@@ -650,6 +683,7 @@ int main(int argc, char **argv) {
         test_activation(cu);
         test_rope(cu);
         test_embed(cu);
+        test_quantize(cu);
         test_sample(cu);
     }
     if (calls) CHECK(calls("cuMemAlloc_v2") == calls("cuMemFree_v2"));

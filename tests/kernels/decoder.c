@@ -113,7 +113,7 @@ static void instructions_per_weight(void) {
         const unsigned char *code = NULL;
         uint32_t count = 0, turn = 0, at = (uint32_t)(block - ptxk__blocks);
         double weights;
-        d.formats = 1u << costs[i].format;
+        d.formats = PTXK_SET(costs[i].format);
         d.precision = costs[i].precision;
         CHECK(!ptxk__dec_form(&d, &f, NULL));
         memset(&module_desc, 0, sizeof module_desc);

@@ -104,8 +104,10 @@ static void draw_choice(model *m) {
 
 static model draw_model(uint32_t launches) {
     static const uint32_t types[] = {PTX_F32, PTX_F16, PTX_BF16}, plain[] = {PTXK_F32, PTXK_F16, PTXK_BF16};
-    static const uint32_t every[] = {PTXK_Q4_K, PTXK_Q5_K, PTXK_Q6_K, PTXK_Q8_0,
-                                     PTXK_Q4_0, PTXK_F16,  PTXK_BF16, PTXK_F32};
+    static const uint32_t every[] = {PTXK_Q4_K, PTXK_Q5_K,   PTXK_Q6_K,   PTXK_Q8_0,  PTXK_Q4_0, PTXK_F16,
+                                     PTXK_BF16, PTXK_F32,    PTXK_Q4_1,   PTXK_Q5_0,  PTXK_Q5_1, PTXK_Q2_K,
+                                     PTXK_Q3_K, PTXK_IQ4_NL, PTXK_IQ4_XS, PTXK_MXFP4, PTXK_NVFP4, PTXK_IQ2_XXS,
+                                     PTXK_IQ2_XS, PTXK_IQ2_S, PTXK_IQ3_XXS, PTXK_IQ3_S};
     static const uint32_t targets[] = {75, 80, 86, 89, 90, 100};
     uint32_t list[8], count = any_size(7), i, target;
     model m = model_start();
@@ -123,7 +125,7 @@ static model draw_model(uint32_t launches) {
     d->gelu = random_below(2);
     d->window = one_in(2) ? 0 : 1 + random_below(one_in(2) ? 4 : 150);
     if (one_in(4)) d->scale = (float)(random_within(1.5) / sqrt((double)d->head_dim));
-    if (one_in(4)) d->formats = 1u << PICK(every); /* one that is perhaps used nowhere */
+    if (one_in(4)) d->formats = PTXK_SET(PICK(every)); /* one that is perhaps used nowhere */
     do target = PICK(targets);
     while (target > (uint32_t)capability);
     m.target = PTX_SM(target);
@@ -188,6 +190,33 @@ static double round_of(unsigned long long seed) {
     return worst;
 }
 
+/* A small model of each format that has a reader. */
+static void every_reader(void) {
+    static const uint32_t readers[] = {PTXK_Q4_1,   PTXK_Q5_0,   PTXK_Q5_1,  PTXK_Q2_K, PTXK_Q3_K,
+                                       PTXK_IQ4_NL, PTXK_IQ4_XS, PTXK_MXFP4, PTXK_NVFP4, PTXK_IQ2_XXS,
+                                       PTXK_IQ2_XS, PTXK_IQ2_S, PTXK_IQ3_XXS, PTXK_IQ3_S};
+    uint32_t i;
+    for (i = 0; i < sizeof readers / sizeof *readers; i++) {
+        model m = model_start();
+        m.desc.hidden = m.desc.ffn = 256;
+        m.desc.vocab = 33;
+        m.desc.heads = 4;
+        m.desc.kv_heads = 1;
+        m.desc.head_dim = 64;
+        m.desc.batch = 1 + (i == 2);
+        m.desc.kv_type = PTX_F16;
+        m.desc.precision = i & 1;
+        m.layers = 1;
+        m.prompt_lengths[0] = m.prompt_lengths[1] = 1 + random_below(2);
+        m.target = PTX_SM(i & 1 && capability >= 80 ? 80 : 75);
+        m.blocks = 3;
+        model_fill(&m, &readers[i], 1, 1);
+        model_launch(&m);
+        if (model_done(&m)) model_compare(&m);
+        model_free(&m);
+    }
+}
+
 int main(void) {
     const char *seed = getenv("PTXGEN_SEED"), *rounds = getenv("PTXGEN_ROUNDS");
     unsigned long long first = seed ? strtoull(seed, NULL, 0) : (unsigned long long)time(NULL) * 1000;
@@ -198,6 +227,7 @@ int main(void) {
     if (!open_driver()) return 1;
     one_thread();
     printf("seed: PTXGEN_SEED=%llu\n", first);
+    every_reader();
     for (i = 0; i < n; i++) worst = fmax(worst, round_of(first + i));
     printf("note: %u models; logits within %.3f of what they may be off\n", n, worst);
     return check_end();

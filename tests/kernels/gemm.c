@@ -204,7 +204,8 @@ static void a_bad_block_spoils_its_row_only(void)
         if (ref_block_values(formats[i / 4].type) == 1) continue; /* products of parts: infinity gives NaN or more */
         p = problem_new(formats[i / 4].format, 2, 37, 1536, i & 2 ? 128 : 8, i & 1, 0);
         step = (uint32_t)ref_block_bytes(p.m[0].type);
-        if (!put_factor(p.m[0].type, p.m[0].weights + bad * p.m[0].row_bytes + 5 * step, i & 1 ? (double)NAN : HUGE_VAL)) {
+        if (!put_factor(p.m[0].type, p.m[0].weights + bad * p.m[0].row_bytes + 5 * step,
+                        i & 1 ? (double)NAN : HUGE_VAL)) {
             problem_free(&p);
             continue;
         }

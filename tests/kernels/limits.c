@@ -28,6 +28,7 @@ typedef union desc {
     ptxk_rope_desc rope;
     ptxk_embed_desc embed;
     ptxk_sample_desc sample;
+    ptxk_quantize_desc quantize;
     ptxk_decoder_desc decoder;
     uint32_t word[32];
 } desc;
@@ -45,6 +46,7 @@ typedef union shape {
     ptxk_rope_shape rope;
     ptxk_embed_shape embed;
     ptxk_sample_shape sample;
+    ptxk_quantize_shape quantize;
     ptxk_decoder_shape decoder;
     uint32_t word[8];
 } shape;
@@ -78,7 +80,7 @@ static const limit limits[] = {
     S(gemv, "rows of W: to 2^31 - 1", n, LEN, LEN + 1),
     D(gemv, "columns (rows of x): 1 to 8", columns, 8, 9),
     S(gemv, "K: to 2^26", k, 1u << 26, (1u << 26) + 256),
-    S(gemv, "unit of K: 256 (Q4_K", k, 256, 255),
+    S(gemv, "unit of K: 256 (Q4_K, Q5_K and others), 64, 32 or 8", k, 256, 255),
     S(gemm, "rows of W: to 2^26", n, 1u << 26, (1u << 26) + 1),
     D(gemm, "in tiles of 8 to 256", columns, 256, 512),
     S(gemm, "K: to 2^20", k, 1u << 20, (1u << 20) + 256),
@@ -98,6 +100,8 @@ static const limit limits[] = {
     S(sample, "length of a row: 1 to 2^24 logits", n, 1u << 24, (1u << 24) + 1),
     S(sample, "length of a row: 1 to 2^24 logits", n, 1, 0),
     S(sample, "rows: to 65,535", rows, 65535, 65536),
+    D(quantize, "length of a row: to 2^24", n, 1u << 24, (1u << 24) + 8),
+    S(quantize, "rows: to 2^31 - 1", rows, LEN, LEN + 1),
     D(decoder, "sequences: 1 to 4", batch, 4, 5),
     D(decoder, "hidden size, ffn size: to 2^17", hidden, 1u << 17, (1u << 17) + 256),
     D(decoder, "hidden size, ffn size: to 2^17, to 2^18", ffn, 1u << 18, (1u << 18) + 256),
@@ -140,7 +144,8 @@ static void good(const char *name, desc *d, shape *s) {
     GOOD(rope, OF(1, 2, 2, 0, PTX_F32), OF(1))
     GOOD(embed, OF(256, PTXK_Q4_K, PTX_F32, 0), OF(1))
     GOOD(sample, OF(PTX_F32, 0), OF(1, 8))
-    GOOD(decoder, OF(256, 256, 4, 1, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0),
+    GOOD(quantize, OF(8, PTX_F32, PTX_E4M3, 0), OF(1))
+    GOOD(decoder, OF(256, 256, 4, 1, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0, 0, 0),
          OF(2, 16, 4))
 }
 

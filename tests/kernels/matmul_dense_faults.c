@@ -92,7 +92,7 @@ static void take_out_each(uint32_t type, uint32_t entry, uint32_t out)
     for (i = 0; i < 3; i++) {
         problem *p = &v[i].p;
         uint32_t per = 16 / (uint32_t)ref_number_bytes(number_of(type)), j;
-        *p = problem_new(type, out, PTXK_MATMUL_TRANS_B, shapes[i][0], shapes[i][1], shapes[i][2]);
+        *p = problem_new(type, out, PTXK_MATMUL_TRANS_B, shapes[i][0], shapes[i][1], shapes[i][2] / 8 * per);
         p->shape.target = PTX_SM_A(90), p->shape.aligned = 1, p->shape.sm_count = shapes[i][3];
         p->beta = shapes[i][5] ? 0.5f : 0;
         p->entry = entry, p->cluster = shapes[i][4];

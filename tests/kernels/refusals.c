@@ -53,6 +53,7 @@ CALLS(activation)
 CALLS(rope)
 CALLS(sample)
 CALLS(embed)
+CALLS(quantize)
 
 static ptxk_decoder_layer layer_table[2]; /* of the good decoder */
 
@@ -162,7 +163,16 @@ static const row flash_decode_rows[] = {D(flash_decode, heads, 0, "heads is 0"),
                                         AANY(flash_decode, pool_pages),
                                         SANY(flash_decode, target),
                                         AANY(flash_decode, k_factors),
-                                        AANY(flash_decode, v_factors)};
+                                        AANY(flash_decode, v_factors),
+                                        AANY(flash_decode, prior),
+                                        AANY(flash_decode, prior_lse),
+                                        AANY(flash_decode, tree)};
+
+static const row tree_rows[] = {/* flash_decode again, with a tree of drafts */
+                                D(flash_decode, window, 5, "window is 5, must be 0 with PTXK_FLASH_TREE"),
+                                POINTER(flash_decode, prior, 8),
+                                ADDRESS(flash_decode, prior_lse, 2),
+                                ADDRESS(flash_decode, tree, 2)};
 
 static const row bytes_rows[] = {/* flash_decode again, with caches of q8_0 */
                                  D(flash_decode, head_dim, 48, "head_dim is 48, must be a multiple of 32"),
@@ -461,6 +471,22 @@ static const row norm_rows[] = {D(norm, n, 0, "n is 0"),
                                 AL(norm, y, AT * 4, "y overlaps gamma"),
                                 AL(norm, residual, AT, "x overlaps residual"),
                                 AL(norm, beta, AT + 16, "x overlaps beta")};
+
+static const row quantize_rows[] = {D(quantize, n, 0, "n is 0"),
+                                    D(quantize, n, 4, "multiple of 8"),
+                                    D(quantize, n, (1u << 24) + 8, "n is"),
+                                    NEEDED_TYPE(quantize, x_type),
+                                    D(quantize, y_type, PTX_F32, "y_type is PTX_F32"),
+                                    D(quantize, y_type, PTXK_NVFP4, "group is 128"),
+                                    D(quantize, group, 64, "group is 64"),
+                                    S(quantize, rows, 0x80000000u, "rows"),
+                                    POINTER(quantize, x, 8),
+                                    POINTER(quantize, y, 8),
+                                    POINTER(quantize, factors, 8),
+                                    A(quantize, rows, 0x80000000u, "rows"),
+                                    A(quantize, reserved, 1, "reserved"),
+                                    AL(quantize, y, AT + 16, "y overlaps x"),
+                                    AL(quantize, factors, AT * 2 + 16, "y overlaps factors")};
 
 static const row softmax_rows[] = {D(softmax, n, 0, "n is 0"),
                                    D(softmax, n, (1u << 24) + 1, "n is"),
@@ -806,6 +832,9 @@ static void attention(void) {
     a.workspace = AT * 6, a.k = AT * 7, a.v = AT * 8, a.lse = AT * 9;
     a.max_seq = 100, a.head_stride = 6400, a.row_stride = 64;
     TEST(flash_decode, flash_decode_rows, 1, d, s, a);
+    d.flags |= PTXK_FLASH_TREE | PTXK_FLASH_PRIOR, a.tree = AT * 14, a.prior = AT * 15, a.prior_lse = AT * 16;
+    TEST(flash_decode, tree_rows, 0, d, s, a);
+    d.flags = PTXK_FLASH_LSE, a.tree = a.prior = a.prior_lse = 0;
     d.kv_type = PTXK_Q8_0, a.k_factors = AT * 12, a.v_factors = AT * 13;
     TEST(flash_decode, bytes_rows, 0, d, s, a);
     d.kv_type = PTX_F16, a.k_factors = a.v_factors = 0;
@@ -858,6 +887,36 @@ static void attention(void) {
           "overlaps cu_kv");
 }
 
+/* matmul takes no workspace of 0 where the plans of all targets have one. */
+static void matmul_workspaces(void) {
+    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM(89), PTX_SM(90), PTX_SM_A(90), PTX_SM(120)};
+    ptxk_matmul_desc d = PTX_ZERO;
+    ptxk_matmul_args a = PTX_ZERO;
+    uint32_t i, t, with = 0, without = 0;
+    d.a_type = d.b_type = PTX_F16, d.out_type = PTX_F32;
+    a.a = AT, a.b = AT * 2, a.d = AT * 4, a.alpha = 1, a.batch = 1, a.sm_count = 8;
+    for (i = 0; i < 40; i++) {
+        ptxk_matmul_shape s = PTX_ZERO;
+        ptx_plan plan;
+        ptxk_message why;
+        int none = 0;
+        s.m = a.m = 1 + 37 * (i % 8), s.n = a.n = 8 + 104 * (i % 5), s.k = a.k = i % 3 ? 2048 : 64;
+        s.batch = 1, s.sm_count = 8;
+        a.lda = a.k, a.ldb = a.ldd = a.n;
+        for (t = 0; t < 2 * sizeof targets / sizeof *targets; t++) {
+            s.target = targets[t / 2], s.aligned = t & 1;
+            check(!ptxk_matmul_plan(&d, &s, &plan, &why), "matmul", "plan", why.text);
+            a.workspace = plan.workspace_bytes ? AT * 7 : 0;
+            check(!ptxk_matmul_check(&d, &a, &why), "matmul", "the plan's workspace", why.text);
+            none |= !plan.workspace_bytes;
+        }
+        a.workspace = 0;
+        check(none == !ptxk_matmul_check(&d, &a, &why), "matmul", "workspace 0", why.text);
+        with += !none, without += none != 0;
+    }
+    check(with && without, "matmul", "workspaces", "of both kinds");
+}
+
 static void layers(void) {
     ptxk_gemv_desc gd = {PTXK_Q4_K, 2,        0, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA | PTXK_GEMV_BIAS,
                          PTXK_Q4_K, PTXK_Q6_K};
@@ -869,6 +928,9 @@ static void layers(void) {
     ptxk_softmax_desc sd = {64, PTX_F32, PTX_F32, 0};
     ptxk_softmax_shape ss = {3};
     ptxk_softmax_args sa;
+    ptxk_quantize_desc zd = {256, PTX_F32, PTX_E4M3, 128};
+    ptxk_quantize_shape zs = {3};
+    ptxk_quantize_args za;
     ptxk_activation_desc ad = {PTXK_SILU, 1, PTX_F32, PTX_F32};
     ptxk_activation_shape as = {3, 100};
     ptxk_activation_args aa;
@@ -901,6 +963,7 @@ static void layers(void) {
     TEST(matmul, matmul_rows, 1, xd, xs, xa);
     xa.d = xa.c;
     check(!ptxk_matmul_check(&xd, &xa, &why), "matmul", "d is c", why.text);
+    matmul_workspaces();
     xa.beta = 0, xa.c = 0, xa.ldc = 0;
     check(!ptxk_matmul_check(&xd, &xa, &why), "matmul", "c is not read", why.text);
     xs.m = xs.n = 0x7fffffff;
@@ -926,6 +989,10 @@ static void layers(void) {
     TEST(softmax, softmax_rows, 1, sd, ss, sa);
     sa.y = sa.x;
     check(!ptxk_softmax_check(&sd, &sa, &why), "softmax", "y is x", why.text);
+
+    memset(&za, 0, sizeof za);
+    za.x = AT, za.y = AT * 2, za.factors = AT * 3, za.rows = 3;
+    TEST(quantize, quantize_rows, 1, zd, zs, za);
 
     memset(&aa, 0, sizeof aa);
     aa.x = AT, aa.up = AT * 2, aa.y = AT * 3, aa.rows = 3, aa.n = 100;

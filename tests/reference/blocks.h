@@ -20,12 +20,18 @@
  *   IQ4_XS   256    136  f16 d, u16 h, u8 s[4]@4, u8 q[128]@8       d (scale - 32) table[nibble]
  *   MXFP4     32     17  e8m0, u8 q[16]@1                           2^(e - 128) e2m1[nibble], which are twice e2m1
  *   NVFP4     64     36  e4m3 s[4], u8 q[32]@4                      s / 2 e2m1[nibble]
+ *   IQ2_XXS  256     66  f16 d, of each 32: u8 q[4], u32 (4 signs of 7 bits, scale)      d (2 scale + 1) / 8 table
+ *   IQ2_XS   256     74  f16 d, u16 q[32]@2 (9 bits, signs of 7), u8 s[8]@66             the same
+ *   IQ2_S    256     82  f16 d, u8 q[32]@2, u8 signs[32]@34, u8 h[8]@66, u8 s[8]@74      the same
+ *   IQ3_XXS  256     98  f16 d, u8 q[64]@2, of each 32 a u32@66 as IQ2_XXS               d (2 scale + 1) / 4 table
+ *   IQ3_S    256    110  f16 d, u8 q[64]@2, u8 h[8]@66, u8 signs[32]@74, u8 s[4]@106     d (2 scale + 1) table
  *
  * The quantisers choose each group's scale (and minimum) by trying some twenty and solving for the best real
  * one behind each choice of integers: least squares, unweighted. x must be finite. */
 #ifndef REFERENCE_BLOCKS_H
 #define REFERENCE_BLOCKS_H
 
+#include "grids.h"
 #include "numbers.h"
 
 enum ref_block {
@@ -41,7 +47,12 @@ enum ref_block {
     REF_BLOCK_Q4_K = 12,
     REF_BLOCK_Q5_K = 13,
     REF_BLOCK_Q6_K = 14,
+    REF_BLOCK_IQ2_XXS = 16,
+    REF_BLOCK_IQ2_XS = 17,
+    REF_BLOCK_IQ3_XXS = 18,
     REF_BLOCK_IQ4_NL = 20,
+    REF_BLOCK_IQ3_S = 21,
+    REF_BLOCK_IQ2_S = 22,
     REF_BLOCK_IQ4_XS = 23,
     REF_BLOCK_BF16 = 30,
     REF_BLOCK_MXFP4 = 39,
@@ -64,7 +75,9 @@ static const struct ref_layout {
     {REF_BLOCK_Q5_1, 32, 24, 0, 2, 31, 1},       {REF_BLOCK_Q2_K, 256, 84, 80, 82, 45, 15},
     {REF_BLOCK_Q3_K, 256, 110, 108, -1, 128, 0}, {REF_BLOCK_IQ4_NL, 32, 18, 0, -1, 127, 0},
     {REF_BLOCK_IQ4_XS, 256, 136, 0, -1, 127 * 32, 0}, {REF_BLOCK_MXFP4, 32, 17, -1, -1, 0, 0},
-    {REF_BLOCK_NVFP4, 64, 36, -1, -1, 0, 0}};
+    {REF_BLOCK_NVFP4, 64, 36, -1, -1, 0, 0},     {REF_BLOCK_IQ2_XXS, 256, 66, 0, -1, 167, 0},
+    {REF_BLOCK_IQ2_XS, 256, 74, 0, -1, 167, 0},  {REF_BLOCK_IQ2_S, 256, 82, 0, -1, 167, 0},
+    {REF_BLOCK_IQ3_XXS, 256, 98, 0, -1, 481, 0}, {REF_BLOCK_IQ3_S, 256, 110, 0, -1, 465, 0}};
 
 /* NULL for a type that is none of the above. */
 static inline const struct ref_layout *ref_layout_of(int type)
@@ -152,6 +165,68 @@ static inline int ref_q3_scale(const unsigned char *s, int j)
     return (low | (s[8 + (j & 3)] >> 2 * (j >> 2) & 3) << 4) - 32;
 }
 
+/* Value i of 8 (IQ2) or of 4 (IQ3) of entry `code` of a table. */
+static inline int ref_iq2(unsigned code, int i)
+{
+    static const int level[4] = {8, 25, 43, 0};
+    return level[code >> 2 * i & 3];
+}
+
+static inline int ref_iq3(int type, unsigned code, int i)
+{
+    static const int level[8] = {4, 12, 20, 28, 36, 44, 52, 62};
+    int digit = code >> 4 * i & 7;
+    return type == REF_BLOCK_IQ3_S ? 2 * digit + 1 : level[digit];
+}
+
+/* Sign i of 8 in 7 bits, of which an even number is set with the eighth. */
+static inline int ref_even_sign(unsigned bits, int i)
+{
+    unsigned sum = 0;
+    int j;
+    for (j = 0; j < 7; j++) sum += bits >> j & 1;
+    return (i < 7 ? bits >> i & 1 : sum & 1) ? -1 : 1;
+}
+
+/* Weight i of a block of IQ2 or IQ3. */
+static inline double ref_iq_weight(int type, const unsigned char *block, int i)
+{
+    const int g = i >> 5, e = i >> 3; /* of 32; of 8 */
+    const unsigned char *word = block + (type == REF_BLOCK_IQ2_XXS ? 6 + 8 * g : 66 + 4 * g);
+    unsigned long bits = word[0] | (unsigned long)word[1] << 8 | (unsigned long)word[2] << 16 | (unsigned long)word[3] << 24;
+    int q, sign, scale;
+    double step = 0.125;
+    switch (type) {
+    case REF_BLOCK_IQ2_XXS:
+        q = ref_iq2(ref_iq2_xxs_grid[block[2 + 8 * g + (e & 3)]], i & 7);
+        sign = ref_even_sign((unsigned)(bits >> 7 * (e & 3) & 127), i & 7);
+        scale = (int)(bits >> 28);
+        break;
+    case REF_BLOCK_IQ2_XS:
+        q = ref_iq2(ref_iq2_xs_grid[ref_u16(block + 2 + 2 * e) & 511], i & 7);
+        sign = ref_even_sign(ref_u16(block + 2 + 2 * e) >> 9, i & 7);
+        scale = block[66 + g] >> 4 * (i >> 4 & 1) & 15;
+        break;
+    case REF_BLOCK_IQ2_S:
+        q = ref_iq2(ref_iq2_s_grid[block[2 + e] | (block[66 + g] >> 2 * (e & 3) & 3) << 8], i & 7);
+        sign = block[34 + e] >> (i & 7) & 1 ? -1 : 1;
+        scale = block[74 + g] >> 4 * (i >> 4 & 1) & 15;
+        break;
+    case REF_BLOCK_IQ3_XXS:
+        q = ref_iq3(type, ref_iq3_xxs_grid[block[2 + i / 4]], i & 3);
+        sign = ref_even_sign((unsigned)(bits >> 7 * (e & 3) & 127), i & 7);
+        scale = (int)(bits >> 28);
+        step = 0.25;
+        break;
+    default:
+        q = ref_iq3(type, ref_iq3_s_grid[block[2 + i / 4] | (block[66 + g] >> (i / 4 & 7) & 1) << 8], i & 3);
+        sign = block[74 + e] >> (i & 7) & 1 ? -1 : 1;
+        scale = block[106 + (g >> 1)] >> 4 * (g & 1) & 15;
+        step = 1;
+    }
+    return ref_from_f16(ref_u16(block)) * step * (2 * scale + 1) * sign * q;
+}
+
 /* Weight i of a block; *size gets the sum of the sizes of its two terms, where it has two (the offset of
    Q4_0 is one: its nibbles are unsigned). */
 static inline double ref_weight(int type, const unsigned char *block, int i, double *size)
@@ -225,6 +300,11 @@ static inline double ref_weight(int type, const unsigned char *block, int i, dou
         q = block[4 + 8 * (i >> 4) + (i & 7)] >> 4 * (i >> 3 & 1) & 15;
         w = ref_from_ue4m3(block[i >> 4]) * ref_from_e2m1(q);
         break;
+    case REF_BLOCK_IQ2_XXS:
+    case REF_BLOCK_IQ2_XS:
+    case REF_BLOCK_IQ2_S:
+    case REF_BLOCK_IQ3_XXS:
+    case REF_BLOCK_IQ3_S: w = ref_iq_weight(type, block, i); break;
     default: w = (double)NAN;
     }
     if (size) *size = fabs(w);
@@ -406,6 +486,85 @@ static inline void ref_quantise_q6_k(const float *x, unsigned char *block)
     }
 }
 
+/* Sets the bits of value i of a block to `code`. */
+static inline void ref_put_code(int type, unsigned char *block, int i, int code)
+{
+    int nibble = i & 15, half = i >> 4 & 1, at = 0, shift = 4 * half, bits = 15, fifth = -1;
+    switch (type) {
+    case REF_BLOCK_Q4_1: at = 4 + nibble; break;
+    case REF_BLOCK_Q5_0: at = 6 + nibble, fifth = 2; break;
+    case REF_BLOCK_Q5_1: at = 8 + nibble, fifth = 4; break;
+    case REF_BLOCK_IQ4_NL: at = 2 + nibble; break;
+    case REF_BLOCK_MXFP4: at = 1 + nibble; break;
+    case REF_BLOCK_IQ4_XS: at = 8 + 16 * (i >> 5) + nibble; break;
+    case REF_BLOCK_NVFP4: at = 4 + 8 * (i >> 4) + (i & 7), shift = 4 * (i >> 3 & 1); break;
+    default: at = (type == REF_BLOCK_Q2_K ? 16 : 32) + 32 * (i >> 7) + (i & 31), shift = 2 * (i >> 5 & 3), bits = 3;
+    }
+    block[at] = (unsigned char)((block[at] & ~(bits << shift)) | (code & bits) << shift);
+    if (fifth >= 0)
+        block[fifth + i / 8] = (unsigned char)((block[fifth + i / 8] & ~(1 << (i & 7))) | (code >> 4 & 1) << (i & 7));
+    if (type == REF_BLOCK_Q3_K)
+        block[i & 31] = (unsigned char)((block[i & 31] & ~(1 << (i >> 5))) | (code >> 2 & 1) << (i >> 5));
+}
+
+/* The formats that have no quantiser above: factors such that the largest values fit, then the nearest code. */
+static inline void ref_quantise_nearest(int type, const float *x, unsigned char *block)
+{
+    const struct ref_layout *l = ref_layout_of(type);
+    int n = (int)l->values, group = n < 32 || type == REF_BLOCK_Q2_K || type == REF_BLOCK_Q3_K || n == 64 ? 16 : 32, i, j;
+    int codes = type == REF_BLOCK_Q2_K ? 4 : type == REF_BLOCK_Q3_K ? 8 : l->bytes > 20 && n == 32 ? 32 : 16;
+    double low[16], high[16], most = 0, least = 0, d, dmin;
+    memset(block, 0, l->bytes);
+    for (j = 0; j < n / group; j++) {
+        low[j] = high[j] = 0;
+        for (i = group * j; i < group * (j + 1); i++) {
+            if ((double)x[i] < low[j]) low[j] = (double)x[i];
+            if ((double)x[i] > high[j]) high[j] = (double)x[i];
+        }
+        if (l->second < 0) high[j] = high[j] > -low[j] ? high[j] : -low[j], low[j] = 0; /* the largest size */
+        if (high[j] - low[j] > most) most = high[j] - low[j];
+        if (low[j] < least) least = low[j];
+    }
+    d = most / (type == REF_BLOCK_Q2_K   ? 45
+                : type == REF_BLOCK_Q3_K ? 4 * 31
+                : type == REF_BLOCK_IQ4_XS ? 113 * 31
+                : type == REF_BLOCK_IQ4_NL ? 113
+                : type == REF_BLOCK_Q5_0   ? 15
+                                           : codes - 1);
+    dmin = type == REF_BLOCK_Q2_K ? -least / 15 : least;
+    if (l->factor >= 0) ref_put_u16(block + l->factor, ref_to_f16(d));
+    if (l->second >= 0) ref_put_u16(block + l->second, ref_to_f16(dmin));
+    if (type == REF_BLOCK_MXFP4) block[0] = (unsigned char)(most > 0 ? 127 + ceil(log2(most / 6)) : 0);
+    for (j = 0; j < n / group; j++) {
+        int q = most > 0 ? (int)ceil((high[j] - low[j]) / most * (type == REF_BLOCK_Q2_K ? 15 : 31)) : 0;
+        if (type == REF_BLOCK_NVFP4)
+            while (block[j] < 126 && ref_from_ue4m3(block[j]) * 6 < high[j]) block[j]++;
+        if (type == REF_BLOCK_Q2_K)
+            block[j] = (unsigned char)(q | (least < 0 ? ref_rounded(15 * low[j] / least, 0, 15) : 0) << 4);
+        q += 32; /* as signed scales of 6 bits */
+        if (type == REF_BLOCK_Q3_K) {
+            block[96 + j % 8] = (unsigned char)(block[96 + j % 8] | (q & 15) << 4 * (j / 8));
+            block[104 + j % 4] = (unsigned char)(block[104 + j % 4] | q >> 4 << 2 * (j / 4));
+        }
+        if (type == REF_BLOCK_IQ4_XS) {
+            block[4 + j / 2] = (unsigned char)(block[4 + j / 2] | (q & 15) << 4 * (j & 1));
+            block[2 + j / 4] = (unsigned char)(block[2 + j / 4] | q >> 4 << 2 * (j & 3));
+        }
+    }
+    for (i = 0; i < n; i++) {
+        int code, best = 0;
+        double error, best_error = -1;
+        for (code = 0; code < codes; code++) {
+            ref_put_code(type, block, i, code);
+            error = fabs(ref_weight(type, block, i, NULL) - (double)x[i]);
+            if (best_error >= 0 && !(error < best_error)) continue;
+            best = code;
+            best_error = error;
+        }
+        ref_put_code(type, block, i, best);
+    }
+}
+
 /* `values` values (a multiple of the block's) to blocks. */
 static inline void ref_quantise(int type, const float *x, size_t values, void *blocks)
 {
@@ -420,7 +579,8 @@ static inline void ref_quantise(int type, const float *x, size_t values, void *b
         case REF_BLOCK_Q8_0: ref_quantise_32(type, x, block); break;
         case REF_BLOCK_Q4_K:
         case REF_BLOCK_Q5_K: ref_quantise_k(type, x, block); break;
-        default: ref_quantise_q6_k(x, block);
+        case REF_BLOCK_Q6_K: ref_quantise_q6_k(x, block); break;
+        default: ref_quantise_nearest(type, x, block);
         }
     }
 }
