@@ -7381,8 +7381,8 @@ static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash *f, const 
     return ptx_selp(k, s->ring, next, p);
 }
 
-/* One step of 16 kt keys: the items of K, then those of V. Before an item is read, the copy of the item ring -
-   1 ahead is issued, into the slot of the one before. */
+/* One step of 16 kt keys: the items of K, then those of V. Before an item is read, the copy of the item
+   `ring` - 1 ahead is issued, into the slot of the one before. */
 static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  const ptxk__flash_mma_state *s, ptx_val position, ptx_val zero,
                                  ptx_var reads, ptx_var writes) {
