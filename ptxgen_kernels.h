@@ -3429,13 +3429,13 @@ static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
 
 /* 2^(e - 128), half of what e8m0 says, as values are twice theirs. */
 static void ptxk__mxfp4_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptx_val e = ptxk__read_byte(k, s, ptxk__known(0)), small, p;
+    ptx_val e = ptxk__read_byte(k, s, ptxk__known(0)), subnormal, p;
     (void)share;
-    small = ptx_shl(k, ptx_u32(0x200000), e); /* e 0 and 1: subnormal */
+    subnormal = ptx_shl(k, ptx_u32(0x200000), e); /* e 0 and 1: subnormal */
     p = ptx_setp(k, PTX_LT, e, ptx_u32(2));
     e = ptx_sub(k, e, ptx_u32(1));
     e = ptx_shl(k, e, ptx_u32(23));
-    e = ptx_selp(k, small, e, p);
+    e = ptx_selp(k, subnormal, e, p);
     f->factor = ptx_as(e, PTX_F32);
 }
 
@@ -12495,10 +12495,10 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
-/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q + bias,
-   less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and those with
-   signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of itself, scales
-   2^14 times (a power of two of a block may be 2^112 at most). */
+/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q +
+   bias, less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and
+   those with signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of
+   itself, scales 2^14 times (a power of two of a block may be 2^112 at most). */
 static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
                             ptx_val a[2][4]) {
     const ptxk__block *b = s->kind->block;
