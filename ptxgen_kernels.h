@@ -3528,13 +3528,13 @@ static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
 
 /* 2^(e - 128), half of what e8m0 says, as values are twice theirs. */
 static void ptxk__mxfp4_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptx_val e = ptxk__read_byte(k, s, ptxk__known(0)), small, p;
+    ptx_val e = ptxk__read_byte(k, s, ptxk__known(0)), subnormal, p;
     (void)share;
-    small = ptx_shl(k, ptx_u32(0x200000), e); /* e 0 and 1: subnormal */
+    subnormal = ptx_shl(k, ptx_u32(0x200000), e); /* e 0 and 1: subnormal */
     p = ptx_setp(k, PTX_LT, e, ptx_u32(2));
     e = ptx_sub(k, e, ptx_u32(1));
     e = ptx_shl(k, e, ptx_u32(23));
-    e = ptx_selp(k, small, e, p);
+    e = ptx_selp(k, subnormal, e, p);
     f->factor = ptx_as(e, PTX_F32);
 }
 
@@ -5229,7 +5229,7 @@ typedef struct ptxk__flash {
     uint32_t slabs;    /* parts of a row that are staged in turn */
     uint32_t chunks;   /* 16-byte chunks of a slab in shared memory, even */
     uint32_t item;     /* bytes of a ring item: the tile, and q8_0's factors of its rows */
-    uint32_t ring;     /* ring items of a warp in shared memory; all but one are in flight, whole steps */
+    uint32_t ring;     /* ring items of a warp in shared memory; all but one are in flight */
     float bias, slack; /* weights stay below 2^(bias + slack); the largest is at least 2^bias */
 } ptxk__flash;
 
@@ -5256,7 +5256,7 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     if (f->kt < 1 || (f->factor_row && f->nt > 1)) f->kt = 1;
     if (f->page_size && f->kt > f->page_size / 16) f->kt = f->page_size / 16;
     f->item = 16 * f->kt * f->chunks * 16 + (16 * f->kt * f->factor_row + 127) / 128 * 128;
-    f->ring = ptxk__ceil_div(PTXK__FLIGHT, PTXK__WARPS * 2 * f->slabs * f->item) * 2 * f->slabs + 1;
+    f->ring = ptxk__ceil_div(PTXK__FLIGHT, PTXK__WARPS * f->item) + 1;
     /* Large weights keep the second term of an f16 weight above 2^-24. bf16 has f32's range, and so may V:
        weights of at most 2^-32. */
     f->slack = 8;
@@ -7480,12 +7480,12 @@ static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash *f, const 
     return ptx_selp(k, s->ring, next, p);
 }
 
-/* One step of 16 kt keys: the items of K, then those of V. Before an item is read, the copy of the same item
-   of the step (ring - 1) / items ahead is issued, into the slot of the one before. */
+/* One step of 16 kt keys: the items of K, then those of V. Before an item is read, the copy of the item
+   `ring` - 1 ahead is issued, into the slot of the one before. */
 static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  const ptxk__flash_mma_state *s, ptx_val position, ptx_val zero,
                                  ptx_var reads, ptx_var writes) {
-    uint32_t i, n, mt, e, items = 2 * f->slabs;
+    uint32_t i, n, mt, e, items = 2 * f->slabs, rest = (f->ring - 1) % items;
     ptx_val slot, to, copied, p, score[4][4][2][4], weight[4][4][2][2];
     ptx_var x[4][4][4];
     slot = ptx_get(k, reads);
@@ -7493,13 +7493,18 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
     slot = ptx_ptr(slot, PTX_SHARED);
     to = ptx_ptr(to, PTX_SHARED);
     copied = ptx_get(k, s->copied);
-    ptxk__flash_locate_step(k, f, w, s, copied);
+    if (!rest) ptxk__flash_locate_step(k, f, w, s, copied);
     for (mt = 0; mt < f->kt; mt++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) score[mt][n][0][e] = score[mt][n][1][e] = zero;
     for (i = 0; i < items; i++) {
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read the previous item */
-        ptxk__flash_copy(k, f, w, s, i >= f->slabs, i % f->slabs, copied, to);
+        n = (i + rest) % items;
+        if (rest && !n) {
+            copied = ptx_add(k, copied, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
+            ptxk__flash_locate_step(k, f, w, s, copied);
+        }
+        ptxk__flash_copy(k, f, w, s, n >= f->slabs, n % f->slabs, copied, to);
         ptx_cp_async_wait(k, f->ring - 1);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' copies of this item have arrived */
         if (i < f->slabs && f->bytes) ptxk__flash_scores_bytes(k, f, w, s, slot, score);
@@ -7532,7 +7537,7 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
         to = slot;
         slot = ptxk__flash_next_slot(k, f, s, slot);
     }
-    copied = ptx_add(k, copied, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
+    if (!rest) copied = ptx_add(k, copied, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
     ptx_set(k, s->copied, copied);
     ptx_set(k, reads, slot);
     ptx_set(k, writes, to);
@@ -7623,6 +7628,17 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
         ptx_set(k, s.copied, position);
     }
     ptx_end(k);
+    if ((f->ring - 1) % (2 * f->slabs)) { /* a part of the next step */
+        position = ptx_get(k, s.copied);
+        ptxk__flash_locate_step(k, f, &w, &s, position);
+        here = ptx_get(k, writes);
+        here = ptx_ptr(here, PTX_SHARED);
+        for (i = 0; i < (f->ring - 1) % (2 * f->slabs); i++) {
+            ptxk__flash_copy(k, f, &w, &s, i >= f->slabs, i % f->slabs, position, here);
+            here = ptx_ptr_add(k, here, ptx_u32(slots), 1);
+        }
+        ptx_set(k, writes, here);
+    }
     ptx_comment(k, "q, staged where the last item of the ring will be");
     here = ptx_ptr_add(k, w.shared, ptx_u32(slots * (f->ring - 1)), 1);
     ptxk__flash_mma_q(k, f, &w, &s, here);
@@ -12273,8 +12289,9 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     int shifted = ptxk__gemm_is_shifted(c), tails = c->tails != 0;
     ptx_val have[2], last_have, from, to, p, q, edge, rest, start, shift = next, valid, here, other;
     if (shifted) {
-        first = v ? (c->unit_bytes + 30 + 31) / 32 : 0;
-        last = v ? pairs : (c->unit_bytes + 30 + 31) / 32;
+        uint32_t bytes = c->unit_bytes + (c->block->reader ? 4 : 0); /* readers read a word further */
+        first = v ? (bytes + 30 + 31) / 32 : 0;
+        last = v ? pairs : (bytes + 30 + 31) / 32;
     } else {
         first = v ? (per + 1) / 2 : 0;
         last = v ? pairs : (per + 1) / 2;
@@ -12577,10 +12594,10 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
-/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q + bias,
-   less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and those with
-   signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of itself, scales
-   2^14 times (a power of two of a block may be 2^112 at most). */
+/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q +
+   bias, less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and
+   those with signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of
+   itself, scales 2^14 times (a power of two of a block may be 2^112 at most). */
 static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
                             ptx_val a[2][4]) {
     const ptxk__block *b = s->kind->block;
@@ -14157,10 +14174,12 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
             base[e] = ptx_ptr_add(k, s->y, x, bytes);
+            base[e] = ptx_ptr_add(k, base[e], top, bytes); /* the others are at constant distances */
             res[e] = base[e];
             if (f->flags & PTXK_GEMM_RESIDUAL) {
                 x = ptx_mul_wide(k, line, stride);
                 res[e] = ptx_ptr_add(k, residual, x, bytes);
+                res[e] = ptx_ptr_add(k, res[e], top, bytes);
             }
             x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n));
             if (f->wide) x = ptx_add(k, x, s->column_base);
@@ -14182,12 +14201,10 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
                     p = ptx_and(k, inside[i][h], exists[e]);
                     ptx_if(k, p);
                     if (f->flags & PTXK_GEMM_RESIDUAL) {
-                        at = ptx_ptr_add(k, res[e], row[i][h], bytes);
-                        ptxk_load_f32(k, f->output, 1, ptx_at(at, 0), &old);
+                        ptxk_load_f32(k, f->output, 1, ptx_at(res[e], (16 * j + 8 * h) * bytes), &old);
                         value = ptx_op2(k, PTX_ADD, PTX_RN, value, old);
                     }
-                    at = ptx_ptr_add(k, base[e], row[i][h], bytes);
-                    ptxk_store_f32(k, f->output, 1, ptx_at(at, 0), &value);
+                    ptxk_store_f32(k, f->output, 1, ptx_at(base[e], (16 * j + 8 * h) * bytes), &value);
                     ptx_end(k);
                 }
     }

@@ -820,6 +820,24 @@ static void bad_shapes_are_refused(void)
     CHECK(ptxk_flash_decode_emit(NULL, &desc) != PTX_E_NONE);
 }
 
+/* 64 KB of K and V, in less than the 99 KB that a block of every chip from sm_80 on may have. */
+static void plans_keep_enough_in_flight(void)
+{
+    static const uint32_t types[] = {PTX_F16, PTX_BF16, PTX_E4M3, PTXK_Q8_0};
+    uint32_t i, d, heads;
+    for (i = 0; i < 4; i++)
+        for (d = 8; d <= 256; d += 8)
+            for (heads = 1; heads < 64; heads += 9) {
+                ptxk_flash_decode_desc desc = plain(heads, 1, d, types[i]);
+                ptxk_flash_decode_shape shape = {1, 4096, 4096, 132, 8, PTX_SM(90)};
+                ptx_plan plan;
+                if (ptxk_flash_decode_plan(&desc, &shape, &plan, NULL)) continue; /* 8 bits: not every d */
+                CHECK(plan.launch[0].shared_bytes > 65536 && plan.launch[0].shared_bytes <= 101376);
+                shape.target = PTX_SM(75);
+                CHECK(!ptxk_flash_decode_plan(&desc, &shape, &plan, NULL) && !plan.launch[0].shared_bytes);
+            }
+}
+
 static void registry_finds_its_operations(void)
 {
     uint32_t i, v;
@@ -1046,6 +1064,7 @@ int main(void) {
     bad_shapes_are_refused();
     bad_features_are_refused();
     registry_finds_its_operations();
+    plans_keep_enough_in_flight();
     at_most_12_instructions_per_key();
     if (CHECK(open_driver())) {
         zero_length_gives_zeros();

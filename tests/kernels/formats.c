@@ -108,7 +108,7 @@ static void products_of_every_value(void)
     size_t b;
     for (f = CODED; f < FORMATS; f++)
         for (i = 0; i < 3; i++) {
-            uint32_t k = 1024, n = 37;
+            uint32_t k = 256 * (3 + i), n = 37; /* rows that begin at any even address */
             problem p = problem_new(formats[f].format, columns[i], n, k, 0, i == 1, 0), q = p;
             const struct ref_layout *l = ref_layout_of(p.m[0].type);
             unsigned char *w = blocks_in_turn(p.m[0].type, n, k), *old = p.m[0].weights;

@@ -183,6 +183,7 @@ void sim_async_group(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     struct sim_async *s = w->block->async;
     if (!s || !s->threads) return;
+    if (s->threads < w->block->warp_count * SIM_LANES && !prepare(w->block)) return; /* a larger block than before */
     if (i->op == 0) SIM_EACH_LANE(l, m) s->group[w->index * SIM_LANES + l]++;
     else complete(w, m, i->op == 1 ? (uint32_t)i->imm : 0, i->op == 2);
 }
