@@ -18,7 +18,8 @@ typedef struct model_shape {
     int bias, tied;            /* 1: of Q, K and V; 2: of all matrices; the output is the embedding */
     int factors;               /* 1: rope_freqs.weight; 2: rope_scale is YaRN's, 3: with limits of its own;
                                   4: tables for short and long contexts;
-                                  5: none, but a mixture, as in architectures that are always one */
+                                  5: none, but a mixture, as in architectures that are always one; up in
+                                  down_format */
     float rope_theta, rope_scale;      /* 0: 10000; 0: 1 */
     uint32_t window;                   /* positions that attention sees; 0: all, and no such key */
 } model_shape;
@@ -126,7 +127,7 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
             MODEL_LINE("ffn_gate_inp.weight", s->hidden, MODEL_EXPERTS, GGUF_FORMAT_F32, 4);
             MODEL_LINE("ffn_gate_exps.weight", s->hidden, s->ffn, s->format, 0);
             lines[*count - 1].matrices = MODEL_EXPERTS;
-            MODEL_LINE("ffn_up_exps.weight", s->hidden, s->ffn, s->format, 0);
+            MODEL_LINE("ffn_up_exps.weight", s->hidden, s->ffn, s->factors == 5 ? s->down_format : s->format, 0);
             lines[*count - 1].matrices = MODEL_EXPERTS;
             MODEL_LINE("ffn_down_exps.weight", s->ffn, s->hidden, s->down_format, 0);
             lines[*count - 1].matrices = MODEL_EXPERTS;

@@ -1,5 +1,5 @@
 /* experts.c - what a token reads of a mixture of experts (examples/llama.h): of the experts' weights only those of
- * the chosen ones, counted by the CPU driver. */
+ * the chosen ones, counted by the CPU driver; several prompts at a time, in passes of many tokens. */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
 #include "../../ptxgen_kernels.h"
@@ -85,15 +85,38 @@ static void check_bytes(const model_shape *shape, const char *what)
     close_file(&f);
 }
 
+/* Sequences of several lengths, whose prompts are fed 70 tokens at a time: more rows for an expert than a tile has. */
+static void check_batch(const model_shape *shape, const char *what)
+{
+    static sequences s;
+    gguf_maker made = {0};
+    model_file f;
+    llama_options o;
+    uint32_t b;
+    memset(&o, 0, sizeof o);
+    memset(&s, 0, sizeof s);
+    o.batch = s.batch = 3;
+    o.prompt_tokens = 70;
+    o.max_seq = 64;
+    s.steps = 2;
+    for (b = 0; b < s.batch; b++) random_tokens(&s, b, 10 + 13 * b + random_below(8), shape->vocab);
+    make_model(&made, shape);
+    if (open_made(&f, &made)) check_prompts(&f, &o, &s, what);
+    close_file(&f);
+}
+
 int main(void)
 {
     static const model_shape counted = {"qwen2moe", 61, 1024, 1, 8, 2, 64, 1024, 64, 0, GGUF_FORMAT_F16,
                                         GGUF_FORMAT_Q8_0, GGUF_FORMAT_Q8_0, 0, 0, 0, 1e6f, 0, 0};
+    uint32_t i;
     setvbuf(stdout, NULL, _IOLBF, 0);
     start_random();
     if (!small_device() || (!device && !fine(ptxcu_open(&device, NULL)))) return 1;
     fine(ptxcu_stream_create(device, &stream));
     check_bytes(&counted, counted.architecture);
+    for (i = 0; i < sizeof models / sizeof *models; i++)
+        if (models[i].lacks && !strcmp(models[i].lacks, "experts")) check_batch(&models[i].shape, models[i].what);
     fine(ptxcu_stream_destroy(device, stream));
     ptxcu_close(device);
     return check_end();
