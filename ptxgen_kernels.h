@@ -911,8 +911,8 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
 PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
                                      ptx_plan *plan, ptxk_message *why);
 /* Whether tensor maps can describe the matrices, which the forms for sm_90a and sm_100a need: alpha is not 0;
-   addresses of A, B and D, and of C where it is not 0, and the strides from row to row and from product to
-   product are multiples of 16 bytes; there are no groups. 0 for a bad desc. */
+   addresses of A, B and D, and of C where it is not 0, and their strides from row to row and from product to
+   product, below 2^38 elements, are multiples of 16 bytes; there are no groups. 0 for a bad desc. */
 PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args);
 /* Tests arguments: see FUNCTIONS. Groups lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
@@ -2636,7 +2636,7 @@ static void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, cons
 
 /* Rounds x to e4m3, to nearest even, numbers past 448 to 448; the byte in a u32. */
 static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
-    ptx_val bits = ptx_as(x, PTX_U32), size, odd, normal, small, p;
+    ptx_val bits = ptx_as(x, PTX_U32), size, odd, normal, subnormal, p;
     size = ptx_and(k, bits, ptx_u32(0x7fffffff));
     size = ptx_min(k, ptx_as(size, PTX_F32), ptx_f32(448));
     odd = ptx_bfe(k, ptx_as(size, PTX_U32), ptx_u32(20), ptx_u32(1));
@@ -2644,10 +2644,10 @@ static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
     normal = ptx_add(k, ptx_as(size, PTX_U32), odd);
     normal = ptx_shr(k, normal, ptx_u32(20));
     normal = ptx_sub(k, normal, ptx_u32((127 - 7) << 3));
-    small = ptx_op2(k, PTX_ADD, PTX_RN, size, ptx_f32(16384)); /* in steps of 2^-9 */
-    small = ptx_and(k, ptx_as(small, PTX_U32), ptx_u32(0xff));
+    subnormal = ptx_op2(k, PTX_ADD, PTX_RN, size, ptx_f32(16384)); /* in steps of 2^-9 */
+    subnormal = ptx_and(k, ptx_as(subnormal, PTX_U32), ptx_u32(0xff));
     p = ptx_setp(k, PTX_LT, size, ptx_f32(0.015625));
-    normal = ptx_selp(k, small, normal, p);
+    normal = ptx_selp(k, subnormal, normal, p);
     p = ptx_setp(k, PTX_ISNAN, x, x);
     normal = ptx_selp(k, ptx_u32(0x7f), normal, p);
     bits = ptx_shr(k, bits, ptx_u32(24));
@@ -9213,13 +9213,13 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
 /* lift - outer most, as it is added to the scores of a row; without the lift, what is not rounded twice. */
 static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                     ptx_val most, int bare) {
-    ptx_val x = ptx_fma(k, most, s->minus_outer, ptx_f32((double)f->lift)), far, p;
+    ptx_val x = ptx_fma(k, most, s->minus_outer, ptx_f32((double)f->lift)), bare_offset, p;
     if (!bare) return x;
-    far = ptx_op2(k, PTX_MUL, PTX_RN, most, s->minus_outer);
+    bare_offset = ptx_op2(k, PTX_MUL, PTX_RN, most, s->minus_outer);
     most = ptx_abs(k, x);
     p = ptx_setp(k, PTX_GE, most, ptx_f32(PTXK__PREFILL_FAR));
     x = ptx_op2(k, PTX_SUB, PTX_RN, x, ptx_f32((double)f->lift));
-    return ptx_selp(k, far, x, p);
+    return ptx_selp(k, bare_offset, x, p);
 }
 
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
@@ -14837,13 +14837,17 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
 
 PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args) {
     ptxk__matmul f;
-    uint64_t bits;
+    uint64_t bits, distance;
     if (!args || ptxk__matmul_form(desc, PTX_SM(75), &f, NULL) || f.grouped) return 0;
     if (!(args->alpha < 0 || args->alpha > 0) || !args->a || !args->b || !args->d) return 0;
     bits = args->a | args->b | args->d | (args->lda | args->ldb | args->a_stride | args->b_stride) * f.bytes
            | (args->ldd | args->d_stride) * f.out_bytes;
-    if (args->c) bits |= args->c | (args->ldc | args->c_stride) * f.out_bytes;
-    return bits % 16 == 0;
+    distance = args->a_stride | args->b_stride | args->d_stride;
+    if (args->c) {
+        bits |= args->c | (args->ldc | args->c_stride) * f.out_bytes;
+        distance |= args->c_stride;
+    }
+    return bits % 16 == 0 && distance >> 38 == 0;
 }
 
 /* The span of a matrix of the batch: rows of `columns` elements. */
@@ -14859,7 +14863,7 @@ static ptxk__span ptxk__matmul_span(const char *name, uint64_t at, uint32_t byte
 
 /* The least workspace of the plans of all targets: arguments do not tell the target. */
 static uint64_t ptxk__matmul_least_workspace(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args) {
-    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM_A(90)};
+    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM_A(90), PTX_SM_A(100)};
     uint64_t least = UINT64_MAX;
     ptxk_matmul_shape shape;
     ptx_plan plan;
@@ -14868,7 +14872,7 @@ static uint64_t ptxk__matmul_least_workspace(const ptxk_matmul_desc *desc, const
     shape.m = args->m, shape.n = args->n, shape.k = args->k, shape.batch = args->batch;
     shape.sm_count = args->sm_count;
     shape.aligned = (uint32_t)ptxk_matmul_aligned(desc, args);
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < 4; i++) {
         shape.target = targets[i];
         if (ptxk_matmul_plan(desc, &shape, &plan, NULL) == PTX_E_NONE && plan.workspace_bytes < least)
             least = plan.workspace_bytes;
