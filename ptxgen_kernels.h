@@ -14850,6 +14850,9 @@ PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matm
     return bits % 16 == 0 && distance >> 38 == 0;
 }
 
+/* NaN is not. */
+static int ptxk__is_zero(float x) { return x >= 0 && x <= 0; }
+
 /* The span of a matrix of the batch: rows of `columns` elements. */
 static ptxk__span ptxk__matmul_span(const char *name, uint64_t at, uint32_t bytes, uint64_t rows,
                                     uint64_t columns, uint64_t ld, uint64_t batch, uint64_t stride) {
@@ -14911,7 +14914,7 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
     columns[2] = columns[3] = args->n;
     memcpy(ld, &args->lda, sizeof ld);
     for (i = 0; i < 4; i++)
-        if (ld[i] < columns[i] && rows[i] > 1 && (i != 2 || args->beta < 0 || args->beta > 0))
+        if (ld[i] < columns[i] && rows[i] > 1 && (i != 2 || !ptxk__is_zero(args->beta)))
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "matmul: %s is %u, must be at least %u, the row's length", ld_names[i], ld[i],
                                 columns[i]);
@@ -14919,11 +14922,11 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
         ptxk__matmul_span("a", args->a, f.bytes, rows[0], columns[0], ld[0], args->batch, args->a_stride);
     s[n++] =
         ptxk__matmul_span("b", args->b, f.bytes, rows[1], columns[1], ld[1], args->batch, args->b_stride);
-    for (i = 0; i < 2; i++) s[i].needed = args->m && args->n && (args->alpha < 0 || args->alpha > 0);
+    for (i = 0; i < 2; i++) s[i].needed = args->m && args->n && !ptxk__is_zero(args->alpha);
     s[n] =
         ptxk__matmul_span("c", args->c, f.out_bytes, rows[2], columns[2], ld[2], args->batch, args->c_stride);
     s[n].same = 1;
-    s[n++].needed = args->beta < 0 || args->beta > 0;
+    s[n++].needed = !ptxk__is_zero(args->beta);
     s[n] =
         ptxk__matmul_span("d", args->d, f.out_bytes, rows[3], columns[3], ld[3], args->batch, args->d_stride);
     s[n] = ptxk__span_written(s[n], 1);
@@ -16691,7 +16694,7 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
     uint32_t side, h, e;
     o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
-    o->add = ptx_setp(k, PTX_NE, o->beta, ptx_f32(0));
+    o->add = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
     o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
     o->z[1] = s->m.batch;
     o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
@@ -17397,7 +17400,7 @@ static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk_
     uint32_t side;
     o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
-    o->add = ptx_setp(k, PTX_NE, o->beta, ptx_f32(0));
+    o->add = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
     o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
     o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
     o->z[1] = s->m.batch;
