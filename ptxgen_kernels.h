@@ -252,7 +252,8 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
                          make a larger one infinite. The absolute error is some 2^-109 (1.5e-33) for each
                          addition.
      length 0            zeros, lse -inf; that sequence's cache pointers are not read
-     length < queries    the queries before the sequence see nothing: zeros, lse -inf
+     length < queries    the queries before the sequence see nothing: zeros, lse -inf; those of a tree see the
+                         keys that there are and their masks name
      length > max_seq    NaN in that sequence's whole output; its cache is not accessed; the other sequences
                          are right. The same holds for length > max_pages * page_size.
      page past the pool  where a key would be read: NaN in that sequence, for the KV heads whose blocks find
@@ -261,6 +262,7 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
      score past f32      infinite, with its sign
      score -inf          weight 0; where all scores are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap, the cap.
+     prior_lse           -inf: prior has no weight. +inf: it has all, or half where lse is +inf without it.
      score NaN           NaN in that head's output
      weight 0            is multiplied like any other: 0 * inf in V is NaN. On tensor cores any infinite V
                          gives NaN, and with several queries or a window also that of a key that only other
@@ -5941,7 +5943,7 @@ static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val 
 static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                     ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
                                     ptx_val *lse) {
-    ptx_val at, prior[4], other, most, mine, inverse, index;
+    ptx_val at, prior[4], other, most, mine, inverse, index, p;
     uint32_t e;
     at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
     at = ptx_ptr_add(k, at, row, f->d * 4);
@@ -5958,6 +5960,8 @@ static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const p
     at = ptx_ptr_add(k, at, index, 4);
     other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
     other = ptx_op2(k, PTX_MUL, PTX_RN, other, ptx_f32(1.44269504088896340736));
+    p = ptx_setp(k, PTX_EQ, other, ptx_f32(INFINITY)); /* the prior's keys have all the weight */
+    other = ptx_selp(k, ptx_f32(FLT_MAX), other, p);
     most = ptx_max(k, other, *lse);
     most = ptx_max(k, most, ptx_f32(-FLT_MAX)); /* no key at all: both weights are 0 */
     mine = ptxk__score_weight(k, *lse, most);
@@ -6002,7 +6006,8 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     {
         ptx_val lse = f->flags & PTXK_FLASH_PRIOR ? merged : ptxk__flash_log_sum(k, f, top, all);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
-        p = ptx_setp(k, PTX_EQ, top, ptx_f32(FLT_MAX)); /* some scores were +inf */
+        p = f->flags & PTXK_FLASH_PRIOR ? merged : top;
+        p = ptx_setp(k, PTX_EQ, p, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
         p = ptx_setp(k, PTX_ISNAN, all, all);
         lse = ptx_selp(k, ptx_f32(NAN), lse, p);
