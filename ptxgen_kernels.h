@@ -9719,22 +9719,26 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 
 /* Whether a page of the block's keys lies past the pool: a predicate, the same in all computing threads. */
 static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                      ptx_val sequence, ptx_val begin) {
+                                      const ptxk__prefill_block *q) {
     ptx_val table, x, p, i, last, pool, v[3];
     ptx_var bad = ptx_var_new(k, ptx_u32(0));
     uint32_t shift = 0;
     while (f->page_size >> shift > 1) shift++;
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
-    x = ptx_mul_wide(k, sequence, x);
+    x = ptx_mul_wide(k, q->sequence, x);
     table = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
     table = ptx_ptr_add(k, table, x, 4);
     pool = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, pool_pages));
     last = ptx_max(k, s->end, ptx_s32(0));
     last = ptx_add(k, ptx_as(last, PTX_U32), ptx_u32(f->page_size - 1));
     last = ptx_shr(k, last, ptx_u32(shift));
-    i = ptx_shr(k, ptx_as(begin, PTX_U32), ptx_u32(shift));
-    x = ptx_tid_x(k);
-    i = ptx_add(k, i, x);
+    i = ptx_tid_x(k);
+    if (f->window) { /* the first tile may begin in pages that no query sees */
+        x = ptx_sub(k, ptxk__prefill_first(k, q), ptx_s32((int64_t)f->window - 1));
+        x = ptx_max(k, x, ptx_s32(0));
+        x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(shift));
+        i = ptx_add(k, i, x);
+    }
     i = ptx_for(k, i, last, ptx_u32(32 * f->warps));
     x = ptx_ptr_add(k, table, i, 4);
     x = ptx_ld(k, PTX_U32, ptx_at(x, 0));
@@ -10150,7 +10154,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptxk__prefill_scales(k, f, &s, q.head);
         bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
         if (f->page_size) {
-            p = ptxk__prefill_bad_page(k, f, &s, q.sequence, begin);
+            p = ptxk__prefill_bad_page(k, f, &s, &q);
             bad = ptx_or(k, bad, p);
         }
         ptxk__prefill_start_sums(k, f, &s, bad);
