@@ -64,6 +64,7 @@ static void choice_of_the_form(void)
 {
     static const uint64_t bad[] = {8, 2, 4};
     ptxk_matmul_args args;
+    ptx_map_values map;
     problem p = dense_problem(PTX_BF16, PTX_BF16, PTXK_MATMUL_TRANS_B, 300, 500, 64);
     uint32_t i;
     p.shape.sm_count = 132;
@@ -81,8 +82,13 @@ static void choice_of_the_form(void)
     memset(&args, 0, sizeof args);
     args.a = args.b = args.c = args.d = 4096, args.lda = args.ldb = args.ldc = args.ldd = 64, args.alpha = 1;
     CHECK(ptxk_matmul_aligned(&p.desc, &args) == 1);
-    args.c = 0, args.ldc = 3;
+    args.c = 0, args.ldc = 3, args.m = args.n = args.k = args.batch = 1;
     CHECK(ptxk_matmul_aligned(&p.desc, &args) == 1);
+    p.shape.target = PTX_SM_A(90); /* the map of C, which there is not */
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && !ptx_map_resolve(&p.plan.map[2], &args, &map));
+    args.b_stride = (uint64_t)1 << 39; /* 2^40 bytes */
+    CHECK(ptxk_matmul_aligned(&p.desc, &args) == 0 && ptx_map_resolve(&p.plan.map[1], &args, &map));
+    args.b_stride = 0;
     for (i = 0; i < 3; i++) {
         args.a += bad[i];
         CHECK(ptxk_matmul_aligned(&p.desc, &args) == 0);
