@@ -124,7 +124,7 @@ enum {
    The registry. X(name) stands for ptxk_<name>_desc and ptxk_<name>_emit(). */
 #define PTXK_OPERATIONS(X)                                                                                   \
     X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv) X(gemm) X(matmul)                                 \
-    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample) X(quantize)                                  \
+    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample) X(route) X(combine) X(quantize)              \
     X(decoder)
 
 /* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
@@ -252,7 +252,8 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
                          make a larger one infinite. The absolute error is some 2^-109 (1.5e-33) for each
                          addition.
      length 0            zeros, lse -inf; that sequence's cache pointers are not read
-     length < queries    the queries before the sequence see nothing: zeros, lse -inf
+     length < queries    the queries before the sequence see nothing: zeros, lse -inf; those of a tree see the
+                         keys that there are and their masks name
      length > max_seq    NaN in that sequence's whole output; its cache is not accessed; the other sequences
                          are right. The same holds for length > max_pages * page_size.
      page past the pool  where a key would be read: NaN in that sequence, for the KV heads whose blocks find
@@ -261,6 +262,7 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
      score past f32      infinite, with its sign
      score -inf          weight 0; where all scores are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap, the cap.
+     prior_lse           -inf: prior has no weight. +inf: it has all, or half where lse is +inf without it.
      score NaN           NaN in that head's output
      weight 0            is multiplied like any other: 0 * inf in V is NaN. On tensor cores any infinite V
                          gives NaN, and with several queries or a window also that of a key that only other
@@ -1180,6 +1182,105 @@ PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sa
 /* Tests arguments: see FUNCTIONS. */
 PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
                                       ptxk_message *why);
+
+/* ======== route =========================================================================================
+
+   Chooses experts of a mixture for each token, from the scores s[t,e] of a router, and sorts the choices by
+   expert: what gemm with PTXK_GEMM_GROUPED reads, and combine behind it.
+
+     kind                       p[t,e]                            of
+     PTXK_ROUTE_SOFTMAX         exp(s[t,e]) / sum exp(s[t,:])     all experts
+     PTXK_ROUTE_SOFTMAX_CHOSEN  exp(s[t,e]) / sum exp(s[t,:])     the chosen ones
+     PTXK_ROUTE_SIGMOID         1 / (1 + exp(-s[t,e]))
+
+   The chosen ones are those with the k largest s, largest first; with PTXK_ROUTE_BIAS the k largest p + bias
+   (SOFTMAX_CHOSEN: s + bias), which changes no weight. Of equal ones the expert with the lower number comes
+   first. weights = scale p, with PTXK_ROUTE_NORMALIZE of p over the sum of the chosen p.
+
+     order                A row for each choice, by expert; those of an expert by token. Rows of expert e are
+                          offsets[e] ... offsets[e + 1] - 1; row places[t,j] has choice j of token t.
+     error of a weight    2^-21 + 2^-23 |s - the largest s| of it, without scale
+     score NaN            comes last, and is chosen where too few others are; SOFTMAX with a bias: the first
+                          experts are chosen. A weight is NaN where that of the score is, or a score in the
+                          sum: of the chosen ones with SOFTMAX_CHOSEN or NORMALIZE, of all with SOFTMAX.
+     score inf            +inf: softmax weights of that sum are NaN. -inf: the weight is 0; softmax over -inf
+                          only: NaN.
+     sum 0                with NORMALIZE weights are 0
+
+   The same result in every run: no atomics. */
+enum { PTXK_ROUTE_SOFTMAX = 0, PTXK_ROUTE_SOFTMAX_CHOSEN = 1, PTXK_ROUTE_SIGMOID = 2 };
+enum { PTXK_ROUTE_NORMALIZE = 1, PTXK_ROUTE_BIAS = 2 };
+typedef struct ptxk_route_desc {
+    uint32_t experts; /* 1 ... 512 */
+    uint32_t chosen;  /* k of each token, 1 ... 16, at most experts */
+    uint32_t kind;    /* PTXK_ROUTE_SOFTMAX ... */
+    uint32_t flags;   /* PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS */
+    float scale;      /* of the weights; 0: 1 */
+} ptxk_route_desc;
+
+typedef struct ptxk_route_shape {
+    uint32_t tokens; /* at most 2^22 */
+} ptxk_route_shape;
+
+/* 4-byte aligned; m = tokens * chosen, the m of gemm. */
+typedef struct ptxk_route_args {
+    uint64_t scores;   /* f32 [tokens, experts] */
+    uint64_t bias;     /* f32 [experts]; ignored without PTXK_ROUTE_BIAS */
+    uint64_t choices;  /* u32 [tokens, chosen]: experts */
+    uint64_t weights;  /* f32 [tokens, chosen] */
+    uint64_t offsets;  /* u32 [experts + 1] */
+    uint64_t rows;     /* u32 [m]: the token of each row, gemm's x_rows */
+    uint64_t places;   /* u32 [tokens, chosen]: the row of each choice */
+    uint32_t tokens;   /* as in the shape */
+    uint32_t reserved; /* 0 */
+} ptxk_route_args;
+
+/* Appends the two entries (choose, sort). desc: a ptxk_route_desc. */
+#define ptxk_route_emit(m, desc) ptxk_route_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launches. min_bytes: scores, bias and what is written, once. */
+PTXGEN_API ptx_code ptxk_route_plan(const ptxk_route_desc *desc, const ptxk_route_shape *shape,
+                                    ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_route_check(const ptxk_route_desc *desc, const ptxk_route_args *args,
+                                     ptxk_message *why);
+
+/* ======== combine =======================================================================================
+
+   The way back from experts to tokens: y[t,i] = sum_j weights[t,j] x[places[t,j],i], with PTXK_COMBINE_ADD
+   y[t,i] +=. Sums are in f32, with fma, from j = 0 on, behind them the old y. A place past x_rows counts as a
+   row of zeros, whatever its weight. */
+enum { PTXK_COMBINE_ADD = 1 };
+typedef struct ptxk_combine_desc {
+    uint32_t chosen;         /* rows of x in a sum, 1 ... 16 */
+    uint32_t x_type, y_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t flags;          /* PTXK_COMBINE_ADD */
+} ptxk_combine_desc;
+
+typedef struct ptxk_combine_shape {
+    uint32_t tokens; /* at most 2^22 */
+    uint32_t n;      /* elements of a row, 1 ... 2^24 */
+} ptxk_combine_shape;
+
+typedef struct ptxk_combine_args {
+    uint64_t x;         /* x_type [x_rows, n], 4-byte aligned (16-bit types: 2) */
+    uint64_t weights;   /* f32 [tokens, chosen], 4-byte aligned */
+    uint64_t places;    /* u32 [tokens, chosen], 4-byte aligned; 0: t * chosen + j */
+    uint64_t y;         /* y_type [tokens, n], aligned as x; not x */
+    uint32_t tokens, n; /* as in the shape */
+    uint32_t x_rows;    /* rows of x; 0: tokens * chosen */
+    uint32_t reserved;  /* 0 */
+} ptxk_combine_args;
+
+/* Appends the entry. desc: a ptxk_combine_desc. */
+#define ptxk_combine_emit(m, desc) ptxk_combine_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_combine_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: x, weights, places and y once. */
+PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_combine_shape *shape,
+                                      ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk_combine_args *args,
+                                       ptxk_message *why);
 
 /* ======== quantize ======================================================================================
 
@@ -5941,7 +6042,7 @@ static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val 
 static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                     ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
                                     ptx_val *lse) {
-    ptx_val at, prior[4], other, most, mine, inverse, index;
+    ptx_val at, prior[4], other, most, mine, inverse, index, p;
     uint32_t e;
     at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
     at = ptx_ptr_add(k, at, row, f->d * 4);
@@ -5958,6 +6059,8 @@ static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const p
     at = ptx_ptr_add(k, at, index, 4);
     other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
     other = ptx_op2(k, PTX_MUL, PTX_RN, other, ptx_f32(1.44269504088896340736));
+    p = ptx_setp(k, PTX_EQ, other, ptx_f32(INFINITY)); /* the prior's keys have all the weight */
+    other = ptx_selp(k, ptx_f32(FLT_MAX), other, p);
     most = ptx_max(k, other, *lse);
     most = ptx_max(k, most, ptx_f32(-FLT_MAX)); /* no key at all: both weights are 0 */
     mine = ptxk__score_weight(k, *lse, most);
@@ -6002,7 +6105,8 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     {
         ptx_val lse = f->flags & PTXK_FLASH_PRIOR ? merged : ptxk__flash_log_sum(k, f, top, all);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
-        p = ptx_setp(k, PTX_EQ, top, ptx_f32(FLT_MAX)); /* some scores were +inf */
+        p = f->flags & PTXK_FLASH_PRIOR ? merged : top;
+        p = ptx_setp(k, PTX_EQ, p, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
         p = ptx_setp(k, PTX_ISNAN, all, all);
         lse = ptx_selp(k, ptx_f32(NAN), lse, p);
@@ -7381,8 +7485,8 @@ static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash *f, const 
     return ptx_selp(k, s->ring, next, p);
 }
 
-/* One step of 16 kt keys: the items of K, then those of V. Before an item is read, the copy of the item ring -
-   1 ahead is issued, into the slot of the one before. */
+/* One step of 16 kt keys: the items of K, then those of V. Before an item is read, the copy of the item
+   `ring` - 1 ahead is issued, into the slot of the one before. */
 static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  const ptxk__flash_mma_state *s, ptx_val position, ptx_val zero,
                                  ptx_var reads, ptx_var writes) {
@@ -9714,22 +9818,26 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 
 /* Whether a page of the block's keys lies past the pool: a predicate, the same in all computing threads. */
 static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                      ptx_val sequence, ptx_val begin) {
+                                      const ptxk__prefill_block *q) {
     ptx_val table, x, p, i, last, pool, v[3];
     ptx_var bad = ptx_var_new(k, ptx_u32(0));
     uint32_t shift = 0;
     while (f->page_size >> shift > 1) shift++;
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
-    x = ptx_mul_wide(k, sequence, x);
+    x = ptx_mul_wide(k, q->sequence, x);
     table = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
     table = ptx_ptr_add(k, table, x, 4);
     pool = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, pool_pages));
     last = ptx_max(k, s->end, ptx_s32(0));
     last = ptx_add(k, ptx_as(last, PTX_U32), ptx_u32(f->page_size - 1));
     last = ptx_shr(k, last, ptx_u32(shift));
-    i = ptx_shr(k, ptx_as(begin, PTX_U32), ptx_u32(shift));
-    x = ptx_tid_x(k);
-    i = ptx_add(k, i, x);
+    i = ptx_tid_x(k);
+    if (f->window) { /* the first tile may begin in pages that no query sees */
+        x = ptx_sub(k, ptxk__prefill_first(k, q), ptx_s32((int64_t)f->window - 1));
+        x = ptx_max(k, x, ptx_s32(0));
+        x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(shift));
+        i = ptx_add(k, i, x);
+    }
     i = ptx_for(k, i, last, ptx_u32(32 * f->warps));
     x = ptx_ptr_add(k, table, i, 4);
     x = ptx_ld(k, PTX_U32, ptx_at(x, 0));
@@ -10145,7 +10253,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptxk__prefill_scales(k, f, &s, q.head);
         bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
         if (f->page_size) {
-            p = ptxk__prefill_bad_page(k, f, &s, q.sequence, begin);
+            p = ptxk__prefill_bad_page(k, f, &s, &q);
             bad = ptx_or(k, bad, p);
         }
         ptxk__prefill_start_sums(k, f, &s, bad);
@@ -12495,10 +12603,10 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
-/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q + bias,
-   less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and those with
-   signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of itself, scales
-   2^14 times (a power of two of a block may be 2^112 at most). */
+/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q +
+   bias, less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and
+   those with signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of
+   itself, scales 2^14 times (a power of two of a block may be 2^112 at most). */
 static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
                             ptx_val a[2][4]) {
     const ptxk__block *b = s->kind->block;
@@ -18938,6 +19046,449 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     p = ptx_setp(k, PTX_EQ, f.tid, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 0), x);
+    ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
+/* ======== route ========================================================================================= */
+
+#define PTXK__ROUTE_EXPERTS 512u
+#define PTXK__ROUTE_CHOSEN 16u
+#define PTXK__ROUTE_TOKENS (1u << 22)
+#define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
+
+static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "route: the description is NULL");
+    if ((code = ptxk__check_n("route", "experts", d->experts, PTXK__ROUTE_EXPERTS, why)) != PTX_E_NONE
+        || (code = ptxk__check_n("route", "chosen", d->chosen, PTXK__ROUTE_CHOSEN, why)) != PTX_E_NONE)
+        return code;
+    if (d->chosen > d->experts)
+        return ptxk__refuse(why, PTX_E_DESC, "route: chosen is %u, must be at most experts, %u", d->chosen,
+                            d->experts);
+    if (d->kind > PTXK_ROUTE_SIGMOID)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "route: kind is %u, must be PTXK_ROUTE_SOFTMAX, "
+                            "_SOFTMAX_CHOSEN or _SIGMOID",
+                            d->kind);
+    if (d->flags & ~(uint32_t)(PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "route: flags is %u, must be a sum of PTXK_ROUTE_NORMALIZE and PTXK_ROUTE_BIAS",
+                            d->flags);
+    return ptxk__check_scale("route", d->scale, why);
+}
+
+PTXGEN_API ptx_code ptxk_route_plan(const ptxk_route_desc *desc, const ptxk_route_shape *shape,
+                                    ptx_plan *plan, ptxk_message *why) {
+    uint64_t m;
+    ptx_code code =
+        ptxk__plan_start("route", ptxk__route_form(desc, why), shape, plan, sizeof(ptxk_route_args), why);
+    if (!code) code = ptxk__check_most("route", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
+    if (code || !shape->tokens) return code;
+    m = (uint64_t)shape->tokens * desc->chosen;
+    ptxk__plan_one(plan, shape->tokens, 1, 32,
+                   4
+                       * ((uint64_t)shape->tokens * desc->experts + 4 * m + desc->experts + 1
+                          + (desc->flags & PTXK_ROUTE_BIAS ? desc->experts : 0)));
+    plan->launch[1] = plan->launch[0];
+    plan->launch[1].entry = 1;
+    plan->launch[1].grid[0] = desc->experts;
+    plan->launch[1].block[0] = PTXK__ROUTE_WARPS * 32;
+    plan->launches = 2;
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_route_check(const ptxk_route_desc *desc, const ptxk_route_args *args,
+                                     ptxk_message *why) {
+    ptxk__span span[7];
+    uint64_t m, e;
+    uint32_t i;
+    ptx_code code = ptxk__check_start("route", ptxk__route_form(desc, why), args, why);
+    if (code) return code;
+    if ((code = ptxk__check_count("route", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("route", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    e = desc->experts;
+    m = (uint64_t)args->tokens * desc->chosen * 4;
+    span[0] = ptxk__span_of("scores", args->scores, args->tokens * e * 4, 4, 1);
+    span[1] =
+        ptxk__span_of("bias", args->bias, args->tokens ? e * 4 : 0, 4, (desc->flags & PTXK_ROUTE_BIAS) != 0);
+    span[2] = ptxk__span_of("choices", args->choices, m, 4, 1);
+    span[3] = ptxk__span_of("weights", args->weights, m, 4, 1);
+    span[4] = ptxk__span_of("offsets", args->offsets, args->tokens ? (e + 1) * 4 : 0, 4, 1);
+    span[5] = ptxk__span_of("rows", args->rows, m, 4, 1);
+    span[6] = ptxk__span_of("places", args->places, m, 4, 1);
+    for (i = 2; i < 7; i++) span[i] = ptxk__span_written(span[i], 0);
+    return ptxk__check_spans("route", span, 7, why);
+}
+
+/* exp(x) */
+static ptx_val ptxk__route_exp(ptx_kernel *k, ptx_val x) {
+    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(1.44269504088896340736));
+    return ptx_ex2(k, x);
+}
+
+static ptx_val ptxk__route_sigmoid(ptx_kernel *k, ptx_val x) {
+    x = ptx_neg(k, x);
+    x = ptxk__route_exp(k, x);
+    x = ptx_add(k, x, ptx_f32(1));
+    return ptx_rcp(k, x);
+}
+
+/* A warp for each token. Each lane has every 32nd expert's score, and the key of its rank; lane j < chosen
+   receives the expert that comes j-th. */
+static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
+    ptx_val key[PTXK__ROUTE_EXPERTS / 32], s[PTXK__ROUTE_EXPERTS / 32], args, t, lane, at, x, p, e, j, best;
+    ptx_val most, sum, held, inside, bias;
+    ptx_var keys[PTXK__ROUTE_EXPERTS / 32], mine;
+    uint32_t n = (d->experts + 31) / 32, i, distance;
+    int over_all = d->kind == PTXK_ROUTE_SOFTMAX, biased = (d->flags & PTXK_ROUTE_BIAS) != 0;
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, 32, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_route_args), 8);
+    lane = ptx_tid_x(k);
+    t = ptx_ctaid_x(k);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, scores));
+    x = ptx_mul_wide(k, t, ptx_u32(d->experts));
+    held = ptx_ptr_add(k, at, x, 4);
+    most = ptx_f32(-INFINITY);
+    for (i = 0; i < n; i++) {
+        e = ptx_add(k, lane, ptx_u32(32 * i));
+        p = ptx_setp(k, PTX_LT, e, ptx_u32(d->experts));
+        at = ptx_ptr_add(k, held, e, 4);
+        s[i] = ptx_ld_if(k, p, PTX_F32, ptx_at(at, 0), ptx_f32(-INFINITY));
+        most = ptx_max(k, most, s[i]);
+    }
+    sum = ptx_f32(0);
+    if (over_all) {
+        most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
+        for (i = 0; i < n; i++) {
+            x = ptx_sub(k, s[i], most);
+            x = ptxk__route_exp(k, x);
+            if (i + 1 == n && d->experts % 32) { /* of -inf only, x is NaN where there is no expert, too */
+                p = ptx_setp(k, PTX_LT, lane, ptx_u32(d->experts % 32));
+                x = ptx_selp(k, x, ptx_f32(0), p);
+            }
+            sum = ptx_add(k, sum, x);
+        }
+        sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 32);
+    }
+    for (i = 0; i < n; i++) {
+        e = ptx_add(k, lane, ptx_u32(32 * i));
+        p = ptx_setp(k, PTX_LT, e, ptx_u32(d->experts));
+        x = s[i];
+        if (biased) {
+            bias = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, bias));
+            bias = ptx_ptr_add(k, bias, e, 4);
+            bias = ptx_ld_if(k, p, PTX_F32, ptx_at(bias, 0), ptx_f32(0));
+            if (over_all) {
+                x = ptx_sub(k, x, most);
+                x = ptxk__route_exp(k, x);
+                x = ptx_div(k, x, sum);
+            } else if (d->kind == PTXK_ROUTE_SIGMOID) {
+                x = ptxk__route_sigmoid(k, x);
+            }
+            x = ptx_add(k, x, bias);
+        }
+        x = ptxk__sample_key(k, x, e);
+        x = ptx_selp(k, x, ptx_u64(0), p);
+        keys[i] = ptx_var_new(k, x);
+    }
+    mine = ptx_var_new(k, ptx_u32(0));
+    j = ptx_for(k, ptx_u32(0), ptx_u32(d->chosen), ptx_u32(1));
+    for (i = 0; i < n; i++) key[i] = ptx_get(k, keys[i]);
+    best = key[0];
+    for (i = 1; i < n; i++) best = ptx_max(k, best, key[i]);
+    for (distance = 1; distance < 32; distance *= 2) best = ptxk__max_u64(k, best, distance);
+    for (i = 0; i < n; i++) {
+        p = ptx_setp(k, PTX_EQ, key[i], best);
+        x = ptx_selp(k, ptx_u64(0), key[i], p);
+        ptx_set(k, keys[i], x);
+    }
+    e = ptxk__sample_token(k, best);
+    e = ptx_as(e, PTX_U32);
+    p = ptx_setp(k, PTX_EQ, lane, j);
+    x = ptx_get(k, mine);
+    x = ptx_selp(k, e, x, p);
+    ptx_set(k, mine, x);
+    ptx_end(k);
+    e = ptx_get(k, mine);
+    inside = ptx_setp(k, PTX_LT, lane, ptx_u32(d->chosen));
+    at = ptx_ptr_add(k, held, e, 4);
+    x = ptx_ld_if(k, inside, PTX_F32, ptx_at(at, 0), ptx_f32(-INFINITY));
+    if (d->kind == PTXK_ROUTE_SIGMOID) {
+        x = ptxk__route_sigmoid(k, x);
+    } else {
+        if (!over_all) most = ptxk_warp_reduce(k, PTX_MAX, x, 1, 32);
+        x = ptx_sub(k, x, most);
+        x = ptxk__route_exp(k, x);
+    }
+    if (d->kind == PTXK_ROUTE_SOFTMAX_CHOSEN || (d->flags & PTXK_ROUTE_NORMALIZE)) {
+        sum = ptx_selp(k, x, ptx_f32(0), inside);
+        sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 32);
+    }
+    if (d->kind != PTXK_ROUTE_SIGMOID || (d->flags & PTXK_ROUTE_NORMALIZE)) {
+        sum = ptxk_rcp_or_zero(k, sum);
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, sum);
+    }
+    if (d->scale < 0 || d->scale > 0) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)d->scale));
+    t = ptx_mul_wide(k, t, ptx_u32(d->chosen));
+    j = ptx_cvt(k, PTX_U64, lane);
+    t = ptx_add(k, t, j);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, choices));
+    at = ptx_ptr_add(k, at, t, 4);
+    ptx_guard(k, inside);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), e);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, weights));
+    at = ptx_ptr_add(k, at, t, 4);
+    ptx_guard(k, inside);
+    ptx_st(k, PTX_F32, ptx_at(at, 0), x);
+    ptx_ret(k);
+}
+
+/* A choice at position i of them all; `experts` past the last. */
+static ptx_val ptxk__route_choice(ptx_kernel *k, ptx_val choices, ptx_val i, ptx_val m, uint32_t experts) {
+    ptx_val p = ptx_setp(k, PTX_LT, i, m);
+    ptx_val at = ptx_ptr_add(k, choices, i, 4);
+    return ptx_ld_if(k, p, PTX_U32, ptx_at(at, 0), ptx_u32(experts));
+}
+
+/* For how many lanes of the warp, among `lanes`, p holds. */
+static ptx_val ptxk__route_count(ptx_kernel *k, ptx_val p, ptx_val lanes) {
+    p = ptx_ballot(k, p, ptx_u32(0xffffffffu));
+    p = ptx_and(k, ptx_as(p, PTX_B32), lanes);
+    return ptx_as(ptx_popc(k, p), PTX_U32);
+}
+
+/* A block for each expert e. Each warp takes adjacent choices: counts those of lower experts, then those of
+   e, and gives the latter their rows, behind all lower ones and those of e in the warps before. */
+static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
+    ptx_val args, tid, lane, warp, e, count, steps, i, choices, choice, x, p, at, first, lower, before, all;
+    ptx_val shared, total, c;
+    ptx_var lows, own, next;
+    uint32_t w;
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, PTXK__ROUTE_WARPS * 32, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_route_args), 8);
+    shared = ptx_shared(k, "counts", PTX_U32, PTXK__ROUTE_WARPS * 2, 16);
+    tid = ptx_tid_x(k);
+    lane = ptx_and(k, tid, ptx_u32(31));
+    warp = ptx_shr(k, tid, ptx_u32(5));
+    e = ptx_ctaid_x(k);
+    count = ptxk__arg_u32(k, args, offsetof(ptxk_route_args, tokens));
+    count = ptx_mul(k, count, ptx_u32(d->chosen));
+    choices = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, choices));
+    steps = ptxk_div_up(k, count, ptx_u32(PTXK__ROUTE_WARPS * 32));
+    x = ptx_mul(k, warp, steps);
+    x = ptx_shl(k, x, ptx_u32(5));
+    first = ptx_add(k, x, lane);
+    all = ptx_b32(0xffffffffu);
+    lows = ptx_var_new(k, ptx_u32(0));
+    own = ptx_var_new(k, ptx_u32(0));
+    i = ptx_for(k, ptx_u32(0), steps, ptx_u32(1));
+    c = ptx_mad(k, i, ptx_u32(32), first);
+    choice = ptxk__route_choice(k, choices, c, count, d->experts);
+    p = ptx_setp(k, PTX_LT, choice, e);
+    x = ptxk__route_count(k, p, all);
+    x = ptx_add(k, x, ptx_get(k, lows));
+    ptx_set(k, lows, x);
+    p = ptx_setp(k, PTX_EQ, choice, e);
+    x = ptxk__route_count(k, p, all);
+    x = ptx_add(k, x, ptx_get(k, own));
+    ptx_set(k, own, x);
+    ptx_end(k);
+    at = ptx_ptr_add(k, shared, warp, 8);
+    p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
+    x = ptx_get(k, lows);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), x);
+    x = ptx_get(k, own);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_at(at, 4), x);
+    ptx_bar_sync(k, ptx_imm(0));
+    lower = before = total = ptx_u32(0);
+    for (w = 0; w < PTXK__ROUTE_WARPS; w++) {
+        x = ptx_ld(k, PTX_U32, ptx_at(shared, 8 * w));
+        lower = ptx_add(k, lower, x);
+        x = ptx_ld(k, PTX_U32, ptx_at(shared, 8 * w + 4));
+        p = ptx_setp(k, PTX_GT, warp, ptx_u32(w));
+        total = ptx_add(k, total, x);
+        x = ptx_selp(k, x, ptx_u32(0), p);
+        before = ptx_add(k, before, x);
+    }
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, offsets));
+    at = ptx_ptr_add(k, at, e, 4);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), lower);
+    p = ptx_setp(k, PTX_EQ, e, ptx_u32(d->experts - 1));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_at(at, 4), count);
+    ptx_end(k);
+    total = ptx_warp_uniform(k, total);
+    p = ptx_setp(k, PTX_EQ, total, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_ret(k);
+    before = ptx_add(k, before, lower);
+    next = ptx_var_new(k, before);
+    i = ptx_for(k, ptx_u32(0), steps, ptx_u32(1));
+    c = ptx_mad(k, i, ptx_u32(32), first);
+    choice = ptxk__route_choice(k, choices, c, count, d->experts);
+    p = ptx_setp(k, PTX_EQ, choice, e);
+    x = ptx_lanemask_lt(k);
+    x = ptxk__route_count(k, p, ptx_as(x, PTX_B32));
+    before = ptx_get(k, next);
+    x = ptx_add(k, x, before);
+    ptx_if(k, p);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, places));
+    at = ptx_ptr_add(k, at, c, 4);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), x);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, rows));
+    at = ptx_ptr_add(k, at, x, 4);
+    c = ptx_div(k, c, ptx_u32(d->chosen));
+    ptx_st(k, PTX_U32, ptx_at(at, 0), c);
+    ptx_end(k);
+    x = ptxk__route_count(k, p, all);
+    x = ptx_add(k, x, before);
+    ptx_set(k, next, x);
+    ptx_end(k);
+    ptx_ret(k);
+}
+
+PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void *desc) {
+    const ptxk_route_desc *d = (const ptxk_route_desc *)desc;
+    static const char *const kinds[] = {"softmax", "chosen", "sigmoid"};
+    ptxk_message why;
+    char name[96], scale[16] = "";
+    ptx_code code = ptxk__route_form(d, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    if (d->scale < 0 || d->scale > 0) {
+        uint32_t bits;
+        memcpy(&bits, &d->scale, sizeof bits);
+        (void)snprintf(scale, sizeof scale, "_s%08x", bits);
+    }
+    (void)snprintf(name, sizeof name, "route_%uof%u_%s_f%u%s", d->chosen, d->experts, kinds[d->kind],
+                   d->flags, scale);
+    ptxk__route_choose(m, site, d, name);
+    (void)snprintf(name, sizeof name, "route_sort_%uof%u_%s_f%u%s", d->chosen, d->experts, kinds[d->kind],
+                   d->flags, scale);
+    ptxk__route_sort(m, site, d, name);
+    return ptx_get_error(m)->code;
+}
+
+/* ======== combine ======================================================================================= */
+
+static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why) {
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "combine: the description is NULL");
+    if ((code = ptxk__check_n("combine", "chosen", d->chosen, PTXK__ROUTE_CHOSEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("combine", "x_type", d->x_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("combine", "y_type", d->y_type, why)) != PTX_E_NONE)
+        return code;
+    if (d->flags & ~(uint32_t)PTXK_COMBINE_ADD)
+        return ptxk__refuse(why, PTX_E_DESC, "combine: flags is %u, must be 0 or PTXK_COMBINE_ADD", d->flags);
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_combine_shape *shape,
+                                      ptx_plan *plan, ptxk_message *why) {
+    uint64_t row;
+    ptx_code code = ptxk__plan_start("combine", ptxk__combine_form(desc, why), shape, plan,
+                                     sizeof(ptxk_combine_args), why);
+    if (!code) code = ptxk__check_most("combine", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
+    if (!code) code = ptxk__check_n("combine", "n", shape->n, PTXK__N_MAX, why);
+    if (code || !shape->tokens) return code;
+    row = (uint64_t)desc->chosen * ptxk__kv_bytes(desc->x_type)
+          + (desc->flags & PTXK_COMBINE_ADD ? 2u : 1u) * ptxk__kv_bytes(desc->y_type);
+    ptxk__plan_one(plan, shape->tokens, (shape->n + PTXK__FLAT_THREADS - 1) / PTXK__FLAT_THREADS,
+                   PTXK__FLAT_THREADS, shape->tokens * (row * shape->n + 8 * desc->chosen));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk_combine_args *args,
+                                       ptxk_message *why) {
+    ptxk__span span[4];
+    uint64_t m, x, y;
+    ptx_code code = ptxk__check_start("combine", ptxk__combine_form(desc, why), args, why);
+    if (code) return code;
+    if ((code = ptxk__check_count("combine", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why))
+            != PTX_E_NONE
+        || (code = ptxk__check_count("combine", "n", args->n, 1, PTXK__N_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("combine", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    x = ptxk__kv_bytes(desc->x_type);
+    y = ptxk__kv_bytes(desc->y_type);
+    m = (uint64_t)args->tokens * desc->chosen;
+    span[0] = ptxk__span_of("x", args->x, args->tokens ? (args->x_rows ? args->x_rows : m) * args->n * x : 0,
+                            (uint32_t)x, 1);
+    span[1] = ptxk__span_of("weights", args->weights, m * 4, 4, 1);
+    span[2] = ptxk__span_of("places", args->places, m * 4, 4, args->places != 0);
+    span[3] = ptxk__span_of("y", args->y, (uint64_t)args->tokens * args->n * y, (uint32_t)y, 1);
+    span[3] = ptxk__span_written(span[3], 0);
+    return ptxk__check_spans("combine", span, 4, why);
+}
+
+PTXGEN_API ptx_code ptxk_combine_emit_(ptx_module *m, const char *site, const void *desc) {
+    const ptxk_combine_desc *d = (const ptxk_combine_desc *)desc;
+    ptx_val args, t, i, n, rows, first, at, y_at, x, p, given, place[PTXK__ROUTE_CHOSEN],
+        w[PTXK__ROUTE_CHOSEN];
+    ptx_val sum;
+    ptxk_message why;
+    char name[96];
+    ptx_kernel *k;
+    uint32_t j;
+    ptx_code code = ptxk__combine_form(d, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    (void)snprintf(name, sizeof name, "combine_%u_%s_%s%s", d->chosen, ptx_type_name((ptx_type)d->x_type),
+                   ptx_type_name((ptx_type)d->y_type), d->flags & PTXK_COMBINE_ADD ? "_add" : "");
+    k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, PTXK__FLAT_THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_combine_args), 8);
+    t = ptx_ctaid_x(k);
+    i = ptx_ctaid_y(k);
+    x = ptx_tid_x(k);
+    i = ptx_mad(k, i, ptx_u32(PTXK__FLAT_THREADS), x);
+    n = ptxk__arg_u32(k, args, offsetof(ptxk_combine_args, n));
+    p = ptx_setp(k, PTX_GE, i, n);
+    ptx_guard(k, p);
+    ptx_ret(k);
+    rows = ptxk__arg_u32(k, args, offsetof(ptxk_combine_args, tokens));
+    rows = ptx_mul(k, rows, ptx_u32(d->chosen));
+    x = ptxk__arg_u32(k, args, offsetof(ptxk_combine_args, x_rows));
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    rows = ptx_selp(k, rows, x, p);
+    first = ptx_mul(k, t, ptx_u32(d->chosen));
+    given = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, weights));
+    for (j = 0; j < d->chosen; j++) {
+        x = ptx_add(k, first, ptx_u32(j));
+        place[j] = ptxk__optional_u32(k, args, offsetof(ptxk_combine_args, places), x, x);
+        at = ptx_ptr_add(k, given, x, 4);
+        w[j] = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    }
+    given = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, x));
+    sum = ptx_f32(0);
+    for (j = 0; j < d->chosen; j++) {
+        p = ptx_setp(k, PTX_LT, place[j], rows);
+        at = ptx_selp(k, place[j], ptx_u32(0), p);
+        x = ptx_cvt(k, PTX_U64, i);
+        x = ptx_mad_wide(k, at, n, x);
+        at = ptx_ptr_add(k, given, x, ptx_type_bytes((ptx_type)d->x_type));
+        ptxk_load_f32(k, (ptx_type)d->x_type, 1, ptx_at(at, 0), &x);
+        x = ptx_selp(k, x, ptx_f32(0), p);
+        w[j] = ptx_selp(k, w[j], ptx_f32(0), p);
+        sum = ptx_fma(k, w[j], x, sum);
+    }
+    x = ptx_cvt(k, PTX_U64, i);
+    x = ptx_mad_wide(k, t, n, x);
+    y_at = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, y));
+    y_at = ptx_ptr_add(k, y_at, x, ptx_type_bytes((ptx_type)d->y_type));
+    if (d->flags & PTXK_COMBINE_ADD) {
+        ptxk_load_f32(k, (ptx_type)d->y_type, 1, ptx_at(y_at, 0), &x);
+        sum = ptx_add(k, sum, x);
+    }
+    ptxk_store_f32(k, (ptx_type)d->y_type, 1, ptx_at(y_at, 0), &sum);
     ptx_ret(k);
     return ptx_get_error(m)->code;
 }

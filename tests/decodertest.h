@@ -120,7 +120,8 @@ static inline ptxk_decoder_matrix matrix(model *m, uint32_t format, uint32_t row
         if (format == PTXK_Q4_1 || format == PTXK_Q5_1) half_at(w + i + 2, -d * (format == PTXK_Q4_1 ? 1.63 : 1.68));
         if (format == PTXK_MXFP4) w[i] = (unsigned char)(127 + floor(log2(d / 2)));
         if (format == PTXK_NVFP4)
-            for (size_t j = 0; j < 4; j++) w[i + j] = (unsigned char)(d < 0x1p-5 ? d * 256 : 8 * (7 + floor(log2(d / 2))));
+            for (size_t j = 0; j < 4; j++)
+                w[i + j] = (unsigned char)(d < 0x1p-5 ? d * 256 : 8 * (7 + floor(log2(d / 2))));
         if (format == PTXK_F32) memcpy(w + i, &f, 4);
         if (format == PTXK_F16) half_at(w + i, x);
         if (format == PTXK_BF16) ref_put(w, REF_BF16, i / 2, x);

@@ -193,7 +193,8 @@ static inline double ref_iq_weight(int type, const unsigned char *block, int i)
 {
     const int g = i >> 5, e = i >> 3; /* of 32; of 8 */
     const unsigned char *word = block + (type == REF_BLOCK_IQ2_XXS ? 6 + 8 * g : 66 + 4 * g);
-    unsigned long bits = word[0] | (unsigned long)word[1] << 8 | (unsigned long)word[2] << 16 | (unsigned long)word[3] << 24;
+    unsigned long bits =
+        word[0] | (unsigned long)word[1] << 8 | (unsigned long)word[2] << 16 | (unsigned long)word[3] << 24;
     int q, sign, scale;
     double step = 0.125;
     switch (type) {
@@ -511,7 +512,7 @@ static inline void ref_put_code(int type, unsigned char *block, int i, int code)
 static inline void ref_quantise_nearest(int type, const float *x, unsigned char *block)
 {
     const struct ref_layout *l = ref_layout_of(type);
-    int n = (int)l->values, group = n < 32 || type == REF_BLOCK_Q2_K || type == REF_BLOCK_Q3_K || n == 64 ? 16 : 32, i, j;
+    int n = (int)l->values, group = type == REF_BLOCK_Q2_K || type == REF_BLOCK_Q3_K || n == 64 ? 16 : 32, i, j;
     int codes = type == REF_BLOCK_Q2_K ? 4 : type == REF_BLOCK_Q3_K ? 8 : l->bytes > 20 && n == 32 ? 32 : 16;
     double low[16], high[16], most = 0, least = 0, d, dmin;
     memset(block, 0, l->bytes);
