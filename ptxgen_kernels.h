@@ -8023,9 +8023,9 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->cache = d->kv_type ? d->kv_type : d->type;
     f->raw = f->cache != d->type;
     if (f->raw && (!ptxk__is_byte_cache(f->cache) || f->bytes == 1))
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_prefill: kv_type is %s, must be 0, type, PTX_E4M3 or PTXK_Q8_0",
-                            ptxk__value_name_of(f->cache).s);
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: kv_type is %s, must be 0%s",
+                            ptxk__value_name_of(f->cache).s,
+                            f->bytes == 1 ? " or type, PTX_E4M3" : ", type, PTX_E4M3 or PTXK_Q8_0");
     if (ptxk__check_cache_type("flash_prefill", "kv_type", f->cache, d->head_dim, why)) return PTX_E_DESC;
     f->kv_bytes = ptxk__cache_bytes(f->cache);
     f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);

@@ -744,6 +744,11 @@ static void what_does_not_fit_is_refused(void) {
     prefill_desc.kv_type = PTX_F16;
     CHECK(ptxk_flash_prefill_plan(&prefill_desc, &prompt, &plan, &why) == PTX_E_DESC);
     CHECK_MORE(strstr(why.text, "kv_type is PTX_F16, must be 0, type, PTX_E4M3 or PTXK_Q8_0"), why.text);
+    prefill_desc.type = PTX_E4M3;
+    prefill_desc.kv_type = PTXK_Q8_0;
+    prompt.target = PTX_SM_A(90);
+    CHECK(ptxk_flash_prefill_plan(&prefill_desc, &prompt, &plan, &why) == PTX_E_DESC);
+    CHECK_MORE(strstr(why.text, "kv_type is PTXK_Q8_0, must be 0 or type, PTX_E4M3"), why.text);
     scatter_desc.kv_heads = 1;
     scatter_desc.head_dim = 33;
     scatter_desc.source_type = PTX_F32;
