@@ -371,7 +371,8 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
                          GGUF's blocks, with bytes and factors in separate arrays, because blocks of 34 bytes
                          cannot be copied in aligned pieces of 16: 32 values share an f16 factor, the largest
                          size / 127, and a byte is x * (127 / the largest) to nearest even. A block with a NaN
-                         or infinite value is read as NaN. head_dim is a multiple of 16; of 32. Strides are
+                         or infinite value is read as NaN; where the largest size passes 8.3e6 its factor is
+                         infinite, below 3.7e-6 it is 0. head_dim is a multiple of 16; of 32. Strides are
                          multiples of 16; of the largest power of two to 256 that divides head_dim.
      two tokens with the same sequence and position
                          either may win */

@@ -709,7 +709,7 @@ static void what_is_no_number_stays_none(void) {
     uint32_t i;
     for (i = 0; i < 8; i++) {
         problem p;
-        uint32_t b;
+        uint32_t b, e;
         memset(&p, 0, sizeof p);
         p.target = i < 4 ? 80 : 90;
         p.type = i % 2 ? PTXK_Q8_0 : PTX_E4M3;
@@ -723,11 +723,15 @@ static void what_is_no_number_stays_none(void) {
             p.values[b][7 * p.d + 3] = NAN;
             p.values[b][9 * p.d + 40] = INFINITY;
             p.values[b][9 * p.d + 8] = 1e30f;
+            for (e = 0; e < p.d; e++) p.values[b][11 * p.d + e] = (float)ldexp(1, -20 - (int)(e % 2)); /* factor 0 */
             if (p.source == PTX_F16) p.values[b][9 * p.d + 8] = 60000;
         }
         scatter(&p);
         CHECK(isnan(read_value(&p, 0, 0, 0, 7, 3)));
         CHECK(p.type == PTX_E4M3 ? read_value(&p, 1, 0, 0, 9, 8) > 0 : isnan(read_value(&p, 0, 0, 0, 9, 41)));
+        if (p.type == PTXK_Q8_0)
+            CHECK((isinf(read_value(&p, 1, 0, 0, 9, 8)) != 0) == (p.source == PTX_F32)
+                  && !(fabs(read_value(&p, 1, 0, 0, 11, 8)) > 0));
         problem_free(&p);
     }
 }
