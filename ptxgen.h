@@ -425,7 +425,8 @@ typedef struct ptx_map_number {
 typedef struct ptx_tensor_map {
     uint32_t launch;                     /* of the plan; its maps are parameters in the order of the plan */
     uint32_t address;                    /* offset of the u64 field that holds the address of element 0 */
-    uint32_t substitute;                 /* offset of the one that is taken where that is 0; 0: none */
+    uint32_t substitute;                 /* offset of the one that is taken where that is 0, as all strides
+                                            are then; the kernel does not use the map. 0: none */
     uint32_t type, rank;                 /* of an element: a ptx_type; 1 ... 5 */
     uint32_t swizzle;                    /* of the box in shared memory: 0, 32, 64 or 128 bytes */
     uint32_t box[PTX_MAP_RANK];          /* elements of a copy, 1 ... 256 */
@@ -4050,7 +4051,7 @@ PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *ar
         {PTX_S64, 5}, {PTX_F16, 6}, {PTX_F32, 7}, {PTX_F64, 8},  {PTX_BF16, 9}, {PTX_TF32, 11}};
     ptx_map_values v;
     uint64_t address;
-    uint32_t i, bytes;
+    uint32_t i, bytes, absent;
     memset(values, 0, sizeof *values);
     memset(&v, 0, sizeof v);
     if (!map || !args) return "map or arguments are NULL";
@@ -4061,7 +4062,8 @@ PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *ar
     if (map->rank < 1 || map->rank > PTX_MAP_RANK) return "the rank is not 1 to 5";
     v.rank = map->rank;
     memcpy(&address, (const char *)args + map->address, 8);
-    if (!address && map->substitute) memcpy(&address, (const char *)args + map->substitute, 8);
+    absent = !address && map->substitute;
+    if (absent) memcpy(&address, (const char *)args + map->substitute, 8);
     v.address = (void *)(uintptr_t)address;
     if (!address || address % 16) return "the address is not a multiple of 16";
     for (i = 0; i < map->rank; i++) {
@@ -4072,7 +4074,7 @@ PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *ar
         if (!v.box[i] || v.box[i] > 256) return "a box is not 1 to 256 elements";
         if (!i) continue;
         v.stride[i - 1] = ptx__map_number(&map->stride[i], (const char *)args);
-        if (!v.stride[i - 1]) v.size[i] = 1, v.stride[i - 1] = 16;
+        if (absent || !v.stride[i - 1]) v.size[i] = 1, v.stride[i - 1] = 16;
         if (v.stride[i - 1] % 16) return "a stride is not a multiple of 16 bytes";
         if (v.stride[i - 1] >> 40) return "a stride is not below 2^40 bytes";
     }

@@ -1113,6 +1113,39 @@ typedef struct ptxcu_sample_desc {
 PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_sample(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_stream stream);
 
+/* -- route: choose experts for each token, and sort the choices by expert -- */
+
+typedef struct ptxcu_route_desc {
+    ptxcu_tensor scores;  /* f32 [tokens, experts] */
+    ptxcu_tensor bias;    /* f32 [experts]: of the choice only; zero: none */
+    ptxcu_tensor choices; /* u32 [tokens, chosen]: output, experts */
+    ptxcu_tensor weights; /* f32 [tokens, chosen]: output */
+    ptxcu_tensor offsets; /* u32 [experts + 1]: output, gemm's offsets */
+    ptxcu_tensor rows;    /* u32 [tokens * chosen]: output, gemm's x_rows */
+    ptxcu_tensor places;  /* u32 [tokens, chosen]: output, the row of each choice */
+    uint32_t kind;        /* PTXK_ROUTE_SOFTMAX, _SOFTMAX_CHOSEN or _SIGMOID */
+    uint32_t normalize;   /* 1: weights over their sum */
+    float scale;          /* of the weights; 0: 1 */
+    uint32_t unused;      /* 0 */
+} ptxcu_route_desc;
+
+PTXGEN_API ptxcu_code ptxcu_route_prepare(ptxcu *cu, const ptxcu_route_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_route(ptxcu *cu, const ptxcu_route_desc *desc, ptxcu_stream stream);
+
+/* -- combine: y[t] = sum_j weights[t,j] x[places[t,j]], or added to y -- */
+
+typedef struct ptxcu_combine_desc {
+    ptxcu_tensor x;       /* [rows, n] */
+    ptxcu_tensor weights; /* f32 [tokens, chosen] */
+    ptxcu_tensor places;  /* u32 [tokens, chosen]; zero: rows in order */
+    ptxcu_tensor y;       /* [tokens, n]: output */
+    uint32_t add;         /* 1: added to y */
+    uint32_t unused;      /* 0 */
+} ptxcu_combine_desc;
+
+PTXGEN_API ptxcu_code ptxcu_combine_prepare(ptxcu *cu, const ptxcu_combine_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_combine(ptxcu *cu, const ptxcu_combine_desc *desc, ptxcu_stream stream);
+
 #ifdef __cplusplus
 }
 #endif
@@ -6621,7 +6654,7 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
     if (desc->c.owner)
         ptxcu__require_matrix(&c, "c", &desc->c, PTXCU__SAME, PTXCU__TYPE(desc->d.type), "m, n",
                               "batch, m, n", batch, m, n);
-    if (c.code == PTXCU_E_NONE && !desc->c.owner && (desc->beta < 0 || desc->beta > 0))
+    if (c.code == PTXCU_E_NONE && !desc->c.owner && !(desc->beta >= 0 && desc->beta <= 0))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "matmul: c is zero, and beta is %g", (double)desc->beta);
     ptxcu__require(&c, "bias", &desc->bias, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "n", 1,
                    n, 0, 0, 0);
@@ -6966,6 +6999,105 @@ PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *d
 }
 
 PTXCU__DEFINE_RUN(sample)
+
+/* -- route -- */
+
+PTXGEN_API ptxcu_code ptxcu_route_prepare(ptxcu *cu, const ptxcu_route_desc *desc, ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_route_desc kernel;
+    ptxk_route_shape shape;
+    ptxk_route_args args;
+    uint64_t tokens, experts, chosen;
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "route", desc, call));
+    memset(&kernel, 0, sizeof kernel);
+    memset(&args, 0, sizeof args);
+    tokens = desc->scores.shape[0];
+    experts = desc->scores.shape[1];
+    chosen = desc->choices.shape[1];
+    ptxcu__require(&c, "scores", &desc->scores, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "tokens, experts", 2,
+                   PTXCU__ANY, PTXCU__ANY, 0, 0);
+    ptxcu__require(&c, "bias", &desc->bias, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
+                   "experts", 1, experts, 0, 0, 0);
+    ptxcu__require(&c, "choices", &desc->choices, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
+                   "tokens, chosen", 2, tokens, PTXCU__ANY, 0, 0);
+    ptxcu__require(&c, "weights", &desc->weights, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_F32), 4,
+                   "tokens, chosen", 2, tokens, chosen, 0, 0);
+    ptxcu__require(&c, "offsets", &desc->offsets, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
+                   "experts + 1", 1, experts + 1, 0, 0, 0);
+    ptxcu__require(&c, "rows", &desc->rows, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
+                   "tokens * chosen", 1, tokens * chosen, 0, 0, 0);
+    ptxcu__require(&c, "places", &desc->places, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
+                   "tokens, chosen", 2, tokens, chosen, 0, 0);
+    ptxcu__require_flag(&c, "normalize", desc->normalize, 1);
+    ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    if (c.code == PTXCU_E_NONE) {
+        kernel.experts = (uint32_t)experts;
+        kernel.chosen = (uint32_t)chosen;
+        kernel.kind = desc->kind;
+        kernel.flags = (uint32_t)(desc->normalize ? PTXK_ROUTE_NORMALIZE : 0)
+                       | (uint32_t)(desc->bias.address ? PTXK_ROUTE_BIAS : 0);
+        kernel.scale = desc->scale;
+        shape.tokens = (uint32_t)tokens;
+        ptxcu__take_refusal(&c, ptxk_route_plan(&kernel, &shape, &call->plan, &c.why));
+        args.scores = desc->scores.address;
+        args.bias = desc->bias.address;
+        args.choices = desc->choices.address;
+        args.weights = desc->weights.address;
+        args.offsets = desc->offsets.address;
+        args.rows = desc->rows.address;
+        args.places = desc->places.address;
+        args.tokens = shape.tokens;
+        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_route_check(&kernel, &args, &c.why));
+    }
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+}
+
+PTXCU__DEFINE_RUN(route)
+
+/* -- combine -- */
+
+PTXGEN_API ptxcu_code ptxcu_combine_prepare(ptxcu *cu, const ptxcu_combine_desc *desc, ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_combine_desc kernel;
+    ptxk_combine_shape shape;
+    ptxk_combine_args args;
+    uint64_t tokens, n;
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "combine", desc, call));
+    memset(&kernel, 0, sizeof kernel);
+    memset(&args, 0, sizeof args);
+    tokens = desc->weights.shape[0];
+    n = desc->x.shape[1];
+    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 1, "rows, n", 2, PTXCU__ANY,
+                   PTXCU__ANY, 0, 0);
+    ptxcu__require(&c, "weights", &desc->weights, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "tokens, chosen", 2,
+                   PTXCU__ANY, PTXCU__ANY, 0, 0);
+    ptxcu__require(&c, "places", &desc->places, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   "tokens, chosen", 2, tokens, desc->weights.shape[1], 0, 0);
+    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 1, "tokens, n", 2,
+                   tokens, n, 0, 0);
+    ptxcu__require_flag(&c, "add", desc->add, 1);
+    ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    if (c.code == PTXCU_E_NONE) {
+        kernel.chosen = (uint32_t)desc->weights.shape[1];
+        kernel.x_type = desc->x.type;
+        kernel.y_type = desc->y.type;
+        kernel.flags = desc->add ? PTXK_COMBINE_ADD : 0;
+        shape.tokens = (uint32_t)tokens;
+        shape.n = (uint32_t)n;
+        ptxcu__take_refusal(&c, ptxk_combine_plan(&kernel, &shape, &call->plan, &c.why));
+        args.x = desc->x.address;
+        args.weights = desc->weights.address;
+        args.places = desc->places.address;
+        args.y = desc->y.address;
+        args.tokens = shape.tokens;
+        args.n = shape.n;
+        args.x_rows = (uint32_t)desc->x.shape[0];
+        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_combine_check(&kernel, &args, &c.why));
+    }
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+}
+
+PTXCU__DEFINE_RUN(combine)
 
 #endif /* PTXGEN__CUDA_OPERATIONS_IMPLEMENTED */
 

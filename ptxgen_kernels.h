@@ -124,7 +124,7 @@ enum {
    The registry. X(name) stands for ptxk_<name>_desc and ptxk_<name>_emit(). */
 #define PTXK_OPERATIONS(X)                                                                                   \
     X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv) X(gemm) X(matmul)                                 \
-    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample) X(quantize)                                  \
+    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample) X(route) X(combine) X(quantize)              \
     X(decoder)
 
 /* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
@@ -914,8 +914,8 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
 PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
                                      ptx_plan *plan, ptxk_message *why);
 /* Whether tensor maps can describe the matrices, which the forms for sm_90a and sm_100a need: alpha is not 0;
-   addresses of A, B and D, and of C where it is not 0, and the strides from row to row and from product to
-   product are multiples of 16 bytes; there are no groups. 0 for a bad desc. */
+   addresses of A, B and D, and of C where it is not 0, and their strides from row to row and from product to
+   product, below 2^38 elements, are multiples of 16 bytes; there are no groups. 0 for a bad desc. */
 PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args);
 /* Tests arguments: see FUNCTIONS. Groups lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
@@ -1183,6 +1183,105 @@ PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sa
 /* Tests arguments: see FUNCTIONS. */
 PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
                                       ptxk_message *why);
+
+/* ======== route =========================================================================================
+
+   Chooses experts of a mixture for each token, from the scores s[t,e] of a router, and sorts the choices by
+   expert: what gemm with PTXK_GEMM_GROUPED reads, and combine behind it.
+
+     kind                       p[t,e]                            of
+     PTXK_ROUTE_SOFTMAX         exp(s[t,e]) / sum exp(s[t,:])     all experts
+     PTXK_ROUTE_SOFTMAX_CHOSEN  exp(s[t,e]) / sum exp(s[t,:])     the chosen ones
+     PTXK_ROUTE_SIGMOID         1 / (1 + exp(-s[t,e]))
+
+   The chosen ones are those with the k largest s, largest first; with PTXK_ROUTE_BIAS the k largest p + bias
+   (SOFTMAX_CHOSEN: s + bias), which changes no weight. Of equal ones the expert with the lower number comes
+   first. weights = scale p, with PTXK_ROUTE_NORMALIZE of p over the sum of the chosen p.
+
+     order                A row for each choice, by expert; those of an expert by token. Rows of expert e are
+                          offsets[e] ... offsets[e + 1] - 1; row places[t,j] has choice j of token t.
+     error of a weight    2^-21 + 2^-23 |s - the largest s| of it, without scale
+     score NaN            comes last, and is chosen where too few others are; SOFTMAX with a bias: the first
+                          experts are chosen. A weight is NaN where that of the score is, or a score in the
+                          sum: of the chosen ones with SOFTMAX_CHOSEN or NORMALIZE, of all with SOFTMAX.
+     score inf            +inf: softmax weights of that sum are NaN. -inf: the weight is 0; softmax over -inf
+                          only: NaN.
+     sum 0                with NORMALIZE weights are 0
+
+   The same result in every run: no atomics. */
+enum { PTXK_ROUTE_SOFTMAX = 0, PTXK_ROUTE_SOFTMAX_CHOSEN = 1, PTXK_ROUTE_SIGMOID = 2 };
+enum { PTXK_ROUTE_NORMALIZE = 1, PTXK_ROUTE_BIAS = 2 };
+typedef struct ptxk_route_desc {
+    uint32_t experts; /* 1 ... 512 */
+    uint32_t chosen;  /* k of each token, 1 ... 16, at most experts */
+    uint32_t kind;    /* PTXK_ROUTE_SOFTMAX ... */
+    uint32_t flags;   /* PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS */
+    float scale;      /* of the weights; 0: 1 */
+} ptxk_route_desc;
+
+typedef struct ptxk_route_shape {
+    uint32_t tokens; /* at most 2^22 */
+} ptxk_route_shape;
+
+/* 4-byte aligned; m = tokens * chosen, the m of gemm. */
+typedef struct ptxk_route_args {
+    uint64_t scores;   /* f32 [tokens, experts] */
+    uint64_t bias;     /* f32 [experts]; ignored without PTXK_ROUTE_BIAS */
+    uint64_t choices;  /* u32 [tokens, chosen]: experts */
+    uint64_t weights;  /* f32 [tokens, chosen] */
+    uint64_t offsets;  /* u32 [experts + 1] */
+    uint64_t rows;     /* u32 [m]: the token of each row, gemm's x_rows */
+    uint64_t places;   /* u32 [tokens, chosen]: the row of each choice */
+    uint32_t tokens;   /* as in the shape */
+    uint32_t reserved; /* 0 */
+} ptxk_route_args;
+
+/* Appends the two entries (choose, sort). desc: a ptxk_route_desc. */
+#define ptxk_route_emit(m, desc) ptxk_route_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launches. min_bytes: scores, bias and what is written, once. */
+PTXGEN_API ptx_code ptxk_route_plan(const ptxk_route_desc *desc, const ptxk_route_shape *shape,
+                                    ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_route_check(const ptxk_route_desc *desc, const ptxk_route_args *args,
+                                     ptxk_message *why);
+
+/* ======== combine =======================================================================================
+
+   The way back from experts to tokens: y[t,i] = sum_j weights[t,j] x[places[t,j],i], with PTXK_COMBINE_ADD
+   y[t,i] +=. Sums are in f32, with fma, from j = 0 on, behind them the old y. A place past x_rows counts as a
+   row of zeros, whatever its weight. */
+enum { PTXK_COMBINE_ADD = 1 };
+typedef struct ptxk_combine_desc {
+    uint32_t chosen;         /* rows of x in a sum, 1 ... 16 */
+    uint32_t x_type, y_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t flags;          /* PTXK_COMBINE_ADD */
+} ptxk_combine_desc;
+
+typedef struct ptxk_combine_shape {
+    uint32_t tokens; /* at most 2^22 */
+    uint32_t n;      /* elements of a row, 1 ... 2^24 */
+} ptxk_combine_shape;
+
+typedef struct ptxk_combine_args {
+    uint64_t x;         /* x_type [x_rows, n], 4-byte aligned (16-bit types: 2) */
+    uint64_t weights;   /* f32 [tokens, chosen], 4-byte aligned */
+    uint64_t places;    /* u32 [tokens, chosen], 4-byte aligned; 0: t * chosen + j */
+    uint64_t y;         /* y_type [tokens, n], aligned as x; not x */
+    uint32_t tokens, n; /* as in the shape */
+    uint32_t x_rows;    /* rows of x; 0: tokens * chosen */
+    uint32_t reserved;  /* 0 */
+} ptxk_combine_args;
+
+/* Appends the entry. desc: a ptxk_combine_desc. */
+#define ptxk_combine_emit(m, desc) ptxk_combine_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_combine_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: x, weights, places and y once. */
+PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_combine_shape *shape,
+                                      ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk_combine_args *args,
+                                       ptxk_message *why);
 
 /* ======== quantize ======================================================================================
 
@@ -2540,7 +2639,7 @@ static void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, cons
 
 /* Rounds x to e4m3, to nearest even, numbers past 448 to 448; the byte in a u32. */
 static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
-    ptx_val bits = ptx_as(x, PTX_U32), size, odd, normal, small, p;
+    ptx_val bits = ptx_as(x, PTX_U32), size, odd, normal, subnormal, p;
     size = ptx_and(k, bits, ptx_u32(0x7fffffff));
     size = ptx_min(k, ptx_as(size, PTX_F32), ptx_f32(448));
     odd = ptx_bfe(k, ptx_as(size, PTX_U32), ptx_u32(20), ptx_u32(1));
@@ -2548,10 +2647,10 @@ static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
     normal = ptx_add(k, ptx_as(size, PTX_U32), odd);
     normal = ptx_shr(k, normal, ptx_u32(20));
     normal = ptx_sub(k, normal, ptx_u32((127 - 7) << 3));
-    small = ptx_op2(k, PTX_ADD, PTX_RN, size, ptx_f32(16384)); /* in steps of 2^-9 */
-    small = ptx_and(k, ptx_as(small, PTX_U32), ptx_u32(0xff));
+    subnormal = ptx_op2(k, PTX_ADD, PTX_RN, size, ptx_f32(16384)); /* in steps of 2^-9 */
+    subnormal = ptx_and(k, ptx_as(subnormal, PTX_U32), ptx_u32(0xff));
     p = ptx_setp(k, PTX_LT, size, ptx_f32(0.015625));
-    normal = ptx_selp(k, small, normal, p);
+    normal = ptx_selp(k, subnormal, normal, p);
     p = ptx_setp(k, PTX_ISNAN, x, x);
     normal = ptx_selp(k, ptx_u32(0x7f), normal, p);
     bits = ptx_shr(k, bits, ptx_u32(24));
@@ -9120,13 +9219,13 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
 /* lift - outer most, as it is added to the scores of a row; without the lift, what is not rounded twice. */
 static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                     ptx_val most, int bare) {
-    ptx_val x = ptx_fma(k, most, s->minus_outer, ptx_f32((double)f->lift)), far, p;
+    ptx_val x = ptx_fma(k, most, s->minus_outer, ptx_f32((double)f->lift)), bare_offset, p;
     if (!bare) return x;
-    far = ptx_op2(k, PTX_MUL, PTX_RN, most, s->minus_outer);
+    bare_offset = ptx_op2(k, PTX_MUL, PTX_RN, most, s->minus_outer);
     most = ptx_abs(k, x);
     p = ptx_setp(k, PTX_GE, most, ptx_f32(PTXK__PREFILL_FAR));
     x = ptx_op2(k, PTX_SUB, PTX_RN, x, ptx_f32((double)f->lift));
-    return ptx_selp(k, far, x, p);
+    return ptx_selp(k, bare_offset, x, p);
 }
 
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
@@ -14748,14 +14847,21 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
 
 PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args) {
     ptxk__matmul f;
-    uint64_t bits;
+    uint64_t bits, distance;
     if (!args || ptxk__matmul_form(desc, PTX_SM(75), &f, NULL) || f.grouped) return 0;
     if (!(args->alpha < 0 || args->alpha > 0) || !args->a || !args->b || !args->d) return 0;
     bits = args->a | args->b | args->d | (args->lda | args->ldb | args->a_stride | args->b_stride) * f.bytes
            | (args->ldd | args->d_stride) * f.out_bytes;
-    if (args->c) bits |= args->c | (args->ldc | args->c_stride) * f.out_bytes;
-    return bits % 16 == 0;
+    distance = args->a_stride | args->b_stride | args->d_stride;
+    if (args->c) {
+        bits |= args->c | (args->ldc | args->c_stride) * f.out_bytes;
+        distance |= args->c_stride;
+    }
+    return bits % 16 == 0 && distance >> 38 == 0;
 }
+
+/* NaN is not. */
+static int ptxk__is_zero(float x) { return x >= 0 && x <= 0; }
 
 /* The span of a matrix of the batch: rows of `columns` elements. */
 static ptxk__span ptxk__matmul_span(const char *name, uint64_t at, uint32_t bytes, uint64_t rows,
@@ -14770,7 +14876,7 @@ static ptxk__span ptxk__matmul_span(const char *name, uint64_t at, uint32_t byte
 
 /* The least workspace of the plans of all targets: arguments do not tell the target. */
 static uint64_t ptxk__matmul_least_workspace(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args) {
-    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM_A(90)};
+    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM_A(90), PTX_SM_A(100)};
     uint64_t least = UINT64_MAX;
     ptxk_matmul_shape shape;
     ptx_plan plan;
@@ -14779,7 +14885,7 @@ static uint64_t ptxk__matmul_least_workspace(const ptxk_matmul_desc *desc, const
     shape.m = args->m, shape.n = args->n, shape.k = args->k, shape.batch = args->batch;
     shape.sm_count = args->sm_count;
     shape.aligned = (uint32_t)ptxk_matmul_aligned(desc, args);
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < 4; i++) {
         shape.target = targets[i];
         if (ptxk_matmul_plan(desc, &shape, &plan, NULL) == PTX_E_NONE && plan.workspace_bytes < least)
             least = plan.workspace_bytes;
@@ -14818,7 +14924,7 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
     columns[2] = columns[3] = args->n;
     memcpy(ld, &args->lda, sizeof ld);
     for (i = 0; i < 4; i++)
-        if (ld[i] < columns[i] && rows[i] > 1 && (i != 2 || args->beta < 0 || args->beta > 0))
+        if (ld[i] < columns[i] && rows[i] > 1 && (i != 2 || !ptxk__is_zero(args->beta)))
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "matmul: %s is %u, must be at least %u, the row's length", ld_names[i], ld[i],
                                 columns[i]);
@@ -14826,11 +14932,11 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
         ptxk__matmul_span("a", args->a, f.bytes, rows[0], columns[0], ld[0], args->batch, args->a_stride);
     s[n++] =
         ptxk__matmul_span("b", args->b, f.bytes, rows[1], columns[1], ld[1], args->batch, args->b_stride);
-    for (i = 0; i < 2; i++) s[i].needed = args->m && args->n && (args->alpha < 0 || args->alpha > 0);
+    for (i = 0; i < 2; i++) s[i].needed = args->m && args->n && !ptxk__is_zero(args->alpha);
     s[n] =
         ptxk__matmul_span("c", args->c, f.out_bytes, rows[2], columns[2], ld[2], args->batch, args->c_stride);
     s[n].same = 1;
-    s[n++].needed = args->beta < 0 || args->beta > 0;
+    s[n++].needed = !ptxk__is_zero(args->beta);
     s[n] =
         ptxk__matmul_span("d", args->d, f.out_bytes, rows[3], columns[3], ld[3], args->batch, args->d_stride);
     s[n] = ptxk__span_written(s[n], 1);
@@ -16598,7 +16704,7 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
     uint32_t side, h, e;
     o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
-    o->add = ptx_setp(k, PTX_NE, o->beta, ptx_f32(0));
+    o->add = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
     o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
     o->z[1] = s->m.batch;
     o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
@@ -17304,7 +17410,7 @@ static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk_
     uint32_t side;
     o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
-    o->add = ptx_setp(k, PTX_NE, o->beta, ptx_f32(0));
+    o->add = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
     o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
     o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
     o->z[1] = s->m.batch;
@@ -18941,6 +19047,449 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     p = ptx_setp(k, PTX_EQ, f.tid, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 0), x);
+    ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
+/* ======== route ========================================================================================= */
+
+#define PTXK__ROUTE_EXPERTS 512u
+#define PTXK__ROUTE_CHOSEN 16u
+#define PTXK__ROUTE_TOKENS (1u << 22)
+#define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
+
+static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "route: the description is NULL");
+    if ((code = ptxk__check_n("route", "experts", d->experts, PTXK__ROUTE_EXPERTS, why)) != PTX_E_NONE
+        || (code = ptxk__check_n("route", "chosen", d->chosen, PTXK__ROUTE_CHOSEN, why)) != PTX_E_NONE)
+        return code;
+    if (d->chosen > d->experts)
+        return ptxk__refuse(why, PTX_E_DESC, "route: chosen is %u, must be at most experts, %u", d->chosen,
+                            d->experts);
+    if (d->kind > PTXK_ROUTE_SIGMOID)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "route: kind is %u, must be PTXK_ROUTE_SOFTMAX, "
+                            "_SOFTMAX_CHOSEN or _SIGMOID",
+                            d->kind);
+    if (d->flags & ~(uint32_t)(PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "route: flags is %u, must be a sum of PTXK_ROUTE_NORMALIZE and PTXK_ROUTE_BIAS",
+                            d->flags);
+    return ptxk__check_scale("route", d->scale, why);
+}
+
+PTXGEN_API ptx_code ptxk_route_plan(const ptxk_route_desc *desc, const ptxk_route_shape *shape,
+                                    ptx_plan *plan, ptxk_message *why) {
+    uint64_t m;
+    ptx_code code =
+        ptxk__plan_start("route", ptxk__route_form(desc, why), shape, plan, sizeof(ptxk_route_args), why);
+    if (!code) code = ptxk__check_most("route", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
+    if (code || !shape->tokens) return code;
+    m = (uint64_t)shape->tokens * desc->chosen;
+    ptxk__plan_one(plan, shape->tokens, 1, 32,
+                   4
+                       * ((uint64_t)shape->tokens * desc->experts + 4 * m + desc->experts + 1
+                          + (desc->flags & PTXK_ROUTE_BIAS ? desc->experts : 0)));
+    plan->launch[1] = plan->launch[0];
+    plan->launch[1].entry = 1;
+    plan->launch[1].grid[0] = desc->experts;
+    plan->launch[1].block[0] = PTXK__ROUTE_WARPS * 32;
+    plan->launches = 2;
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_route_check(const ptxk_route_desc *desc, const ptxk_route_args *args,
+                                     ptxk_message *why) {
+    ptxk__span span[7];
+    uint64_t m, e;
+    uint32_t i;
+    ptx_code code = ptxk__check_start("route", ptxk__route_form(desc, why), args, why);
+    if (code) return code;
+    if ((code = ptxk__check_count("route", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("route", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    e = desc->experts;
+    m = (uint64_t)args->tokens * desc->chosen * 4;
+    span[0] = ptxk__span_of("scores", args->scores, args->tokens * e * 4, 4, 1);
+    span[1] =
+        ptxk__span_of("bias", args->bias, args->tokens ? e * 4 : 0, 4, (desc->flags & PTXK_ROUTE_BIAS) != 0);
+    span[2] = ptxk__span_of("choices", args->choices, m, 4, 1);
+    span[3] = ptxk__span_of("weights", args->weights, m, 4, 1);
+    span[4] = ptxk__span_of("offsets", args->offsets, args->tokens ? (e + 1) * 4 : 0, 4, 1);
+    span[5] = ptxk__span_of("rows", args->rows, m, 4, 1);
+    span[6] = ptxk__span_of("places", args->places, m, 4, 1);
+    for (i = 2; i < 7; i++) span[i] = ptxk__span_written(span[i], 0);
+    return ptxk__check_spans("route", span, 7, why);
+}
+
+/* exp(x) */
+static ptx_val ptxk__route_exp(ptx_kernel *k, ptx_val x) {
+    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(1.44269504088896340736));
+    return ptx_ex2(k, x);
+}
+
+static ptx_val ptxk__route_sigmoid(ptx_kernel *k, ptx_val x) {
+    x = ptx_neg(k, x);
+    x = ptxk__route_exp(k, x);
+    x = ptx_add(k, x, ptx_f32(1));
+    return ptx_rcp(k, x);
+}
+
+/* A warp for each token. Each lane has every 32nd expert's score, and the key of its rank; lane j < chosen
+   receives the expert that comes j-th. */
+static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
+    ptx_val key[PTXK__ROUTE_EXPERTS / 32], s[PTXK__ROUTE_EXPERTS / 32], args, t, lane, at, x, p, e, j, best;
+    ptx_val most, sum, held, inside, bias;
+    ptx_var keys[PTXK__ROUTE_EXPERTS / 32], mine;
+    uint32_t n = (d->experts + 31) / 32, i, distance;
+    int over_all = d->kind == PTXK_ROUTE_SOFTMAX, biased = (d->flags & PTXK_ROUTE_BIAS) != 0;
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, 32, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_route_args), 8);
+    lane = ptx_tid_x(k);
+    t = ptx_ctaid_x(k);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, scores));
+    x = ptx_mul_wide(k, t, ptx_u32(d->experts));
+    held = ptx_ptr_add(k, at, x, 4);
+    most = ptx_f32(-INFINITY);
+    for (i = 0; i < n; i++) {
+        e = ptx_add(k, lane, ptx_u32(32 * i));
+        p = ptx_setp(k, PTX_LT, e, ptx_u32(d->experts));
+        at = ptx_ptr_add(k, held, e, 4);
+        s[i] = ptx_ld_if(k, p, PTX_F32, ptx_at(at, 0), ptx_f32(-INFINITY));
+        most = ptx_max(k, most, s[i]);
+    }
+    sum = ptx_f32(0);
+    if (over_all) {
+        most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
+        for (i = 0; i < n; i++) {
+            x = ptx_sub(k, s[i], most);
+            x = ptxk__route_exp(k, x);
+            if (i + 1 == n && d->experts % 32) { /* of -inf only, x is NaN where there is no expert, too */
+                p = ptx_setp(k, PTX_LT, lane, ptx_u32(d->experts % 32));
+                x = ptx_selp(k, x, ptx_f32(0), p);
+            }
+            sum = ptx_add(k, sum, x);
+        }
+        sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 32);
+    }
+    for (i = 0; i < n; i++) {
+        e = ptx_add(k, lane, ptx_u32(32 * i));
+        p = ptx_setp(k, PTX_LT, e, ptx_u32(d->experts));
+        x = s[i];
+        if (biased) {
+            bias = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, bias));
+            bias = ptx_ptr_add(k, bias, e, 4);
+            bias = ptx_ld_if(k, p, PTX_F32, ptx_at(bias, 0), ptx_f32(0));
+            if (over_all) {
+                x = ptx_sub(k, x, most);
+                x = ptxk__route_exp(k, x);
+                x = ptx_div(k, x, sum);
+            } else if (d->kind == PTXK_ROUTE_SIGMOID) {
+                x = ptxk__route_sigmoid(k, x);
+            }
+            x = ptx_add(k, x, bias);
+        }
+        x = ptxk__sample_key(k, x, e);
+        x = ptx_selp(k, x, ptx_u64(0), p);
+        keys[i] = ptx_var_new(k, x);
+    }
+    mine = ptx_var_new(k, ptx_u32(0));
+    j = ptx_for(k, ptx_u32(0), ptx_u32(d->chosen), ptx_u32(1));
+    for (i = 0; i < n; i++) key[i] = ptx_get(k, keys[i]);
+    best = key[0];
+    for (i = 1; i < n; i++) best = ptx_max(k, best, key[i]);
+    for (distance = 1; distance < 32; distance *= 2) best = ptxk__max_u64(k, best, distance);
+    for (i = 0; i < n; i++) {
+        p = ptx_setp(k, PTX_EQ, key[i], best);
+        x = ptx_selp(k, ptx_u64(0), key[i], p);
+        ptx_set(k, keys[i], x);
+    }
+    e = ptxk__sample_token(k, best);
+    e = ptx_as(e, PTX_U32);
+    p = ptx_setp(k, PTX_EQ, lane, j);
+    x = ptx_get(k, mine);
+    x = ptx_selp(k, e, x, p);
+    ptx_set(k, mine, x);
+    ptx_end(k);
+    e = ptx_get(k, mine);
+    inside = ptx_setp(k, PTX_LT, lane, ptx_u32(d->chosen));
+    at = ptx_ptr_add(k, held, e, 4);
+    x = ptx_ld_if(k, inside, PTX_F32, ptx_at(at, 0), ptx_f32(-INFINITY));
+    if (d->kind == PTXK_ROUTE_SIGMOID) {
+        x = ptxk__route_sigmoid(k, x);
+    } else {
+        if (!over_all) most = ptxk_warp_reduce(k, PTX_MAX, x, 1, 32);
+        x = ptx_sub(k, x, most);
+        x = ptxk__route_exp(k, x);
+    }
+    if (d->kind == PTXK_ROUTE_SOFTMAX_CHOSEN || (d->flags & PTXK_ROUTE_NORMALIZE)) {
+        sum = ptx_selp(k, x, ptx_f32(0), inside);
+        sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 32);
+    }
+    if (d->kind != PTXK_ROUTE_SIGMOID || (d->flags & PTXK_ROUTE_NORMALIZE)) {
+        sum = ptxk_rcp_or_zero(k, sum);
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, sum);
+    }
+    if (d->scale < 0 || d->scale > 0) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)d->scale));
+    t = ptx_mul_wide(k, t, ptx_u32(d->chosen));
+    j = ptx_cvt(k, PTX_U64, lane);
+    t = ptx_add(k, t, j);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, choices));
+    at = ptx_ptr_add(k, at, t, 4);
+    ptx_guard(k, inside);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), e);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, weights));
+    at = ptx_ptr_add(k, at, t, 4);
+    ptx_guard(k, inside);
+    ptx_st(k, PTX_F32, ptx_at(at, 0), x);
+    ptx_ret(k);
+}
+
+/* A choice at position i of them all; `experts` past the last. */
+static ptx_val ptxk__route_choice(ptx_kernel *k, ptx_val choices, ptx_val i, ptx_val m, uint32_t experts) {
+    ptx_val p = ptx_setp(k, PTX_LT, i, m);
+    ptx_val at = ptx_ptr_add(k, choices, i, 4);
+    return ptx_ld_if(k, p, PTX_U32, ptx_at(at, 0), ptx_u32(experts));
+}
+
+/* For how many lanes of the warp, among `lanes`, p holds. */
+static ptx_val ptxk__route_count(ptx_kernel *k, ptx_val p, ptx_val lanes) {
+    p = ptx_ballot(k, p, ptx_u32(0xffffffffu));
+    p = ptx_and(k, ptx_as(p, PTX_B32), lanes);
+    return ptx_as(ptx_popc(k, p), PTX_U32);
+}
+
+/* A block for each expert e. Each warp takes adjacent choices: counts those of lower experts, then those of
+   e, and gives the latter their rows, behind all lower ones and those of e in the warps before. */
+static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
+    ptx_val args, tid, lane, warp, e, count, steps, i, choices, choice, x, p, at, first, lower, before, all;
+    ptx_val shared, total, c;
+    ptx_var lows, own, next;
+    uint32_t w;
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, PTXK__ROUTE_WARPS * 32, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_route_args), 8);
+    shared = ptx_shared(k, "counts", PTX_U32, PTXK__ROUTE_WARPS * 2, 16);
+    tid = ptx_tid_x(k);
+    lane = ptx_and(k, tid, ptx_u32(31));
+    warp = ptx_shr(k, tid, ptx_u32(5));
+    e = ptx_ctaid_x(k);
+    count = ptxk__arg_u32(k, args, offsetof(ptxk_route_args, tokens));
+    count = ptx_mul(k, count, ptx_u32(d->chosen));
+    choices = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, choices));
+    steps = ptxk_div_up(k, count, ptx_u32(PTXK__ROUTE_WARPS * 32));
+    x = ptx_mul(k, warp, steps);
+    x = ptx_shl(k, x, ptx_u32(5));
+    first = ptx_add(k, x, lane);
+    all = ptx_b32(0xffffffffu);
+    lows = ptx_var_new(k, ptx_u32(0));
+    own = ptx_var_new(k, ptx_u32(0));
+    i = ptx_for(k, ptx_u32(0), steps, ptx_u32(1));
+    c = ptx_mad(k, i, ptx_u32(32), first);
+    choice = ptxk__route_choice(k, choices, c, count, d->experts);
+    p = ptx_setp(k, PTX_LT, choice, e);
+    x = ptxk__route_count(k, p, all);
+    x = ptx_add(k, x, ptx_get(k, lows));
+    ptx_set(k, lows, x);
+    p = ptx_setp(k, PTX_EQ, choice, e);
+    x = ptxk__route_count(k, p, all);
+    x = ptx_add(k, x, ptx_get(k, own));
+    ptx_set(k, own, x);
+    ptx_end(k);
+    at = ptx_ptr_add(k, shared, warp, 8);
+    p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
+    x = ptx_get(k, lows);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), x);
+    x = ptx_get(k, own);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_at(at, 4), x);
+    ptx_bar_sync(k, ptx_imm(0));
+    lower = before = total = ptx_u32(0);
+    for (w = 0; w < PTXK__ROUTE_WARPS; w++) {
+        x = ptx_ld(k, PTX_U32, ptx_at(shared, 8 * w));
+        lower = ptx_add(k, lower, x);
+        x = ptx_ld(k, PTX_U32, ptx_at(shared, 8 * w + 4));
+        p = ptx_setp(k, PTX_GT, warp, ptx_u32(w));
+        total = ptx_add(k, total, x);
+        x = ptx_selp(k, x, ptx_u32(0), p);
+        before = ptx_add(k, before, x);
+    }
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, offsets));
+    at = ptx_ptr_add(k, at, e, 4);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), lower);
+    p = ptx_setp(k, PTX_EQ, e, ptx_u32(d->experts - 1));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_at(at, 4), count);
+    ptx_end(k);
+    total = ptx_warp_uniform(k, total);
+    p = ptx_setp(k, PTX_EQ, total, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_ret(k);
+    before = ptx_add(k, before, lower);
+    next = ptx_var_new(k, before);
+    i = ptx_for(k, ptx_u32(0), steps, ptx_u32(1));
+    c = ptx_mad(k, i, ptx_u32(32), first);
+    choice = ptxk__route_choice(k, choices, c, count, d->experts);
+    p = ptx_setp(k, PTX_EQ, choice, e);
+    x = ptx_lanemask_lt(k);
+    x = ptxk__route_count(k, p, ptx_as(x, PTX_B32));
+    before = ptx_get(k, next);
+    x = ptx_add(k, x, before);
+    ptx_if(k, p);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, places));
+    at = ptx_ptr_add(k, at, c, 4);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), x);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, rows));
+    at = ptx_ptr_add(k, at, x, 4);
+    c = ptx_div(k, c, ptx_u32(d->chosen));
+    ptx_st(k, PTX_U32, ptx_at(at, 0), c);
+    ptx_end(k);
+    x = ptxk__route_count(k, p, all);
+    x = ptx_add(k, x, before);
+    ptx_set(k, next, x);
+    ptx_end(k);
+    ptx_ret(k);
+}
+
+PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void *desc) {
+    const ptxk_route_desc *d = (const ptxk_route_desc *)desc;
+    static const char *const kinds[] = {"softmax", "chosen", "sigmoid"};
+    ptxk_message why;
+    char name[96], scale[16] = "";
+    ptx_code code = ptxk__route_form(d, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    if (d->scale < 0 || d->scale > 0) {
+        uint32_t bits;
+        memcpy(&bits, &d->scale, sizeof bits);
+        (void)snprintf(scale, sizeof scale, "_s%08x", bits);
+    }
+    (void)snprintf(name, sizeof name, "route_%uof%u_%s_f%u%s", d->chosen, d->experts, kinds[d->kind],
+                   d->flags, scale);
+    ptxk__route_choose(m, site, d, name);
+    (void)snprintf(name, sizeof name, "route_sort_%uof%u_%s_f%u%s", d->chosen, d->experts, kinds[d->kind],
+                   d->flags, scale);
+    ptxk__route_sort(m, site, d, name);
+    return ptx_get_error(m)->code;
+}
+
+/* ======== combine ======================================================================================= */
+
+static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why) {
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "combine: the description is NULL");
+    if ((code = ptxk__check_n("combine", "chosen", d->chosen, PTXK__ROUTE_CHOSEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("combine", "x_type", d->x_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("combine", "y_type", d->y_type, why)) != PTX_E_NONE)
+        return code;
+    if (d->flags & ~(uint32_t)PTXK_COMBINE_ADD)
+        return ptxk__refuse(why, PTX_E_DESC, "combine: flags is %u, must be 0 or PTXK_COMBINE_ADD", d->flags);
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_combine_shape *shape,
+                                      ptx_plan *plan, ptxk_message *why) {
+    uint64_t row;
+    ptx_code code = ptxk__plan_start("combine", ptxk__combine_form(desc, why), shape, plan,
+                                     sizeof(ptxk_combine_args), why);
+    if (!code) code = ptxk__check_most("combine", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
+    if (!code) code = ptxk__check_n("combine", "n", shape->n, PTXK__N_MAX, why);
+    if (code || !shape->tokens) return code;
+    row = (uint64_t)desc->chosen * ptxk__kv_bytes(desc->x_type)
+          + (desc->flags & PTXK_COMBINE_ADD ? 2u : 1u) * ptxk__kv_bytes(desc->y_type);
+    ptxk__plan_one(plan, shape->tokens, (shape->n + PTXK__FLAT_THREADS - 1) / PTXK__FLAT_THREADS,
+                   PTXK__FLAT_THREADS, shape->tokens * (row * shape->n + 8 * desc->chosen));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk_combine_args *args,
+                                       ptxk_message *why) {
+    ptxk__span span[4];
+    uint64_t m, x, y;
+    ptx_code code = ptxk__check_start("combine", ptxk__combine_form(desc, why), args, why);
+    if (code) return code;
+    if ((code = ptxk__check_count("combine", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why))
+            != PTX_E_NONE
+        || (code = ptxk__check_count("combine", "n", args->n, 1, PTXK__N_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("combine", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    x = ptxk__kv_bytes(desc->x_type);
+    y = ptxk__kv_bytes(desc->y_type);
+    m = (uint64_t)args->tokens * desc->chosen;
+    span[0] = ptxk__span_of("x", args->x, args->tokens ? (args->x_rows ? args->x_rows : m) * args->n * x : 0,
+                            (uint32_t)x, 1);
+    span[1] = ptxk__span_of("weights", args->weights, m * 4, 4, 1);
+    span[2] = ptxk__span_of("places", args->places, m * 4, 4, args->places != 0);
+    span[3] = ptxk__span_of("y", args->y, (uint64_t)args->tokens * args->n * y, (uint32_t)y, 1);
+    span[3] = ptxk__span_written(span[3], 0);
+    return ptxk__check_spans("combine", span, 4, why);
+}
+
+PTXGEN_API ptx_code ptxk_combine_emit_(ptx_module *m, const char *site, const void *desc) {
+    const ptxk_combine_desc *d = (const ptxk_combine_desc *)desc;
+    ptx_val args, t, i, n, rows, first, at, y_at, x, p, given, place[PTXK__ROUTE_CHOSEN],
+        w[PTXK__ROUTE_CHOSEN];
+    ptx_val sum;
+    ptxk_message why;
+    char name[96];
+    ptx_kernel *k;
+    uint32_t j;
+    ptx_code code = ptxk__combine_form(d, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    (void)snprintf(name, sizeof name, "combine_%u_%s_%s%s", d->chosen, ptx_type_name((ptx_type)d->x_type),
+                   ptx_type_name((ptx_type)d->y_type), d->flags & PTXK_COMBINE_ADD ? "_add" : "");
+    k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, PTXK__FLAT_THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_combine_args), 8);
+    t = ptx_ctaid_x(k);
+    i = ptx_ctaid_y(k);
+    x = ptx_tid_x(k);
+    i = ptx_mad(k, i, ptx_u32(PTXK__FLAT_THREADS), x);
+    n = ptxk__arg_u32(k, args, offsetof(ptxk_combine_args, n));
+    p = ptx_setp(k, PTX_GE, i, n);
+    ptx_guard(k, p);
+    ptx_ret(k);
+    rows = ptxk__arg_u32(k, args, offsetof(ptxk_combine_args, tokens));
+    rows = ptx_mul(k, rows, ptx_u32(d->chosen));
+    x = ptxk__arg_u32(k, args, offsetof(ptxk_combine_args, x_rows));
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    rows = ptx_selp(k, rows, x, p);
+    first = ptx_mul(k, t, ptx_u32(d->chosen));
+    given = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, weights));
+    for (j = 0; j < d->chosen; j++) {
+        x = ptx_add(k, first, ptx_u32(j));
+        place[j] = ptxk__optional_u32(k, args, offsetof(ptxk_combine_args, places), x, x);
+        at = ptx_ptr_add(k, given, x, 4);
+        w[j] = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    }
+    given = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, x));
+    sum = ptx_f32(0);
+    for (j = 0; j < d->chosen; j++) {
+        p = ptx_setp(k, PTX_LT, place[j], rows);
+        at = ptx_selp(k, place[j], ptx_u32(0), p);
+        x = ptx_cvt(k, PTX_U64, i);
+        x = ptx_mad_wide(k, at, n, x);
+        at = ptx_ptr_add(k, given, x, ptx_type_bytes((ptx_type)d->x_type));
+        ptxk_load_f32(k, (ptx_type)d->x_type, 1, ptx_at(at, 0), &x);
+        x = ptx_selp(k, x, ptx_f32(0), p);
+        w[j] = ptx_selp(k, w[j], ptx_f32(0), p);
+        sum = ptx_fma(k, w[j], x, sum);
+    }
+    x = ptx_cvt(k, PTX_U64, i);
+    x = ptx_mad_wide(k, t, n, x);
+    y_at = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, y));
+    y_at = ptx_ptr_add(k, y_at, x, ptx_type_bytes((ptx_type)d->y_type));
+    if (d->flags & PTXK_COMBINE_ADD) {
+        ptxk_load_f32(k, (ptx_type)d->y_type, 1, ptx_at(y_at, 0), &x);
+        sum = ptx_add(k, sum, x);
+    }
+    ptxk_store_f32(k, (ptx_type)d->y_type, 1, ptx_at(y_at, 0), &sum);
     ptx_ret(k);
     return ptx_get_error(m)->code;
 }

@@ -3,12 +3,12 @@
 
      generate MODEL.gguf "Once upon a time" [--tokens 128] [--temperature 0.8] [--seed 1] [--top-k 40]
               [--top-p 0.95] [--stop "text"] [--graph | --persistent | --draft SMALL.gguf] [--context 2048]
-              [--batch 512] [--page-size 64] [--help]
+              [--batch 512] [--page-size 64] [--cache q8_0] [--serial] [--progress] [--help]
      generate MODEL.gguf --chat ["first message"] [--system "text"] [--template chatml]
      generate MODEL.gguf --prompts FILE [--sequences 8] [--chat]
 
-   Models of the architectures in the table of models.h (llama, qwen, gemma, phi, ...), their matrices in F32,
-   F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or Q6_K, their tokeniser in the file. --temperature 0, the default, takes
+   Models of the architectures in the table of models.h (llama, qwen, gemma, phi, ...), their matrices in the
+   types that LLAMA_FORMATS lists there, their tokeniser in the file. --temperature 0, the default, takes
    the likeliest token; --graph makes each token one launch of a graph, --persistent all tokens behind the
    first one launch of one kernel; with --draft a smaller model of the same tokens guesses some, and one step
    verifies them. The prompt is fed --batch tokens at a time: each time the weights are read once. --page-size
@@ -25,6 +25,7 @@
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,7 @@ static const char no_prompt[] = "";
 static int parse(options *o, int argc, char **argv) {
     const char *names[2] = {NULL, no_prompt};
     char templates[300];
+    uint32_t i;
     const option table[] = {
         {"tokens", OPTION_U32, &o->tokens, 1, 1e9, NULL, "tokens to write at most"},
         {"temperature", OPTION_F32, &o->llama.temperature, 0, 100, NULL, "0: takes the likeliest token"},
@@ -111,6 +113,8 @@ static int parse(options *o, int argc, char **argv) {
     o->llama.kv_type = o->llama.kv_type == 0   ? (uint32_t)PTX_F16
                        : o->llama.kv_type == 1 ? (uint32_t)PTXK_Q8_0
                                                : (uint32_t)PTX_E4M3;
+    for (i = 0; i < o->stop.count; i++)
+        if (!*o->stop.at[i]) return refuse_option(&line, "stop", "an empty text is everywhere");
     if (o->llama.page_size && (o->llama.page_size < 16 || o->llama.page_size & (o->llama.page_size - 1)))
         return refuse_option(&line, "page-size", "must be 0 or a power of two from 16 to 65536");
     if (o->llama.page_size && o->persistent)
@@ -317,7 +321,8 @@ static int generate_drafted(run *r, uint32_t tokens, double *first, gguf_error *
     uint32_t made = 1, i, n, chosen[LLAMA_DRAFTS], guess[LLAMA_DRAFTS], gained;
     while (made < tokens && !r->over) {
         n = r->o->draft_tokens + 1 < tokens - made ? r->o->draft_tokens + 1 : tokens - made;
-        if (n < 2) return generate(r, 2, first, why);
+        if (n < 2) /* the smaller model takes the token, too: the next message goes on behind it */
+            return llama_step(&r->draft, 1, r->stream, why) || generate(r, 2, first, why);
         for (i = 0; i < n; i++)
             if (llama_step(&r->draft, 1, r->stream, why)
                 || llama_cuda(&r->model,
@@ -534,6 +539,7 @@ static task *read_tasks(run *r, const char *path, uint32_t *count) {
         one->tokens = encode_message(r, line, 1, &one->count);
         bad = !one->tokens;
     }
+    if (!bad && ferror(file)) bad = 1, refuse(path, strerror(errno));
     fclose(file);
     if (!bad && !*count) bad = 1, refuse(path, "has no lines");
     if (!bad) return tasks;
@@ -551,7 +557,8 @@ static int take_tokens(run *r, task *group, uint32_t count, uint32_t tokens) {
         if (is_end(r, r->host[b])) {
             t->over = 1;
         } else {
-            if (!add_text(r, &t->text, r->host[b], r->chat && !t->text.bytes, 0, &t->over)) t->over = 1;
+            int first = !t->text.bytes && (r->chat || !*t->prompt);
+            if (!add_text(r, &t->text, r->host[b], first, 0, &t->over)) t->over = 1;
             t->made++, r->made++;
         }
         going += !t->over && t->made < tokens;
@@ -657,10 +664,16 @@ static void close_file(model_file *f) {
     fclose(f->file);
 }
 
-/* Whether the smaller model has the larger one's tokens. */
-static int same_tokens(const tokeniser *words, const model_file *draft, gguf_error *why) {
+/* Whether the smaller model has the larger one's tokens, and as many rows for them. */
+static int same_tokens(const tokeniser *words, uint32_t rows, const model_file *draft, gguf_error *why) {
     tokeniser other;
     uint32_t i;
+    if (draft->config.vocab != rows) {
+        gguf_fail(why, gguf_tensor_find(&draft->head, "token_embd.weight")->offset,
+                  "'token_embd.weight' has %u rows, that of the model for which this one is to guess %u",
+                  (unsigned)draft->config.vocab, (unsigned)rows);
+        return 0;
+    }
     if (tokeniser_read(&other, &draft->head, why)) return 0;
     for (i = 0; i < words->count && i < other.count; i++)
         if (gguf_compare_texts(words->token[i], other.token[i])) break;
@@ -796,12 +809,21 @@ static int run_all(run *r, options *o, model_file *f, model_file *draft, gguf_er
     return failed;
 }
 
+/* What is opened must not become standard input: of the three, a closed one becomes a file that is empty. */
+static void fill_standard_files(void) {
+    int file;
+    do file = open("/dev/null", O_RDONLY);
+    while (file >= 0 && file <= 2);
+    if (file > 2) close(file);
+}
+
 int main(int argc, char **argv) {
     options o;
     run r;
     gguf_error why;
     model_file f, draft;
     int failed;
+    fill_standard_files();
     if (!parse(&o, argc, argv)) return 2;
     memset(&r, 0, sizeof r);
     memset(&draft, 0, sizeof draft);
@@ -809,7 +831,7 @@ int main(int argc, char **argv) {
     failed = open_file(&f, o.model, &why);
     if (!failed && o.draft) failed = open_file(&draft, o.draft, &why);
     if (!failed && read_words(&r, &o, &f, &why)) failed = bad_file(o.model, &why);
-    if (!failed && o.draft && !same_tokens(&r.words, &draft, &why)) failed = bad_file(o.draft, &why);
+    if (!failed && o.draft && !same_tokens(&r.words, f.config.vocab, &draft, &why)) failed = bad_file(o.draft, &why);
     if (!failed && o.draft && draft.config.context < f.config.context)
         f.config.context = draft.config.context;
     if (!failed) failed = run_all(&r, &o, &f, &draft, &why);

@@ -257,6 +257,19 @@
     X("bf16, argmax", PTX_BF16, PTXK_SAMPLE_ARGMAX)                                                          \
     X("f32, argmax", PTX_F32, PTXK_SAMPLE_ARGMAX)
 
+#define EXAMPLES_route(X)                                                                                    \
+    X("8 experts, 2 of them", 8, 2, PTXK_ROUTE_SOFTMAX_CHOSEN, 0, 0.0f)                                      \
+    X("128 experts, 8 of them, normalised", 128, 8, PTXK_ROUTE_SOFTMAX, PTXK_ROUTE_NORMALIZE, 0.0f)          \
+    X("60 experts, 4 of them", 60, 4, PTXK_ROUTE_SOFTMAX, 0, 0.0f)                                           \
+    X("256 experts, 8 of them, sigmoid, bias", 256, 8, PTXK_ROUTE_SIGMOID,                                   \
+      PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS, 2.5f)                                                          \
+    X("512 experts, 16 of them, bias", 512, 16, PTXK_ROUTE_SOFTMAX, PTXK_ROUTE_BIAS, 0.0f)
+
+#define EXAMPLES_combine(X)                                                                                  \
+    X("2, f32, added", 2, PTX_F32, PTX_F32, PTXK_COMBINE_ADD)                                                \
+    X("8, f16 to f32", 8, PTX_F16, PTX_F32, 0)                                                               \
+    X("16, bf16, added", 16, PTX_BF16, PTX_BF16, PTXK_COMBINE_ADD)
+
 #define EXAMPLES_quantize(X)                                                                                 \
     X("4096, f16 to e4m3, a row", 4096, PTX_F16, PTX_E4M3, 0)                                                \
     X("4096, bf16 to e4m3, groups of 128", 4096, PTX_BF16, PTX_E4M3, 128)                                    \

@@ -1,4 +1,5 @@
 /* log - the callback of ptxcu_desc: what it is told of a device, of programs and of the cache folder. */
+#define _POSIX_C_SOURCE 200809L /* mkdtemp */
 #include <stdlib.h>
 #include <string.h>
 

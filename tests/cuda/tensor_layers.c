@@ -589,6 +589,78 @@ static void test_sample(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_free(cu, &d.positions));
 }
 
+/* One token after the other through two of three experts, each a factor of its own: route, and the way back. */
+static void test_route(ptxcu *cu) {
+    enum { EXPERTS = 3, CHOSEN = 2 };
+    static float scores[ROWS * EXPERTS], x[ROWS * CHOSEN * N];
+    ptxcu_route_desc d;
+    ptxcu_combine_desc w;
+    ptxcu_call call;
+    uint32_t r, i, j, e, choices[ROWS * CHOSEN], places[ROWS * CHOSEN], rows[ROWS * CHOSEN], row = 0, wrong = 0;
+    memset(&d, 0, sizeof d);
+    memset(&w, 0, sizeof w);
+    d.scores = numbers(cu, scores, 2, ROWS, EXPERTS, 0);
+    d.choices = make(cu, PTX_U32, 2, ROWS, CHOSEN, 0);
+    d.places = make(cu, PTX_U32, 2, ROWS, CHOSEN, 0);
+    d.weights = make(cu, PTX_F32, 2, ROWS, CHOSEN, 0);
+    d.offsets = make(cu, PTX_U32, 1, EXPERTS + 1, 0, 0);
+    d.rows = make(cu, PTX_U32, 1, ROWS * CHOSEN, 0, 0);
+    d.kind = PTXK_ROUTE_SOFTMAX_CHOSEN;
+    for (r = 0; r < ROWS; r++) { /* all but the smallest */
+        const float *s = scores + r * EXPERTS;
+        uint32_t least = s[0] < s[1] ? s[0] < s[2] ? 0 : 2 : s[1] < s[2] ? 1 : 2, a = (least + 1) % 3, b = (least + 2) % 3;
+        if (s[b] > s[a]) i = a, a = b, b = i;
+        choices[r * 2] = a, choices[r * 2 + 1] = b;
+        out[0].want[r * 2] = 1 / (1 + exp((double)s[b] - (double)s[a]));
+        out[0].want[r * 2 + 1] = 1 - out[0].want[r * 2];
+    }
+    out[0].t = &d.weights, out[0].n = ROWS * CHOSEN, out[0].off = 1e-6;
+    WORKS(cu, ptxcu_route_prepare(cu, &d, &call));
+    three_forms(cu, "route", &call, out, 1, NULL, NULL);
+    WORKS(cu, ptxcu_tensor_read(cu, places, &d.places, sizeof places, NULL));
+    WORKS(cu, ptxcu_tensor_read(cu, rows, &d.rows, sizeof rows, NULL));
+    for (e = 0; e < EXPERTS; e++)
+        for (i = 0; i < ROWS * CHOSEN; i++)
+            if (choices[i] == e && (places[i] != row || rows[row++] != i / CHOSEN)) wrong++;
+    CHECK(!wrong && row == ROWS * CHOSEN);
+    w.weights = d.weights;
+    w.places = d.places;
+    w.x = numbers(cu, x, 2, ROWS * CHOSEN, N, 0);
+    w.y = make(cu, PTX_F32, 2, ROWS, N, 0);
+    for (r = 0; r < ROWS; r++)
+        for (i = 0; i < N; i++) {
+            double sum = 0, p = 1 / (1 + exp((double)scores[r * 3 + choices[r * 2 + 1]]
+                                             - (double)scores[r * 3 + choices[r * 2]]));
+            for (j = 0; j < CHOSEN; j++) sum += (j ? 1 - p : p) * (double)x[places[r * 2 + j] * N + i];
+            out[0].want[r * N + i] = sum;
+        }
+    out[0].t = &w.y, out[0].n = ROWS * N, out[0].off = 1e-5;
+    WORKS(cu, ptxcu_combine_prepare(cu, &w, &call));
+    three_forms(cu, "combine", &call, out, 1, NULL, NULL);
+    BAD(route, kind, d.kind = 3, PTXCU_E_SHAPE, "route: kind is 3");
+    BAD(route, normalize, d.normalize = 2, PTXCU_E_ARGUMENT, "normalize is 2");
+    BAD(route, offsets, d.offsets.shape[0]--, PTXCU_E_SHAPE, "route: offsets");
+    BAD(route, rows, d.rows = d.choices, PTXCU_E_SHAPE, "route: rows");
+    {
+        ptxcu_combine_desc d_kept = w;
+#define BAD_COMBINE(change, code, says)                                                                              \
+    change;                                                                                                          \
+    EXPECT(cu, ptxcu_combine_prepare(cu, &w, &call), code, says);                                                    \
+    w = d_kept
+        BAD_COMBINE(w.add = 2, PTXCU_E_ARGUMENT, "add is 2");
+        BAD_COMBINE(w.y = w.x, PTXCU_E_SHAPE, "combine: y has shape");
+        BAD_COMBINE(w.places = d.rows, PTXCU_E_SHAPE, "combine: places has shape");
+    }
+    WORKS(cu, ptxcu_tensor_free(cu, &d.scores));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.choices));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.places));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.weights));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.offsets));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.rows));
+    WORKS(cu, ptxcu_tensor_free(cu, &w.x));
+    WORKS(cu, ptxcu_tensor_free(cu, &w.y));
+}
+
 /* -- matmul -- */
 
 /* d = 2 a b - c + bias of two products: a of each, with factors, b shared; each as it is or a transposed view. */
@@ -685,6 +757,7 @@ int main(int argc, char **argv) {
         test_embed(cu);
         test_quantize(cu);
         test_sample(cu);
+        test_route(cu);
     }
     if (calls) CHECK(calls("cuMemAlloc_v2") == calls("cuMemFree_v2"));
     ptxcu_close(cu);

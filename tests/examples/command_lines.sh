@@ -143,11 +143,23 @@ check "guesses are counted" 0 "2 of 2 guesses were right" \
     "$generate" $model "The king had a daughter" --tokens 4 --draft $model --draft-tokens 2
 check "a stop word is not shown, nor what follows" 0 "^Once upon a time a$" \
     sh -c "\"\$1\" \"\$2\" 'Once upon a time' --stop ' man' --stop zebra --tokens 9 2>/dev/null" sh "$generate" $model
-check "a chat by a template" 0 "; [0-9]* tokens written" \
-    sh -c "echo And then | \"\$1\" \"\$2\" --chat 'The king' --system Tales --template vicuna --tokens 2" sh "$generate" $model
+check "a chat by a template, with guesses, that reads nothing unwritten" 0 "^1$" sh -c \
+    'echo And then | "$1" "$2" --chat "The king" --system Tales --template vicuna --tokens 2 --draft "$2" 2>&1 |
+         grep -c "tokens written\|ptxsim:"' sh "$generate" $model
+check "a chat whose standard input is closed" 1 "standard input: no message" \
+    sh -c "\"\$1\" \"\$2\" --chat --template vicuna --tokens 1 <&-" sh "$generate" $model
 check "a chat's answers are as many as its messages" 0 "^2$" sh -c \
     'printf "And then?\n\n" | "$1" "$2" --chat "The king" --template vicuna --tokens 1 2>/dev/null | wc -l | tr -d " "' \
     sh "$generate" $model
+check "a stop word that is empty" 2 "stop: an empty text" "$generate" $model x --stop ""
+cp $model "$build/rows.gguf"
+at=$(grep -abo token_embd.weight $model | head -n 1 | cut -d : -f 1) # the name, u32 dimensions, u64 columns, u64 rows
+printf '\320\007' | dd of="$build/rows.gguf" bs=1 seek=$((at + 17 + 4 + 8)) conv=notrunc 2>/dev/null
+check "guesses of a model with fewer rows of embeddings" 1 "has 2000 rows, that of the model .* 2048" \
+    "$generate" $model x --draft "$build/rows.gguf"
+check "a model with fewer rows of embeddings than tokens" 1 "2048 tokens, and 'token_embd.weight' has 2000 rows" \
+    "$generate" "$build/rows.gguf" x
+rm -f "$build/rows.gguf"
 check "a chat without a template" 1 "there is no 'tokenizer.chat_template': choose one by --template" \
     "$generate" $model --chat x
 check "a template that is none" 2 "template: 'jinja' is none of phi4 chatml llama3" \
@@ -158,7 +170,11 @@ check "prompts of a file, two at a time" 0 "^a time" "$generate" $model --prompt
 check "the same text alone and beside others" 0 "^1$" sh -c \
     'for o in 1 3; do "$1" "$2" --prompts "$3" --sequences $o --tokens 2 2>/dev/null | md5sum; done | sort -u | wc -l | tr -d " "' \
     sh "$generate" $model "$build/prompts"
+printf '\n' >"$build/prompts"
+check "the text behind an empty line does not begin with a space" 0 "^[^ ]" \
+    sh -c "\"\$1\" \"\$2\" --prompts \"\$3\" --tokens 1 2>/dev/null | head -n 1" sh "$generate" $model "$build/prompts"
 rm -f "$build/prompts"
+check "a folder of prompts" 1 "tests: Is a directory" "$generate" $model --prompts tests
 check "a file of prompts that is none" 1 "/nowhere: No such file" "$generate" $model --prompts /nowhere
 check "a prompt beside a file of prompts" 2 "prompts: beside a prompt" "$generate" $model x --prompts /dev/null
 check "guesses beside a graph" 2 "draft: beside --graph" "$generate" $model x --draft $model --graph

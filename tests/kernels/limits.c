@@ -29,6 +29,8 @@ typedef union desc {
     ptxk_embed_desc embed;
     ptxk_sample_desc sample;
     ptxk_quantize_desc quantize;
+    ptxk_route_desc route;
+    ptxk_combine_desc combine;
     ptxk_decoder_desc decoder;
     uint32_t word[32];
 } desc;
@@ -47,6 +49,8 @@ typedef union shape {
     ptxk_embed_shape embed;
     ptxk_sample_shape sample;
     ptxk_quantize_shape quantize;
+    ptxk_route_shape route;
+    ptxk_combine_shape combine;
     ptxk_decoder_shape decoder;
     uint32_t word[8];
 } shape;
@@ -102,6 +106,12 @@ static const limit limits[] = {
     S(sample, "rows: to 65,535", rows, 65535, 65536),
     D(quantize, "length of a row: to 2^24", n, 1u << 24, (1u << 24) + 8),
     S(quantize, "rows: to 2^31 - 1", rows, LEN, LEN + 1),
+    D(route, "experts: 1 to 512", experts, 512, 513),
+    D(route, "chosen: 1 to 16", chosen, 16, 17),
+    S(route, "tokens: to 2^22", tokens, 1u << 22, (1u << 22) + 1),
+    D(combine, "chosen: 1 to 16", chosen, 16, 17),
+    S(combine, "tokens: to 2^22", tokens, 1u << 22, (1u << 22) + 1),
+    S(combine, "length of a row: to 2^24", n, 1u << 24, (1u << 24) + 1),
     D(decoder, "sequences: 1 to 4", batch, 4, 5),
     D(decoder, "hidden size, ffn size: to 2^17", hidden, 1u << 17, (1u << 17) + 256),
     D(decoder, "hidden size, ffn size: to 2^17, to 2^18", ffn, 1u << 18, (1u << 18) + 256),
@@ -144,6 +154,8 @@ static void good(const char *name, desc *d, shape *s) {
     GOOD(rope, OF(1, 2, 2, 0, PTX_F32), OF(1))
     GOOD(embed, OF(256, PTXK_Q4_K, PTX_F32, 0), OF(1))
     GOOD(sample, OF(PTX_F32, 0), OF(1, 8))
+    GOOD(route, OF(16, 2, 0, 0, 0), OF(1))
+    GOOD(combine, OF(2, PTX_F32, PTX_F32, 0), OF(1, 8))
     GOOD(quantize, OF(8, PTX_F32, PTX_E4M3, 0), OF(1))
     GOOD(decoder, OF(256, 256, 4, 1, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0, 0, 0),
          OF(2, 16, 4))

@@ -64,6 +64,7 @@ static void choice_of_the_form(void)
 {
     static const uint64_t bad[] = {8, 2, 4};
     ptxk_matmul_args args;
+    ptx_map_values map;
     problem p = dense_problem(PTX_BF16, PTX_BF16, PTXK_MATMUL_TRANS_B, 300, 500, 64);
     uint32_t i;
     p.shape.sm_count = 132;
@@ -81,8 +82,13 @@ static void choice_of_the_form(void)
     memset(&args, 0, sizeof args);
     args.a = args.b = args.c = args.d = 4096, args.lda = args.ldb = args.ldc = args.ldd = 64, args.alpha = 1;
     CHECK(ptxk_matmul_aligned(&p.desc, &args) == 1);
-    args.c = 0, args.ldc = 3;
+    args.c = 0, args.ldc = 3, args.m = args.n = args.k = args.batch = 1;
     CHECK(ptxk_matmul_aligned(&p.desc, &args) == 1);
+    p.shape.target = PTX_SM_A(90); /* the map of C, which there is not */
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && !ptx_map_resolve(&p.plan.map[2], &args, &map));
+    args.b_stride = (uint64_t)1 << 39; /* 2^40 bytes */
+    CHECK(ptxk_matmul_aligned(&p.desc, &args) == 0 && ptx_map_resolve(&p.plan.map[1], &args, &map));
+    args.b_stride = 0;
     for (i = 0; i < 3; i++) {
         args.a += bad[i];
         CHECK(ptxk_matmul_aligned(&p.desc, &args) == 0);
@@ -96,6 +102,31 @@ static void choice_of_the_form(void)
     CHECK(ptxk_matmul_aligned(&p.desc, &args) == 0);
     p.desc.flags |= PTXK_MATMUL_GROUPED, args.alpha = 1;
     CHECK(ptxk_matmul_aligned(&p.desc, &args) == 0 && ptxk_matmul_aligned(NULL, &args) == 0);
+}
+
+/* A beta that is NaN is not 0: C is needed, and D is NaN. */
+static void not_a_number(void)
+{
+    uint32_t aligned, i;
+    for (aligned = 0; aligned < 2; aligned++) {
+        problem p = dense_problem(PTX_F16, PTX_F32, PTXK_MATMUL_TRANS_B, 9, 20, 40);
+        ptxk_matmul_args args;
+        ptxk_message why;
+        p.shape.aligned = aligned;
+        p.beta = (float)NAN;
+        problem_fill(&p);
+        problem_launch(&p);
+        for (i = 0; i < 20; i++) CHECK(isnan(ref_get(p.data[3], REF_F32, p.shift[3] + 8 * p.ld[3] + i)));
+        memset(&args, 0, sizeof args);
+        args.a = 256, args.b = 1 << 16, args.d = 1 << 20, args.m = args.n = args.k = 8;
+        args.lda = args.ldb = args.ldc = args.ldd = 8, args.batch = args.sm_count = 1, args.alpha = 1;
+        CHECK(!ptxk_matmul_check(&p.desc, &args, &why));
+        args.beta = (float)NAN;
+        CHECK(ptxk_matmul_check(&p.desc, &args, &why) == PTX_E_ARGUMENT && !strcmp(why.text, "matmul: c is 0"));
+        args.beta = 0, args.alpha = (float)NAN, args.a = 0;
+        CHECK(ptxk_matmul_check(&p.desc, &args, &why) == PTX_E_ARGUMENT && !strcmp(why.text, "matmul: a is 0"));
+        problem_free(&p);
+    }
 }
 
 /* 8-bit types with factors of every kind, and tf32: k along the rows. */
@@ -205,6 +236,7 @@ int main(void)
     every_transpose();
     other_types();
     batches();
+    not_a_number();
     work_and_conflicts();
     parts_again_and_again();
     printf("note: worst error %.3f of its bound\n", most_of_bound);

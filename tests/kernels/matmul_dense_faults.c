@@ -116,7 +116,6 @@ static void take_out_each(uint32_t type, uint32_t entry, uint32_t out)
     for (i = 0; i < 3; i++) CHECK(!run_text(&v[i], alone, 1));
     for (n = 0; mutate(alone, n, changed, what); n++) {
         int noticed = 0;
-        removed++;
         for (i = 0; i < SILENT && strncmp(what, silent[i].text, strlen(silent[i].text));) i++;
         turns = i < SILENT ? 2 : 10, kind = i;
         for (turn = 0; turn < turns && !noticed; turn++) {

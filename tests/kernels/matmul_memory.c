@@ -119,6 +119,20 @@ static void choice_of_the_form(void)
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
 }
 
+/* A plan without a workspace needs none, whatever other targets need for such arguments. */
+static void no_workspace(void)
+{
+    problem p = memory_problem(PTX_BF16, PTX_BF16, PTXK_MATMUL_TRANS_B, 755, 3200, 7464);
+    ptxk_matmul_args args;
+    ptxk_message why;
+    memset(&args, 0, sizeof args);
+    args.a = (uint64_t)1 << 32, args.b = (uint64_t)2 << 32, args.d = (uint64_t)3 << 32;
+    args.m = 755, args.n = 3200, args.k = 7464, args.batch = 1, args.sm_count = p.shape.sm_count = 132;
+    args.lda = args.ldb = 7464, args.ldd = 3200, args.alpha = 1;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.workspace_bytes == 0);
+    CHECK_MORE(!ptxk_matmul_check(&p.desc, &args, &why), why.text);
+}
+
 int main(void)
 {
     setenv("PTXSIM_DEVICE", "sm_100a", 1);
@@ -129,6 +143,7 @@ int main(void)
         return check_end();
     }
     choice_of_the_form();
+    no_workspace();
     every_transpose();
     parts_of_k();
     long_sums();

@@ -54,6 +54,8 @@ CALLS(rope)
 CALLS(sample)
 CALLS(embed)
 CALLS(quantize)
+CALLS(route)
+CALLS(combine)
 
 static ptxk_decoder_layer layer_table[2]; /* of the good decoder */
 
@@ -487,6 +489,50 @@ static const row quantize_rows[] = {D(quantize, n, 0, "n is 0"),
                                     A(quantize, reserved, 1, "reserved"),
                                     AL(quantize, y, AT + 16, "y overlaps x"),
                                     AL(quantize, factors, AT * 2 + 16, "y overlaps factors")};
+
+static const row route_rows[] = {D(route, experts, 0, "experts is 0"),
+                                 D(route, experts, 513, "experts is 513"),
+                                 D(route, experts, 1, "chosen is 2, must be at most experts, 1"),
+                                 D(route, chosen, 0, "chosen is 0"),
+                                 D(route, chosen, 17, "chosen is 17"),
+                                 D(route, kind, 3, "kind is 3"),
+                                 D(route, flags, 4, "flags is 4"),
+                                 FLOATS(DF, route, scale, "scale"),
+                                 S(route, tokens, (1u << 22) + 1, "tokens"),
+                                 POINTER(route, scores, 2),
+                                 POINTER(route, bias, 2),
+                                 POINTER(route, choices, 2),
+                                 POINTER(route, weights, 2),
+                                 POINTER(route, offsets, 2),
+                                 POINTER(route, rows, 2),
+                                 POINTER(route, places, 2),
+                                 A(route, tokens, (1u << 22) + 1, "tokens"),
+                                 A(route, reserved, 1, "reserved"),
+                                 AL(route, choices, AT + 4, "choices overlaps scores"),
+                                 AL(route, weights, AT * 2 + 4, "weights overlaps bias"),
+                                 AL(route, places, AT * 6, "rows overlaps places")};
+
+static const row combine_rows[] = {D(combine, chosen, 0, "chosen is 0"),
+                                   D(combine, chosen, 17, "chosen is 17"),
+                                   NEEDED_TYPE(combine, x_type),
+                                   NEEDED_TYPE(combine, y_type),
+                                   D(combine, flags, 2, "flags is 2"),
+                                   S(combine, tokens, (1u << 22) + 1, "tokens"),
+                                   S(combine, n, 0, "n is 0"),
+                                   S(combine, n, (1u << 24) + 1, "n is"),
+                                   AL(combine, x, 0, "x is 0"),
+                                   AL(combine, x, AT + 2, "x is not aligned"),
+                                   POINTER(combine, weights, 2),
+                                   AL(combine, places, AT + 2, "places is not aligned"),
+                                   AL(combine, y, 0, "y is 0"),
+                                   AL(combine, y, AT + 2, "y is not aligned"),
+                                   A(combine, tokens, (1u << 22) + 1, "tokens"),
+                                   A(combine, n, 0, "n is 0"),
+                                   A(combine, n, (1u << 24) + 1, "n is"),
+                                   AANY(combine, x_rows),
+                                   A(combine, reserved, 1, "reserved"),
+                                   AL(combine, y, AT + 4, "y overlaps x"),
+                                   AL(combine, y, AT * 3, "y overlaps places")};
 
 static const row softmax_rows[] = {D(softmax, n, 0, "n is 0"),
                                    D(softmax, n, (1u << 24) + 1, "n is"),
@@ -931,6 +977,12 @@ static void layers(void) {
     ptxk_quantize_desc zd = {256, PTX_F32, PTX_E4M3, 128};
     ptxk_quantize_shape zs = {3};
     ptxk_quantize_args za;
+    ptxk_route_desc td = {8, 2, 0, PTXK_ROUTE_BIAS, 0};
+    ptxk_route_shape ts = {3};
+    ptxk_route_args ta;
+    ptxk_combine_desc cd = {2, PTX_F32, PTX_F32, 0};
+    ptxk_combine_shape cs = {3, 100};
+    ptxk_combine_args ca;
     ptxk_activation_desc ad = {PTXK_SILU, 1, PTX_F32, PTX_F32};
     ptxk_activation_shape as = {3, 100};
     ptxk_activation_args aa;
@@ -993,6 +1045,15 @@ static void layers(void) {
     memset(&za, 0, sizeof za);
     za.x = AT, za.y = AT * 2, za.factors = AT * 3, za.rows = 3;
     TEST(quantize, quantize_rows, 1, zd, zs, za);
+
+    memset(&ta, 0, sizeof ta);
+    ta.scores = AT, ta.bias = AT * 2, ta.choices = AT * 3, ta.weights = AT * 4, ta.offsets = AT * 5;
+    ta.rows = AT * 6, ta.places = AT * 7, ta.tokens = 3;
+    TEST(route, route_rows, 1, td, ts, ta);
+
+    memset(&ca, 0, sizeof ca);
+    ca.x = AT, ca.weights = AT * 2, ca.places = AT * 3, ca.y = AT * 4, ca.tokens = 3, ca.n = 100;
+    TEST(combine, combine_rows, 1, cd, cs, ca);
 
     memset(&aa, 0, sizeof aa);
     aa.x = AT, aa.up = AT * 2, aa.y = AT * 3, aa.rows = 3, aa.n = 100;
