@@ -906,7 +906,8 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *d
    transposed view, and q, k and v may share rows. With cumulative lengths the sequences are concatenated:
    q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. With a cache the keys are the
    first kv_len rows of each of its sequences; with cumulative lengths it must be paged, and cu_kv only gives
-   the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused. */
+   the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused. q, k and v in e4m3:
+   see ptxk_flash_prefill_desc and ptxcu_run. */
 typedef struct ptxcu_flash_prefill_desc {
     ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim]; out may be q */
     ptxcu_tensor k, v;        /* [batch, kv_len, kv_heads, head_dim], q's type; ignored with a cache */

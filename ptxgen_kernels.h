@@ -371,7 +371,8 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
                          GGUF's blocks, with bytes and factors in separate arrays, because blocks of 34 bytes
                          cannot be copied in aligned pieces of 16: 32 values share an f16 factor, the largest
                          size / 127, and a byte is x * (127 / the largest) to nearest even. A block with a NaN
-                         or infinite value is read as NaN. head_dim is a multiple of 16; of 32. Strides are
+                         or infinite value is read as NaN; where the largest size passes 8.3e6 its factor is
+                         infinite, below 3.7e-6 it is 0. head_dim is a multiple of 16; of 32. Strides are
                          multiples of 16; of the largest power of two to 256 that divides head_dim.
      two tokens with the same sequence and position
                          either may win */
@@ -8122,9 +8123,9 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->cache = d->kv_type ? d->kv_type : d->type;
     f->raw = f->cache != d->type;
     if (f->raw && (!ptxk__is_byte_cache(f->cache) || f->bytes == 1))
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_prefill: kv_type is %s, must be 0, type, PTX_E4M3 or PTXK_Q8_0",
-                            ptxk__value_name_of(f->cache).s);
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: kv_type is %s, must be 0%s",
+                            ptxk__value_name_of(f->cache).s,
+                            f->bytes == 1 ? " or type, PTX_E4M3" : ", type, PTX_E4M3 or PTXK_Q8_0");
     if (ptxk__check_cache_type("flash_prefill", "kv_type", f->cache, d->head_dim, why)) return PTX_E_DESC;
     f->kv_bytes = ptxk__cache_bytes(f->cache);
     f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);

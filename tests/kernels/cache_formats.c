@@ -14,6 +14,7 @@ enum layout { HEADS_FIRST, ROWS_FIRST, WIDE_STRIDES };
 typedef struct problem {
     uint32_t target, type, source, d, heads, kv_heads, batch, max_seq, lengths[BATCH_MAX];
     uint32_t page_size, page_rows, queries, append, q_type, out_type, window, scalar, lse, scattered;
+    uint32_t merged;  /* decode: a tree that is a chain, merged with attention to nothing: the same as without */
     uint32_t prefill; /* type of the prompt's q and out; 0: none */
     float cap, scale;
     enum layout layout;
@@ -402,7 +403,9 @@ static void decode(problem *p) {
     desc.page_size = p->page_size;
     desc.append_type = p->append ? p->source : 0;
     desc.flags = (p->lse ? (uint32_t)PTXK_FLASH_LSE : 0) | (p->scalar ? (uint32_t)PTXK_FLASH_SCALAR : 0)
-                 | (p->page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0);
+                 | (p->page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0)
+                 | (p->merged ? (uint32_t)PTXK_FLASH_PRIOR : 0)
+                 | (p->merged && !p->window ? (uint32_t)PTXK_FLASH_TREE : 0);
     shape.batch = p->batch;
     shape.max_seq = p->max_seq;
     shape.sm_count = p->max_seq > 1000 ? 1 : random_below(2) ? 132 : 3;
@@ -441,6 +444,17 @@ static void decode(problem *p) {
     args.max_pages = p->max_pages;
     args.pool_pages = p->pool_pages;
     if (p->layout != HEADS_FIRST) args.head_stride = p->head_stride, args.row_stride = p->row_stride;
+    if (p->merged) {
+        uint32_t *tree = (uint32_t *)malloc(rows * sizeof *tree);
+        float *prior = (float *)calloc(n, sizeof *prior);
+        for (i = 0; i < p->batch * p->queries; i++) tree[i] = (2u << i % p->queries) - 1;
+        args.tree = upload(tree, p->batch * p->queries * sizeof *tree);
+        args.prior = upload(prior, n * sizeof *prior);
+        for (i = 0; i < rows; i++) prior[i] = -INFINITY;
+        args.prior_lse = upload(prior, rows * sizeof *prior);
+        free(tree);
+        free(prior);
+    }
     if (plan.workspace_bytes) {
         void *zeros = calloc(1, (size_t)plan.workspace_bytes);
         args.workspace = upload(zeros, (size_t)plan.workspace_bytes);
@@ -478,6 +492,7 @@ static void decode(problem *p) {
     cu.cuMemFree(args.lengths);
     if (args.lse) cu.cuMemFree(args.lse);
     if (args.k) cu.cuMemFree(args.k), cu.cuMemFree(args.v);
+    if (p->merged) cu.cuMemFree(args.tree), cu.cuMemFree(args.prior), cu.cuMemFree(args.prior_lse);
     if (args.workspace) cu.cuMemFree(args.workspace);
     free(q);
     free(out);
@@ -603,10 +618,10 @@ static void problem_check(problem p) {
         if (p.append && p.lengths[b] < p.queries) p.lengths[b] = p.queries;
     (void)snprintf(place, sizeof place,
                    "(sm_%u %s, source %u, h%u kv%u d%u, page %u rows %u layout %d, q%u append %u, %u, cap %g "
-                   "window %u, scalar %u, prefill %u)",
+                   "window %u, scalar %u, prefill %u, merged %u)",
                    p.target, p.type == PTX_E4M3 ? "e4m3" : "q8_0", p.source, p.heads, p.kv_heads, p.d, p.page_size,
                    p.page_rows, (int)p.layout, p.queries, p.append, p.q_type, (double)p.cap, p.window, p.scalar,
-                   p.prefill);
+                   p.prefill, p.merged);
     problem_make(&p);
     scatter(&p);
     decode(&p);
@@ -650,6 +665,7 @@ static void every_format_layout_and_target(uint32_t rounds) {
         p.cap = random_below(4) ? 0 : 5;
         p.scale = random_below(4) ? 0 : -0.1f;
         p.lse = random_below(2);
+        p.merged = random_below(2);
         p.scalar = !random_below(6);
         problem_check(p);
     }
@@ -693,7 +709,7 @@ static void what_is_no_number_stays_none(void) {
     uint32_t i;
     for (i = 0; i < 8; i++) {
         problem p;
-        uint32_t b;
+        uint32_t b, e;
         memset(&p, 0, sizeof p);
         p.target = i < 4 ? 80 : 90;
         p.type = i % 2 ? PTXK_Q8_0 : PTX_E4M3;
@@ -707,11 +723,15 @@ static void what_is_no_number_stays_none(void) {
             p.values[b][7 * p.d + 3] = NAN;
             p.values[b][9 * p.d + 40] = INFINITY;
             p.values[b][9 * p.d + 8] = 1e30f;
+            for (e = 0; e < p.d; e++) p.values[b][11 * p.d + e] = (float)ldexp(1, -20 - (int)(e % 2)); /* factor 0 */
             if (p.source == PTX_F16) p.values[b][9 * p.d + 8] = 60000;
         }
         scatter(&p);
         CHECK(isnan(read_value(&p, 0, 0, 0, 7, 3)));
         CHECK(p.type == PTX_E4M3 ? read_value(&p, 1, 0, 0, 9, 8) > 0 : isnan(read_value(&p, 0, 0, 0, 9, 41)));
+        if (p.type == PTXK_Q8_0)
+            CHECK((isinf(read_value(&p, 1, 0, 0, 9, 8)) != 0) == (p.source == PTX_F32)
+                  && !(fabs(read_value(&p, 1, 0, 0, 11, 8)) > 0));
         problem_free(&p);
     }
 }
@@ -744,6 +764,11 @@ static void what_does_not_fit_is_refused(void) {
     prefill_desc.kv_type = PTX_F16;
     CHECK(ptxk_flash_prefill_plan(&prefill_desc, &prompt, &plan, &why) == PTX_E_DESC);
     CHECK_MORE(strstr(why.text, "kv_type is PTX_F16, must be 0, type, PTX_E4M3 or PTXK_Q8_0"), why.text);
+    prefill_desc.type = PTX_E4M3;
+    prefill_desc.kv_type = PTXK_Q8_0;
+    prompt.target = PTX_SM_A(90);
+    CHECK(ptxk_flash_prefill_plan(&prefill_desc, &prompt, &plan, &why) == PTX_E_DESC);
+    CHECK_MORE(strstr(why.text, "kv_type is PTXK_Q8_0, must be 0 or type, PTX_E4M3"), why.text);
     scatter_desc.kv_heads = 1;
     scatter_desc.head_dim = 33;
     scatter_desc.source_type = PTX_F32;
