@@ -115,7 +115,7 @@ static inline void tokeniser_sort(tokeniser *t) {
 }
 
 static inline uint32_t tokeniser_type(const tokeniser *t, uint32_t token) {
-    return t->types ? (uint32_t)gguf_little(t->types + 4 * (size_t)token, 4) : TOKEN_NORMAL;
+    return t->types ? (uint32_t)gguf_little(t->types + 4 * (size_t)token, 4) : (uint32_t)TOKEN_NORMAL;
 }
 
 /* -- bytes as characters, GPT-2's way: printable Latin-1 as itself, the other bytes from U+0100 on -- */
