@@ -523,7 +523,7 @@ static inline size_t tokeniser_join(const tokeniser *t, const char *text, size_t
 /* The class of the character that s begins with, and its bytes; of nothing: UNICODE_RUNS. */
 static inline uint32_t tokeniser_class(const tokeniser *t, const char *s, size_t n, size_t *used) {
     *used = 0;
-    return n ? unicode_class(t->classes, unicode_character(s, n, used)) : UNICODE_RUNS;
+    return n ? unicode_class(t->classes, unicode_character(s, n, used)) : (uint32_t)UNICODE_RUNS;
 }
 
 enum {
