@@ -252,7 +252,8 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
                          make a larger one infinite. The absolute error is some 2^-109 (1.5e-33) for each
                          addition.
      length 0            zeros, lse -inf; that sequence's cache pointers are not read
-     length < queries    the queries before the sequence see nothing: zeros, lse -inf
+     length < queries    the queries before the sequence see nothing: zeros, lse -inf; those of a tree see the
+                         keys that there are and their masks name
      length > max_seq    NaN in that sequence's whole output; its cache is not accessed; the other sequences
                          are right. The same holds for length > max_pages * page_size.
      page past the pool  where a key would be read: NaN in that sequence, for the KV heads whose blocks find
@@ -261,6 +262,7 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
      score past f32      infinite, with its sign
      score -inf          weight 0; where all scores are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap, the cap.
+     prior_lse           -inf: prior has no weight. +inf: it has all, or half where lse is +inf without it.
      score NaN           NaN in that head's output
      weight 0            is multiplied like any other: 0 * inf in V is NaN. On tensor cores any infinite V
                          gives NaN, and with several queries or a window also that of a key that only other
@@ -6040,7 +6042,7 @@ static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val 
 static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                     ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
                                     ptx_val *lse) {
-    ptx_val at, prior[4], other, most, mine, inverse, index;
+    ptx_val at, prior[4], other, most, mine, inverse, index, p;
     uint32_t e;
     at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
     at = ptx_ptr_add(k, at, row, f->d * 4);
@@ -6057,6 +6059,8 @@ static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const p
     at = ptx_ptr_add(k, at, index, 4);
     other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
     other = ptx_op2(k, PTX_MUL, PTX_RN, other, ptx_f32(1.44269504088896340736));
+    p = ptx_setp(k, PTX_EQ, other, ptx_f32(INFINITY)); /* the prior's keys have all the weight */
+    other = ptx_selp(k, ptx_f32(FLT_MAX), other, p);
     most = ptx_max(k, other, *lse);
     most = ptx_max(k, most, ptx_f32(-FLT_MAX)); /* no key at all: both weights are 0 */
     mine = ptxk__score_weight(k, *lse, most);
@@ -6101,7 +6105,8 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     {
         ptx_val lse = f->flags & PTXK_FLASH_PRIOR ? merged : ptxk__flash_log_sum(k, f, top, all);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
-        p = ptx_setp(k, PTX_EQ, top, ptx_f32(FLT_MAX)); /* some scores were +inf */
+        p = f->flags & PTXK_FLASH_PRIOR ? merged : top;
+        p = ptx_setp(k, PTX_EQ, p, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
         p = ptx_setp(k, PTX_ISNAN, all, all);
         lse = ptx_selp(k, ptx_f32(NAN), lse, p);
@@ -9813,22 +9818,26 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 
 /* Whether a page of the block's keys lies past the pool: a predicate, the same in all computing threads. */
 static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                      ptx_val sequence, ptx_val begin) {
+                                      const ptxk__prefill_block *q) {
     ptx_val table, x, p, i, last, pool, v[3];
     ptx_var bad = ptx_var_new(k, ptx_u32(0));
     uint32_t shift = 0;
     while (f->page_size >> shift > 1) shift++;
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
-    x = ptx_mul_wide(k, sequence, x);
+    x = ptx_mul_wide(k, q->sequence, x);
     table = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
     table = ptx_ptr_add(k, table, x, 4);
     pool = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, pool_pages));
     last = ptx_max(k, s->end, ptx_s32(0));
     last = ptx_add(k, ptx_as(last, PTX_U32), ptx_u32(f->page_size - 1));
     last = ptx_shr(k, last, ptx_u32(shift));
-    i = ptx_shr(k, ptx_as(begin, PTX_U32), ptx_u32(shift));
-    x = ptx_tid_x(k);
-    i = ptx_add(k, i, x);
+    i = ptx_tid_x(k);
+    if (f->window) { /* the first tile may begin in pages that no query sees */
+        x = ptx_sub(k, ptxk__prefill_first(k, q), ptx_s32((int64_t)f->window - 1));
+        x = ptx_max(k, x, ptx_s32(0));
+        x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(shift));
+        i = ptx_add(k, i, x);
+    }
     i = ptx_for(k, i, last, ptx_u32(32 * f->warps));
     x = ptx_ptr_add(k, table, i, 4);
     x = ptx_ld(k, PTX_U32, ptx_at(x, 0));
@@ -10244,7 +10253,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptxk__prefill_scales(k, f, &s, q.head);
         bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
         if (f->page_size) {
-            p = ptxk__prefill_bad_page(k, f, &s, q.sequence, begin);
+            p = ptxk__prefill_bad_page(k, f, &s, &q);
             bad = ptx_or(k, bad, p);
         }
         ptxk__prefill_start_sums(k, f, &s, bad);
@@ -14850,6 +14859,9 @@ PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matm
     return bits % 16 == 0 && distance >> 38 == 0;
 }
 
+/* NaN is not. */
+static int ptxk__is_zero(float x) { return x >= 0 && x <= 0; }
+
 /* The span of a matrix of the batch: rows of `columns` elements. */
 static ptxk__span ptxk__matmul_span(const char *name, uint64_t at, uint32_t bytes, uint64_t rows,
                                     uint64_t columns, uint64_t ld, uint64_t batch, uint64_t stride) {
@@ -14911,7 +14923,7 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
     columns[2] = columns[3] = args->n;
     memcpy(ld, &args->lda, sizeof ld);
     for (i = 0; i < 4; i++)
-        if (ld[i] < columns[i] && rows[i] > 1 && (i != 2 || args->beta < 0 || args->beta > 0))
+        if (ld[i] < columns[i] && rows[i] > 1 && (i != 2 || !ptxk__is_zero(args->beta)))
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "matmul: %s is %u, must be at least %u, the row's length", ld_names[i], ld[i],
                                 columns[i]);
@@ -14919,11 +14931,11 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
         ptxk__matmul_span("a", args->a, f.bytes, rows[0], columns[0], ld[0], args->batch, args->a_stride);
     s[n++] =
         ptxk__matmul_span("b", args->b, f.bytes, rows[1], columns[1], ld[1], args->batch, args->b_stride);
-    for (i = 0; i < 2; i++) s[i].needed = args->m && args->n && (args->alpha < 0 || args->alpha > 0);
+    for (i = 0; i < 2; i++) s[i].needed = args->m && args->n && !ptxk__is_zero(args->alpha);
     s[n] =
         ptxk__matmul_span("c", args->c, f.out_bytes, rows[2], columns[2], ld[2], args->batch, args->c_stride);
     s[n].same = 1;
-    s[n++].needed = args->beta < 0 || args->beta > 0;
+    s[n++].needed = !ptxk__is_zero(args->beta);
     s[n] =
         ptxk__matmul_span("d", args->d, f.out_bytes, rows[3], columns[3], ld[3], args->batch, args->d_stride);
     s[n] = ptxk__span_written(s[n], 1);
@@ -16691,7 +16703,7 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
     uint32_t side, h, e;
     o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
-    o->add = ptx_setp(k, PTX_NE, o->beta, ptx_f32(0));
+    o->add = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
     o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
     o->z[1] = s->m.batch;
     o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
@@ -17397,7 +17409,7 @@ static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk_
     uint32_t side;
     o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
-    o->add = ptx_setp(k, PTX_NE, o->beta, ptx_f32(0));
+    o->add = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
     o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
     o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
     o->z[1] = s->m.batch;

@@ -5,7 +5,7 @@
           [--format plain|q4_0|q8_0|q4_k|q5_k|q6_k] [--trans-a 0] [--trans-b 1]
           [--precision exact|fast] [--factors none|tensor|row|block|square]
           [--alpha 1] [--beta 0] [--bias 0] [--activation none|relu|silu|gelu] [--batch 1] [--pad 0]
-          [--samples 2000] [--repeat 3] [--seed N] [--help]
+          [--samples 2000] [--repeat 3] [--seed N] [--plan 0] [--help]
 
    A is [m, k], with --trans-a 1 [k, m]; B is [k, n], with --trans-b 1 [n, k], as the weights of a linear
    layer lie. With a --format B is a matrix of such weights, [n, k], A is f16, bf16 or f32, and the operation

@@ -22,6 +22,8 @@
        step     embed -> x
        a layer  q, k, v = W norm(x) + bias; q and k by their norms, and turned by their position; k, v into
                 the caches; attention; x += W attention; gate, up = W norm(x); x += W (silu(gate) up)
+       experts  instead of gate, up and W: scores = W norm(x); the choice for each row, sorted by expert;
+                gate, up and W of the chosen ones, in groups; x += their weighted sum
        choose   logits = W norm(x); the next token of each
        advance  the next token (the prompt's, while it lasts), the next position
 
@@ -53,6 +55,8 @@ typedef struct llama_launch {
         ptxk_flash_prefill_args prefill;
         ptxk_activation_args activation;
         ptxk_sample_args sample;
+        ptxk_route_args route;
+        ptxk_combine_args combine;
         uint64_t advance[LLAMA_ADVANCE_WORDS];
         uint64_t cap[LLAMA_CAP_WORDS];
     } args;
@@ -71,6 +75,9 @@ typedef struct llama_list {
     ptxcu_buffer tokens, positions, sequences;       /* u32 [rows] */
     ptxcu_buffer lengths;                            /* u32 [batch]: of the sequences, with these rows */
     ptxcu_buffer logits, chosen;                     /* f32 [rows, vocab]; u32 [rows] */
+    struct {                                         /* of experts; [1]: of the shared one */
+        ptxcu_buffer scores, choices, weights, offsets, rows, places, y;
+    } expert[2];
 } llama_list;
 
 /* Rows of a pass that belong to one sequence: `count` rows from `row` on, positions from `position` on. */
@@ -100,7 +107,8 @@ typedef struct llama {
     llama_config config;
     llama_options options;
     llama_tensor *tensor;  /* the model's, then each layer's */
-    uint64_t weight_bytes; /* what a token reads of them: all matrices, one row of an embedding of its own */
+    uint64_t weight_bytes; /* what a token reads of them: all matrices, of experts the chosen ones', one row
+                              of an embedding of its own */
     llama_list step;       /* a token of each sequence; its tokens, positions and lengths are the state */
     llama_list pass;       /* a part of the prompts */
     llama_list draft;      /* some tokens of each sequence */
@@ -287,7 +295,10 @@ static inline ptxcu_buffer llama_part(ptxcu_buffer memory, uint64_t *used, uint6
 static inline void llama_share_out_list(const llama *m, llama_list *l) {
     const llama_config *c = &m->config;
     uint64_t rows = l->rows_room, *used = &l->memory_used;
+    uint64_t ffn = c->experts ? (uint64_t)c->chosen * c->expert_ffn : c->ffn;
+    uint32_t i;
     int choose = l != &m->pass;
+    if (c->shared_ffn > ffn) ffn = c->shared_ffn;
     *used = 0;
 #define LLAMA_PART(name, count, bytes) l->name = llama_part(l->memory, used, count, bytes)
     LLAMA_PART(x, rows * c->hidden, 4);
@@ -296,8 +307,18 @@ static inline void llama_share_out_list(const llama *m, llama_list *l) {
     LLAMA_PART(k, rows * c->kv_heads * c->head_dim, 4);
     LLAMA_PART(v, rows * c->kv_heads * c->head_dim, 4);
     LLAMA_PART(attention, rows * c->heads * c->head_dim, 4);
-    LLAMA_PART(gate, rows * c->ffn, 4);
-    LLAMA_PART(up, rows * c->ffn, 4);
+    LLAMA_PART(gate, rows * ffn, 4);
+    LLAMA_PART(up, rows * ffn, 4);
+    for (i = 0; i < 2; i++) {
+        uint64_t experts = i ? c->shared_ffn != 0 : c->experts, chosen = i ? experts : c->chosen;
+        LLAMA_PART(expert[i].scores, rows * experts, 4);
+        LLAMA_PART(expert[i].choices, rows * chosen, 4);
+        LLAMA_PART(expert[i].weights, rows * chosen, 4);
+        LLAMA_PART(expert[i].offsets, experts ? experts + 1 : 0, 4);
+        LLAMA_PART(expert[i].rows, rows * chosen, 4);
+        LLAMA_PART(expert[i].places, rows * chosen, 4);
+        LLAMA_PART(expert[i].y, rows * chosen * c->hidden, 4);
+    }
     LLAMA_PART(tokens, rows, 4);
     LLAMA_PART(positions, rows, 4);
     LLAMA_PART(sequences, rows, 4);
@@ -942,15 +963,15 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
 }
 
 /* gate = silu(gate) up, gelu(gate) up, or gelu(gate) */
-static inline int llama_add_activation(llama *m, llama_list *l, gguf_error *why) {
+static inline int llama_add_activation(llama *m, llama_list *l, uint32_t rows, uint32_t n, gguf_error *why) {
     ptxk_activation_desc desc = {0};
     ptxk_activation_shape shape = {0};
     ptxk_activation_args *a;
     desc.kind = m->config.kind->activation == LLAMA_SWIGLU ? PTXK_SILU : PTXK_GELU;
     desc.gated = m->config.kind->activation != LLAMA_GELU;
     desc.x_type = desc.y_type = PTX_F32;
-    shape.rows = l->rows;
-    shape.n = m->config.ffn;
+    shape.rows = rows;
+    shape.n = n;
     a = LLAMA_ADD(activation, desc, shape);
     if (!a) return 1;
     a->x = a->y = l->gate.address;
@@ -1052,21 +1073,152 @@ static inline int llama_add_qkv(llama *m, llama_list *l, uint32_t n, llama_input
 static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
     uint32_t activation = m->config.kind->activation;
     uint32_t gate = (uint32_t)(activation == LLAMA_SWIGLU ? PTXK_GEMM_SWIGLU : PTXK_GEMM_GEGLU), i;
+    enum llama_layer_name first = m->config.experts ? LLAMA_SHARED_GATE : LLAMA_GATE;
     llama_product p[2];
     for (i = 0; i < 2; i++) {
-        p[i].w = llama_layer_tensor(m, n, (enum llama_layer_name)(LLAMA_GATE + i));
+        p[i].w = llama_layer_tensor(m, n, (enum llama_layer_name)(first + i));
         p[i].bias = llama_layer_tensor(m, n, (enum llama_layer_name)(LLAMA_GATE_BIAS + i));
         p[i].y = i == 0 ? l->gate.address : l->up.address;
     }
     if (activation == LLAMA_GELU) {
         p[1].y = l->gate.address;
-        return llama_add_products(m, l, &p[1], 1, 0, in, 0, why) || llama_add_activation(m, l, why);
+        return llama_add_products(m, l, &p[1], 1, 0, in, 0, why)
+               || llama_add_activation(m, l, l->rows, p[1].w->rows, why);
     }
     if (llama_together(p, 2) && p[0].w->from->format == p[1].w->from->format
         && (activation == LLAMA_SWIGLU || !llama_by_columns(m, p)))
         return llama_add_products(m, l, p, 2, gate, in, 0, why);
     return llama_add_products(m, l, &p[0], 1, 0, in, 0, why)
-           || llama_add_products(m, l, &p[1], 1, 0, in, 0, why) || llama_add_activation(m, l, why);
+           || llama_add_products(m, l, &p[1], 1, 0, in, 0, why)
+           || llama_add_activation(m, l, l->rows, p[1].w->rows, why);
+}
+
+/* -- experts -- */
+
+/* The choice for each row, by the product with `router`. shared: of one expert, whose weight is a sigmoid. */
+static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *router, int shared,
+                                  llama_input in, gguf_error *why) {
+    ptxk_route_desc desc = {0};
+    ptxk_route_shape shape = {0};
+    ptxk_route_args *a;
+    if (llama_add_product(m, l, router, NULL, in, 0, l->expert[shared].scores.address, why)) return 1;
+    desc.experts = shared ? 1 : m->config.experts;
+    desc.chosen = shared ? 1 : m->config.chosen;
+    desc.kind = (uint32_t)(shared                      ? PTXK_ROUTE_SIGMOID
+                           : m->config.shared_ffn == 0 ? PTXK_ROUTE_SOFTMAX_CHOSEN
+                                                       : PTXK_ROUTE_SOFTMAX);
+    shape.tokens = l->rows;
+    a = LLAMA_ADD(route, desc, shape);
+    if (!a) return 1;
+    a->scores = l->expert[shared].scores.address;
+    a->choices = l->expert[shared].choices.address;
+    a->weights = l->expert[shared].weights.address;
+    a->offsets = l->expert[shared].offsets.address;
+    a->rows = l->expert[shared].rows.address;
+    a->places = l->expert[shared].places.address;
+    a->tokens = l->rows;
+    return 0;
+}
+
+/* One or two products in groups: a row of y for each choice. x_count: rows of x, of which the choices name
+   theirs; 0: a row for each. */
+static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *const *w, const uint64_t *y,
+                                   uint32_t count, uint32_t gate, llama_input in, uint32_t x_count,
+                                   gguf_error *why) {
+    const llama_config *c = &m->config;
+    ptxk_gemm_desc desc = {0};
+    ptxk_gemm_shape shape = {0};
+    ptxk_gemm_args *a;
+    uint32_t i;
+    llama_format(w[0]->from->format, &desc.format);
+    if (count > 1) llama_format(w[1]->from->format, &desc.second);
+    desc.x_type = desc.output_type = PTX_F32;
+    desc.precision = PTXK_GEMM_EXACT;
+    desc.flags = gate | PTXK_GEMM_GROUPED | (uint32_t)(in.gamma ? PTXK_GEMM_NORM | PTXK_GEMM_GAMMA : 0);
+    shape.m = l->rows * c->chosen;
+    desc.columns = ptxk_gemm_columns(2 * shape.m / c->experts); /* of an expert, mostly fewer */
+    if (desc.columns > 64) desc.columns = 64;
+    shape.n = w[0]->rows;
+    shape.k = w[0]->columns;
+    if (count > 1) shape.second_n = w[1]->rows;
+    shape.groups = c->experts;
+    shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
+    shape.target = ptxcu_device_info(m->cu)->target;
+    a = LLAMA_ADD(gemm, desc, shape);
+    if (!a) {
+        if (why->offset == GGUF_NOWHERE) why->offset = w[0]->from->offset;
+        return 1;
+    }
+    for (i = 0; i < count; i++) {
+        a->matrix[i].weights = w[i]->address;
+        a->matrix[i].y = y[i];
+        a->matrix[i].n = w[i]->rows;
+    }
+    a->x = in.x;
+    a->gamma = in.gamma;
+    a->workspace = llama_workspace(m, l);
+    a->m = shape.m;
+    a->k = shape.k;
+    a->eps = llama_stream_eps(m);
+    a->offsets = l->expert[0].offsets.address;
+    a->x_rows = x_count ? l->expert[0].rows.address : 0;
+    a->groups = c->experts;
+    a->x_count = x_count;
+    return 0;
+}
+
+/* x += the weighted sum of what the chosen experts, or the shared one, made of it. */
+static inline int llama_add_combine(llama *m, llama_list *l, int shared, gguf_error *why) {
+    ptxk_combine_desc desc = {0};
+    ptxk_combine_shape shape = {0};
+    ptxk_combine_args *a;
+    desc.chosen = shared ? 1 : m->config.chosen;
+    desc.x_type = desc.y_type = PTX_F32;
+    desc.flags = PTXK_COMBINE_ADD;
+    shape.tokens = l->rows;
+    shape.n = m->config.hidden;
+    a = LLAMA_ADD(combine, desc, shape);
+    if (!a) return 1;
+    a->x = l->expert[shared].y.address;
+    a->weights = l->expert[shared].weights.address;
+    a->places = l->expert[shared].places.address;
+    a->y = l->x.address;
+    a->tokens = shape.tokens;
+    a->n = shape.n;
+    return 0;
+}
+
+/* The mixture of a layer. x is added to when all products have read it. */
+static inline int llama_add_experts(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
+#define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
+    const llama_tensor *w[3];
+    uint64_t y[3];
+    uint32_t rows = l->rows * m->config.chosen;
+    llama_input between;
+    w[0] = LLAMA_OF(GATE_EXPERTS);
+    w[1] = LLAMA_OF(UP_EXPERTS);
+    w[2] = LLAMA_OF(DOWN_EXPERTS);
+    y[0] = l->gate.address;
+    y[1] = l->up.address;
+    y[2] = l->expert[0].y.address;
+    between.x = l->gate.address;
+    between.gamma = 0;
+    if (llama_add_route(m, l, LLAMA_OF(ROUTER), 0, in, why)) return 1;
+    if (w[0]->from->format == w[1]->from->format) {
+        if (llama_add_groups(m, l, w, y, 2, PTXK_GEMM_SWIGLU, in, l->rows, why)) return 1;
+    } else if (llama_add_groups(m, l, w, y, 1, 0, in, l->rows, why)
+               || llama_add_groups(m, l, w + 1, y + 1, 1, 0, in, l->rows, why)
+               || llama_add_activation(m, l, rows, w[0]->rows, why)) {
+        return 1;
+    }
+    if (llama_add_groups(m, l, w + 2, y + 2, 1, 0, between, 0, why)) return 1;
+    if (m->config.shared_ffn
+        && (llama_add_route(m, l, LLAMA_OF(SHARED_ROUTER), 1, in, why) || llama_add_gate_up(m, l, n, in, why)
+            || llama_add_product(m, l, LLAMA_OF(SHARED_DOWN), NULL, between, 0, l->expert[1].y.address, why)
+            || llama_add_combine(m, l, 1, why)))
+        return 1;
+    return llama_add_combine(m, l, 0, why);
+#undef LLAMA_OF
 }
 
 /* span: of a pass; NULL: each sequence has as many tokens as the others */
@@ -1088,9 +1240,11 @@ static inline int llama_add_layer(llama *m, llama_list *l, uint32_t n, const lla
         || llama_add_to_stream(m, l, LLAMA_OF(O), LLAMA_OF(O_BIAS), LLAMA_OF(POST_ATTENTION_NORM), rows, why))
         return 1;
     rows.x = l->gate.address;
-    return (c->kind->places != LLAMA_PARALLEL
-            && llama_add_norm_before(m, l, LLAMA_OF(FFN_NORM), LLAMA_OF(FFN_NORM_BIAS), &in, why))
-           || llama_add_gate_up(m, l, n, in, why)
+    if (c->kind->places != LLAMA_PARALLEL
+        && llama_add_norm_before(m, l, LLAMA_OF(FFN_NORM), LLAMA_OF(FFN_NORM_BIAS), &in, why))
+        return 1;
+    if (c->experts) return llama_add_experts(m, l, n, in, why);
+    return llama_add_gate_up(m, l, n, in, why)
            || llama_add_to_stream(m, l, LLAMA_OF(DOWN), LLAMA_OF(DOWN_BIAS), LLAMA_OF(POST_FFN_NORM), rows,
                                   why);
 #undef LLAMA_OF
@@ -1215,6 +1369,8 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
             && i != LLAMA_ROPE_LONG)
             m->weight_bytes += i == LLAMA_EMBEDDING && m->tensor[LLAMA_OUTPUT].from
                                    ? m->tensor[i].from->bytes / m->tensor[i].from->size[1]
+                               : m->tensor[i].from->size[2] > 1 /* experts */
+                                   ? m->tensor[i].from->bytes / m->config.experts * m->config.chosen
                                    : m->tensor[i].from->bytes;
     if (m->options.batch < 1 || m->options.batch > LLAMA_SEQUENCES) {
         llama_close(m);
@@ -1566,6 +1722,7 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     uint32_t n;
     if (m->options.page_size) return "caches of pages";
     if (llama_has_byte_caches(m)) return "caches of 8 bits";
+    if (c->experts) return "experts";
     if (a->norm != LLAMA_RMS) return "LayerNorm";
     if (a->places & LLAMA_AFTER) return "norms behind products";
     if (a->places == LLAMA_PARALLEL) return "attention and feed-forward side by side";

@@ -9,6 +9,8 @@
          x += r after(W attention(q, k, v) + bias)            r: residual_scale
          x += r after(W f(before(x)) + bias)                  f: silu(gate) up, gelu(gate) up, or gelu(up)
        PARALLEL: both halves take the norm of the same x
+       of a mixture: x += sum of w_e(x) W_e f_e(before(x)) over the chosen experts e (+ sigmoid(u before(x)) W
+       f(before(x)) of the shared expert); those with the largest scores W before(x); w: softmax of scores
      logits = cap(l (W norm(x)))                              l: logit_scale; cap(z) = c tanh(z / c)
 
    residual_scale and logit_scale cost nothing: x / r is carried instead of x, for which the norms take eps /
@@ -41,8 +43,17 @@ enum {
     LLAMA_KEYS_GRANITE = LLAMA_KEYS_SCALES | LLAMA_KEYS_DIVIDED | LLAMA_KEYS_SWITCH
 };
 
-/* ROOT: embeddings are multiplied by sqrt(hidden). FUSED: ffn_up holds gate and up, gate's rows first. */
-enum { LLAMA_MORE_NONE = 0, LLAMA_MORE_ROOT = 1, LLAMA_MORE_FUSED = 2 };
+/* ROOT: embeddings are multiplied by sqrt(hidden). FUSED: ffn_up holds gate and up, gate's rows first.
+   MAY_MIX: a mixture of experts where the file says so. MIX: always. SHARED: with a shared expert, and
+   weights of the chosen ones are not normalised. */
+enum {
+    LLAMA_MORE_NONE = 0,
+    LLAMA_MORE_ROOT = 1,
+    LLAMA_MORE_FUSED = 2,
+    LLAMA_MORE_MAY_MIX = 4,
+    LLAMA_MORE_MIX = 8,
+    LLAMA_MORE_SHARED = 24 /* and MIX */
+};
 
 /* How layers with a window are rotated, where others see all: in the same way; with a base of their own and
    unscaled; unscaled; they only, in a model without windows those in their places. */
@@ -70,9 +81,11 @@ static const llama_architecture llama_architectures[] = {
     {name, PTXK_ROPE_##pairs, LLAMA_##norm, LLAMA_##places, LLAMA_QK_##qk_norm, LLAMA_##activation,          \
      LLAMA_KEYS_##keys, LLAMA_MORE_##more, period, LLAMA_ROPE_##rope, window, a, f, wide},
     /*  name          pairs         norm         places     q, k    between  keys      more    period, rope */
-    ROW("llama",      INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
+    ROW("llama",      INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     MAY_MIX, 0, SAME)
     ROW("qwen2",      NEOX,         RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
     ROW("qwen3",      NEOX,         RMS,         BEFORE,    HEADS,  SWIGLU,  NONE,     NONE,   0, SAME)
+    ROW("qwen2moe",   NEOX,         RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     SHARED, 0, SAME)
+    ROW("qwen3moe",   NEOX,         RMS,         BEFORE,    HEADS,  SWIGLU,  NONE,     MIX,    0, SAME)
     ROW("smollm3",    INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   4, ONLY)
     ROW("internlm2",  INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
     ROW("ernie4_5",   INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
@@ -102,8 +115,6 @@ static const llama_architecture llama_architectures[] = {
     X("gemma3n", "several streams, embeddings for each layer")                                               \
     X("gpt2", "LayerNorm, learned positions")                                                                \
     X("falcon", "LayerNorm, attention and feed-forward side by side")                                        \
-    X("qwen2moe", "experts")                                                                                 \
-    X("qwen3moe", "experts")                                                                                 \
     X("deepseek2", "compressed attention, experts")                                                          \
     X("mamba", "no attention")                                                                               \
     X("bert", "no decoder")
@@ -153,6 +164,8 @@ static const llama_architecture llama_architectures[] = {
 typedef struct llama_config {
     const llama_architecture *kind;
     uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
+    uint32_t experts, chosen;        /* of a mixture, in each layer; 0: there are none */
+    uint32_t expert_ffn, shared_ffn; /* like ffn, which is then of no layer; shared 0: no shared expert */
     uint32_t rope_dims, rope_pairs;  /* elements of a head that are turned; PTXK_ROPE_... */
     double rope_theta, rope_scale;   /* positions are divided by the scale */
     double local_theta;              /* of layers with a window; 0: as the others. Unscaled, see kind */
@@ -226,12 +239,20 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
       LLAMA_IF(LLAMA_NORMS_FFN(a) && a->norm == LLAMA_LAYER_BIAS))                                           \
     X(GATE_UP, "ffn_up.weight", c->hidden, 2 * c->ffn, LLAMA_IF((a->more & LLAMA_MORE_FUSED)))               \
     X(GATE, "ffn_gate.weight", c->hidden, c->ffn,                                                            \
-      LLAMA_IF(!(a->more & LLAMA_MORE_FUSED) && a->activation != LLAMA_GELU))                                \
-    X(UP, "ffn_up.weight", c->hidden, c->ffn, LLAMA_IF(!(a->more & LLAMA_MORE_FUSED)))                       \
-    X(DOWN, "ffn_down.weight", c->ffn, c->hidden, LLAMA_MUST)                                                \
+      LLAMA_IF(!(a->more & LLAMA_MORE_FUSED) && a->activation != LLAMA_GELU && !c->experts))                 \
+    X(UP, "ffn_up.weight", c->hidden, c->ffn, LLAMA_IF(!(a->more & LLAMA_MORE_FUSED) && !c->experts))        \
+    X(DOWN, "ffn_down.weight", c->ffn, c->hidden, LLAMA_IF(!c->experts))                                     \
+    X(ROUTER, "ffn_gate_inp.weight", c->hidden, c->experts, LLAMA_IF(c->experts))                            \
+    X(GATE_EXPERTS, "ffn_gate_exps.weight", c->hidden, c->expert_ffn, LLAMA_IF(c->experts))                  \
+    X(UP_EXPERTS, "ffn_up_exps.weight", c->hidden, c->expert_ffn, LLAMA_IF(c->experts))                      \
+    X(DOWN_EXPERTS, "ffn_down_exps.weight", c->expert_ffn, c->hidden, LLAMA_IF(c->experts))                  \
+    X(SHARED_ROUTER, "ffn_gate_inp_shexp.weight", c->hidden, 0, LLAMA_IF(c->shared_ffn))                     \
+    X(SHARED_GATE, "ffn_gate_shexp.weight", c->hidden, c->shared_ffn, LLAMA_IF(c->shared_ffn))               \
+    X(SHARED_UP, "ffn_up_shexp.weight", c->hidden, c->shared_ffn, LLAMA_IF(c->shared_ffn))                   \
+    X(SHARED_DOWN, "ffn_down_shexp.weight", c->shared_ffn, c->hidden, LLAMA_IF(c->shared_ffn))               \
     X(GATE_BIAS, "ffn_gate.bias", c->ffn, 0, t[LLAMA_GATE].from ? LLAMA_MAY : LLAMA_NOT)                     \
     X(UP_BIAS, "ffn_up.bias", c->ffn, 0, t[LLAMA_UP].from ? LLAMA_MAY : LLAMA_NOT)                           \
-    X(DOWN_BIAS, "ffn_down.bias", c->hidden, 0, LLAMA_MAY)                                                   \
+    X(DOWN_BIAS, "ffn_down.bias", c->hidden, 0, t[LLAMA_DOWN].from ? LLAMA_MAY : LLAMA_NOT)                  \
     X(POST_FFN_NORM, "post_ffw_norm.weight", c->hidden, 0, LLAMA_IF((a->places & LLAMA_AFTER)))
 #define LLAMA_ENUM(name, in_file, columns, rows, presence) LLAMA_##name,
 enum llama_name { LLAMA_TENSORS(LLAMA_ENUM) LLAMA_MODEL_TENSORS };
@@ -245,6 +266,11 @@ typedef struct llama_tensor {
     uint32_t columns, rows; /* rows: at least 1 */
     uint32_t is_part, first;
 } llama_tensor;
+
+/* Matrices in a tensor of a layer: of each expert. */
+static inline uint32_t llama_matrices(const llama_config *c, enum llama_layer_name name) {
+    return name >= LLAMA_GATE_EXPERTS && name <= LLAMA_DOWN_EXPERTS && c->experts ? c->experts : 1;
+}
 
 /* -- what the file says -- */
 
@@ -422,7 +448,7 @@ static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_e
     gguf_text name;
     char key[160];
     char known[200];
-    uint32_t experts = 0, i;
+    uint32_t i;
     double x;
     if (!gguf_get_text(g, general, &name))
         return gguf_fail(why, gguf_place(g, general), "'%s' is missing, or no text", general);
@@ -442,10 +468,30 @@ static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_e
                          name.at, llama_known(known));
     c->rope_pairs = c->kind->rope_pairs;
     LLAMA_REFUSED_KEYS(LLAMA_REFUSED)
-    if (!gguf_find(g, llama_key(key, sizeof key, g, "expert_count"))) return 0;
-    if (!gguf_get_u32(g, key, &experts))
-        return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
-    return experts ? gguf_fail(why, gguf_place(g, key), "a model of %u experts", (unsigned)experts) : 0;
+    return 0;
+}
+
+/* Experts, which files of other architectures may count, too, as none. */
+static inline int llama_read_experts(llama_config *c, const gguf *g, gguf_error *why) {
+    uint32_t more = c->kind->more;
+    char key[160];
+    if (more & LLAMA_MORE_MIX) {
+        if (llama_count(g, "expert_count", 512, &c->experts, why)
+            || llama_count(g, "expert_feed_forward_length", 1u << 22, &c->expert_ffn, why)
+            || ((more & LLAMA_MORE_SHARED) == LLAMA_MORE_SHARED
+                && llama_count(g, "expert_shared_feed_forward_length", 1u << 22, &c->shared_ffn, why)))
+            return 1;
+    } else {
+        if (!gguf_find(g, llama_key(key, sizeof key, g, "expert_count"))) return 0;
+        if (!gguf_get_u32(g, key, &c->experts))
+            return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
+        if (!c->experts) return 0;
+        if (!(more & LLAMA_MORE_MAY_MIX))
+            return gguf_fail(why, gguf_place(g, key), "a model of %u experts", (unsigned)c->experts);
+        if (llama_count(g, "expert_count", 512, &c->experts, why)) return 1;
+        c->expert_ffn = c->ffn;
+    }
+    return llama_count(g, "expert_used_count", c->experts < 16 ? c->experts : 16, &c->chosen, why);
 }
 
 /* heads, kv_heads, head_dim */
@@ -531,7 +577,8 @@ static inline int llama_read(llama_config *c, const gguf *g, gguf_error *why) {
     if (llama_count(g, "block_count", 10000, &c->layers, why)
         || llama_count(g, "context_length", 1u << 30, &c->context, why)
         || llama_count(g, "embedding_length", 1u << 20, &c->hidden, why)
-        || llama_count(g, "feed_forward_length", 1u << 22, &c->ffn, why) || llama_read_heads(c, g, why))
+        || llama_count(g, "feed_forward_length", 1u << 22, &c->ffn, why) || llama_read_experts(c, g, why)
+        || llama_read_heads(c, g, why))
         return 1;
     eps = c->kind->norm == LLAMA_RMS ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
     if (!gguf_get_float(g, llama_key(key, sizeof key, g, eps), &c->eps) || !(c->eps >= 0 && c->eps < 1))
@@ -539,9 +586,9 @@ static inline int llama_read(llama_config *c, const gguf *g, gguf_error *why) {
     return llama_read_window(c, g, why) || llama_read_scales(c, g, why) || llama_read_rope(c, g, why);
 }
 
-/* One tensor of a table's line, which must have these sizes. */
+/* One tensor of a table's line, which must have these sizes: so many matrices. */
 static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *name, uint32_t columns,
-                                    uint32_t rows, int presence, gguf_error *why) {
+                                    uint32_t rows, uint32_t matrices, int presence, gguf_error *why) {
     uint32_t format;
     memset(t, 0, sizeof *t);
     if (presence == LLAMA_NOT) return 0;
@@ -550,7 +597,10 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
     t->rows = rows ? rows : 1;
     if (!t->from)
         return presence == LLAMA_MAY ? 0 : gguf_fail(why, g->tensors_end, "there is no tensor '%s'", name);
-    if (t->from->size[0] != columns || t->from->size[1] != (rows ? rows : 1) || t->from->size[2] != 1
+    if (matrices > 1 && t->from->size[2] != matrices)
+        return gguf_fail(why, t->from->offset, "'%s' has %llu matrices, must have %u", name,
+                         (unsigned long long)t->from->size[2], (unsigned)matrices);
+    if (t->from->size[0] != columns || t->from->size[1] != (rows ? rows : 1) || t->from->size[2] != matrices
         || t->from->size[3] != 1)
         return gguf_fail(why, t->from->offset, "'%s' is %llu x %llu, must be %llu x %llu", name,
                          (unsigned long long)t->from->size[0], (unsigned long long)t->from->size[1],
@@ -614,10 +664,12 @@ static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf
         return NULL;
     }
 #define LLAMA_FIND(id, in_file, columns, rows, presence)                                                     \
-    bad = bad || llama_find_tensor(&t[LLAMA_##id], g, in_file, columns, rows, presence, why);
+    bad = bad || llama_find_tensor(&t[LLAMA_##id], g, in_file, columns, rows, 1, presence, why);
 #define LLAMA_FIND_IN_LAYER(id, in_file, columns, rows, presence)                                            \
     snprintf(name, sizeof name, "blk.%u.%s", (unsigned)layer, in_file);                                      \
-    bad = bad || llama_find_tensor(&t[LLAMA_##id], g, name, columns, rows, presence, why);
+    bad = bad                                                                                                \
+          || llama_find_tensor(&t[LLAMA_##id], g, name, columns, rows, llama_matrices(c, LLAMA_##id),        \
+                               presence, why);
     LLAMA_TENSORS(LLAMA_FIND)
     t += LLAMA_MODEL_TENSORS;
     for (layer = 0; !bad && layer < c->layers; layer++, t += LLAMA_TENSORS_OF_A_LAYER) {

@@ -87,15 +87,23 @@ static inline void make_array(gguf_maker *m, const char *key, uint32_t element, 
 }
 
 /* A tensor of one dimension (rows 0) or two; the offset is relative to the data. */
+/* So many matrices; of 0 rows a vector. */
+static inline void make_matrices(gguf_maker *m, const char *name, uint64_t columns, uint64_t rows, uint64_t matrices,
+                                 uint32_t type, uint64_t offset)
+{
+    make_text(m, name);
+    make_little(m, rows ? matrices > 1 ? 3 : 2 : 1, 4);
+    make_little(m, columns, 8);
+    if (rows) make_little(m, rows, 8);
+    if (rows && matrices > 1) make_little(m, matrices, 8);
+    make_little(m, type, 4);
+    make_little(m, offset, 8);
+}
+
 static inline void make_tensor(gguf_maker *m, const char *name, uint64_t columns, uint64_t rows,
                                uint32_t type, uint64_t offset)
 {
-    make_text(m, name);
-    make_little(m, rows ? 2 : 1, 4);
-    make_little(m, columns, 8);
-    if (rows) make_little(m, rows, 8);
-    make_little(m, type, 4);
-    make_little(m, offset, 8);
+    make_matrices(m, name, columns, rows, 1, type, offset);
 }
 
 /* Zeros up to a multiple of 32, where the data begin. */

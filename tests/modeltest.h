@@ -17,17 +17,24 @@ typedef struct model_shape {
     uint32_t down_format;      /* ... but the last, and of an output of its own */
     int bias, tied;            /* 1: of Q, K and V; 2: of all matrices; the output is the embedding */
     int factors;               /* 1: rope_freqs.weight; 2: rope_scale is YaRN's, 3: with limits of its own;
-                                  4: tables for short and long contexts */
+                                  4: tables for short and long contexts;
+                                  5: none, but a mixture, as in architectures that are always one; up in
+                                  down_format */
     float rope_theta, rope_scale;      /* 0: 10000; 0: 1 */
     uint32_t window;                   /* positions that attention sees; 0: all, and no such key */
 } model_shape;
 
 #define MODEL_YARN_CONTEXT 400
 
+/* Of mixtures. */
+enum { MODEL_EXPERTS = 6, MODEL_CHOSEN = 2, MODEL_SHARED_FFN = 64 };
+#define MODEL_MIX "qwen2moe qwen3moe"
+
 typedef struct model_line {
     char name[48];
     uint32_t columns, rows, format; /* rows 0: a vector */
-    int kind;                       /* 0: matrix; 1: around 1, a norm's; 2: a bias; 3: 1 ... 8 */
+    uint32_t matrices;              /* 0: 1 */
+    int kind;                       /* 0: matrix; 1: around 1, a norm's; 2: a bias; 3: 1 ... 8; 4: a router's */
 } model_line;
 
 static inline void model_add(model_line *lines, uint32_t *count, const char *name, uint32_t columns,
@@ -60,6 +67,11 @@ static inline int model_is(const char *architecture, const char *names)
 #define MODEL_NO_GATE "starcoder2 phi2"
 #define MODEL_FUSED_GATE "phi3 glm4"
 #define MODEL_FUSED_QKV "phi3 phi2"
+
+static inline int model_is_mix(const model_shape *s)
+{
+    return s->factors == 5 || model_is(s->architecture, MODEL_MIX);
+}
 
 static inline model_line *model_lines(const model_shape *s, uint32_t *count)
 {
@@ -111,12 +123,28 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
         if (norm_bias && !model_is(a, MODEL_PARALLEL)) {
             MODEL_VECTOR("ffn_norm.bias", s->hidden, 2);
         }
-        if (!fused && !no_gate) {
+        if (model_is_mix(s)) {
+            MODEL_LINE("ffn_gate_inp.weight", s->hidden, MODEL_EXPERTS, GGUF_FORMAT_F32, 4);
+            MODEL_LINE("ffn_gate_exps.weight", s->hidden, s->ffn, s->format, 0);
+            lines[*count - 1].matrices = MODEL_EXPERTS;
+            MODEL_LINE("ffn_up_exps.weight", s->hidden, s->ffn, s->factors == 5 ? s->down_format : s->format, 0);
+            lines[*count - 1].matrices = MODEL_EXPERTS;
+            MODEL_LINE("ffn_down_exps.weight", s->ffn, s->hidden, s->down_format, 0);
+            lines[*count - 1].matrices = MODEL_EXPERTS;
+        } else if (!fused && !no_gate) {
             MODEL_LINE("ffn_gate.weight", s->hidden, s->ffn, s->format, 0);
         }
-        MODEL_LINE("ffn_up.weight", s->hidden, fused ? 2 * s->ffn : s->ffn, s->format, 0);
-        MODEL_LINE("ffn_down.weight", s->ffn, s->hidden, s->down_format, 0);
-        if (rows || model_is(a, "qwen3 gemma3")) {
+        if (!strcmp(a, "qwen2moe")) {
+            MODEL_VECTOR("ffn_gate_inp_shexp.weight", s->hidden, 2);
+            MODEL_LINE("ffn_gate_shexp.weight", s->hidden, MODEL_SHARED_FFN, s->format, 0);
+            MODEL_LINE("ffn_up_shexp.weight", s->hidden, MODEL_SHARED_FFN, s->format, 0);
+            MODEL_LINE("ffn_down_shexp.weight", MODEL_SHARED_FFN, s->hidden, s->down_format, 0);
+        }
+        if (!model_is_mix(s)) {
+            MODEL_LINE("ffn_up.weight", s->hidden, fused ? 2 * s->ffn : s->ffn, s->format, 0);
+            MODEL_LINE("ffn_down.weight", s->ffn, s->hidden, s->down_format, 0);
+        }
+        if (rows || model_is(a, "qwen3 qwen3moe gemma3")) {
             MODEL_VECTOR("attn_q_norm.weight", rows ? wide : s->head_dim, 1);
             MODEL_VECTOR("attn_k_norm.weight", rows ? kv : s->head_dim, 1);
         }
@@ -141,13 +169,15 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
 /* Values around 0 of a size that keeps activations near 1. */
 static inline void model_values(gguf_maker *m, const model_line *l)
 {
-    size_t n = (size_t)l->columns * (l->rows ? l->rows : 1), bytes = ref_row_bytes((int)l->format, n), i;
+    size_t n = (size_t)l->columns * (l->rows ? l->rows : 1) * (l->matrices ? l->matrices : 1), i;
+    size_t bytes = ref_row_bytes((int)l->format, n);
     float *x = (float *)malloc(n * sizeof *x);
     unsigned char *blocks = (unsigned char *)malloc(bytes);
     if (!x || !blocks) abort();
     for (i = 0; i < n; i++) {
         double r = random_within(1);
         x[i] = (float)(l->kind == 1 ? 1 + 0.3 * r : l->kind == 3 ? 4.5 + 3.5 * r : l->kind == 2 ? 0.5 * r
+                                                                 : l->kind == 4 ? 6 * r / sqrt((double)l->columns)
                                                                  : 1.7 * r / sqrt((double)l->columns));
     }
     ref_quantise((int)l->format, x, n, blocks);
@@ -219,7 +249,13 @@ static inline void make_keys(model_keys *k, const model_shape *s)
         model_text(k, "rope.scaling.type", s->factors > 1 ? "yarn" : "linear");
         model_float(k, "rope.scaling.factor", s->rope_scale);
     }
-    if (s->factors > 1) model_u32(k, "rope.scaling.original_context_length", MODEL_YARN_CONTEXT);
+    if (s->factors > 1 && s->factors < 5) model_u32(k, "rope.scaling.original_context_length", MODEL_YARN_CONTEXT);
+    if (model_is_mix(s)) {
+        model_u32(k, "expert_count", MODEL_EXPERTS);
+        model_u32(k, "expert_used_count", MODEL_CHOSEN);
+    }
+    if (model_is(a, MODEL_MIX)) model_u32(k, "expert_feed_forward_length", s->ffn);
+    if (!strcmp(a, "qwen2moe")) model_u32(k, "expert_shared_feed_forward_length", MODEL_SHARED_FFN);
     if (s->factors == 3) {
         model_float(k, "rope.scaling.yarn_beta_fast", 8);
         model_float(k, "rope.scaling.yarn_beta_slow", 0.25f);
@@ -259,9 +295,9 @@ static inline uint64_t make_head_of(gguf_maker *m, const model_shape *s, const m
     for (i = 0; i < count; i++) {
         const model_line *l = &lines[i];
         uint64_t values = 1, bytes = 0;
-        make_tensor(m, l->name, l->columns, l->rows, l->format, offset);
+        make_matrices(m, l->name, l->columns, l->rows, l->matrices ? l->matrices : 1, l->format, offset);
         gguf_block(l->format, &values, &bytes);
-        offset += (uint64_t)l->columns * (l->rows ? l->rows : 1) / values * bytes;
+        offset += (uint64_t)l->columns * (l->rows ? l->rows : 1) * (l->matrices ? l->matrices : 1) / values * bytes;
         offset = (offset + 31) & ~31ull;
     }
     return offset;
@@ -344,6 +380,7 @@ static inline void model_kind(ref_llama *r, const gguf *g, const unsigned char *
     int wide;
     if (gguf_get_text(g, "general.architecture", &name)) snprintf(a, sizeof a, "%.*s", (int)name.bytes, name.at);
     r->rope = REF_ROPE_HALVES;
+    r->over_all = !strcmp(a, "qwen2moe");
     if (model_is(a, "llama command-r cohere2 granite smollm3 internlm2 ernie4_5 glm4")) r->rope = REF_ROPE_INTERLEAVED;
     r->layer_norm = model_is(a, MODEL_LAYER_NORM);
     r->parallel = model_is(a, MODEL_PARALLEL);
@@ -402,7 +439,11 @@ static inline void model_reference(ref_llama *r, const llama_config *c, const gg
     r->heads = c->heads;
     r->kv_heads = c->kv_heads;
     r->head_dim = c->head_dim;
-    r->ffn = c->ffn;
+    r->ffn = c->ffn > c->shared_ffn ? c->ffn : c->shared_ffn;
+    r->experts = (uint32_t)model_number(g, "expert_count", 0);
+    r->chosen = (uint32_t)model_number(g, "expert_used_count", 0);
+    r->expert_ffn = (uint32_t)model_number(g, "expert_feed_forward_length", c->ffn);
+    if (r->ffn < r->expert_ffn) r->ffn = r->expert_ffn;
     r->context = c->context;
     r->rope_dims = c->rope_dims;
     r->theta = c->rope_theta;
@@ -451,6 +492,16 @@ static inline void model_reference(ref_llama *r, const llama_config *c, const gg
             l->up = model_rows(g, file, i, "ffn_up", c->ffn, c->ffn);
         }
         l->down = model_matrix(g, file, i, "ffn_down");
+        if (!r->experts) continue;
+        l->router = model_matrix(g, file, i, "ffn_gate_inp");
+        l->gates = model_rows(g, file, i, "ffn_gate_exps", 0, r->expert_ffn * r->experts);
+        l->ups = model_rows(g, file, i, "ffn_up_exps", 0, r->expert_ffn * r->experts);
+        l->downs = model_rows(g, file, i, "ffn_down_exps", 0, r->hidden * r->experts);
+        l->shared_router = model_matrix(g, file, i, "ffn_gate_inp_shexp");
+        if (!l->shared_router.w) continue;
+        l->gate = model_matrix(g, file, i, "ffn_gate_shexp");
+        l->up = model_matrix(g, file, i, "ffn_up_shexp");
+        l->down = model_matrix(g, file, i, "ffn_down_shexp");
     }
 }
 

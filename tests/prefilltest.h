@@ -1006,6 +1006,25 @@ static void pages_past_the_pool(void) {
     problem_free(&p);
 }
 
+/* Pages before all windows need not be there. */
+static void pages_before_the_window(void) {
+    static const uint32_t q_len = 140, kv_len = 400, window = 30;
+    uint32_t i, size;
+    for (size = 16; size <= 64; size *= 2) {
+        ptxk_flash_prefill_desc desc = describe(2, 1, 64, REF_F16, 3);
+        problem p;
+        pages g;
+        desc.page_size = size;
+        desc.window = window;
+        p = problem_new(desc, ROWS, 0, &q_len, &kv_len, 1);
+        g = pages_of(&p);
+        for (i = 0; (i + 1) * size <= kv_len - q_len - window + 1; i++) g.table[i] = 0xffffffffu - i;
+        if (paged_run(&p, &g)) problem_compare(&p);
+        pages_free(&g);
+        problem_free(&p);
+    }
+}
+
 /* -- e4m3, which sm_90a has -- */
 
 static void bytes_with_factors(uint32_t rounds) {

@@ -210,7 +210,9 @@ static void test_choice(void) {
     ptxcu_call call;
     uint16_t ones[70 * 72];
     float out[70 * 40];
-    uint32_t i, turn, maps = ptxcu_device_info(cu)->target == PTX_SM_A(90) ? 4 : 0;
+    ptx_target target = ptxcu_device_info(cu)->target;
+    uint32_t i, turn,
+        maps = target == PTX_SM_A(90) || target == PTX_SM_A(100) || target == PTX_SM_A(103) ? 4 : 0;
     for (i = 0; i < 70 * 72; i++) ones[i] = 0x3c00;
     CHECK(!ptxcu_tensor_create(cu, PTX_F16, 2, a_shape, &a) && !ptxcu_tensor_create(cu, PTX_F16, 2, b_shape, &b));
     CHECK(!ptxcu_tensor_create(cu, PTX_F32, 2, d_shape, &whole));

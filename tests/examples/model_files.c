@@ -39,7 +39,7 @@ static void check_refusals(const model_shape *s, const char *what)
                                            "freq_base",      "scaling.type",      "scaling.factor",  "dimension_count",
                                            "softcapping",    "sliding_window",    "logit_scale",     "embedding_scale",
                                            "residual_scale", "attention.scale",   "yarn_beta_fast",  "yarn_beta_slow",
-                                           "attn_factor",    "original_context_length"};
+                                           "attn_factor",    "original_context_length", "llama.expert_count"};
     gguf_error why;
     model_keys odd;
     uint32_t count, i, j, n, values;

@@ -152,6 +152,7 @@ int main(void) {
         lengths_beyond_the_arguments();
         out_may_be_q();
         pages_past_the_pool();
+        pages_before_the_window();
         offsets_past_2_to_32_elements();
         tile_edges();
         a_few_head_dims();

@@ -363,6 +363,7 @@ int main(void) {
         keys_in_pages();
         pages_and_rows_have_the_same_bits();
         pages_past_the_pool();
+        pages_before_the_window();
         offsets_past_2_to_32_elements();
         every_tile_edge();
         every_head_dim();

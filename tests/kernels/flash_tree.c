@@ -91,7 +91,7 @@ static void shared_prefixes(uint32_t rounds) {
     uint32_t r, b, h, e;
     for (r = 0; r < rounds; r++) {
         uint32_t kv_heads = 1 + random_below(2), lengths[8], batch = 2 + random_below(7), d;
-        uint32_t all[8], prefix = 16 + random_below(400);
+        uint32_t all[8], prefix = random_below(4) ? random_below(400) : random_below(9);
         ptxk_flash_decode_desc desc = plain(kv_heads * (1 + random_below(3)), kv_heads, 8 * (1 + random_below(16)),
                                             types[random_below(3)]);
         problem shared, own;
@@ -123,6 +123,12 @@ static void shared_prefixes(uint32_t rounds) {
                     memset(sum, 0, sizeof sum);
                     add_keys(&shared, 0, g, q, prefix, sum);
                     add_keys(&own, b, g, q, lengths[b], sum);
+                    if (prefix + lengths[b] == 0) { /* no key: 0, with a log-sum-exp of -inf */
+                        for (e = 0; e < d; e++)
+                            wrong += ref_get(own.out, own.out_format, ((size_t)b * desc.heads + h) * d + e) ? 1 : 0;
+                        wrong += own.lse[b * desc.heads + h] < -1e30f ? 0 : 1;
+                        continue;
+                    }
                     for (e = 0; e < d; e++)
                         if (!(fabs(ref_get(own.out, own.out_format, ((size_t)b * desc.heads + h) * d + e)
                                    - sum[e] / sum[d])
@@ -136,12 +142,39 @@ static void shared_prefixes(uint32_t rounds) {
     }
 }
 
+/* Where scores of the prior attention were infinite, its keys have all the weight; where it saw no key, none. */
+static void infinite_priors(void) {
+    static const uint32_t targets[] = {75, 80, 90}, length = 5;
+    uint32_t i, t, e;
+    for (i = 0; i < 3; i++) {
+        ptxk_flash_decode_desc desc = plain(1, 1, 64, PTX_F16);
+        float prior[4 * 64], prior_lse[4] = {INFINITY, -INFINITY, INFINITY, -INFINITY};
+        problem p;
+        desc.flags = PTXK_FLASH_PRIOR | PTXK_FLASH_LSE;
+        desc.queries = 4;
+        p = problem_of(&desc, 8, &length, 1);
+        p.target = PTX_SM(targets[i]);
+        for (e = 0; e < 4 * 64; e++) prior[e] = (float)e;
+        p.prior = prior, p.prior_lse = prior_lse;
+        if (problem_run(&p))
+            for (t = 0; t < 4; t++) {
+                CHECK(t % 2 ? isfinite(p.lse[t]) : isinf(p.lse[t]) && p.lse[t] > 0);
+                for (e = 0; e < 64; e++) {
+                    double x = ref_get(p.out, REF_F32, t * 64 + e);
+                    CHECK(t % 2 ? fabs(x) <= 2 : fabs(x - (double)prior[t * 64 + e]) <= 1e-4);
+                }
+            }
+        problem_free(&p);
+    }
+}
+
 int main(int argc, char **argv) {
     start_random();
     fill_pools();
     if (CHECK(open_driver())) {
         trees(argc > 1 ? (uint32_t)atoi(argv[1]) : 24);
         shared_prefixes(argc > 1 ? (uint32_t)atoi(argv[1]) : 24);
+        infinite_priors();
     }
     free(pool_f32);
     free(pool_f16);

@@ -399,7 +399,7 @@ static void bad_descriptions_are_refused(void)
     refused_desc(PTXK_Q4_K, 1, 2, PTX_F32, 0, "precision is 2");
     refused_desc(PTXK_Q4_K, 1, 0, PTX_BF16, 0, "output_type");
     refused_desc(PTXK_Q4_K, 1, 0, PTX_F32, 32, "flags is 32");
-    refused_matrices(PTXK_Q4_K, 77, 0, 0, "second is 77");
+    refused_matrices(PTXK_Q4_K, 200, 0, 0, "second is 200");
     refused_matrices(PTXK_Q4_K, 0, 78, 0, "second is 0");
     refused_matrices(PTXK_Q4_K, PTXK_Q6_K, 78, 0, "third is 78");
     refused_matrices(PTXK_Q4_K, PTXK_F16, 0, 0,
@@ -495,7 +495,7 @@ static void bad_shapes_and_arguments_are_refused(void)
     CHECK(ptxk_gemv_check(&desc, NULL, &why) == PTX_E_ARGUMENT);
     CHECK(ptxk_gemv_check(NULL, &good, &why) == PTX_E_ARGUMENT);
     CHECK(ptxk_row_bytes(PTXK_Q4_K, 4096) == 16 * 144 && !ptxk_row_bytes(PTXK_Q4_K, 4000)
-          && !ptxk_row_bytes(77, 4096));
+          && !ptxk_row_bytes(200, 4096));
 }
 
 static void bad_shapes_and_arguments_of_several_matrices_are_refused(void)

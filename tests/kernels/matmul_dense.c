@@ -104,6 +104,31 @@ static void choice_of_the_form(void)
     CHECK(ptxk_matmul_aligned(&p.desc, &args) == 0 && ptxk_matmul_aligned(NULL, &args) == 0);
 }
 
+/* A beta that is NaN is not 0: C is needed, and D is NaN. */
+static void not_a_number(void)
+{
+    uint32_t aligned, i;
+    for (aligned = 0; aligned < 2; aligned++) {
+        problem p = dense_problem(PTX_F16, PTX_F32, PTXK_MATMUL_TRANS_B, 9, 20, 40);
+        ptxk_matmul_args args;
+        ptxk_message why;
+        p.shape.aligned = aligned;
+        p.beta = (float)NAN;
+        problem_fill(&p);
+        problem_launch(&p);
+        for (i = 0; i < 20; i++) CHECK(isnan(ref_get(p.data[3], REF_F32, p.shift[3] + 8 * p.ld[3] + i)));
+        memset(&args, 0, sizeof args);
+        args.a = 256, args.b = 1 << 16, args.d = 1 << 20, args.m = args.n = args.k = 8;
+        args.lda = args.ldb = args.ldc = args.ldd = 8, args.batch = args.sm_count = 1, args.alpha = 1;
+        CHECK(!ptxk_matmul_check(&p.desc, &args, &why));
+        args.beta = (float)NAN;
+        CHECK(ptxk_matmul_check(&p.desc, &args, &why) == PTX_E_ARGUMENT && !strcmp(why.text, "matmul: c is 0"));
+        args.beta = 0, args.alpha = (float)NAN, args.a = 0;
+        CHECK(ptxk_matmul_check(&p.desc, &args, &why) == PTX_E_ARGUMENT && !strcmp(why.text, "matmul: a is 0"));
+        problem_free(&p);
+    }
+}
+
 /* 8-bit types with factors of every kind, and tf32: k along the rows. */
 static void other_types(void)
 {
@@ -211,6 +236,7 @@ int main(void)
     every_transpose();
     other_types();
     batches();
+    not_a_number();
     work_and_conflicts();
     parts_again_and_again();
     printf("note: worst error %.3f of its bound\n", most_of_bound);

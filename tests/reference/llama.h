@@ -11,6 +11,9 @@
  *                 x += residual_scale norm(Wo a + bo, post_attn_norm)
  *                 h = norm(x, ffn_norm)
  *                 x += residual_scale norm(Wdown f + bdown, post_ffn_norm),  f = act(Wgate h) * Wup h, or act(Wup h)
+ *                 of a mixture, instead: s = Wrouter h;  the `chosen` experts e with the largest s_e;
+ *                 x += sum_e p_e Wdown_e act(Wgate_e h) * Wup_e h,  p = softmax of s over the chosen, or over all
+ *                 (+ sigmoid(Wshared_router h) times the same of the shared expert)
  *   logits = cap(logit_scale Wout norm(x, output_norm))
  *
  *   norm(x, g) = g x / sqrt(mean x^2 + eps), or with layer_norm g (x - mean) / sqrt(variance + eps) + b; x where
@@ -41,11 +44,15 @@ typedef struct ref_llama_layer {
     const float *attn_norm_bias, *ffn_norm_bias;
     const float *post_attn_norm, *post_ffn_norm;
     const float *q_norm, *k_norm; /* [head_dim], of each head before it is turned; or NULL */
-    ref_matrix q, k, v, o, gate, up, down;
+    ref_matrix q, k, v, o, gate, up, down; /* of a mixture: the shared expert's */
+    ref_matrix router, shared_router;
+    ref_matrix gates, ups, downs; /* of all experts, one below the other */
 } ref_llama_layer;
 
 typedef struct ref_llama {
     uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
+    uint32_t experts, chosen, expert_ffn; /* 0: no mixture; ffn is then the most of any */
+    int over_all;       /* the softmax of scores */
     uint32_t rope_dims; /* even, at most head_dim: the first so many of each head are turned */
     int rope;           /* REF_ROPE_... */
     double theta, eps;
@@ -104,6 +111,7 @@ static inline void ref_llama_free(ref_llama *m)
         ref_llama_layer *l = &m->layer[i];
         free(l->q.w), free(l->k.w), free(l->v.w), free(l->o.w);
         free(l->gate.w), free(l->up.w), free(l->down.w);
+        free(l->router.w), free(l->shared_router.w), free(l->gates.w), free(l->ups.w), free(l->downs.w);
     }
     free(m->embedding.w);
     free(m->output.w);
@@ -123,7 +131,7 @@ static inline int ref_llama_start(const ref_llama *m, ref_llama_state *s)
     s->length = 0;
     s->k = (double *)malloc((cache + 1) * sizeof(double));
     s->v = (double *)malloc((cache + 1) * sizeof(double));
-    s->scratch = (double *)malloc((3 * m->hidden + 2 * wide + 2 * m->ffn + m->context + 1) * sizeof(double));
+    s->scratch = (double *)malloc((4 * m->hidden + 2 * wide + 2 * m->ffn + m->context + 1) * sizeof(double));
     return s->k && s->v && s->scratch;
 }
 
@@ -355,13 +363,87 @@ static inline double ref_or_1(double x)
     return x < 0 || x > 0 ? x : 1;
 }
 
+/* y = Wdown f, f = act(Wgate h) * Wup h, or act(Wup h) without a gate */
+static inline void ref_llama_feed(ref_llama *m, const ref_matrix *wgate, const ref_matrix *wup, const ref_matrix *wdown,
+                                  const double *h, double *gate, double *up, double *y)
+{
+    uint32_t i, n = wup->rows;
+    ref_llama_product(m, wup, h, up);
+    if (wgate->w) ref_llama_product(m, wgate, h, gate);
+    for (i = 0; i < n; i++) gate[i] = wgate->w ? ref_llama_act(m, gate[i]) * up[i] : ref_llama_act(m, up[i]);
+    ref_llama_blur(m, gate, n);
+    ref_llama_product(m, wdown, gate, y);
+}
+
+/* Scores of a router, whose products are in f32 as sums of two tf32: 2^-19 of each. */
+static inline void ref_llama_scores(ref_llama *m, const ref_matrix *router, const double *h, double *score)
+{
+    uint32_t e, i;
+    ref_llama_product(m, router, h, score);
+    for (e = 0; e < router->rows && m->noise > 0; e++) {
+        double size = 0;
+        for (i = 0; i < router->columns; i++) size += fabs(router->w[(size_t)e * router->columns + i] * h[i]);
+        score[e] += m->noise * 0x1p-19 * size * ref_llama_noise(m);
+    }
+}
+
+/* Rows of one expert. */
+static inline ref_matrix ref_llama_expert(const ref_matrix *all, uint32_t rows, uint32_t e)
+{
+    ref_matrix one = *all;
+    one.rows = rows;
+    one.w += (size_t)e * rows * all->columns;
+    return one;
+}
+
+/* y = the mixture of h; room: [hidden]. Where the last chosen and the first other score are near each other, noise
+   takes either: who is a little off may choose the other. */
+static inline void ref_llama_mix(ref_llama *m, const ref_llama_layer *l, const double *h, double *gate, double *up,
+                                 double *room, double *y)
+{
+    double score[512], most = -INFINITY, sum = 0, weight;
+    uint32_t list[17], e, i, j, k;
+    ref_llama_scores(m, &l->router, h, score);
+    for (j = 0; j <= m->chosen; j++) { /* one more than chosen */
+        list[j] = m->experts;
+        for (e = 0; e < m->experts; e++) {
+            for (k = 0; k < j && list[k] != e; k++) {}
+            if (k == j && (list[j] == m->experts || score[e] > score[list[j]])) list[j] = e;
+        }
+    }
+    k = list[m->chosen];
+    if (m->noise > 0 && k < m->experts && score[list[m->chosen - 1]] - score[k] < 1e-3 && ref_llama_noise(m) > 0)
+        list[m->chosen - 1] = k;
+    for (e = 0; e < m->experts; e++) most = fmax(most, score[e]);
+    for (e = 0; e < m->experts; e++) {
+        for (k = 0; k < m->chosen && list[k] != e; k++) {}
+        if (m->over_all || k < m->chosen) sum += exp(score[e] - most);
+    }
+    for (i = 0; i < m->hidden; i++) y[i] = 0;
+    for (j = 0; j < m->chosen; j++) {
+        ref_matrix g = ref_llama_expert(&l->gates, m->expert_ffn, list[j]);
+        ref_matrix u = ref_llama_expert(&l->ups, m->expert_ffn, list[j]);
+        ref_matrix d = ref_llama_expert(&l->downs, m->hidden, list[j]);
+        ref_llama_feed(m, &g, &u, &d, h, gate, up, room);
+        weight = exp(score[list[j]] - most) / sum;
+        ref_llama_blur(m, &weight, 1);
+        for (i = 0; i < m->hidden; i++) y[i] += weight * room[i];
+    }
+    if (!l->shared_router.w) return;
+    ref_llama_scores(m, &l->shared_router, h, score);
+    ref_llama_feed(m, &l->gate, &l->up, &l->down, h, gate, up, room);
+    weight = 1 / (1 + exp(-score[0]));
+    ref_llama_blur(m, &weight, 1);
+    for (i = 0; i < m->hidden; i++) y[i] += weight * room[i];
+}
+
 /* Takes the sequence's next token; logits: [vocab], or NULL where they are not wanted. The sequence must not
    be full. */
 static inline void ref_llama_step(ref_llama *m, ref_llama_state *s, uint32_t token, double *logits)
 {
     uint32_t i, n, now = s->length++, wide = m->heads * m->head_dim, kv = (uint32_t)ref_llama_kv(m);
     double *x = s->scratch, *h = x + m->hidden, *q = h + m->hidden, *a = q + wide, *gate = a + wide;
-    double *up = gate + m->ffn, *y = up + m->ffn, *weight = y + m->hidden;
+    double *up = gate + m->ffn, *y = up + m->ffn, *room = y + m->hidden, *weight = room + m->hidden;
     double residual = ref_or_1(m->residual_scale);
     const ref_matrix *output = m->output.w ? &m->output : &m->embedding;
     for (i = 0; i < m->hidden; i++)
@@ -385,12 +467,10 @@ static inline void ref_llama_step(ref_llama *m, ref_llama_state *s, uint32_t tok
         ref_llama_stream_norm(m, y, l->post_attn_norm, NULL, y);
         for (i = 0; i < m->hidden; i++) x[i] += residual * y[i];
         if (!m->parallel) ref_llama_stream_norm(m, x, l->ffn_norm, l->ffn_norm_bias, h);
-        ref_llama_product(m, &l->up, h, up);
-        if (l->gate.w) ref_llama_product(m, &l->gate, h, gate);
-        for (i = 0; i < m->ffn; i++)
-            gate[i] = l->gate.w ? ref_llama_act(m, gate[i]) * up[i] : ref_llama_act(m, up[i]);
-        ref_llama_blur(m, gate, m->ffn);
-        ref_llama_product(m, &l->down, gate, y);
+        if (m->experts)
+            ref_llama_mix(m, l, h, gate, up, room, y);
+        else
+            ref_llama_feed(m, &l->gate, &l->up, &l->down, h, gate, up, y);
         ref_llama_stream_norm(m, y, l->post_ffn_norm, NULL, y);
         for (i = 0; i < m->hidden; i++) x[i] += residual * y[i];
         ref_llama_blur(m, x, m->hidden);
