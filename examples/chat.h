@@ -96,7 +96,10 @@ static inline const chat_template *chat_recognise(const gguf *g, gguf_error *why
     gguf_text text;
     size_t i;
     if (!gguf_get_text(g, key, &text)) {
-        gguf_fail(why, gguf_place(g, key), "there is no '%s': choose one by --template", key);
+        gguf_fail(why, gguf_place(g, key),
+                  gguf_find(g, key) ? "'%s' is no text: choose one by --template"
+                                    : "there is no '%s': choose one by --template",
+                  key);
         return NULL;
     }
     for (i = 0; i < CHAT_TEMPLATES; i++) {

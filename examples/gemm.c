@@ -98,9 +98,10 @@ static double time_launches(ptxcu *cu, ptxcu_program *program, const ptx_plan *p
     return best;
 }
 
-/* What was counted or measured. factor: products on tensor cores in the time of one of f16, in quarters. */
+/* What was counted or measured. by_tma: tiles are copied by TMA, which are no requests of sectors. factor:
+   products on tensor cores in the time of one of f16, in quarters. */
 static void print_rates(ptxcu *cu, double best_ms, uint32_t repeat, double bytes, double products,
-                        uint32_t factor, const char *remark) {
+                        int by_tma, uint32_t factor, const char *remark) {
     const ptxcu_device *device = ptxcu_device_info(cu);
     int (*get)(ptxsim_counters *, size_t) = NULL;
     void *symbol = ptxcu_symbol(cu, "ptxsim_counters_get"); /* the CPU driver counts what moves */
@@ -111,9 +112,11 @@ static void print_rates(ptxcu *cu, double best_ms, uint32_t repeat, double bytes
            device->is_cpu_driver ? " (of a CPU that interprets PTX: says nothing about a GPU)" : "");
     printf("bytes      %.3f MB must move (A, B, bias, factors, D)", bytes / 1e6);
     if (get && get(&c, sizeof c) == 0) {
-        printf("; %.3f MB were counted in sectors of 32, of which the L2 cache serves\n"
-               "           those that several blocks read\n",
-               32e-6 * (double)(c.global_load_sectors + c.global_store_sectors));
+        printf("; %.3f MB were counted in sectors of 32%s, of which\n"
+               "           the L2 cache serves those that several blocks read\n",
+               32e-6 * (double)(c.global_load_sectors + c.global_store_sectors)
+                   + (by_tma ? 1e-6 * (double)c.async_copy_bytes : 0),
+               by_tma ? " and by TMA" : "");
         printf(
             "operations %.3f million; %.3f million were counted on tensor cores; %llu of %llu wavefronts of\n"
             "           shared memory are bank conflicts\n",
@@ -226,11 +229,11 @@ static uint32_t print_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape
     printf("form       %s\n", tensor_memory ? "tcgen05 and tensor maps (sm_100a)"
                               : plan->maps  ? "wgmma and tensor maps (sm_90a)"
                                             : "mma.sync");
-    printf("launch     %u blocks of %u threads in clusters of %u, tiles of %u x %u, %lu of them in %u parts "
-           "along k,\n"
-           "           %u bytes of shared memory\n",
-           l->grid[0], l->block[0], cluster, high, columns,
-           (unsigned long)(parts > 1 ? divided * cluster : 0), parts, l->shared_bytes);
+    printf("launch     %u blocks of %u threads in clusters of %u, tiles of %u x %u, ", l->grid[0],
+           l->block[0], cluster, high, columns);
+    if (parts > 1)
+        printf("%lu of them in %u parts along k,\n           ", (unsigned long)(divided * cluster), parts);
+    printf("%u bytes of shared memory\n", l->shared_bytes);
     if (plan->maps)
         print_model(desc, shape, plan, columns, split, parts,
                     (double)(tiles / workers) + (divided ? 1.0 / (double)parts : 0), tensor_memory);
@@ -322,7 +325,7 @@ static int run_quantised(const problem *p) {
     best_ms = time_launches(cu, program, &plan, &args, sizeof args, p->repeat);
     must(cu, ptxcu_download(cu, y, y_buffer, 0, (size_t)all * ref_bytes(out), NULL));
     must(cu, ptxcu_sync(cu));
-    print_rates(cu, best_ms, p->repeat, (double)plan.min_bytes, 2.0 * p->m * p->n * p->k, 4,
+    print_rates(cu, best_ms, p->repeat, (double)plan.min_bytes, 2.0 * p->m * p->n * p->k, 0, 4,
                 p->precision ? "" : ", for one product of f16; x takes two");
 
     step = all / p->samples | 1;
@@ -519,7 +522,7 @@ int main(int argc, char **argv) {
     if (all) must(cu, ptxcu_download(cu, data[3], d_buffer, 0, (size_t)all, NULL));
     must(cu, ptxcu_sync(cu));
     print_rates(cu, best_ms, repeat, (double)plan.min_bytes, 2.0 * shape.m * shape.n * shape.k * shape.batch,
-                elements[type].factor,
+                plan.maps != 0, elements[type].factor,
                 number == REF_F32 && !precision ? ", for one product of tf32; EXACT takes three" : "");
 
     /* Some elements beside their own bounds. */

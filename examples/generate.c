@@ -831,7 +831,8 @@ int main(int argc, char **argv) {
     failed = open_file(&f, o.model, &why);
     if (!failed && o.draft) failed = open_file(&draft, o.draft, &why);
     if (!failed && read_words(&r, &o, &f, &why)) failed = bad_file(o.model, &why);
-    if (!failed && o.draft && !same_tokens(&r.words, f.config.vocab, &draft, &why)) failed = bad_file(o.draft, &why);
+    if (!failed && o.draft && !same_tokens(&r.words, f.config.vocab, &draft, &why))
+        failed = bad_file(o.draft, &why);
     if (!failed && o.draft && draft.config.context < f.config.context)
         f.config.context = draft.config.context;
     if (!failed) failed = run_all(&r, &o, &f, &draft, &why);

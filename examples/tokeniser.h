@@ -115,7 +115,7 @@ static inline void tokeniser_sort(tokeniser *t) {
 }
 
 static inline uint32_t tokeniser_type(const tokeniser *t, uint32_t token) {
-    return t->types ? (uint32_t)gguf_little(t->types + 4 * (size_t)token, 4) : TOKEN_NORMAL;
+    return t->types ? (uint32_t)gguf_little(t->types + 4 * (size_t)token, 4) : (uint32_t)TOKEN_NORMAL;
 }
 
 /* -- bytes as characters, GPT-2's way: printable Latin-1 as itself, the other bytes from U+0100 on -- */
@@ -523,7 +523,7 @@ static inline size_t tokeniser_join(const tokeniser *t, const char *text, size_t
 /* The class of the character that s begins with, and its bytes; of nothing: UNICODE_RUNS. */
 static inline uint32_t tokeniser_class(const tokeniser *t, const char *s, size_t n, size_t *used) {
     *used = 0;
-    return n ? unicode_class(t->classes, unicode_character(s, n, used)) : UNICODE_RUNS;
+    return n ? unicode_class(t->classes, unicode_character(s, n, used)) : (uint32_t)UNICODE_RUNS;
 }
 
 enum {

@@ -94,6 +94,14 @@ static void test_unknown(void)
         CHECK_MORE(strstr(why.text, "there is no 'tokenizer.chat_template'"), why.text);
         gguf_free(&g);
     }
+    m.bytes = 0;
+    make_start(&m, 0, 1);
+    make_value_u32(&m, "tokenizer.chat_template", 3);
+    if (CHECK(!gguf_parse(&g, m.at, m.bytes, m.bytes, &why))) {
+        CHECK(!chat_recognise(&g, &why));
+        CHECK_MORE(strstr(why.text, "'tokenizer.chat_template' is no text"), why.text);
+        gguf_free(&g);
+    }
     CHECK(!chat_find("alpaca") && chat_find("llama3"));
     CHECK(strstr(chat_names(names), "phi4 chatml") && strstr(names, " vicuna"));
     free(m.at);

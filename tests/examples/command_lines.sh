@@ -95,6 +95,8 @@ check "nine columns" 2 "columns is 9" "$gemv" --columns 9
 check "an unknown precision" 2 "f64" "$gemv" --precision f64
 gemm=$build/gemm
 check "a matrix product, small" 0 ": ok" "$gemm" --m 70 --n 50 --k 100 --repeat 1
+check "bytes that TMA copies are counted" 0 "; [0.]*[1-9][0-9.]* MB were counted in sectors of 32 and by TMA" \
+    "$gemm" --m 128 --n 128 --k 256 --repeat 1
 check "a matrix product, f32, batch" 0 ": ok" "$gemm" --m 5 --n 9 --k 77 --type f32 --batch 2 --pad 1 --repeat 1
 check "a matrix product, 8 bits" 0 ": ok" \
     "$gemm" --m 33 --n 64 --k 130 --type e4m3 --out bf16 --factors block --bias 1 --activation silu --repeat 1
