@@ -50,7 +50,7 @@ help:
 	@echo 'make report    compiler, tools and GPU of this machine, for a report of a fault'
 	@echo 'make clean     removes build/'
 
-run: $(SIM) $(EXAMPLES)
+run: $(SIM) $(addprefix $(B)/,saxpy flash_decode flash_prefill incremental_attention q4k_gemv gemm wgmma generate)
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/saxpy
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/flash_decode

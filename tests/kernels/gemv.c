@@ -400,8 +400,8 @@ static void bad_descriptions_are_refused(void)
     refused_desc(PTXK_Q4_K, 1, 0, PTX_BF16, 0, "output_type");
     refused_desc(PTXK_Q4_K, 1, 0, PTX_F32, 32, "flags is 32");
     refused_matrices(PTXK_Q4_K, 200, 0, 0, "second is 200");
-    refused_matrices(PTXK_Q4_K, 0, 78, 0, "second is 0");
-    refused_matrices(PTXK_Q4_K, PTXK_Q6_K, 78, 0, "third is 78");
+    refused_matrices(PTXK_Q4_K, 0, 201, 0, "second is 0");
+    refused_matrices(PTXK_Q4_K, PTXK_Q6_K, 201, 0, "third is 201");
     refused_matrices(PTXK_Q4_K, PTXK_F16, 0, 0,
                      "second is PTXK_F16 and format is PTXK_Q4_K: both must be quantised");
     refused_matrices(PTXK_BF16, PTXK_F16, PTXK_Q8_0, 0, "third is PTXK_Q8_0 and format is PTXK_BF16: both");
