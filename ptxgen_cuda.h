@@ -971,7 +971,8 @@ typedef struct ptxcu_gemm_matrix {
 
 typedef struct ptxcu_gemm_desc {
     ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; f32, f16, bf16 also [n, k]; with
-                               offsets [groups, n, ...], biases [groups, n] */
+                               offsets [groups, n, ...], each group a multiple of 16 bytes, biases
+                               [groups, n] */
     ptxcu_tensor x;         /* f32, f16 or bf16 [m, k], rows a multiple of 8 elements apart; with x_rows any
                                number of rows */
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
@@ -6442,7 +6443,8 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
     ptxk_gemm_args args;
     const ptxcu_tensor *w, *bias, *y;
     uint32_t format[3], i, matrices;
-    uint64_t n, k, m, groups, rows; /* rows: of a matrix */
+    uint32_t step;
+    uint64_t n, k, m, groups, rows, row_bytes; /* rows: of a matrix */
     PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemm", desc, call));
     memset(&kernel, 0, sizeof kernel);
     memset(&shape, 0, sizeof shape);
@@ -6494,6 +6496,15 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         if (i >= matrices) continue;
         ptxcu__require_weights(&c, names[i][0], w, format[i], k, groups);
         rows = w->shape[groups ? 1 : 0];
+        row_bytes = c.code == PTXCU_E_NONE ? ptxk_row_bytes(format[i], (uint32_t)k) : 0;
+        if (groups > 1 && row_bytes * rows % 16) {
+            for (step = 16; row_bytes * (step / 2) % 16 == 0;) step /= 2;
+            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
+                                 "gemm: %s: a group has %llu bytes, must be a multiple of 16: with rows of "
+                                 "%llu bytes, n must be a multiple of %u",
+                                 names[i][0], (unsigned long long)(row_bytes * rows),
+                                 (unsigned long long)row_bytes, (unsigned)step);
+        }
         if (desc->bias.owner) /* for all matrices or none */
             ptxcu__require(&c, names[i][1], bias, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16,
                            groups ? "groups, n" : "n", groups ? 2 : 1, groups ? groups : rows, rows, 0, 0);

@@ -699,7 +699,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      sm_75               bf16 and f32 weights are refused
      x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
                          squares, overflows f32, and for Q4_K, Q5_K and Q6_K from |x * gamma| = 2^122 on
-     factor NaN, inf     NaN or inf in that row of W only
+     factor NaN, inf     NaN or inf in that row of W only. As in GGUF files MXFP4's 255 is 2^128 and NVFP4's
+                         127 is 0.
      all x 0             0 (+ bias, + residual), with eps 0 too
      PTXK_GEMM_GROUPED   many products in one launch, such as the experts of a mixture. The rows of y belong
                          to `groups` groups, one after the other; each group has its own weights and biases.
@@ -739,9 +740,10 @@ typedef struct ptxk_gemm_desc {
 } ptxk_gemm_desc;
 
 typedef struct ptxk_gemm_shape {
-    uint32_t m;        /* rows of x and of y, at most 2^19 (with tiles of 64: 2^22); 0: no launches. With
-                           GROUPED rows of y, of all groups */
-    uint32_t n;        /* rows of W, at most 2^26 (a gated pair in tiles of 64: 2^25) */
+    uint32_t m;        /* rows of x and of y, at most 65535 tiles: 2^19 - 8 with tiles of 8; with tiles of 64
+                           and more 2^22; 0: no launches. With GROUPED rows of y, of all groups */
+    uint32_t n;        /* rows of W, at most 2^26; with tiles of 64 and more, of all matrices, 2^26 - 1024 (a
+                           gated pair 2^25 - 512) */
     uint32_t k;        /* columns of W and of x, whole units, at most 2^20 */
     uint32_t second_n; /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
     uint32_t third_n;  /* rows of the third matrix, at least 1 */
@@ -773,7 +775,8 @@ typedef struct ptxk_gemm_args {
     uint32_t reserved;        /* 0 */
     /* GROUPED; else ignored: */
     uint64_t offsets;         /* u32 [groups + 1], 4-byte aligned: group i has rows offsets[i] to
-                                 offsets[i + 1] - 1 of y, those below m; none unless the second is larger */
+                                 offsets[i + 1] - 1 of y, those below m; none unless the second is larger. A
+                                 row must not be in two groups */
     uint64_t x_rows;          /* u32 [m], 4-byte aligned: the row of x for each row of y; from x_count on, a
                                  row of zeros. 0: the same row */
     uint64_t group_stride[3]; /* of each matrix: bytes from the weights of a group to those of the next, a
@@ -1297,10 +1300,12 @@ PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk
 
    Values are rounded to the nearest, ties to even. y of e4m3 and s8 is an operand of matmul with
    PTXK_FACTORS_ROW (group 0) or PTXK_FACTORS_BLOCK (group 128). NVFP4's factors end at 448: where |x| passes
-   2688, scale x (and products back).
+   2688, scale x (and products back). Q8_0's are f16: infinite where |x| passes 127 * 65504, and of fewer bits
+   where all of a group are below 127 * 2^-14.
 
      group all 0, or |x| below 2^-100   zeros
-     NaN or infinite in a group         f32 and f16 factor NaN, e8m0 255, e4m3 127; values of no meaning */
+     NaN or infinite in a group         f32 and f16 factor NaN, e8m0 255, e4m3 127; values of no meaning. As
+                                        weights such blocks of MXFP4 and NVFP4 are not NaN: see gemm. */
 typedef struct ptxk_quantize_desc {
     uint32_t n;      /* elements of a row, to 2^24: a multiple of 8, of 32 (Q8_0, MXFP4) or 64 (NVFP4) */
     uint32_t x_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
@@ -11561,6 +11566,11 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     column_tiles = ptxk__gemm_column_tiles(&f, shape->m, shape->groups);
     if (f.flags & PTXK_GEMM_GROUPED) groups = shape->groups < shape->m ? shape->groups : shape->m;
     rasters = f.columns >= 64 ? PTXK__GEMM_RASTER : 0;
+    if (!rasters && column_tiles > 65535 && f.flags & PTXK_GEMM_GROUPED)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemm: m is %u in %u groups, up to %u tiles of %u columns, must be at most "
+                            "65535: call it for parts of the groups",
+                            shape->m, shape->groups, (unsigned)column_tiles, f.columns);
     if (!rasters && column_tiles > 65535)
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemm: m is %u, must be at most %u, 65535 tiles of %u: call it for parts of x",
@@ -14381,7 +14391,8 @@ PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void 
     at += (size_t)snprintf(base, sizeof base, "gemm");
     for (i = 0; i < f.matrices; i++)
         at += (size_t)snprintf(base + at, sizeof base - at, "_%s", f.kind[f.which[i]].block->name);
-    (void)snprintf(base + at, sizeof base - at, "_c%u_%s_%s_%s_f%u", f.columns,
+    /* the columns asked for, of which tiles may have fewer: descriptions that differ can be in one module */
+    (void)snprintf(base + at, sizeof base - at, "_c%u_%s_%s_%s_f%u", ((const ptxk_gemm_desc *)desc)->columns,
                    f.precision == PTXK_GEMM_EXACT ? "exact" : "fast", ptx_type_name(f.x_type),
                    ptx_type_name(f.output), f.flags);
     (void)snprintf(name, sizeof name, "%s_x", base);
@@ -19618,6 +19629,7 @@ static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx
             x = ptx_sub(k, x, ptx_u32(2));
             inverse = ptx_sub(k, ptx_u32(254), x);
             inverse = ptx_as(ptx_shl(k, inverse, ptx_u32(23)), PTX_F32);
+            inverse = ptx_selp(k, inverse, ptx_f32(0), p);
         } else {
             ptxk__quantize e4m3 = *f;
             e4m3.mantissa = 3;

@@ -268,6 +268,7 @@ static void test_gemm_groups(ptxcu *cu) {
     static const uint32_t offsets[G + 1] = {0, 4, 4, 10}, x_rows[M] = {0, 4, 2, 1, 3, 3, 0, 2, 4, 1};
     static float w[G * N * K], bias[G * N], x[X * K];
     ptxcu_gemm_desc d;
+    ptxcu_tensor odd;
     ptxcu_call call;
     uint32_t r, c;
     memset(&d, 0, sizeof d);
@@ -295,6 +296,11 @@ static void test_gemm_groups(ptxcu *cu) {
     BAD(gemm, offsets, d.offsets = d.x, PTXCU_E_SHAPE, "offsets is of type f32, must be u32");
     BAD(gemm, offsets, d.offsets.owner = NULL, PTXCU_E_ARGUMENT, "offsets");
     BAD(gemm, bias, d.bias = d.offsets, PTXCU_E_SHAPE, "bias is of type u32");
+    odd = make(cu, PTX_U8, 3, G, 11, 2 * 34);
+    BAD(gemm, weights, (d.format = PTXK_Q8_0, d.weights = odd, memset(&d.workspace, 0, sizeof d.workspace)),
+        PTXCU_E_SHAPE, "weights: a group has 748 bytes, must be a multiple of 16: with rows of 68 bytes, n must be "
+                       "a multiple of 4");
+    WORKS(cu, ptxcu_tensor_free(cu, &odd));
     WORKS(cu, ptxcu_tensor_free(cu, &d.x));
     WORKS(cu, ptxcu_tensor_free(cu, &d.weights));
     WORKS(cu, ptxcu_tensor_free(cu, &d.bias));
@@ -608,7 +614,8 @@ static void test_route(ptxcu *cu) {
     d.kind = PTXK_ROUTE_SOFTMAX_CHOSEN;
     for (r = 0; r < ROWS; r++) { /* all but the smallest */
         const float *s = scores + r * EXPERTS;
-        uint32_t least = s[0] < s[1] ? s[0] < s[2] ? 0 : 2 : s[1] < s[2] ? 1 : 2, a = (least + 1) % 3, b = (least + 2) % 3;
+        uint32_t least = s[0] < s[1] ? s[0] < s[2] ? 0 : 2 : s[1] < s[2] ? 1 : 2;
+        uint32_t a = (least + 1) % 3, b = (least + 2) % 3;
         if (s[b] > s[a]) i = a, a = b, b = i;
         choices[r * 2] = a, choices[r * 2 + 1] = b;
         out[0].want[r * 2] = 1 / (1 + exp((double)s[b] - (double)s[a]));

@@ -156,7 +156,8 @@ static void x_that_is_not_finite_spoils_its_row_only(void)
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     uint32_t i, c, r;
     for (i = 0; i < 2 * FORMATS; i++) {
-        problem p = problem_new(formats[i / 2].format, 11, 37, 512, 0, i & 1, i & 2 ? PTXK_GEMM_NORM : 0);
+        problem p = problem_new(formats[i / 2].format, 11, 37, 512, random_below(2) ? 128u << (i & 1) : 0, i & 1,
+                                i & 2 ? PTXK_GEMM_NORM : 0);
         ((float *)p.x)[(size_t)4 * stride_or(p.x_stride, 512) + random_below(512)] = bad[i % 3];
         problem_launch(&p);
         for (c = 0; c < 11; c++)
@@ -202,7 +203,7 @@ static void a_bad_block_spoils_its_row_only(void)
         problem p;
         uint32_t step;
         if (ref_block_values(formats[i / 4].type) == 1) continue; /* products of parts: infinity gives NaN or more */
-        p = problem_new(formats[i / 4].format, 2, 37, 1536, i & 2 ? 128 : 8, i & 1, 0);
+        p = problem_new(formats[i / 4].format, 2, 37, 1536, i & 2 ? 128u << (i & 1) : 8, i & 1, 0);
         step = (uint32_t)ref_block_bytes(p.m[0].type);
         if (!put_factor(p.m[0].type, p.m[0].weights + bad * p.m[0].row_bytes + 5 * step,
                         i & 1 ? (double)NAN : HUGE_VAL)) {

@@ -1249,6 +1249,30 @@ static void spans(void) {
     CHECK(doubled == 0);
 }
 
+/* Descriptions of gemm that differ have kernels of different names, also where a target has the same tiles. */
+static void one_module(void) {
+    static const unsigned sm[] = {75, 120};
+    ptxk_gemm_desc d;
+    uint32_t i, format, columns;
+    memset(&d, 0, sizeof d);
+    d.x_type = d.output_type = PTX_F32;
+    for (i = 0; i < 2; i++) {
+        ptx_module_desc desc = PTX_ZERO;
+        ptx_module *m;
+        desc.target = PTX_SM(sm[i]);
+        m = ptx_module_new(&desc);
+        for (format = 0; format < 128; format++)
+            for (columns = 8; columns <= 256 && ptxk_row_bytes(format, 256); columns *= 2) {
+                d.format = format;
+                d.columns = columns;
+                if (sm[i] < 80 && (format == PTXK_BF16 || format == PTXK_F32)) continue;
+                for (d.precision = 0; d.precision < 2; d.precision++)
+                    check(!ptxk_gemm_emit(m, &d), "gemm", "name", ptx_get_error(m)->message);
+            }
+        ptx_module_free(m);
+    }
+}
+
 int main(void) {
     start_random();
     spans();
@@ -1256,6 +1280,7 @@ int main(void) {
     layers();
     decoder();
     frequencies();
+    one_module();
     CHECK(late > 10);
     return check_end();
 }

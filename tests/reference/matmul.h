@@ -77,7 +77,8 @@ static inline double ref_matmul_element(const ref_matmul *p, size_t i, size_t j,
     const double u = 0x1p-24;
     int bytes = (int)ref_number_bytes(p->a.type), whole = p->a.type == REF_S8, tf32 = p->a.type == REF_F32;
     int blocks = p->a.kind >= 3 || p->b.kind >= 3, split = bytes == 1 || (tf32 && !p->single);
-    uint32_t group = bytes == 1 ? 16 : tf32 ? 4 : 8, every = whole && !blocks ? 65536 : p->together ? p->k : bytes == 1 ? 128 : 48;
+    uint32_t group = bytes == 1 ? 16 : tf32 ? 4 : 8;
+    uint32_t every = whole && !blocks ? 65536 : p->together ? p->k : bytes == 1 ? 128 : 48;
     uint32_t steps = (p->k + p->depth - 1) / p->depth, part, length;
     double cut = p->narrow ? 0x1p-13 : u, last = p->narrow ? 0x1p-13 : 0x1p-23, all = 0, all_bound = 0, outer;
     steps = (steps + p->parts - 1) / p->parts;

@@ -90,8 +90,8 @@ bool sim_mbarrier_complete(sim_warp *w, const sim_ins *i, uint32_t lane, sim_blo
 /* From tcgen05.commit: one arrival at the instruction's address, or at the same place of `b`; who waits for the
  * phase learns the counts. */
 struct sim_clock_entry;
-bool sim_mbarrier_signal(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, const struct sim_clock_entry *counts,
-                         uint32_t n);
+bool sim_mbarrier_signal(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b,
+                         const struct sim_clock_entry *counts, uint32_t n);
 bool sim_mbarrier_known(const sim_block *b, uint32_t address);
 void sim_mbarrier_describe(const sim_warp *w, const sim_ins *i, uint32_t lane, char *out, size_t size);
 

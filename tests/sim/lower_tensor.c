@@ -821,8 +821,8 @@ void sim_lower_wgmma(sim_lower *lw, const sim_statement *s)
 
 /* --- registers that wgmma holds --------------------------------------------------------------- */
 
-/* Gives every register that a mma_async adds into or reads A from, or that tcgen05.ld loads, a word among the warp's watches, behind
- * those of registers.c; tensor.c keeps its state there. `word_of`: by slot, the word + 1. */
+/* Gives every register that a mma_async adds into or reads A from, or that tcgen05.ld loads, a word among the warp's
+ * watches, behind those of registers.c; tensor.c keeps its state there. `word_of`: by slot, the word + 1. */
 void sim_wgmma_watch(sim_lower *lw, uint32_t *word_of)
 {
     sim_kernel *k = lw->k;

@@ -302,7 +302,8 @@ bool sim_mbarrier_signal(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block
     object o;
     sim_block *first = place(w, i, lane, &address);
     if (!first) return false;
-    if (b && b != first && !sim_reach(w, i, lane, sim_in_block(address, b->rank), SP_SHARED, 8, SIM_UPDATE)) return false;
+    if (b && b != first && !sim_reach(w, i, lane, sim_in_block(address, b->rank), SP_SHARED, 8, SIM_UPDATE))
+        return false;
     if (!b) b = first;
     if (!look(w, i, lane, b, address, &o)) return false;
     arrive(w, i, lane, &o, 1, true);

@@ -655,7 +655,8 @@ static void touch_lanes(access *c, page *p, uint32_t offset, uint32_t lane, uint
  * comes later has to know of the wait for it, not of where it was issued: operands.c, bulk.c. */
 static bool is_kept(const sim_ins *i)
 {
-    return i->fn != sim_wgmma && i->fn != sim_tcgen05_mma && i->fn != sim_tcgen05_cp && i->fn != sim_bulk && i->fn != sim_bulk_tensor && i->fn != sim_store_async;
+    return i->fn != sim_wgmma && i->fn != sim_tcgen05_mma && i->fn != sim_tcgen05_cp && i->fn != sim_bulk
+           && i->fn != sim_bulk_tensor && i->fn != sim_store_async;
 }
 
 static void look(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t bytes)

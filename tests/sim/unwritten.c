@@ -27,7 +27,8 @@ typedef struct origin {
     const sim_ins *ins;
     const char *name; /* a register; else memory: */
     uint64_t address;
-    uint32_t thread, bytes, byte; /* W_ABSENT: byte is the lane that was read; W_OTHER_BITS: operand c; W_CELL: address */
+    uint32_t thread, bytes;
+    uint32_t byte; /* W_ABSENT: the lane that was read; W_OTHER_BITS: operand c; W_CELL: address */
     sim_space space;
     uint8_t gap; /* G_: is it more than a struct has padding? */
     bool kept;   /* it has been in memory since */
