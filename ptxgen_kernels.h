@@ -7893,7 +7893,7 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
 static void ptxk__scatter_bytes(ptx_kernel *k, const ptxk__scatter *f, ptx_val from, ptx_val to,
                                 ptx_val factor, ptx_val head) {
     uint32_t n = 16 / f->source_bytes, i;
-    ptx_val x[PTXK__CACHE_BLOCK] = {{0}}, words[PTXK__CACHE_BLOCK / 4], scale, p;
+    ptx_val x[PTXK__CACHE_BLOCK] = PTX_ZERO, words[PTXK__CACHE_BLOCK / 4], scale, p;
     if (f->cache == PTXK_Q8_0) {
         scale = ptxk__block_factor(k, f->source, from);
         ptx_st(k, PTX_F16, ptx_at(factor, 0), ptx_cvt(k, PTX_F16, scale));
@@ -19151,8 +19151,8 @@ static ptx_val ptxk__route_sigmoid(ptx_kernel *k, ptx_val x) {
 /* A warp for each token. Each lane has every 32nd expert's score, and the key of its rank; lane j < chosen
    receives the expert that comes j-th. */
 static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
-    ptx_val key[PTXK__ROUTE_EXPERTS / 32], s[PTXK__ROUTE_EXPERTS / 32], args, t, lane, at, x, p, e, j, best;
-    ptx_val most, sum, held, inside, bias;
+    ptx_val key[PTXK__ROUTE_EXPERTS / 32] = PTX_ZERO, s[PTXK__ROUTE_EXPERTS / 32];
+    ptx_val args, t, lane, at, x, p, e, j, best, most, sum, held, inside, bias;
     ptx_var keys[PTXK__ROUTE_EXPERTS / 32], mine;
     uint32_t n = (d->experts + 31) / 32, i, distance;
     int over_all = d->kind == PTXK_ROUTE_SOFTMAX, biased = (d->flags & PTXK_ROUTE_BIAS) != 0;

@@ -374,4 +374,27 @@ static void problem_run(problem *p)
     problem_free(p);
 }
 
+/* -- for the forms with tensor maps -- */
+
+static uint32_t tile_size(void)
+{
+    static const uint32_t sizes[] = {1, 8, 63, 64, 65, 100, 127, 128, 129, 200, 255, 256, 257, 300, 390, 520};
+    return sizes[random_below(sizeof sizes / sizeof *sizes)];
+}
+
+
+/* Leading dimensions in multiples of 16 bytes. */
+static void align_rows(problem *p)
+{
+    uint32_t i, columns[4], m = p->shape.m, n = p->shape.n, k = p->shape.k;
+    columns[0] = p->desc.flags & PTXK_MATMUL_TRANS_A ? m : k;
+    columns[1] = p->desc.flags & PTXK_MATMUL_TRANS_B ? k : n;
+    columns[2] = columns[3] = n;
+    for (i = 0; i < 4; i++) {
+        uint32_t per = 16 / (uint32_t)ref_number_bytes(number_of(type_of(p, (int)i)));
+        p->pad[i] = (per - columns[i] % per) % per + per * random_below(2);
+        p->shift[i] = per * random_below(3);
+    }
+}
+
 #endif

@@ -9,24 +9,6 @@
 
 #include "../matmultest.h"
 
-static const uint32_t sizes[] = {1, 8, 63, 64, 65, 100, 127, 128, 129, 200, 255, 256, 257, 300, 390, 520};
-
-static uint32_t any_size(void) { return sizes[random_below(sizeof sizes / sizeof *sizes)]; }
-
-/* Leading dimensions in multiples of 16 bytes. */
-static void align_rows(problem *p)
-{
-    uint32_t i, columns[4], m = p->shape.m, n = p->shape.n, k = p->shape.k;
-    columns[0] = p->desc.flags & PTXK_MATMUL_TRANS_A ? m : k;
-    columns[1] = p->desc.flags & PTXK_MATMUL_TRANS_B ? k : n;
-    columns[2] = columns[3] = n;
-    for (i = 0; i < 4; i++) {
-        uint32_t per = 16 / (uint32_t)ref_number_bytes(number_of(type_of(p, (int)i)));
-        p->pad[i] = (per - columns[i] % per) % per + per * random_below(2);
-        p->shift[i] = per * random_below(3);
-    }
-}
-
 static problem dense_problem(uint32_t type, uint32_t out, uint32_t flags, uint32_t m, uint32_t n, uint32_t k)
 {
     problem p = problem_new(type, out, flags, m, n, k);
@@ -45,7 +27,7 @@ static void every_transpose(void)
     uint32_t flags, i;
     for (flags = 0; flags < 8; flags++) {
         for (i = 0; i < 2; i++) {
-            problem p = dense_problem(types[random_below(2)], outs[random_below(3)], flags, any_size(), any_size(),
+            problem p = dense_problem(types[random_below(2)], outs[random_below(3)], flags, tile_size(), tile_size(),
                                       1 + random_below(random_below(2) ? 200 : 700));
             p.entry = PTXK__DENSE_WIDE + i % 2;
             p.cluster = 1 + random_below(2);
@@ -137,8 +119,8 @@ static void other_types(void)
     for (t = 0; t < 4; t++) {
         for (i = 0; i < 6; i++) {
             problem p = dense_problem(types[t], outs[random_below(3)],
-                                      PTXK_MATMUL_TRANS_B | (random_below(2) ? PTXK_MATMUL_BIAS : 0u), any_size(),
-                                      any_size(), 1 + random_below(random_below(2) ? 300 : 1100));
+                                      PTXK_MATMUL_TRANS_B | (random_below(2) ? PTXK_MATMUL_BIAS : 0u), tile_size(),
+                                      tile_size(), 1 + random_below(random_below(2) ? 300 : 1100));
             if (t < 2 && random_below(2)) p.desc.b_type = types[1 - t];
             if (t == 3) p.desc.precision = PTXK_MATMUL_FAST;
             p.desc.a_factors = t == 3 ? random_below(3) : i < 2 ? 0 : i < 4 ? 3 : random_below(5);
@@ -161,7 +143,7 @@ static void batches(void)
     uint32_t i;
     for (i = 0; i < 6; i++) {
         problem p = dense_problem(i & 1 ? PTX_BF16 : PTX_F16, i & 1 ? PTX_F32 : PTX_BF16, random_below(8),
-                                  any_size() / 2 + 1, any_size() / 2 + 1, 1 + random_below(200));
+                                  tile_size() / 2 + 1, tile_size() / 2 + 1, 1 + random_below(200));
         p.shape.batch = 1 + random_below(4);
         p.pack = i % 3;
         p.beta = i & 2 ? 0.5f : 0;

@@ -9,24 +9,6 @@
 
 #include "../matmultest.h"
 
-static const uint32_t sizes[] = {1, 8, 63, 64, 65, 100, 127, 128, 129, 200, 255, 256, 257, 300, 390, 520};
-
-static uint32_t any_size(void) { return sizes[random_below(sizeof sizes / sizeof *sizes)]; }
-
-/* Leading dimensions in multiples of 16 bytes. */
-static void align_rows(problem *p)
-{
-    uint32_t i, columns[4], m = p->shape.m, n = p->shape.n, k = p->shape.k;
-    columns[0] = p->desc.flags & PTXK_MATMUL_TRANS_A ? m : k;
-    columns[1] = p->desc.flags & PTXK_MATMUL_TRANS_B ? k : n;
-    columns[2] = columns[3] = n;
-    for (i = 0; i < 4; i++) {
-        uint32_t per = 16 / (uint32_t)ref_number_bytes(number_of(type_of(p, (int)i)));
-        p->pad[i] = (per - columns[i] % per) % per + per * random_below(2);
-        p->shift[i] = per * random_below(3);
-    }
-}
-
 static problem memory_problem(uint32_t type, uint32_t out, uint32_t flags, uint32_t m, uint32_t n, uint32_t k)
 {
     problem p = problem_new(type, out, flags, m, n, k);
@@ -47,7 +29,7 @@ static void every_transpose(void)
     uint32_t flags, i;
     for (flags = 0; flags < 8; flags++) {
         for (i = flags % 3; i < 5; i += 3) {
-            problem p = memory_problem(types[i], outs[random_below(3)], flags, any_size(), any_size(),
+            problem p = memory_problem(types[i], outs[random_below(3)], flags, tile_size(), tile_size(),
                                        1 + random_below(random_below(2) ? 200 : 700));
             if (random_below(2)) p.beta = (float)random_within(2);
             if (random_below(2)) p.alpha = (float)random_within(3);
