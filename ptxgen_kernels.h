@@ -2666,24 +2666,24 @@ static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
 /* Quantises n f32, a multiple of 4, to an 8-bit cache's words. inverse: of the factor. */
 static void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x, ptx_val inverse,
                                ptx_val *words) {
-    ptx_val byte[4], pair[2];
+    ptx_val code[4], pair[2];
     uint32_t i, e;
     for (i = 0; i < n; i += 4) {
         for (e = 0; e < 4; e++) {
-            byte[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[i + e], inverse);
+            code[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[i + e], inverse);
             if (type == PTXK_Q8_0)
-                byte[e] = ptx_as(ptx_cvt_with(k, PTX_RNI, PTX_S32, byte[e]), PTX_B32);
+                code[e] = ptx_as(ptx_cvt_with(k, PTX_RNI, PTX_S32, code[e]), PTX_B32);
             else if (!ptxk__has_e4m3(k))
-                byte[e] = ptx_as(ptxk__to_e4m3(k, byte[e]), PTX_B32);
+                code[e] = ptx_as(ptxk__to_e4m3(k, code[e]), PTX_B32);
         }
         if (type == PTX_E4M3 && ptxk__has_e4m3(k)) {
             for (e = 0; e < 2; e++)
-                pair[e] = ptx_cvt_pair_(k, PTX__AT, PTX_SATFINITE, PTX_E4M3X2, byte[2 * e + 1], byte[2 * e]);
+                pair[e] = ptx_cvt_pair_(k, PTX__AT, PTX_SATFINITE, PTX_E4M3X2, code[2 * e + 1], code[2 * e]);
             for (e = 0; e < 2; e++) pair[e] = ptx_as(pair[e], PTX_B16);
             words[i / 4] = ptx_pack(k, PTX_B32, 2, pair);
             continue;
         }
-        for (e = 0; e < 2; e++) pair[e] = ptx_prmt(k, byte[2 * e], byte[2 * e + 1], ptx_b32(0x40));
+        for (e = 0; e < 2; e++) pair[e] = ptx_prmt(k, code[2 * e], code[2 * e + 1], ptx_b32(0x40));
         words[i / 4] = ptx_prmt(k, pair[0], pair[1], ptx_b32(0x5410));
     }
 }
