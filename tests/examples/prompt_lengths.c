@@ -161,7 +161,9 @@ static void test_costs(void)
                all.instructions / 512, 1e3 * all.seconds / 512, steps.instructions / 4, 1e3 * steps.seconds / 4,
                ratio, steps.seconds / 4 / (all.seconds / 512));
         CHECK(weights > 0.97 * (double)bytes && weights < 1.03 * (double)bytes);
-        CHECK(two.read - all.read > 0.9 * (double)bytes);
+        /* The first of two passes reads no output matrix. Keys and values come through tensor maps on sm_90a,
+         * which this count leaves out. */
+        CHECK(two.read - all.read > 0.8 * (double)bytes);
         CHECK(ratio >= 8);
     }
     close_file(&f);
