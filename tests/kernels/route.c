@@ -85,6 +85,7 @@ static int right_token(const ptxk_route_desc *d, const float *s, const float *bi
         if (of_sum) want = sum > 0 ? want / sum : 0;
         want *= scale;
         bound = want * (0x1p-21 + 0x1p-23 * (d->kind == PTXK_ROUTE_SIGMOID ? fabs(x) : most - x)) + 0x1p-120;
+        if (of_sum && sum > 0) bound += 0x1p-147 / sum * scale; /* e^(x - most) below 2^-126 loses bits */
         if (!(fabs((double)weight[j] - want) <= bound))
             return snprintf(detail, 160, "weight %u is %.9g, not %.9g", j, (double)weight[j], want), 0;
     }
