@@ -1203,7 +1203,8 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
 
      order                A row for each choice, by expert; those of an expert by token. Rows of expert e are
                           offsets[e] ... offsets[e + 1] - 1; row places[t,j] has choice j of token t.
-     error of a weight    2^-21 + 2^-23 |s - the largest s| of it, without scale
+     error of a weight    2^-21 + 2^-23 |s - the largest s| of it, without scale; softmax: and 2^-147 over the
+                          sum of exp(s - the largest s)
      score NaN            comes last, and is chosen where too few others are; SOFTMAX with a bias: the first
                           experts are chosen. A weight is NaN where that of the score is, or a score in the
                           sum: of the chosen ones with SOFTMAX_CHOSEN or NORMALIZE, of all with SOFTMAX.
