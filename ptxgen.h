@@ -3805,6 +3805,11 @@ struct ptx_kernel {
 #define PTX__SEEN_TCGEN05 0x10000000u
 #define PTX__SEEN_CONVERGENT 0x04000000u /* what is not for ANY threads, and addresses of symbols */
 #define PTX__MEMOS 512
+/* The text of a register, "%r12, ", and its length in the last character. Most registers are printed more
+   than once, and copying is faster than converting digits. */
+typedef struct ptx__spelling {
+    char text[16];
+} ptx__spelling;
 struct ptx_module {
     ptx_alloc_fn alloc;
     void *user;
@@ -3834,6 +3839,7 @@ struct ptx_module {
     PTX__ARRAY(ptx__uniform) uniform; /* of the verifier's analyses */
     PTX__ARRAY(ptx__mention) mentions;
     PTX__ARRAY(uint32_t) spread;
+    PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* the registers of a class, for all kernels */
     ptx__known known[PTX__KNOWN];
     uint32_t bucket[PTX__BUCKETS];
     ptx__memo memos[PTX__MEMOS + 1];
@@ -3981,7 +3987,9 @@ static const ptx__held ptx__module_holds[] = {
     PTX__HELD(ptx_module, entries),  PTX__HELD(ptx_module, variables),   PTX__HELD(ptx_module, named),
     PTX__HELD(ptx_module, named_at), PTX__HELD(ptx_module, files),       PTX__HELD(ptx_module, addresses),
     PTX__HELD(ptx_module, blocks),   PTX__HELD(ptx_module, scratch),     PTX__HELD(ptx_module, sets),
-    PTX__HELD(ptx_module, uniform),  PTX__HELD(ptx_module, mentions),    PTX__HELD(ptx_module, spread)};
+    PTX__HELD(ptx_module, uniform),  PTX__HELD(ptx_module, mentions),    PTX__HELD(ptx_module, spread),
+    PTX__HELD(ptx_module, spelt[1]), PTX__HELD(ptx_module, spelt[2]),    PTX__HELD(ptx_module, spelt[3]),
+    PTX__HELD(ptx_module, spelt[4]), PTX__HELD(ptx_module, spelt[5]),    PTX__HELD(ptx_module, spelt[6])};
 #undef PTX__HELD
 
 static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, size_t n) {
@@ -5468,13 +5476,12 @@ static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, in
 }
 
 /* A request in one word: the instruction, its types (PTX_NONE: from the operands), the number of its
-   operands. PTX__INTO: the result goes to a variable. */
+   operands. PTX__INTO: the result goes to a variable, which is the operand behind them. */
 #define PTX__WHAT(op, type, src_type, n)                                                                     \
     ((uint32_t)(op) | (uint32_t)(type) << 12 | (uint32_t)(src_type) << 19 | (uint32_t)(n) << 26 | 1u << 30)
 #define PTX__INTO (1u << 29)
 #define PTX__COUNT_OF(what) ((what) >> 26 & 7u)
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
-                           const ptx_val *into);
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src);
 
 /* Move an operand that PTX cannot print in that slot to a register: a 16-bit float immediate, an inverted
    predicate in a plain slot, an address with an offset where no memory is accessed. */
@@ -5491,7 +5498,7 @@ static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__opera
         src[0] = ptx__register_handle(&v);
         src[1].handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
         k->guard = 0;
-        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, src, NULL);
+        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, src);
         k->guard = guard;
         return ptx__read_handle(k, d);
     }
@@ -5715,12 +5722,12 @@ static uint32_t *ptx__copy_operands(const ptx_kernel *k, const ptx__memo *memo, 
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
-                               const ptx_val *src, const ptx_val *into);
+                               const ptx_val *src);
+static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
+                            unsigned type);
 
-/* Record a plain instruction of at most four sources; the rest of src[4] is zero. into, with PTX__INTO: the
-   variable that is written instead of a new value. */
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
-                           const ptx_val *into) {
+/* Record a plain instruction of at most four sources; the rest of src[4] is zero. */
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src) {
     const uint64_t kinds = ptx__kinds_of(src);
     const unsigned n = PTX__COUNT_OF(what);
     uint32_t wrong = 0, *w, *first, place;
@@ -5733,7 +5740,7 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_m
     if (memo->what != what || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[place ^ 1];
     if (memo->what != what || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
         || k->ins.count == k->ins.capacity || k->words.count > k->full || k->index >= k->m->used)
-        return ptx__record_new(k, site, what, mods, src, into);
+        return ptx__record_new(k, site, what, mods, src);
     first = k->words.at + k->words.count;
     w = first + memo->results;
     if (!memo->mixed)
@@ -5745,7 +5752,8 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_m
         w = ptx__copy_operands(k, memo, src, n, w);
         wrong = !w;
     }
-    if (wrong) return ptx__record_new(k, site, what, mods, src, into);
+    if (what & PTX__INTO) wrong |= ptx__is_foreign(k, src[n]);
+    if (wrong) return ptx__record_new(k, site, what, mods, src);
     if (memo->special | k->guard) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
@@ -5760,20 +5768,19 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_m
     k->guard = 0;
     k->verified = 0;
     if (memo->version > k->version) k->version = memo->version;
-    if (into) {
-        *first = (uint32_t)into->handle;
-        return *into;
+    if (what & PTX__INTO) {
+        *first = (uint32_t)src[n].handle;
+        return src[n];
     }
     if (!memo->result) return ptx__none();
     *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
     d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
     return d;
 }
-static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
-                               const ptx_val *into) {
+static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a) {
     ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = a;
-    return ptx__record(k, site, what, mods, src, into);
+    return ptx__record(k, site, what, mods, src);
 }
 
 /* Whether an instruction chooses between a float and something else, whose bits would be mistaken. */
@@ -5783,13 +5790,35 @@ static int ptx__mixes_kinds(unsigned op, const ptx__operand *src) {
            && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
 }
 
+/* Whether a value may be set to a variable: it has the variable's type and space. *value gets that type, if
+   it is a number without one. */
+static int ptx__check_set(ptx_kernel *k, const char *site, ptx_val variable, ptx_val *value) {
+    const ptx__operand cell = ptx__read_handle(k, variable);
+    ptx__operand from = ptx__read_handle(k, *value);
+    if (!ptx__require_own(k, site, cell, "the variable")
+        || !ptx__check_value(k, site, "ptx_set", &from, cell.type))
+        return 0;
+    if (from.kind == PTX__IMM) *value = ptx__with_type(*value, from.type);
+    if (from.kind != PTX__REG || from.space == cell.space) return 1;
+    ptx__fail(k, PTX_E_ADDRESS, site,
+              "ptx_set: the variable and the value are addresses of different spaces");
+    return 0;
+}
+
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
-                               const ptx_val *src, const ptx_val *into) {
+                               const ptx_val *src) {
     const size_t before = k->ins.count;
     const unsigned op = what & 0xfffu, type = what >> 12 & 127, src_type = what >> 19 & 127;
     ptx_val d = ptx__none();
     ptx_var var;
     if (ptx__is_stale(k, k, site)) return d;
+    if (what & PTX__INTO) {
+        ptx_val typed[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
+        typed[0] = src[0];
+        d = var.cell = typed[1] = src[1];
+        if (!ptx__check_set(k, site, d, typed)) return ptx__none();
+        if (typed[0].handle != src[0].handle) return ptx__record(k, site, what, mods, typed);
+    }
     if (op >= PTX__OP_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
     if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
@@ -5799,8 +5828,8 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
                          op == PTX_SET ? "opn, with the type of the result"
                                        : ptx__rows[k->m->first[op]].name),
                d;
-    if (into) d = var.cell = *into;
-    ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE, into ? &var : NULL);
+    ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE,
+              what & PTX__INTO ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
     if (k->ins.count == before + 1) ptx__keep_memo(k, what, mods, src, d);
     return d;
@@ -6300,17 +6329,17 @@ PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
                               : "this function has a result: ptx_return gives it");
         return ptx__none();
     }
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, none, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, none);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
-    return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a, NULL);
+    return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
     ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = a;
     src[1] = b;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, src, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, src);
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
@@ -6318,7 +6347,7 @@ PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     src[0] = a;
     src[1] = b;
     src[2] = c;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, src, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, src);
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
@@ -6327,7 +6356,7 @@ PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     src[1] = b;
     src[2] = c;
     src[3] = d;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src);
 }
 
 PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
@@ -6349,15 +6378,15 @@ PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_
     v = ptx__materialize_address(k, site, &a);
     if (!ptx__ready(k) || !ptx__require_own(k, site, v, "the operand of cvt")) return ptx__none();
     if ((unsigned)type == v.type && !mods)
-        return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, a, NULL);
-    return ptx__record_one(k, site, ptx__ask(PTX_CVT, type, v.type, 1), mods, a, NULL);
+        return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, a);
+    return ptx__record_one(k, site, ptx__ask(PTX_CVT, type, v.type, 1), mods, a);
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
                                  ptx_val low) {
     ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = high;
     src[1] = low;
-    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, src, NULL);
+    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, src);
 }
 
 /* -- kernels and their memory -- */
@@ -6678,8 +6707,7 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
     v = ptx_ld_(k, site, type, ptx_at(ptx__param_block(k, index - 1), 0));
     if (space == PTX_GENERIC || !ptx__ready(k)) return v;
     /* The host passes generic addresses; in the global space this costs no machine instruction. */
-    v = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1), ptx__space_mod((unsigned)space), v,
-                        NULL);
+    v = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1), ptx__space_mod((unsigned)space), v);
     return ptx__with_space(v, (unsigned)space);
 }
 
@@ -7069,7 +7097,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
         if (guard) {
             ptx_val init =
                 ptx__typed_value(k, site, "ld_if, the value otherwise", *otherwise, ptx__in_register(type));
-            d[i] = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
+            d[i] = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init);
             if (!ptx__ready(k)) return;
             d[i] = ptx__with_type(d[i], ptx__in_register(type));
         } else
@@ -7936,13 +7964,13 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
     }
     if (o.space == PTX_SHARED || o.space == PTX_SHARED_CLUSTER)
         v = ptx__with_space(ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32)), o.space);
-    return ptx__record_one(k, site, PTX__WHAT(PTX_CVTA, PTX_U64, 0, 1), ptx__space_mod(o.space), v, NULL);
+    return ptx__record_one(k, site, PTX__WHAT(PTX_CVTA, PTX_U64, 0, 1), ptx__space_mod(o.space), v);
 }
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
     if (!ptx__ready(k)) return ptx__none();
     ptx__materialize_address(k, site, &address);
     address = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1),
-                              ptx__space_mod((unsigned)space), address, NULL);
+                              ptx__space_mod((unsigned)space), address);
     if (space == PTX_SHARED) address = ptx_cvt_(k, site, 0, PTX_U32, address);
     return ptx__ready(k) ? ptx__with_space(address, (unsigned)space) : ptx__none();
 }
@@ -8098,7 +8126,10 @@ static const ptx__row *ptx__mma_row(const ptx__row *row, unsigned op, unsigned a
     const ptx__row *end = ptx__rows + PTX__ROW_COUNT;
     const char *p;
     unsigned group = 0;
-    while (row < end && row->op == op && ptx__types_of(row) && !(ptx__types_of(row) >> a_type & 1)) row++;
+    for (; row < end && row->op == op; row++) {
+        const uint64_t types = ptx__types_of(row);
+        if (!types || types >> a_type & 1) break;
+    }
     if (row == end || row->op != op || row->sig[0] != '{') return NULL;
     for (p = row->sig; *p && group < 4; p++)
         if (*p == '{') counts[group++] = p[1] >= '1' && p[1] <= '9' ? (uint32_t)(p[1] - '0') : 1;
@@ -8202,28 +8233,18 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
 
 PTXGEN_API ptx_var ptx_var_new_(ptx_kernel *k, const char *site, ptx_val init) {
     ptx_var var;
-    var.cell = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
+    var.cell = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init);
     return var;
 }
 PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
-    return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, var.cell, NULL);
+    return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, var.cell);
 }
 PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
-    ptx__operand cell, from;
-    if (!ptx__ready(k)) return;
-    cell = ptx__read_handle(k, var.cell);
-    from = ptx__read_handle(k, value);
-    if (!ptx__require_own(k, site, cell, "the variable")
-        || !ptx__check_value(k, site, "ptx_set", &from, cell.type))
-        return;
-    if (from.kind == PTX__IMM) value = ptx__with_type(value, from.type);
-    if (from.kind == PTX__REG && from.space != cell.space) {
-        ptx__fail(k, PTX_E_ADDRESS, site,
-                  "ptx_set: the variable and the value are addresses of different spaces");
-        return;
-    }
-    ptx__record_one(k, site, PTX__WHAT(PTX_MOV, ptx__as_bits(cell.type), 0, 1) | PTX__INTO, 0, value,
-                    &var.cell);
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
+    src[0] = value;
+    src[1] = var.cell;
+    ptx__record(k, site, PTX__WHAT(PTX_MOV, ptx__as_bits((unsigned)ptx_type_of(var.cell)), 0, 1) | PTX__INTO,
+                0, src);
 }
 
 /* -- control flow -- */
@@ -10838,64 +10859,49 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
     return p;
 }
 
-/* The text of each register of a kernel, "%r12, ", in 16 characters of which the last is its length. Most
-   registers are printed more than once, and copying is faster than converting digits. */
-typedef struct ptx__spelt {
-    char *at;
-    uint32_t bias[PTX__CLASSES]; /* a register's word + bias of its class = its index there */
-} ptx__spelt;
-
-/* Spell `n` registers of a class from the first; a thousand at a time have the same beginning. */
-static char *ptx__spell_class(char *to, uint32_t tag, uint32_t n) {
-    uint32_t i, j, length;
-    for (i = 0; i < n; i += 1000) {
-        char lead[16] = {'%', ptx__register_letters[tag]};
-        const uint32_t more = n - i < 1000 ? n - i : 1000;
-        length = i ? (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead) : 2;
-        for (j = 0; j < more; j++, to += 16) {
-            char *end;
-            memcpy(to, lead, 16);
-            end = i ? ptx__last3(to + length, j) : ptx__digits32(to + length, j);
+/* Spell the registers that this kernel has and none before it had; a thousand have the same beginning. */
+static int ptx__spell_registers(const ptx_kernel *k) {
+    ptx_module *m = k->m;
+    uint32_t c, i, n, length = 2;
+    char lead[16] = {'%'}, *to, *end;
+    int ok;
+    for (c = 1; c < PTX__CLASSES; c++) {
+        i = (uint32_t)m->spelt[c].count, n = k->registers[c];
+        if (i >= n) continue;
+        PTX__ROOM(m, m->spelt[c], n - i, ok);
+        if (!ok) return 0;
+        m->spelt[c].count = n;
+        lead[1] = ptx__register_letters[c];
+        if (i > 999) length = (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead);
+        for (; i < n; i++) {
+            if (i && i % 1000 == 0) length = (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead);
+            to = m->spelt[c].at[i].text;
+            memcpy(to, lead, sizeof lead);
+            end = i > 999 ? ptx__last3(to + length, i % 1000) : ptx__digits32(to + 2, i);
             memcpy(end, ", ", 2);
             to[15] = (char)(end + 2 - to);
         }
     }
-    return to;
-}
-static int ptx__spell_registers(ptx_kernel *k, ptx__spelt *spelt) {
-    ptx_module *m = k->m;
-    uint32_t c, before = 0;
-    char *to;
-    int ok;
-    for (c = 0; c < PTX__CLASSES; c++) {
-        spelt->bias[c] = before - PTX__WORD(c, 0);
-        before += k->registers[c];
-    }
-    m->scratch.count = 0; /* the verifier's, which is done */
-    PTX__ROOM(m, m->scratch, 4 * ((size_t)before + 1), ok);
-    if (!ok) return 0;
-    to = spelt->at = (char *)m->scratch.at;
-    for (c = 0; c < PTX__CLASSES; c++) to = ptx__spell_class(to, c, k->registers[c]);
     return 1;
 }
 
 /* An operand that is a register, and ", " behind it. */
-static inline char *ptx__print_listed(const ptx__spelt *spelt, char *p, uint32_t word) {
-    const char *e = spelt->at + 16 * (size_t)(spelt->bias[PTX__TAG(word)] + word);
-    memcpy(p, e, 16);
-    return p + e[15];
+static inline char *ptx__print_listed(const ptx_kernel *k, char *p, uint32_t word) {
+    const char *text = k->m->spelt[PTX__TAG(word)].at[PTX__INDEX(word)].text;
+    memcpy(p, text, 16);
+    return p + text[15];
 }
 
 /* Print an operand that is no plain register, and ", ": an address, a group in braces, or any other. Returns
    the next operand. */
-static const uint32_t *ptx__print_other(const ptx_kernel *k, const ptx__spelt *spelt, char **at,
+static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at,
                                         const uint32_t *w) {
     uint32_t left = *w & 0xffffu;
     char *p = *at;
     if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES) {
         int32_t offset = (int32_t)w[2];
         *p = '[';
-        p = ptx__print_listed(spelt, p + 1, w[1]) - 2;
+        p = ptx__print_listed(k, p + 1, w[1]) - 2;
         if (offset) *p++ = '+';
         if (offset < 0) *p++ = '-';
         if (offset) p = ptx__digits32(p, offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
@@ -10905,9 +10911,9 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, const ptx__spelt *s
     }
     if ((*w & ~0xffffu) == PTX__GROUP(PTX__G_BRACES, 0)) {
         for (*p++ = '{', w++; left; left--)
-            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(spelt, p, *w++);
+            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(k, p, *w++);
             else
-                w = ptx__print_other(k, spelt, &p, w);
+                w = ptx__print_other(k, &p, w);
         memcpy(p - 2, "}, ", 3);
         *at = p + 1;
     } else {
@@ -10919,11 +10925,11 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, const ptx__spelt *s
 }
 
 /* Operands, and ", " behind each. */
-static inline char *ptx__print_items(const ptx_kernel *k, const ptx__spelt *spelt, char *p, const uint32_t *w,
+static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_t *w,
                                      const uint32_t *end) {
     while (w < end) {
         if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
-            p = ptx__print_listed(spelt, p, *w++);
+            p = ptx__print_listed(k, p, *w++);
         else if ((PTX__TAG(*w) == PTX__W_UNSIGNED || PTX__TAG(*w) == PTX__W_SIGNED) && !w[2]) {
             p = ptx__digits32(p, w[1]);
             w += 3;
@@ -10931,7 +10937,7 @@ static inline char *ptx__print_items(const ptx_kernel *k, const ptx__spelt *spel
             p += 2;
         } else {
             char *behind = p;
-            w = ptx__print_other(k, spelt, &behind, w);
+            w = ptx__print_other(k, &behind, w);
             p = behind;
         }
     }
@@ -10950,7 +10956,7 @@ static char *ptx__print_guard(char *p, uint32_t guard) {
 
 /* Instruction *at, and those behind it before `end` that are plain too and have a mnemonic, a line each, as
    long as there is room before `limit`; *at moves on. The last line is left open. */
-static char *ptx__print_lines(const ptx_kernel *k, const ptx__spelt *spelt, char *p, const ptx__ins **at,
+static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at,
                               const ptx__ins *end, const char *limit) {
     const ptx__ins *ins = *at;
     const ptx__form *const forms = k->m->forms.at, *form = forms + ins->form;
@@ -10966,7 +10972,7 @@ static char *ptx__print_lines(const ptx_kernel *k, const ptx__spelt *spelt, char
         p += length;
         if (ins->count) {
             *p++ = ' ';
-            p = ptx__print_items(k, spelt, p, w, w + ins->count) - 2;
+            p = ptx__print_items(k, p, w, w + ins->count) - 2;
         }
         memcpy(p, ";\n\t", 4); /* the last two for the next, if it comes */
         if (++ins == end || ins->kind != PTX__I_PLAIN) break;
@@ -10978,11 +10984,11 @@ static char *ptx__print_lines(const ptx_kernel *k, const ptx__spelt *spelt, char
 }
 
 /* The same of any instruction. */
-static char *ptx__print_instructions(const ptx_kernel *k, const ptx__spelt *spelt, char *p,
+static char *ptx__print_instructions(const ptx_kernel *k, char *p,
                                      const ptx__ins **at, const ptx__ins *end, const char *limit) {
     const ptx__ins *ins = *at;
     const ptx__form *form = ptx__form_of(k, ins);
-    if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, spelt, p, at, end, limit);
+    if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, p, at, end, limit);
     ++*at;
     *p++ = '\t';
     if (ins->guard) p = ptx__print_guard(p, ins->guard);
@@ -11169,8 +11175,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
     size_t i, n = k->ins.count, head = (size_t)(p - k->m->text.at);
     const ptx__ins *ins = k->ins.at, *end = ins + n;
     const int plain = !k->m->comments && !k->m->lines;
-    ptx__spelt spelt;
-    if (!ptx__spell_registers(k, &spelt) || !(p = ptx__print_head(k, p))) return NULL;
+    if (!ptx__spell_registers(k) || !(p = ptx__print_head(k, p))) return NULL;
     for (i = head; i < (size_t)(p - k->m->text.at); i++) k->m->line += k->m->text.at[i] == '\n';
     k->first_line = k->m->line + 1;
     k->m->line += (uint32_t)n + 1; /* less the labels that nobody uses */
@@ -11201,7 +11206,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
             p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins++->words);
         else {
             if (k->m->lines) p = ptx__print_line(k->m, p, ptx__site(k, ins->site));
-            p = ptx__print_instructions(k, &spelt, p, &ins, plain ? end : ins + 1,
+            p = ptx__print_instructions(k, p, &ins, plain ? end : ins + 1,
                                         k->m->text.at + k->m->text.capacity);
             if (*site) { /* from a caller of the functions with _: no character may end the comment */
                 p = ptx__string(p, " // ");
