@@ -746,8 +746,9 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
      needed, default)
    The first form of an instruction is an OP, which makes the enumerator PTX_<ID>; further forms are FORMs,
    without facts: those of the OP hold for all of them. Sets at the end that are (0), none, may be left out.
-   Needed modifiers are allowed too. One of each needed group must be given; if none is, the default is added. The first form that fits the types, the modifiers and the
-   number of operands is taken. The facts are those of ptxas 13.0.
+   Needed modifiers are allowed too. One of each needed group must be given; if none is, the default is added.
+   The first form that fits the types, the modifiers and the number of operands is taken. The facts are those
+   of ptxas 13.0.
    Mnemonic: modifiers, type and source type follow it; or stand where it says %m %t %s, layouts at %l. Of the
      number of registers in a group, n, %1 makes n, %2 2n, %4 4n, %h n/2, %q n/4.
    Operands: results, '=', sources.
@@ -1506,7 +1507,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta" ".mbarrier::complete_tx::bytes.b128", \
         "=sb", 86, 100, PTX__DOES_BULK, (0))                                                                 \
     OP(TRY_CANCEL_CLUSTER,                                                                                   \
-        "clusterlaunchcontrol.try_cancel.async.shared::cta" ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128",\
+        "clusterlaunchcontrol.try_cancel.async.shared::cta"                                                  \
+        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128",                                        \
         "=sb", 86, PTX__ON_100UP, PTX__DOES_BULK, (0))                                                       \
     OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 86, 100, 0, (0))       \
     OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 86, 100, 0, \
@@ -1605,10 +1607,12 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X" ".f32.e2m1.e2m1.f32.ue8m0", \
         "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_2, (0))                       \
     OP(MMA_MXF4NVF4_2X,                                                                                      \
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale" ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",\
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                                       \
+        ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",                                                            \
         "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_2, (0))                       \
     OP(MMA_MXF4NVF4_4X,                                                                                      \
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale" ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",\
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                                       \
+        ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",                                                            \
         "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_4, (0))
 #define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
     /* sparse: the selector is one of 4 threads, of 2, or 0,                                                 \
@@ -1641,7 +1645,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4" ".f32%t%s.f32", \
         "{4f}={4x}{4x}{4f}xZ", 87, PTX__ON_120, PTX__MMA, PTX__T1(FP864), PTX__T1(FP864))                    \
     OP(MMA_SPO_MXF4NVF4_4X,                                                                                  \
-        "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4" ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",\
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"                             \
+        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",                                                \
         "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4, (0))
 #define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
     OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", 63, 70,                \
