@@ -992,10 +992,10 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(CLZ, "clz", "*u=t", 20, 0, 0, PTX__T1(B32_64))                                                        \
     OP(BREV, "brev", "*t=t", 20, 0, 0, PTX__T1(B32_64))                                                      \
     /* comparison and selection */                                                                           \
-    OP(SETP, "setp", "p?p=tt", 10, 0, 0, PTX__T1(INT), (0), PTX__M1(CMP_ORDERED), PTX__M1(CMP))              \
-    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(INT), (0), PTX__M2(CMP_ORDERED, BOOL), PTX__M2(BOOL, CMP))  \
-    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(BITS), (0), PTX__M2(EQ, NE), PTX__M1(CMP))                   \
-    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(BITS), (0), PTX__M3(EQ, NE, BOOL), PTX__M2(BOOL, CMP))      \
+    OP(SETP, "setp", "p?p=tt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(CMP_ORDERED))                       \
+    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(INT), (0), (0), PTX__M2(CMP_ORDERED, BOOL))                 \
+    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(BITS), (0), (0), PTX__M2(EQ, NE))                            \
+    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(BITS), (0), (0), PTX__M3(EQ, NE, BOOL))                     \
     FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(CMP))                       \
     FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))                \
     FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(CMP))                                \
@@ -1008,12 +1008,10 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(SETP, "setp", "p|p=tt", 78, 90, PTX__T1(BF16X2), (0), (0), PTX__M1(CMP))                            \
     FORM(SETP, "setp", "p|p=ttp", 42, 53, PTX__T1(F16X2), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))             \
     FORM(SETP, "setp", "p|p=ttp", 78, 90, PTX__T1(BF16X2), (0), (0), PTX__M2(BOOL, CMP))                     \
-    OP(SET, "set", "t=cc", 10, 0, 0, PTX__T2(I32, F32), PTX__T1(INT), PTX__M1(CMP_ORDERED), PTX__M1(CMP))    \
-    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(INT), PTX__M2(CMP_ORDERED, BOOL),            \
-        PTX__M2(CMP, BOOL))                                                                                  \
-    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), PTX__M2(EQ, NE), PTX__M1(CMP))         \
-    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), PTX__M3(EQ, NE, BOOL),                \
-        PTX__M2(CMP, BOOL))                                                                                  \
+    OP(SET, "set", "t=cc", 10, 0, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M1(CMP_ORDERED))             \
+    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M2(CMP_ORDERED, BOOL))       \
+    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M2(EQ, NE))                  \
+    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M3(EQ, NE, BOOL))           \
     FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M1(CMP))             \
     FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M2(CMP, BOOL))      \
     FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(F64), (0), PTX__M1(CMP))                      \
