@@ -142,6 +142,7 @@
    PTXGEN_IMPLEMENTATION   in one file: compile the code
    PTXGEN_STATIC           with it: all functions static, a private copy in that file
    PTXGEN_API              your own linkage, e.g. __declspec(dllexport)
+   PTXGEN_NO_MATH          without the functions of [MATH]
 */
 #include <stddef.h>
 #include <stdint.h>
@@ -2991,6 +2992,7 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p);
 #define ptx_comment(k, text) ptx_comment_((k), PTX__AT, (text))
 PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
+#ifndef PTXGEN_NO_MATH
 /* -- mathematics: [MATH] --
 
    Functions of C and of shading languages. The operands of a call are all f32 or all f64; a typed immediate
@@ -3113,6 +3115,7 @@ PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_va
 PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba);
 PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, ptx_val high);
 PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out);
+#endif /* PTXGEN_NO_MATH */
 
 #ifdef __cplusplus
 }
@@ -11232,6 +11235,7 @@ PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_i
     return 1;
 }
 
+#ifndef PTXGEN_NO_MATH
 /* ---- [MATH] -----------------------------------------------------------------------------------------------
 
    Each function is a formula: a text of statements "result=operation operands;" in which a value is one
@@ -12166,6 +12170,8 @@ PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed
     out[0] = ptx_cvt_(k, site, 0, PTX_F32, parts[0]);
     out[1] = ptx_cvt_(k, site, 0, PTX_F32, parts[1]);
 }
+
+#endif /* PTXGEN_NO_MATH */
 
 #ifdef __cplusplus
 }
