@@ -107,9 +107,10 @@
           products, PTX_WGMMA_COMMIT_GROUP and PTX_WGMMA_WAIT_GROUP; only then read or write them again. The
           verifier checks this order on every path.
    RAW TEXT  ptx_raw() inserts PTX text. $0 $1 ... are its results, then its operands, at most 64 of each;
-          they are typed and tracked. Results are taken to differ between threads, and its barriers count. Its
-          instructions, names, branches and exits are checked by the assembler only. Brackets, comments and
-          statements must end in the text in which they begin. Put labels in braces if a text is used twice.
+          they are typed and tracked. Results are taken to differ between threads, and the text to wait for
+          copies. Its instructions, barriers, names, branches and exits are checked by the assembler only.
+          Brackets, comments and statements must end in the text in which they begin. Put labels in braces if
+          a text is used twice.
    VERIFIED  On every path, before there is a text: definitions before uses; labels, scopes and ends;
           unreachable code; loops without an exit; constant offsets that are misaligned or outside an array or
           variable; limits of shared, constant and parameter memory, of launch bounds and of setmaxnreg; waits
@@ -3470,36 +3471,6 @@ enum {
     PTX__EFFECT_BULK,
     PTX__EFFECT_CALL
 };
-/* What raw text is searched for: the first of these that an instruction of it begins with. */
-typedef struct ptx__raw_fact {
-    char text[22];
-    uint16_t facts;
-} ptx__raw_fact;
-static const ptx__raw_fact ptx__raw_facts[] = {{"bar.warp.sync", PTX__BY_MEMBERS},
-                                               {"bar.arrive", PTX__BY_WARP},
-                                               {"bar.cta.arrive", PTX__BY_WARP},
-                                               {"bar.", PTX__BY_BLOCK},
-                                               {"barrier.cluster", PTX__BY_CLUSTER},
-                                               {"barrier.arrive", 0},
-                                               {"barrier.cta.arrive", 0},
-                                               {"barrier.", PTX__BY_BLOCK},
-                                               {"setmaxnreg", PTX__BY_GROUP},
-                                               {"wgmma", PTX__BY_GROUP},
-                                               {"shfl.sync", PTX__BY_MEMBERS},
-                                               {"vote.sync", PTX__BY_MEMBERS},
-                                               {"redux.sync", PTX__BY_MEMBERS},
-                                               {"match.", PTX__BY_MEMBERS},
-                                               {"elect.sync", PTX__BY_MEMBERS},
-                                               {"ldmatrix", PTX__BY_WARP},
-                                               {"stmatrix", PTX__BY_WARP},
-                                               {"movmatrix", PTX__BY_WARP},
-                                               {"mma", PTX__BY_WARP},
-                                               {"wmma", PTX__BY_WARP},
-                                               {"tcgen05.ld", PTX__BY_WARP},
-                                               {"tcgen05.alloc", PTX__BY_WARP},
-                                               {"cp.async.wait_all", PTX__DOES_WAIT},
-                                               {"cp.async.mbarrier", PTX__DOES_WAIT}};
-
 enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT };
 
 typedef struct ptx__ins {
@@ -4872,28 +4843,6 @@ static void ptx__set_behaviour(ptx__form *form, unsigned op, ptx_mods mods) {
         form->effect = PTX__EFFECT_NONE;
 }
 
-PTX__RARE void ptx__raw_behaviour(const char *text, unsigned *who, unsigned *effect) {
-    const char *p = text;
-    int fresh = 1; /* an instruction may begin here */
-    *who = PTX__WHO_ANY;
-    *effect = PTX__EFFECT_NONE;
-    for (; *p; p++) {
-        const ptx__raw_fact *f = ptx__raw_facts, *end = f + sizeof ptx__raw_facts / sizeof *f;
-        unsigned wants;
-        while (fresh && f < end && strncmp(p, f->text, strlen(f->text)) != 0) f++;
-        if (fresh && f < end) {
-            wants = f->facts & 7u;
-            if (wants == PTX__WHO_MEMBERS ? *who == PTX__WHO_ANY : wants > *who) *who = wants;
-            if (f->facts >> 6) *effect = PTX__EFFECT_WAIT;
-        }
-        fresh = strchr(" ;{}\n\t", *p) != NULL;
-    }
-    if (*who == PTX__WHO_ANY && strstr(text, ".aligned")) *who = PTX__WHO_WARP;
-    if (*who == PTX__WHO_MEMBERS
-        && (strstr(text, "0xffffffff") || strstr(text, " -1") || strstr(text, ",-1")))
-        *who = PTX__WHO_WARP;
-}
-
 /* The mnemonic of a form. What its modifiers need raises version and sm. */
 PTX__RARE size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigned type, unsigned src,
                                      unsigned count, char *text, uint32_t *version, uint32_t *sm) {
@@ -5605,7 +5554,8 @@ static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, p
                             unsigned type);
 
 /* Record a plain instruction of at most four sources; the rest of src[4] is zero. */
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src) {
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                           const ptx_val *src) {
     const uint64_t kinds = ptx__kinds_of(src);
     const unsigned n = PTX__COUNT_OF(what);
     uint32_t wrong = 0, *w, *first, place;
@@ -7366,13 +7316,13 @@ PTX__RARE const char *ptx__unfinished_at(const char *text) {
     return depth ? text : rest;
 }
 
-/* Results of those types are made where out is not NULL. */
-PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int call, const char *text,
-                              unsigned n, const ptx_val *src, unsigned results, const ptx_type *types,
-                              ptx_val *out) {
+/* Results of those types are made where out is not NULL. effect: of a call, or of text that may wait. */
+PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned effect,
+                              const char *text, unsigned n, const ptx_val *src, unsigned results,
+                              const ptx_type *types, ptx_val *out) {
+    const int call = effect == PTX__EFFECT_CALL;
     const char *p, *digits;
     uint32_t form, kept, i;
-    unsigned who, effect;
     size_t at;
     ptx__operand v[64];
     ptx__use u;
@@ -7416,9 +7366,7 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, in
                   "a guard is for one instruction, and this text has a block or more of them");
         return 0;
     }
-    ptx__raw_behaviour(text, &who, &effect);
-    if (call) who = PTX__WHO_CALL, effect = PTX__EFFECT_CALL;
-    form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
+    form = ptx__get_form(k, site, PTX_RAW, effect, call ? PTX__WHO_CALL : PTX__WHO_ANY, 0);
     kept = ptx__keep(k->m, text, strlen(text));
     for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, ptx__read_handle(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
@@ -7461,7 +7409,8 @@ PTX__RARE_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, u
         ready = 0, ptx__fail(k, PTX_E_ARGUMENT, site,
                              "ptx_raw: the text, the operands, the types or the results are NULL");
     /* a result may stand where an operand was */
-    if (!ready || !ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, n, operands, results, types, out))
+    if (!ready
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_WAIT, text, n, operands, results, types, out))
         for (i = 0; out && results <= 64 && i < results; i++) out[i] = ptx__none();
 }
 
@@ -7574,7 +7523,8 @@ PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *
     ptx_type type = (ptx_type)result;
     int ok;
     PTX__ROOM(k->m, k->calls, 2, ok);
-    if (!ok || !ptx__record_raw(k, site, PTX__I_PLAIN, 1, text, n, v, result ? 1 : 0, &type, &out))
+    if (!ok
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_CALL, text, n, v, result != 0, &type, &out))
         return ptx__none();
     k->calls.at[k->calls.count++] = (uint32_t)k->ins.count - 1;
     k->calls.at[k->calls.count++] = function ? function->index : PTX__ANY_CALLEE;
@@ -9619,7 +9569,7 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     const uint32_t *end, *w = ptx__sources(k, ins, &end), threads = ptx__most_threads(k);
     const char *slot = form->operands;
     char root[360];
-    if (form->who != PTX__WHO_BLOCK || form->row->op == PTX_RAW) return PTX_E_NONE;
+    if (form->who != PTX__WHO_BLOCK) return PTX_E_NONE;
     for (; w < end && (*slot == 'F' || *slot == 'G'); w = ptx__next_operand(w), slot++) {
         ptx__uniform x = ptx__operand_class(u, w, i, b);
         if (x.class_ > ptx__bears(k, ins)) {
@@ -9938,8 +9888,7 @@ PTX__RARE uint32_t ptx__transfer_carry(const ptx__forward *p, uint32_t i, uint32
     const ptx__form *form = ptx__form_of(p->k, ins);
     const unsigned op = ptx__op_of(p->k, ins);
     const int reads = op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC;
-    if (op == PTX_RAW && form->effect == PTX__EFFECT_CALL) return PTX__CARRY_NONE;
-    if (op == PTX_RAW && strstr(ptx__raw_text(p->k, ins), ".cc")) return PTX__CARRY_SET;
+    if (op == PTX_RAW) return form->effect == PTX__EFFECT_CALL ? PTX__CARRY_NONE : PTX__CARRY_SET;
     if (report && reads && fact & PTX__CARRY_NONE)
         ptx__fault(
             p->k, PTX_E_UNDEFINED, i,
