@@ -880,6 +880,7 @@ typedef struct ptxcu_flash_decode_desc {
     ptxcu_tensor prior_lse;      /* f32 [heads, batch, queries] or [heads, batch]: its lse */
     ptxcu_tensor tree;           /* u32 [batch, queries]: which new tokens a query sees, one bit each; zero:
                                     those up to its own */
+    ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
 } ptxcu_flash_decode_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
@@ -922,6 +923,7 @@ typedef struct ptxcu_flash_prefill_desc {
     float soft_cap;           /* 0: none */
     uint32_t unused;
     const ptxcu_kv_cache *cache; /* of q's type or 8-bit; read during the call only; NULL: k and v */
+    ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
@@ -6002,6 +6004,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     }
     ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
                    "batch, queries", 2, q.shape[0], q.shape[1], 0, 0);
+    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
+                   "heads", 1, q.shape[2], 0, 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
@@ -6027,7 +6031,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         kernel.flags = (desc->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
                        | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0)
                        | (desc->tree.owner ? (uint32_t)PTXK_FLASH_TREE : 0)
-                       | (prior.owner ? (uint32_t)PTXK_FLASH_PRIOR : 0);
+                       | (prior.owner ? (uint32_t)PTXK_FLASH_PRIOR : 0)
+                       | (desc->sinks.owner ? (uint32_t)PTXK_FLASH_SINK : 0);
+        args.sinks = desc->sinks.address;
         args.prior = prior.address;
         args.prior_lse = desc->prior_lse.address;
         args.tree = desc->tree.address;
@@ -6260,6 +6266,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
                        PTXCU__TYPE(PTX_F32), 4, "batch, heads, q_len", 3, batch, heads, rows, 0);
     }
+    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
+                   "heads", 1, heads, 0, 0, 0);
     if (c.code == PTXCU_E_NONE) {
         kernel.heads = (uint32_t)heads;
         kernel.kv_heads = (uint32_t)kv_heads;
@@ -6267,7 +6275,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         kernel.type = desc->q.type;
         kernel.out_type = desc->out.type;
         kernel.flags |= (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
-                        | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0);
+                        | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0)
+                        | (desc->sinks.owner ? (uint32_t)PTXK_PREFILL_SINK : 0);
+        args.sinks = desc->sinks.address;
         kernel.window = desc->window;
         kernel.precision = desc->precision;
         kernel.scale = desc->scale;
