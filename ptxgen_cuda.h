@@ -987,7 +987,8 @@ typedef struct ptxcu_gemm_desc {
     float eps;              /* finite, at least 0 */
     ptxcu_tensor bias;      /* f32 [n], for all matrices or none; zero: none */
     ptxcu_gemm_matrix more[2];
-    uint32_t gated;  /* PTXK_GEMM_SWIGLU, _GEGLU: weights is the gate matrix, more[0].weights up; 0: none */
+    uint32_t gated;  /* PTXK_GEMM_SWIGLU, _GEGLU, _CLAMPED: weights is the gate matrix, more[0].weights up;
+                        0: none */
     uint32_t unused; /* 0 */
     ptxcu_tensor offsets; /* u32 [groups + 1]: groups, see PTXK_GEMM_GROUPED; zero: none */
     ptxcu_tensor x_rows;  /* u32 [m]: the row of x for each row of y; needs offsets; zero: the same */
@@ -1052,7 +1053,7 @@ PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *desc, p
 typedef struct ptxcu_activation_desc {
     ptxcu_tensor x, y; /* [rows, n], any row stride and alignment; y may be x or up */
     ptxcu_tensor up;   /* the same, x's type; zero: none */
-    uint32_t kind;     /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
+    uint32_t kind;     /* PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or, with up, PTXK_SWIGLU_CLAMPED */
     uint32_t unused;   /* 0 */
 } ptxcu_activation_desc;
 
@@ -6476,9 +6477,9 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
     ptxcu__require_flag(&c, "more[0].unused", desc->more[0].unused, 0);
     ptxcu__require_flag(&c, "more[1].unused", desc->more[1].unused, 0);
     if (c.code == PTXCU_E_NONE && desc->gated && desc->gated != PTXK_GEMM_SWIGLU
-        && desc->gated != PTXK_GEMM_GEGLU)
+        && desc->gated != PTXK_GEMM_GEGLU && desc->gated != PTXK_GEMM_CLAMPED)
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
-                             "gemm: gated is %u, must be 0, PTXK_GEMM_SWIGLU or PTXK_GEMM_GEGLU",
+                             "gemm: gated is %u, must be 0, PTXK_GEMM_SWIGLU, _GEGLU or _CLAMPED",
                              (unsigned)desc->gated);
     if (c.code == PTXCU_E_NONE && !(desc->eps >= 0 && desc->eps <= 3.402823466e38f))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: eps is %g, must be finite and at least 0",

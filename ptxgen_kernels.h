@@ -677,7 +677,7 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          matrix, or a gated pair.
      PTXK_GEMM_SWIGLU    two matrices of one format, gate and up, and one y = g / (1 + e^-g) * u; the norm's
      PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
-                         activation.
+     PTXK_GEMM_CLAMPED   activation. CLAMPED: PTXK_SWIGLU_CLAMPED of activation.
      columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
                          of them: the last tile is padded. Where registers are few for a format or a target,
                          tiles have fewer, down to 8. Tiles of 128 columns unpack weights once, into shared
@@ -731,7 +731,8 @@ enum {
     PTXK_GEMM_BIAS = 8,
     PTXK_GEMM_SWIGLU = 16,
     PTXK_GEMM_GEGLU = 32,
-    PTXK_GEMM_GROUPED = 64
+    PTXK_GEMM_GROUPED = 64,
+    PTXK_GEMM_CLAMPED = 128
 };
 
 /* What is compiled into the code. m, n and k are not: one kernel serves all layers. */
@@ -742,7 +743,7 @@ typedef struct ptxk_gemm_desc {
     uint32_t columns;     /* rows of x in a tile, at most: 8, 16 ... 256; see ptxk_gemm_columns */
     uint32_t precision;   /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
     uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
-    uint32_t second;      /* format of a second matrix, with SwiGLU and GeGLU of up; 0: there is none */
+    uint32_t second;      /* format of a second matrix, in a gated pair of up; 0: there is none */
     uint32_t third;       /* format of a third matrix; 0: there is none */
 } ptxk_gemm_desc;
 
@@ -1034,10 +1035,12 @@ PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk
      silu(x)        x / (1 + exp(-x))
      gelu by tanh   x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi)
      gelu by erf    Abramowitz and Stegun 7.1.26: within 1.5e-7 |x| of the gelu with erf
-     x -inf         NaN (silu, gelu by tanh) */
-enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2 };
+     clamped        gated only, as gpt-oss has it: x / (1 + exp(-1.702 x)) (up + 1) of x up to 7 and up from -7
+                    to 7
+     x -inf         NaN (all but gelu by erf) */
+enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2, PTXK_SWIGLU_CLAMPED = 3 };
 typedef struct ptxk_activation_desc {
-    uint32_t kind;           /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
+    uint32_t kind;           /* PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or PTXK_SWIGLU_CLAMPED */
     uint32_t gated;          /* 1: multiply by up */
     uint32_t x_type, y_type; /* of x and up; of y: PTX_F32, PTX_F16 or PTX_BF16 */
 } ptxk_activation_desc;
@@ -2269,12 +2272,31 @@ static ptx_val ptxk__logistic(ptx_kernel *k, ptx_val x) {
     return ptx_op1(k, PTX_RCP, PTX_APPROX, x);
 }
 
-/* g / (1 + e^-g) */
-static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) {
-    ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736f));
+/* g / (1 + e^(-a g)) */
+static ptx_val ptxk__swish(ptx_kernel *k, ptx_val g, double a) {
+    ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736 * a));
     e = ptx_ex2(k, e);
     e = ptx_add(k, e, ptx_f32(1));
     return ptx_op2(k, PTX_DIV, PTX_RN, g, e);
+}
+
+static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) { return ptxk__swish(k, g, 1); }
+
+/* min(x, most), and of both ends the larger of that and -most; NaN stays NaN. */
+static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int both) {
+    ptx_val p = ptx_setp(k, PTX_GT, x, ptx_f32(most));
+    x = ptx_selp(k, ptx_f32(most), x, p);
+    if (!both) return x;
+    p = ptx_setp(k, PTX_LT, x, ptx_f32(-most));
+    return ptx_selp(k, ptx_f32(-most), x, p);
+}
+
+/* gpt-oss's gate: g / (1 + e^(-1.702 g)) (u + 1) of g up to 7 and u from -7 to 7. */
+static ptx_val ptxk__swiglu_clamped(ptx_kernel *k, ptx_val g, ptx_val u) {
+    g = ptxk__clamp(k, g, 7, 0);
+    g = ptxk__swish(k, g, 1.702);
+    u = ptxk__clamp(k, u, 7, 1);
+    return ptx_fma(k, g, u, g);
 }
 
 /* gelu(x) by tanh: x / (1 + e^(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi). */
@@ -11397,11 +11419,13 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
 }
 
 /* The form with `wide` columns, or, where that is 0, with few. */
+#define PTXK__GEMM_GATES (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU | PTXK_GEMM_CLAMPED)
+
 static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, ptxk__gemm *f,
                                    ptxk_message *why) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
     static const char *const op = "gemm";
-    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1;
+    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1, gate;
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemm: the description is NULL");
@@ -11415,11 +11439,12 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     if ((code = ptxk__check_type(op, "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type(op, "output_type", d->output_type, why)) != PTX_E_NONE)
         return code;
-    if (d->flags > 127 || (d->flags & PTXK_GEMM_SWIGLU && d->flags & PTXK_GEMM_GEGLU))
+    gate = d->flags & PTXK__GEMM_GATES;
+    if (d->flags > 255 || gate & (gate - 1))
         return ptxk__refuse(
             why, PTX_E_DESC,
             "gemm: flags is %u, must be of PTXK_GEMM_NORM, _GAMMA, _RESIDUAL, _BIAS, _GROUPED and one of "
-            "_SWIGLU and _GEGLU",
+            "_SWIGLU, _GEGLU and _CLAMPED",
             d->flags);
     f->x_type = (ptx_type)d->x_type;
     f->output = (ptx_type)d->output_type;
@@ -11428,12 +11453,12 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     format[0] = d->format;
     format[1] = d->second;
     format[2] = d->third;
-    f->pair = d->flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU) ? 2 : 1;
+    f->pair = gate ? 2 : 1;
     f->matrices = format[2] ? 3 : format[1] || f->pair > 1 ? 2 : 1;
     f->outputs = f->pair > 1 ? 1 : f->matrices;
     if (f->pair > 1 && f->matrices > 2)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: a gated pair (PTXK_GEMM_SWIGLU, _GEGLU) is two matrices, third is %s",
+                            "gemm: a gated pair (PTXK_GEMM_SWIGLU, _GEGLU ...) is two matrices, third is %s",
                             ptxk__value_name_of(format[2]).s);
     if (d->flags & PTXK_GEMM_RESIDUAL && f->outputs > 1)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -14265,8 +14290,13 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
                         up = ptx_get(k, s->sum[i + 1][n][2 * h + e]);
                         up = ptx_op2(k, PTX_MUL, PTX_RN, up, factor[e]);
                         if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[i + 1][h]);
-                        value = f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
-                        value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
+                        if (f->flags & PTXK_GEMM_CLAMPED) {
+                            value = ptxk__swiglu_clamped(k, value, up);
+                        } else {
+                            value =
+                                f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
+                            value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
+                        }
                     }
                     p = ptx_and(k, inside[i][h], exists[e]);
                     ptx_if(k, p);
@@ -18184,11 +18214,14 @@ static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *v
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: the description is NULL");
-    if (d->kind > PTXK_GELU_ERF)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "activation: kind is %u, must be PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF", d->kind);
-    if (d->gated > 1)
-        return ptxk__refuse(why, PTX_E_DESC, "activation: gated is %u, must be 0 or 1", d->gated);
+    if (d->kind > PTXK_SWIGLU_CLAMPED)
+        return ptxk__refuse(
+            why, PTX_E_DESC,
+            "activation: kind is %u, must be PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or PTXK_SWIGLU_CLAMPED",
+            d->kind);
+    if (d->gated > 1 || (d->kind == PTXK_SWIGLU_CLAMPED && !d->gated))
+        return ptxk__refuse(why, PTX_E_DESC, "activation: gated is %u, must be %s1%s", d->gated,
+                            d->gated > 1 ? "0 or " : "", d->gated > 1 ? "" : " with PTXK_SWIGLU_CLAMPED");
     if ((code = ptxk__check_type("activation", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("activation", "y_type", d->y_type, why)) != PTX_E_NONE)
         return code;
@@ -18274,6 +18307,10 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
         ptxk_load_f32(k, xt, n, ptx_at(here, 0), up);
     }
     for (e = 0; e < n; e++) {
+        if (d->kind == PTXK_SWIGLU_CLAMPED) {
+            x[e] = ptxk__swiglu_clamped(k, x[e], up[e]);
+            continue;
+        }
         x[e] = ptxk__activate(k, d->kind, x[e]);
         if (d->gated) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], up[e]);
     }
@@ -18282,7 +18319,7 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
 }
 
 PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc) {
-    static const char *const names[3] = {"silu", "gelu", "gelu_erf"};
+    static const char *const names[4] = {"silu", "gelu", "gelu_erf", "swiglu_clamped"};
     static const size_t field[3] = {offsetof(ptxk_activation_args, x), offsetof(ptxk_activation_args, up),
                                     offsetof(ptxk_activation_args, y)};
     const ptxk_activation_desc *d = (const ptxk_activation_desc *)desc;

@@ -550,7 +550,7 @@ static const row softmax_rows[] = {D(softmax, n, 0, "n is 0"),
                                    A(softmax, reserved, 1, "reserved"),
                                    AL(softmax, y, AT + 16, "y overlaps x")};
 
-static const row activation_rows[] = {D(activation, kind, 3, "kind"),
+static const row activation_rows[] = {D(activation, kind, 4, "kind is 4"),
                                       D(activation, gated, 2, "gated"),
                                       NEEDED_TYPE(activation, x_type),
                                       NEEDED_TYPE(activation, y_type),
