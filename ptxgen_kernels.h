@@ -212,6 +212,8 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
    drafts that are a tree, each with its ancestors. With PTXK_FLASH_PRIOR, out and lse of attention to other
    keys are merged: a prefix that sequences share is read once by a launch with batch 1, in which they are the
    queries and masks of ones let each see all keys, or by flash_prefill; its lse has the order of prior_lse.
+   With PTXK_FLASH_SINK, e^sinks[h] is added to the sum that divides the outputs of head h, and to that of
+   lse: a score of no key.
 
    Split-KV: blocks take chunks of a sequence, and the last block to finish combines them (T. Dao, D. Haziza,
    F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023), with the online softmax of M.
@@ -262,7 +264,8 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
      score past f32      infinite, with its sign
      score -inf          weight 0; where all scores are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap, the cap.
-     prior_lse           -inf: prior has no weight. +inf: it has all, or half where lse is +inf without it.
+     prior_lse, sinks    -inf: prior or sink has no weight. +inf: it has all, or half where lse is +inf
+                         without it.
      score NaN           NaN in that head's output
      weight 0            is multiplied like any other: 0 * inf in V is NaN. On tensor cores any infinite V
                          gives NaN, and with several queries or a window also that of a key that only other
@@ -282,7 +285,8 @@ enum {
     PTXK_FLASH_CLUSTER_8 = 16,
     PTXK_FLASH_PAGE_ROWS = 32, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
     PTXK_FLASH_TREE = 64,      /* the new tokens are a tree of drafts: see args.tree */
-    PTXK_FLASH_PRIOR = 128     /* merges what attention to other keys gave: see args.prior */
+    PTXK_FLASH_PRIOR = 128,    /* merges what attention to other keys gave: see args.prior */
+    PTXK_FLASH_SINK = 256      /* each head has one more score, without a value: see args.sinks */
 };
 
 /* What is compiled into the code. There is no padding: the bytes can serve as a key. */
@@ -299,7 +303,7 @@ typedef struct ptxk_flash_decode_desc {
     float soft_cap;       /* a score s becomes cap * tanh(s / cap); 0: no cap */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t append_type; /* of the new rows k and v; 0: none are appended */
-    uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR */
+    uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR | _SINK */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
@@ -335,6 +339,7 @@ typedef struct ptxk_flash_decode_args {
                           /* and lse are then those of all keys. Ignored without PTXK_FLASH_PRIOR */
     uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (its own
                              bit too), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
+    uint64_t sinks;       /* f32 [heads]; ignored without PTXK_FLASH_SINK */
 } ptxk_flash_decode_args;
 
 /* Appends the entry. desc: a ptxk_flash_decode_desc. */
@@ -440,7 +445,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    online softmax (T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
    Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
    all sequences, or cumulative lengths in device memory. K and V are tensors with strides, such as a cache
-   whose last rows kv_scatter has just written, or paged, as in flash_decode.
+   whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's.
 
      precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
                          f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
@@ -486,7 +491,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
 enum {
     PTXK_PREFILL_CAUSAL = 1,
     PTXK_PREFILL_LSE = 2,
-    PTXK_PREFILL_PAGE_ROWS = 4 /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_PREFILL_PAGE_ROWS = 4, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_PREFILL_SINK = 8       /* each head has one more score, without a value: see args.sinks */
 };
 enum { PTXK_PREFILL_EXACT = 0, PTXK_PREFILL_FAST = 1 };
 
@@ -498,7 +504,7 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32; for PTX_SM_A(90) PTX_E4M3, head_dim
                            then a multiple of 16, at most 128 */
     uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
-    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE | PTXK_PREFILL_PAGE_ROWS */
+    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | _LSE | _PAGE_ROWS | _SINK */
     uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
     uint32_t precision; /* for f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
@@ -539,6 +545,7 @@ typedef struct ptxk_flash_prefill_args {
     uint64_t k_factors, v_factors;              /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: f16, as k and v with
                                                    head_dim / 32 in the place of head_dim and strides / 32.
                                                    q, too, in e4m3: k_factors f32 [heads], q's times k's */
+    uint64_t sinks;                             /* f32 [heads]; ignored without PTXK_PREFILL_SINK */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -758,7 +765,7 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          matrix, or a gated pair.
      PTXK_GEMM_SWIGLU    two matrices of one format, gate and up, and one y = g / (1 + e^-g) * u; the norm's
      PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
-                         activation.
+     PTXK_GEMM_CLAMPED   activation. CLAMPED: PTXK_SWIGLU_CLAMPED of activation.
      columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
                          of them: the last tile is padded. Where registers are few for a format or a target,
                          tiles have fewer, down to 8. Tiles of 128 columns unpack weights once, into shared
@@ -812,7 +819,8 @@ enum {
     PTXK_GEMM_BIAS = 8,
     PTXK_GEMM_SWIGLU = 16,
     PTXK_GEMM_GEGLU = 32,
-    PTXK_GEMM_GROUPED = 64
+    PTXK_GEMM_GROUPED = 64,
+    PTXK_GEMM_CLAMPED = 128
 };
 
 /* What is compiled into the code. m, n and k are not: one kernel serves all layers. */
@@ -823,7 +831,7 @@ typedef struct ptxk_gemm_desc {
     uint32_t columns;     /* rows of x in a tile, at most: 8, 16 ... 256; see ptxk_gemm_columns */
     uint32_t precision;   /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
     uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
-    uint32_t second;      /* format of a second matrix, with SwiGLU and GeGLU of up; 0: there is none */
+    uint32_t second;      /* format of a second matrix, in a gated pair of up; 0: there is none */
     uint32_t third;       /* format of a third matrix; 0: there is none */
 } ptxk_gemm_desc;
 
@@ -1115,10 +1123,12 @@ PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk
      silu(x)        x / (1 + exp(-x))
      gelu by tanh   x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi)
      gelu by erf    Abramowitz and Stegun 7.1.26: within 1.5e-7 |x| of the gelu with erf
-     x -inf         NaN (silu, gelu by tanh) */
-enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2 };
+     clamped        gated only, as gpt-oss has it: x / (1 + exp(-1.702 x)) (up + 1) of x up to 7 and up from -7
+                    to 7
+     x -inf         NaN (all but gelu by erf) */
+enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2, PTXK_SWIGLU_CLAMPED = 3 };
 typedef struct ptxk_activation_desc {
-    uint32_t kind;           /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
+    uint32_t kind;           /* PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or PTXK_SWIGLU_CLAMPED */
     uint32_t gated;          /* 1: multiply by up */
     uint32_t x_type, y_type; /* of x and up; of y: PTX_F32, PTX_F16 or PTX_BF16 */
 } ptxk_activation_desc;
@@ -2350,12 +2360,31 @@ static ptx_val ptxk__logistic(ptx_kernel *k, ptx_val x) {
     return ptx_op1(k, PTX_RCP, PTX_APPROX, x);
 }
 
-/* g / (1 + e^-g) */
-static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) {
-    ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736f));
+/* g / (1 + e^(-a g)) */
+static ptx_val ptxk__swish(ptx_kernel *k, ptx_val g, double a) {
+    ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736 * a));
     e = ptx_ex2(k, e);
     e = ptx_add(k, e, ptx_f32(1));
     return ptx_op2(k, PTX_DIV, PTX_RN, g, e);
+}
+
+static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) { return ptxk__swish(k, g, 1); }
+
+/* min(x, most), and of both ends the larger of that and -most; NaN stays NaN. */
+static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int both) {
+    ptx_val p = ptx_setp(k, PTX_GT, x, ptx_f32(most));
+    x = ptx_selp(k, ptx_f32(most), x, p);
+    if (!both) return x;
+    p = ptx_setp(k, PTX_LT, x, ptx_f32(-most));
+    return ptx_selp(k, ptx_f32(-most), x, p);
+}
+
+/* gpt-oss's gate: g / (1 + e^(-1.702 g)) (u + 1) of g up to 7 and u from -7 to 7. */
+static ptx_val ptxk__swiglu_clamped(ptx_kernel *k, ptx_val g, ptx_val u) {
+    g = ptxk__clamp(k, g, 7, 0);
+    g = ptxk__swish(k, g, 1.702);
+    u = ptxk__clamp(k, u, 7, 1);
+    return ptx_fma(k, g, u, g);
 }
 
 /* gelu(x) by tanh: x / (1 + e^(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi). */
@@ -5371,6 +5400,9 @@ static void ptxk__flash_set_variant(ptxk__flash *f, ptx_target target) {
     f->row_vecs = f->d / 16;
 }
 
+/* The flags that any others may stand beside. */
+#define PTXK__FLASH_BITS (PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR | PTXK_FLASH_SINK)
+
 static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why) {
     uint32_t bytes, overhead, types[4], i;
     double scale;
@@ -5413,11 +5445,11 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if ((d->flags & ~(uint32_t)(PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR))
+    if ((d->flags & ~(uint32_t)PTXK__FLASH_BITS)
         > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
-                            "_PAGE_ROWS, _TREE, _PRIOR",
+                            "_PAGE_ROWS, _TREE, _PRIOR, _SINK",
                             d->flags);
     if (d->flags & PTXK_FLASH_TREE && d->window)
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: window is %u, must be 0 with PTXK_FLASH_TREE",
@@ -5441,9 +5473,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags =
-        d->flags
-        & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR);
+    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK__FLASH_BITS);
     i = d->flags % PTXK_FLASH_PAGE_ROWS / PTXK_FLASH_CLUSTER_1;
     f->cluster = i ? 1u << (i - 1) : 0;
     f->group = d->heads / d->kv_heads;
@@ -5530,7 +5560,8 @@ static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
                 * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
                    + (f->flags & PTXK_FLASH_LSE ? 4u : 0u))
             + (f->flags & PTXK_FLASH_TREE ? 4u * f->queries : 0u)
-            + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u);
+            + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u)
+            + (f->flags & PTXK_FLASH_SINK ? 4u * f->heads : 0u);
     keys = length - ptxk__flash_first(f, length);
     if (f->fresh_type) fresh = length < f->queries ? length : f->queries;
     bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
@@ -5714,7 +5745,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
-    ptxk__span s[15];
+    ptxk__span s[16];
     uint64_t q, fresh;
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -5749,7 +5780,8 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     s[13] = ptxk__span_of("prior", args->prior, q * 4, 16, (f.flags & PTXK_FLASH_PRIOR) != 0);
     s[14] = ptxk__span_of("prior_lse", args->prior_lse, 4ull * f.queries * f.heads, 4,
                           (f.flags & PTXK_FLASH_PRIOR) != 0);
-    if ((code = ptxk__check_spans(op, s, 15, why)) != PTX_E_NONE
+    s[15] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_FLASH_SINK) != 0);
+    if ((code = ptxk__check_spans(op, s, 16, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
@@ -6132,27 +6164,12 @@ static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val 
     return ptx_add(k, top, lse);
 }
 
-/* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention. row,
-   head, query: of the column. */
-static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                    ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
+/* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention, whose
+   natural log-sum-exp is `other`. prior NULL: with zeros. */
+static void ptxk__flash_merge_prior(ptx_kernel *k, const ptx_val *prior, ptx_val other, ptx_val x[4],
                                     ptx_val *lse) {
-    ptx_val at, prior[4], other, most, mine, inverse, index, p;
+    ptx_val most, mine, inverse, p;
     uint32_t e;
-    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
-    at = ptx_ptr_add(k, at, row, f->d * 4);
-    at = ptx_ptr_add(k, at, vec, 16);
-    ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), prior);
-    index = ptx_mul_wide(k, head, ptx_sreg(k, PTX_NCTAID_Y));
-    other = ptx_cvt(k, PTX_U64, w->sequence);
-    index = ptx_add(k, index, other);
-    if (f->queries > 1) {
-        other = ptx_cvt(k, PTX_U64, query);
-        index = ptx_mad(k, index, ptx_u64(f->queries), other);
-    }
-    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior_lse));
-    at = ptx_ptr_add(k, at, index, 4);
-    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
     other = ptx_op2(k, PTX_MUL, PTX_RN, other, ptx_f32(1.44269504088896340736));
     p = ptx_setp(k, PTX_EQ, other, ptx_f32(INFINITY)); /* the prior's keys have all the weight */
     other = ptx_selp(k, ptx_f32(FLT_MAX), other, p);
@@ -6168,8 +6185,38 @@ static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const p
     other = ptx_mul(k, other, inverse);
     for (e = 0; e < 4; e++) {
         x[e] = ptx_mul(k, x[e], mine);
-        x[e] = ptx_fma(k, prior[e], other, x[e]);
+        if (prior) x[e] = ptx_fma(k, prior[e], other, x[e]);
     }
+}
+
+/* Merges 4 elements of a result with what it must be merged with, prior attention and a sink. row, head,
+   query: of the column. */
+static void ptxk__flash_merge_others(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
+                                     ptx_val *lse) {
+    ptx_val at, prior[4], other, index;
+    if (f->flags & PTXK_FLASH_PRIOR) {
+        at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
+        at = ptx_ptr_add(k, at, row, f->d * 4);
+        at = ptx_ptr_add(k, at, vec, 16);
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), prior);
+        index = ptx_mul_wide(k, head, ptx_sreg(k, PTX_NCTAID_Y));
+        other = ptx_cvt(k, PTX_U64, w->sequence);
+        index = ptx_add(k, index, other);
+        if (f->queries > 1) {
+            other = ptx_cvt(k, PTX_U64, query);
+            index = ptx_mad(k, index, ptx_u64(f->queries), other);
+        }
+        at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior_lse));
+        at = ptx_ptr_add(k, at, index, 4);
+        other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+        ptxk__flash_merge_prior(k, prior, other, x, lse);
+    }
+    if (!(f->flags & PTXK_FLASH_SINK)) return;
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, sinks));
+    at = ptx_ptr_add(k, at, head, 4);
+    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    ptxk__flash_merge_prior(k, NULL, other, x, lse);
 }
 
 /* Writes 4 elements of the output of a column of the block, from its state. */
@@ -6177,7 +6224,7 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
                                      ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val top,
                                      ptx_val all) {
     ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p, merged = all;
-    uint32_t e;
+    uint32_t e, others = f->flags & (PTXK_FLASH_PRIOR | PTXK_FLASH_SINK);
     if (f->cache == PTX_E4M3) {
         row = ptxk__head_factor(k, w->args, ptxk__flash_factors(1), w->kv_head);
         if (ptxk__byte_lift(k, f->cache) > 1) row = ptx_mul(k, row, ptx_f32(ptxk__byte_lift(k, f->cache)));
@@ -6186,9 +6233,9 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
-    if (f->flags & PTXK_FLASH_PRIOR) {
+    if (others) {
         merged = ptxk__flash_log_sum(k, f, top, all);
-        ptxk__flash_merge_prior(k, f, w, row, query, head, vec, x, &merged);
+        ptxk__flash_merge_others(k, f, w, row, query, head, vec, x, &merged);
     }
     here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
     here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
@@ -6198,9 +6245,9 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
     ptx_if(k, p);
     {
-        ptx_val lse = f->flags & PTXK_FLASH_PRIOR ? merged : ptxk__flash_log_sum(k, f, top, all);
+        ptx_val lse = others ? merged : ptxk__flash_log_sum(k, f, top, all);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
-        p = f->flags & PTXK_FLASH_PRIOR ? merged : top;
+        p = others ? merged : top;
         p = ptx_setp(k, PTX_EQ, p, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
         p = ptx_setp(k, PTX_ISNAN, all, all);
@@ -8224,10 +8271,11 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->kv_bytes = ptxk__cache_bytes(f->cache);
     f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);
     if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
-    if (d->flags > 7)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE and _PAGE_ROWS",
-                            d->flags);
+    if (d->flags > 15)
+        return ptxk__refuse(
+            why, PTX_E_DESC,
+            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE, _PAGE_ROWS and _SINK",
+            d->flags);
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: page_size is %u, must be 0 or a power of two from 16 to 65536",
@@ -8368,6 +8416,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     plan->min_bytes = queries * f.heads * f.d * (f.bytes + f.out_bytes)
                       + 2 * keys * f.kv_heads * (f.d * f.kv_bytes + f.factor_row);
     if (f.flags & PTXK_PREFILL_LSE) plan->min_bytes += queries * f.heads * 4;
+    if (f.flags & PTXK_PREFILL_SINK) plan->min_bytes += 4 * f.heads;
     if (f.panels) ptxk__prefill_plan_maps(&f, plan);
     for (q_len = 0; q_len < plan->maps && !shape->kv_len; q_len++) /* no keys: k and v may be 0 */
         plan->map[q_len].address = (uint32_t)offsetof(ptxk_flash_prefill_args, q);
@@ -8424,7 +8473,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
                                              const ptxk_flash_prefill_args *args, ptxk_message *why) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
-    ptxk__span s[10];
+    ptxk__span s[11];
     uint64_t stride[14], lse[3];
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
@@ -8501,11 +8550,12 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
             s[8 + i] = ptxk__span_factors(name, at, f.cache, f.bytes == 1 && !i ? f.heads : f.kv_heads, f.d,
                                           1, f.page_size, args->pool_pages, 0);
     }
+    s[10] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_PREFILL_SINK) != 0);
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
             return code;
-    return ptxk__check_spans(op, s, 10, why);
+    return ptxk__check_spans(op, s, 11, why);
 }
 
 /* -- flash_prefill: rows, scores -- */
@@ -9322,11 +9372,20 @@ static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const
     return ptx_selp(k, bare_offset, x, p);
 }
 
+/* The score of a head that has no key, in base 2. */
+static ptx_val ptxk__prefill_sink(ptx_kernel *k, const ptxk__prefill_state *s, ptx_val head) {
+    ptx_val x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, sinks));
+    x = ptx_ptr_add(k, x, head, 4);
+    x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+    return ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(1.44269504088896340736));
+}
+
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
-                                 ptx_val lse, ptx_val rows) {
-    ptx_val total, inverse, x, p, at, row, own, v_factor = {0};
-    uint32_t i, h, n, e;
+                                 ptx_val head, ptx_val lse, ptx_val rows) {
+    ptx_val total, inverse, x, p, at, row, own, v_factor = {0}, sink = {0};
+    uint32_t i, h, n, e, has_sink = f->flags & PTXK_PREFILL_SINK;
+    if (has_sink) sink = ptxk__prefill_sink(k, s, head);
     if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_factor(k, f, s, 1);
     own = ptx_and(k, lane, ptx_u32(3));
     own = ptx_setp(k, PTX_EQ, own, ptx_u32(0));
@@ -9335,6 +9394,14 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         for (h = 0; h < 2; h++) {
             total = ptx_get(k, s->total[i][h]);
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
+            if (has_sink) { /* far above all scores: the total is infinite */
+                x = ptx_get(k, s->most[i][h]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer));
+                x = ptx_add(k, sink, x);
+                x = ptx_add(k, x, ptx_f32((double)f->lift));
+                x = ptx_ex2(k, x);
+                total = ptx_add(k, total, x);
+            }
             p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
@@ -9360,6 +9427,10 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                 x = ptx_lg2(k, total); /* 0: -inf */
                 x = ptx_add(k, x, ptx_f32(-(double)f->lift));
                 x = ptx_fma(k, inverse, s->outer, x);
+            }
+            if (has_sink) {
+                p = ptx_setp(k, PTX_EQ, total, ptx_f32(INFINITY));
+                x = ptx_selp(k, sink, x, p);
             }
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
             if (!(f->inner > 0)) {
@@ -9491,7 +9562,7 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         row = ptx_mad(k, here, stride, row);
         here = ptx_ptr_add(k, base, row, 4);
     }
-    ptxk__prefill_finish(k, f, s, lane, here, rows);
+    ptxk__prefill_finish(k, f, s, lane, q.head, here, rows);
     base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, out),
                               offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
                               q.row, q.head, f->out_bytes, &stride);
@@ -12241,11 +12312,13 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
 }
 
 /* The form with `wide` columns, or, where that is 0, with few. */
+#define PTXK__GEMM_GATES (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU | PTXK_GEMM_CLAMPED)
+
 static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, ptxk__gemm *f,
                                    ptxk_message *why) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
     static const char *const op = "gemm";
-    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1;
+    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1, gate;
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemm: the description is NULL");
@@ -12259,11 +12332,12 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     if ((code = ptxk__check_type(op, "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type(op, "output_type", d->output_type, why)) != PTX_E_NONE)
         return code;
-    if (d->flags > 127 || (d->flags & PTXK_GEMM_SWIGLU && d->flags & PTXK_GEMM_GEGLU))
+    gate = d->flags & PTXK__GEMM_GATES;
+    if (d->flags > 255 || gate & (gate - 1))
         return ptxk__refuse(
             why, PTX_E_DESC,
             "gemm: flags is %u, must be of PTXK_GEMM_NORM, _GAMMA, _RESIDUAL, _BIAS, _GROUPED and one of "
-            "_SWIGLU and _GEGLU",
+            "_SWIGLU, _GEGLU and _CLAMPED",
             d->flags);
     f->x_type = (ptx_type)d->x_type;
     f->output = (ptx_type)d->output_type;
@@ -12272,12 +12346,12 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     format[0] = d->format;
     format[1] = d->second;
     format[2] = d->third;
-    f->pair = d->flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU) ? 2 : 1;
+    f->pair = gate ? 2 : 1;
     f->matrices = format[2] ? 3 : format[1] || f->pair > 1 ? 2 : 1;
     f->outputs = f->pair > 1 ? 1 : f->matrices;
     if (f->pair > 1 && f->matrices > 2)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: a gated pair (PTXK_GEMM_SWIGLU, _GEGLU) is two matrices, third is %s",
+                            "gemm: a gated pair (PTXK_GEMM_SWIGLU, _GEGLU ...) is two matrices, third is %s",
                             ptxk__value_name_of(format[2]).s);
     if (d->flags & PTXK_GEMM_RESIDUAL && f->outputs > 1)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -15109,8 +15183,13 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
                         up = ptx_get(k, s->sum[i + 1][n][2 * h + e]);
                         up = ptx_op2(k, PTX_MUL, PTX_RN, up, factor[e]);
                         if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[i + 1][h]);
-                        value = f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
-                        value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
+                        if (f->flags & PTXK_GEMM_CLAMPED) {
+                            value = ptxk__swiglu_clamped(k, value, up);
+                        } else {
+                            value =
+                                f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
+                            value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
+                        }
                     }
                     p = ptx_and(k, inside[i][h], exists[e]);
                     ptx_if(k, p);
@@ -19028,11 +19107,14 @@ static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *v
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: the description is NULL");
-    if (d->kind > PTXK_GELU_ERF)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "activation: kind is %u, must be PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF", d->kind);
-    if (d->gated > 1)
-        return ptxk__refuse(why, PTX_E_DESC, "activation: gated is %u, must be 0 or 1", d->gated);
+    if (d->kind > PTXK_SWIGLU_CLAMPED)
+        return ptxk__refuse(
+            why, PTX_E_DESC,
+            "activation: kind is %u, must be PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or PTXK_SWIGLU_CLAMPED",
+            d->kind);
+    if (d->gated > 1 || (d->kind == PTXK_SWIGLU_CLAMPED && !d->gated))
+        return ptxk__refuse(why, PTX_E_DESC, "activation: gated is %u, must be %s1%s", d->gated,
+                            d->gated > 1 ? "0 or " : "", d->gated > 1 ? "" : " with PTXK_SWIGLU_CLAMPED");
     if ((code = ptxk__check_type("activation", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("activation", "y_type", d->y_type, why)) != PTX_E_NONE)
         return code;
@@ -19118,6 +19200,10 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
         ptxk_load_f32(k, xt, n, ptx_at(here, 0), up);
     }
     for (e = 0; e < n; e++) {
+        if (d->kind == PTXK_SWIGLU_CLAMPED) {
+            x[e] = ptxk__swiglu_clamped(k, x[e], up[e]);
+            continue;
+        }
         x[e] = ptxk__activate(k, d->kind, x[e]);
         if (d->gated) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], up[e]);
     }
@@ -19126,7 +19212,7 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
 }
 
 PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc) {
-    static const char *const names[3] = {"silu", "gelu", "gelu_erf"};
+    static const char *const names[4] = {"silu", "gelu", "gelu_erf", "swiglu_clamped"};
     static const size_t field[3] = {offsetof(ptxk_activation_args, x), offsetof(ptxk_activation_args, up),
                                     offsetof(ptxk_activation_args, y)};
     const ptxk_activation_desc *d = (const ptxk_activation_desc *)desc;

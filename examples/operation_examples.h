@@ -240,7 +240,8 @@
     X("silu, f16", PTXK_SILU, 0, PTX_F16, PTX_F16)                                                           \
     X("gelu, bf16", PTXK_GELU, 0, PTX_BF16, PTX_BF16)                                                        \
     X("gelu, gated, f32 to bf16", PTXK_GELU, 1, PTX_F32, PTX_BF16)                                           \
-    X("gelu by erf, f32", PTXK_GELU_ERF, 0, PTX_F32, PTX_F32)
+    X("gelu by erf, f32", PTXK_GELU_ERF, 0, PTX_F32, PTX_F32)                                                \
+    X("clamped SwiGLU, f32", PTXK_SWIGLU_CLAMPED, 1, PTX_F32, PTX_F32)
 
 #define EXAMPLES_rope(X)                                                                                     \
     X("32 heads, d 128, neox, f32", 32, 128, 128, PTXK_ROPE_NEOX, PTX_F32)                                   \

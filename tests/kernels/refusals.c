@@ -169,13 +169,15 @@ static const row flash_decode_rows[] = {D(flash_decode, heads, 0, "heads is 0"),
                                         AANY(flash_decode, v_factors),
                                         AANY(flash_decode, prior),
                                         AANY(flash_decode, prior_lse),
-                                        AANY(flash_decode, tree)};
+                                        AANY(flash_decode, tree),
+                                        AANY(flash_decode, sinks)};
 
 static const row tree_rows[] = {/* flash_decode again, with a tree of drafts */
                                 D(flash_decode, window, 5, "window is 5, must be 0 with PTXK_FLASH_TREE"),
                                 POINTER(flash_decode, prior, 8),
                                 ADDRESS(flash_decode, prior_lse, 2),
-                                ADDRESS(flash_decode, tree, 2)};
+                                ADDRESS(flash_decode, tree, 2),
+                                ADDRESS(flash_decode, sinks, 2)};
 
 static const row bytes_rows[] = {/* flash_decode again, with caches of q8_0 */
                                  D(flash_decode, head_dim, 48, "head_dim is 48, must be a multiple of 32"),
@@ -257,7 +259,7 @@ static const row flash_prefill_rows[] = {
     D(flash_prefill, type, 0, "type is 0"),
     NEEDED_TYPE(flash_prefill, type),
     NEEDED_TYPE(flash_prefill, out_type),
-    D(flash_prefill, flags, 8, "flags is 8"),
+    D(flash_prefill, flags, 16, "flags is 16"),
     D(flash_prefill, flags, 4, "page_size is 0"),
     D(flash_prefill, page_size, 8, "page_size is 8"),
     D(flash_prefill, page_size, 48, "page_size is 48"),
@@ -318,12 +320,14 @@ static const row flash_prefill_rows[] = {
     AANY(flash_prefill, k_factors),
     AANY(flash_prefill, v_factors),
     AANY(flash_prefill, max_pages),
-    AANY(flash_prefill, pool_pages)};
+    AANY(flash_prefill, pool_pages),
+    AANY(flash_prefill, sinks)};
 
 static const row prefill_bytes_rows[] = {
     D(flash_prefill, head_dim, 48, "head_dim is 48, must be a multiple of 32"),
     POINTER(flash_prefill, k_factors, 8),
     POINTER(flash_prefill, v_factors, 8),
+    ADDRESS(flash_prefill, sinks, 2),
     AL(flash_prefill, k_row_stride, 96, "k_row_stride is 96, must be a multiple of 64 elements"),
     AL(flash_prefill, v_head_stride, 32, "v_head_stride is 32, must be a multiple of 64 elements")};
 
@@ -603,7 +607,7 @@ static const row softmax_rows[] = {D(softmax, n, 0, "n is 0"),
                                    A(softmax, reserved, 1, "reserved"),
                                    AL(softmax, y, AT + 16, "y overlaps x")};
 
-static const row activation_rows[] = {D(activation, kind, 3, "kind"),
+static const row activation_rows[] = {D(activation, kind, 4, "kind is 4"),
                                       D(activation, gated, 2, "gated"),
                                       NEEDED_TYPE(activation, x_type),
                                       NEEDED_TYPE(activation, y_type),
@@ -947,8 +951,9 @@ static void attention(void) {
     a.max_seq = 100, a.head_stride = 6400, a.row_stride = 64;
     TEST(flash_decode, flash_decode_rows, 1, d, s, a);
     d.flags |= PTXK_FLASH_TREE | PTXK_FLASH_PRIOR, a.tree = AT * 14, a.prior = AT * 15, a.prior_lse = AT * 16;
+    d.flags |= PTXK_FLASH_SINK, a.sinks = AT * 10;
     TEST(flash_decode, tree_rows, 0, d, s, a);
-    d.flags = PTXK_FLASH_LSE, a.tree = a.prior = a.prior_lse = 0;
+    d.flags = PTXK_FLASH_LSE, a.tree = a.prior = a.prior_lse = a.sinks = 0;
     d.kv_type = PTXK_Q8_0, a.k_factors = AT * 12, a.v_factors = AT * 13;
     TEST(flash_decode, bytes_rows, 0, d, s, a);
     d.kv_type = PTX_F16, a.k_factors = a.v_factors = 0;
@@ -971,8 +976,9 @@ static void attention(void) {
     pa.q = AT, pa.k = AT * 2, pa.v = AT * 3, pa.out = AT * 4, pa.lse = AT * 5;
     TEST(flash_prefill, flash_prefill_rows, 1, pd, ps, pa);
     pd.kv_type = PTXK_Q8_0, pa.k_factors = AT * 12, pa.v_factors = AT * 13;
+    pd.flags |= PTXK_PREFILL_SINK, pa.sinks = AT * 14;
     TEST(flash_prefill, prefill_bytes_rows, 0, pd, ps, pa);
-    pd.kv_type = 0, pa.k_factors = pa.v_factors = 0;
+    pd.kv_type = 0, pd.flags = PTXK_PREFILL_LSE, pa.k_factors = pa.v_factors = pa.sinks = 0;
     pd.page_size = 16, pa.max_pages = 2, pa.pool_pages = 4, pa.block_table = AT * 11;
     TEST(flash_prefill, prefill_paged_rows, 0, pd, ps, pa);
     pd.page_size = 0, pa.block_table = pa.max_pages = pa.pool_pages = 0;
