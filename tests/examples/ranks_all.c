@@ -1,0 +1,26 @@
+/* ranks_all.c - all architectures in 2 and 4 processes, as ranks.c has two of them: 64 tokens beside the reference. */
+#define _DEFAULT_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
+#include "../../ptxgen_kernels.h"
+#include "../../ptxgen_cuda.h"
+#include "../rankstest.h"
+
+static void test_models(void)
+{
+    uint32_t i;
+    if (!open_rank()) return;
+    for (i = 0; i < sizeof models / sizeof *models; i++) {
+        model_shape s = shape_of_ranks(models[i].shape);
+        check_ranks(&s, 1, 40, s.layers > 20 ? 8 : 64, models[i].what);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (start_ranks(argc, argv)) {
+        run_ranks(2, test_models);
+        run_ranks(4, test_models);
+    }
+    return check_end();
+}
