@@ -880,6 +880,7 @@ typedef struct ptxcu_flash_decode_desc {
     ptxcu_tensor prior_lse;      /* f32 [heads, batch, queries] or [heads, batch]: its lse */
     ptxcu_tensor tree;           /* u32 [batch, queries]: which new tokens a query sees, one bit each; zero:
                                     those up to its own */
+    ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
 } ptxcu_flash_decode_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
@@ -922,6 +923,7 @@ typedef struct ptxcu_flash_prefill_desc {
     float soft_cap;           /* 0: none */
     uint32_t unused;
     const ptxcu_kv_cache *cache; /* of q's type or 8-bit; read during the call only; NULL: k and v */
+    ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
@@ -985,7 +987,8 @@ typedef struct ptxcu_gemm_desc {
     float eps;              /* finite, at least 0 */
     ptxcu_tensor bias;      /* f32 [n], for all matrices or none; zero: none */
     ptxcu_gemm_matrix more[2];
-    uint32_t gated;  /* PTXK_GEMM_SWIGLU, _GEGLU: weights is the gate matrix, more[0].weights up; 0: none */
+    uint32_t gated;  /* PTXK_GEMM_SWIGLU, _GEGLU, _CLAMPED: weights is the gate matrix, more[0].weights up;
+                        0: none */
     uint32_t unused; /* 0 */
     ptxcu_tensor offsets; /* u32 [groups + 1]: groups, see PTXK_GEMM_GROUPED; zero: none */
     ptxcu_tensor x_rows;  /* u32 [m]: the row of x for each row of y; needs offsets; zero: the same */
@@ -1050,7 +1053,7 @@ PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *desc, p
 typedef struct ptxcu_activation_desc {
     ptxcu_tensor x, y; /* [rows, n], any row stride and alignment; y may be x or up */
     ptxcu_tensor up;   /* the same, x's type; zero: none */
-    uint32_t kind;     /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
+    uint32_t kind;     /* PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or, with up, PTXK_SWIGLU_CLAMPED */
     uint32_t unused;   /* 0 */
 } ptxcu_activation_desc;
 
@@ -6002,6 +6005,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     }
     ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
                    "batch, queries", 2, q.shape[0], q.shape[1], 0, 0);
+    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
+                   "heads", 1, q.shape[2], 0, 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
@@ -6027,7 +6032,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         kernel.flags = (desc->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
                        | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0)
                        | (desc->tree.owner ? (uint32_t)PTXK_FLASH_TREE : 0)
-                       | (prior.owner ? (uint32_t)PTXK_FLASH_PRIOR : 0);
+                       | (prior.owner ? (uint32_t)PTXK_FLASH_PRIOR : 0)
+                       | (desc->sinks.owner ? (uint32_t)PTXK_FLASH_SINK : 0);
+        args.sinks = desc->sinks.address;
         args.prior = prior.address;
         args.prior_lse = desc->prior_lse.address;
         args.tree = desc->tree.address;
@@ -6260,6 +6267,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
                        PTXCU__TYPE(PTX_F32), 4, "batch, heads, q_len", 3, batch, heads, rows, 0);
     }
+    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
+                   "heads", 1, heads, 0, 0, 0);
     if (c.code == PTXCU_E_NONE) {
         kernel.heads = (uint32_t)heads;
         kernel.kv_heads = (uint32_t)kv_heads;
@@ -6267,7 +6276,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         kernel.type = desc->q.type;
         kernel.out_type = desc->out.type;
         kernel.flags |= (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
-                        | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0);
+                        | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0)
+                        | (desc->sinks.owner ? (uint32_t)PTXK_PREFILL_SINK : 0);
+        args.sinks = desc->sinks.address;
         kernel.window = desc->window;
         kernel.precision = desc->precision;
         kernel.scale = desc->scale;
@@ -6466,9 +6477,9 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
     ptxcu__require_flag(&c, "more[0].unused", desc->more[0].unused, 0);
     ptxcu__require_flag(&c, "more[1].unused", desc->more[1].unused, 0);
     if (c.code == PTXCU_E_NONE && desc->gated && desc->gated != PTXK_GEMM_SWIGLU
-        && desc->gated != PTXK_GEMM_GEGLU)
+        && desc->gated != PTXK_GEMM_GEGLU && desc->gated != PTXK_GEMM_CLAMPED)
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
-                             "gemm: gated is %u, must be 0, PTXK_GEMM_SWIGLU or PTXK_GEMM_GEGLU",
+                             "gemm: gated is %u, must be 0, PTXK_GEMM_SWIGLU, _GEGLU or _CLAMPED",
                              (unsigned)desc->gated);
     if (c.code == PTXCU_E_NONE && !(desc->eps >= 0 && desc->eps <= 3.402823466e38f))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: eps is %g, must be finite and at least 0",

@@ -39,6 +39,8 @@ static const chat_template chat_templates[] = {
      {"<|start_of_role|>system<|end_of_role|>", "<|end_of_text|>\n"},
      {"<|start_of_role|>user<|end_of_role|>", "<|end_of_text|>\n"},
      "<|start_of_role|>assistant<|end_of_role|>", "<|end_of_text|>", "\n"},
+    {"harmony", {"<|start|>", "<|channel|>"}, NULL, 0, {"<|start|>system<|message|>", "<|end|>"},
+     {"<|start|>user<|message|>", "<|end|>"}, "<|start|>assistant", "<|return|>", ""},
     {"command-r", {"<|START_OF_TURN_TOKEN|>", "<|CHATBOT_TOKEN|>"}, NULL, 0,
      {"<|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>", "<|END_OF_TURN_TOKEN|>"},
      {"<|START_OF_TURN_TOKEN|><|USER_TOKEN|>", "<|END_OF_TURN_TOKEN|>"},

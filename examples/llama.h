@@ -266,6 +266,9 @@ static inline int llama_split_ranks(llama *m, gguf_error *why) {
             case LLAMA_UP_BIAS: llama_take_part(t, first[0], c->ffn); break;
             case LLAMA_GATE_EXPERTS:
             case LLAMA_UP_EXPERTS: llama_take_part(t, first[1], c->expert_ffn); break;
+            case LLAMA_SINKS: llama_take_part(t, rank * q, q); break;
+            case LLAMA_GATE_EXPERTS_BIAS:
+            case LLAMA_UP_EXPERTS_BIAS: llama_take_columns(t, first[1], c->expert_ffn); break;
             case LLAMA_SHARED_GATE:
             case LLAMA_SHARED_UP: llama_take_part(t, first[2], c->shared_ffn); break;
             case LLAMA_DOWN: llama_take_columns(t, first[0], c->ffn); break;
@@ -273,6 +276,7 @@ static inline int llama_split_ranks(llama *m, gguf_error *why) {
             case LLAMA_SHARED_DOWN: llama_take_columns(t, first[2], c->shared_ffn); break;
             case LLAMA_O_BIAS:
             case LLAMA_DOWN_BIAS:
+            case LLAMA_DOWN_EXPERTS_BIAS:
                 if (rank) t->from = NULL;
                 break;
             default: break;
@@ -1119,6 +1123,7 @@ static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, gguf
 /* Attention of the same number of tokens of each sequence, the last in its cache. */
 static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t layer, gguf_error *why) {
     const llama_config *c = &m->config;
+    const llama_tensor *sinks = llama_layer_tensor(m, layer, LLAMA_SINKS);
     ptxk_flash_decode_desc desc = {0};
     ptxk_flash_decode_shape shape = {0};
     ptxk_flash_decode_args *a;
@@ -1132,6 +1137,7 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
     desc.window = llama_window(m, layer);
     desc.soft_cap = (float)c->attention_cap;
     desc.page_size = m->options.page_size;
+    desc.flags = sinks->from ? PTXK_FLASH_SINK : 0;
     shape.batch = m->options.batch;
     shape.max_len = shape.max_seq = m->options.max_seq;
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
@@ -1145,6 +1151,7 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
     a->k_factors = llama_factors(m, layer, 0);
     a->v_factors = llama_factors(m, layer, 1);
     a->lengths = l->lengths.address;
+    a->sinks = sinks->address;
     a->out = l->attention.address;
     a->workspace = llama_workspace(m, l);
     a->max_seq = m->options.max_seq;
@@ -1184,6 +1191,7 @@ static inline int llama_add_rounding(llama *m, llama_list *l, gguf_error *why) {
 static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t layer, const llama_span *span,
                                               uint32_t spans, gguf_error *why) {
     const llama_config *c = &m->config;
+    const llama_tensor *sinks = llama_layer_tensor(m, layer, LLAMA_SINKS);
     uint64_t row = (uint64_t)c->heads * c->head_dim, q = l->q.address;
     ptxk_flash_prefill_desc desc = {0};
     desc.heads = c->heads;
@@ -1192,7 +1200,7 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
     desc.type = llama_prompt_type(m);
     desc.kv_type = llama_has_byte_caches(m) ? m->options.kv_type : 0;
     desc.out_type = PTX_F32;
-    desc.flags = PTXK_PREFILL_CAUSAL;
+    desc.flags = PTXK_PREFILL_CAUSAL | (uint32_t)(sinks->from ? PTXK_PREFILL_SINK : 0);
     desc.window = llama_window(m, layer);
     desc.scale = llama_score_scale(m, layer);
     desc.soft_cap = (float)c->attention_cap;
@@ -1215,6 +1223,7 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
         a->v = llama_cache(m, layer, 1, m->options.page_size ? 0 : span->sequence);
         a->k_factors = llama_cache_factors(m, layer, 0, m->options.page_size ? 0 : span->sequence);
         a->v_factors = llama_cache_factors(m, layer, 1, m->options.page_size ? 0 : span->sequence);
+        a->sinks = sinks->address;
         a->out = l->attention.address + 4 * span->row * row;
         a->q_head_stride = a->out_head_stride = c->head_dim;
         a->q_row_stride = a->out_row_stride = row;
@@ -1238,7 +1247,9 @@ static inline int llama_add_activation(llama *m, llama_list *l, uint32_t rows, u
     ptxk_activation_desc desc = {0};
     ptxk_activation_shape shape = {0};
     ptxk_activation_args *a;
-    desc.kind = m->config.kind->activation == LLAMA_SWIGLU ? PTXK_SILU : PTXK_GELU;
+    desc.kind = m->config.kind->activation == LLAMA_SWIGLU    ? PTXK_SILU
+                : m->config.kind->activation == LLAMA_CLAMPED ? PTXK_SWIGLU_CLAMPED
+                                                              : PTXK_GELU;
     desc.gated = m->config.kind->activation != LLAMA_GELU;
     desc.x_type = desc.y_type = PTX_F32;
     shape.rows = rows;
@@ -1341,10 +1352,18 @@ static inline int llama_add_qkv(llama *m, llama_list *l, uint32_t n, llama_input
     return 0;
 }
 
+/* What joins gate and up in a product. */
+static inline uint32_t llama_gate_flag(const llama *m) {
+    uint32_t activation = m->config.kind->activation;
+    return activation == LLAMA_SWIGLU    ? PTXK_GEMM_SWIGLU
+           : activation == LLAMA_CLAMPED ? PTXK_GEMM_CLAMPED
+                                         : PTXK_GEMM_GEGLU;
+}
+
 /* gate = what the last product of a layer multiplies */
 static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
     uint32_t activation = m->config.kind->activation;
-    uint32_t gate = (uint32_t)(activation == LLAMA_SWIGLU ? PTXK_GEMM_SWIGLU : PTXK_GEMM_GEGLU), i;
+    uint32_t gate = llama_gate_flag(m), i;
     enum llama_layer_name first = m->config.experts ? LLAMA_SHARED_GATE : LLAMA_GATE;
     llama_product p[2];
     for (i = 0; i < 2; i++) {
@@ -1367,13 +1386,14 @@ static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_i
 
 /* -- experts -- */
 
-/* The choice for each row, by the product with `router`. shared: of one expert, whose weight is a sigmoid. */
-static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *router, int shared,
-                                  llama_input in, gguf_error *why) {
+/* The choice for each row, by the product with `router`. bias: NULL, or a tensor that may be missing. shared:
+   of one expert, whose weight is a sigmoid. */
+static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *router,
+                                  const llama_tensor *bias, int shared, llama_input in, gguf_error *why) {
     ptxk_route_desc desc = {0};
     ptxk_route_shape shape = {0};
     ptxk_route_args *a;
-    if (llama_add_product(m, l, router, NULL, in, 0, l->expert[shared].scores.address, why)) return 1;
+    if (llama_add_product(m, l, router, bias, in, 0, l->expert[shared].scores.address, why)) return 1;
     desc.experts = shared ? 1 : m->config.experts;
     desc.chosen = shared ? 1 : m->config.chosen;
     desc.kind = (uint32_t)(shared                      ? PTXK_ROUTE_SIGMOID
@@ -1392,12 +1412,15 @@ static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *r
     return 0;
 }
 
-/* One or two products in groups: a row of y for each choice. x_count: rows of x, of which the choices name
-   theirs; 0: a row for each. */
+/* One or two products in groups, by the experts' matrices w of a layer, each with its bias where there are
+   such: a row of y for each choice. x_count: rows of x, of which the choices name theirs; 0: a row for
+   each. */
 static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *const *w, const uint64_t *y,
                                    uint32_t count, uint32_t gate, llama_input in, uint32_t x_count,
                                    gguf_error *why) {
     const llama_config *c = &m->config;
+    const llama_tensor *const bias[2] = {w[0] + LLAMA_GATE_EXPERTS_BIAS - LLAMA_GATE_EXPERTS,
+                                         w[count - 1] + LLAMA_GATE_EXPERTS_BIAS - LLAMA_GATE_EXPERTS};
     ptxk_gemm_desc desc = {0};
     ptxk_gemm_shape shape = {0};
     ptxk_gemm_args *a;
@@ -1406,7 +1429,8 @@ static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *
     if (count > 1) llama_format(w[1]->from->format, &desc.second);
     desc.x_type = desc.output_type = PTX_F32;
     desc.precision = PTXK_GEMM_EXACT;
-    desc.flags = gate | PTXK_GEMM_GROUPED | (uint32_t)(in.gamma ? PTXK_GEMM_NORM | PTXK_GEMM_GAMMA : 0);
+    desc.flags = gate | PTXK_GEMM_GROUPED | (uint32_t)(in.gamma ? PTXK_GEMM_NORM | PTXK_GEMM_GAMMA : 0)
+                 | (uint32_t)(bias[0]->from ? PTXK_GEMM_BIAS : 0);
     shape.m = l->rows * c->chosen;
     desc.columns = ptxk_gemm_columns(2 * shape.m / c->experts); /* of an expert, mostly fewer */
     if (desc.columns > 64) desc.columns = 64;
@@ -1423,6 +1447,7 @@ static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *
     }
     for (i = 0; i < count; i++) {
         a->matrix[i].weights = w[i]->address;
+        a->matrix[i].bias = bias[i]->address;
         a->matrix[i].y = y[i];
         a->matrix[i].n = w[i]->rows;
     }
@@ -1476,9 +1501,9 @@ static inline int llama_add_experts(llama *m, llama_list *l, uint32_t n, llama_i
     y[2] = l->expert[0].y.address;
     between.x = l->gate.address;
     between.gamma = 0;
-    if (llama_add_route(m, l, LLAMA_OF(ROUTER), 0, in, why)) return 1;
+    if (llama_add_route(m, l, LLAMA_OF(ROUTER), LLAMA_OF(ROUTER_BIAS), 0, in, why)) return 1;
     if (w[0]->from->format == w[1]->from->format) {
-        if (llama_add_groups(m, l, w, y, 2, PTXK_GEMM_SWIGLU, in, l->rows, why)) return 1;
+        if (llama_add_groups(m, l, w, y, 2, llama_gate_flag(m), in, l->rows, why)) return 1;
     } else if (llama_add_groups(m, l, w, y, 1, 0, in, l->rows, why)
                || llama_add_groups(m, l, w + 1, y + 1, 1, 0, in, l->rows, why)
                || llama_add_activation(m, l, rows, w[0]->rows, why)) {
@@ -1486,7 +1511,8 @@ static inline int llama_add_experts(llama *m, llama_list *l, uint32_t n, llama_i
     }
     if (llama_add_groups(m, l, w + 2, y + 2, 1, 0, between, 0, why)) return 1;
     if (m->config.shared_ffn
-        && (llama_add_route(m, l, LLAMA_OF(SHARED_ROUTER), 1, in, why) || llama_add_gate_up(m, l, n, in, why)
+        && (llama_add_route(m, l, LLAMA_OF(SHARED_ROUTER), NULL, 1, in, why)
+            || llama_add_gate_up(m, l, n, in, why)
             || llama_add_product(m, l, LLAMA_OF(SHARED_DOWN), NULL, between, 0, l->expert[1].y.address, why)
             || llama_add_combine(m, l, 1, why)))
         return 1;
@@ -1641,6 +1667,12 @@ static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress,
            || llama_cuda(m, ptxcu_event_create(m->cu, &m->event[1]), why);
 }
 
+/* Whether tensor number i holds something of each expert. */
+static inline int llama_is_of_experts(size_t i) {
+    size_t name = i < LLAMA_MODEL_TENSORS ? 0 : (i - LLAMA_MODEL_TENSORS) % LLAMA_TENSORS_OF_A_LAYER;
+    return name >= LLAMA_GATE_EXPERTS && name <= LLAMA_DOWN_EXPERTS_BIAS;
+}
+
 /* What a token reads of the weights, see llama. */
 static inline uint64_t llama_count_bytes(const llama *m) {
     size_t i;
@@ -1652,9 +1684,8 @@ static inline uint64_t llama_count_bytes(const llama *m) {
             continue;
         bytes += i == LLAMA_EMBEDDING && m->tensor[LLAMA_OUTPUT].from ? llama_row_bytes(t, t->columns)
                  : i == LLAMA_EMBEDDING && llama_ranks(m) > 1 ? m->head.rows * llama_row_bytes(t, t->columns)
-                 : t->from->size[2] > 1 /* experts */
-                     ? llama_tensor_bytes(t) / m->config.experts * m->config.chosen
-                     : llama_tensor_bytes(t);
+                 : llama_is_of_experts(i) ? llama_tensor_bytes(t) / m->config.experts * m->config.chosen
+                                          : llama_tensor_bytes(t);
     }
     return bytes;
 }
