@@ -123,7 +123,7 @@ enum {
 
    The registry. X(name) stands for ptxk_<name>_desc and ptxk_<name>_emit(). */
 #define PTXK_OPERATIONS(X)                                                                                   \
-    X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv) X(gemm) X(matmul)                                 \
+    X(flash_decode) X(kv_scatter) X(flash_prefill) X(flash_mla) X(gemv) X(gemm) X(matmul)                    \
     X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample) X(route) X(combine) X(quantize)              \
     X(decoder)
 
@@ -563,6 +563,94 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
    d]; lse [batch, heads, q_len], or [heads, q_total]. */
 PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
                                         const ptxk_flash_prefill_shape *shape, ptxk_flash_prefill_args *args);
+
+/* ======== flash_mla =====================================================================================
+
+   Multi-head latent attention with absorbed products (DeepSeek-AI, "DeepSeek-V2: a strong, economical, and
+   efficient mixture-of-experts language model", 2024), of the newest n tokens of each sequence:
+
+     s[b,t,h,i]   = scale (q[b,t,h,:] . c[b,i,:] + q_rope[b,t,h,:] . r[b,i,:])
+     out[b,t,h,:] = sum_i softmax_i(s[b,t,h,i]) c[b,i,:]
+
+   c[i], the latent of token i, is key and value of all heads; r[i] is the rotated part of its key. q has been
+   multiplied by W_k of its head; out is yet to be multiplied by W_v of its head (both products: gemm with
+   PTXK_GEMM_GROUPED, a group for each head). Query t of n stands at position p = lengths[b] - n + t and sees
+   the tokens i <= p. n is an argument: 1 for a step, more for drafts, and for prompts.
+
+   The pairs of query and head, t * heads + h, are the rows of products on tensor cores: `tile` of them share
+   what a block reads. Blocks take chunks of a sequence; where there are several chunks, a second launch
+   combines them, a block for each row, in their order: the same bits in every run.
+
+     targets             bf16 from sm_80 on. Where shared memory has 99 KB or less (sm_75, sm_86, sm_89, from
+                         sm_120 on), tiles of 16, whatever the description asks for.
+     precision           exact products, f32 sums; q is rounded to kv_type, and so are weights (2^-11, bf16
+                         2^-8; f16 weights below 2^-22 of the largest: 2^-33 of it). Chunks: 2^-20 of an
+                         element for each.
+     lse                 log sum_i exp(s_i), natural. The error is at most the largest error of a score, plus
+                         2^-22 for each key, plus 2^-20 (1 + |lse|).
+     length 0            zeros, lse -inf; so for queries before the sequence (length < n)
+     length > max_seq, or max_pages * page_size
+                         NaN in that sequence's output; its cache is not read
+     page past the pool  where a key would be read: NaN in the output of the blocks that find it
+     score -inf          weight 0. A score that is NaN or +inf: NaN in that head's output
+     weight 0            is multiplied like any other: 0 * inf in c is NaN. This includes tokens that other
+                         queries of the launch see
+
+   Launches that may run at the same time need separate workspaces. Nothing may overlap what is written. */
+enum { PTXK_MLA_LSE = 1 }; /* writes lse */
+typedef struct ptxk_flash_mla_desc {
+    uint32_t heads;     /* 1 ... 65536 */
+    uint32_t latent;    /* elements of c: 128, 256 or 512 */
+    uint32_t rope;      /* elements of r: 16, 32, 48 or 64 */
+    uint32_t kv_type;   /* of c and r: PTX_F16 or PTX_BF16 */
+    uint32_t q_type;    /* of q and q_rope: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t out_type;  /* of out, likewise */
+    uint32_t tile;      /* at most: 16, 32 or 64; see ptxk_flash_mla_tile */
+    uint32_t page_size; /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
+    uint32_t flags;     /* PTXK_MLA_LSE */
+    float scale;        /* 0: 1. Models divide by the root of a head's elements before the absorption */
+} ptxk_flash_mla_desc;
+
+typedef struct ptxk_flash_mla_shape {
+    uint32_t batch;    /* sequences, at most 65535 */
+    uint32_t queries;  /* new tokens of each; with heads at most 2^30 pairs */
+    uint32_t max_len;  /* longest length to plan for, sets the number of chunks; 0: max_seq */
+    uint32_t max_seq;  /* positions of a cache, at most 2^30 */
+    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    ptx_target target; /* of the module */
+} ptxk_flash_mla_shape;
+
+/* Addresses are 16-byte aligned; those of u32 and u64 arrays to their element. Strides are in elements, below
+   2^32, and multiples of 16 bytes; element e of head h of query t of sequence b lies at (b * queries + t) *
+   row_stride + h * head_stride + e. A cache of rows of c and r side by side has two addresses in it. */
+typedef struct ptxk_flash_mla_args {
+    uint64_t q, q_rope, out;
+    uint64_t q_row_stride, q_head_stride;       /* both 0: heads * latent and latent */
+    uint64_t rope_row_stride, rope_head_stride; /* of q_rope; both 0: heads * rope and rope */
+    uint64_t out_row_stride, out_head_stride;   /* both 0: heads * latent and latent */
+    uint64_t c_caches, r_caches; /* u64 [batch]: addresses of the caches. Paged: the pools, kv_type
+                                    [pool_pages, page_size, latent], [pool_pages, page_size, rope] */
+    uint64_t c_stride, r_stride; /* from position to position; 0: latent, rope */
+    uint64_t lengths;     /* u32 [batch], with the new tokens; 0: every sequence has `length` */
+    uint64_t block_table; /* paged: u32 [batch, max_pages], page numbers in the pools */
+    uint64_t lse;         /* f32 [batch, queries, heads]; ignored without PTXK_MLA_LSE */
+    uint64_t workspace;   /* plan.workspace_bytes, 256-byte aligned; ignored when that is 0 */
+    uint32_t batch, queries, max_seq; /* as in the shape */
+    uint32_t max_pages, pool_pages;   /* paged: columns of the block table; pages of a pool */
+    uint32_t length;                  /* of every sequence, where lengths is 0; else 0 */
+} ptxk_flash_mla_args;
+
+/* The tile that suits so many heads and queries of a sequence: the smallest that holds all pairs, else 64. */
+PTXGEN_API uint32_t ptxk_flash_mla_tile(uint32_t heads, uint32_t queries);
+/* Appends the two entries (attend, combine). desc: a ptxk_flash_mla_desc. */
+#define ptxk_flash_mla_emit(m, desc) ptxk_flash_mla_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch or two. min_bytes: the traffic when every sequence is max_len long: q, out, c and r once. */
+PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_shape *shape,
+                                        ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
+                                         ptxk_message *why);
 
 /* ======== gemv ==========================================================================================
 
@@ -10394,6 +10482,811 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
         ptxk__prefill_emit_panels(m, site, &f, name);
     else
         ptxk__prefill_emit(m, site, &f, name);
+    return ptx_get_error(m)->code;
+}
+
+/* ======== flash_mla ===================================================================================== */
+
+#define PTXK__MLA_LEN (1u << 30)
+#define PTXK__MLA_HEADER 256 /* of the workspace: the number of chunks; then their rows, then lse in base 2 */
+
+/* Everything that a description and a target determine. A block of rows x width warps: each takes 16 * m rows
+   of the tile, and 8 * n keys of a step for the scores, columns / width columns for the output. */
+typedef struct ptxk__mla {
+    ptx_type type, q_type, out_type;
+    uint32_t heads, latent, rope, tile, page_size, page_shift, flags;
+    uint32_t m, rows, width, n, keys, stages, threads, columns;
+    uint32_t shared, weights_at, scratch_at; /* q, the ring of keys; then the weights, maxima and totals */
+    ptxk__tile q, kv, p;
+    float scale, lift; /* scores are in base 2; weights are 2^(score - maximum + lift) */
+} ptxk__mla;
+
+static uint32_t ptxk__mla_shared_limit(ptx_target target) {
+    uint32_t chip = target & 0xfffu;
+    if (chip == 86 || chip == 89 || chip >= 120) return 101376u;
+    return chip < 80 ? 65536u : chip < 90 ? 166912u : 232448u;
+}
+
+PTXGEN_API uint32_t ptxk_flash_mla_tile(uint32_t heads, uint32_t queries) {
+    uint64_t pairs = (uint64_t)heads * queries;
+    return pairs <= 16 ? 16 : pairs <= 32 ? 32 : 64;
+}
+
+static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, ptxk__mla *f,
+                               ptxk_message *why) {
+    static const char *const op = "flash_mla", *const names[] = {"q_type", "out_type"};
+    uint32_t types[2], i, most = ptxk__mla_shared_limit(target);
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the description is NULL", op);
+    types[0] = d->q_type, types[1] = d->out_type;
+    if ((code = ptxk__check_n(op, "heads", d->heads, 65536, why)) != PTX_E_NONE) return code;
+    if (d->latent != 128 && d->latent != 256 && d->latent != 512)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: latent is %u, must be 128, 256 or 512", op, d->latent);
+    if (!d->rope || d->rope % 16 || d->rope > 64)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: rope is %u, must be 16, 32, 48 or 64", op, d->rope);
+    if (d->kv_type != PTX_F16 && d->kv_type != PTX_BF16)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: kv_type is %s, must be PTX_F16 or PTX_BF16", op,
+                            ptxk__value_name_of(d->kv_type).s);
+    for (i = 0; i < 2; i++)
+        if (!ptxk__kv_bytes(types[i])) return ptxk__check_type(op, names[i], types[i], why);
+    if (d->tile != 16 && d->tile != 32 && d->tile != 64)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: tile is %u, must be 16, 32 or 64", op, d->tile);
+    if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "%s: page_size is %u, must be 0 or a power of two from 16 to 65536", op,
+                            d->page_size);
+    if (d->flags & ~(uint32_t)PTXK_MLA_LSE)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: flags is %u, must be 0 or PTXK_MLA_LSE", op, d->flags);
+    if ((code = ptxk__check_scale(op, d->scale, why)) != PTX_E_NONE) return code;
+    if (target && (target & 0xfffu) < 80 && d->kv_type == PTX_BF16)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: kv_type is PTX_BF16, which needs a target from sm_80 on",
+                            op);
+    memset(f, 0, sizeof *f);
+    f->type = (ptx_type)d->kv_type;
+    f->q_type = (ptx_type)d->q_type;
+    f->out_type = (ptx_type)d->out_type;
+    f->heads = d->heads;
+    f->latent = d->latent;
+    f->rope = d->rope;
+    f->tile = most < 166912u ? 16 : d->tile;
+    f->page_size = d->page_size;
+    while (f->page_size >> f->page_shift > 1) f->page_shift++;
+    f->flags = d->flags;
+    f->scale = (float)((d->scale < 0 || d->scale > 0 ? (double)d->scale : 1) * 1.44269504088896340736);
+    f->lift = f->type == PTX_F16 ? 8.0f : 0.0f;
+    /* 64 keys a step where two such steps fit beside q; without cp.async the ring has one stage. */
+    f->m = f->tile > 16 ? 2 : 1;
+    f->rows = f->tile > 32 ? 2 : 1;
+    f->keys = most > 200000u ? 64 : 32;
+    f->width = f->keys == 64 && f->rows == 1 ? 8 : 4;
+    f->n = f->keys / 8 / f->width;
+    f->threads = 32 * f->rows * f->width;
+    f->columns = f->latent / f->width;
+    ptxk__tile_form(&f->q, f->tile, (f->latent + f->rope) * 2, 8, f->threads);
+    ptxk__tile_form(&f->kv, f->keys, (f->latent + f->rope) * 2, 8, f->threads);
+    ptxk__tile_form(&f->p, f->tile, f->keys * 2, 8, f->threads);
+    f->stages = most == 65536u ? 1 : f->keys == 32 && f->tile < 64 && most > 150000u ? 3 : 2;
+    f->weights_at = ptxk__tile_bytes(&f->q) + f->stages * ptxk__tile_bytes(&f->kv);
+    f->scratch_at = f->weights_at + ptxk__tile_bytes(&f->p);
+    f->shared = f->scratch_at + f->tile * f->width * 4;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_shape *shape,
+                                        ptx_plan *plan, ptxk_message *why) {
+    static const char *const op = "flash_mla";
+    ptxk__mla f;
+    uint64_t pairs, tiles, blocks, most;
+    uint32_t longest, chunks, least;
+    ptx_code code = ptxk__plan_start(op, ptxk__mla_form(desc, shape ? shape->target : 0, &f, why), shape,
+                                     plan, sizeof(ptxk_flash_mla_args), why);
+    if (code) return code;
+    if ((code = ptxk__check_most(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "max_seq", shape->max_seq, PTXK__MLA_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "max_len", shape->max_len, shape->max_seq, why)) != PTX_E_NONE
+        || (code = ptxk__check_n(op, "sm_count", shape->sm_count, 1u << 24, why)) != PTX_E_NONE)
+        return code;
+    pairs = (uint64_t)f.heads * shape->queries;
+    if (pairs > PTXK__MLA_LEN)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: queries is %u, of %u heads: more than 2^30 pairs", op,
+                            shape->queries, f.heads);
+    if (!(shape->target & 0xfffu))
+        return ptxk__refuse(why, PTX_E_DESC, "%s: target is 0, must be that of the module", op);
+    if (!shape->batch || !pairs) return PTX_E_NONE;
+    longest = shape->max_len ? shape->max_len : shape->max_seq;
+    tiles = (pairs + f.tile - 1) / f.tile;
+    /* A chunk for each multiprocessor, but of keys whose reads outweigh the partial results. */
+    blocks = tiles * shape->batch;
+    least = 2 * f.tile < f.keys ? f.keys : 2 * f.tile;
+    most = ptxk__ceil_div(longest, least);
+    chunks = blocks >= shape->sm_count ? 1 : (uint32_t)((shape->sm_count + blocks - 1) / blocks);
+    if (chunks > most) chunks = (uint32_t)most;
+    if (chunks > 65535) chunks = 65535;
+    if (chunks < 1) chunks = 1;
+    ptxk__plan_one(plan, (uint32_t)tiles, shape->batch, f.threads,
+                   shape->batch
+                       * ((uint64_t)longest * (f.latent + f.rope) * 2
+                          + pairs
+                                * ((f.latent + f.rope) * (uint64_t)ptxk__kv_bytes((uint32_t)f.q_type)
+                                   + f.latent * (uint64_t)ptxk__kv_bytes((uint32_t)f.out_type)
+                                   + (f.flags & PTXK_MLA_LSE ? 4 : 0))));
+    plan->launch[0].grid[2] = chunks;
+    plan->launch[0].shared_bytes = f.shared;
+    if (chunks == 1) return PTX_E_NONE;
+    plan->workspace_bytes =
+        PTXK__MLA_HEADER + ptxk__up_256(shape->batch * chunks * pairs * (f.latent + 1) * 4);
+    plan->launch[1] = plan->launch[0];
+    plan->launch[1].entry = 1;
+    plan->launch[1].grid[0] = (uint32_t)pairs;
+    plan->launch[1].grid[2] = 1;
+    plan->launch[1].block[0] = f.latent / 4;
+    plan->launch[1].shared_bytes = 0;
+    plan->launches = 2;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
+                                         ptxk_message *why) {
+    static const char *const op = "flash_mla", *const names[] = {"q", "q_rope", "out"},
+                             *const caches[] = {"c_caches", "r_caches"};
+    ptxk__mla f;
+    ptxk__span s[9];
+    uint64_t stride[6], cache[2];
+    uint32_t i, d, bytes;
+    ptx_code code = ptxk__check_start(op, ptxk__mla_form(desc, 0, &f, why), args, why);
+    if (code) return code;
+    if ((code = ptxk__check_count(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "queries", args->queries, 0, PTXK__MLA_LEN / f.heads, why))
+               != PTX_E_NONE
+        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__MLA_LEN, why)) != PTX_E_NONE
+        || (args->lengths
+            && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
+        return code;
+    memcpy(stride, &args->q_row_stride, sizeof stride);
+    for (i = 0; i < 3; i++) {
+        d = i == 1 ? f.rope : f.latent;
+        bytes = ptxk__kv_bytes((uint32_t)(i == 2 ? f.out_type : f.q_type));
+        if (!stride[2 * i] && !stride[2 * i + 1])
+            stride[2 * i] = (uint64_t)f.heads * d, stride[2 * i + 1] = d;
+        if (stride[2 * i] % (16 / bytes) || stride[2 * i + 1] % (16 / bytes) || stride[2 * i] > 0xffffffffu
+            || stride[2 * i + 1] > 0xffffffffu)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "%s: the strides of %s are %llu and %llu, must be multiples of %u below 2^32",
+                                op, names[i], (unsigned long long)stride[2 * i],
+                                (unsigned long long)stride[2 * i + 1], 16 / bytes);
+        s[i] = ptxk__span_of(names[i],
+                             i == 0   ? args->q
+                             : i == 1 ? args->q_rope
+                                      : args->out,
+                             (uint64_t)d * bytes, 16, 1);
+        ptxk__span_repeat(&s[i], 0, (uint64_t)args->batch * args->queries, stride[2 * i] * bytes);
+        ptxk__span_repeat(&s[i], 1, f.heads, stride[2 * i + 1] * bytes);
+    }
+    s[2] = ptxk__span_written(s[2], 0);
+    cache[0] = args->c_stride ? args->c_stride : f.latent;
+    cache[1] = args->r_stride ? args->r_stride : f.rope;
+    for (i = 0; i < 2; i++) {
+        d = i ? f.rope : f.latent;
+        if (cache[i] % 8 || cache[i] < d || cache[i] > 0x3fffffffu)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "%s: %c_stride is %llu, must be a multiple of 8, %u to 2^30", op,
+                                i ? 'r' : 'c', (unsigned long long)cache[i], d);
+        s[3 + i] =
+            ptxk__span_of(caches[i], i ? args->r_caches : args->c_caches, (uint64_t)args->batch * 8, 8, 1);
+        if (!f.page_size) continue;
+        s[3 + i] = ptxk__span_of(caches[i], i ? args->r_caches : args->c_caches, (uint64_t)d * 2, 16, 1);
+        ptxk__span_repeat(&s[3 + i], 0, (uint64_t)args->pool_pages * f.page_size, cache[i] * 2);
+    }
+    s[5] = ptxk__span_of("lengths", args->lengths, (uint64_t)args->batch * 4, 4, args->lengths != 0);
+    s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
+                         f.page_size != 0);
+    s[7] = ptxk__span_of("lse", args->lse, (uint64_t)args->batch * args->queries * f.heads * 4, 4,
+                         (f.flags & PTXK_MLA_LSE) != 0);
+    s[7] = ptxk__span_written(s[7], 0);
+    s[8] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
+    s[8] = ptxk__span_written(s[8], 0);
+    if (f.page_size
+        && ((code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why)) != PTX_E_NONE
+            || (code = ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
+                   != PTX_E_NONE))
+        return code;
+    return ptxk__check_spans(op, s, 9, why);
+}
+
+/* -- flash_mla: code -- */
+
+#define PTXK__MLA_COLUMNS 16u /* most tiles of 8 columns of a warp's output */
+#define PTXK__MLA_N 2u        /* most tiles of 8 keys of a warp's scores */
+
+typedef struct ptxk__mla_state {
+    ptx_val args, shared, tid, lane, sequence, queries, first_pair, pairs;
+    ptx_val across, along; /* this warp's number among those of the same keys; of the same rows */
+    ptx_val length, end;   /* s32: of the sequence; of the keys of this block */
+    ptx_val base[2], stride[2], table, pool_pages; /* c and r; strides in bytes, u32 */
+    ptx_val row, chunk;                     /* what this thread copies: rows from there on, every 8th chunk */
+    ptx_val q, k, v, p, store[PTXK__MLA_N]; /* reader addresses; where weights are stored */
+    ptx_val limit[2][2];                    /* s32: keys that each of this thread's rows sees */
+    ptx_var sum[2][PTXK__MLA_COLUMNS][4], most[2][2], total[2][2], poison;
+} ptxk__mla_state;
+
+/* `field`, or `otherwise` where both fields of a pair are 0. */
+static ptx_val ptxk__mla_stride(ptx_kernel *k, ptx_val args, size_t pair, uint32_t which, ptx_val otherwise) {
+    ptx_val a = ptxk__arg_u32(k, args, pair), b = ptxk__arg_u32(k, args, pair + 8), p;
+    p = ptx_or(k, a, b);
+    p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+    return ptx_selp(k, otherwise, which ? b : a, p);
+}
+
+/* The address of a pair's row in q, q_rope or out, whose strides are at `pair`. */
+static ptx_val ptxk__mla_row(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, size_t tensor,
+                             size_t pair, uint32_t d, uint32_t bytes, ptx_val number) {
+    ptx_val t = ptx_div(k, number, ptx_u32(f->heads)), h = ptx_rem(k, number, ptx_u32(f->heads)), x, at;
+    t = ptx_mad(k, s->sequence, s->queries, t);
+    x = ptxk__mla_stride(k, s->args, pair, 0, ptx_u32(f->heads * d));
+    t = ptx_mul_wide(k, t, x);
+    x = ptxk__mla_stride(k, s->args, pair, 1, ptx_u32(d));
+    t = ptx_mad_wide(k, h, x, t);
+    at = ptxk__arg_ptr(k, s->args, tensor);
+    return ptx_ptr_add(k, at, t, bytes);
+}
+
+/* Rounds the tile's rows of q to the type of the caches, in shared memory. */
+static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
+    uint32_t bytes = ptxk__kv_bytes((uint32_t)f->q_type), pass = f->threads / 8, r, j, e, per = 16 / bytes;
+    ptx_val row, number, from[2], to, p, inside, x[8], words[4], c, here;
+    for (r = 0; r < f->tile; r += pass) {
+        row = ptx_add(k, s->row, ptx_u32(r));
+        number = ptx_add(k, s->first_pair, row);
+        p = ptx_setp(k, PTX_LT, number, s->pairs);
+        inside = ptx_setp(k, PTX_LT, row, ptx_u32(f->tile));
+        p = ptx_and(k, p, inside);
+        number = ptx_selp(k, number, ptx_u32(0), p);
+        from[0] = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, q),
+                                offsetof(ptxk_flash_mla_args, q_row_stride), f->latent, bytes, number);
+        from[1] = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, q_rope),
+                                offsetof(ptxk_flash_mla_args, rope_row_stride), f->rope, bytes, number);
+        to = ptxk__tile_chunk_offset(k, &f->q, row, s->chunk);
+        to = ptx_ptr_add(k, s->shared, to, 1);
+        for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
+            int rope = 64 * j >= f->latent;
+            here = ptx_ptr_add(k, from[rope], s->chunk, 8 * bytes);
+            if (rope && f->rope < 64) {
+                c = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 8));
+                p = ptx_and(k, p, c);
+                inside = ptx_and(k, inside, c);
+            }
+            for (e = 0; e < 8; e += per)
+                ptxk__load_f32_if(k, &p, f->q_type, per,
+                                  ptx_at(here, (int64_t)(((rope ? 0 : 64 * j) + e) * bytes)), x + e);
+            ptxk_narrow(k, f->type, 8, x, words);
+            ptx_guard(k, inside);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)(128 * j)), words);
+        }
+    }
+}
+
+/* Issues the copies of the step of keys from `at` (s32) on into the stage at `to`; zeros past the end. */
+static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at, ptx_val to) {
+    uint32_t pass = f->threads / 8, r, j;
+    ptx_val row, key, there, page, p = {0}, from[2], valid, bytes, here, c, words[4];
+    for (r = 0; r < f->keys; r += pass) {
+        row = ptx_add(k, s->row, ptx_u32(r));
+        key = ptx_add(k, at, ptx_as(row, PTX_S32));
+        there = ptx_setp(k, PTX_LT, key, s->end);
+        key = ptx_selp(k, ptx_as(key, PTX_U32), ptx_u32(0), there);
+        if (f->page_size) {
+            page = ptx_shr(k, key, ptx_u32(f->page_shift));
+            here = ptx_ptr_add(k, s->table, page, 4);
+            page = ptx_ld_if(k, there, PTX_U32, ptx_at(here, 0), ptx_u32(0));
+            p = ptx_setp(k, PTX_GE, page, s->pool_pages);
+            valid = ptx_selp(k, ptx_f32(NAN), ptx_get(k, s->poison), p);
+            ptx_set(k, s->poison, valid);
+            p = ptx_setp(k, PTX_LT, page, s->pool_pages);
+            there = ptx_and(k, there, p);
+            page = ptx_selp(k, page, ptx_u32(0), p);
+            key = ptx_and(k, key, ptx_u32(f->page_size - 1));
+            here = ptx_cvt(k, PTX_U64, key);
+            here = ptx_mad_wide(k, page, ptx_u32(f->page_size), here);
+        }
+        for (j = 0; j < 2; j++) {
+            if (f->page_size) {
+                from[j] = ptx_cvt(k, PTX_U64, s->stride[j]);
+                from[j] = ptx_mul(k, here, from[j]);
+            } else {
+                from[j] = ptx_mul_wide(k, key, s->stride[j]);
+            }
+            from[j] = ptx_ptr_add(k, s->base[j], from[j], 1);
+            from[j] = ptx_ptr_add(k, from[j], s->chunk, 16);
+        }
+        bytes = ptx_selp(k, ptx_u32(16), ptx_u32(0), there);
+        c = ptxk__tile_chunk_offset(k, &f->kv, row, s->chunk);
+        c = ptx_ptr_add(k, to, c, 1);
+        for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
+            int rope = 64 * j >= f->latent;
+            here = ptx_off(from[rope], rope ? 0 : (int64_t)(128 * j));
+            if (rope && f->rope < 64) {
+                p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 8));
+                there = ptx_and(k, there, p);
+            }
+            if (f->stages == 1) ptxk_load16(k, &there, ptx_at(here, 0), words);
+            if (rope && f->rope < 64) ptx_guard(k, p);
+            if (f->stages == 1)
+                ptx_st_vec(k, PTX_B32, 4, ptx_at(c, (int64_t)(128 * j)), words);
+            else
+                ptx_cp_async_16_zfill(k, ptx_off(c, (int64_t)(128 * j)), here, bytes);
+        }
+    }
+}
+
+/* The block's sequence, pairs and keys, and where this thread's part lies. Returns the first key, s32. */
+static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
+    ptx_val x, p, limit, chunk, begin, warp, row, half, number;
+    uint32_t i, h;
+    s->tid = ptx_tid_x(k);
+    s->lane = ptx_and(k, s->tid, ptx_u32(31));
+    warp = ptx_shr(k, s->tid, ptx_u32(5));
+    s->across = ptx_rem(k, warp, ptx_u32(f->width));
+    s->along = ptx_div(k, warp, ptx_u32(f->width));
+    s->row = ptx_shr(k, s->tid, ptx_u32(3));
+    s->chunk = ptx_and(k, s->tid, ptx_u32(7));
+    s->sequence = ptx_ctaid_y(k);
+    s->queries = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, queries));
+    s->pairs = ptx_mul(k, s->queries, ptx_u32(f->heads));
+    x = ptx_ctaid_x(k);
+    s->first_pair = ptx_mul(k, x, ptx_u32(f->tile));
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, length));
+    x = ptxk__optional_u32(k, s->args, offsetof(ptxk_flash_mla_args, lengths), s->sequence, x);
+    x = ptx_uniform(k, x);
+    limit = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_seq));
+    limit = ptx_min(k, limit, ptx_u32(PTXK__MLA_LEN));
+    if (f->page_size) {
+        p = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_pages));
+        p = ptx_min(k, p, ptx_u32(PTXK__MLA_LEN / f->page_size));
+        p = ptx_mul(k, p, ptx_u32(f->page_size));
+        limit = ptx_min(k, limit, p);
+    }
+    p = ptx_setp(k, PTX_GT, x, limit);
+    x = ptx_selp(k, ptx_u32(0), x, p);
+    s->length = ptx_as(x, PTX_S32);
+    x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
+    s->poison = ptx_var_new(k, x);
+    for (i = 0; i < f->m; i++) { /* of the queries of this thread's rows */
+        for (h = 0; h < 2; h++) {
+            x = ptx_mul(k, s->along, ptx_u32(16 * f->m));
+            number = ptx_shr(k, s->lane, ptx_u32(2));
+            x = ptx_add(k, x, number);
+            x = ptx_add(k, x, ptx_u32(16 * i + 8 * h));
+            x = ptx_add(k, x, s->first_pair);
+            p = ptx_setp(k, PTX_LT, x, s->pairs);
+            x = ptx_div(k, x, ptx_u32(f->heads));
+            x = ptx_add(k, ptx_as(x, PTX_S32), s->length);
+            x = ptx_sub(k, x, ptx_as(s->queries, PTX_S32));
+            x = ptx_add(k, x, ptx_s32(1));
+            s->limit[i][h] = ptx_selp(k, x, ptx_s32(0), p);
+        }
+    }
+    x = ptx_add(k, s->first_pair, ptx_u32(f->tile - 1)); /* the last query of the block sees the most */
+    x = ptx_div(k, x, ptx_u32(f->heads));
+    p = ptx_sub(k, s->queries, ptx_u32(1));
+    x = ptx_min(k, x, p);
+    x = ptx_sub(k, x, p);
+    x = ptx_add(k, ptx_as(x, PTX_S32), s->length);
+    x = ptx_max(k, x, ptx_s32(0));
+    s->end = x;
+    p = ptx_sreg(k, PTX_NCTAID_Z);
+    chunk = ptxk_div_up(k, ptx_as(x, PTX_U32), p);
+    chunk = ptx_add(k, chunk, ptx_u32(f->keys - 1));
+    chunk = ptx_and(k, chunk, ptx_u32(~(f->keys - 1)));
+    x = ptx_ctaid_z(k);
+    begin = ptx_mul(k, x, chunk);
+    begin = ptx_min(k, begin, ptx_as(s->end, PTX_U32));
+    chunk = ptx_add(k, begin, chunk);
+    s->end = ptx_min(k, s->end, ptx_as(chunk, PTX_S32));
+    for (i = 0; i < 2; i++) {
+        size_t field = i ? offsetof(ptxk_flash_mla_args, r_caches) : offsetof(ptxk_flash_mla_args, c_caches);
+        x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, c_stride) + 8 * i);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        x = ptx_selp(k, ptx_u32(i ? f->rope : f->latent), x, p);
+        s->stride[i] = ptx_mul(k, x, ptx_u32(2));
+        s->base[i] = ptxk__arg_ptr(k, s->args, field);
+        if (f->page_size) continue;
+        x = ptx_ptr_add(k, s->base[i], s->sequence, 8);
+        x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
+        s->base[i] = ptx_ptr(x, PTX_GLOBAL);
+    }
+    if (f->page_size) {
+        x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_pages));
+        x = ptx_mul_wide(k, s->sequence, x);
+        s->table = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, block_table));
+        s->table = ptx_ptr_add(k, s->table, x, 4);
+        s->pool_pages = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, pool_pages));
+    }
+    /* Readers: rows of q and of the weights; keys of the scores; columns of the output; own weights. */
+    ptxk__lane_rows(k, s->lane, &row, &half);
+    number = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    s->q = ptxk__tile_reader(k, &f->q, s->shared, number, half);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_at), 1);
+    s->p = ptxk__tile_reader(k, &f->p, x, number, half);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
+    half = ptx_mad(k, s->across, ptx_u32(f->columns / 8), half);
+    s->v = ptxk__tile_reader(k, &f->kv, x, row, half);
+    ptxk__lane_columns(k, s->lane, &row, &half);
+    number = ptx_mad(k, s->across, ptx_u32(8 * f->n), row);
+    s->k = ptxk__tile_reader(k, &f->kv, x, number, half);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_at), 1);
+    row = ptx_shr(k, s->lane, ptx_u32(2));
+    row = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    half = ptx_and(k, s->lane, ptx_u32(3));
+    x = ptx_ptr_add(k, x, half, 4);
+    for (i = 0; i < f->n; i++) {
+        number = ptx_mad(k, s->across, ptx_u32(f->n), ptx_u32(i));
+        s->store[i] = ptxk__tile_reader(k, &f->p, x, row, number);
+    }
+    return ptx_as(begin, PTX_S32);
+}
+
+/* This thread's place in the maxima or totals of its row 16 i + 8 h: [row][width]. */
+static ptx_val ptxk__mla_scratch(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, uint32_t i,
+                                 uint32_t h) {
+    ptx_val row = ptx_shr(k, s->lane, ptx_u32(2)), at;
+    row = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    at = ptx_ptr_add(k, s->shared, row, f->width * 4);
+    return ptx_ptr_add(k, at, ptx_u32(f->scratch_at + (16 * i + 8 * h) * f->width * 4), 1);
+}
+
+/* Reduces values of all rows, one for each of this thread's, over the warps that share rows. */
+static void ptxk__mla_reduce(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_op_id op,
+                             ptx_val x[2][2]) {
+    ptx_val p, at, all[8];
+    uint32_t i, h, w;
+    p = ptx_and(k, s->lane, ptx_u32(3));
+    p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            x[i][h] = ptxk_warp_reduce(k, op, x[i][h], 1, 4);
+            at = ptxk__mla_scratch(k, f, s, i, h);
+            at = ptx_ptr_add(k, at, s->across, 4);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_F32, ptx_at(at, 0), x[i][h]);
+        }
+    ptx_bar_sync(k, ptx_imm(0));
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            at = ptxk__mla_scratch(k, f, s, i, h);
+            for (w = 0; w < f->width; w += 4)
+                ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)(4 * w)), all + w);
+            x[i][h] = all[0];
+            for (w = 1; w < f->width; w++)
+                x[i][h] = op == PTX_ADD ? ptx_add(k, x[i][h], all[w]) : ptx_max(k, x[i][h], all[w]);
+        }
+}
+
+/* One step of keys from `at` on, in the stage `offset` bytes behind the first. */
+static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at,
+                           ptx_val offset) {
+    ptx_val score[2][PTXK__MLA_N][4], a[2][4], b[4], x, key, p, old, most[2][2], shrink[2][2], zero, d[4];
+    ptx_val keys = ptx_ptr_add(k, s->k, offset, 1), values = ptx_ptr_add(k, s->v, offset, 1), from;
+    uint32_t i, h, n, e, j, c;
+    zero = ptx_mov(k, ptx_f32(0));
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->n; n++)
+            for (e = 0; e < 4; e++) score[i][n][e] = zero;
+    for (j = 0; j < (f->latent + f->rope) / 16; j++) {
+        from = ptxk__tile_pair_reader(k, &f->q, s->q, j);
+        for (i = 0; i < f->m; i++)
+            ptx_ldmatrix(k, 4, ptx_off(from, ptxk__tile_offset(&f->q, 16 * i, j)), a[i]);
+        from = ptxk__tile_pair_address(k, &f->kv, keys, 0, j);
+        ptx_ldmatrix(k, 2 * f->n, from, b);
+        for (n = 0; n < f->n; n++)
+            for (i = 0; i < f->m; i++) ptxk__tile_mma(k, f->type, score[i][n], a[i], b + 2 * n);
+    }
+    /* The mask, and the maximum of each row. */
+    key = ptx_and(k, s->lane, ptx_u32(3));
+    key = ptx_mul(k, key, ptx_u32(2));
+    key = ptx_mad(k, s->across, ptx_u32(8 * f->n), key);
+    key = ptx_add(k, at, ptx_as(key, PTX_S32));
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            x = ptx_sub(k, s->limit[i][h], key);
+            most[i][h] = ptx_f32(-INFINITY);
+            for (n = 0; n < f->n; n++)
+                for (e = 2 * h; e < 2 * h + 2; e++) {
+                    p = ptx_setp(k, PTX_GT, x, ptx_s32((int64_t)(8 * n + e % 2)));
+                    d[0] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], ptx_f32((double)f->scale));
+                    score[i][n][e] = ptx_selp(k, d[0], ptx_f32(-INFINITY), p);
+                    most[i][h] = ptx_max(k, most[i][h], score[i][n][e]);
+                }
+        }
+    ptxk__mla_reduce(k, f, s, PTX_MAX, most);
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            old = ptx_get(k, s->most[i][h]);
+            most[i][h] = ptx_max(k, most[i][h], old);
+            ptx_set(k, s->most[i][h], most[i][h]);
+            x = ptx_sub(k, old, most[i][h]);
+            shrink[i][h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
+            most[i][h] = ptx_sub(k, most[i][h], ptx_f32((double)f->lift));
+            x = ptx_get(k, s->total[i][h]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[i][h]);
+            for (n = 0; n < f->n; n++) {
+                for (e = 2 * h; e < 2 * h + 2; e++) {
+                    d[e % 2] = ptx_sub(k, score[i][n][e], most[i][h]);
+                    d[e % 2] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, d[e % 2]);
+                    x = ptx_op2(k, PTX_ADD, PTX_RN, x, d[e % 2]);
+                }
+                d[0] = ptxk__pack_f32(k, f->type, d[0], d[1]);
+                ptx_st(k, PTX_B32, ptx_at(s->store[n], ptxk__tile_offset(&f->p, 16 * i + 8 * h, 0)), d[0]);
+            }
+            ptx_set(k, s->total[i][h], x);
+        }
+    ptx_bar_sync(k, ptx_imm(0));
+    for (i = 0; i < f->m; i++)
+        for (c = 0; c < f->columns / 8; c++)
+            for (e = 0; e < 4; e++) {
+                x = ptx_get(k, s->sum[i][c][e]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[i][e / 2]);
+                ptx_set(k, s->sum[i][c][e], x);
+            }
+    for (j = 0; j < f->keys / 16; j++) {
+        from = ptxk__tile_pair_reader(k, &f->p, s->p, j);
+        for (i = 0; i < f->m; i++)
+            ptx_ldmatrix(k, 4, ptx_off(from, ptxk__tile_offset(&f->p, 16 * i, j)), a[i]);
+        for (c = 0; c < f->columns / 8; c += 2) {
+            from = ptxk__tile_pair_address(k, &f->kv, values, 16 * j, c / 2);
+            ptx_ldmatrix_trans(k, 4, from, b);
+            for (n = 0; n < 2; n++)
+                for (i = 0; i < f->m; i++) {
+                    for (e = 0; e < 4; e++) d[e] = ptx_get(k, s->sum[i][c + n][e]);
+                    ptxk__tile_mma(k, f->type, d, a[i], b + 2 * n);
+                    for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][c + n][e], d[e]);
+                }
+        }
+    }
+}
+
+/* Where the lse of partial results lie in the workspace, behind their rows. */
+static ptx_val ptxk__mla_lses(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val chunks) {
+    ptx_val n = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, batch)), at;
+    n = ptx_mul(k, n, chunks);
+    n = ptx_mul_wide(k, n, s->pairs);
+    at = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, workspace));
+    at = ptx_ptr_add(k, ptx_off(at, PTXK__MLA_HEADER), n, f->latent * 4);
+    return at;
+}
+
+/* Stores the rows: to out, or as partial results of this chunk. */
+static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val total[2][2],
+                            ptx_val poison, int partial) {
+    ptx_val number, p, own, at, x[2], inverse, lse, parts, values, lses, t;
+    ptx_type type = partial ? PTX_F32 : f->out_type;
+    uint32_t i, h, c, e, bytes = ptxk__kv_bytes((uint32_t)type);
+    own = ptx_and(k, s->lane, ptx_u32(3));
+    t = ptx_mul(k, own, ptx_u32(2));
+    own = ptx_or(k, own, s->across);
+    own = ptx_setp(k, PTX_EQ, own, ptx_u32(0)); /* one thread of a row writes lse */
+    values = lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, workspace));
+    if (partial) { /* row (sequence * chunks + chunk) * pairs + pair of all */
+        x[0] = ptx_sreg(k, PTX_NCTAID_Z);
+        x[1] = ptx_ctaid_z(k);
+        p = ptx_or(k, s->tid, x[1]);
+        p = ptx_or(k, p, s->first_pair);
+        p = ptx_or(k, p, s->sequence);
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+        ptx_guard(k, p);
+        ptx_st(k, PTX_U32, ptx_at(values, 0), x[0]); /* for ptxk__mla_combine */
+        values = ptx_off(values, PTXK__MLA_HEADER);
+        lses = ptxk__mla_lses(k, f, s, x[0]);
+        parts = ptx_mad(k, s->sequence, x[0], x[1]);
+        parts = ptx_mul_wide(k, parts, s->pairs);
+    } else {
+        lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, lse));
+        parts = ptx_mul_wide(k, s->sequence, s->pairs);
+    }
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            number = ptx_shr(k, s->lane, ptx_u32(2));
+            number = ptx_mad(k, s->along, ptx_u32(16 * f->m), number);
+            number = ptx_add(k, number, ptx_u32(16 * i + 8 * h));
+            number = ptx_add(k, number, s->first_pair);
+            p = ptx_setp(k, PTX_LT, number, s->pairs);
+            ptx_if(k, p);
+            inverse = ptxk_rcp_or_zero(k, total[i][h]);
+            lse = ptx_lg2(k, total[i][h]);
+            x[0] = ptx_get(k, s->most[i][h]);
+            lse = ptx_add(k, lse, x[0]);
+            lse = ptx_add(k, lse, ptx_f32(-(double)f->lift));
+            lse = ptx_add(k, lse, poison);
+            if (!partial) lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
+            at = ptx_cvt(k, PTX_U64, number);
+            x[1] = ptx_add(k, parts, at);
+            if (partial || f->flags & PTXK_MLA_LSE) {
+                at = ptx_ptr_add(k, lses, x[1], 4);
+                ptx_guard(k, own);
+                ptx_st(k, PTX_F32, ptx_at(at, 0), lse);
+            }
+            if (partial) {
+                at = ptx_ptr_add(k, values, x[1], f->latent * 4);
+            } else {
+                at = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, out),
+                                   offsetof(ptxk_flash_mla_args, out_row_stride), f->latent, bytes, number);
+            }
+            at = ptx_ptr_add(k, at, t, bytes);
+            at = ptx_ptr_add(k, at, s->across, f->columns * bytes);
+            for (c = 0; c < f->columns / 8; c++) {
+                for (e = 0; e < 2; e++) {
+                    x[e] = ptx_get(k, s->sum[i][c][2 * h + e]);
+                    x[e] = ptx_fma(k, x[e], inverse, poison);
+                }
+                ptxk_store_f32(k, type, 2, ptx_at(at, (int64_t)(8 * c * bytes)), x);
+            }
+            ptx_end(k);
+        }
+}
+
+/* Combines the chunks of a row: a block for each pair, 4 elements for each thread. */
+static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
+    ptxk__mla_state s;
+    ptx_val tid, number, chunks, first, i, at, lses, values, x[4], w, most, total;
+    ptx_var best, sum[5];
+    uint32_t e;
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, f->latent / 4, 1);
+    s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_mla_args), 8);
+    tid = ptx_tid_x(k);
+    number = ptx_ctaid_x(k);
+    s.sequence = ptx_ctaid_y(k);
+    s.queries = ptxk__arg_u32(k, s.args, offsetof(ptxk_flash_mla_args, queries));
+    s.pairs = ptx_mul(k, s.queries, ptx_u32(f->heads));
+    values = ptxk__arg_ptr(k, s.args, offsetof(ptxk_flash_mla_args, workspace));
+    chunks = ptx_ld(k, PTX_U32, ptx_at(values, 0));
+    values = ptx_off(values, PTXK__MLA_HEADER);
+    lses = ptxk__mla_lses(k, f, &s, chunks);
+    first = ptx_mul(k, s.sequence, chunks);
+    first = ptx_mul_wide(k, first, s.pairs);
+    at = ptx_cvt(k, PTX_U64, number);
+    first = ptx_add(k, first, at);
+    best = ptx_var_new(k, ptx_f32(-FLT_MAX));
+    for (e = 0; e < 5; e++) sum[e] = ptx_var_new(k, ptx_f32(0));
+    i = ptx_for(k, ptx_u32(0), chunks, ptx_u32(1));
+    at = ptx_mad_wide(k, i, s.pairs, first);
+    at = ptx_ptr_add(k, lses, at, 4);
+    w = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    most = ptx_get(k, best);
+    most = ptx_max(k, most, w);
+    ptx_set(k, best, most);
+    ptx_end(k);
+    most = ptx_get(k, best);
+    i = ptx_for(k, ptx_u32(0), chunks, ptx_u32(1));
+    first = ptx_mad_wide(k, i, s.pairs, first);
+    at = ptx_ptr_add(k, lses, first, 4);
+    w = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    w = ptx_sub(k, w, most);
+    w = ptx_ex2(k, w);
+    at = ptx_ptr_add(k, values, first, f->latent * 4);
+    at = ptx_ptr_add(k, at, tid, 16);
+    ptxk_load_f32(k, PTX_F32, 4, ptx_at(at, 0), x);
+    for (e = 0; e < 5; e++) {
+        total = ptx_get(k, sum[e]);
+        total = ptx_fma(k, w, e < 4 ? x[e] : ptx_f32(1), total);
+        ptx_set(k, sum[e], total);
+    }
+    ptx_end(k);
+    total = ptx_get(k, sum[4]);
+    w = ptxk_rcp_or_zero(k, total);
+    for (e = 0; e < 4; e++) {
+        x[e] = ptx_get(k, sum[e]);
+        x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], w);
+    }
+    at = ptxk__mla_row(k, f, &s, offsetof(ptxk_flash_mla_args, out),
+                       offsetof(ptxk_flash_mla_args, out_row_stride), f->latent,
+                       ptxk__kv_bytes((uint32_t)f->out_type), number);
+    at = ptx_ptr_add(k, at, tid, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
+    ptxk_store_f32(k, f->out_type, 4, ptx_at(at, 0), x);
+    if (f->flags & PTXK_MLA_LSE) {
+        w = ptx_lg2(k, total);
+        w = ptx_add(k, w, most);
+        w = ptx_mul(k, w, ptx_f32(0.69314718055994530942));
+        at = ptxk__arg_ptr(k, s.args, offsetof(ptxk_flash_mla_args, lse));
+        number = ptx_cvt(k, PTX_U64, number);
+        number = ptx_mad_wide(k, s.sequence, s.pairs, number);
+        at = ptx_ptr_add(k, at, number, 4);
+        tid = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+        ptx_guard(k, tid);
+        ptx_st(k, PTX_F32, ptx_at(at, 0), w);
+    }
+    ptx_ret(k);
+}
+
+static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
+    ptxk__mla_state s;
+    ptx_val at, x, p, stage, place, total[2][2];
+    ptx_var next, current;
+    uint32_t i, h, c, e, bytes = ptxk__tile_bytes(&f->kv);
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, f->threads, 1);
+    s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_mla_args), 8);
+    s.shared = ptx_shared_dynamic_aligned(k, 128);
+    at = ptxk__mla_begin(k, f, &s);
+    stage = ptx_ptr_add(k, s.shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
+    for (i = 0; i + 1 < f->stages; i++) {
+        x = i ? ptx_add(k, at, ptx_s32((int64_t)(i * f->keys))) : at;
+        ptxk__mla_copy(k, f, &s, x, ptx_off(stage, (int64_t)(i * bytes)));
+        ptxk__tile_commit(k);
+    }
+    ptxk__mla_load_q(k, f, &s);
+    for (i = 0; i < f->m; i++) {
+        for (h = 0; h < 2; h++) {
+            s.most[i][h] = ptx_var_new(k, ptx_f32(-FLT_MAX));
+            s.total[i][h] = ptx_var_new(k, ptx_f32(0));
+        }
+        for (c = 0; c < f->columns / 8; c++)
+            for (e = 0; e < 4; e++) s.sum[i][c][e] = ptx_var_new(k, ptx_f32(0));
+    }
+    next = ptx_var_new(k, at);
+    current = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        at = ptx_get(k, next);
+        p = ptx_setp(k, PTX_LT, at, s.end);
+        ptx_while(k, p);
+        if (f->stages > 1) ptx_cp_async_wait(k, f->stages - 2);
+        ptx_bar_sync(k, ptx_imm(0));
+        place = ptx_get(k, current);
+        x = ptx_add(k, place, ptx_u32((f->stages - 1) * bytes)); /* the stage of the last step */
+        p = ptx_setp(k, PTX_GE, x, ptx_u32(f->stages * bytes));
+        place = ptx_sub(k, x, ptx_u32(f->stages * bytes));
+        x = ptx_selp(k, place, x, p);
+        x = ptx_ptr_add(k, stage, x, 1);
+        place = ptx_add(k, at, ptx_s32((int64_t)((f->stages - 1) * f->keys)));
+        ptxk__mla_copy(k, f, &s, place, x);
+        ptxk__tile_commit(k);
+        if (f->stages == 1) ptx_bar_sync(k, ptx_imm(0));
+        place = ptx_get(k, current);
+        ptxk__mla_step(k, f, &s, at, place);
+        at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+        ptx_set(k, next, at);
+        place = ptx_add(k, place, ptx_u32(bytes));
+        p = ptx_setp(k, PTX_EQ, place, ptx_u32(f->stages * bytes));
+        place = ptx_selp(k, ptx_u32(0), place, p);
+        ptx_set(k, current, place);
+    }
+    ptx_end(k);
+    if (f->stages > 1) ptx_cp_async_wait_all(k);
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) total[i][h] = ptx_get(k, s.total[i][h]);
+    ptxk__mla_reduce(k, f, &s, PTX_ADD, total);
+    x = ptx_get(k, s.poison);
+    if (f->page_size) {
+        p = ptx_ptr_add(k, s.shared, ptx_u32(f->weights_at), 1);
+        x = ptxk_block_reduce(k, PTX_ADD, x, f->threads / 32, p);
+    }
+    p = ptx_sreg(k, PTX_NCTAID_Z);
+    p = ptx_setp(k, PTX_GT, p, ptx_u32(1));
+    ptx_if(k, p);
+    ptxk__mla_store(k, f, &s, total, x, 1);
+    ptx_else(k);
+    ptxk__mla_store(k, f, &s, total, x, 0);
+    ptx_end(k);
+    ptx_ret(k);
+}
+
+PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const void *desc) {
+    const ptxk_flash_mla_desc *d = (const ptxk_flash_mla_desc *)desc;
+    ptxk__mla f;
+    ptxk_message why;
+    char of[80], name[96];
+    uint32_t scale;
+    ptx_code code = ptxk__mla_form(d, ptx_module_target(m), &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    memcpy(&scale, &f.scale, sizeof scale);
+    (void)snprintf(of, sizeof of, "h%u_c%u_r%u_%s_%s_%s_t%u_p%u_f%u_s%08x", f.heads, f.latent, f.rope,
+                   ptx_type_name(f.type), ptx_type_name(f.q_type), ptx_type_name(f.out_type), f.tile,
+                   f.page_size, f.flags, scale);
+    (void)snprintf(name, sizeof name, "flash_mla_%s", of);
+    ptxk__mla_attend(m, site, &f, name);
+    (void)snprintf(name, sizeof name, "flash_mla_sum_%s", of);
+    ptxk__mla_combine(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 
