@@ -259,13 +259,14 @@ $(B)/fuzz/ptx: tests/fuzz/ptx.c $(FUZZOBJ)
 $(B)/fuzz/builder: tests/fuzz/builder.c tests/program.h tests/kerneltest.h $(wildcard tests/forms/*.h) ptxgen.h $(FUZZOBJ)
 	$(CLANG) $(FUZZFLAGS) -Wno-unused-function -fsanitize=fuzzer,address,undefined $< $(FUZZOBJ) -o $@ -lm -ldl
 
-$(B)/fuzz/gguf: tests/fuzz/gguf.c $(HEADERS) examples/gguf.h examples/tokeniser.h examples/llama.h
+$(B)/fuzz/gguf: tests/fuzz/gguf.c $(HEADERS) $(wildcard examples/*.h)
 	@mkdir -p $(B)/fuzz
 	$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer,address,undefined $< -o $@ -ldl -lm
 
-$(B)/fuzz/models: $(B)/tests/examples/gguf
+$(B)/fuzz/models: $(B)/tests/examples/gguf $(B)/tests/examples/model_files
 	@mkdir -p $@
 	@GGUFTEST_KEEP=$@ $(B)/tests/examples/gguf >/dev/null
+	@GGUFTEST_KEEP=$@ $(B)/tests/examples/model_files >/dev/null
 	@touch $@
 
 $(B)/fuzz/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*.def)

@@ -9535,7 +9535,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                 x = ptx_fma(k, inverse, s->outer, x);
             }
             if (has_sink) {
-                p = ptx_setp(k, PTX_EQ, total, ptx_f32(INFINITY));
+                p = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
                 x = ptx_selp(k, sink, x, p);
             }
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
