@@ -2,7 +2,7 @@
  * operands, on random operands: the kernels' texts as C (twin.h), approximate instructions moved anywhere inside
  * their bounds, against the C library in long double (f32: in double).
  *
- *   random [COUNT] [NAME ...]    COUNT (default 2^14) operands, or pairs, of these functions, or of all
+ *   random [COUNT] [f32 | f64] [NAME ...]    COUNT (default 2^14) operands, or pairs, of these functions, or of all
  *
  * Where libmpfr is installed, each new largest error is taken from it, with 200 bits, and so is that of every 1024th
  * operand; their numbers are printed. */
@@ -104,6 +104,7 @@ int main(int argc, char **argv)
 {
     uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 0) : 1 << 14;
     char path[] = "/tmp/ptxgen_math_XXXXXX", name[40];
+    int type = argc > 2 && argv[2][0] == 'f' ? atoi(argv[2] + 1) : 0, names = argc < 3 ? argc : type ? 3 : 2;
     int handle = mkstemp(path), have_mpfr;
     void *library, *symbol;
     void (*perturb)(double) = NULL;
@@ -121,9 +122,9 @@ int main(int argc, char **argv)
         for (int wide = 0; wide < 2; wide++)
             for (int i = 0; i < MATH_FUNCTIONS; i++) {
                 const math_function *f = math_functions + i;
-                int wanted = argc < 3;
-                for (int j = 2; j < argc; j++) wanted |= !strcmp(argv[j], f->name);
-                if (!wanted || (!wide && f->operands == 1)) continue;
+                int wanted = argc == names;
+                for (int j = names; j < argc; j++) wanted |= !strcmp(argv[j], f->name);
+                if (!wanted || (type && wide != (type == 64)) || (!wide && f->operands == 1)) continue;
                 if (!pass) {
                     ptx_module *m = math_kernel(f, wide ? PTX_F64 : PTX_F32);
                     snprintf(name, sizeof name, "twin%d_%d", i, wide);
