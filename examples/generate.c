@@ -81,9 +81,10 @@ static int parse(options *o, int argc, char **argv) {
         {"system", OPTION_TEXT, &o->system, 0, 0, NULL, "the system's message in a chat"},
         {"template", OPTION_TEXT, &o->template_name, 0, 0, NULL, "the chat's, instead of the file's"},
         {"draft", OPTION_TEXT, &o->draft, 0, 0, NULL, "a smaller model whose guesses are verified"},
-        {"draft-tokens", OPTION_U32, &o->draft_tokens, 1, LLAMA_DRAFTS - 1, NULL, "guesses in a step"},
+        {"draft-tokens", OPTION_U32, &o->draft_tokens, 0, LLAMA_DRAFTS - 1, NULL, "guesses in a step; 0: 4"},
         {"prompts", OPTION_TEXT, &o->prompts, 0, 0, NULL, "a file with a prompt in each line"},
-        {"sequences", OPTION_U32, &o->sequences, 1, LLAMA_SEQUENCES, NULL, "prompts of the file in a step"},
+        {"sequences", OPTION_U32, &o->sequences, 0, LLAMA_SEQUENCES, NULL,
+         "prompts of the file in a step; 0: 8"},
         {"progress", OPTION_FLAG, &o->progress, 0, 0, NULL, "told even where standard error is no terminal"},
         {"serial", OPTION_FLAG, &o->serial, 0, 0, NULL,
          "no kernel starts before the one before it has ended"},
@@ -97,12 +98,14 @@ static int parse(options *o, int argc, char **argv) {
                                2};
     memset(o, 0, sizeof *o);
     o->tokens = 128;
-    o->draft_tokens = 4;
-    o->sequences = LLAMA_SEQUENCES;
     o->llama.batch = 1;
     o->llama.prompt_tokens = 512;
     if (!parse_command_line(&line, argc, argv)) return 0;
     o->model = names[0], o->prompt = names[1];
+    if (o->draft_tokens && !o->draft) return refuse_option(&line, "draft-tokens", "goes with --draft");
+    if (o->sequences && !o->prompts) return refuse_option(&line, "sequences", "goes with --prompts");
+    if (!o->draft_tokens) o->draft_tokens = 4;
+    if (!o->sequences) o->sequences = LLAMA_SEQUENCES;
     if (o->prompt == no_prompt && !o->chat && !o->prompts) return refuse_option(&line, line.names, "needed");
     if (o->prompts && o->prompt != no_prompt) return refuse_option(&line, "prompts", "beside a prompt");
     if (o->template_name && !chat_find(o->template_name)) {
@@ -475,12 +478,13 @@ static uint32_t *encode_message(run *r, const char *message, int first, uint32_t
     return tokens;
 }
 
-/* A line of a file without its end, to be freed; NULL: there is none. */
-static char *read_line(FILE *file) {
+/* A line of a file without its end, to be freed; NULL: there is none, or *bad after a message. */
+static char *read_line(FILE *file, int *bad) {
     char *line = NULL;
     size_t room = 0;
     ssize_t n = getline(&line, &room, file);
-    if (n < 0) {
+    if (n >= 0 && memchr(line, 0, (size_t)n)) *bad = 2, refuse("prompt", "a line holds a NUL");
+    if (n < 0 || *bad) {
         free(line);
         return NULL;
     }
@@ -488,9 +492,9 @@ static char *read_line(FILE *file) {
     return line;
 }
 
-/* A line of standard input, which rank 0 reads for all. */
-static char *read_message(void) {
-    char *line = world.rank ? NULL : read_line(stdin);
+/* A line of standard input, which rank 0 reads for all; as read_line(). */
+static char *read_message(int *bad) {
+    char *line = world.rank ? NULL : read_line(stdin, bad);
     uint64_t bytes = line ? strlen(line) + 1 : 0;
     if (world.count == 1) return line;
     if (ranks_share(&world, &bytes, sizeof bytes)) {
@@ -507,7 +511,7 @@ static char *read_message(void) {
 static uint32_t *next_message(run *r, uint32_t *count, int *bad) {
     uint32_t *tokens = NULL;
     char *line;
-    while (!tokens && !*bad && (line = read_message()) != NULL) {
+    while (!tokens && !*bad && (line = read_message(bad)) != NULL) {
         if (*line) {
             tokens = encode_message(r, line, 0, count);
             *bad = tokens ? 0 : 2;
@@ -571,7 +575,7 @@ static task *read_tasks(run *r, const char *path, uint32_t *count) {
     int bad = 0;
     *count = 0;
     if (!file) return refuse(path, strerror(errno)), NULL;
-    while (!bad && (line = read_line(file)) != NULL) {
+    while (!bad && (line = read_line(file, &bad)) != NULL) {
         task *more = (task *)realloc(tasks, (*count + 1ull) * sizeof *tasks), *one;
         if (!more) {
             bad = 1, refuse(path, "no memory");
@@ -849,6 +853,7 @@ static int fit(options *o, const llama_config *c, uint64_t prompt) {
 
 /* The tokeniser, what ends a text, and the chat's template. Returns 0, or 1 with *why. */
 static int read_words(run *r, const options *o, const model_file *f, gguf_error *why) {
+    gguf_text token;
     if (tokeniser_read(&r->words, &f->head, why)) return 1;
     if (r->words.count > f->config.vocab)
         return gguf_fail(why, gguf_place(&f->head, "tokenizer.ggml.tokens"),
@@ -859,6 +864,11 @@ static int read_words(run *r, const options *o, const model_file *f, gguf_error 
     if (!o->chat) return 0;
     r->chat = o->template_name ? chat_find(o->template_name) : chat_recognise(&f->head, why);
     if (!r->chat) return 1;
+    token = chat_missing(r->chat, &r->words);
+    if (token.bytes)
+        return gguf_fail(why, gguf_place(&f->head, "tokenizer.ggml.tokens"),
+                         "chats by the template '%s' need the token '%.*s', which there is not",
+                         r->chat->name, gguf_shown(token), token.at);
     add_end(r, chat_end(r->chat, &r->words));
     return 0;
 }
@@ -875,8 +885,10 @@ static int run_all(run *r, options *o, model_file *f, model_file *draft, gguf_er
             if (tasks[i].count > longest) longest = tasks[i].count;
         o->llama.batch = tasks_count < o->sequences ? tasks_count : o->sequences;
     } else {
-        if (o->prompt == no_prompt) line = read_message(); /* the first message of a chat */
-        if (o->prompt == no_prompt && !line) return refuse("standard input", "no message"), 1;
+        int bad = 0;
+        if (o->prompt == no_prompt) line = read_message(&bad); /* the first message of a chat */
+        if (o->prompt == no_prompt && !line && !bad) refuse("standard input", "no message");
+        if (o->prompt == no_prompt && !line) return 1;
         tokens = encode_message(r, line ? line : o->prompt, 1, &count);
         longest = count;
         r->alone = !*(line ? line : o->prompt) || o->chat;
