@@ -1025,9 +1025,10 @@ static inline int llama_add_to_stream(llama *m, llama_list *l, const llama_tenso
 /* q or k at x by its norm, of each head or of the whole row, where the model has such */
 static inline int llama_add_qk_norm(llama *m, llama_list *l, const llama_tensor *gamma, uint64_t x,
                                     uint32_t heads, gguf_error *why) {
-    uint32_t parts = m->config.kind->qk_norm == LLAMA_QK_ROWS ? 1 : heads, n = m->config.head_dim * heads;
+    int rows = m->config.kind->qk_norm == LLAMA_QK_ROWS;
+    uint32_t parts = rows ? 1 : heads, n = m->config.head_dim * heads;
     if (!gamma->from) return 0;
-    if (parts == 1 && llama_ranks(m) > 1) { /* the whole row is in all ranks together */
+    if (rows && llama_ranks(m) > 1) { /* the whole row is in all ranks together */
         uint64_t row = l->whole.address;
         return llama_add_gather(m, l, x, n, row, gamma->columns, why)
                || llama_add_norm(m, l, PTXK_NORM_RMS, gamma->columns, l->rows, row, gamma, NULL,
