@@ -3042,13 +3042,13 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)         /* 0.9, 0.8 */
 #define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.8, 1.7 */
 #define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.0 */
-#define ptx_tgamma(k, x) ptx_math1(k, "tgamma", x)     /* 4.0; only f32, a function of the module */
-#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0; the same; see below */
+#define ptx_tgamma(k, x) ptx_math1(k, "tgamma", x)     /* 4.0, 1.8; a function of the module */
+#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 2.3; the same; see below */
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
-#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6, 1.0 */
-/* lgamma has zeros between its poles: below -2 its error is 4 ulp of the largest of |lgamma(x)|,
-   lgamma(-x) and 1. */
+#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6, 1.1 */
+/* lgamma has zeros between its poles: below -2 its error is counted in units of the largest of
+   |lgamma(x)|, lgamma(-x) and 1. From -2 on the error in f64 is 1.7. */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
 #define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
 
@@ -11561,9 +11561,37 @@ static const ptx__formula ptx__formulas[] = {
      " 0x1p54;v=sel w v b;d=isel 0x3600000 0 b;end;h,l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;"
      "l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a 1020;c=or b c;if c;r=scale p t;c=gt q 1030;"
      "r=sel I r c;c=lt q -1080;r=sel 0 r c;r=pow_special x y r;end;"},
-    /* sin(pi x) / pi, of x up to 1/2 */
+    /* f32: sin(pi x) / pi, of x up to 1/2 */
     {"sin_pi", "z=mul x x;s=poly z 0x1.959beap-6 -0x1.861152p-3 0x1.9f9998p-1 -0x1.a51a5cp0;s=mul s z;"
      "r=fma s x x;", ""},
+    /* f64: log2 gamma(x) / 4, x from 2 on, as r + s: Stirling's formula */
+    {"log2_gamma", "",
+     "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul x"
+     " 0x1.71547652b82fep-2;n=neg m;n=fma x 0x1.71547652b82fep-2 n;n=fma x 0x1.777d0ffda0d24p-58 n;o=sub q m;"
+     "k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;u=add u i;t=add o 0x1.536439a4c6efcp-2;"
+     "k=sub t o;i=sub t k;i=sub o i;k=sub 0x1.536439a4c6efcp-2 k;i=add i k;i=add i -0x1.49e49a361efebp-56;"
+     "u=add u i;w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z 0x1.d51a3e7948c2ep1"
+     " -0x1.d35f31a94d448p2 0x1.acd1c7bfa92fdp2 -0x1.e42ec72482171p1 0x1.7da4418dcefe3p0"
+     " -0x1.c95dbc642a5f2p-2 0x1.c57cdd472d04p-4 -0x1.9f57ae42a6888p-6 0x1.9715520c4d96ap-8"
+     " -0x1.f4e073301e267p-10 0x1.b93c7dd5b832p-11 -0x1.3813323feffbcp-11 0x1.a01a010442af2p-11"
+     " -0x1.6c16c16bf7988p-9 0x1.5555555555553p-4;p=mul p w;u=fma p 0x1.71547652b82fep-2 u;r=add t u;k=sub r"
+     " t;s=sub u k;"},
+    /* x sin(pi x) / pi as r + s; x above 0 */
+    {"reflect", "",
+     "j=rnd x;f=sub x j;z=mul f f;g=neg z;g=fma f f g;q=poly z 0x1.078b9c5e44ae4p-22 -0x1.d3eaefcab87e5p-18"
+     " 0x1.3746ae9b7fb9bp-13 -0x1.338169c028879p-9 0x1.ac6805cd0d92ep-6 -0x1.86a8e4720af1ep-3;b,t=pair_ends"
+     " q z -0x1.a51a6625307d3p0 0x1.9f9cb402bc439p-1;t=fma g -0x1.a51a6625307d3p0 t;v=fma f b f;l=sub f v;"
+     "l=fma f b l;l=fma f t l;r=mul v x;s=neg r;s=fma v x s;s=fma l x s;j=mul j 0.5;i=trc j;c=neu i j;n=neg"
+     " r;r=sel n r c;n=neg s;s=sel n s c;"},
+    /* (x + y) / (z + w); y and w below the last place of x and z */
+    {"divide", "",
+     "t=rcpd z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;e=add e s;r=fma e"
+     " t r;"},
+    /* ((x y + w) y + z) y, the sums in two numbers */
+    {"pair_ends", "",
+     "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;g=neg u;g=fma s y g;"
+     "g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;e=fma g y e;r=add p"
+     " e;s=sub r p;s=sub e s;"},
     {"tgamma", "!a=abs x;c=lt a 2;r:mov a;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;p=poly f -0x1.183994p-16"
      " 0x1.f774bcp-14 -0x1.bcbbap-13 -0x1.307452p-10 0x1.d8eba4p-8 -0x1.3b4f62p-7 -0x1.59adb4p-5"
      " 0x1.551234p-3 -0x1.581608p-5 -0x1.4fcf4p-1 0x1.2788dp-1 0x1p0;d=mul x p;d=sel d p e;y:mov 1.0;"
@@ -11576,7 +11604,18 @@ static const ptx__formula ptx__formulas[] = {
      "j=f2i j;j=shl j 31;v=xor v j;l=xor l j;f=mul v a;k=neg f;k=fma v a k;k=fma l a k;v=mul f g;v=fma k"
      " g v;o=neg o;u=neg u;end;p,t=exp2_pair o u;w:mul p g;if b;p=neg p;w=div p v;end;r=scale w t;e=gt x"
      " 36;r=sel I r e;k=cps w 0;e=lt x -46;r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r"
-     " c;c=nan x x;r=sel x r c;", ""},
+     " c;c=nan x x;r=sel x r c;",
+     "!a=abs x;c=lt a 2;r:mov a;d:mov 1.0;k:mov 0.0;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;q=poly f"
+     " -0x1.8a9ab238d3bb4p-31 0x1.2a16cac31f83fp-28 0x1.b0f6baf573a4p-28 -0x1.b8adbd6ab8dd1p-23"
+     " 0x1.300ca9218a724p-20 -0x1.4fb09261cc0f8p-20 -0x1.51cdf3f87b3ecp-16 0x1.0c8a761b89038p-13"
+     " -0x1.c36501ad9fc45p-13 -0x1.317112b3c9501p-10 0x1.d919c52a21c74p-8 -0x1.3b4af284d95dfp-7"
+     " -0x1.59af103c36a3dp-5 0x1.5512320b4430ep-3 -0x1.5815e8fa26fd4p-5 -0x1.4fcf4026afa3p-1"
+     " 0x1.2788cfc6fb619p-1;p=fma q f 1;l=sub 1 p;l=fma q f l;h=mul x p;w=neg h;w=fma x p w;w=fma x l w;"
+     "d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;e=le x -0.5;if e;n=neg p;m=neg l;d,k=reflect a;end;r=div"
+     " n d;e=divide n m d k;c=gt a 0x1p-60;r=sel e r c;else;h,l=log2_gamma a;o:mul h 4;u:mul l 4;e=lt x 0;"
+     "b=mov e;if e;d,k=reflect a;o=neg o;u=neg u;end;p,t=exp2_pair o u;w:mov p;if b;p=neg p;w=divide p 0.0"
+     " d k;end;r=scale w t;e=gt x 172;r=sel I r e;k=cps d 0;k=neg k;e=lt x -190;r=sel k r e;end;t=trc x;c=eq"
+     " t x;e=lt x 0;c=and c e;r=sel N r c;c=nan x x;r=sel x r c;"},
     {"lgamma", "!a=abs x;b=lt a 0.5;c=lt a 3.5;r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;p=poly"
      " f -0x1.1bd72cp-2 0x1.ae0e18p-3 0x1.468674p-6 0x1.70ccdap-5 -0x1.18ff02p-3 0x1.169054p-3"
      " -0x1.212864p-3 0x1.59535ap-3 -0x1.a90446p-3 0x1.151c74p-2 -0x1.9a4caep-2 0x1.a51a5ap-1"
@@ -11586,7 +11625,24 @@ static const ptx__formula ptx__formulas[] = {
      "w=rcpa a;p=poly w 0x1.8265a8p-11 -0x1.8cea82p-9 0x1.24162ep-15 0x1.55538cp-4 0x1.acfe3ap-2;l=log a;"
      "l=sub l 1;b=sub a 0.5;r=fma b l p;end;c=le x -0.5;if c;j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;j=shl j"
      " 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;r=neg r;e=eq v 0;r=sel I r e;end;c=eq a I;r=sel I"
-     " r c;", ""},
+     " r c;",
+     "!a=abs x;b=lt a 0.5;c=lt a 3;r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;q=poly f"
+     " 0x1.019c7e69d5604p-2 -0x1.ca7fb4439356p-3 -0x1.a59f730048f0dp-3 0x1.360dd7fc45504p-3"
+     " 0x1.77014e6d492bdp-3 -0x1.2689154603e9cp-3 -0x1.6c4558cf2e7b7p-8 -0x1.ed0bef852d6e5p-7"
+     " 0x1.ff2b25e6f9139p-5 -0x1.e8f82f4fbdd6fp-5 0x1.b5e05ebb950a1p-5 -0x1.d9412a8b9833fp-5"
+     " 0x1.0109cbae48ea6p-4 -0x1.1185daa04697ap-4 0x1.248077d2237a2p-4 -0x1.3b1565eac26c4p-4"
+     " 0x1.556c264c09a83p-4 -0x1.748c977701e37p-4 0x1.9a01d659b7c79p-4 -0x1.c8066d5e50a7fp-4"
+     " 0x1.010b36d92fffbp-3 -0x1.2703a1e3d7721p-3 0x1.5b40cb0f75cedp-3 -0x1.a8b9c17a96dd4p-3"
+     " 0x1.151322ac7e055p-2 -0x1.9a4d55beab325p-2;r=pair_ends q f -0x1.2788cfc6fb619p-1 0x1.a51a6625307d1p-1;"
+     "if b;l=log a;r=sub r l;end;else;f=sub a 2;q=poly f -0x1.16f03f86a729bp-28 0x1.f40918c971eb6p-26"
+     " -0x1.a8b0b0c2fa6d2p-24 0x1.eca2e62b838c7p-23 -0x1.f21805cb3fca6p-22 0x1.ffcc7cd023a9bp-21"
+     " -0x1.10a7a3cad75a4p-19 0x1.25748353bee48p-18 -0x1.3ccbd584cce2p-17 0x1.58118a3777172p-16"
+     " -0x1.78ddf04c25fbep-15 0x1.a12786340c7bap-14 -0x1.d3fd4da985c5bp-13 0x1.0b36b00790ed9p-11"
+     " -0x1.38ac5c2c2396cp-10 0x1.7add6eac18486p-9 -0x1.e404fc218d263p-8 0x1.51322ac7d97dcp-6"
+     " -0x1.13e001a5575fbp-4;r=pair_ends q f 0x1.b0ee6072093cep-2 0x1.4a34cc4a60fa4p-2;end;else;"
+     "o,u=log2_gamma a;u=mul u 0x1.62e42fefa39efp1;u=fma o 0x1.abc9e3b39803fp-54 u;r=fma o"
+     " 0x1.62e42fefa39efp1 u;end;c=le x -0.5;if c;d,k=reflect a;v=abs d;l=log v;w=rcpd d;r=fma k w r;r=add l"
+     " r;r=neg r;e=eq v 0;r=sel I r e;end;c=gt a 0x1p1016;r=sel I r c;"},
     {"arctan", "z=mul x x;q=poly z 0x1.7ec1c4p-9 -0x1.0c23fep-6 0x1.61f756p-5 -0x1.3553f4p-4"
      " 0x1.b4dfdcp-4 -0x1.230abp-3 0x1.9978eep-3 -0x1.5554dcp-2;q=mul q z;r=fma q x x;",
      "z=mul x x;q=poly z -0x1.226050a553f7fp-17 0x1.b3adbc16bb6bfp-14 -0x1.36ddbe31dec58p-11"

@@ -79,7 +79,41 @@ extern "C" {
 
 /* ---- [CONFIG] ------------------------------------------------------------------------------------------
 
-   PTXGEN_IMPLEMENTATION, PTXGEN_STATIC, PTXGEN_API: as in ptxgen.h. There are no others. */
+   PTXGEN_IMPLEMENTATION, PTXGEN_STATIC, PTXGEN_API: as in ptxgen.h. Beside PTXGEN_IMPLEMENTATION:
+
+   PTXK_ONLY   #define PTXK_ONLY (PTXK_OP_GEMM | PTXK_OP_NORM) compiles these operations and no others
+   PTXK_NO     #define PTXK_NO PTXK_OP_DECODER compiles all operations but these
+
+   Declarations stay. A program that calls an operation that is left out does not link; the registry knows its
+   name, and its emit function refuses with PTX_E_DESC. Row bytes of formats need one that takes weights. */
+#define PTXK_OP_FLASH_DECODE 0x1
+#define PTXK_OP_KV_SCATTER 0x2
+#define PTXK_OP_FLASH_PREFILL 0x4
+#define PTXK_OP_FLASH_MLA 0x8
+#define PTXK_OP_GEMV 0x10
+#define PTXK_OP_GEMM 0x20
+#define PTXK_OP_MATMUL 0x40
+#define PTXK_OP_NORM 0x80
+#define PTXK_OP_SOFTMAX 0x100
+#define PTXK_OP_ACTIVATION 0x200
+#define PTXK_OP_ROPE 0x400
+#define PTXK_OP_EMBED 0x800
+#define PTXK_OP_SAMPLE 0x1000
+#define PTXK_OP_ROUTE 0x2000
+#define PTXK_OP_COMBINE 0x4000
+#define PTXK_OP_QUANTIZE 0x8000
+#define PTXK_OP_DECODER 0x10000
+#ifndef PTXK_ONLY
+#define PTXK_ONLY ~0
+#endif
+#ifndef PTXK_NO
+#define PTXK_NO 0
+#endif
+/* Whether one of these operations is compiled: #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER). */
+#define PTXK__HAS(operations) ((PTXK_ONLY) & ~(PTXK_NO) & (operations))
+#if !PTXK__HAS(0x1ffff)
+#error "PTXK_ONLY and PTXK_NO leave no operation: their values are sums of PTXK_OP_..."
+#endif
 
 /* ---- [ERRORS] ------------------------------------------------------------------------------------------
 
@@ -123,7 +157,7 @@ enum {
 
    The registry. X(name) stands for ptxk_<name>_desc and ptxk_<name>_emit(). */
 #define PTXK_OPERATIONS(X)                                                                                   \
-    X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv) X(gemm) X(matmul)                                 \
+    X(flash_decode) X(kv_scatter) X(flash_prefill) X(flash_mla) X(gemv) X(gemm) X(matmul)                    \
     X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample) X(route) X(combine) X(quantize)              \
     X(decoder)
 
@@ -212,6 +246,8 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
    drafts that are a tree, each with its ancestors. With PTXK_FLASH_PRIOR, out and lse of attention to other
    keys are merged: a prefix that sequences share is read once by a launch with batch 1, in which they are the
    queries and masks of ones let each see all keys, or by flash_prefill; its lse has the order of prior_lse.
+   With PTXK_FLASH_SINK, e^sinks[h] is added to the sum that divides the outputs of head h, and to that of
+   lse: a score of no key.
 
    Split-KV: blocks take chunks of a sequence, and the last block to finish combines them (T. Dao, D. Haziza,
    F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023), with the online softmax of M.
@@ -262,7 +298,8 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
      score past f32      infinite, with its sign
      score -inf          weight 0; where all scores are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap, the cap.
-     prior_lse           -inf: prior has no weight. +inf: it has all, or half where lse is +inf without it.
+     prior_lse, sinks    -inf: prior or sink has no weight. +inf: it has all, or half where lse is +inf
+                         without it.
      score NaN           NaN in that head's output
      weight 0            is multiplied like any other: 0 * inf in V is NaN. On tensor cores any infinite V
                          gives NaN, and with several queries or a window also that of a key that only other
@@ -282,7 +319,8 @@ enum {
     PTXK_FLASH_CLUSTER_8 = 16,
     PTXK_FLASH_PAGE_ROWS = 32, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
     PTXK_FLASH_TREE = 64,      /* the new tokens are a tree of drafts: see args.tree */
-    PTXK_FLASH_PRIOR = 128     /* merges what attention to other keys gave: see args.prior */
+    PTXK_FLASH_PRIOR = 128,    /* merges what attention to other keys gave: see args.prior */
+    PTXK_FLASH_SINK = 256      /* each head has one more score, without a value: see args.sinks */
 };
 
 /* What is compiled into the code. There is no padding: the bytes can serve as a key. */
@@ -299,7 +337,7 @@ typedef struct ptxk_flash_decode_desc {
     float soft_cap;       /* a score s becomes cap * tanh(s / cap); 0: no cap */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t append_type; /* of the new rows k and v; 0: none are appended */
-    uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR */
+    uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR | _SINK */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
@@ -335,6 +373,7 @@ typedef struct ptxk_flash_decode_args {
                           /* and lse are then those of all keys. Ignored without PTXK_FLASH_PRIOR */
     uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (its own
                              bit too), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
+    uint64_t sinks;       /* f32 [heads]; ignored without PTXK_FLASH_SINK */
 } ptxk_flash_decode_args;
 
 /* Appends the entry. desc: a ptxk_flash_decode_desc. */
@@ -440,7 +479,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    online softmax (T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
    Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
    all sequences, or cumulative lengths in device memory. K and V are tensors with strides, such as a cache
-   whose last rows kv_scatter has just written, or paged, as in flash_decode.
+   whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's.
 
      precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
                          f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
@@ -486,7 +525,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
 enum {
     PTXK_PREFILL_CAUSAL = 1,
     PTXK_PREFILL_LSE = 2,
-    PTXK_PREFILL_PAGE_ROWS = 4 /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_PREFILL_PAGE_ROWS = 4, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_PREFILL_SINK = 8       /* each head has one more score, without a value: see args.sinks */
 };
 enum { PTXK_PREFILL_EXACT = 0, PTXK_PREFILL_FAST = 1 };
 
@@ -498,7 +538,7 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32; for PTX_SM_A(90) PTX_E4M3, head_dim
                            then a multiple of 16, at most 128 */
     uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
-    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE | PTXK_PREFILL_PAGE_ROWS */
+    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | _LSE | _PAGE_ROWS | _SINK */
     uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
     uint32_t precision; /* for f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
@@ -539,6 +579,7 @@ typedef struct ptxk_flash_prefill_args {
     uint64_t k_factors, v_factors;              /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: f16, as k and v with
                                                    head_dim / 32 in the place of head_dim and strides / 32.
                                                    q, too, in e4m3: k_factors f32 [heads], q's times k's */
+    uint64_t sinks;                             /* f32 [heads]; ignored without PTXK_PREFILL_SINK */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -556,6 +597,94 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
    d]; lse [batch, heads, q_len], or [heads, q_total]. */
 PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
                                         const ptxk_flash_prefill_shape *shape, ptxk_flash_prefill_args *args);
+
+/* ======== flash_mla =====================================================================================
+
+   Multi-head latent attention with absorbed products (DeepSeek-AI, "DeepSeek-V2: a strong, economical, and
+   efficient mixture-of-experts language model", 2024), of the newest n tokens of each sequence:
+
+     s[b,t,h,i]   = scale (q[b,t,h,:] . c[b,i,:] + q_rope[b,t,h,:] . r[b,i,:])
+     out[b,t,h,:] = sum_i softmax_i(s[b,t,h,i]) c[b,i,:]
+
+   c[i], the latent of token i, is key and value of all heads; r[i] is the rotated part of its key. q has been
+   multiplied by W_k of its head; out is yet to be multiplied by W_v of its head (both products: gemm with
+   PTXK_GEMM_GROUPED, a group for each head). Query t of n stands at position p = lengths[b] - n + t and sees
+   the tokens i <= p. n is an argument: 1 for a step, more for drafts, and for prompts.
+
+   The pairs of query and head, t * heads + h, are the rows of products on tensor cores: `tile` of them share
+   what a block reads. Blocks take chunks of a sequence; where there are several chunks, a second launch
+   combines them, a block for each row, in their order: the same bits in every run.
+
+     targets             bf16 from sm_80 on. Where shared memory has 99 KB or less (sm_75, sm_86, sm_89, from
+                         sm_120 on), tiles of 16, whatever the description asks for.
+     precision           exact products, f32 sums; q is rounded to kv_type, and so are weights (2^-11, bf16
+                         2^-8; f16 weights below 2^-22 of the largest: 2^-33 of it). Chunks: 2^-20 of an
+                         element for each.
+     lse                 log sum_i exp(s_i), natural. The error is at most the largest error of a score, plus
+                         2^-22 for each key, plus 2^-20 (1 + |lse|).
+     length 0            zeros, lse -inf; so for queries before the sequence (length < n)
+     length > max_seq, or max_pages * page_size
+                         NaN in that sequence's output; its cache is not read
+     page past the pool  where a key would be read: NaN in the output of the blocks that find it
+     score -inf          weight 0. A score that is NaN or +inf: NaN in that head's output
+     weight 0            is multiplied like any other: 0 * inf in c is NaN. This includes tokens that other
+                         queries of the launch see
+
+   Launches that may run at the same time need separate workspaces. Nothing may overlap what is written. */
+enum { PTXK_MLA_LSE = 1 }; /* writes lse */
+typedef struct ptxk_flash_mla_desc {
+    uint32_t heads;     /* 1 ... 65536 */
+    uint32_t latent;    /* elements of c: 128, 256 or 512 */
+    uint32_t rope;      /* elements of r: 16, 32, 48 or 64 */
+    uint32_t kv_type;   /* of c and r: PTX_F16 or PTX_BF16 */
+    uint32_t q_type;    /* of q and q_rope: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t out_type;  /* of out, likewise */
+    uint32_t tile;      /* at most: 16, 32 or 64; see ptxk_flash_mla_tile */
+    uint32_t page_size; /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
+    uint32_t flags;     /* PTXK_MLA_LSE */
+    float scale;        /* 0: 1. Models divide by the root of a head's elements before the absorption */
+} ptxk_flash_mla_desc;
+
+typedef struct ptxk_flash_mla_shape {
+    uint32_t batch;    /* sequences, at most 65535 */
+    uint32_t queries;  /* new tokens of each; with heads at most 2^30 pairs */
+    uint32_t max_len;  /* longest length to plan for, sets the number of chunks; 0: max_seq */
+    uint32_t max_seq;  /* positions of a cache, at most 2^30 */
+    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    ptx_target target; /* of the module */
+} ptxk_flash_mla_shape;
+
+/* Addresses are 16-byte aligned; those of u32 and u64 arrays to their element. Strides are in elements, below
+   2^32, and multiples of 16 bytes; element e of head h of query t of sequence b lies at (b * queries + t) *
+   row_stride + h * head_stride + e. A cache of rows of c and r side by side has two addresses in it. */
+typedef struct ptxk_flash_mla_args {
+    uint64_t q, q_rope, out;
+    uint64_t q_row_stride, q_head_stride;       /* both 0: heads * latent and latent */
+    uint64_t rope_row_stride, rope_head_stride; /* of q_rope; both 0: heads * rope and rope */
+    uint64_t out_row_stride, out_head_stride;   /* both 0: heads * latent and latent */
+    uint64_t c_caches, r_caches; /* u64 [batch]: addresses of the caches. Paged: the pools, kv_type
+                                    [pool_pages, page_size, latent], [pool_pages, page_size, rope] */
+    uint64_t c_stride, r_stride; /* from position to position; 0: latent, rope */
+    uint64_t lengths;     /* u32 [batch], with the new tokens; 0: every sequence has `length` */
+    uint64_t block_table; /* paged: u32 [batch, max_pages], page numbers in the pools */
+    uint64_t lse;         /* f32 [batch, queries, heads]; ignored without PTXK_MLA_LSE */
+    uint64_t workspace;   /* plan.workspace_bytes, 256-byte aligned; ignored when that is 0 */
+    uint32_t batch, queries, max_seq; /* as in the shape */
+    uint32_t max_pages, pool_pages;   /* paged: columns of the block table; pages of a pool */
+    uint32_t length;                  /* of every sequence, where lengths is 0; else 0 */
+} ptxk_flash_mla_args;
+
+/* The tile that suits so many heads and queries of a sequence: the smallest that holds all pairs, else 64. */
+PTXGEN_API uint32_t ptxk_flash_mla_tile(uint32_t heads, uint32_t queries);
+/* Appends the two entries (attend, combine). desc: a ptxk_flash_mla_desc. */
+#define ptxk_flash_mla_emit(m, desc) ptxk_flash_mla_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch or two. min_bytes: the traffic when every sequence is max_len long: q, out, c and r once. */
+PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_shape *shape,
+                                        ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
+                                         ptxk_message *why);
 
 /* ======== gemv ==========================================================================================
 
@@ -670,7 +799,7 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          matrix, or a gated pair.
      PTXK_GEMM_SWIGLU    two matrices of one format, gate and up, and one y = g / (1 + e^-g) * u; the norm's
      PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
-                         activation.
+     PTXK_GEMM_CLAMPED   activation. CLAMPED: PTXK_SWIGLU_CLAMPED of activation.
      columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
                          of them: the last tile is padded. Where registers are few for a format or a target,
                          tiles have fewer, down to 8. Tiles of 128 columns unpack weights once, into shared
@@ -724,7 +853,8 @@ enum {
     PTXK_GEMM_BIAS = 8,
     PTXK_GEMM_SWIGLU = 16,
     PTXK_GEMM_GEGLU = 32,
-    PTXK_GEMM_GROUPED = 64
+    PTXK_GEMM_GROUPED = 64,
+    PTXK_GEMM_CLAMPED = 128
 };
 
 /* What is compiled into the code. m, n and k are not: one kernel serves all layers. */
@@ -735,7 +865,7 @@ typedef struct ptxk_gemm_desc {
     uint32_t columns;     /* rows of x in a tile, at most: 8, 16 ... 256; see ptxk_gemm_columns */
     uint32_t precision;   /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
     uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
-    uint32_t second;      /* format of a second matrix, with SwiGLU and GeGLU of up; 0: there is none */
+    uint32_t second;      /* format of a second matrix, in a gated pair of up; 0: there is none */
     uint32_t third;       /* format of a third matrix; 0: there is none */
 } ptxk_gemm_desc;
 
@@ -1027,10 +1157,12 @@ PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk
      silu(x)        x / (1 + exp(-x))
      gelu by tanh   x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi)
      gelu by erf    Abramowitz and Stegun 7.1.26: within 1.5e-7 |x| of the gelu with erf
-     x -inf         NaN (silu, gelu by tanh) */
-enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2 };
+     clamped        gated only, as gpt-oss has it: x / (1 + exp(-1.702 x)) (up + 1) of x up to 7 and up from -7
+                    to 7
+     x -inf         NaN (all but gelu by erf) */
+enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2, PTXK_SWIGLU_CLAMPED = 3 };
 typedef struct ptxk_activation_desc {
-    uint32_t kind;           /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
+    uint32_t kind;           /* PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or PTXK_SWIGLU_CLAMPED */
     uint32_t gated;          /* 1: multiply by up */
     uint32_t x_type, y_type; /* of x and up; of y: PTX_F32, PTX_F16 or PTX_BF16 */
 } ptxk_activation_desc;
@@ -1520,6 +1652,21 @@ extern "C" {
    plans. Then the vocabulary: functions that emit pieces of kernels. An emitting function makes one emitting
    call in a statement: the text is then the same whatever compiler built the generator. */
 
+/* What some operations share is in the #if of all of them (tests/left_out.sh tells one that lacks). A function
+   that is too small for an #if is PTXK__SHARED: no compiler warns where nothing uses it. */
+#if defined(__GNUC__)
+#define PTXK__SHARED __attribute__((unused)) static
+#else
+#define PTXK__SHARED static
+#endif
+
+/* The emit function of an operation that is left out, for the registry. */
+#define PTXK__LEFT_OUT(name)                                                                                 \
+    PTXGEN_API ptx_code ptxk_##name##_emit_(ptx_module *m, const char *site, const void *desc) {             \
+        (void)desc;                                                                                          \
+        return ptx_fail(m, PTX_E_DESC, site, #name ": PTXK_ONLY or PTXK_NO leaves this operation out");      \
+    }
+
 /* -- messages and names -- */
 
 static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *format, ...) {
@@ -1594,32 +1741,34 @@ static uint64_t ptxk__multiply_checked(uint64_t a, uint64_t b, int *fits) {
     return a * b;
 }
 
-static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
+PTXK__SHARED uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
 
 /* The square root of x in 1 ... 2^32 by Newton's method. It needs no libm and gives the same bits
    everywhere. */
-static double ptxk__sqrt(double x) {
+PTXK__SHARED double ptxk__sqrt(double x) {
     double y = x;
     int i;
     for (i = 0; i < 40; i++) y = 0.5 * (y + x / y);
     return y;
 }
 
-static uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+PTXK__SHARED uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /* -- checks of descriptions and shapes -- */
 
+#define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
 #define PTXK__LEN_MAX 0x7fffffffu
+#define PTXK__N_MAX (1u << 24)
 
 static uint32_t ptxk__kv_bytes(uint32_t type) {
     return type == PTX_F32 ? 4u : type == PTX_F16 || type == PTX_BF16 ? 2u : 0u;
 }
 
-static uint32_t ptxk__widest(uint32_t a, uint32_t b) {
+PTXK__SHARED uint32_t ptxk__widest(uint32_t a, uint32_t b) {
     return ptxk__kv_bytes(a) > ptxk__kv_bytes(b) ? ptxk__kv_bytes(a) : ptxk__kv_bytes(b);
 }
 
-static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
     if (ptxk__kv_bytes(type)) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
                         ptxk__value_name_of(type).s);
@@ -1634,7 +1783,7 @@ static uint32_t ptxk__cache_bytes(uint32_t type) {
     return ptxk__is_byte_cache(type) ? 1 : ptxk__kv_bytes(type);
 }
 
-static const char *ptxk__cache_name(uint32_t type) {
+PTXK__SHARED const char *ptxk__cache_name(uint32_t type) {
     return type == PTXK_Q8_0 ? "q8_0" : ptx_type_name((ptx_type)type);
 }
 
@@ -1645,13 +1794,13 @@ static uint32_t ptxk__factor_bytes(uint32_t type, uint32_t d) {
 
 /* Elements of which strides of a cache are multiples. q8_0: a row of factors, too, is copied in pieces as
    large as possible, to 16 bytes. */
-static uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
+PTXK__SHARED uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
     if (type != PTXK_Q8_0) return 16 / ptxk__cache_bytes(type);
     return d % 256 == 0 ? 256 : d & (0u - d);
 }
 
-static ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32_t type, uint32_t d,
-                                       ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32_t type, uint32_t d,
+                                             ptxk_message *why) {
     uint32_t whole = type == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : type == PTX_E4M3 ? 16 : 1;
     if (!ptxk__cache_bytes(type))
         return ptxk__refuse(why, PTX_E_DESC,
@@ -1664,25 +1813,26 @@ static ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32
 }
 
 #define PTXK__FORMAT_LIST "one of PTXK_FORMATS, such as PTXK_Q4_K"
-static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format,
+                                          ptxk_message *why) {
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be " PTXK__FORMAT_LIST, op, field,
                         ptxk__value_name_of(format).s);
 }
 
-static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
-                              ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
+                                    ptxk_message *why) {
     if (n && n <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be 1 to %u", op, field, n, most);
 }
 
 /* Refuses a number of rows or tokens of a shape above `most`. */
-static ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
-                                 ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
+                                       ptxk_message *why) {
     if (x <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be at most %u", op, field, x, most);
 }
 
-static ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why) {
     if (scale >= -1e30f && scale <= 1e30f) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: scale is %g, must be from -1e30 to 1e30 (0: 1)", op,
                         (double)scale);
@@ -1691,8 +1841,8 @@ static ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why
 /* -- plans -- */
 
 /* Begins every plan function: clears the plan and refuses NULLs. code: the error of the description. */
-static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
-                                 size_t args_bytes, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
+                                       size_t args_bytes, ptxk_message *why) {
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
     if (!shape || !plan)
@@ -1704,7 +1854,8 @@ static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shap
 #define PTXK__FLAT_THREADS 256u
 
 /* Fills in a plan of one launch: a grid of x by y blocks of `threads` threads. */
-static void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads, uint64_t min_bytes) {
+PTXK__SHARED void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads,
+                                 uint64_t min_bytes) {
     ptx_launch *l = &plan->launch[0];
     plan->launches = 1;
     l->grid[0] = x;
@@ -1716,26 +1867,36 @@ static void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t thre
 
 /* -- checks of arguments -- */
 
-static ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
     if (code) return code;
     return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
 }
 
 /* Refuses a reserved field that is not 0. */
-static ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
     if (!x) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be 0", op, field, x);
 }
 
-static ptx_code ptxk__check_count(const char *op, const char *field, uint32_t x, uint32_t least,
-                                  uint32_t most, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_count(const char *op, const char *field, uint32_t x, uint32_t least,
+                                        uint32_t most, ptxk_message *why) {
     if (x >= least && x <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be %u to %u", op, field, x, least, most);
 }
 
-static ptx_code ptxk__check_eps(const char *op, float eps, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_eps(const char *op, float eps, ptxk_message *why) {
     if (eps >= 0 && eps <= FLT_MAX) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: eps is %g, must be finite and at least 0", op, (double)eps);
+}
+
+PTXK__SHARED ptx_code ptxk__check_sampling(const char *op, float temperature, float top_p,
+                                           ptxk_message *why) {
+    if (!(temperature >= 0 && temperature <= FLT_MAX))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: temperature is %g, must be finite and at least 0", op,
+                            (double)temperature);
+    if (!(top_p >= 0 && top_p <= 1))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: top_p is %g, must be 0 to 1", op, (double)top_p);
+    return PTX_E_NONE;
 }
 
 /* -- spans: memory that arguments name, and its overlaps -- */
@@ -1885,7 +2046,8 @@ static ptx_code ptxk__check_distinct(const char *op, const ptxk__span *s, ptxk_m
 
 /* Checks that every needed span has an aligned address, and that written memory has distinct elements and
    overlaps no other span. */
-static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n,
+                                        ptxk_message *why) {
     ptx_code code;
     uint32_t i, j;
     for (i = 0; i < n; i++) {
@@ -1911,9 +2073,9 @@ static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32
 
 /* Checks the strides, in elements, of one sequence's caches: rows of `bytes` bytes, strides in multiples of
    `whole` elements. */
-static ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq, uint64_t head_stride,
-                                  uint64_t row_stride, uint32_t d, uint32_t whole, uint64_t most,
-                                  ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq,
+                                        uint64_t head_stride, uint64_t row_stride, uint32_t d, uint32_t whole,
+                                        uint64_t most, ptxk_message *why) {
     ptxk__span rows = ptxk__span_of("a cache", 0, d, 1, 1);
     int fits = 1;
     uint64_t a = ptxk__multiply_checked(head_stride, kv_heads - 1, &fits),
@@ -1946,9 +2108,9 @@ static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch
 }
 
 /* The span of the factors of K or V: one for each head, or, beside rows, as the rows. */
-static ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
-                                     uint32_t d, uint32_t batch, uint32_t page_size, uint32_t pool_pages,
-                                     int written) {
+PTXK__SHARED ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
+                                           uint32_t d, uint32_t batch, uint32_t page_size,
+                                           uint32_t pool_pages, int written) {
     if (type == PTXK_Q8_0)
         return ptxk__span_cache(name, at, batch, page_size, pool_pages,
                                 (uint64_t)kv_heads * ptxk__factor_bytes(type, d), written);
@@ -2173,13 +2335,13 @@ static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset) {
 }
 
 /* Loads a u32 from the arguments. */
-static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
+PTXK__SHARED ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
 
 /* array[index], or `otherwise` where the array's address is 0. */
-static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
-                                  ptx_val otherwise) {
+PTXK__SHARED ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
+                                        ptx_val otherwise) {
     ptx_val array = ptxk__arg_ptr(k, args, offset);
     ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     ptx_val at = ptx_ptr_add(k, array, index, 4);
@@ -2189,8 +2351,8 @@ static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, pt
 /* -- vocabulary: numbers in kernels -- */
 
 /* Like ptxk_load_f32, under predicate p: zeros where it does not hold. p NULL: always. */
-static void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
-                              ptx_val *out) {
+PTXK__SHARED void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
+                                    ptx_val *out) {
     ptx_val words[4], wide[8];
     uint32_t i, count = n * (stored == PTX_F32 ? 4u : 2u) / 4;
     if (!p) {
@@ -2211,31 +2373,8 @@ static void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, 
     for (i = 0; i < n; i++) out[i] = wide[i];
 }
 
-/* Rounds x to the type, as a store and a load would. */
-static ptx_val ptxk__round_to_type(ptx_kernel *k, ptx_type stored, ptx_val x) {
-    ptx_val half;
-    if (stored == PTX_F32) return x;
-    if (stored == PTX_F16) {
-        half = ptx_cvt(k, PTX_F16, x);
-        return ptx_cvt(k, PTX_F32, half);
-    }
-    half = ptxk__to_bf16(k, PTX__AT, x);
-    half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
-    half = ptx_shl(k, half, ptx_u32(16));
-    return ptx_as(half, PTX_F32);
-}
-
-/* min(x, limit); NaN stays NaN. */
-static ptx_val ptxk__min_keep_nan(ptx_kernel *k, ptx_val x, double limit) {
-    ptx_val above;
-    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
-        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(limit));
-    above = ptx_setp(k, PTX_GT, x, ptx_f32(limit));
-    return ptx_selp(k, ptx_f32(limit), x, above);
-}
-
 /* Packs two f32 into one register of two f16 or bf16 (sm_80 on), the first in the low half. */
-static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val high) {
+PTXK__SHARED ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val high) {
     ptx_val pair[2], whole;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) {
         whole = ptx_cvt_pair(k, type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2, high, low);
@@ -2247,7 +2386,7 @@ static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val
 }
 
 /* Replaces +inf by the largest finite number, so that inf - inf is never computed. NaN stays NaN. */
-static ptx_val ptxk__clamp_infinity(ptx_kernel *k, ptx_val x) {
+PTXK__SHARED ptx_val ptxk__clamp_infinity(ptx_kernel *k, ptx_val x) {
     ptx_val infinite;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
         return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
@@ -2262,16 +2401,35 @@ static ptx_val ptxk__logistic(ptx_kernel *k, ptx_val x) {
     return ptx_op1(k, PTX_RCP, PTX_APPROX, x);
 }
 
-/* g / (1 + e^-g) */
-static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) {
-    ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736f));
+/* g / (1 + e^(-a g)) */
+static ptx_val ptxk__swish(ptx_kernel *k, ptx_val g, double a) {
+    ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736 * a));
     e = ptx_ex2(k, e);
     e = ptx_add(k, e, ptx_f32(1));
     return ptx_op2(k, PTX_DIV, PTX_RN, g, e);
 }
 
+PTXK__SHARED ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) { return ptxk__swish(k, g, 1); }
+
+/* min(x, most), and of both ends the larger of that and -most; NaN stays NaN. */
+static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int both) {
+    ptx_val p = ptx_setp(k, PTX_GT, x, ptx_f32(most));
+    x = ptx_selp(k, ptx_f32(most), x, p);
+    if (!both) return x;
+    p = ptx_setp(k, PTX_LT, x, ptx_f32(-most));
+    return ptx_selp(k, ptx_f32(-most), x, p);
+}
+
+/* gpt-oss's gate: g / (1 + e^(-1.702 g)) (u + 1) of g up to 7 and u from -7 to 7. */
+PTXK__SHARED ptx_val ptxk__swiglu_clamped(ptx_kernel *k, ptx_val g, ptx_val u) {
+    g = ptxk__clamp(k, g, 7, 0);
+    g = ptxk__swish(k, g, 1.702);
+    u = ptxk__clamp(k, u, 7, 1);
+    return ptx_fma(k, g, u, g);
+}
+
 /* gelu(x) by tanh: x / (1 + e^(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi). */
-static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
+PTXK__SHARED ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
     const double c = -2 * 0.79788456080286535588 * 1.44269504088896340736; /* -2 sqrt(2 / pi) log2 e */
     ptx_val t = ptx_op2(k, PTX_MUL, PTX_RN, x, x);
     t = ptx_fma(k, t, ptx_f32(c * 0.044715), ptx_f32(c));
@@ -2280,6 +2438,48 @@ static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
     return ptx_op2(k, PTX_MUL, PTX_RN, x, t);
 }
 
+PTXK__SHARED int ptxk__has_cp_async(ptx_kernel *k) {
+    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+}
+
+PTXK__SHARED ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
+    return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
+}
+
+/* Gathers byte `which` of four words into one word. */
+PTXK__SHARED ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
+    uint32_t selector = which | (which + 4) << 4;
+    ptx_val low, high;
+    low = ptx_prmt(k, ptx_as(x[0], PTX_B32), ptx_as(x[1], PTX_B32), ptx_b32(selector));
+    high = ptx_prmt(k, ptx_as(x[2], PTX_B32), ptx_as(x[3], PTX_B32), ptx_b32(selector));
+    return ptx_prmt(k, low, high, ptx_b32(0x5410));
+}
+
+/* 1 / sqrt(sum / n + eps); 0 where the root is 0; NaN for an infinite sum. */
+PTXK__SHARED ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
+    ptx_val x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
+    x = ptx_op2(k, PTX_ADD, PTX_RN, x, eps);
+    x = ptx_sqrt(k, x);
+    x = ptxk_rcp_or_zero(k, x);
+    return ptx_fma(k, sum, ptx_f32(0), x);
+}
+
+/* Computes cosine and sine of position * frequency, f64 in radians. Whole turns are subtracted in f64. */
+PTXK__SHARED void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c,
+                                  ptx_val *s) {
+    ptx_val turns, whole;
+    turns = ptx_cvt(k, PTX_F64, position);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, frequency);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f64(0.15915494309189533577));
+    whole = ptx_cvt_with(k, PTX_RNI, PTX_F64, turns);
+    turns = ptx_op2(k, PTX_SUB, PTX_RN, turns, whole);
+    turns = ptx_cvt(k, PTX_F32, turns);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f32(6.28318530717958647693));
+    *c = ptx_cos_approx(k, turns);
+    *s = ptx_sin_approx(k, turns);
+}
+
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_MATMUL)
 /* -- vocabulary: tiles in shared memory -- */
 
 /* A tile in shared memory: rows of 16-byte chunks, `pitch` chunks apart, swizzled. Chunk c of row r lies at
@@ -2297,8 +2497,8 @@ typedef struct ptxk__tile {
 } ptxk__tile;
 
 /* Computes a tile's form. even: the pitch is a multiple of so many chunks (2, 4 or 8). */
-static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
-                            uint32_t threads) {
+PTXK__SHARED void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
+                                  uint32_t threads) {
     t->rows = rows;
     t->panel = 0;
     t->chunks = ptxk__ceil_div(row_bytes, 16);
@@ -2309,7 +2509,7 @@ static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, ui
     for (t->pass = 1; 2 * t->pass * t->wide <= threads && rows % (2 * t->pass) == 0;) t->pass *= 2;
 }
 
-static uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t->pitch * 16; }
+PTXK__SHARED uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t->pitch * 16; }
 
 /* The byte offset in the tile of chunk `chunk` of row `row`, both u32. */
 static ptx_val ptxk__tile_chunk_offset(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
@@ -2337,7 +2537,8 @@ static uint32_t ptxk__tile_phases(const ptxk__tile *t) {
     return t->pass < 8 && t->pass < t->rows ? 8 / t->pass : 1;
 }
 
-static void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid, ptxk__tile_copier *c) {
+PTXK__SHARED void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid,
+                                        ptxk__tile_copier *c) {
     uint32_t i;
     c->row = ptx_div(k, tid, ptx_u32(t->wide));
     c->chunk = ptx_rem(k, tid, ptx_u32(t->wide));
@@ -2358,8 +2559,8 @@ static ptx_val ptxk__advance_rows(ptx_kernel *k, ptx_val at, ptx_val stride, uin
 
 /* The global address of this thread's first chunk of the tile whose row 0 is at `at`. stride: u32, elements
    from row to row. */
-static ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at, ptx_val stride,
-                                      uint32_t bytes) {
+PTXK__SHARED ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at,
+                                            ptx_val stride, uint32_t bytes) {
     ptx_val row = ptx_mul_wide(k, c->row, stride);
     at = ptx_ptr_add(k, at, row, bytes);
     return ptx_ptr_add(k, at, c->chunk, 16);
@@ -2368,8 +2569,8 @@ static ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c,
 /* Copies the first `rows` rows (s32, negative counts as 0) of a tile to the shared address `to`, and fills
    the others with zeros. from: of ptxk__tile_copy_source. From sm_80 on this issues cp.async, which belongs
    to the next committed group; before, it stores, and needs a barrier. */
-static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
-                            ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
+PTXK__SHARED void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
+                                  ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
     uint32_t passes = t->rows / t->pass, phases = ptxk__tile_phases(t), i, j, n = async ? 1 : 2;
     ptx_val base[8], left, p, valid, words[2][4], here;
@@ -2400,12 +2601,12 @@ static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile
     }
 }
 
-static void ptxk__tile_commit(ptx_kernel *k) {
+PTXK__SHARED void ptxk__tile_commit(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
 }
 
 /* Waits until all copies have arrived for all threads. After it, what they read before may be overwritten. */
-static void ptxk__tile_wait(ptx_kernel *k) {
+PTXK__SHARED void ptxk__tile_wait(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
 }
@@ -2414,8 +2615,8 @@ static void ptxk__tile_wait(ptx_kernel *k) {
    of 8, chunk 2 i + half (u32, 0 or 1) of pair i. The choice of row and half for each lane decides which
    fragment ldmatrix loads. The tile must begin at a multiple of 128: then chunk 2 i differs from chunk 0 in
    bits only, and one register serves all pairs. */
-static ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
-                                 ptx_val half) {
+PTXK__SHARED ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
+                                       ptx_val half) {
     ptx_val at = ptxk__tile_chunk_offset(k, t, row, half);
     return ptx_ptr_add(k, tile, at, 1);
 }
@@ -2434,15 +2635,16 @@ static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32
 }
 
 /* The address of this lane's chunk of a pair. */
-static ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
-                                       uint32_t pair) {
+PTXK__SHARED ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t, ptx_val reader,
+                                             uint32_t first_row, uint32_t pair) {
     reader = ptxk__tile_pair_reader(k, t, reader, pair);
     return ptx_off(reader, ptxk__tile_offset(t, first_row, pair));
 }
 
 /* The byte distance from a chunk of a row below 8 to the same chunk `rows` rows further on. The tile begins
    at a multiple of 128; rows is a multiple of 8, or of a power of two that the row is below. */
-static ptx_val ptxk__tile_row_distance(ptx_kernel *k, const ptxk__tile *t, ptx_val place, uint32_t rows) {
+PTXK__SHARED ptx_val ptxk__tile_row_distance(ptx_kernel *k, const ptxk__tile *t, ptx_val place,
+                                             uint32_t rows) {
     uint32_t turn = rows / (8 / t->swap) % t->swap;
     if (turn) {
         place = ptx_xor(k, ptx_as(place, PTX_B32), ptx_b32(turn * 16));
@@ -2451,6 +2653,9 @@ static ptx_val ptxk__tile_row_distance(ptx_kernel *k, const ptxk__tile *t, ptx_v
     return ptx_off(place, (int64_t)(rows * t->pitch * 16));
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_GEMM             \
+              | PTXK_OP_MATMUL)
 /* -- vocabulary: products of tiles -- */
 
 /* Row and chunk that a lane passes to ldmatrix to load fragments of 16 rows and two chunks (16 elements of 2
@@ -2458,12 +2663,12 @@ static ptx_val ptxk__tile_row_distance(ptx_kernel *k, const ptxk__tile *t, ptx_v
      rows    A of mma m16n8k16, rows of the tile as rows: a0 ... a3
      columns B of two adjacent mma, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
      across  (trans) B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
-static void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+PTXK__SHARED void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
     *row = ptx_and(k, lane, ptx_u32(15));
     *half = ptx_shr(k, lane, ptx_u32(4));
 }
 
-static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+PTXK__SHARED void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
     ptx_val low = ptx_and(k, lane, ptx_u32(7)), high = ptx_shr(k, lane, ptx_u32(4));
     *row = ptx_mad(k, high, ptx_u32(8), low);
     *half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1));
@@ -2471,8 +2676,8 @@ static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_va
 
 /* d += a b, 16 x 8, over two chunks along k. type: of the elements; PTX_F32 runs as tf32. Before sm_80: two
    products of half the depth. */
-static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
-                           const ptx_val b[2]) {
+PTXK__SHARED void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
+                                 const ptx_val b[2]) {
     ptx_val out[4];
     uint32_t i;
     if (type == PTX_F32) {
@@ -2487,6 +2692,8 @@ static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx
     for (i = 0; i < 4; i++) d[i] = out[i];
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE)
 /* -- vocabulary: the blocks of a cluster -- */
 
 #define PTXK__CLUSTER 8u /* the largest portable cluster */
@@ -2574,6 +2781,8 @@ static int ptxk__cluster_broadcast(ptx_kernel *k, const ptxk__cluster *c, uint32
     return 0;
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER)
 /* -- vocabulary: pages of a pool -- */
 
 /* The row number, u64, of a head at a position of a page. Pages are [kv_heads, page_size] rows, or, with
@@ -2592,7 +2801,7 @@ static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_si
 static int ptxk__has_e4m3(ptx_kernel *k) { return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 89; }
 
 /* What turns the f16 numbers of ptxk__widen_bytes into those of the cache, factors aside. */
-static double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
+PTXK__SHARED double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
     return type == PTX_E4M3 && !ptxk__has_e4m3(k) ? 256 : 1;
 }
 
@@ -2632,8 +2841,8 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
 }
 
 /* The same as f32, in order: `n` words. */
-static void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
-                                  ptx_val *out) {
+PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
+                                        ptx_val *out) {
     ptx_val pair[2];
     uint32_t i;
     for (i = 0; i < n; i++) {
@@ -2665,8 +2874,8 @@ static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
 }
 
 /* Quantises n f32, a multiple of 4, to an 8-bit cache's words. inverse: of the factor. */
-static void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x, ptx_val inverse,
-                               ptx_val *words) {
+PTXK__SHARED void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x,
+                                     ptx_val inverse, ptx_val *words) {
     ptx_val code[4], pair[2];
     uint32_t i, e;
     for (i = 0; i < n; i += 4) {
@@ -2691,7 +2900,7 @@ static void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const p
 
 /* The factor of a q8_0 block, f32, from its 32 elements at `at`: the largest size / 127. The largest as an
    integer: a NaN is larger than any number. */
-static ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
+PTXK__SHARED ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)stored), n = 16 / bytes, i, e;
     ptx_val x[8], most = ptx_u32(0);
     for (i = 0; i < PTXK__CACHE_BLOCK; i += n) {
@@ -2706,7 +2915,7 @@ static ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
 
 /* The factor of a head of an e4m3 cache, f32: an entry of the array whose address is an argument, 1 where
    there is no array. */
-static ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offset, ptx_val head) {
+PTXK__SHARED ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offset, ptx_val head) {
     ptx_val array = ptxk__arg_ptr(k, args, offset), there, at;
     there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     at = ptx_ptr_add(k, array, head, 4);
@@ -2720,9 +2929,9 @@ static ptx_val ptxk__factors_at(ptx_kernel *k, ptx_val base, ptx_val offset) {
     return ptx_ptr_add(k, base, offset, 2);
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_SOFTMAX | PTXK_OP_DECODER)
 /* -- vocabulary: online softmax -- */
-
-#define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
 
 /* The weight 2^(x - y) of a score x relative to the maximum y. */
 static ptx_val ptxk__score_weight(ptx_kernel *k, ptx_val x, ptx_val y) {
@@ -2731,7 +2940,7 @@ static ptx_val ptxk__score_weight(ptx_kernel *k, ptx_val x, ptx_val y) {
 }
 
 /* Whether the scale is applied after q . k: a scale above 1 could make q infinite, and 0 in K then NaN. */
-static int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
+PTXK__SHARED int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
 
 /* Online softmax. A state is a reference `most` in base 2, the sum of the weights 2^(score - most), and the
    caller's sums of weighted values. */
@@ -2739,7 +2948,7 @@ typedef struct ptxk__softmax {
     ptx_var most, total;
 } ptxk__softmax;
 
-static ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
+PTXK__SHARED ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
     ptxk__softmax s;
     s.most = ptx_var_new(k, ptx_f32(-FLT_MAX)); /* not -inf: a score of -inf then has the weight 2^-inf = 0 */
     s.total = ptx_var_new(k, ptx_f32(0));
@@ -2747,7 +2956,7 @@ static ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
 }
 
 /* Replaces a score of +inf by the largest number, so that inf - inf is never computed. NaN stays NaN. */
-static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
+PTXK__SHARED ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
     ptx_val infinite;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
         return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
@@ -2756,7 +2965,7 @@ static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
 }
 
 /* Sets the reference to `most`. Returns the factor for the caller's sums. */
-static ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
+PTXK__SHARED ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
     ptx_val old = ptx_get(k, s->most), total = ptx_get(k, s->total), shrink;
     shrink = ptxk__score_weight(k, old, most);
     total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink);
@@ -2766,8 +2975,8 @@ static ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s
 }
 
 /* Merges n states: the reference and total of all, and the factor for the sums of each. */
-static void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
-                                ptx_val *factor, ptx_val *top, ptx_val *all) {
+PTXK__SHARED void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
+                                      ptx_val *factor, ptx_val *top, ptx_val *all) {
     uint32_t i;
     *top = most[0];
     for (i = 1; i < n; i++) *top = ptx_max(k, *top, most[i]);
@@ -2777,6 +2986,8 @@ static void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, 
     }
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_GEMM | PTXK_OP_MATMUL)
 /* -- vocabulary: the last block to arrive -- */
 
 /* Decides which block is the last to arrive. All threads of a block call it after their writes to global
@@ -2801,13 +3012,14 @@ static ptx_val ptxk__is_last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, 
     return ptx_setp(k, PTX_EQ, old, last);
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_NORM | PTXK_OP_SOFTMAX)
 /* -- vocabulary: rows of elements -- */
 
 /* How a row of n elements is divided: among a warp up to n 1024, else among a block; in registers up to
    16384. Element e of a thread's access `round` is (round * threads + thread) * vec + e. */
 #define PTXK__ROW_LANES 32u   /* most elements of a lane where a warp has a row */
 #define PTXK__ROW_THREADS 16u /* most of a thread where a block has it: 1024 threads have 64 registers each */
-#define PTXK__N_MAX (1u << 24)
 
 typedef struct ptxk__row {
     uint32_t n, vec, threads, rounds;
@@ -2918,6 +3130,8 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
     return here;
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_GEMM | PTXK_OP_EMBED | PTXK_OP_QUANTIZE | PTXK_OP_DECODER)
 /* -- vocabulary: rows of weights, formats -- */
 
 /* Formats of weights: the facts that plans and kernels need. A new format is a ptxk__reader, two functions,
@@ -3949,7 +4163,7 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
 /* The unit of k: a whole block, two of odd size, as rows are 2-byte aligned; or 16 bytes of plain numbers. */
 static uint32_t ptxk__block_whole(const ptxk__block *b) { return b->values << b->bytes % 2; }
 
-static uint32_t ptxk__block_step(const ptxk__block *b) {
+PTXK__SHARED uint32_t ptxk__block_step(const ptxk__block *b) {
     return b->kind == PTXK__NUMBERS ? 8 : ptxk__block_whole(b);
 }
 
@@ -3959,7 +4173,8 @@ static uint32_t ptxk__block_align(const ptxk__block *b) {
 }
 
 /* Reads share i, u32, of 256 values of a row, whose block is `place`. */
-static void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place, ptxk__share *o) {
+PTXK__SHARED void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place,
+                                   ptxk__share *o) {
     ptxk__source s = ptxk__source_at(place, 0, ptxk__block_align(b));
     ptxk__share_of p;
     ptxk__factors f;
@@ -3991,6 +4206,8 @@ PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
     return b && k % b->values == 0 ? (uint64_t)(k / b->values) * b->bytes : 0;
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER)
 /* -- vocabulary: rows of weights, how a warp takes them -- */
 
 /* How a warp takes rows of one matrix. */
@@ -4058,8 +4275,8 @@ static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t 
     return f->ring <= room;
 }
 
-static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
-                           uint32_t most, uint32_t room) {
+PTXK__SHARED int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
+                                 uint32_t most, uint32_t room) {
     return ptxk__rows_form_of(f, block, columns, planes, most, 2048, room);
 }
 
@@ -4071,23 +4288,10 @@ static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t col
    32 factors d, of groups of 32, blocks in the order 0, 1, 3, 2, and by 32 sums: d times the sum of the
    integers. A record of numbers: group j of 4 lies at 16 bytes times j ^ (j >> 3 & 1). */
 
-static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
-    return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
-}
-
 /* 0, 1, 3, 2 */
 static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b) {
     ptx_val half = ptx_shr(k, b, ptx_u32(1));
     return ptx_xor(k, b, half);
-}
-
-/* Gathers byte `which` of four words into one word. */
-static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
-    uint32_t selector = which | (which + 4) << 4;
-    ptx_val low, high;
-    low = ptx_prmt(k, ptx_as(x[0], PTX_B32), ptx_as(x[1], PTX_B32), ptx_b32(selector));
-    high = ptx_prmt(k, ptx_as(x[2], PTX_B32), ptx_as(x[3], PTX_B32), ptx_b32(selector));
-    return ptx_prmt(k, low, high, ptx_b32(0x5410));
 }
 
 /* The factor d that turns the integers of a group back into x, from the group's largest |x| and its sum of x
@@ -4181,8 +4385,8 @@ static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val 
 
 /* Stores a group of 32 values of x, by its number in the column, in that column's records. Each lane of a
    full warp has one value. The spare bytes of the record must be 0 already. */
-static void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group, ptx_val records,
-                                ptx_val x) {
+PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group,
+                                      ptx_val records, ptx_val x) {
     ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
     if (!planes) {
         at = ptx_mad(k, group, ptx_u32(32), lane);
@@ -4286,10 +4490,6 @@ typedef struct ptxk__rows_state {
 typedef struct ptxk__copy_start {
     ptx_val from[8], count[8], full[8], both[8], half[8], last[8];
 } ptxk__copy_start;
-
-static int ptxk__has_cp_async(ptx_kernel *k) {
-    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
-}
 
 /* Computes where a lane's halves of x lie in a record, and the groups that they belong to. The values of lane
    i, 16 of each half:
@@ -4638,8 +4838,8 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
 /* Begins rows row ... row + f->rows - 1 of a matrix of n rows of row_bytes each; rows past the end repeat the
    last one. Takes `bytes` bytes of each row from `skip` on (u64: whole steps of every format that shares x).
    weights: global, 16-byte aligned. No other cp.async group may be open until ptxk__rows_finish has run. */
-static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
-                             ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
+PTXK__SHARED void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
+                                   ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
     ptx_val base, r;
     ptxk__copy_start start;
     ptxk__chunks_in_flight sent;
@@ -4666,7 +4866,7 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
 }
 
 /* Creates the variables that hold the start of the copies, where it differs from row to row. */
-static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
+PTXK__SHARED void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
     uint32_t i;
     s->slot = ptx_var_new(k, ptx_u32(0));
     s->ahead = ptx_var_new(k, ptx_u32(0));
@@ -4680,8 +4880,8 @@ static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds)
     }
 }
 
-static void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
-                                 const ptxk__copy_start *start) {
+PTXK__SHARED void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
+                                       const ptxk__copy_start *start) {
     uint32_t i;
     for (i = 0; i < f->rounds; i++) {
         if (!ptxk__round_is_consecutive(f, i))
@@ -4726,7 +4926,7 @@ static void ptxk__rows_issue_next(ptx_kernel *k, const ptxk__rows *f, ptxk__rows
 }
 
 /* Issues the first steps of a sequence of rows, after ptxk__rows_find_start. */
-static void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
+PTXK__SHARED void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
     ptxk__chunks_in_flight sent;
     ptx_val i, slot;
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
@@ -4979,6 +5179,8 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
     }
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_EMBED | PTXK_OP_DECODER)
 /* -- vocabulary: weights eight at a time -- */
 
 /* Eight weights of a block: scale * q[i] + offset. */
@@ -5180,12 +5382,14 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
     ptxk_load_f32(k, format == PTXK_F16 ? PTX_F16 : PTX_BF16, 8, ptxk__weight_operand(here, 0), o->q);
 }
 
+#endif
 /* ---- [CORE] ---------------------------------------------------------------------------------------------
 
    The operations, one after the other. Each begins with its limits, its plan and the check of its arguments;
    what emits its code follows, and ptxk_<name>_emit_ ends it. */
 
 /* ======== flash_decode ================================================================================== */
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE)
 
 /* -- flash_decode: limits and plan -- */
 
@@ -5283,6 +5487,9 @@ static void ptxk__flash_set_variant(ptxk__flash *f, ptx_target target) {
     f->row_vecs = f->d / 16;
 }
 
+/* The flags that any others may stand beside. */
+#define PTXK__FLASH_BITS (PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR | PTXK_FLASH_SINK)
+
 static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why) {
     uint32_t bytes, overhead, types[4], i;
     double scale;
@@ -5325,11 +5532,11 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if ((d->flags & ~(uint32_t)(PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR))
+    if ((d->flags & ~(uint32_t)PTXK__FLASH_BITS)
         > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
-                            "_PAGE_ROWS, _TREE, _PRIOR",
+                            "_PAGE_ROWS, _TREE, _PRIOR, _SINK",
                             d->flags);
     if (d->flags & PTXK_FLASH_TREE && d->window)
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: window is %u, must be 0 with PTXK_FLASH_TREE",
@@ -5353,9 +5560,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags =
-        d->flags
-        & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR);
+    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK__FLASH_BITS);
     i = d->flags % PTXK_FLASH_PAGE_ROWS / PTXK_FLASH_CLUSTER_1;
     f->cluster = i ? 1u << (i - 1) : 0;
     f->group = d->heads / d->kv_heads;
@@ -5442,7 +5647,8 @@ static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
                 * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
                    + (f->flags & PTXK_FLASH_LSE ? 4u : 0u))
             + (f->flags & PTXK_FLASH_TREE ? 4u * f->queries : 0u)
-            + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u);
+            + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u)
+            + (f->flags & PTXK_FLASH_SINK ? 4u * f->heads : 0u);
     keys = length - ptxk__flash_first(f, length);
     if (f->fresh_type) fresh = length < f->queries ? length : f->queries;
     bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
@@ -5626,7 +5832,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
-    ptxk__span s[15];
+    ptxk__span s[16];
     uint64_t q, fresh;
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -5661,7 +5867,8 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     s[13] = ptxk__span_of("prior", args->prior, q * 4, 16, (f.flags & PTXK_FLASH_PRIOR) != 0);
     s[14] = ptxk__span_of("prior_lse", args->prior_lse, 4ull * f.queries * f.heads, 4,
                           (f.flags & PTXK_FLASH_PRIOR) != 0);
-    if ((code = ptxk__check_spans(op, s, 15, why)) != PTX_E_NONE
+    s[15] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_FLASH_SINK) != 0);
+    if ((code = ptxk__check_spans(op, s, 16, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
@@ -6044,27 +6251,12 @@ static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val 
     return ptx_add(k, top, lse);
 }
 
-/* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention. row,
-   head, query: of the column. */
-static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                    ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
+/* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention, whose
+   natural log-sum-exp is `other`. prior NULL: with zeros. */
+static void ptxk__flash_merge_prior(ptx_kernel *k, const ptx_val *prior, ptx_val other, ptx_val x[4],
                                     ptx_val *lse) {
-    ptx_val at, prior[4], other, most, mine, inverse, index, p;
+    ptx_val most, mine, inverse, p;
     uint32_t e;
-    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
-    at = ptx_ptr_add(k, at, row, f->d * 4);
-    at = ptx_ptr_add(k, at, vec, 16);
-    ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), prior);
-    index = ptx_mul_wide(k, head, ptx_sreg(k, PTX_NCTAID_Y));
-    other = ptx_cvt(k, PTX_U64, w->sequence);
-    index = ptx_add(k, index, other);
-    if (f->queries > 1) {
-        other = ptx_cvt(k, PTX_U64, query);
-        index = ptx_mad(k, index, ptx_u64(f->queries), other);
-    }
-    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior_lse));
-    at = ptx_ptr_add(k, at, index, 4);
-    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
     other = ptx_op2(k, PTX_MUL, PTX_RN, other, ptx_f32(1.44269504088896340736));
     p = ptx_setp(k, PTX_EQ, other, ptx_f32(INFINITY)); /* the prior's keys have all the weight */
     other = ptx_selp(k, ptx_f32(FLT_MAX), other, p);
@@ -6080,8 +6272,38 @@ static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const p
     other = ptx_mul(k, other, inverse);
     for (e = 0; e < 4; e++) {
         x[e] = ptx_mul(k, x[e], mine);
-        x[e] = ptx_fma(k, prior[e], other, x[e]);
+        if (prior) x[e] = ptx_fma(k, prior[e], other, x[e]);
     }
+}
+
+/* Merges 4 elements of a result with what it must be merged with, prior attention and a sink. row, head,
+   query: of the column. */
+static void ptxk__flash_merge_others(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
+                                     ptx_val *lse) {
+    ptx_val at, prior[4], other, index;
+    if (f->flags & PTXK_FLASH_PRIOR) {
+        at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
+        at = ptx_ptr_add(k, at, row, f->d * 4);
+        at = ptx_ptr_add(k, at, vec, 16);
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), prior);
+        index = ptx_mul_wide(k, head, ptx_sreg(k, PTX_NCTAID_Y));
+        other = ptx_cvt(k, PTX_U64, w->sequence);
+        index = ptx_add(k, index, other);
+        if (f->queries > 1) {
+            other = ptx_cvt(k, PTX_U64, query);
+            index = ptx_mad(k, index, ptx_u64(f->queries), other);
+        }
+        at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior_lse));
+        at = ptx_ptr_add(k, at, index, 4);
+        other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+        ptxk__flash_merge_prior(k, prior, other, x, lse);
+    }
+    if (!(f->flags & PTXK_FLASH_SINK)) return;
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, sinks));
+    at = ptx_ptr_add(k, at, head, 4);
+    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    ptxk__flash_merge_prior(k, NULL, other, x, lse);
 }
 
 /* Writes 4 elements of the output of a column of the block, from its state. */
@@ -6089,7 +6311,7 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
                                      ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val top,
                                      ptx_val all) {
     ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p, merged = all;
-    uint32_t e;
+    uint32_t e, others = f->flags & (PTXK_FLASH_PRIOR | PTXK_FLASH_SINK);
     if (f->cache == PTX_E4M3) {
         row = ptxk__head_factor(k, w->args, ptxk__flash_factors(1), w->kv_head);
         if (ptxk__byte_lift(k, f->cache) > 1) row = ptx_mul(k, row, ptx_f32(ptxk__byte_lift(k, f->cache)));
@@ -6098,9 +6320,9 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
-    if (f->flags & PTXK_FLASH_PRIOR) {
+    if (others) {
         merged = ptxk__flash_log_sum(k, f, top, all);
-        ptxk__flash_merge_prior(k, f, w, row, query, head, vec, x, &merged);
+        ptxk__flash_merge_others(k, f, w, row, query, head, vec, x, &merged);
     }
     here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
     here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
@@ -6110,9 +6332,9 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
     ptx_if(k, p);
     {
-        ptx_val lse = f->flags & PTXK_FLASH_PRIOR ? merged : ptxk__flash_log_sum(k, f, top, all);
+        ptx_val lse = others ? merged : ptxk__flash_log_sum(k, f, top, all);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
-        p = f->flags & PTXK_FLASH_PRIOR ? merged : top;
+        p = others ? merged : top;
         p = ptx_setp(k, PTX_EQ, p, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
         p = ptx_setp(k, PTX_ISNAN, all, all);
@@ -7712,7 +7934,12 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(flash_decode)
+#endif
+
 /* ======== kv_scatter ==================================================================================== */
+#if PTXK__HAS(PTXK_OP_KV_SCATTER)
 
 #define PTXK__SCATTER_THREADS 256u
 
@@ -8001,7 +8228,12 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(kv_scatter)
+#endif
+
 /* ======== flash_prefill ================================================================================= */
+#if PTXK__HAS(PTXK_OP_FLASH_PREFILL)
 
 /* -- flash_prefill: limits, plan, arguments -- */
 
@@ -8136,10 +8368,11 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->kv_bytes = ptxk__cache_bytes(f->cache);
     f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);
     if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
-    if (d->flags > 7)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE and _PAGE_ROWS",
-                            d->flags);
+    if (d->flags > 15)
+        return ptxk__refuse(
+            why, PTX_E_DESC,
+            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE, _PAGE_ROWS and _SINK",
+            d->flags);
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: page_size is %u, must be 0 or a power of two from 16 to 65536",
@@ -8280,6 +8513,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     plan->min_bytes = queries * f.heads * f.d * (f.bytes + f.out_bytes)
                       + 2 * keys * f.kv_heads * (f.d * f.kv_bytes + f.factor_row);
     if (f.flags & PTXK_PREFILL_LSE) plan->min_bytes += queries * f.heads * 4;
+    if (f.flags & PTXK_PREFILL_SINK) plan->min_bytes += 4 * f.heads;
     if (f.panels) ptxk__prefill_plan_maps(&f, plan);
     for (q_len = 0; q_len < plan->maps && !shape->kv_len; q_len++) /* no keys: k and v may be 0 */
         plan->map[q_len].address = (uint32_t)offsetof(ptxk_flash_prefill_args, q);
@@ -8336,7 +8570,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
                                              const ptxk_flash_prefill_args *args, ptxk_message *why) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
-    ptxk__span s[10];
+    ptxk__span s[11];
     uint64_t stride[14], lse[3];
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
@@ -8413,11 +8647,12 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
             s[8 + i] = ptxk__span_factors(name, at, f.cache, f.bytes == 1 && !i ? f.heads : f.kv_heads, f.d,
                                           1, f.page_size, args->pool_pages, 0);
     }
+    s[10] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_PREFILL_SINK) != 0);
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
             return code;
-    return ptxk__check_spans(op, s, 10, why);
+    return ptxk__check_spans(op, s, 11, why);
 }
 
 /* -- flash_prefill: rows, scores -- */
@@ -8803,6 +9038,15 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
             }
         }
     }
+}
+
+/* min(x, limit); NaN stays NaN. */
+static ptx_val ptxk__min_keep_nan(ptx_kernel *k, ptx_val x, double limit) {
+    ptx_val above;
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
+        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(limit));
+    above = ptx_setp(k, PTX_GT, x, ptx_f32(limit));
+    return ptx_selp(k, ptx_f32(limit), x, above);
 }
 
 /* Turns scores into weights 2^(outer (score - maximum) + lift), and rescales the sums to the new maximum.
@@ -9234,11 +9478,20 @@ static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const
     return ptx_selp(k, bare_offset, x, p);
 }
 
+/* The score of a head that has no key, in base 2. */
+static ptx_val ptxk__prefill_sink(ptx_kernel *k, const ptxk__prefill_state *s, ptx_val head) {
+    ptx_val x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, sinks));
+    x = ptx_ptr_add(k, x, head, 4);
+    x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+    return ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(1.44269504088896340736));
+}
+
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
-                                 ptx_val lse, ptx_val rows) {
-    ptx_val total, inverse, x, p, at, row, own, v_factor = {0};
-    uint32_t i, h, n, e;
+                                 ptx_val head, ptx_val lse, ptx_val rows) {
+    ptx_val total, inverse, x, p, at, row, own, v_factor = {0}, sink = {0};
+    uint32_t i, h, n, e, has_sink = f->flags & PTXK_PREFILL_SINK;
+    if (has_sink) sink = ptxk__prefill_sink(k, s, head);
     if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_factor(k, f, s, 1);
     own = ptx_and(k, lane, ptx_u32(3));
     own = ptx_setp(k, PTX_EQ, own, ptx_u32(0));
@@ -9247,6 +9500,14 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         for (h = 0; h < 2; h++) {
             total = ptx_get(k, s->total[i][h]);
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
+            if (has_sink) { /* far above all scores: the total is infinite */
+                x = ptx_get(k, s->most[i][h]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer));
+                x = ptx_add(k, sink, x);
+                x = ptx_add(k, x, ptx_f32((double)f->lift));
+                x = ptx_ex2(k, x);
+                total = ptx_add(k, total, x);
+            }
             p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
@@ -9272,6 +9533,10 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                 x = ptx_lg2(k, total); /* 0: -inf */
                 x = ptx_add(k, x, ptx_f32(-(double)f->lift));
                 x = ptx_fma(k, inverse, s->outer, x);
+            }
+            if (has_sink) {
+                p = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
+                x = ptx_selp(k, sink, x, p);
             }
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
             if (!(f->inner > 0)) {
@@ -9403,7 +9668,7 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         row = ptx_mad(k, here, stride, row);
         here = ptx_ptr_add(k, base, row, 4);
     }
-    ptxk__prefill_finish(k, f, s, lane, here, rows);
+    ptxk__prefill_finish(k, f, s, lane, q.head, here, rows);
     base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, out),
                               offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
                               q.row, q.head, f->out_bytes, &stride);
@@ -10326,7 +10591,822 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(flash_prefill)
+#endif
+
+/* ======== flash_mla ===================================================================================== */
+#if PTXK__HAS(PTXK_OP_FLASH_MLA)
+
+#define PTXK__MLA_LEN (1u << 30)
+#define PTXK__MLA_HEADER 256 /* of the workspace: the number of chunks; then their rows, then lse in base 2 */
+
+/* Everything that a description and a target determine. A block of rows x width warps: each takes 16 * m rows
+   of the tile, and 8 * n keys of a step for the scores, columns / width columns for the output. */
+typedef struct ptxk__mla {
+    ptx_type type, q_type, out_type;
+    uint32_t heads, latent, rope, tile, page_size, page_shift, flags;
+    uint32_t m, rows, width, n, keys, stages, threads, columns;
+    uint32_t shared, weights_at, scratch_at; /* q, the ring of keys; then the weights, maxima and totals */
+    ptxk__tile q, kv, p;
+    float scale, lift; /* scores are in base 2; weights are 2^(score - maximum + lift) */
+} ptxk__mla;
+
+static uint32_t ptxk__mla_shared_limit(ptx_target target) {
+    uint32_t chip = target & 0xfffu;
+    if (chip == 86 || chip == 89 || chip >= 120) return 101376u;
+    return chip < 80 ? 65536u : chip < 90 ? 166912u : 232448u;
+}
+
+PTXGEN_API uint32_t ptxk_flash_mla_tile(uint32_t heads, uint32_t queries) {
+    uint64_t pairs = (uint64_t)heads * queries;
+    return pairs <= 16 ? 16 : pairs <= 32 ? 32 : 64;
+}
+
+static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, ptxk__mla *f,
+                               ptxk_message *why) {
+    static const char *const op = "flash_mla", *const names[] = {"q_type", "out_type"};
+    uint32_t types[2], i, most = ptxk__mla_shared_limit(target);
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the description is NULL", op);
+    types[0] = d->q_type, types[1] = d->out_type;
+    if ((code = ptxk__check_n(op, "heads", d->heads, 65536, why)) != PTX_E_NONE) return code;
+    if (d->latent != 128 && d->latent != 256 && d->latent != 512)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: latent is %u, must be 128, 256 or 512", op, d->latent);
+    if (!d->rope || d->rope % 16 || d->rope > 64)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: rope is %u, must be 16, 32, 48 or 64", op, d->rope);
+    if (d->kv_type != PTX_F16 && d->kv_type != PTX_BF16)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: kv_type is %s, must be PTX_F16 or PTX_BF16", op,
+                            ptxk__value_name_of(d->kv_type).s);
+    for (i = 0; i < 2; i++)
+        if (!ptxk__kv_bytes(types[i])) return ptxk__check_type(op, names[i], types[i], why);
+    if (d->tile != 16 && d->tile != 32 && d->tile != 64)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: tile is %u, must be 16, 32 or 64", op, d->tile);
+    if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "%s: page_size is %u, must be 0 or a power of two from 16 to 65536", op,
+                            d->page_size);
+    if (d->flags & ~(uint32_t)PTXK_MLA_LSE)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: flags is %u, must be 0 or PTXK_MLA_LSE", op, d->flags);
+    if ((code = ptxk__check_scale(op, d->scale, why)) != PTX_E_NONE) return code;
+    if (target && (target & 0xfffu) < 80 && d->kv_type == PTX_BF16)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: kv_type is PTX_BF16, which needs a target from sm_80 on",
+                            op);
+    memset(f, 0, sizeof *f);
+    f->type = (ptx_type)d->kv_type;
+    f->q_type = (ptx_type)d->q_type;
+    f->out_type = (ptx_type)d->out_type;
+    f->heads = d->heads;
+    f->latent = d->latent;
+    f->rope = d->rope;
+    f->tile = most < 166912u ? 16 : d->tile;
+    f->page_size = d->page_size;
+    while (f->page_size >> f->page_shift > 1) f->page_shift++;
+    f->flags = d->flags;
+    f->scale = (float)((d->scale < 0 || d->scale > 0 ? (double)d->scale : 1) * 1.44269504088896340736);
+    f->lift = f->type == PTX_F16 ? 8.0f : 0.0f;
+    /* 64 keys a step where two such steps fit beside q; without cp.async the ring has one stage. */
+    f->m = f->tile > 16 ? 2 : 1;
+    f->rows = f->tile > 32 ? 2 : 1;
+    f->keys = most > 200000u ? 64 : 32;
+    f->width = f->keys == 64 && f->rows == 1 ? 8 : 4;
+    f->n = f->keys / 8 / f->width;
+    f->threads = 32 * f->rows * f->width;
+    f->columns = f->latent / f->width;
+    ptxk__tile_form(&f->q, f->tile, (f->latent + f->rope) * 2, 8, f->threads);
+    ptxk__tile_form(&f->kv, f->keys, (f->latent + f->rope) * 2, 8, f->threads);
+    ptxk__tile_form(&f->p, f->tile, f->keys * 2, 8, f->threads);
+    f->stages = most == 65536u ? 1 : f->keys == 32 && f->tile < 64 && most > 150000u ? 3 : 2;
+    f->weights_at = ptxk__tile_bytes(&f->q) + f->stages * ptxk__tile_bytes(&f->kv);
+    f->scratch_at = f->weights_at + ptxk__tile_bytes(&f->p);
+    f->shared = f->scratch_at + f->tile * f->width * 4;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_shape *shape,
+                                        ptx_plan *plan, ptxk_message *why) {
+    static const char *const op = "flash_mla";
+    ptxk__mla f;
+    uint64_t pairs, tiles, blocks, most;
+    uint32_t longest, chunks, least;
+    ptx_code code = ptxk__plan_start(op, ptxk__mla_form(desc, shape ? shape->target : 0, &f, why), shape,
+                                     plan, sizeof(ptxk_flash_mla_args), why);
+    if (code) return code;
+    if ((code = ptxk__check_most(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "max_seq", shape->max_seq, PTXK__MLA_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "max_len", shape->max_len, shape->max_seq, why)) != PTX_E_NONE
+        || (code = ptxk__check_n(op, "sm_count", shape->sm_count, 1u << 24, why)) != PTX_E_NONE)
+        return code;
+    pairs = (uint64_t)f.heads * shape->queries;
+    if (pairs > PTXK__MLA_LEN)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: queries is %u, of %u heads: more than 2^30 pairs", op,
+                            shape->queries, f.heads);
+    if (!(shape->target & 0xfffu))
+        return ptxk__refuse(why, PTX_E_DESC, "%s: target is 0, must be that of the module", op);
+    if (!shape->batch || !pairs) return PTX_E_NONE;
+    longest = shape->max_len ? shape->max_len : shape->max_seq;
+    tiles = (pairs + f.tile - 1) / f.tile;
+    /* A chunk for each multiprocessor, but of keys whose reads outweigh the partial results. */
+    blocks = tiles * shape->batch;
+    least = 2 * f.tile < f.keys ? f.keys : 2 * f.tile;
+    most = ptxk__ceil_div(longest, least);
+    chunks = blocks >= shape->sm_count ? 1 : (uint32_t)((shape->sm_count + blocks - 1) / blocks);
+    if (chunks > most) chunks = (uint32_t)most;
+    if (chunks > 65535) chunks = 65535;
+    if (chunks < 1) chunks = 1;
+    ptxk__plan_one(plan, (uint32_t)tiles, shape->batch, f.threads,
+                   shape->batch
+                       * ((uint64_t)longest * (f.latent + f.rope) * 2
+                          + pairs
+                                * ((f.latent + f.rope) * (uint64_t)ptxk__kv_bytes((uint32_t)f.q_type)
+                                   + f.latent * (uint64_t)ptxk__kv_bytes((uint32_t)f.out_type)
+                                   + (f.flags & PTXK_MLA_LSE ? 4 : 0))));
+    plan->launch[0].grid[2] = chunks;
+    plan->launch[0].shared_bytes = f.shared;
+    if (chunks == 1) return PTX_E_NONE;
+    plan->workspace_bytes =
+        PTXK__MLA_HEADER + ptxk__up_256(shape->batch * chunks * pairs * (f.latent + 1) * 4);
+    plan->launch[1] = plan->launch[0];
+    plan->launch[1].entry = 1;
+    plan->launch[1].grid[0] = (uint32_t)pairs;
+    plan->launch[1].grid[2] = 1;
+    plan->launch[1].block[0] = f.latent / 4;
+    plan->launch[1].shared_bytes = 0;
+    plan->launches = 2;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
+                                         ptxk_message *why) {
+    static const char *const op = "flash_mla", *const names[] = {"q", "q_rope", "out"},
+                             *const caches[] = {"c_caches", "r_caches"};
+    ptxk__mla f;
+    ptxk__span s[9];
+    uint64_t stride[6], cache[2];
+    uint32_t i, d, bytes;
+    ptx_code code = ptxk__check_start(op, ptxk__mla_form(desc, 0, &f, why), args, why);
+    if (code) return code;
+    if ((code = ptxk__check_count(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "queries", args->queries, 0, PTXK__MLA_LEN / f.heads, why))
+               != PTX_E_NONE
+        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__MLA_LEN, why)) != PTX_E_NONE
+        || (args->lengths
+            && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
+        return code;
+    memcpy(stride, &args->q_row_stride, sizeof stride);
+    for (i = 0; i < 3; i++) {
+        d = i == 1 ? f.rope : f.latent;
+        bytes = ptxk__kv_bytes((uint32_t)(i == 2 ? f.out_type : f.q_type));
+        if (!stride[2 * i] && !stride[2 * i + 1])
+            stride[2 * i] = (uint64_t)f.heads * d, stride[2 * i + 1] = d;
+        if (stride[2 * i] % (16 / bytes) || stride[2 * i + 1] % (16 / bytes) || stride[2 * i] > 0xffffffffu
+            || stride[2 * i + 1] > 0xffffffffu)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "%s: the strides of %s are %llu and %llu, must be multiples of %u below 2^32",
+                                op, names[i], (unsigned long long)stride[2 * i],
+                                (unsigned long long)stride[2 * i + 1], 16 / bytes);
+        s[i] = ptxk__span_of(names[i],
+                             i == 0   ? args->q
+                             : i == 1 ? args->q_rope
+                                      : args->out,
+                             (uint64_t)d * bytes, 16, 1);
+        ptxk__span_repeat(&s[i], 0, (uint64_t)args->batch * args->queries, stride[2 * i] * bytes);
+        ptxk__span_repeat(&s[i], 1, f.heads, stride[2 * i + 1] * bytes);
+    }
+    s[2] = ptxk__span_written(s[2], 0);
+    cache[0] = args->c_stride ? args->c_stride : f.latent;
+    cache[1] = args->r_stride ? args->r_stride : f.rope;
+    for (i = 0; i < 2; i++) {
+        d = i ? f.rope : f.latent;
+        if (cache[i] % 8 || cache[i] < d || cache[i] > 0x3fffffffu)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "%s: %c_stride is %llu, must be a multiple of 8, %u to 2^30", op,
+                                i ? 'r' : 'c', (unsigned long long)cache[i], d);
+        s[3 + i] =
+            ptxk__span_of(caches[i], i ? args->r_caches : args->c_caches, (uint64_t)args->batch * 8, 8, 1);
+        if (!f.page_size) continue;
+        s[3 + i] = ptxk__span_of(caches[i], i ? args->r_caches : args->c_caches, (uint64_t)d * 2, 16, 1);
+        ptxk__span_repeat(&s[3 + i], 0, (uint64_t)args->pool_pages * f.page_size, cache[i] * 2);
+    }
+    s[5] = ptxk__span_of("lengths", args->lengths, (uint64_t)args->batch * 4, 4, args->lengths != 0);
+    s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
+                         f.page_size != 0);
+    s[7] = ptxk__span_of("lse", args->lse, (uint64_t)args->batch * args->queries * f.heads * 4, 4,
+                         (f.flags & PTXK_MLA_LSE) != 0);
+    s[7] = ptxk__span_written(s[7], 0);
+    s[8] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
+    s[8] = ptxk__span_written(s[8], 0);
+    if (f.page_size
+        && ((code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why)) != PTX_E_NONE
+            || (code = ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
+                   != PTX_E_NONE))
+        return code;
+    return ptxk__check_spans(op, s, 9, why);
+}
+
+/* -- flash_mla: code -- */
+
+#define PTXK__MLA_COLUMNS 16u /* most tiles of 8 columns of a warp's output */
+#define PTXK__MLA_N 2u        /* most tiles of 8 keys of a warp's scores */
+
+typedef struct ptxk__mla_state {
+    ptx_val args, shared, tid, lane, sequence, queries, first_pair, pairs;
+    ptx_val across, along; /* this warp's number among those of the same keys; of the same rows */
+    ptx_val length, end;   /* s32: of the sequence; of the keys of this block */
+    ptx_val base[2], stride[2], table, pool_pages; /* c and r; strides in bytes, u32 */
+    ptx_val row, chunk;                     /* what this thread copies: rows from there on, every 8th chunk */
+    ptx_val q, k, v, p, store[PTXK__MLA_N]; /* reader addresses; where weights are stored */
+    ptx_val limit[2][2];                    /* s32: keys that each of this thread's rows sees */
+    ptx_var sum[2][PTXK__MLA_COLUMNS][4], most[2][2], total[2][2], poison;
+} ptxk__mla_state;
+
+/* `field`, or `otherwise` where both fields of a pair are 0. */
+static ptx_val ptxk__mla_stride(ptx_kernel *k, ptx_val args, size_t pair, uint32_t which, ptx_val otherwise) {
+    ptx_val a = ptxk__arg_u32(k, args, pair), b = ptxk__arg_u32(k, args, pair + 8), p;
+    p = ptx_or(k, a, b);
+    p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+    return ptx_selp(k, otherwise, which ? b : a, p);
+}
+
+/* The address of a pair's row in q, q_rope or out, whose strides are at `pair`. */
+static ptx_val ptxk__mla_row(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, size_t tensor,
+                             size_t pair, uint32_t d, uint32_t bytes, ptx_val number) {
+    ptx_val t = ptx_div(k, number, ptx_u32(f->heads)), h = ptx_rem(k, number, ptx_u32(f->heads)), x, at;
+    t = ptx_mad(k, s->sequence, s->queries, t);
+    x = ptxk__mla_stride(k, s->args, pair, 0, ptx_u32(f->heads * d));
+    t = ptx_mul_wide(k, t, x);
+    x = ptxk__mla_stride(k, s->args, pair, 1, ptx_u32(d));
+    t = ptx_mad_wide(k, h, x, t);
+    at = ptxk__arg_ptr(k, s->args, tensor);
+    return ptx_ptr_add(k, at, t, bytes);
+}
+
+/* Rounds the tile's rows of q to the type of the caches, in shared memory. */
+static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
+    uint32_t bytes = ptxk__kv_bytes((uint32_t)f->q_type), pass = f->threads / 8, r, j, e, per = 16 / bytes;
+    ptx_val row, number, from[2], to, p, inside, x[8], words[4], c, here;
+    for (r = 0; r < f->tile; r += pass) {
+        row = ptx_add(k, s->row, ptx_u32(r));
+        number = ptx_add(k, s->first_pair, row);
+        p = ptx_setp(k, PTX_LT, number, s->pairs);
+        inside = ptx_setp(k, PTX_LT, row, ptx_u32(f->tile));
+        p = ptx_and(k, p, inside);
+        number = ptx_selp(k, number, ptx_u32(0), p);
+        from[0] = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, q),
+                                offsetof(ptxk_flash_mla_args, q_row_stride), f->latent, bytes, number);
+        from[1] = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, q_rope),
+                                offsetof(ptxk_flash_mla_args, rope_row_stride), f->rope, bytes, number);
+        to = ptxk__tile_chunk_offset(k, &f->q, row, s->chunk);
+        to = ptx_ptr_add(k, s->shared, to, 1);
+        for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
+            int rope = 64 * j >= f->latent;
+            here = ptx_ptr_add(k, from[rope], s->chunk, 8 * bytes);
+            if (rope && f->rope < 64) {
+                c = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 8));
+                p = ptx_and(k, p, c);
+                inside = ptx_and(k, inside, c);
+            }
+            for (e = 0; e < 8; e += per)
+                ptxk__load_f32_if(k, &p, f->q_type, per,
+                                  ptx_at(here, (int64_t)(((rope ? 0 : 64 * j) + e) * bytes)), x + e);
+            ptxk_narrow(k, f->type, 8, x, words);
+            ptx_guard(k, inside);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)(128 * j)), words);
+        }
+    }
+}
+
+/* Issues the copies of the step of keys from `at` (s32) on into the stage at `to`; zeros past the end. */
+static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at, ptx_val to) {
+    uint32_t pass = f->threads / 8, r, j;
+    ptx_val row, key, there, page, p = {0}, from[2], valid, bytes, here, c, words[4];
+    for (r = 0; r < f->keys; r += pass) {
+        row = ptx_add(k, s->row, ptx_u32(r));
+        key = ptx_add(k, at, ptx_as(row, PTX_S32));
+        there = ptx_setp(k, PTX_LT, key, s->end);
+        key = ptx_selp(k, ptx_as(key, PTX_U32), ptx_u32(0), there);
+        if (f->page_size) {
+            page = ptx_shr(k, key, ptx_u32(f->page_shift));
+            here = ptx_ptr_add(k, s->table, page, 4);
+            page = ptx_ld_if(k, there, PTX_U32, ptx_at(here, 0), ptx_u32(0));
+            p = ptx_setp(k, PTX_GE, page, s->pool_pages);
+            valid = ptx_selp(k, ptx_f32(NAN), ptx_get(k, s->poison), p);
+            ptx_set(k, s->poison, valid);
+            p = ptx_setp(k, PTX_LT, page, s->pool_pages);
+            there = ptx_and(k, there, p);
+            page = ptx_selp(k, page, ptx_u32(0), p);
+            key = ptx_and(k, key, ptx_u32(f->page_size - 1));
+            here = ptx_cvt(k, PTX_U64, key);
+            here = ptx_mad_wide(k, page, ptx_u32(f->page_size), here);
+        }
+        for (j = 0; j < 2; j++) {
+            if (f->page_size) {
+                from[j] = ptx_cvt(k, PTX_U64, s->stride[j]);
+                from[j] = ptx_mul(k, here, from[j]);
+            } else {
+                from[j] = ptx_mul_wide(k, key, s->stride[j]);
+            }
+            from[j] = ptx_ptr_add(k, s->base[j], from[j], 1);
+            from[j] = ptx_ptr_add(k, from[j], s->chunk, 16);
+        }
+        bytes = ptx_selp(k, ptx_u32(16), ptx_u32(0), there);
+        c = ptxk__tile_chunk_offset(k, &f->kv, row, s->chunk);
+        c = ptx_ptr_add(k, to, c, 1);
+        for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
+            int rope = 64 * j >= f->latent;
+            here = ptx_off(from[rope], rope ? 0 : (int64_t)(128 * j));
+            if (rope && f->rope < 64) {
+                p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 8));
+                there = ptx_and(k, there, p);
+            }
+            if (f->stages == 1) ptxk_load16(k, &there, ptx_at(here, 0), words);
+            if (rope && f->rope < 64) ptx_guard(k, p);
+            if (f->stages == 1)
+                ptx_st_vec(k, PTX_B32, 4, ptx_at(c, (int64_t)(128 * j)), words);
+            else
+                ptx_cp_async_16_zfill(k, ptx_off(c, (int64_t)(128 * j)), here, bytes);
+        }
+    }
+}
+
+/* The block's sequence, pairs and keys, and where this thread's part lies. Returns the first key, s32. */
+static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
+    ptx_val x, p, limit, chunk, begin, warp, row, half, number;
+    uint32_t i, h;
+    s->tid = ptx_tid_x(k);
+    s->lane = ptx_and(k, s->tid, ptx_u32(31));
+    warp = ptx_shr(k, s->tid, ptx_u32(5));
+    s->across = ptx_rem(k, warp, ptx_u32(f->width));
+    s->along = ptx_div(k, warp, ptx_u32(f->width));
+    s->row = ptx_shr(k, s->tid, ptx_u32(3));
+    s->chunk = ptx_and(k, s->tid, ptx_u32(7));
+    s->sequence = ptx_ctaid_y(k);
+    s->queries = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, queries));
+    s->pairs = ptx_mul(k, s->queries, ptx_u32(f->heads));
+    x = ptx_ctaid_x(k);
+    s->first_pair = ptx_mul(k, x, ptx_u32(f->tile));
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, length));
+    x = ptxk__optional_u32(k, s->args, offsetof(ptxk_flash_mla_args, lengths), s->sequence, x);
+    x = ptx_uniform(k, x);
+    limit = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_seq));
+    limit = ptx_min(k, limit, ptx_u32(PTXK__MLA_LEN));
+    if (f->page_size) {
+        p = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_pages));
+        p = ptx_min(k, p, ptx_u32(PTXK__MLA_LEN / f->page_size));
+        p = ptx_mul(k, p, ptx_u32(f->page_size));
+        limit = ptx_min(k, limit, p);
+    }
+    p = ptx_setp(k, PTX_GT, x, limit);
+    x = ptx_selp(k, ptx_u32(0), x, p);
+    s->length = ptx_as(x, PTX_S32);
+    x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
+    s->poison = ptx_var_new(k, x);
+    for (i = 0; i < f->m; i++) { /* of the queries of this thread's rows */
+        for (h = 0; h < 2; h++) {
+            x = ptx_mul(k, s->along, ptx_u32(16 * f->m));
+            number = ptx_shr(k, s->lane, ptx_u32(2));
+            x = ptx_add(k, x, number);
+            x = ptx_add(k, x, ptx_u32(16 * i + 8 * h));
+            x = ptx_add(k, x, s->first_pair);
+            p = ptx_setp(k, PTX_LT, x, s->pairs);
+            x = ptx_div(k, x, ptx_u32(f->heads));
+            x = ptx_add(k, ptx_as(x, PTX_S32), s->length);
+            x = ptx_sub(k, x, ptx_as(s->queries, PTX_S32));
+            x = ptx_add(k, x, ptx_s32(1));
+            s->limit[i][h] = ptx_selp(k, x, ptx_s32(0), p);
+        }
+    }
+    x = ptx_add(k, s->first_pair, ptx_u32(f->tile - 1)); /* the last query of the block sees the most */
+    x = ptx_div(k, x, ptx_u32(f->heads));
+    p = ptx_sub(k, s->queries, ptx_u32(1));
+    x = ptx_min(k, x, p);
+    x = ptx_sub(k, x, p);
+    x = ptx_add(k, ptx_as(x, PTX_S32), s->length);
+    x = ptx_max(k, x, ptx_s32(0));
+    s->end = x;
+    p = ptx_sreg(k, PTX_NCTAID_Z);
+    chunk = ptxk_div_up(k, ptx_as(x, PTX_U32), p);
+    chunk = ptx_add(k, chunk, ptx_u32(f->keys - 1));
+    chunk = ptx_and(k, chunk, ptx_u32(~(f->keys - 1)));
+    x = ptx_ctaid_z(k);
+    begin = ptx_mul(k, x, chunk);
+    begin = ptx_min(k, begin, ptx_as(s->end, PTX_U32));
+    chunk = ptx_add(k, begin, chunk);
+    s->end = ptx_min(k, s->end, ptx_as(chunk, PTX_S32));
+    for (i = 0; i < 2; i++) {
+        size_t field = i ? offsetof(ptxk_flash_mla_args, r_caches) : offsetof(ptxk_flash_mla_args, c_caches);
+        x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, c_stride) + 8 * i);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        x = ptx_selp(k, ptx_u32(i ? f->rope : f->latent), x, p);
+        s->stride[i] = ptx_mul(k, x, ptx_u32(2));
+        s->base[i] = ptxk__arg_ptr(k, s->args, field);
+        if (f->page_size) continue;
+        x = ptx_ptr_add(k, s->base[i], s->sequence, 8);
+        x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
+        s->base[i] = ptx_ptr(x, PTX_GLOBAL);
+    }
+    if (f->page_size) {
+        x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_pages));
+        x = ptx_mul_wide(k, s->sequence, x);
+        s->table = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, block_table));
+        s->table = ptx_ptr_add(k, s->table, x, 4);
+        s->pool_pages = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, pool_pages));
+    }
+    /* Readers: rows of q and of the weights; keys of the scores; columns of the output; own weights. */
+    ptxk__lane_rows(k, s->lane, &row, &half);
+    number = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    s->q = ptxk__tile_reader(k, &f->q, s->shared, number, half);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_at), 1);
+    s->p = ptxk__tile_reader(k, &f->p, x, number, half);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
+    half = ptx_mad(k, s->across, ptx_u32(f->columns / 8), half);
+    s->v = ptxk__tile_reader(k, &f->kv, x, row, half);
+    ptxk__lane_columns(k, s->lane, &row, &half);
+    number = ptx_mad(k, s->across, ptx_u32(8 * f->n), row);
+    s->k = ptxk__tile_reader(k, &f->kv, x, number, half);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_at), 1);
+    row = ptx_shr(k, s->lane, ptx_u32(2));
+    row = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    half = ptx_and(k, s->lane, ptx_u32(3));
+    x = ptx_ptr_add(k, x, half, 4);
+    for (i = 0; i < f->n; i++) {
+        number = ptx_mad(k, s->across, ptx_u32(f->n), ptx_u32(i));
+        s->store[i] = ptxk__tile_reader(k, &f->p, x, row, number);
+    }
+    return ptx_as(begin, PTX_S32);
+}
+
+/* This thread's place in the maxima or totals of its row 16 i + 8 h: [row][width]. */
+static ptx_val ptxk__mla_scratch(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, uint32_t i,
+                                 uint32_t h) {
+    ptx_val row = ptx_shr(k, s->lane, ptx_u32(2)), at;
+    row = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    at = ptx_ptr_add(k, s->shared, row, f->width * 4);
+    return ptx_ptr_add(k, at, ptx_u32(f->scratch_at + (16 * i + 8 * h) * f->width * 4), 1);
+}
+
+/* Reduces values of all rows, one for each of this thread's, over the warps that share rows. */
+static void ptxk__mla_reduce(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_op_id op,
+                             ptx_val x[2][2]) {
+    ptx_val p, at, all[8];
+    uint32_t i, h, w;
+    p = ptx_and(k, s->lane, ptx_u32(3));
+    p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            x[i][h] = ptxk_warp_reduce(k, op, x[i][h], 1, 4);
+            at = ptxk__mla_scratch(k, f, s, i, h);
+            at = ptx_ptr_add(k, at, s->across, 4);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_F32, ptx_at(at, 0), x[i][h]);
+        }
+    ptx_bar_sync(k, ptx_imm(0));
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            at = ptxk__mla_scratch(k, f, s, i, h);
+            for (w = 0; w < f->width; w += 4)
+                ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)(4 * w)), all + w);
+            x[i][h] = all[0];
+            for (w = 1; w < f->width; w++)
+                x[i][h] = op == PTX_ADD ? ptx_add(k, x[i][h], all[w]) : ptx_max(k, x[i][h], all[w]);
+        }
+}
+
+/* One step of keys from `at` on, in the stage `offset` bytes behind the first. */
+static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at,
+                           ptx_val offset) {
+    ptx_val score[2][PTXK__MLA_N][4], a[2][4], b[4], x, key, p, old, most[2][2], shrink[2][2], zero, d[4];
+    ptx_val keys = ptx_ptr_add(k, s->k, offset, 1), values = ptx_ptr_add(k, s->v, offset, 1), from;
+    uint32_t i, h, n, e, j, c;
+    zero = ptx_mov(k, ptx_f32(0));
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->n; n++)
+            for (e = 0; e < 4; e++) score[i][n][e] = zero;
+    for (j = 0; j < (f->latent + f->rope) / 16; j++) {
+        from = ptxk__tile_pair_reader(k, &f->q, s->q, j);
+        for (i = 0; i < f->m; i++)
+            ptx_ldmatrix(k, 4, ptx_off(from, ptxk__tile_offset(&f->q, 16 * i, j)), a[i]);
+        from = ptxk__tile_pair_address(k, &f->kv, keys, 0, j);
+        ptx_ldmatrix(k, 2 * f->n, from, b);
+        for (n = 0; n < f->n; n++)
+            for (i = 0; i < f->m; i++) ptxk__tile_mma(k, f->type, score[i][n], a[i], b + 2 * n);
+    }
+    /* The mask, and the maximum of each row. */
+    key = ptx_and(k, s->lane, ptx_u32(3));
+    key = ptx_mul(k, key, ptx_u32(2));
+    key = ptx_mad(k, s->across, ptx_u32(8 * f->n), key);
+    key = ptx_add(k, at, ptx_as(key, PTX_S32));
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            x = ptx_sub(k, s->limit[i][h], key);
+            most[i][h] = ptx_f32(-INFINITY);
+            for (n = 0; n < f->n; n++)
+                for (e = 2 * h; e < 2 * h + 2; e++) {
+                    p = ptx_setp(k, PTX_GT, x, ptx_s32((int64_t)(8 * n + e % 2)));
+                    d[0] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], ptx_f32((double)f->scale));
+                    score[i][n][e] = ptx_selp(k, d[0], ptx_f32(-INFINITY), p);
+                    most[i][h] = ptx_max(k, most[i][h], score[i][n][e]);
+                }
+        }
+    ptxk__mla_reduce(k, f, s, PTX_MAX, most);
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            old = ptx_get(k, s->most[i][h]);
+            most[i][h] = ptx_max(k, most[i][h], old);
+            ptx_set(k, s->most[i][h], most[i][h]);
+            x = ptx_sub(k, old, most[i][h]);
+            shrink[i][h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
+            most[i][h] = ptx_sub(k, most[i][h], ptx_f32((double)f->lift));
+            x = ptx_get(k, s->total[i][h]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[i][h]);
+            for (n = 0; n < f->n; n++) {
+                for (e = 2 * h; e < 2 * h + 2; e++) {
+                    d[e % 2] = ptx_sub(k, score[i][n][e], most[i][h]);
+                    d[e % 2] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, d[e % 2]);
+                    x = ptx_op2(k, PTX_ADD, PTX_RN, x, d[e % 2]);
+                }
+                d[0] = ptxk__pack_f32(k, f->type, d[0], d[1]);
+                ptx_st(k, PTX_B32, ptx_at(s->store[n], ptxk__tile_offset(&f->p, 16 * i + 8 * h, 0)), d[0]);
+            }
+            ptx_set(k, s->total[i][h], x);
+        }
+    ptx_bar_sync(k, ptx_imm(0));
+    for (i = 0; i < f->m; i++)
+        for (c = 0; c < f->columns / 8; c++)
+            for (e = 0; e < 4; e++) {
+                x = ptx_get(k, s->sum[i][c][e]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[i][e / 2]);
+                ptx_set(k, s->sum[i][c][e], x);
+            }
+    for (j = 0; j < f->keys / 16; j++) {
+        from = ptxk__tile_pair_reader(k, &f->p, s->p, j);
+        for (i = 0; i < f->m; i++)
+            ptx_ldmatrix(k, 4, ptx_off(from, ptxk__tile_offset(&f->p, 16 * i, j)), a[i]);
+        for (c = 0; c < f->columns / 8; c += 2) {
+            from = ptxk__tile_pair_address(k, &f->kv, values, 16 * j, c / 2);
+            ptx_ldmatrix_trans(k, 4, from, b);
+            for (n = 0; n < 2; n++)
+                for (i = 0; i < f->m; i++) {
+                    for (e = 0; e < 4; e++) d[e] = ptx_get(k, s->sum[i][c + n][e]);
+                    ptxk__tile_mma(k, f->type, d, a[i], b + 2 * n);
+                    for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][c + n][e], d[e]);
+                }
+        }
+    }
+}
+
+/* Where the lse of partial results lie in the workspace, behind their rows. */
+static ptx_val ptxk__mla_lses(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val chunks) {
+    ptx_val n = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, batch)), at;
+    n = ptx_mul(k, n, chunks);
+    n = ptx_mul_wide(k, n, s->pairs);
+    at = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, workspace));
+    at = ptx_ptr_add(k, ptx_off(at, PTXK__MLA_HEADER), n, f->latent * 4);
+    return at;
+}
+
+/* Stores the rows: to out, or as partial results of this chunk. */
+static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val total[2][2],
+                            ptx_val poison, int partial) {
+    ptx_val number, p, own, at, x[2], inverse, lse, parts, values, lses, t;
+    ptx_type type = partial ? PTX_F32 : f->out_type;
+    uint32_t i, h, c, e, bytes = ptxk__kv_bytes((uint32_t)type);
+    own = ptx_and(k, s->lane, ptx_u32(3));
+    t = ptx_mul(k, own, ptx_u32(2));
+    own = ptx_or(k, own, s->across);
+    own = ptx_setp(k, PTX_EQ, own, ptx_u32(0)); /* one thread of a row writes lse */
+    values = lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, workspace));
+    if (partial) { /* row (sequence * chunks + chunk) * pairs + pair of all */
+        x[0] = ptx_sreg(k, PTX_NCTAID_Z);
+        x[1] = ptx_ctaid_z(k);
+        p = ptx_or(k, s->tid, x[1]);
+        p = ptx_or(k, p, s->first_pair);
+        p = ptx_or(k, p, s->sequence);
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+        ptx_guard(k, p);
+        ptx_st(k, PTX_U32, ptx_at(values, 0), x[0]); /* for ptxk__mla_combine */
+        values = ptx_off(values, PTXK__MLA_HEADER);
+        lses = ptxk__mla_lses(k, f, s, x[0]);
+        parts = ptx_mad(k, s->sequence, x[0], x[1]);
+        parts = ptx_mul_wide(k, parts, s->pairs);
+    } else {
+        lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, lse));
+        parts = ptx_mul_wide(k, s->sequence, s->pairs);
+    }
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            number = ptx_shr(k, s->lane, ptx_u32(2));
+            number = ptx_mad(k, s->along, ptx_u32(16 * f->m), number);
+            number = ptx_add(k, number, ptx_u32(16 * i + 8 * h));
+            number = ptx_add(k, number, s->first_pair);
+            p = ptx_setp(k, PTX_LT, number, s->pairs);
+            ptx_if(k, p);
+            inverse = ptxk_rcp_or_zero(k, total[i][h]);
+            lse = ptx_lg2(k, total[i][h]);
+            x[0] = ptx_get(k, s->most[i][h]);
+            lse = ptx_add(k, lse, x[0]);
+            lse = ptx_add(k, lse, ptx_f32(-(double)f->lift));
+            lse = ptx_add(k, lse, poison);
+            if (!partial) lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
+            at = ptx_cvt(k, PTX_U64, number);
+            x[1] = ptx_add(k, parts, at);
+            if (partial || f->flags & PTXK_MLA_LSE) {
+                at = ptx_ptr_add(k, lses, x[1], 4);
+                ptx_guard(k, own);
+                ptx_st(k, PTX_F32, ptx_at(at, 0), lse);
+            }
+            if (partial) {
+                at = ptx_ptr_add(k, values, x[1], f->latent * 4);
+            } else {
+                at = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, out),
+                                   offsetof(ptxk_flash_mla_args, out_row_stride), f->latent, bytes, number);
+            }
+            at = ptx_ptr_add(k, at, t, bytes);
+            at = ptx_ptr_add(k, at, s->across, f->columns * bytes);
+            for (c = 0; c < f->columns / 8; c++) {
+                for (e = 0; e < 2; e++) {
+                    x[e] = ptx_get(k, s->sum[i][c][2 * h + e]);
+                    x[e] = ptx_fma(k, x[e], inverse, poison);
+                }
+                ptxk_store_f32(k, type, 2, ptx_at(at, (int64_t)(8 * c * bytes)), x);
+            }
+            ptx_end(k);
+        }
+}
+
+/* Combines the chunks of a row: a block for each pair, 4 elements for each thread. */
+static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
+    ptxk__mla_state s;
+    ptx_val tid, number, chunks, first, i, at, lses, values, x[4], w, most, total;
+    ptx_var best, sum[5];
+    uint32_t e;
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, f->latent / 4, 1);
+    s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_mla_args), 8);
+    tid = ptx_tid_x(k);
+    number = ptx_ctaid_x(k);
+    s.sequence = ptx_ctaid_y(k);
+    s.queries = ptxk__arg_u32(k, s.args, offsetof(ptxk_flash_mla_args, queries));
+    s.pairs = ptx_mul(k, s.queries, ptx_u32(f->heads));
+    values = ptxk__arg_ptr(k, s.args, offsetof(ptxk_flash_mla_args, workspace));
+    chunks = ptx_ld(k, PTX_U32, ptx_at(values, 0));
+    values = ptx_off(values, PTXK__MLA_HEADER);
+    lses = ptxk__mla_lses(k, f, &s, chunks);
+    first = ptx_mul(k, s.sequence, chunks);
+    first = ptx_mul_wide(k, first, s.pairs);
+    at = ptx_cvt(k, PTX_U64, number);
+    first = ptx_add(k, first, at);
+    best = ptx_var_new(k, ptx_f32(-FLT_MAX));
+    for (e = 0; e < 5; e++) sum[e] = ptx_var_new(k, ptx_f32(0));
+    i = ptx_for(k, ptx_u32(0), chunks, ptx_u32(1));
+    at = ptx_mad_wide(k, i, s.pairs, first);
+    at = ptx_ptr_add(k, lses, at, 4);
+    w = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    most = ptx_get(k, best);
+    most = ptx_max(k, most, w);
+    ptx_set(k, best, most);
+    ptx_end(k);
+    most = ptx_get(k, best);
+    i = ptx_for(k, ptx_u32(0), chunks, ptx_u32(1));
+    first = ptx_mad_wide(k, i, s.pairs, first);
+    at = ptx_ptr_add(k, lses, first, 4);
+    w = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    w = ptx_sub(k, w, most);
+    w = ptx_ex2(k, w);
+    at = ptx_ptr_add(k, values, first, f->latent * 4);
+    at = ptx_ptr_add(k, at, tid, 16);
+    ptxk_load_f32(k, PTX_F32, 4, ptx_at(at, 0), x);
+    for (e = 0; e < 5; e++) {
+        total = ptx_get(k, sum[e]);
+        total = ptx_fma(k, w, e < 4 ? x[e] : ptx_f32(1), total);
+        ptx_set(k, sum[e], total);
+    }
+    ptx_end(k);
+    total = ptx_get(k, sum[4]);
+    w = ptxk_rcp_or_zero(k, total);
+    for (e = 0; e < 4; e++) {
+        x[e] = ptx_get(k, sum[e]);
+        x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], w);
+    }
+    at = ptxk__mla_row(k, f, &s, offsetof(ptxk_flash_mla_args, out),
+                       offsetof(ptxk_flash_mla_args, out_row_stride), f->latent,
+                       ptxk__kv_bytes((uint32_t)f->out_type), number);
+    at = ptx_ptr_add(k, at, tid, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
+    ptxk_store_f32(k, f->out_type, 4, ptx_at(at, 0), x);
+    if (f->flags & PTXK_MLA_LSE) {
+        w = ptx_lg2(k, total);
+        w = ptx_add(k, w, most);
+        w = ptx_mul(k, w, ptx_f32(0.69314718055994530942));
+        at = ptxk__arg_ptr(k, s.args, offsetof(ptxk_flash_mla_args, lse));
+        number = ptx_cvt(k, PTX_U64, number);
+        number = ptx_mad_wide(k, s.sequence, s.pairs, number);
+        at = ptx_ptr_add(k, at, number, 4);
+        tid = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+        ptx_guard(k, tid);
+        ptx_st(k, PTX_F32, ptx_at(at, 0), w);
+    }
+    ptx_ret(k);
+}
+
+static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
+    ptxk__mla_state s;
+    ptx_val at, x, p, stage, place, total[2][2];
+    ptx_var next, current;
+    uint32_t i, h, c, e, bytes = ptxk__tile_bytes(&f->kv);
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, f->threads, 1);
+    s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_mla_args), 8);
+    s.shared = ptx_shared_dynamic_aligned(k, 128);
+    at = ptxk__mla_begin(k, f, &s);
+    stage = ptx_ptr_add(k, s.shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
+    for (i = 0; i + 1 < f->stages; i++) {
+        x = i ? ptx_add(k, at, ptx_s32((int64_t)(i * f->keys))) : at;
+        ptxk__mla_copy(k, f, &s, x, ptx_off(stage, (int64_t)(i * bytes)));
+        ptxk__tile_commit(k);
+    }
+    ptxk__mla_load_q(k, f, &s);
+    for (i = 0; i < f->m; i++) {
+        for (h = 0; h < 2; h++) {
+            s.most[i][h] = ptx_var_new(k, ptx_f32(-FLT_MAX));
+            s.total[i][h] = ptx_var_new(k, ptx_f32(0));
+        }
+        for (c = 0; c < f->columns / 8; c++)
+            for (e = 0; e < 4; e++) s.sum[i][c][e] = ptx_var_new(k, ptx_f32(0));
+    }
+    next = ptx_var_new(k, at);
+    current = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        at = ptx_get(k, next);
+        p = ptx_setp(k, PTX_LT, at, s.end);
+        ptx_while(k, p);
+        if (f->stages > 1) ptx_cp_async_wait(k, f->stages - 2);
+        ptx_bar_sync(k, ptx_imm(0));
+        place = ptx_get(k, current);
+        x = ptx_add(k, place, ptx_u32((f->stages - 1) * bytes)); /* the stage of the last step */
+        p = ptx_setp(k, PTX_GE, x, ptx_u32(f->stages * bytes));
+        place = ptx_sub(k, x, ptx_u32(f->stages * bytes));
+        x = ptx_selp(k, place, x, p);
+        x = ptx_ptr_add(k, stage, x, 1);
+        place = ptx_add(k, at, ptx_s32((int64_t)((f->stages - 1) * f->keys)));
+        ptxk__mla_copy(k, f, &s, place, x);
+        ptxk__tile_commit(k);
+        if (f->stages == 1) ptx_bar_sync(k, ptx_imm(0));
+        place = ptx_get(k, current);
+        ptxk__mla_step(k, f, &s, at, place);
+        at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+        ptx_set(k, next, at);
+        place = ptx_add(k, place, ptx_u32(bytes));
+        p = ptx_setp(k, PTX_EQ, place, ptx_u32(f->stages * bytes));
+        place = ptx_selp(k, ptx_u32(0), place, p);
+        ptx_set(k, current, place);
+    }
+    ptx_end(k);
+    if (f->stages > 1) ptx_cp_async_wait_all(k);
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) total[i][h] = ptx_get(k, s.total[i][h]);
+    ptxk__mla_reduce(k, f, &s, PTX_ADD, total);
+    x = ptx_get(k, s.poison);
+    if (f->page_size) {
+        p = ptx_ptr_add(k, s.shared, ptx_u32(f->weights_at), 1);
+        x = ptxk_block_reduce(k, PTX_ADD, x, f->threads / 32, p);
+    }
+    p = ptx_sreg(k, PTX_NCTAID_Z);
+    p = ptx_setp(k, PTX_GT, p, ptx_u32(1));
+    ptx_if(k, p);
+    ptxk__mla_store(k, f, &s, total, x, 1);
+    ptx_else(k);
+    ptxk__mla_store(k, f, &s, total, x, 0);
+    ptx_end(k);
+    ptx_ret(k);
+}
+
+PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const void *desc) {
+    const ptxk_flash_mla_desc *d = (const ptxk_flash_mla_desc *)desc;
+    ptxk__mla f;
+    ptxk_message why;
+    char of[80], name[96];
+    uint32_t scale;
+    ptx_code code = ptxk__mla_form(d, ptx_module_target(m), &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    memcpy(&scale, &f.scale, sizeof scale);
+    (void)snprintf(of, sizeof of, "h%u_c%u_r%u_%s_%s_%s_t%u_p%u_f%u_s%08x", f.heads, f.latent, f.rope,
+                   ptx_type_name(f.type), ptx_type_name(f.q_type), ptx_type_name(f.out_type), f.tile,
+                   f.page_size, f.flags, scale);
+    (void)snprintf(name, sizeof name, "flash_mla_%s", of);
+    ptxk__mla_attend(m, site, &f, name);
+    (void)snprintf(name, sizeof name, "flash_mla_sum_%s", of);
+    ptxk__mla_combine(m, site, &f, name);
+    return ptx_get_error(m)->code;
+}
+
+#else
+PTXK__LEFT_OUT(flash_mla)
+#endif
+
 /* ======== gemv ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_GEMV)
 
 /* -- gemv: limits, plan, arguments -- */
 
@@ -11131,7 +12211,12 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(gemv)
+#endif
+
 /* ======== gemm ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_GEMM)
 
 /* -- gemm: limits, plan, arguments -- */
 
@@ -11348,11 +12433,13 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
 }
 
 /* The form with `wide` columns, or, where that is 0, with few. */
+#define PTXK__GEMM_GATES (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU | PTXK_GEMM_CLAMPED)
+
 static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, ptxk__gemm *f,
                                    ptxk_message *why) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
     static const char *const op = "gemm";
-    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1;
+    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1, gate;
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemm: the description is NULL");
@@ -11366,11 +12453,12 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     if ((code = ptxk__check_type(op, "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type(op, "output_type", d->output_type, why)) != PTX_E_NONE)
         return code;
-    if (d->flags > 127 || (d->flags & PTXK_GEMM_SWIGLU && d->flags & PTXK_GEMM_GEGLU))
+    gate = d->flags & PTXK__GEMM_GATES;
+    if (d->flags > 255 || gate & (gate - 1))
         return ptxk__refuse(
             why, PTX_E_DESC,
             "gemm: flags is %u, must be of PTXK_GEMM_NORM, _GAMMA, _RESIDUAL, _BIAS, _GROUPED and one of "
-            "_SWIGLU and _GEGLU",
+            "_SWIGLU, _GEGLU and _CLAMPED",
             d->flags);
     f->x_type = (ptx_type)d->x_type;
     f->output = (ptx_type)d->output_type;
@@ -11379,12 +12467,12 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     format[0] = d->format;
     format[1] = d->second;
     format[2] = d->third;
-    f->pair = d->flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU) ? 2 : 1;
+    f->pair = gate ? 2 : 1;
     f->matrices = format[2] ? 3 : format[1] || f->pair > 1 ? 2 : 1;
     f->outputs = f->pair > 1 ? 1 : f->matrices;
     if (f->pair > 1 && f->matrices > 2)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: a gated pair (PTXK_GEMM_SWIGLU, _GEGLU) is two matrices, third is %s",
+                            "gemm: a gated pair (PTXK_GEMM_SWIGLU, _GEGLU ...) is two matrices, third is %s",
                             ptxk__value_name_of(format[2]).s);
     if (d->flags & PTXK_GEMM_RESIDUAL && f->outputs > 1)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -14216,8 +15304,13 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
                         up = ptx_get(k, s->sum[i + 1][n][2 * h + e]);
                         up = ptx_op2(k, PTX_MUL, PTX_RN, up, factor[e]);
                         if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[i + 1][h]);
-                        value = f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
-                        value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
+                        if (f->flags & PTXK_GEMM_CLAMPED) {
+                            value = ptxk__swiglu_clamped(k, value, up);
+                        } else {
+                            value =
+                                f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
+                            value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
+                        }
                     }
                     p = ptx_and(k, inside[i][h], exists[e]);
                     ptx_if(k, p);
@@ -14402,7 +15495,12 @@ PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(gemm)
+#endif
+
 /* ======== matmul ======================================================================================== */
+#if PTXK__HAS(PTXK_OP_MATMUL)
 
 /* -- matmul: forms -- */
 
@@ -17735,7 +18833,12 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(matmul)
+#endif
+
 /* ======== norm ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_NORM)
 
 static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_message *why) {
     ptx_code code;
@@ -17812,13 +18915,18 @@ PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_
     return ptxk__check_spans("norm", span, 5, why);
 }
 
-/* 1 / sqrt(sum / n + eps); 0 where the root is 0; NaN for an infinite sum. */
-static ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
-    ptx_val x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
-    x = ptx_op2(k, PTX_ADD, PTX_RN, x, eps);
-    x = ptx_sqrt(k, x);
-    x = ptxk_rcp_or_zero(k, x);
-    return ptx_fma(k, sum, ptx_f32(0), x);
+/* Rounds x to the type, as a store and a load would. */
+static ptx_val ptxk__round_to_type(ptx_kernel *k, ptx_type stored, ptx_val x) {
+    ptx_val half;
+    if (stored == PTX_F32) return x;
+    if (stored == PTX_F16) {
+        half = ptx_cvt(k, PTX_F16, x);
+        return ptx_cvt(k, PTX_F32, half);
+    }
+    half = ptxk__to_bf16(k, PTX__AT, x);
+    half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
+    half = ptx_shl(k, half, ptx_u32(16));
+    return ptx_as(half, PTX_F32);
 }
 
 typedef struct ptxk__norm {
@@ -17972,7 +19080,12 @@ PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(norm)
+#endif
+
 /* ======== softmax ======================================================================================= */
+#if PTXK__HAS(PTXK_OP_SOFTMAX)
 
 static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptxk_message *why) {
     ptx_code code;
@@ -18129,17 +19242,25 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(softmax)
+#endif
+
 /* ======== activation ==================================================================================== */
+#if PTXK__HAS(PTXK_OP_ACTIVATION)
 
 static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *vec, ptxk_message *why) {
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: the description is NULL");
-    if (d->kind > PTXK_GELU_ERF)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "activation: kind is %u, must be PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF", d->kind);
-    if (d->gated > 1)
-        return ptxk__refuse(why, PTX_E_DESC, "activation: gated is %u, must be 0 or 1", d->gated);
+    if (d->kind > PTXK_SWIGLU_CLAMPED)
+        return ptxk__refuse(
+            why, PTX_E_DESC,
+            "activation: kind is %u, must be PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or PTXK_SWIGLU_CLAMPED",
+            d->kind);
+    if (d->gated > 1 || (d->kind == PTXK_SWIGLU_CLAMPED && !d->gated))
+        return ptxk__refuse(why, PTX_E_DESC, "activation: gated is %u, must be %s1%s", d->gated,
+                            d->gated > 1 ? "0 or " : "", d->gated > 1 ? "" : " with PTXK_SWIGLU_CLAMPED");
     if ((code = ptxk__check_type("activation", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("activation", "y_type", d->y_type, why)) != PTX_E_NONE)
         return code;
@@ -18225,6 +19346,10 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
         ptxk_load_f32(k, xt, n, ptx_at(here, 0), up);
     }
     for (e = 0; e < n; e++) {
+        if (d->kind == PTXK_SWIGLU_CLAMPED) {
+            x[e] = ptxk__swiglu_clamped(k, x[e], up[e]);
+            continue;
+        }
         x[e] = ptxk__activate(k, d->kind, x[e]);
         if (d->gated) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], up[e]);
     }
@@ -18233,7 +19358,7 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
 }
 
 PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc) {
-    static const char *const names[3] = {"silu", "gelu", "gelu_erf"};
+    static const char *const names[4] = {"silu", "gelu", "gelu_erf", "swiglu_clamped"};
     static const size_t field[3] = {offsetof(ptxk_activation_args, x), offsetof(ptxk_activation_args, up),
                                     offsetof(ptxk_activation_args, y)};
     const ptxk_activation_desc *d = (const ptxk_activation_desc *)desc;
@@ -18291,7 +19416,12 @@ PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(activation)
+#endif
+
 /* ======== rope ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_ROPE)
 
 #define PTXK__ROPE_HEADS 4u /* heads that a thread rotates with one sine and cosine */
 
@@ -18433,20 +19563,6 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
     return PTX_E_NONE;
 }
 
-/* Computes cosine and sine of position * frequency, f64 in radians. Whole turns are subtracted in f64. */
-static void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c, ptx_val *s) {
-    ptx_val turns, whole;
-    turns = ptx_cvt(k, PTX_F64, position);
-    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, frequency);
-    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f64(0.15915494309189533577));
-    whole = ptx_cvt_with(k, PTX_RNI, PTX_F64, turns);
-    turns = ptx_op2(k, PTX_SUB, PTX_RN, turns, whole);
-    turns = ptx_cvt(k, PTX_F32, turns);
-    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f32(6.28318530717958647693));
-    *c = ptx_cos_approx(k, turns);
-    *s = ptx_sin_approx(k, turns);
-}
-
 /* Rotates a pair: a, b become a c - b s, a s + b c. */
 static void ptxk__rope_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx_val *b) {
     ptx_val x, y, minus;
@@ -18525,7 +19641,12 @@ PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(rope)
+#endif
+
 /* ======== embed ========================================================================================= */
+#if PTXK__HAS(PTXK_OP_EMBED)
 
 typedef struct ptxk__embed {
     const ptxk__block *format;
@@ -18663,75 +19784,14 @@ PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(embed)
+#endif
+
 /* ======== sample ======================================================================================== */
 
-#define PTXK__SAMPLE_THREADS 1024u
-
-static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) {
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: the description is NULL");
-    if (d->method > PTXK_SAMPLE_ARGMAX)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "sample: method is %u, must be PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX",
-                            d->method);
-    return ptxk__check_type("sample", "type", d->type, why);
-}
-
-PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
-    ptx_code code =
-        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
-    if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
-    if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
-    if (code || !shape->rows) return code;
-    ptxk__plan_one(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
-                   (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__kv_bytes(desc->type) + 4));
-    return code;
-}
-
-static ptx_code ptxk__check_sampling(const char *op, float temperature, float top_p, ptxk_message *why) {
-    if (!(temperature >= 0 && temperature <= FLT_MAX))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: temperature is %g, must be finite and at least 0", op,
-                            (double)temperature);
-    if (!(top_p >= 0 && top_p <= 1))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: top_p is %g, must be 0 to 1", op, (double)top_p);
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
-                                      ptxk_message *why) {
-    ptxk__span span[3];
-    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
-    if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
-    if (code) return code;
-    if (!args->n || args->n > PTXK__N_MAX)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
-    if ((code = ptxk__check_count("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
-        || (code = ptxk__check_zero("sample", "reserved", args->reserved, why)) != PTX_E_NONE)
-        return code;
-    span[0] = ptxk__span_of("logits", args->logits,
-                            (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
-    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
-    span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
-    span[2] = ptxk__span_written(span[2], 0);
-    return ptxk__check_spans("sample", span, 3, why);
-}
-
-/* A row of logits that the threads of a block share, and their counters in shared memory. */
-typedef struct ptxk__logits {
-    ptx_type type;
-    uint32_t threads;
-    ptx_val at, n; /* address; number of elements */
-    ptx_val tid;
-    ptx_val counters; /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
-    uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
-} ptxk__logits;
-#define PTXK__SAMPLE_BINS 256u
-/* In shared memory: u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4]. */
-#define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
-#define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
-#define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
-#define PTXK__SAMPLE_SHARED (PTXK__SAMPLE_FOUND + 32u)
+#if PTXK__HAS(PTXK_OP_SAMPLE | PTXK_OP_ROUTE | PTXK_OP_DECODER)
+/* -- sample: keys that order the tokens -- */
 
 /* The sort key of a token, u64: the logit's bits, mapped so that integers order as the numbers do, NaN as 0;
    then 24 bits that count the token down, so that of equal logits the lowest token has the largest key. */
@@ -18767,6 +19827,26 @@ static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
     other = ptx_pack(k, PTX_U64, 2, part);
     return ptx_max(k, x, other);
 }
+
+#endif
+#if PTXK__HAS(PTXK_OP_SAMPLE | PTXK_OP_DECODER)
+/* -- sample: choice from a row of logits -- */
+
+/* A row of logits that the threads of a block share, and their counters in shared memory. */
+typedef struct ptxk__logits {
+    ptx_type type;
+    uint32_t threads;
+    ptx_val at, n; /* address; number of elements */
+    ptx_val tid;
+    ptx_val counters; /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
+    uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
+} ptxk__logits;
+#define PTXK__SAMPLE_BINS 256u
+/* In shared memory: u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4]. */
+#define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
+#define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
+#define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
+#define PTXK__SAMPLE_SHARED (PTXK__SAMPLE_FOUND + 32u)
 
 static void ptxk__sample_barrier(ptx_kernel *k, const ptxk__logits *f) {
     if (f->barrier)
@@ -19006,6 +20086,53 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
     return ptx_get(k, token);
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_SAMPLE)
+/* -- sample: limits, plan, check, code -- */
+
+#define PTXK__SAMPLE_THREADS 1024u
+
+static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) {
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: the description is NULL");
+    if (d->method > PTXK_SAMPLE_ARGMAX)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "sample: method is %u, must be PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX",
+                            d->method);
+    return ptxk__check_type("sample", "type", d->type, why);
+}
+
+PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
+                                     ptx_plan *plan, ptxk_message *why) {
+    ptx_code code =
+        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
+    if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
+    if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
+    if (code || !shape->rows) return code;
+    ptxk__plan_one(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
+                   (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__kv_bytes(desc->type) + 4));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
+                                      ptxk_message *why) {
+    ptxk__span span[3];
+    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
+    if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
+    if (code) return code;
+    if (!args->n || args->n > PTXK__N_MAX)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
+    if ((code = ptxk__check_count("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("sample", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    span[0] = ptxk__span_of("logits", args->logits,
+                            (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
+    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
+    span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
+    span[2] = ptxk__span_written(span[2], 0);
+    return ptxk__check_spans("sample", span, 3, why);
+}
+
 PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_sample_desc *d = (const ptxk_sample_desc *)desc;
     ptxk__logits f;
@@ -19063,11 +20190,16 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(sample)
+#endif
+
 /* ======== route ========================================================================================= */
 
 #define PTXK__ROUTE_EXPERTS 512u
 #define PTXK__ROUTE_CHOSEN 16u
 #define PTXK__ROUTE_TOKENS (1u << 22)
+#if PTXK__HAS(PTXK_OP_ROUTE)
 #define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
 
 static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
@@ -19390,7 +20522,12 @@ PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(route)
+#endif
+
 /* ======== combine ======================================================================================= */
+#if PTXK__HAS(PTXK_OP_COMBINE)
 
 static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why) {
     ptx_code code;
@@ -19506,7 +20643,12 @@ PTXGEN_API ptx_code ptxk_combine_emit_(ptx_module *m, const char *site, const vo
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(combine)
+#endif
+
 /* ======== quantize ====================================================================================== */
+#if PTXK__HAS(PTXK_OP_QUANTIZE)
 
 /* How y is made. A thread has 8 adjacent elements; a block of threads 2048 of a row, or the row. */
 typedef struct ptxk__quantize {
@@ -19815,7 +20957,12 @@ PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const v
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(quantize)
+#endif
+
 /* ======== decoder ======================================================================================= */
+#if PTXK__HAS(PTXK_OP_DECODER)
 
 /* For each token a block reads the leader's decision, takes its share of the embedding's tiles, and then,
    layer by layer, of each product's tiles and of the heads of attention. There is no barrier across the grid.
@@ -22862,6 +24009,10 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
     ptxk__dec_work(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
+
+#else
+PTXK__LEFT_OUT(decoder)
+#endif
 
 #undef PTX__AT
 #define PTX__AT __FILE__ ":" PTX__STR(__LINE__)

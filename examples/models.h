@@ -7,10 +7,12 @@
      layer, norms BEFORE and AFTER, each where the row has it:
          q, k, v = W before(x) + bias;  q, k by their norms, turned by their position (k, v: cached)
          x += r after(W attention(q, k, v) + bias)            r: residual_scale
-         x += r after(W f(before(x)) + bias)                  f: silu(gate) up, gelu(gate) up, or gelu(up)
+         x += r after(W f(before(x)) + bias)                  f: silu(gate) up, gelu(gate) up, gelu(up), or
+                                                              PTXK_SWIGLU_CLAMPED of both
        PARALLEL: both halves take the norm of the same x
        of a mixture: x += sum of w_e(x) W_e f_e(before(x)) over the chosen experts e (+ sigmoid(u before(x)) W
-       f(before(x)) of the shared expert); those with the largest scores W before(x); w: softmax of scores
+       f(before(x)) of the shared expert); those with the largest scores W before(x) (+ bias); w: softmax of
+       scores; W_e, too, may have biases
      logits = cap(l (W norm(x)))                              l: logit_scale; cap(z) = c tanh(z / c)
 
    residual_scale and logit_scale cost nothing: x / r is carried instead of x, for which the norms take eps /
@@ -29,7 +31,7 @@
 enum { LLAMA_RMS = 0, LLAMA_LAYER = 1, LLAMA_LAYER_BIAS = 2 };
 enum { LLAMA_BEFORE = 1, LLAMA_AFTER = 2, LLAMA_BOTH = 3, LLAMA_PARALLEL = 5 };
 enum { LLAMA_QK_PLAIN = 0, LLAMA_QK_HEADS = 1, LLAMA_QK_ROWS = 2 };
-enum { LLAMA_SWIGLU = 0, LLAMA_GEGLU = 1, LLAMA_GELU = 2 };
+enum { LLAMA_SWIGLU = 0, LLAMA_GEGLU = 1, LLAMA_GELU = 2, LLAMA_CLAMPED = 3 };
 
 /* Keys that change what is computed, and that an architecture takes; others refuse them. */
 enum {
@@ -45,14 +47,16 @@ enum {
 
 /* ROOT: embeddings are multiplied by sqrt(hidden). FUSED: ffn_up holds gate and up, gate's rows first.
    MAY_MIX: a mixture of experts where the file says so. MIX: always. SHARED: with a shared expert, and
-   weights of the chosen ones are not normalised. */
+   weights of the chosen ones are not normalised. SINKS: each head has a score of no key; router and experts
+   have biases; the norm before the experts goes by the name of one behind attention. */
 enum {
     LLAMA_MORE_NONE = 0,
     LLAMA_MORE_ROOT = 1,
     LLAMA_MORE_FUSED = 2,
     LLAMA_MORE_MAY_MIX = 4,
     LLAMA_MORE_MIX = 8,
-    LLAMA_MORE_SHARED = 24 /* and MIX */
+    LLAMA_MORE_SHARED = 24, /* and MIX */
+    LLAMA_MORE_SINKS = 40   /* and MIX */
 };
 
 /* How layers with a window are rotated, where others see all: in the same way; with a base of their own and
@@ -86,6 +90,7 @@ static const llama_architecture llama_architectures[] = {
     ROW("qwen3",      NEOX,         RMS,         BEFORE,    HEADS,  SWIGLU,  NONE,     NONE,   0, SAME)
     ROW("qwen2moe",   NEOX,         RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     SHARED, 0, SAME)
     ROW("qwen3moe",   NEOX,         RMS,         BEFORE,    HEADS,  SWIGLU,  NONE,     MIX,    0, SAME)
+    ROW("gpt-oss",    NEOX,         RMS,         BEFORE,    PLAIN,  CLAMPED, NONE,     SINKS,  2, SAME)
     ROW("smollm3",    INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   4, ONLY)
     ROW("internlm2",  INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
     ROW("ernie4_5",   INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
@@ -202,6 +207,7 @@ static inline int llama_is_rotated(const llama_config *c, uint32_t layer) {
 enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
 #define LLAMA_IF(condition) ((condition) ? LLAMA_MUST : LLAMA_NOT)
 #define LLAMA_NORMS_FFN(a) ((a)->places == LLAMA_BEFORE || (a)->places == LLAMA_BOTH)
+#define LLAMA_HAS_SINKS(a) (((a)->more & LLAMA_MORE_SINKS) == LLAMA_MORE_SINKS)
 
 /* X(name, in the file, columns, rows, LLAMA_MUST ...): of the model, then of each layer. Rows 0: a vector, in
    F32. The expressions are of a llama_config *c, its architecture *a and the layer's tensors *t before. */
@@ -231,10 +237,12 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
       LLAMA_IF(a->qk_norm))                                                                                  \
     X(K_NORM, "attn_k_norm.weight", a->qk_norm == LLAMA_QK_ROWS ? c->kv_heads * c->head_dim : c->head_dim,   \
       0, LLAMA_IF(a->qk_norm))                                                                               \
+    X(SINKS, "attn_sinks.weight", c->heads, 0, LLAMA_IF(LLAMA_HAS_SINKS(a)))                                 \
     X(O, "attn_output.weight", c->heads * c->head_dim, c->hidden, LLAMA_MUST)                                \
     X(O_BIAS, "attn_output.bias", c->hidden, 0, LLAMA_MAY)                                                   \
     X(POST_ATTENTION_NORM, "post_attention_norm.weight", c->hidden, 0, LLAMA_IF((a->places & LLAMA_AFTER)))  \
-    X(FFN_NORM, "ffn_norm.weight", c->hidden, 0, LLAMA_IF(LLAMA_NORMS_FFN(a)))                               \
+    X(FFN_NORM, LLAMA_HAS_SINKS(a) ? "post_attention_norm.weight" : "ffn_norm.weight", c->hidden, 0,         \
+      LLAMA_IF(LLAMA_NORMS_FFN(a)))                                                                          \
     X(FFN_NORM_BIAS, "ffn_norm.bias", c->hidden, 0,                                                          \
       LLAMA_IF(LLAMA_NORMS_FFN(a) && a->norm == LLAMA_LAYER_BIAS))                                           \
     X(GATE_UP, "ffn_up.weight", c->hidden, 2 * c->ffn, LLAMA_IF((a->more & LLAMA_MORE_FUSED)))               \
@@ -246,6 +254,10 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
     X(GATE_EXPERTS, "ffn_gate_exps.weight", c->hidden, c->expert_ffn, LLAMA_IF(c->experts))                  \
     X(UP_EXPERTS, "ffn_up_exps.weight", c->hidden, c->expert_ffn, LLAMA_IF(c->experts))                      \
     X(DOWN_EXPERTS, "ffn_down_exps.weight", c->expert_ffn, c->hidden, LLAMA_IF(c->experts))                  \
+    X(GATE_EXPERTS_BIAS, "ffn_gate_exps.bias", c->expert_ffn, c->experts, LLAMA_IF(LLAMA_HAS_SINKS(a)))      \
+    X(UP_EXPERTS_BIAS, "ffn_up_exps.bias", c->expert_ffn, c->experts, LLAMA_IF(LLAMA_HAS_SINKS(a)))          \
+    X(DOWN_EXPERTS_BIAS, "ffn_down_exps.bias", c->hidden, c->experts, LLAMA_IF(LLAMA_HAS_SINKS(a)))          \
+    X(ROUTER_BIAS, "ffn_gate_inp.bias", c->experts, 0, LLAMA_IF(LLAMA_HAS_SINKS(a)))                         \
     X(SHARED_ROUTER, "ffn_gate_inp_shexp.weight", c->hidden, 0, LLAMA_IF(c->shared_ffn))                     \
     X(SHARED_GATE, "ffn_gate_shexp.weight", c->hidden, c->shared_ffn, LLAMA_IF(c->shared_ffn))               \
     X(SHARED_UP, "ffn_up_shexp.weight", c->hidden, c->shared_ffn, LLAMA_IF(c->shared_ffn))                   \
@@ -258,14 +270,31 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
 enum llama_name { LLAMA_TENSORS(LLAMA_ENUM) LLAMA_MODEL_TENSORS };
 enum llama_layer_name { LLAMA_LAYER_TENSORS(LLAMA_ENUM) LLAMA_TENSORS_OF_A_LAYER };
 
-/* A tensor in the file and on the device; from NULL: there is none. A part of another, such as q of a matrix
-   that holds q, k and v, has that one's `from`, and its rows from `first` on. */
+/* A tensor in the file and on the device, or a part of one: of each matrix so many rows from `first` on, of
+   these the columns from `column` on; a vector's elements from `first` on. What lies beyond the file's is 0.
+   from NULL: there is none. `whole`: q, k and v or gate and up lie in it, which go to the device by
+   themselves. */
 typedef struct llama_tensor {
     const gguf_tensor *from;
     uint64_t address;
     uint32_t columns, rows; /* rows: at least 1 */
-    uint32_t is_part, first;
+    uint32_t is_part, first, column;
+    uint32_t is_whole;
 } llama_tensor;
+
+static inline int llama_is_vector(const llama_tensor *t) { return t->from->size[1] == 1; }
+
+/* Bytes of some columns. */
+static inline uint64_t llama_row_bytes(const llama_tensor *t, uint64_t columns) {
+    uint64_t values = 1, bytes = 0;
+    gguf_block(t->from->format, &values, &bytes);
+    return columns / values * bytes;
+}
+
+/* Bytes on the device. */
+static inline uint64_t llama_tensor_bytes(const llama_tensor *t) {
+    return t->from->size[2] * t->rows * llama_row_bytes(t, t->columns);
+}
 
 /* Matrices in a tensor of a layer: of each expert. */
 static inline uint32_t llama_matrices(const llama_config *c, enum llama_layer_name name) {
@@ -429,16 +458,18 @@ static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *wh
     if (c->kind->local_rope == LLAMA_ROPE_UNSCALED) c->local_theta = c->rope_theta;
     if (c->local_theta > 0 && llama_optional(g, "rope.freq_base_swa", 0, 1e30, &c->local_theta, why))
         return 1;
-    return llama_read_scaling(c, g, why) || llama_read_long_rope(c, g, why);
+    if (llama_read_scaling(c, g, why) || llama_read_long_rope(c, g, why)) return 1;
+    if (!(c->local_theta > 0)) c->local_score_scale = c->score_scale;
+    return 0;
 }
 
-/* The names of the table, each behind a space. room: 200 bytes. */
+/* The names of the table, each behind a space. room: 240 bytes. */
 static inline const char *llama_known(char *room) {
     uint32_t i;
     size_t n = 0;
     room[0] = 0;
-    for (i = 0; i < LLAMA_ARCHITECTURES && n < 200; i++)
-        n += (size_t)snprintf(room + n, 200 - n, " %s", llama_architectures[i].name);
+    for (i = 0; i < LLAMA_ARCHITECTURES && n < 240; i++)
+        n += (size_t)snprintf(room + n, 240 - n, " %s", llama_architectures[i].name);
     return room;
 }
 
@@ -447,7 +478,7 @@ static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_e
     static const char general[] = "general.architecture";
     gguf_text name;
     char key[160];
-    char known[200];
+    char known[240];
     uint32_t i;
     double x;
     if (!gguf_get_text(g, general, &name))
@@ -605,7 +636,7 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
         return gguf_fail(why, t->from->offset, "'%s' is %llu x %llu, must be %llu x %llu", name,
                          (unsigned long long)t->from->size[0], (unsigned long long)t->from->size[1],
                          (unsigned long long)columns, (unsigned long long)(rows ? rows : 1));
-    if (rows == 0 && t->from->format != GGUF_FORMAT_F32)
+    if ((rows == 0 || strstr(name, ".bias")) && t->from->format != GGUF_FORMAT_F32)
         return gguf_fail(why, t->from->offset, "'%s' is %s, must be F32", name,
                          gguf_format_name(t->from->format));
     if (!llama_format(t->from->format, &format))
@@ -615,9 +646,11 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
 }
 
 /* Makes t the next rows of another tensor, which may be missing, and moves *row behind them. */
-static inline void llama_take_rows(llama_tensor *t, const llama_tensor *whole, uint32_t rows, uint32_t *row) {
+static inline void llama_take_rows(llama_tensor *t, llama_tensor *whole, uint32_t rows, uint32_t *row) {
     if (!whole->from) return;
     *t = *whole;
+    whole->is_whole = 1;
+    t->is_whole = 0;
     t->is_part = 1;
     t->first = *row;
     if (whole->rows == 1) /* a vector */

@@ -28,13 +28,13 @@ typedef struct model_shape {
 
 /* Of mixtures. */
 enum { MODEL_EXPERTS = 6, MODEL_CHOSEN = 2, MODEL_SHARED_FFN = 64 };
-#define MODEL_MIX "qwen2moe qwen3moe"
+#define MODEL_MIX "qwen2moe qwen3moe gpt-oss"
 
 typedef struct model_line {
     char name[48];
     uint32_t columns, rows, format; /* rows 0: a vector */
     uint32_t matrices;              /* 0: 1 */
-    int kind;                       /* 0: matrix; 1: around 1, a norm's; 2: a bias; 3: 1 ... 8; 4: a router's */
+    int kind; /* 0: matrix; 1: around 1, a norm's; 2: a bias; 3: 1 ... 8; 4: a router's; 5: sinks */
 } model_line;
 
 static inline void model_add(model_line *lines, uint32_t *count, const char *name, uint32_t columns,
@@ -75,12 +75,13 @@ static inline int model_is_mix(const model_shape *s)
 
 static inline model_line *model_lines(const model_shape *s, uint32_t *count)
 {
-    model_line *lines = (model_line *)calloc(8 + 24 * (size_t)s->layers, sizeof *lines);
+    model_line *lines = (model_line *)calloc(8 + 28 * (size_t)s->layers, sizeof *lines);
     uint32_t wide = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, i;
     uint32_t turned = (s->rope_dims ? s->rope_dims : s->head_dim) / 2;
     const char *a = s->architecture;
     int norm_bias = model_is(a, MODEL_NORM_BIAS), no_gate = model_is(a, MODEL_NO_GATE), rows = !strcmp(a, "olmo2");
     int fused = model_is(a, MODEL_FUSED_GATE), qkv = model_is(a, MODEL_FUSED_QKV), bias = no_gate ? 2 : s->bias;
+    int oss = !strcmp(a, "gpt-oss");
     char name[48];
     *count = 0;
     model_add(lines, count, "token_embd.weight", s->hidden, s->vocab, s->embedding_format, 0);
@@ -117,7 +118,15 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
             MODEL_VECTOR("post_attention_norm.weight", s->hidden, 1);
             MODEL_VECTOR("post_ffw_norm.weight", s->hidden, 1);
         }
-        if (!rows && !model_is(a, MODEL_PARALLEL)) {
+        if (oss) {
+            MODEL_VECTOR("post_attention_norm.weight", s->hidden, 1);
+            MODEL_VECTOR("attn_sinks.weight", s->heads, 5);
+            MODEL_VECTOR("attn_output.bias", s->hidden, 2);
+            MODEL_VECTOR("ffn_gate_inp.bias", MODEL_EXPERTS, 2);
+            MODEL_LINE("ffn_gate_exps.bias", s->ffn, MODEL_EXPERTS, GGUF_FORMAT_F32, 2);
+            MODEL_LINE("ffn_up_exps.bias", s->ffn, MODEL_EXPERTS, GGUF_FORMAT_F32, 2);
+            MODEL_LINE("ffn_down_exps.bias", s->hidden, MODEL_EXPERTS, GGUF_FORMAT_F32, 2);
+        } else if (!rows && !model_is(a, MODEL_PARALLEL)) {
             MODEL_VECTOR("ffn_norm.weight", s->hidden, 1);
         }
         if (norm_bias && !model_is(a, MODEL_PARALLEL)) {
@@ -178,6 +187,7 @@ static inline void model_values(gguf_maker *m, const model_line *l)
         double r = random_within(1);
         x[i] = (float)(l->kind == 1 ? 1 + 0.3 * r : l->kind == 3 ? 4.5 + 3.5 * r : l->kind == 2 ? 0.5 * r
                                                                  : l->kind == 4 ? 6 * r / sqrt((double)l->columns)
+                                                                 : l->kind == 5 ? 2 * r
                                                                  : 1.7 * r / sqrt((double)l->columns));
     }
     ref_quantise((int)l->format, x, n, blocks);
@@ -392,7 +402,8 @@ static inline void model_kind(ref_llama *r, const gguf *g, const unsigned char *
     wide = (!strcmp(a, "gemma2") && r->layers == 46) || (!strcmp(a, "gemma3") && r->layers == 62);
     if (wide) r->scale = 1 / sqrt((double)r->hidden / r->heads);
     r->window = (uint32_t)model_number(g, "attention.sliding_window", !strcmp(a, "gemma2") ? 4096 : 0);
-    if (!strcmp(a, "gemma2")) r->period = 2;
+    if (model_is(a, "gemma2 gpt-oss")) r->period = 2;
+    r->clamped = !strcmp(a, "gpt-oss");
     if (!strcmp(a, "gemma3")) r->period = 6, r->local_theta = 10000;
     if (model_is(a, "cohere2 olmo2")) r->period = 4;
     if (!strcmp(a, "olmo2")) r->local_theta = r->theta, r->local_scale = 1 / sqrt((double)r->head_dim);
@@ -472,6 +483,8 @@ static inline void model_reference(ref_llama *r, const llama_config *c, const gg
         l->ffn_norm_bias = MODEL_FLOATS("ffn_norm.bias");
         l->post_attn_norm = MODEL_FLOATS("post_attention_norm.weight");
         l->post_ffn_norm = MODEL_FLOATS("post_ffw_norm.weight");
+        l->sinks = MODEL_FLOATS("attn_sinks.weight");
+        if (l->sinks) l->ffn_norm = l->post_attn_norm, l->post_attn_norm = NULL;
         l->q_norm = MODEL_FLOATS("attn_q_norm.weight");
         l->k_norm = MODEL_FLOATS("attn_k_norm.weight");
 #undef MODEL_FLOATS

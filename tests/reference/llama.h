@@ -6,7 +6,8 @@
  *   each layer:   h = norm(x, attn_norm);  q = Wq h + bq,  k = Wk h + bk,  v = Wv h + bv
  *                 each head of q and k by its norm, or all of q and all of k, where there is one;
  *                 the pairs of q's and k's heads are turned by position * theta^(-2i / rope_dims)
- *                 a_h = sum_t softmax_t(cap(q_h . k_g(t) scale)) v_g(t),  t <= now, t > now - window
+ *                 a_h = sum_t softmax_t(cap(q_h . k_g(t) scale)) v_g(t),  t <= now, t > now - window; a sink of
+ *                 the head is one more score in that softmax, of no value
  *                 g = h kv_heads / heads
  *                 x += residual_scale norm(Wo a + bo, post_attn_norm)
  *                 h = norm(x, ffn_norm)
@@ -44,6 +45,7 @@ typedef struct ref_llama_layer {
     const float *attn_norm_bias, *ffn_norm_bias;
     const float *post_attn_norm, *post_ffn_norm;
     const float *q_norm, *k_norm; /* [head_dim], of each head before it is turned; or NULL */
+    const float *sinks;           /* [heads], or NULL */
     ref_matrix q, k, v, o, gate, up, down; /* of a mixture: the shared expert's */
     ref_matrix router, shared_router;
     ref_matrix gates, ups, downs; /* of all experts, one below the other */
@@ -69,6 +71,7 @@ typedef struct ref_llama {
     int layer_norm, parallel;
     int norm_rows;             /* q_norm and k_norm are of whole rows */
     int gelu;
+    int clamped;               /* f = g / (1 + e^(-1.702 g)) (u + 1), g = min(gate, 7), u = up within 7 of 0 */
     double attention_cap, final_cap;                     /* 0: none */
     double embedding_scale, residual_scale, logit_scale; /* 0: 1 */
     int kv_f16, kv_bf16;       /* 1: keys and values are rounded to it on their way into the cache */
@@ -316,6 +319,7 @@ static inline void ref_llama_attend(ref_llama *m, uint32_t layer, const double *
 {
     uint32_t h, t, i, d = m->head_dim, first = 0;
     int local = ref_llama_is_local(m, layer);
+    const float *sinks = m->layer[layer].sinks;
     double scale = local && m->local_theta > 0 && m->local_scale > 0 ? m->local_scale : m->scale;
     double bound = m->noise * (m->attention_bound > 0 ? m->attention_bound : 0x1p-11);
     if (!(scale < 0 || scale > 0)) scale = 1 / sqrt((double)d);
@@ -338,7 +342,9 @@ static inline void ref_llama_attend(ref_llama *m, uint32_t layer, const double *
                                + (m->noise > 0 ? m->noise * 0x1p-20 * ref_llama_noise(m) : 0));
             if (weight[t] > most) most = weight[t];
         }
+        if (sinks && (double)sinks[h] > most) most = (double)sinks[h];
         for (t = first; t < length; t++) sum += weight[t] = exp(weight[t] - most);
+        if (sinks) sum += exp((double)sinks[h] - most);
         for (i = 0; i < d; i++) {
             double size = 0;
             out[h * d + i] = 0;
@@ -370,7 +376,11 @@ static inline void ref_llama_feed(ref_llama *m, const ref_matrix *wgate, const r
     uint32_t i, n = wup->rows;
     ref_llama_product(m, wup, h, up);
     if (wgate->w) ref_llama_product(m, wgate, h, gate);
-    for (i = 0; i < n; i++) gate[i] = wgate->w ? ref_llama_act(m, gate[i]) * up[i] : ref_llama_act(m, up[i]);
+    for (i = 0; i < n; i++)
+        gate[i] = m->clamped   ? fmin(gate[i], 7) / (1 + exp(-1.702 * fmin(gate[i], 7)))
+                                     * (fmax(fmin(up[i], 7), -7) + 1)
+                  : wgate->w ? ref_llama_act(m, gate[i]) * up[i]
+                             : ref_llama_act(m, up[i]);
     ref_llama_blur(m, gate, n);
     ref_llama_product(m, wdown, gate, y);
 }
@@ -393,6 +403,7 @@ static inline ref_matrix ref_llama_expert(const ref_matrix *all, uint32_t rows, 
     ref_matrix one = *all;
     one.rows = rows;
     one.w += (size_t)e * rows * all->columns;
+    if (one.bias) one.bias += (size_t)e * rows;
     return one;
 }
 
