@@ -69,8 +69,9 @@
           ptx_opn() is for those with groups of operands or several results. An address stands for [address],
           ptx_off(address, 16) for [address+16]. `build/ptxdump --reference` prints the table.
    MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
-          units in the last place, stated function by function in [INTERFACE]. What the hardware approximates
-          has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and ptx_sin_approx where C has the name.
+          units in the last place (erfc, tgamma, lgamma: 4), stated function by function in [INTERFACE]. What
+          the hardware approximates has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and
+          ptx_sin_approx where C has the name.
    CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
           ptx_while, ptx_break and ptx_continue; labels and branches. ptx_guard(k, p) predicates the one
           instruction after it: compute operands and addresses before. A scope that is left by a C `break` or
