@@ -90,11 +90,12 @@
           the tensors' memory until the call has finished. The host can wait for a result or poll it; a stream
           can wait for it.
    DEPENDENT LAUNCH  ptxcu_desc.dependent_launch hides the time of a launch behind the end of the previous
-          kernel (programmatic dependent launch). A kernel starts when blocks of the previous kernel in its
-          stream have ended, and executes griddepcontrol.wait before it uses memory that others write. Until
-          then gemv fetches weights. Results are the same. It needs sm_90 and driver 12.3; otherwise the flag
-          has no effect. It applies to operations and to modules with ptx_module_desc.dependent_launch, not
-          to cooperative launches. In a graph, programmatic edges join such launches.
+          kernel (programmatic dependent launch). A kernel may start before the previous kernel in its stream
+          has ended, on multiprocessors that have room. It executes griddepcontrol.wait before it uses memory
+          that others write; until then gemv fetches weights. Results are the same. The flag needs sm_90 and
+          driver 12.3, else it has no effect. It applies to operations and to modules with
+          ptx_module_desc.dependent_launch, not to cooperative launches. In a graph, programmatic edges join
+          such launches.
    GRAPHS  The work queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one graph, which
           is launched by one call. Arguments are frozen. Values that change between launches must be read from
           device memory, as the operations of ptxgen_kernels.h do with lengths and positions.

@@ -21,8 +21,8 @@
        if (ptxk_norm_plan(&desc, &shape, &plan, &why)) puts(why.text);
 
    Load the text. Allocate plan.workspace_bytes, and set the first plan.zero_bytes of them to 0. Fill in a
-   ptxk_norm_args. Launch each plan.launch[] with that struct as its only argument. With ptxgen_cuda.h, this is
-   ptxcu_load and ptxcu_run; or ptxcu_norm_prepare and ptxcu_call_run, which take tensors.
+   ptxk_norm_args. Launch each plan.launch[] with that struct as its only argument. With ptxgen_cuda.h, use
+   ptxcu_operation and ptxcu_run; or ptxcu_norm_prepare and ptxcu_call_run, which take tensors.
 
    OPERATIONS  (search for "==== name" to see what one computes, its limits and its functions)
      attention    flash_decode (new tokens over caches), flash_prefill (prompts), flash_mla (compressed
