@@ -41,9 +41,10 @@
           several may be open at the same time. There is no global state. One thread may use a module at a
           time; any number of modules may exist.
    VALUES  A ptx_val is a typed operand in 8 bytes, passed by value. It is a register that one instruction
-          wrote, or an immediate: ptx_f32(1.5), ptx_u32(7). ptx_imm(7) takes the type of the operand that it
-          stands for. No instruction writes to a value a second time, so a copy of a handle always means the
-          same number. A handle has 55 bits for an immediate; a 64-bit number that needs more is refused where
+          wrote, or an immediate: ptx_f32(1.5), ptx_u32(7). ptx_imm(7) is an integer that takes the type of
+          the operand that it stands for. A C number is not an operand: ptx_add(k, x, ptx_imm(1)). No
+          instruction writes to a value a second time, so a copy of a handle always means the same number. A
+          handle has 55 bits for an immediate; a 64-bit number that needs more is refused where
           it is used: make it with ptx_wide(k, PTX_U64, bits). A handle of another kernel is refused. It holds
           16 bits of its owner (a place of ptx_off: 8): one in 65,536 (256) of such mistakes is not seen.
    VARIABLES  What changes is a ptx_var: v = ptx_var_new(k, init); ptx_set(k, v, x) writes it; ptx_get(k, v)
@@ -69,12 +70,14 @@
           ptx_opn() is for those with groups of operands or several results. An address stands for [address],
           ptx_off(address, 16) for [address+16]. `build/ptxdump --reference` prints the table.
    MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
-          units in the last place, stated function by function in [INTERFACE]. What the hardware approximates
-          has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and ptx_sin_approx where C has the name.
+          units in the last place (erfc, tgamma, lgamma: 4), stated function by function in [INTERFACE]. What
+          the hardware approximates has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and
+          ptx_sin_approx where C has the name. They take f32 and f64; integers have ptx_min, ptx_max, ptx_abs.
    CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
           ptx_while, ptx_break and ptx_continue; labels and branches. ptx_guard(k, p) predicates the one
-          instruction after it: compute operands and addresses before. A scope that is left by a C `break` or
-          `return` is an error: "scope opened at file:line is not closed".
+          instruction after it: compute operands and addresses before. ptx_selp(k, a, b, p) is p ? a : b,
+          without a branch. A C loop around calls emits its body in every round: it unrolls. A scope that is
+          left by a C `break` or `return` is an error: "scope opened at file:line is not closed".
    SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, 0) ... ptx_default(k) ... ptx_end(k), for up to 512
           cases. A case does not fall through. ptx_brx() is the plain branch through a table.
    ORDER  C does not define the order in which the arguments of a call are evaluated. ptx_sub(k, ptx_ld(...),
@@ -90,9 +93,9 @@
    SHARED MEMORY  ptx_shared(k, "tile", PTX_F32, 1024, 16) is an array of the block; its address has 32 bits.
           All such arrays together have at most 48 KiB. ptx_shared_dynamic(), once a kernel, is the memory
           that the launch gives beyond; divide it with ptx_off(). Contents are undefined at the start. A
-          thread may read what another thread wrote only after ptx_bar_sync() (in a warp: ptx_bar_warp_sync),
-          and overwrite it only after another one. ptx_mapa() gives the address in another block of the
-          cluster.
+          thread may read what another thread wrote only after the block's barrier,
+          ptx_bar_sync(k, ptx_imm(0)) (in a warp: ptx_bar_warp_sync), and overwrite it only after another one.
+          ptx_mapa() gives the address in another block of the cluster.
    VARIABLES OF THE MODULE  ptx_variable() defines global or constant memory, with data or zeros.
           ptx_address() is its address. ptx_point() stores the addresses of earlier variables in it.
    FUNCTIONS  ptx_func() starts a function, ptx_return() ends it, ptx_call() calls it with up to 32 arguments,

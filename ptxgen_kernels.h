@@ -1,30 +1,39 @@
 /* ptxgen_kernels.h - v0.2.0 - ready GPU kernels on ptxgen.h. Public domain or MIT, at your choice.
 
-   WHAT   Generators of the kernels that LLM inference needs, and their launches. A description goes in; PTX
-          and a plan (entries, grids, workspace size, bytes of traffic) come out.
+   WHAT   Generates the kernels that inference of language models needs. You fill in a description. You get
+          PTX, and a plan: the launches, their grids, the workspace size, the least memory traffic.
    DO     In exactly one C or C++ file:   #define PTXGEN_IMPLEMENTATION
                                           #include "ptxgen_kernels.h"     (includes ptxgen.h)
           Everywhere else include it plainly.
 
-   Attention of one new token per sequence over cached keys and values, 32 heads on 8 KV heads:
+   A kernel of RMSNorm for rows of 4096 halves, and its launch for a batch of rows:
 
-       ptxk_flash_decode_desc desc = PTX_ZERO;             // a field that stays 0: see ZERO
-       desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
-       desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
-       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u,
-                                        target};
+       ptxk_norm_desc desc = PTX_ZERO;                          // a field that stays 0: see ZERO
+       desc.n = 4096;
+       desc.x_type = desc.y_type = desc.weight_type = PTX_F16;
+       ptx_module *m = ptx_module_new(NULL);                    // for sm_75
+       ptxk_norm_emit(m, &desc);
+       const char *text = ptx_text(m, NULL);                    // NULL: ptx_get_error(m)->message says why
+       ptxk_norm_shape shape = PTX_ZERO;
+       shape.rows = rows;
        ptx_plan plan;
        ptxk_message why;
-       if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
-       ptx_module *m = ptx_module_new(NULL);
-       ptxk_flash_decode_emit(m, &desc);
-       const char *text = ptx_text(m, NULL);
-       // load it, allocate plan.workspace_bytes (the first plan.zero_bytes of them 0), fill a
-       // ptxk_flash_decode_args, and run plan.launch[0] ... with that struct as the one argument;
-       // ptxgen_cuda.h does all that.
+       if (ptxk_norm_plan(&desc, &shape, &plan, &why)) puts(why.text);
+
+   Load the text. Allocate plan.workspace_bytes, and set the first plan.zero_bytes of them to 0. Fill in a
+   ptxk_norm_args. Launch each plan.launch[] with that struct as its only argument. With ptxgen_cuda.h, use
+   ptxcu_operation and ptxcu_run; or ptxcu_norm_prepare and ptxcu_call_run, which take tensors.
+
+   OPERATIONS  (search for "==== name" to see what one computes, its limits and its functions)
+     attention    flash_decode (new tokens over caches), flash_prefill (prompts), flash_mla (compressed
+                  caches), kv_scatter (writes caches)
+     products     gemv (a vector), gemm (quantised or plain weights, any number of columns), matmul (dense)
+     rows         norm, softmax, activation, rope, embed, quantize, sample
+     experts      route, combine
+     whole model  decoder
 
    INDEX  (search for the tag; the three headers have the same, and [MATH] is in ptxgen.h)
-     [MANUAL]     what holds for all operations
+     [MANUAL]     rules that hold for all operations
      [CONFIG]     macros that you may define before including
      [ERRORS]     how a description or a shape is refused
      [TYPES]      formats of weights
@@ -36,17 +45,17 @@
      [LICENSE]
 
    [MANUAL]
-   OPERATION  An operation `name` has three structs. ptxk_<name>_desc holds what is compiled into the code:
-          head counts, head_dim, types. ptxk_<name>_shape holds what changes the launch: ptxk_<name>_plan()
-          makes a plan from both. ptxk_<name>_args is the one parameter, passed by value, of every entry of
-          the plan; its addresses are device addresses. Sizes that change with every token, such as lengths,
-          are read from device memory, so a captured graph replays with the new ones.
+   STRUCTS  An operation has three. ptxk_<name>_desc is compiled into the code: types, head counts, options.
+          ptxk_<name>_shape changes the launch only: rows, batch, multiprocessors. ptxk_<name>_args is the
+          parameter of every entry of the plan, passed by value. Its addresses are device addresses. Sizes
+          that change with every token, such as lengths, are read from device memory, so a captured graph
+          replays with new ones.
 
-   FUNCTIONS  ptxk_<name>_emit() appends the entries to a module. An entry's name contains all that is
-          compiled into it, so one module can hold several. ptxk_<name>_plan() fills in the launches, the
-          workspace size and plan.min_bytes, a lower bound of the memory traffic. ptxk_<name>_check() tests
-          arguments before a launch: addresses not NULL and aligned, numbers in range, no overlap with
-          memory that is written. It does not read device memory.
+   FUNCTIONS  ptxk_<name>_emit() appends the entries to a module. The name of an entry contains everything
+          that is compiled into it, so one module can hold several. ptxk_<name>_plan() fills in the plan;
+          plan.min_bytes is a lower bound of the memory traffic. ptxk_<name>_check() tests arguments before a
+          launch: addresses are not NULL and aligned, numbers are in range, nothing that is written overlaps
+          anything else. It does not read device memory.
 
    ZERO   A field that is 0 means the same in every description. A type or a format: refused, except the type
           of an optional tensor (append_type, second, third), which is then absent, and weight_type of a norm
@@ -55,14 +64,18 @@
           soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method: the first of
           their list. In a shape, 0 sequences, rows or tokens give a plan without launches.
 
-   EPS    The eps of a norm (norm, gemv, decoder) is an argument and has no default: 0 adds nothing. Models
-          state theirs, mostly 1e-5 or 1e-6. With eps 0 a row of zeros stays zeros; a row whose mean square
-          is below the smallest normal f32, 1.2e-38, loses precision.
+   EPS    The eps of a norm (norm, gemv, gemm, decoder) is an argument without a default: 0 adds nothing. A
+          model states its own, mostly 1e-5 or 1e-6. With eps 0, a row of zeros stays zeros, and a row whose
+          mean square is below 1.2e-38, the smallest normal f32, loses precision.
 
-   TARGET  A plan and a module belong to one target; a plan made for one device does not fit another.
+   TARGET  A plan is made for the target of its module (ptx_module_desc.target, shape.target) and the
+          multiprocessors of one device. Other devices need their own.
 
-   MAPS   Some plans list tensor maps, which the entry takes behind its argument struct: see ptx_tensor_map in
-          ptxgen.h. ptxcu_run makes them.
+   MAPS   Some plans for sm_90a and later list tensor maps. Each is a parameter of the entry, behind the
+          argument struct: see ptx_tensor_map in ptxgen.h. ptxcu_run makes them.
+
+   TRUST  What device memory holds is not checked. Lengths, page numbers and offsets must be in range, except
+          where an operation says what it does with others.
 */
 #ifndef PTXGEN_KERNELS_H
 #define PTXGEN_KERNELS_H
