@@ -26,9 +26,9 @@ static inline void set_number(const char *name, unsigned long x)
     setenv(name, text, 1);
 }
 
-/* Runs `body` in as many processes as ranks, and adds up what they have counted. Only rank 0 prints. end: whether
- * they are expected to end by themselves (1), or some are killed. */
-static inline void run_ranks(uint32_t count, void (*body)(void))
+/* Runs `body` in as many processes as ranks, and adds up what they have counted. Only rank 0 prints, all of them where
+ * RANKSTEST_ALL is set. A rank whose number is `killed` ends by a signal. */
+static inline void run_ranks_but(uint32_t count, uint32_t killed, void (*body)(void))
 {
     pid_t process[RANKS_MOST];
     uint32_t i;
@@ -59,11 +59,17 @@ static inline void run_ranks(uint32_t count, void (*body)(void))
     for (i = 0; i < count; i++) {
         char what[80];
         snprintf(what, sizeof what, "rank %u of %u", (unsigned)i, (unsigned)count);
-        CHECK_MORE(waitpid(process[i], &status, 0) == process[i] && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+        CHECK_MORE(waitpid(process[i], &status, 0) == process[i]
+                       && (i == killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0),
                    what);
         CHECK_MORE(results->failed[i] == 0, what);
         passed += results->passed[i];
     }
+}
+
+static inline void run_ranks(uint32_t count, void (*body)(void))
+{
+    run_ranks_but(count, RANKS_MOST, body);
 }
 
 /* In a rank: the device, its stream, the collectives. */
