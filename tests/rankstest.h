@@ -107,6 +107,7 @@ static inline model_shape shape_of_ranks(model_shape s)
     if (s.heads < 4) s.heads = 4;
     if (values > 1) s.head_dim = (uint32_t)((s.head_dim + values - 1) / values * values);
     if (!strcmp(s.architecture, "qwen2moe")) s.down_format = GGUF_FORMAT_F16, down = 1; /* its shared expert of 64 */
+    if (s.down_format == GGUF_FORMAT_MXFP4) down *= 2;
     s.ffn = (uint32_t)(down > 1 || values > 1 ? 5 * (down > values ? down : values) : 88);
     return s;
 }
