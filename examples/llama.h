@@ -196,7 +196,7 @@ static inline int llama_share_ffn(const llama *m, enum llama_layer_name down, ui
         if (one->from && llama_unit(one) >= unit) t = one, unit = llama_unit(one);
     }
     if (!t) return 0;
-    if (*ffn / unit < llama_ranks(m))
+    if (*ffn % unit || *ffn / unit < llama_ranks(m))
         return gguf_fail(why, t->from->offset, "%u columns of %s in %u ranks: parts are multiples of %u",
                          (unsigned)*ffn, gguf_format_name(t->from->format), (unsigned)llama_ranks(m),
                          (unsigned)unit);
