@@ -10,6 +10,7 @@ WARN     = -Wall -Wextra -pedantic -Wconversion -Wshadow
 B        = build
 MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 SIM      = $(B)/libptxsim.so
+NCCL     = $(B)/libncclsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(patsubst examples/%.c,$(B)/%,$(wildcard examples/*.c)) $(EXAMPLES_CXX)
 EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst examples/%.cpp,$(B)/%,$(wildcard examples/*.cpp)))
@@ -20,11 +21,11 @@ SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 # slow and seldom find a fault in a change.
 SUITES   = builder faults math kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
-SCRIPTS  = dropin snippets packaging cuda/threads examples/command_lines examples/operators
+SCRIPTS  = dropin left_out snippets packaging cuda/threads examples/command_lines examples/operators
 PROOF    = math/exhaustive math/sass kernels/ptxas kernels/gemm_costs kernels/decoder kernels/flash_cluster \
            kernels/flash_hopper_random kernels/flash_hopper_faults kernels/matmul_dense_faults \
            kernels/matmul_dense_sass examples/generate examples/persistent examples/prompt_lengths \
-           kernels/matmul_memory_faults examples/architectures examples/experts cuda/threads dropin
+           kernels/matmul_memory_faults examples/architectures examples/experts examples/ranks_all cuda/threads dropin
 SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
 OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
 DRIVER   = $(SIM)
@@ -84,8 +85,12 @@ $(B)/results/examples/pictures: $(B)/tests/examples/pictures $(SIM) $(addprefix 
 	@sh tests/run.sh one $(DRIVER) $(B) examples/pictures $< $(B)
 $(B)/results/examples/operators: tests/examples/operators.sh FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) examples/operators sh $<
+$(B)/results/examples/ranks $(B)/results/examples/ranks_all: $(B)/results/%: $(B)/tests/% $(SIM) $(NCCL) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) $* $< $(NCCL)
 $(B)/results/cuda/threads: tests/cuda/threads.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) cuda/threads sh $< $(SIM)
+$(B)/results/left_out: tests/left_out.sh $(B)/implementation.o FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) left_out sh $< $(B)
 $(B)/results/dropin $(B)/results/snippets $(B)/results/packaging: $(B)/results/%: tests/%.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) $* sh $<
 $(B)/results/%: $(B)/tests/% $(SIM) FORCE
@@ -162,6 +167,11 @@ runtime: $(SIM)
 $(SIM): $(SIMOBJ)
 	@mkdir -p $(B)
 	$(CC) $(SIMFLAGS) -shared -pthread $(SIMOBJ) -o $@ -lm
+
+# NCCL on the CPU driver, for ranks in as many processes.
+$(NCCL): tests/nccl/nccl.c
+	@mkdir -p $(B)
+	$(CC) -std=c11 $(SIMFLAGS) -Wall -Wextra -fPIC -shared -pthread -fvisibility=hidden $< -o $@ -ldl
 
 $(B)/sim/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*.def)
 	@mkdir -p $(B)/sim
@@ -249,13 +259,14 @@ $(B)/fuzz/ptx: tests/fuzz/ptx.c $(FUZZOBJ)
 $(B)/fuzz/builder: tests/fuzz/builder.c tests/program.h tests/kerneltest.h $(wildcard tests/forms/*.h) ptxgen.h $(FUZZOBJ)
 	$(CLANG) $(FUZZFLAGS) -Wno-unused-function -fsanitize=fuzzer,address,undefined $< $(FUZZOBJ) -o $@ -lm -ldl
 
-$(B)/fuzz/gguf: tests/fuzz/gguf.c $(HEADERS) examples/gguf.h examples/tokeniser.h examples/llama.h
+$(B)/fuzz/gguf: tests/fuzz/gguf.c $(HEADERS) $(wildcard examples/*.h)
 	@mkdir -p $(B)/fuzz
 	$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer,address,undefined $< -o $@ -ldl -lm
 
-$(B)/fuzz/models: $(B)/tests/examples/gguf
+$(B)/fuzz/models: $(B)/tests/examples/gguf $(B)/tests/examples/model_files
 	@mkdir -p $@
 	@GGUFTEST_KEEP=$@ $(B)/tests/examples/gguf >/dev/null
+	@GGUFTEST_KEEP=$@ $(B)/tests/examples/model_files >/dev/null
 	@touch $@
 
 $(B)/fuzz/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*.def)
