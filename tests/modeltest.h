@@ -32,7 +32,7 @@ enum { MODEL_EXPERTS = 6, MODEL_CHOSEN = 2, MODEL_SHARED_FFN = 64 };
 
 /* Of latents; q has one where the shape has a bias. kv_heads 1: attn_k_b and attn_v_b, else one attn_kv_b. bias 0:
    softmax; 1: sigmoid, balance, groups; 2: softmax, groups. The first layer has no experts. */
-enum { MODEL_LATENT = 128, MODEL_Q_LATENT = 64, MODEL_VALUE_DIM = 24 };
+enum { MODEL_LATENT = 128, MODEL_Q_LATENT = 64, MODEL_VALUE_DIM = 32 };
 
 typedef struct model_line {
     char name[48];
