@@ -1346,6 +1346,10 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
    (SOFTMAX_CHOSEN: s + bias), which changes no weight. Of equal ones the expert with the lower number comes
    first. weights = scale p, with PTXK_ROUTE_NORMALIZE of p over the sum of the chosen p.
 
+   With groups, of experts / groups adjacent experts each, only experts of `chosen_groups` groups are chosen:
+   those with the largest of their s, or with PTXK_ROUTE_BIAS the largest sum of their two largest p + bias, as
+   in DeepSeek-V2 and V3; of equal ones that with the lower number.
+
      order                A row for each choice, by expert; those of an expert by token. Rows of expert e are
                           offsets[e] ... offsets[e + 1] - 1; row places[t,j] has choice j of token t.
      error of a weight    2^-21 + 2^-23 |s - the largest s| of it, without scale; softmax: and 2^-147 over the
@@ -1366,6 +1370,8 @@ typedef struct ptxk_route_desc {
     uint32_t kind;    /* PTXK_ROUTE_SOFTMAX ... */
     uint32_t flags;   /* PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS */
     float scale;      /* of the weights; 0: 1 */
+    uint32_t groups;  /* 2 ... 32, of which experts is a multiple; 0: none */
+    uint32_t chosen_groups; /* 1 ... groups, of at least `chosen` experts; 0 without groups */
 } ptxk_route_desc;
 
 typedef struct ptxk_route_shape {
@@ -20349,6 +20355,15 @@ static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
         return ptxk__refuse(why, PTX_E_DESC,
                             "route: flags is %u, must be a sum of PTXK_ROUTE_NORMALIZE and PTXK_ROUTE_BIAS",
                             d->flags);
+    if (d->groups > 32 || d->groups == 1 || (d->groups && d->experts % d->groups))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "route: groups is %u, must be 0, or 2 to 32 and divide experts, %u", d->groups,
+                            d->experts);
+    if (d->chosen_groups > d->groups
+        || (d->groups && d->chosen > d->chosen_groups * (d->experts / d->groups)))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "route: chosen_groups is %u, must be at most groups, %u, and have %u experts",
+                            d->chosen_groups, d->groups, d->chosen);
     return ptxk__check_scale("route", d->scale, why);
 }
 
@@ -20407,6 +20422,79 @@ static ptx_val ptxk__route_sigmoid(ptx_kernel *k, ptx_val x) {
     x = ptxk__route_exp(k, x);
     x = ptx_add(k, x, ptx_f32(1));
     return ptx_rcp(k, x);
+}
+
+/* The number that a key of ptxk__sample_key stands for. */
+static ptx_val ptxk__route_number(ptx_kernel *k, ptx_val key) {
+    ptx_val bits, positive, turned;
+    bits = ptx_shr(k, key, ptx_u32(24));
+    bits = ptx_cvt(k, PTX_U32, bits);
+    positive = ptx_setp(k, PTX_GE, bits, ptx_u32(0x80000000u));
+    turned = ptx_selp(k, ptx_b32(0x80000000u), ptx_b32(0xffffffffu), positive);
+    bits = ptx_xor(k, ptx_as(bits, PTX_B32), turned);
+    return ptx_as(bits, PTX_F32);
+}
+
+/* Sets the keys of experts to 0 whose group is not chosen. */
+static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_t n, ptx_val lane,
+                                ptx_var *keys) {
+    uint32_t size = d->experts / d->groups, i, distance, round;
+    uint32_t rounds = d->flags & PTXK_ROUTE_BIAS && size > 1 ? 2 : 1;
+    ptx_val group[PTXK__ROUTE_EXPERTS / 32], g, key, best[2], p, x, last;
+    ptx_var mine, kept[PTXK__ROUTE_EXPERTS / 32];
+    for (i = 0; i < n; i++) {
+        group[i] = ptx_add(k, lane, ptx_u32(32 * i));
+        group[i] = ptx_div(k, group[i], ptx_u32(size));
+        kept[i] = ptx_var_new(k, ptx_u64(0));
+    }
+    mine = ptx_var_new(k, ptx_u64(0)); /* lane g: of group g */
+    g = ptx_for(k, ptx_u32(0), ptx_u32(d->groups), ptx_u32(1));
+    for (round = 0; round < rounds; round++) {
+        best[round] = ptx_u64(0);
+        for (i = 0; i < n; i++) {
+            key = ptx_get(k, keys[i]);
+            p = ptx_setp(k, PTX_EQ, group[i], g);
+            x = ptx_selp(k, key, ptx_u64(0), p);
+            if (round) {
+                p = ptx_setp(k, PTX_EQ, key, best[0]);
+                x = ptx_selp(k, ptx_u64(0), x, p);
+            }
+            best[round] = i ? ptx_max(k, best[round], x) : x;
+        }
+        for (distance = 1; distance < 32; distance *= 2)
+            best[round] = ptxk__max_u64(k, best[round], distance);
+    }
+    x = ptxk__route_number(k, best[0]);
+    if (rounds > 1) {
+        p = ptxk__route_number(k, best[1]);
+        x = ptx_add(k, x, p);
+    }
+    x = ptxk__sample_key(k, x, g);
+    p = ptx_setp(k, PTX_EQ, lane, g);
+    key = ptx_get(k, mine);
+    x = ptx_selp(k, x, key, p);
+    ptx_set(k, mine, x);
+    ptx_end(k);
+    (void)ptx_for(k, ptx_u32(0), ptx_u32(d->chosen_groups), ptx_u32(1));
+    key = ptx_get(k, mine);
+    last = key;
+    for (distance = 1; distance < 32; distance *= 2) last = ptxk__max_u64(k, last, distance);
+    p = ptx_setp(k, PTX_EQ, key, last);
+    x = ptx_selp(k, ptx_u64(0), key, p);
+    ptx_set(k, mine, x);
+    g = ptxk__sample_token(k, last);
+    for (i = 0; i < n; i++) {
+        p = ptx_setp(k, PTX_EQ, group[i], ptx_as(g, PTX_U32));
+        key = ptx_get(k, keys[i]);
+        x = ptx_get(k, kept[i]);
+        x = ptx_selp(k, key, x, p);
+        ptx_set(k, kept[i], x);
+    }
+    ptx_end(k);
+    for (i = 0; i < n; i++) {
+        x = ptx_get(k, kept[i]);
+        ptx_set(k, keys[i], x);
+    }
 }
 
 /* A warp for each token. Each lane has every 32nd expert's score, and the key of its rank; lane j < chosen
@@ -20468,6 +20556,7 @@ static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route
         x = ptx_selp(k, x, ptx_u64(0), p);
         keys[i] = ptx_var_new(k, x);
     }
+    if (d->groups) ptxk__route_exclude(k, d, n, lane, keys);
     mine = ptx_var_new(k, ptx_u32(0));
     j = ptx_for(k, ptx_u32(0), ptx_u32(d->chosen), ptx_u32(1));
     for (i = 0; i < n; i++) key[i] = ptx_get(k, keys[i]);
@@ -20633,14 +20722,17 @@ PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void
     const ptxk_route_desc *d = (const ptxk_route_desc *)desc;
     static const char *const kinds[] = {"softmax", "chosen", "sigmoid"};
     ptxk_message why;
-    char name[96], scale[16] = "";
+    char name[96], scale[32] = "";
+    size_t used = 0;
     ptx_code code = ptxk__route_form(d, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     if (d->scale < 0 || d->scale > 0) {
         uint32_t bits;
         memcpy(&bits, &d->scale, sizeof bits);
-        (void)snprintf(scale, sizeof scale, "_s%08x", bits);
+        used = (size_t)snprintf(scale, sizeof scale, "_s%08x", bits);
     }
+    if (d->groups)
+        (void)snprintf(scale + used, sizeof scale - used, "_g%uof%u", d->chosen_groups, d->groups);
     (void)snprintf(name, sizeof name, "route_%uof%u_%s_f%u%s", d->chosen, d->experts, kinds[d->kind],
                    d->flags, scale);
     ptxk__route_choose(m, site, d, name);
