@@ -5328,8 +5328,8 @@ typedef struct ptxcu__operation_check {
     uint32_t k_index, sequences, addresses_block;
 } ptxcu__operation_check;
 
-static ptxcu_code ptxcu__begin_check(ptxcu__operation_check *c, ptxcu *cu, const char *name, const void *desc,
-                                     ptxcu_call *call) {
+PTXK__SHARED ptxcu_code ptxcu__begin_check(ptxcu__operation_check *c, ptxcu *cu, const char *name,
+                                           const void *desc, ptxcu_call *call) {
     memset(c, 0, sizeof *c);
     if (call) memset(call, 0, sizeof *call);
     PTXCU__REQUIRE_READY(cu);
@@ -5491,8 +5491,8 @@ static ptxcu_code ptxcu__end_check(ptxcu__operation_check *c) {
 }
 
 /* Complete the call if tensors and plan are valid. */
-static ptxcu_code ptxcu__complete_check(ptxcu__operation_check *c, const void *desc, const void *args,
-                                        size_t bytes, const ptxcu_tensor *workspace) {
+PTXK__SHARED ptxcu_code ptxcu__complete_check(ptxcu__operation_check *c, const void *desc, const void *args,
+                                              size_t bytes, const ptxcu_tensor *workspace) {
     PTXCU__TRY(ptxcu__end_check(c));
     return ptxcu__complete_call(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, workspace);
 }
@@ -5507,12 +5507,12 @@ static ptxcu_code ptxcu__complete_check(ptxcu__operation_check *c, const void *d
     }
 
 /* Report the refusal by an operation's plan or check, if `code` is one. */
-static void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
+PTXK__SHARED void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
     if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", c->why.text);
 }
 
 /* The same, with the fields of a product's kernel under the names that they have in its tensor call. */
-static void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_code code) {
+PTXK__SHARED void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_code code) {
     static const char *const fields[][2] = {{"matrix[0].", ""},
                                             {"matrix[1].", "more[0]."},
                                             {"matrix[2].", "more[1]."},
@@ -5547,14 +5547,16 @@ static void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_code code
 }
 
 /* Require a field to be at most `most`, 0 or 1. */
-static void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x, uint32_t most) {
+PTXK__SHARED void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x,
+                                      uint32_t most) {
     if (c->code != PTXCU_E_NONE || x <= most) return;
     c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: %s is %u, must be 0%s", c->name, name, (unsigned)x,
                           most ? " or 1" : "");
 }
 
-/* Require rows of weights: bytes of a format, or elements of a plain type. */
-/* groups: 0, or the first dimension. */
+#if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_GEMM | PTXK_OP_EMBED)
+/* Require rows of weights: bytes of a format, or elements of a plain type. groups: 0, or the
+   first dimension. */
 static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                    uint32_t format, uint64_t k, uint64_t groups) {
     ptx_type plain = format == PTXK_F32    ? PTX_F32
@@ -5579,12 +5581,15 @@ static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, 
                    groups ? 3 : 2, groups ? groups : PTXCU__ANY, groups ? PTXCU__ANY : row, row, 0);
 }
 
-static void ptxcu__require_workspace(ptxcu__operation_check *c, const ptxcu_tensor *t) {
+#endif
+
+PTXK__SHARED void ptxcu__require_workspace(ptxcu__operation_check *c, const ptxcu_tensor *t) {
     ptxcu__require(c, "workspace", t, PTXCU__OPTIONAL | PTXCU__WRITTEN | PTXCU__DENSE, 0, 256, "", 0, 0, 0, 0,
                    0);
 }
 
 /* -- KV caches -- */
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_KV_SCATTER | PTXK_OP_FLASH_PREFILL)
 
 /* Add an outer dimension of `batch` with a stride of 0 to [kv_heads, max_seq, head_dim]. */
 static ptxcu_tensor ptxcu__add_batch_dim(const ptxcu_tensor *t, uint32_t batch) {
@@ -5902,7 +5907,7 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
 }
 
 /* What the arguments of operations have for the factors of k or v. */
-static uint64_t ptxcu__get_factors(const ptxcu_kv_cache *cache, int v) {
+PTXK__SHARED uint64_t ptxcu__get_factors(const ptxcu_kv_cache *cache, int v) {
     if (cache->type == PTXK_Q8_0 && !cache->blocks.owner)
         return cache->addresses.address + (v ? 24 : 16) * cache->k.shape[0];
     return v ? cache->v_factors.address : cache->k_factors.address;
@@ -5936,7 +5941,10 @@ static uint64_t ptxcu__get_cache_rows(ptxcu__operation_check *c, const ptxcu_kv_
     return rows;
 }
 
+#endif
+
 /* -- flash_decode -- */
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE)
 
 /* Insert a queries dimension of 1 into [batch, heads, ...]; a copy of other ranks. */
 static ptxcu_tensor ptxcu__add_query_dim(const ptxcu_tensor *t) {
@@ -6071,7 +6079,10 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
 
 PTXCU__DEFINE_RUN(flash_decode)
 
+#endif
+
 /* -- kv_scatter -- */
+#if PTXK__HAS(PTXK_OP_KV_SCATTER)
 
 PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
                                                ptxcu_call *call) {
@@ -6159,7 +6170,10 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
 
 PTXCU__DEFINE_RUN(kv_scatter)
 
+#endif
+
 /* -- flash_prefill -- */
+#if PTXK__HAS(PTXK_OP_FLASH_PREFILL)
 
 /* A cache in the place of k and v: its strides as those of [batch, rows, kv_heads, head_dim] views, or its
    pages. Returns the rows of a sequence. */
@@ -6325,7 +6339,10 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
 
 PTXCU__DEFINE_RUN(flash_prefill)
 
+#endif
+
 /* -- gemv -- */
+#if PTXK__HAS(PTXK_OP_GEMV)
 
 /* Reject fields of matrix i that are set without its weights, or its y with SwiGLU. */
 static void ptxcu__reject_stray_fields(ptxcu__operation_check *c, const ptxcu_gemv_desc *desc, uint32_t i,
@@ -6442,7 +6459,10 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
 
 PTXCU__DEFINE_RUN(gemv)
 
+#endif
+
 /* -- gemm -- */
+#if PTXK__HAS(PTXK_OP_GEMM)
 
 PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_call *call) {
     static const char *const names[3][3] = {{"weights", "bias", "y"},
@@ -6583,7 +6603,10 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
 
 PTXCU__DEFINE_RUN(gemm)
 
+#endif
+
 /* -- matmul -- */
+#if PTXK__HAS(PTXK_OP_MATMUL)
 
 /* The tensor with its contiguous dimension last; *transposed: the last two were exchanged. */
 static ptxcu_tensor ptxcu__get_rows(const ptxcu_tensor *t, uint32_t *transposed) {
@@ -6730,7 +6753,10 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
 
 PTXCU__DEFINE_RUN(matmul)
 
+#endif
+
 /* -- norm -- */
+#if PTXK__HAS(PTXK_OP_NORM)
 
 PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -6781,7 +6807,10 @@ PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc,
 
 PTXCU__DEFINE_RUN(norm)
 
+#endif
+
 /* -- softmax -- */
+#if PTXK__HAS(PTXK_OP_SOFTMAX)
 
 PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -6813,7 +6842,10 @@ PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc 
 
 PTXCU__DEFINE_RUN(softmax)
 
+#endif
+
 /* -- activation -- */
+#if PTXK__HAS(PTXK_OP_ACTIVATION)
 
 PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *desc,
                                                ptxcu_call *call) {
@@ -6857,7 +6889,10 @@ PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation
 
 PTXCU__DEFINE_RUN(activation)
 
+#endif
+
 /* -- rope -- */
+#if PTXK__HAS(PTXK_OP_ROPE)
 
 PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -6905,7 +6940,10 @@ PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc,
 
 PTXCU__DEFINE_RUN(rope)
 
+#endif
+
 /* -- embed -- */
+#if PTXK__HAS(PTXK_OP_EMBED)
 
 PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -6939,7 +6977,10 @@ PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *des
 
 PTXCU__DEFINE_RUN(embed)
 
+#endif
+
 /* -- quantize -- */
+#if PTXK__HAS(PTXK_OP_QUANTIZE)
 
 PTXGEN_API ptxcu_code ptxcu_quantize_prepare(ptxcu *cu, const ptxcu_quantize_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -6984,7 +7025,10 @@ PTXGEN_API ptxcu_code ptxcu_quantize_prepare(ptxcu *cu, const ptxcu_quantize_des
 
 PTXCU__DEFINE_RUN(quantize)
 
+#endif
+
 /* -- sample -- */
+#if PTXK__HAS(PTXK_OP_SAMPLE)
 
 PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -7022,7 +7066,10 @@ PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *d
 
 PTXCU__DEFINE_RUN(sample)
 
+#endif
+
 /* -- route -- */
+#if PTXK__HAS(PTXK_OP_ROUTE)
 
 PTXGEN_API ptxcu_code ptxcu_route_prepare(ptxcu *cu, const ptxcu_route_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -7076,7 +7123,10 @@ PTXGEN_API ptxcu_code ptxcu_route_prepare(ptxcu *cu, const ptxcu_route_desc *des
 
 PTXCU__DEFINE_RUN(route)
 
+#endif
+
 /* -- combine -- */
+#if PTXK__HAS(PTXK_OP_COMBINE)
 
 PTXGEN_API ptxcu_code ptxcu_combine_prepare(ptxcu *cu, const ptxcu_combine_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -7120,6 +7170,8 @@ PTXGEN_API ptxcu_code ptxcu_combine_prepare(ptxcu *cu, const ptxcu_combine_desc 
 }
 
 PTXCU__DEFINE_RUN(combine)
+
+#endif
 
 #endif /* PTXGEN__CUDA_OPERATIONS_IMPLEMENTED */
 

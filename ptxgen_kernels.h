@@ -79,7 +79,41 @@ extern "C" {
 
 /* ---- [CONFIG] ------------------------------------------------------------------------------------------
 
-   PTXGEN_IMPLEMENTATION, PTXGEN_STATIC, PTXGEN_API: as in ptxgen.h. There are no others. */
+   PTXGEN_IMPLEMENTATION, PTXGEN_STATIC, PTXGEN_API: as in ptxgen.h. Beside PTXGEN_IMPLEMENTATION:
+
+   PTXK_ONLY   #define PTXK_ONLY (PTXK_OP_GEMM | PTXK_OP_NORM) compiles these operations and no others
+   PTXK_NO     #define PTXK_NO PTXK_OP_DECODER compiles all operations but these
+
+   Declarations stay. A program that calls an operation that is left out does not link; the registry knows its
+   name, and its emit function refuses with PTX_E_DESC. Row bytes of formats need one that takes weights. */
+#define PTXK_OP_FLASH_DECODE 0x1
+#define PTXK_OP_KV_SCATTER 0x2
+#define PTXK_OP_FLASH_PREFILL 0x4
+#define PTXK_OP_FLASH_MLA 0x8
+#define PTXK_OP_GEMV 0x10
+#define PTXK_OP_GEMM 0x20
+#define PTXK_OP_MATMUL 0x40
+#define PTXK_OP_NORM 0x80
+#define PTXK_OP_SOFTMAX 0x100
+#define PTXK_OP_ACTIVATION 0x200
+#define PTXK_OP_ROPE 0x400
+#define PTXK_OP_EMBED 0x800
+#define PTXK_OP_SAMPLE 0x1000
+#define PTXK_OP_ROUTE 0x2000
+#define PTXK_OP_COMBINE 0x4000
+#define PTXK_OP_QUANTIZE 0x8000
+#define PTXK_OP_DECODER 0x10000
+#ifndef PTXK_ONLY
+#define PTXK_ONLY ~0
+#endif
+#ifndef PTXK_NO
+#define PTXK_NO 0
+#endif
+/* Whether one of these operations is compiled: #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER). */
+#define PTXK__HAS(operations) ((PTXK_ONLY) & ~(PTXK_NO) & (operations))
+#if !PTXK__HAS(0x1ffff)
+#error "PTXK_ONLY and PTXK_NO leave no operation: their values are sums of PTXK_OP_..."
+#endif
 
 /* ---- [ERRORS] ------------------------------------------------------------------------------------------
 
@@ -1618,6 +1652,21 @@ extern "C" {
    plans. Then the vocabulary: functions that emit pieces of kernels. An emitting function makes one emitting
    call in a statement: the text is then the same whatever compiler built the generator. */
 
+/* What some operations share is in the #if of all of them (tests/left_out.sh tells one that lacks). A function
+   that is too small for an #if is PTXK__SHARED: no compiler warns where nothing uses it. */
+#if defined(__GNUC__)
+#define PTXK__SHARED __attribute__((unused)) static
+#else
+#define PTXK__SHARED static
+#endif
+
+/* The emit function of an operation that is left out, for the registry. */
+#define PTXK__LEFT_OUT(name)                                                                                 \
+    PTXGEN_API ptx_code ptxk_##name##_emit_(ptx_module *m, const char *site, const void *desc) {             \
+        (void)desc;                                                                                          \
+        return ptx_fail(m, PTX_E_DESC, site, #name ": PTXK_ONLY or PTXK_NO leaves this operation out");      \
+    }
+
 /* -- messages and names -- */
 
 static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *format, ...) {
@@ -1692,32 +1741,34 @@ static uint64_t ptxk__multiply_checked(uint64_t a, uint64_t b, int *fits) {
     return a * b;
 }
 
-static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
+PTXK__SHARED uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
 
 /* The square root of x in 1 ... 2^32 by Newton's method. It needs no libm and gives the same bits
    everywhere. */
-static double ptxk__sqrt(double x) {
+PTXK__SHARED double ptxk__sqrt(double x) {
     double y = x;
     int i;
     for (i = 0; i < 40; i++) y = 0.5 * (y + x / y);
     return y;
 }
 
-static uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+PTXK__SHARED uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /* -- checks of descriptions and shapes -- */
 
+#define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
 #define PTXK__LEN_MAX 0x7fffffffu
+#define PTXK__N_MAX (1u << 24)
 
 static uint32_t ptxk__kv_bytes(uint32_t type) {
     return type == PTX_F32 ? 4u : type == PTX_F16 || type == PTX_BF16 ? 2u : 0u;
 }
 
-static uint32_t ptxk__widest(uint32_t a, uint32_t b) {
+PTXK__SHARED uint32_t ptxk__widest(uint32_t a, uint32_t b) {
     return ptxk__kv_bytes(a) > ptxk__kv_bytes(b) ? ptxk__kv_bytes(a) : ptxk__kv_bytes(b);
 }
 
-static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
     if (ptxk__kv_bytes(type)) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
                         ptxk__value_name_of(type).s);
@@ -1732,7 +1783,7 @@ static uint32_t ptxk__cache_bytes(uint32_t type) {
     return ptxk__is_byte_cache(type) ? 1 : ptxk__kv_bytes(type);
 }
 
-static const char *ptxk__cache_name(uint32_t type) {
+PTXK__SHARED const char *ptxk__cache_name(uint32_t type) {
     return type == PTXK_Q8_0 ? "q8_0" : ptx_type_name((ptx_type)type);
 }
 
@@ -1743,13 +1794,13 @@ static uint32_t ptxk__factor_bytes(uint32_t type, uint32_t d) {
 
 /* Elements of which strides of a cache are multiples. q8_0: a row of factors, too, is copied in pieces as
    large as possible, to 16 bytes. */
-static uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
+PTXK__SHARED uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
     if (type != PTXK_Q8_0) return 16 / ptxk__cache_bytes(type);
     return d % 256 == 0 ? 256 : d & (0u - d);
 }
 
-static ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32_t type, uint32_t d,
-                                       ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32_t type, uint32_t d,
+                                             ptxk_message *why) {
     uint32_t whole = type == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : type == PTX_E4M3 ? 16 : 1;
     if (!ptxk__cache_bytes(type))
         return ptxk__refuse(why, PTX_E_DESC,
@@ -1762,25 +1813,26 @@ static ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32
 }
 
 #define PTXK__FORMAT_LIST "one of PTXK_FORMATS, such as PTXK_Q4_K"
-static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format,
+                                          ptxk_message *why) {
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be " PTXK__FORMAT_LIST, op, field,
                         ptxk__value_name_of(format).s);
 }
 
-static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
-                              ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
+                                    ptxk_message *why) {
     if (n && n <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be 1 to %u", op, field, n, most);
 }
 
 /* Refuses a number of rows or tokens of a shape above `most`. */
-static ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
-                                 ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
+                                       ptxk_message *why) {
     if (x <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be at most %u", op, field, x, most);
 }
 
-static ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why) {
     if (scale >= -1e30f && scale <= 1e30f) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: scale is %g, must be from -1e30 to 1e30 (0: 1)", op,
                         (double)scale);
@@ -1789,8 +1841,8 @@ static ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why
 /* -- plans -- */
 
 /* Begins every plan function: clears the plan and refuses NULLs. code: the error of the description. */
-static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
-                                 size_t args_bytes, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
+                                       size_t args_bytes, ptxk_message *why) {
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
     if (!shape || !plan)
@@ -1802,7 +1854,8 @@ static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shap
 #define PTXK__FLAT_THREADS 256u
 
 /* Fills in a plan of one launch: a grid of x by y blocks of `threads` threads. */
-static void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads, uint64_t min_bytes) {
+PTXK__SHARED void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads,
+                                 uint64_t min_bytes) {
     ptx_launch *l = &plan->launch[0];
     plan->launches = 1;
     l->grid[0] = x;
@@ -1814,26 +1867,36 @@ static void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t thre
 
 /* -- checks of arguments -- */
 
-static ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
     if (code) return code;
     return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
 }
 
 /* Refuses a reserved field that is not 0. */
-static ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
     if (!x) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be 0", op, field, x);
 }
 
-static ptx_code ptxk__check_count(const char *op, const char *field, uint32_t x, uint32_t least,
-                                  uint32_t most, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_count(const char *op, const char *field, uint32_t x, uint32_t least,
+                                        uint32_t most, ptxk_message *why) {
     if (x >= least && x <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be %u to %u", op, field, x, least, most);
 }
 
-static ptx_code ptxk__check_eps(const char *op, float eps, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_eps(const char *op, float eps, ptxk_message *why) {
     if (eps >= 0 && eps <= FLT_MAX) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: eps is %g, must be finite and at least 0", op, (double)eps);
+}
+
+PTXK__SHARED ptx_code ptxk__check_sampling(const char *op, float temperature, float top_p,
+                                           ptxk_message *why) {
+    if (!(temperature >= 0 && temperature <= FLT_MAX))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: temperature is %g, must be finite and at least 0", op,
+                            (double)temperature);
+    if (!(top_p >= 0 && top_p <= 1))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: top_p is %g, must be 0 to 1", op, (double)top_p);
+    return PTX_E_NONE;
 }
 
 /* -- spans: memory that arguments name, and its overlaps -- */
@@ -1983,7 +2046,8 @@ static ptx_code ptxk__check_distinct(const char *op, const ptxk__span *s, ptxk_m
 
 /* Checks that every needed span has an aligned address, and that written memory has distinct elements and
    overlaps no other span. */
-static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n,
+                                        ptxk_message *why) {
     ptx_code code;
     uint32_t i, j;
     for (i = 0; i < n; i++) {
@@ -2009,9 +2073,9 @@ static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32
 
 /* Checks the strides, in elements, of one sequence's caches: rows of `bytes` bytes, strides in multiples of
    `whole` elements. */
-static ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq, uint64_t head_stride,
-                                  uint64_t row_stride, uint32_t d, uint32_t whole, uint64_t most,
-                                  ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq,
+                                        uint64_t head_stride, uint64_t row_stride, uint32_t d, uint32_t whole,
+                                        uint64_t most, ptxk_message *why) {
     ptxk__span rows = ptxk__span_of("a cache", 0, d, 1, 1);
     int fits = 1;
     uint64_t a = ptxk__multiply_checked(head_stride, kv_heads - 1, &fits),
@@ -2044,9 +2108,9 @@ static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch
 }
 
 /* The span of the factors of K or V: one for each head, or, beside rows, as the rows. */
-static ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
-                                     uint32_t d, uint32_t batch, uint32_t page_size, uint32_t pool_pages,
-                                     int written) {
+PTXK__SHARED ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
+                                           uint32_t d, uint32_t batch, uint32_t page_size,
+                                           uint32_t pool_pages, int written) {
     if (type == PTXK_Q8_0)
         return ptxk__span_cache(name, at, batch, page_size, pool_pages,
                                 (uint64_t)kv_heads * ptxk__factor_bytes(type, d), written);
@@ -2271,13 +2335,13 @@ static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset) {
 }
 
 /* Loads a u32 from the arguments. */
-static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
+PTXK__SHARED ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
 
 /* array[index], or `otherwise` where the array's address is 0. */
-static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
-                                  ptx_val otherwise) {
+PTXK__SHARED ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
+                                        ptx_val otherwise) {
     ptx_val array = ptxk__arg_ptr(k, args, offset);
     ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     ptx_val at = ptx_ptr_add(k, array, index, 4);
@@ -2287,8 +2351,8 @@ static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, pt
 /* -- vocabulary: numbers in kernels -- */
 
 /* Like ptxk_load_f32, under predicate p: zeros where it does not hold. p NULL: always. */
-static void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
-                              ptx_val *out) {
+PTXK__SHARED void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
+                                    ptx_val *out) {
     ptx_val words[4], wide[8];
     uint32_t i, count = n * (stored == PTX_F32 ? 4u : 2u) / 4;
     if (!p) {
@@ -2309,31 +2373,8 @@ static void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, 
     for (i = 0; i < n; i++) out[i] = wide[i];
 }
 
-/* Rounds x to the type, as a store and a load would. */
-static ptx_val ptxk__round_to_type(ptx_kernel *k, ptx_type stored, ptx_val x) {
-    ptx_val half;
-    if (stored == PTX_F32) return x;
-    if (stored == PTX_F16) {
-        half = ptx_cvt(k, PTX_F16, x);
-        return ptx_cvt(k, PTX_F32, half);
-    }
-    half = ptxk__to_bf16(k, PTX__AT, x);
-    half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
-    half = ptx_shl(k, half, ptx_u32(16));
-    return ptx_as(half, PTX_F32);
-}
-
-/* min(x, limit); NaN stays NaN. */
-static ptx_val ptxk__min_keep_nan(ptx_kernel *k, ptx_val x, double limit) {
-    ptx_val above;
-    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
-        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(limit));
-    above = ptx_setp(k, PTX_GT, x, ptx_f32(limit));
-    return ptx_selp(k, ptx_f32(limit), x, above);
-}
-
 /* Packs two f32 into one register of two f16 or bf16 (sm_80 on), the first in the low half. */
-static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val high) {
+PTXK__SHARED ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val high) {
     ptx_val pair[2], whole;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) {
         whole = ptx_cvt_pair(k, type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2, high, low);
@@ -2345,7 +2386,7 @@ static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val
 }
 
 /* Replaces +inf by the largest finite number, so that inf - inf is never computed. NaN stays NaN. */
-static ptx_val ptxk__clamp_infinity(ptx_kernel *k, ptx_val x) {
+PTXK__SHARED ptx_val ptxk__clamp_infinity(ptx_kernel *k, ptx_val x) {
     ptx_val infinite;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
         return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
@@ -2368,7 +2409,7 @@ static ptx_val ptxk__swish(ptx_kernel *k, ptx_val g, double a) {
     return ptx_op2(k, PTX_DIV, PTX_RN, g, e);
 }
 
-static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) { return ptxk__swish(k, g, 1); }
+PTXK__SHARED ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) { return ptxk__swish(k, g, 1); }
 
 /* min(x, most), and of both ends the larger of that and -most; NaN stays NaN. */
 static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int both) {
@@ -2380,7 +2421,7 @@ static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int both) {
 }
 
 /* gpt-oss's gate: g / (1 + e^(-1.702 g)) (u + 1) of g up to 7 and u from -7 to 7. */
-static ptx_val ptxk__swiglu_clamped(ptx_kernel *k, ptx_val g, ptx_val u) {
+PTXK__SHARED ptx_val ptxk__swiglu_clamped(ptx_kernel *k, ptx_val g, ptx_val u) {
     g = ptxk__clamp(k, g, 7, 0);
     g = ptxk__swish(k, g, 1.702);
     u = ptxk__clamp(k, u, 7, 1);
@@ -2388,7 +2429,7 @@ static ptx_val ptxk__swiglu_clamped(ptx_kernel *k, ptx_val g, ptx_val u) {
 }
 
 /* gelu(x) by tanh: x / (1 + e^(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi). */
-static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
+PTXK__SHARED ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
     const double c = -2 * 0.79788456080286535588 * 1.44269504088896340736; /* -2 sqrt(2 / pi) log2 e */
     ptx_val t = ptx_op2(k, PTX_MUL, PTX_RN, x, x);
     t = ptx_fma(k, t, ptx_f32(c * 0.044715), ptx_f32(c));
@@ -2397,6 +2438,48 @@ static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
     return ptx_op2(k, PTX_MUL, PTX_RN, x, t);
 }
 
+PTXK__SHARED int ptxk__has_cp_async(ptx_kernel *k) {
+    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+}
+
+PTXK__SHARED ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
+    return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
+}
+
+/* Gathers byte `which` of four words into one word. */
+PTXK__SHARED ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
+    uint32_t selector = which | (which + 4) << 4;
+    ptx_val low, high;
+    low = ptx_prmt(k, ptx_as(x[0], PTX_B32), ptx_as(x[1], PTX_B32), ptx_b32(selector));
+    high = ptx_prmt(k, ptx_as(x[2], PTX_B32), ptx_as(x[3], PTX_B32), ptx_b32(selector));
+    return ptx_prmt(k, low, high, ptx_b32(0x5410));
+}
+
+/* 1 / sqrt(sum / n + eps); 0 where the root is 0; NaN for an infinite sum. */
+PTXK__SHARED ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
+    ptx_val x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
+    x = ptx_op2(k, PTX_ADD, PTX_RN, x, eps);
+    x = ptx_sqrt(k, x);
+    x = ptxk_rcp_or_zero(k, x);
+    return ptx_fma(k, sum, ptx_f32(0), x);
+}
+
+/* Computes cosine and sine of position * frequency, f64 in radians. Whole turns are subtracted in f64. */
+PTXK__SHARED void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c,
+                                  ptx_val *s) {
+    ptx_val turns, whole;
+    turns = ptx_cvt(k, PTX_F64, position);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, frequency);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f64(0.15915494309189533577));
+    whole = ptx_cvt_with(k, PTX_RNI, PTX_F64, turns);
+    turns = ptx_op2(k, PTX_SUB, PTX_RN, turns, whole);
+    turns = ptx_cvt(k, PTX_F32, turns);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f32(6.28318530717958647693));
+    *c = ptx_cos_approx(k, turns);
+    *s = ptx_sin_approx(k, turns);
+}
+
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_MATMUL)
 /* -- vocabulary: tiles in shared memory -- */
 
 /* A tile in shared memory: rows of 16-byte chunks, `pitch` chunks apart, swizzled. Chunk c of row r lies at
@@ -2414,8 +2497,8 @@ typedef struct ptxk__tile {
 } ptxk__tile;
 
 /* Computes a tile's form. even: the pitch is a multiple of so many chunks (2, 4 or 8). */
-static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
-                            uint32_t threads) {
+PTXK__SHARED void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
+                                  uint32_t threads) {
     t->rows = rows;
     t->panel = 0;
     t->chunks = ptxk__ceil_div(row_bytes, 16);
@@ -2426,7 +2509,7 @@ static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, ui
     for (t->pass = 1; 2 * t->pass * t->wide <= threads && rows % (2 * t->pass) == 0;) t->pass *= 2;
 }
 
-static uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t->pitch * 16; }
+PTXK__SHARED uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t->pitch * 16; }
 
 /* The byte offset in the tile of chunk `chunk` of row `row`, both u32. */
 static ptx_val ptxk__tile_chunk_offset(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
@@ -2454,7 +2537,8 @@ static uint32_t ptxk__tile_phases(const ptxk__tile *t) {
     return t->pass < 8 && t->pass < t->rows ? 8 / t->pass : 1;
 }
 
-static void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid, ptxk__tile_copier *c) {
+PTXK__SHARED void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid,
+                                        ptxk__tile_copier *c) {
     uint32_t i;
     c->row = ptx_div(k, tid, ptx_u32(t->wide));
     c->chunk = ptx_rem(k, tid, ptx_u32(t->wide));
@@ -2475,8 +2559,8 @@ static ptx_val ptxk__advance_rows(ptx_kernel *k, ptx_val at, ptx_val stride, uin
 
 /* The global address of this thread's first chunk of the tile whose row 0 is at `at`. stride: u32, elements
    from row to row. */
-static ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at, ptx_val stride,
-                                      uint32_t bytes) {
+PTXK__SHARED ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at,
+                                            ptx_val stride, uint32_t bytes) {
     ptx_val row = ptx_mul_wide(k, c->row, stride);
     at = ptx_ptr_add(k, at, row, bytes);
     return ptx_ptr_add(k, at, c->chunk, 16);
@@ -2485,8 +2569,8 @@ static ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c,
 /* Copies the first `rows` rows (s32, negative counts as 0) of a tile to the shared address `to`, and fills
    the others with zeros. from: of ptxk__tile_copy_source. From sm_80 on this issues cp.async, which belongs
    to the next committed group; before, it stores, and needs a barrier. */
-static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
-                            ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
+PTXK__SHARED void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
+                                  ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
     uint32_t passes = t->rows / t->pass, phases = ptxk__tile_phases(t), i, j, n = async ? 1 : 2;
     ptx_val base[8], left, p, valid, words[2][4], here;
@@ -2517,12 +2601,12 @@ static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile
     }
 }
 
-static void ptxk__tile_commit(ptx_kernel *k) {
+PTXK__SHARED void ptxk__tile_commit(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
 }
 
 /* Waits until all copies have arrived for all threads. After it, what they read before may be overwritten. */
-static void ptxk__tile_wait(ptx_kernel *k) {
+PTXK__SHARED void ptxk__tile_wait(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
 }
@@ -2531,8 +2615,8 @@ static void ptxk__tile_wait(ptx_kernel *k) {
    of 8, chunk 2 i + half (u32, 0 or 1) of pair i. The choice of row and half for each lane decides which
    fragment ldmatrix loads. The tile must begin at a multiple of 128: then chunk 2 i differs from chunk 0 in
    bits only, and one register serves all pairs. */
-static ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
-                                 ptx_val half) {
+PTXK__SHARED ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
+                                       ptx_val half) {
     ptx_val at = ptxk__tile_chunk_offset(k, t, row, half);
     return ptx_ptr_add(k, tile, at, 1);
 }
@@ -2551,15 +2635,16 @@ static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32
 }
 
 /* The address of this lane's chunk of a pair. */
-static ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
-                                       uint32_t pair) {
+PTXK__SHARED ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t, ptx_val reader,
+                                             uint32_t first_row, uint32_t pair) {
     reader = ptxk__tile_pair_reader(k, t, reader, pair);
     return ptx_off(reader, ptxk__tile_offset(t, first_row, pair));
 }
 
 /* The byte distance from a chunk of a row below 8 to the same chunk `rows` rows further on. The tile begins
    at a multiple of 128; rows is a multiple of 8, or of a power of two that the row is below. */
-static ptx_val ptxk__tile_row_distance(ptx_kernel *k, const ptxk__tile *t, ptx_val place, uint32_t rows) {
+PTXK__SHARED ptx_val ptxk__tile_row_distance(ptx_kernel *k, const ptxk__tile *t, ptx_val place,
+                                             uint32_t rows) {
     uint32_t turn = rows / (8 / t->swap) % t->swap;
     if (turn) {
         place = ptx_xor(k, ptx_as(place, PTX_B32), ptx_b32(turn * 16));
@@ -2568,6 +2653,9 @@ static ptx_val ptxk__tile_row_distance(ptx_kernel *k, const ptxk__tile *t, ptx_v
     return ptx_off(place, (int64_t)(rows * t->pitch * 16));
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_GEMM             \
+              | PTXK_OP_MATMUL)
 /* -- vocabulary: products of tiles -- */
 
 /* Row and chunk that a lane passes to ldmatrix to load fragments of 16 rows and two chunks (16 elements of 2
@@ -2575,12 +2663,12 @@ static ptx_val ptxk__tile_row_distance(ptx_kernel *k, const ptxk__tile *t, ptx_v
      rows    A of mma m16n8k16, rows of the tile as rows: a0 ... a3
      columns B of two adjacent mma, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
      across  (trans) B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
-static void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+PTXK__SHARED void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
     *row = ptx_and(k, lane, ptx_u32(15));
     *half = ptx_shr(k, lane, ptx_u32(4));
 }
 
-static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+PTXK__SHARED void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
     ptx_val low = ptx_and(k, lane, ptx_u32(7)), high = ptx_shr(k, lane, ptx_u32(4));
     *row = ptx_mad(k, high, ptx_u32(8), low);
     *half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1));
@@ -2588,8 +2676,8 @@ static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_va
 
 /* d += a b, 16 x 8, over two chunks along k. type: of the elements; PTX_F32 runs as tf32. Before sm_80: two
    products of half the depth. */
-static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
-                           const ptx_val b[2]) {
+PTXK__SHARED void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
+                                 const ptx_val b[2]) {
     ptx_val out[4];
     uint32_t i;
     if (type == PTX_F32) {
@@ -2604,6 +2692,8 @@ static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx
     for (i = 0; i < 4; i++) d[i] = out[i];
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE)
 /* -- vocabulary: the blocks of a cluster -- */
 
 #define PTXK__CLUSTER 8u /* the largest portable cluster */
@@ -2691,6 +2781,8 @@ static int ptxk__cluster_broadcast(ptx_kernel *k, const ptxk__cluster *c, uint32
     return 0;
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER)
 /* -- vocabulary: pages of a pool -- */
 
 /* The row number, u64, of a head at a position of a page. Pages are [kv_heads, page_size] rows, or, with
@@ -2709,7 +2801,7 @@ static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_si
 static int ptxk__has_e4m3(ptx_kernel *k) { return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 89; }
 
 /* What turns the f16 numbers of ptxk__widen_bytes into those of the cache, factors aside. */
-static double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
+PTXK__SHARED double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
     return type == PTX_E4M3 && !ptxk__has_e4m3(k) ? 256 : 1;
 }
 
@@ -2749,8 +2841,8 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
 }
 
 /* The same as f32, in order: `n` words. */
-static void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
-                                  ptx_val *out) {
+PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
+                                        ptx_val *out) {
     ptx_val pair[2];
     uint32_t i;
     for (i = 0; i < n; i++) {
@@ -2782,8 +2874,8 @@ static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
 }
 
 /* Quantises n f32, a multiple of 4, to an 8-bit cache's words. inverse: of the factor. */
-static void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x, ptx_val inverse,
-                               ptx_val *words) {
+PTXK__SHARED void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x,
+                                     ptx_val inverse, ptx_val *words) {
     ptx_val code[4], pair[2];
     uint32_t i, e;
     for (i = 0; i < n; i += 4) {
@@ -2808,7 +2900,7 @@ static void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const p
 
 /* The factor of a q8_0 block, f32, from its 32 elements at `at`: the largest size / 127. The largest as an
    integer: a NaN is larger than any number. */
-static ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
+PTXK__SHARED ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)stored), n = 16 / bytes, i, e;
     ptx_val x[8], most = ptx_u32(0);
     for (i = 0; i < PTXK__CACHE_BLOCK; i += n) {
@@ -2823,7 +2915,7 @@ static ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
 
 /* The factor of a head of an e4m3 cache, f32: an entry of the array whose address is an argument, 1 where
    there is no array. */
-static ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offset, ptx_val head) {
+PTXK__SHARED ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offset, ptx_val head) {
     ptx_val array = ptxk__arg_ptr(k, args, offset), there, at;
     there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     at = ptx_ptr_add(k, array, head, 4);
@@ -2837,9 +2929,9 @@ static ptx_val ptxk__factors_at(ptx_kernel *k, ptx_val base, ptx_val offset) {
     return ptx_ptr_add(k, base, offset, 2);
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_SOFTMAX | PTXK_OP_DECODER)
 /* -- vocabulary: online softmax -- */
-
-#define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
 
 /* The weight 2^(x - y) of a score x relative to the maximum y. */
 static ptx_val ptxk__score_weight(ptx_kernel *k, ptx_val x, ptx_val y) {
@@ -2848,7 +2940,7 @@ static ptx_val ptxk__score_weight(ptx_kernel *k, ptx_val x, ptx_val y) {
 }
 
 /* Whether the scale is applied after q . k: a scale above 1 could make q infinite, and 0 in K then NaN. */
-static int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
+PTXK__SHARED int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
 
 /* Online softmax. A state is a reference `most` in base 2, the sum of the weights 2^(score - most), and the
    caller's sums of weighted values. */
@@ -2856,7 +2948,7 @@ typedef struct ptxk__softmax {
     ptx_var most, total;
 } ptxk__softmax;
 
-static ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
+PTXK__SHARED ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
     ptxk__softmax s;
     s.most = ptx_var_new(k, ptx_f32(-FLT_MAX)); /* not -inf: a score of -inf then has the weight 2^-inf = 0 */
     s.total = ptx_var_new(k, ptx_f32(0));
@@ -2864,7 +2956,7 @@ static ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
 }
 
 /* Replaces a score of +inf by the largest number, so that inf - inf is never computed. NaN stays NaN. */
-static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
+PTXK__SHARED ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
     ptx_val infinite;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
         return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
@@ -2873,7 +2965,7 @@ static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
 }
 
 /* Sets the reference to `most`. Returns the factor for the caller's sums. */
-static ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
+PTXK__SHARED ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
     ptx_val old = ptx_get(k, s->most), total = ptx_get(k, s->total), shrink;
     shrink = ptxk__score_weight(k, old, most);
     total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink);
@@ -2883,8 +2975,8 @@ static ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s
 }
 
 /* Merges n states: the reference and total of all, and the factor for the sums of each. */
-static void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
-                                ptx_val *factor, ptx_val *top, ptx_val *all) {
+PTXK__SHARED void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
+                                      ptx_val *factor, ptx_val *top, ptx_val *all) {
     uint32_t i;
     *top = most[0];
     for (i = 1; i < n; i++) *top = ptx_max(k, *top, most[i]);
@@ -2894,6 +2986,8 @@ static void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, 
     }
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_GEMM | PTXK_OP_MATMUL)
 /* -- vocabulary: the last block to arrive -- */
 
 /* Decides which block is the last to arrive. All threads of a block call it after their writes to global
@@ -2918,13 +3012,14 @@ static ptx_val ptxk__is_last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, 
     return ptx_setp(k, PTX_EQ, old, last);
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_NORM | PTXK_OP_SOFTMAX)
 /* -- vocabulary: rows of elements -- */
 
 /* How a row of n elements is divided: among a warp up to n 1024, else among a block; in registers up to
    16384. Element e of a thread's access `round` is (round * threads + thread) * vec + e. */
 #define PTXK__ROW_LANES 32u   /* most elements of a lane where a warp has a row */
 #define PTXK__ROW_THREADS 16u /* most of a thread where a block has it: 1024 threads have 64 registers each */
-#define PTXK__N_MAX (1u << 24)
 
 typedef struct ptxk__row {
     uint32_t n, vec, threads, rounds;
@@ -3035,6 +3130,8 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
     return here;
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_GEMM | PTXK_OP_EMBED | PTXK_OP_QUANTIZE | PTXK_OP_DECODER)
 /* -- vocabulary: rows of weights, formats -- */
 
 /* Formats of weights: the facts that plans and kernels need. A new format is a ptxk__reader, two functions,
@@ -4268,7 +4365,7 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
 /* The unit of k: a whole block, two of odd size, as rows are 2-byte aligned; or 16 bytes of plain numbers. */
 static uint32_t ptxk__block_whole(const ptxk__block *b) { return b->values << b->bytes % 2; }
 
-static uint32_t ptxk__block_step(const ptxk__block *b) {
+PTXK__SHARED uint32_t ptxk__block_step(const ptxk__block *b) {
     return b->kind == PTXK__NUMBERS ? 8 : ptxk__block_whole(b);
 }
 
@@ -4278,7 +4375,8 @@ static uint32_t ptxk__block_align(const ptxk__block *b) {
 }
 
 /* Reads share i, u32, of 256 values of a row, whose block is `place`. */
-static void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place, ptxk__share *o) {
+PTXK__SHARED void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place,
+                                   ptxk__share *o) {
     ptxk__source s = ptxk__source_at(place, 0, ptxk__block_align(b));
     ptxk__share_of p;
     ptxk__factors f;
@@ -4310,6 +4408,8 @@ PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
     return b && k % b->values == 0 ? (uint64_t)(k / b->values) * b->bytes : 0;
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER)
 /* -- vocabulary: rows of weights, how a warp takes them -- */
 
 /* How a warp takes rows of one matrix. */
@@ -4377,8 +4477,8 @@ static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t 
     return f->ring <= room;
 }
 
-static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
-                           uint32_t most, uint32_t room) {
+PTXK__SHARED int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
+                                 uint32_t most, uint32_t room) {
     return ptxk__rows_form_of(f, block, columns, planes, most, 2048, room);
 }
 
@@ -4390,23 +4490,10 @@ static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t col
    32 factors d, of groups of 32, blocks in the order 0, 1, 3, 2, and by 32 sums: d times the sum of the
    integers. A record of numbers: group j of 4 lies at 16 bytes times j ^ (j >> 3 & 1). */
 
-static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
-    return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
-}
-
 /* 0, 1, 3, 2 */
 static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b) {
     ptx_val half = ptx_shr(k, b, ptx_u32(1));
     return ptx_xor(k, b, half);
-}
-
-/* Gathers byte `which` of four words into one word. */
-static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
-    uint32_t selector = which | (which + 4) << 4;
-    ptx_val low, high;
-    low = ptx_prmt(k, ptx_as(x[0], PTX_B32), ptx_as(x[1], PTX_B32), ptx_b32(selector));
-    high = ptx_prmt(k, ptx_as(x[2], PTX_B32), ptx_as(x[3], PTX_B32), ptx_b32(selector));
-    return ptx_prmt(k, low, high, ptx_b32(0x5410));
 }
 
 /* The factor d that turns the integers of a group back into x, from the group's largest |x| and its sum of x
@@ -4500,8 +4587,8 @@ static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val 
 
 /* Stores a group of 32 values of x, by its number in the column, in that column's records. Each lane of a
    full warp has one value. The spare bytes of the record must be 0 already. */
-static void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group, ptx_val records,
-                                ptx_val x) {
+PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group,
+                                      ptx_val records, ptx_val x) {
     ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
     if (!planes) {
         at = ptx_mad(k, group, ptx_u32(32), lane);
@@ -4605,10 +4692,6 @@ typedef struct ptxk__rows_state {
 typedef struct ptxk__copy_start {
     ptx_val from[8], count[8], full[8], both[8], half[8], last[8];
 } ptxk__copy_start;
-
-static int ptxk__has_cp_async(ptx_kernel *k) {
-    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
-}
 
 /* Computes where a lane's halves of x lie in a record, and the groups that they belong to. The values of lane
    i, 16 of each half:
@@ -4957,8 +5040,8 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
 /* Begins rows row ... row + f->rows - 1 of a matrix of n rows of row_bytes each; rows past the end repeat the
    last one. Takes `bytes` bytes of each row from `skip` on (u64: whole steps of every format that shares x).
    weights: global, 16-byte aligned. No other cp.async group may be open until ptxk__rows_finish has run. */
-static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
-                             ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
+PTXK__SHARED void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
+                                   ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
     ptx_val base, r;
     ptxk__copy_start start;
     ptxk__chunks_in_flight sent;
@@ -4985,7 +5068,7 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
 }
 
 /* Creates the variables that hold the start of the copies, where it differs from row to row. */
-static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
+PTXK__SHARED void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
     uint32_t i;
     s->slot = ptx_var_new(k, ptx_u32(0));
     s->ahead = ptx_var_new(k, ptx_u32(0));
@@ -4999,8 +5082,8 @@ static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds)
     }
 }
 
-static void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
-                                 const ptxk__copy_start *start) {
+PTXK__SHARED void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
+                                       const ptxk__copy_start *start) {
     uint32_t i;
     for (i = 0; i < f->rounds; i++) {
         if (!ptxk__round_is_consecutive(f, i))
@@ -5045,7 +5128,7 @@ static void ptxk__rows_issue_next(ptx_kernel *k, const ptxk__rows *f, ptxk__rows
 }
 
 /* Issues the first steps of a sequence of rows, after ptxk__rows_find_start. */
-static void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
+PTXK__SHARED void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
     ptxk__chunks_in_flight sent;
     ptx_val i, slot;
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
@@ -5298,6 +5381,8 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
     }
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_EMBED | PTXK_OP_DECODER)
 /* -- vocabulary: weights eight at a time -- */
 
 /* Eight weights of a block: scale * q[i] + offset. */
@@ -5499,12 +5584,14 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
     ptxk_load_f32(k, format == PTXK_F16 ? PTX_F16 : PTX_BF16, 8, ptxk__weight_operand(here, 0), o->q);
 }
 
+#endif
 /* ---- [CORE] ---------------------------------------------------------------------------------------------
 
    The operations, one after the other. Each begins with its limits, its plan and the check of its arguments;
    what emits its code follows, and ptxk_<name>_emit_ ends it. */
 
 /* ======== flash_decode ================================================================================== */
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE)
 
 /* -- flash_decode: limits and plan -- */
 
@@ -8049,7 +8136,12 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(flash_decode)
+#endif
+
 /* ======== kv_scatter ==================================================================================== */
+#if PTXK__HAS(PTXK_OP_KV_SCATTER)
 
 #define PTXK__SCATTER_THREADS 256u
 
@@ -8338,7 +8430,12 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(kv_scatter)
+#endif
+
 /* ======== flash_prefill ================================================================================= */
+#if PTXK__HAS(PTXK_OP_FLASH_PREFILL)
 
 /* -- flash_prefill: limits, plan, arguments -- */
 
@@ -9143,6 +9240,15 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
             }
         }
     }
+}
+
+/* min(x, limit); NaN stays NaN. */
+static ptx_val ptxk__min_keep_nan(ptx_kernel *k, ptx_val x, double limit) {
+    ptx_val above;
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
+        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(limit));
+    above = ptx_setp(k, PTX_GT, x, ptx_f32(limit));
+    return ptx_selp(k, ptx_f32(limit), x, above);
 }
 
 /* Turns scores into weights 2^(outer (score - maximum) + lift), and rescales the sums to the new maximum.
@@ -10687,7 +10793,12 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(flash_prefill)
+#endif
+
 /* ======== flash_mla ===================================================================================== */
+#if PTXK__HAS(PTXK_OP_FLASH_MLA)
 
 #define PTXK__MLA_LEN (1u << 30)
 #define PTXK__MLA_HEADER 256 /* of the workspace: the number of chunks; then their rows, then lse in base 2 */
@@ -11492,7 +11603,12 @@ PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(flash_mla)
+#endif
+
 /* ======== gemv ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_GEMV)
 
 /* -- gemv: limits, plan, arguments -- */
 
@@ -12297,7 +12413,12 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(gemv)
+#endif
+
 /* ======== gemm ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_GEMM)
 
 /* -- gemm: limits, plan, arguments -- */
 
@@ -15576,7 +15697,12 @@ PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(gemm)
+#endif
+
 /* ======== matmul ======================================================================================== */
+#if PTXK__HAS(PTXK_OP_MATMUL)
 
 /* -- matmul: forms -- */
 
@@ -18909,7 +19035,12 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(matmul)
+#endif
+
 /* ======== norm ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_NORM)
 
 static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_message *why) {
     ptx_code code;
@@ -18986,13 +19117,18 @@ PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_
     return ptxk__check_spans("norm", span, 5, why);
 }
 
-/* 1 / sqrt(sum / n + eps); 0 where the root is 0; NaN for an infinite sum. */
-static ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
-    ptx_val x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
-    x = ptx_op2(k, PTX_ADD, PTX_RN, x, eps);
-    x = ptx_sqrt(k, x);
-    x = ptxk_rcp_or_zero(k, x);
-    return ptx_fma(k, sum, ptx_f32(0), x);
+/* Rounds x to the type, as a store and a load would. */
+static ptx_val ptxk__round_to_type(ptx_kernel *k, ptx_type stored, ptx_val x) {
+    ptx_val half;
+    if (stored == PTX_F32) return x;
+    if (stored == PTX_F16) {
+        half = ptx_cvt(k, PTX_F16, x);
+        return ptx_cvt(k, PTX_F32, half);
+    }
+    half = ptxk__to_bf16(k, PTX__AT, x);
+    half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
+    half = ptx_shl(k, half, ptx_u32(16));
+    return ptx_as(half, PTX_F32);
 }
 
 typedef struct ptxk__norm {
@@ -19146,7 +19282,12 @@ PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(norm)
+#endif
+
 /* ======== softmax ======================================================================================= */
+#if PTXK__HAS(PTXK_OP_SOFTMAX)
 
 static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptxk_message *why) {
     ptx_code code;
@@ -19303,7 +19444,12 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(softmax)
+#endif
+
 /* ======== activation ==================================================================================== */
+#if PTXK__HAS(PTXK_OP_ACTIVATION)
 
 static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *vec, ptxk_message *why) {
     ptx_code code;
@@ -19472,7 +19618,12 @@ PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(activation)
+#endif
+
 /* ======== rope ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_ROPE)
 
 #define PTXK__ROPE_HEADS 4u /* heads that a thread rotates with one sine and cosine */
 
@@ -19614,20 +19765,6 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
     return PTX_E_NONE;
 }
 
-/* Computes cosine and sine of position * frequency, f64 in radians. Whole turns are subtracted in f64. */
-static void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c, ptx_val *s) {
-    ptx_val turns, whole;
-    turns = ptx_cvt(k, PTX_F64, position);
-    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, frequency);
-    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f64(0.15915494309189533577));
-    whole = ptx_cvt_with(k, PTX_RNI, PTX_F64, turns);
-    turns = ptx_op2(k, PTX_SUB, PTX_RN, turns, whole);
-    turns = ptx_cvt(k, PTX_F32, turns);
-    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f32(6.28318530717958647693));
-    *c = ptx_cos_approx(k, turns);
-    *s = ptx_sin_approx(k, turns);
-}
-
 /* Rotates a pair: a, b become a c - b s, a s + b c. */
 static void ptxk__rope_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx_val *b) {
     ptx_val x, y, minus;
@@ -19706,7 +19843,12 @@ PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(rope)
+#endif
+
 /* ======== embed ========================================================================================= */
+#if PTXK__HAS(PTXK_OP_EMBED)
 
 typedef struct ptxk__embed {
     const ptxk__block *format;
@@ -19844,75 +19986,14 @@ PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(embed)
+#endif
+
 /* ======== sample ======================================================================================== */
 
-#define PTXK__SAMPLE_THREADS 1024u
-
-static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) {
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: the description is NULL");
-    if (d->method > PTXK_SAMPLE_ARGMAX)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "sample: method is %u, must be PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX",
-                            d->method);
-    return ptxk__check_type("sample", "type", d->type, why);
-}
-
-PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
-    ptx_code code =
-        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
-    if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
-    if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
-    if (code || !shape->rows) return code;
-    ptxk__plan_one(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
-                   (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__kv_bytes(desc->type) + 4));
-    return code;
-}
-
-static ptx_code ptxk__check_sampling(const char *op, float temperature, float top_p, ptxk_message *why) {
-    if (!(temperature >= 0 && temperature <= FLT_MAX))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: temperature is %g, must be finite and at least 0", op,
-                            (double)temperature);
-    if (!(top_p >= 0 && top_p <= 1))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: top_p is %g, must be 0 to 1", op, (double)top_p);
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
-                                      ptxk_message *why) {
-    ptxk__span span[3];
-    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
-    if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
-    if (code) return code;
-    if (!args->n || args->n > PTXK__N_MAX)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
-    if ((code = ptxk__check_count("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
-        || (code = ptxk__check_zero("sample", "reserved", args->reserved, why)) != PTX_E_NONE)
-        return code;
-    span[0] = ptxk__span_of("logits", args->logits,
-                            (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
-    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
-    span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
-    span[2] = ptxk__span_written(span[2], 0);
-    return ptxk__check_spans("sample", span, 3, why);
-}
-
-/* A row of logits that the threads of a block share, and their counters in shared memory. */
-typedef struct ptxk__logits {
-    ptx_type type;
-    uint32_t threads;
-    ptx_val at, n; /* address; number of elements */
-    ptx_val tid;
-    ptx_val counters; /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
-    uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
-} ptxk__logits;
-#define PTXK__SAMPLE_BINS 256u
-/* In shared memory: u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4]. */
-#define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
-#define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
-#define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
-#define PTXK__SAMPLE_SHARED (PTXK__SAMPLE_FOUND + 32u)
+#if PTXK__HAS(PTXK_OP_SAMPLE | PTXK_OP_ROUTE | PTXK_OP_DECODER)
+/* -- sample: keys that order the tokens -- */
 
 /* The sort key of a token, u64: the logit's bits, mapped so that integers order as the numbers do, NaN as 0;
    then 24 bits that count the token down, so that of equal logits the lowest token has the largest key. */
@@ -19948,6 +20029,26 @@ static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
     other = ptx_pack(k, PTX_U64, 2, part);
     return ptx_max(k, x, other);
 }
+
+#endif
+#if PTXK__HAS(PTXK_OP_SAMPLE | PTXK_OP_DECODER)
+/* -- sample: choice from a row of logits -- */
+
+/* A row of logits that the threads of a block share, and their counters in shared memory. */
+typedef struct ptxk__logits {
+    ptx_type type;
+    uint32_t threads;
+    ptx_val at, n; /* address; number of elements */
+    ptx_val tid;
+    ptx_val counters; /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
+    uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
+} ptxk__logits;
+#define PTXK__SAMPLE_BINS 256u
+/* In shared memory: u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4]. */
+#define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
+#define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
+#define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
+#define PTXK__SAMPLE_SHARED (PTXK__SAMPLE_FOUND + 32u)
 
 static void ptxk__sample_barrier(ptx_kernel *k, const ptxk__logits *f) {
     if (f->barrier)
@@ -20187,6 +20288,53 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
     return ptx_get(k, token);
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_SAMPLE)
+/* -- sample: limits, plan, check, code -- */
+
+#define PTXK__SAMPLE_THREADS 1024u
+
+static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) {
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: the description is NULL");
+    if (d->method > PTXK_SAMPLE_ARGMAX)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "sample: method is %u, must be PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX",
+                            d->method);
+    return ptxk__check_type("sample", "type", d->type, why);
+}
+
+PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
+                                     ptx_plan *plan, ptxk_message *why) {
+    ptx_code code =
+        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
+    if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
+    if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
+    if (code || !shape->rows) return code;
+    ptxk__plan_one(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
+                   (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__kv_bytes(desc->type) + 4));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
+                                      ptxk_message *why) {
+    ptxk__span span[3];
+    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
+    if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
+    if (code) return code;
+    if (!args->n || args->n > PTXK__N_MAX)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
+    if ((code = ptxk__check_count("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("sample", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    span[0] = ptxk__span_of("logits", args->logits,
+                            (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
+    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
+    span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
+    span[2] = ptxk__span_written(span[2], 0);
+    return ptxk__check_spans("sample", span, 3, why);
+}
+
 PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_sample_desc *d = (const ptxk_sample_desc *)desc;
     ptxk__logits f;
@@ -20244,11 +20392,16 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(sample)
+#endif
+
 /* ======== route ========================================================================================= */
 
 #define PTXK__ROUTE_EXPERTS 512u
 #define PTXK__ROUTE_CHOSEN 16u
 #define PTXK__ROUTE_TOKENS (1u << 22)
+#if PTXK__HAS(PTXK_OP_ROUTE)
 #define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
 
 static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
@@ -20571,7 +20724,12 @@ PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(route)
+#endif
+
 /* ======== combine ======================================================================================= */
+#if PTXK__HAS(PTXK_OP_COMBINE)
 
 static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why) {
     ptx_code code;
@@ -20687,7 +20845,12 @@ PTXGEN_API ptx_code ptxk_combine_emit_(ptx_module *m, const char *site, const vo
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(combine)
+#endif
+
 /* ======== quantize ====================================================================================== */
+#if PTXK__HAS(PTXK_OP_QUANTIZE)
 
 /* How y is made. A thread has 8 adjacent elements; a block of threads 2048 of a row, or the row. */
 typedef struct ptxk__quantize {
@@ -20996,7 +21159,12 @@ PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const v
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(quantize)
+#endif
+
 /* ======== decoder ======================================================================================= */
+#if PTXK__HAS(PTXK_OP_DECODER)
 
 /* For each token a block reads the leader's decision, takes its share of the embedding's tiles, and then,
    layer by layer, of each product's tiles and of the heads of attention. There is no barrier across the grid.
@@ -24043,6 +24211,10 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
     ptxk__dec_work(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
+
+#else
+PTXK__LEFT_OUT(decoder)
+#endif
 
 #undef PTX__AT
 #define PTX__AT __FILE__ ":" PTX__STR(__LINE__)

@@ -36,13 +36,15 @@
 #define EXAMPLES_LLAMA_H
 
 #include "models.h"
+#include "ranks.h"
 
 #define LLAMA_ADVANCE_WORDS 8
 #define LLAMA_CAP_WORDS 2
+#define LLAMA_SPREAD_WORDS 6
 
-/* One operation, ready to be run. */
+/* One operation, ready to be run; or a sum over all ranks in place (to 0), or a gathering of their parts. */
 typedef struct llama_launch {
-    ptxcu_program *program;
+    ptxcu_program *program; /* NULL: of ranks */
     ptx_plan plan;
     union {
         ptxk_embed_args embed;
@@ -59,6 +61,10 @@ typedef struct llama_launch {
         ptxk_combine_args combine;
         uint64_t advance[LLAMA_ADVANCE_WORDS];
         uint64_t cap[LLAMA_CAP_WORDS];
+        uint64_t spread[LLAMA_SPREAD_WORDS];
+        struct {
+            uint64_t from, to, count;
+        } ranks;
     } args;
 } llama_launch;
 
@@ -75,6 +81,7 @@ typedef struct llama_list {
     ptxcu_buffer tokens, positions, sequences;       /* u32 [rows] */
     ptxcu_buffer lengths;                            /* u32 [batch]: of the sequences, with these rows */
     ptxcu_buffer logits, chosen;                     /* f32 [rows, vocab]; u32 [rows] */
+    ptxcu_buffer part, gathered, whole;              /* f32, of ranks: logits of this; of all; rows of q */
     struct {                                         /* of experts; [1]: of the shared one */
         ptxcu_buffer scores, choices, weights, offsets, rows, places, y;
     } expert[2];
@@ -100,12 +107,14 @@ typedef struct llama_options {
                                PTXK_Q8_0; 0: PTX_F16 */
     uint32_t prompt_tokens; /* tokens of prompts that llama_prompt feeds in a pass, 1 ... 4096; 0: 512 */
     uint32_t page_size;     /* positions of a page of the caches: a power of two, 16 ... 65536; 0: no pages */
+    struct ranks_group *ranks; /* opened; each computes a part, see "several ranks". NULL: one */
 } llama_options;
 
 typedef struct llama {
     ptxcu *cu;
-    llama_config config;
+    llama_config config; /* of several ranks: heads, kv_heads and the ffns are this rank's */
     llama_options options;
+    llama_tensor head;     /* the matrix of the logits, this rank's rows */
     llama_tensor *tensor;  /* the model's, then each layer's */
     uint64_t weight_bytes; /* what a token reads of them: all matrices, of experts the chosen ones', one row
                               of an embedding of its own */
@@ -115,7 +124,7 @@ typedef struct llama {
     uint32_t first_of_output; /* of the step's launches */
     ptx_plan plan;            /* of the launch that is being added, ... */
     ptxk_message message;     /* ... or why there is none */
-    ptxcu_program *advance, *cap;
+    ptxcu_program *advance, *cap, *spread;
     ptxcu_buffer weights, caches, memory; /* allocated; the others are parts of memory */
     uint64_t memory_used;
     ptxcu_buffer prompts, prompt_lengths, ones; /* u32 [batch, max_seq], [batch], [batch] */
@@ -131,11 +140,154 @@ typedef struct llama {
 /* Called while the weights go to the device, and while prompts are fed. */
 typedef void llama_progress(uint64_t done, uint64_t of);
 
-/* -- onto the device -- */
+static inline uint32_t llama_ranks(const llama *m) { return m->options.ranks ? m->options.ranks->count : 1; }
+static inline uint32_t llama_rank(const llama *m) { return m->options.ranks ? m->options.ranks->rank : 0; }
 
 static inline llama_tensor *llama_layer_tensor(const llama *m, uint32_t layer, enum llama_layer_name name) {
     return &m->tensor[LLAMA_MODEL_TENSORS + (size_t)layer * LLAMA_TENSORS_OF_A_LAYER + name];
 }
+
+/* -- several ranks --
+
+   Each rank has some heads and the same part of each feed-forward: the rows of q, k, v, gate and up that make
+   them, and the columns of W that multiply them. A product with W is then a sum over the ranks, to which rank
+   0 adds x and the bias: one sum in place for each half of a layer. Every rank has all of the embedding and
+   the norms, and some rows of the logits' matrix, whose results are gathered: every rank chooses from the
+   same logits, and the same token. A head of k and v may be in several ranks. */
+
+/* Of `whole` this rank's, in whole units: how many, and the first. */
+static inline uint32_t llama_share(const llama *m, uint32_t whole, uint32_t unit, uint32_t *first) {
+    uint64_t units = whole / unit, rank = llama_rank(m), ranks = llama_ranks(m);
+    *first = (uint32_t)(units * rank / ranks * unit);
+    return (uint32_t)(units * (rank + 1) / ranks * unit) - *first;
+}
+
+/* Columns that a part of a row may begin and end at. */
+static inline uint32_t llama_unit(const llama_tensor *t) {
+    uint64_t values = 1, bytes = 0;
+    if (!t->from) return 1;
+    gguf_block(t->from->format, &values, &bytes);
+    if (t->from->format == GGUF_FORMAT_MXFP4) values *= 2; /* what gemm takes */
+    return values < 8 ? 8 : (uint32_t)values;
+}
+
+static inline void llama_take_part(llama_tensor *t, uint32_t first, uint32_t rows) {
+    if (!t->from) return;
+    t->first += first;
+    if (llama_is_vector(t))
+        t->columns = rows;
+    else
+        t->rows = rows;
+}
+
+static inline void llama_take_columns(llama_tensor *t, uint32_t first, uint32_t columns) {
+    t->column = first;
+    t->columns = columns;
+}
+
+/* This rank's part of a number of the feed-forwards, whose last matrices have the name `down`. */
+static inline int llama_share_ffn(const llama *m, enum llama_layer_name down, uint32_t *ffn, uint32_t *first,
+                                  gguf_error *why) {
+    uint32_t n, unit = 8;
+    const llama_tensor *t = NULL;
+    *first = 0;
+    for (n = 0; n < m->config.layers; n++) {
+        const llama_tensor *one = llama_layer_tensor(m, n, down);
+        if (one->from && llama_unit(one) >= unit) t = one, unit = llama_unit(one);
+    }
+    if (!t) return 0;
+    if (*ffn / unit < llama_ranks(m))
+        return gguf_fail(why, t->from->offset, "%u columns of %s in %u ranks: parts are multiples of %u",
+                         (unsigned)*ffn, gguf_format_name(t->from->format), (unsigned)llama_ranks(m),
+                         (unsigned)unit);
+    *ffn = llama_share(m, *ffn, unit, first);
+    return 0;
+}
+
+/* The rows of the logits' matrix, as many in each rank, so that some may be behind its end. A tied one is the
+   embedding's, of which those begin at an address that kernels take. */
+static inline int llama_split_head(llama *m, gguf_error *why) {
+    llama_tensor *own = &m->tensor[m->tensor[LLAMA_OUTPUT].from ? LLAMA_OUTPUT : LLAMA_EMBEDDING];
+    uint32_t ranks = llama_ranks(m), unit = 1, rows;
+    while (unit * llama_row_bytes(own, own->columns) % 16) unit *= 2;
+    rows = (m->config.vocab + ranks * unit - 1) / (ranks * unit) * unit;
+    if ((uint64_t)rows * (ranks - 1) >= m->config.vocab)
+        return gguf_fail(why, own->from->offset, "%u tokens in %u ranks: at least one of each",
+                         (unsigned)m->config.vocab, (unsigned)ranks);
+    if (own == &m->tensor[LLAMA_OUTPUT])
+        llama_take_part(own, llama_rank(m) * rows, rows);
+    else
+        own->rows = rows * ranks;
+    llama_take_part(&m->tensor[LLAMA_OUTPUT_BIAS], llama_rank(m) * rows, rows);
+    m->head.rows = rows;
+    return 0;
+}
+
+/* Leaves this rank its part of everything. */
+static inline int llama_split_ranks(llama *m, gguf_error *why) {
+    llama_config *c = &m->config;
+    uint32_t ranks = llama_ranks(m), rank = llama_rank(m), d = c->head_dim, first[3], n, i;
+    uint32_t q = c->heads / ranks, kv = c->kv_heads < ranks ? 1 : c->kv_heads / ranks;
+    uint32_t kv_first = (uint32_t)((uint64_t)rank * c->kv_heads / ranks);
+    if (ranks == 1) return 0;
+    if (c->heads % ranks)
+        return gguf_fail(why, GGUF_NOWHERE, "%u heads in %u ranks: no whole number for each",
+                         (unsigned)c->heads, (unsigned)ranks);
+    if (c->kv_heads % ranks && (ranks % c->kv_heads || c->kind->qk_norm == LLAMA_QK_ROWS))
+        return gguf_fail(why, GGUF_NOWHERE,
+                         "%u heads of keys and values in %u ranks: no whole number for each",
+                         (unsigned)c->kv_heads, (unsigned)ranks);
+    if (llama_share_ffn(m, LLAMA_DOWN, &c->ffn, &first[0], why)
+        || llama_share_ffn(m, LLAMA_DOWN_EXPERTS, &c->expert_ffn, &first[1], why)
+        || llama_share_ffn(m, LLAMA_SHARED_DOWN, &c->shared_ffn, &first[2], why))
+        return 1;
+    for (n = 0; n < c->layers; n++)
+        for (i = 0; i < LLAMA_TENSORS_OF_A_LAYER; i++) {
+            llama_tensor *t = llama_layer_tensor(m, n, (enum llama_layer_name)i);
+            if (!t->from || t->is_whole) continue;
+            switch (i) {
+            case LLAMA_Q:
+            case LLAMA_Q_BIAS: llama_take_part(t, rank * q * d, q * d); break;
+            case LLAMA_K:
+            case LLAMA_V:
+            case LLAMA_K_BIAS:
+            case LLAMA_V_BIAS: llama_take_part(t, kv_first * d, kv * d); break;
+            case LLAMA_O:
+                if (q * d % llama_unit(t))
+                    return gguf_fail(why, t->from->offset,
+                                     "%u heads of %u in each of %u ranks: %s has blocks of %u columns",
+                                     (unsigned)q, (unsigned)d, (unsigned)ranks,
+                                     gguf_format_name(t->from->format), (unsigned)llama_unit(t));
+                llama_take_columns(t, rank * q * d, q * d);
+                break;
+            case LLAMA_GATE:
+            case LLAMA_UP:
+            case LLAMA_GATE_BIAS:
+            case LLAMA_UP_BIAS: llama_take_part(t, first[0], c->ffn); break;
+            case LLAMA_GATE_EXPERTS:
+            case LLAMA_UP_EXPERTS: llama_take_part(t, first[1], c->expert_ffn); break;
+            case LLAMA_SINKS: llama_take_part(t, rank * q, q); break;
+            case LLAMA_GATE_EXPERTS_BIAS:
+            case LLAMA_UP_EXPERTS_BIAS: llama_take_columns(t, first[1], c->expert_ffn); break;
+            case LLAMA_SHARED_GATE:
+            case LLAMA_SHARED_UP: llama_take_part(t, first[2], c->shared_ffn); break;
+            case LLAMA_DOWN: llama_take_columns(t, first[0], c->ffn); break;
+            case LLAMA_DOWN_EXPERTS: llama_take_columns(t, first[1], c->expert_ffn); break;
+            case LLAMA_SHARED_DOWN: llama_take_columns(t, first[2], c->shared_ffn); break;
+            case LLAMA_O_BIAS:
+            case LLAMA_DOWN_BIAS:
+            case LLAMA_DOWN_EXPERTS_BIAS:
+                if (rank) t->from = NULL;
+                break;
+            default: break;
+            }
+        }
+    c->heads = q;
+    c->kv_heads = kv;
+    return llama_split_head(m, why);
+}
+
+/* -- onto the device -- */
 
 static inline int llama_cuda(const llama *m, ptxcu_code code, gguf_error *why) {
     return code == PTXCU_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", ptxcu_get_error(m->cu)->message);
@@ -167,23 +319,31 @@ static inline void llama_scale_floats(char *at, size_t bytes, double by) {
     }
 }
 
-/* Sets the address of each tensor that is a part of another. */
-static inline void llama_place_parts(llama *m) {
-    uint32_t n;
-    size_t i;
-    for (n = 0; n < m->config.layers; n++)
-        for (i = 0; i < LLAMA_TENSORS_OF_A_LAYER; i++) {
-            llama_tensor *t = llama_layer_tensor(m, n, (enum llama_layer_name)i);
-            static const enum llama_layer_name wholes[] = {LLAMA_QKV, LLAMA_QKV_BIAS, LLAMA_GATE_UP};
-            uint32_t w;
-            for (w = 0; t->is_part && w < 3; w++) {
-                const llama_tensor *whole = llama_layer_tensor(m, n, wholes[w]);
-                if (whole->from == t->from)
-                    t->address =
-                        whole->address
-                        + t->first * (whole->from->bytes / (whole->rows > 1 ? whole->rows : whole->columns));
-            }
+/* Reads `bytes` of what a tensor has on the device, from byte `at` on. */
+static inline int llama_read_bytes(FILE *file, const llama_tensor *t, uint64_t at, char *to, uint64_t bytes,
+                                   gguf_error *why) {
+    const gguf_tensor *f = t->from;
+    uint64_t all = llama_row_bytes(t, f->size[0]), own = llama_row_bytes(t, t->columns);
+    uint64_t left = llama_row_bytes(t, llama_is_vector(t) ? t->first : t->column);
+    uint64_t first = llama_is_vector(t) ? 0 : t->first, n;
+    for (; bytes; at += n, to += n, bytes -= n) {
+        uint64_t matrix = at / own / t->rows, row = first + at / own % t->rows, within = at % own;
+        uint64_t place = f->offset + (matrix * f->size[1] + row) * all + left + within;
+        uint64_t rows = first + t->rows - row;           /* to this matrix's end */
+        if (row >= f->size[1] || left + within >= all) { /* beyond the file's */
+            n = row >= f->size[1] ? rows * own - within : own - within;
+            if (n > bytes) n = bytes;
+            memset(to, 0, (size_t)n);
+            continue;
         }
+        if (row + rows > f->size[1]) rows = f->size[1] - row;
+        n = own == all ? rows * own - within : own - within;
+        if (n > all - left - within && own != all) n = all - left - within;
+        if (n > bytes) n = bytes;
+        if (fseeko(file, (off_t)place, SEEK_SET) || fread(to, 1, (size_t)n, file) != n)
+            return gguf_fail(why, place, "cannot be read");
+    }
+    return 0;
 }
 
 /* Reads the tensors in the order of the file, in pieces, and sends them to the device. */
@@ -195,23 +355,20 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
     uint64_t total = 0, sent = 0, to = 0;
     int bad = !order || !piece ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
     for (i = 0; !bad && i < all; i++)
-        if (m->tensor[i].from && !m->tensor[i].is_part) {
+        if (m->tensor[i].from && !m->tensor[i].is_whole) {
             order[n++] = &m->tensor[i];
-            total += (m->tensor[i].from->bytes + 255) & ~255ull;
+            total += (llama_tensor_bytes(&m->tensor[i]) + 255) & ~255ull;
         }
     if (!bad) {
         qsort(order, n, sizeof *order, llama_by_offset);
         bad = llama_room(m, "weights", total, &m->weights, why);
     }
     for (i = 0; !bad && i < n; i++) {
-        uint64_t done = 0, bytes = order[i]->from->bytes;
+        uint64_t done = 0, bytes = llama_tensor_bytes(order[i]);
         order[i]->address = m->weights.address + to;
-        if (fseeko(file, (off_t)order[i]->from->offset, SEEK_SET))
-            bad = gguf_fail(why, order[i]->from->offset, "cannot be read");
         while (!bad && done < bytes) {
             size_t part = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
-            if (fread(piece, 1, part, file) != part)
-                bad = gguf_fail(why, order[i]->from->offset + done, "cannot be read");
+            bad = llama_read_bytes(file, order[i], done, piece, part, why);
             if (order[i] == &m->tensor[LLAMA_OUTPUT_NORM] || order[i] == &m->tensor[LLAMA_OUTPUT_NORM_BIAS]
                 || order[i] == &m->tensor[LLAMA_OUTPUT_BIAS])
                 llama_scale_floats(piece, part, m->config.logit_scale);
@@ -225,7 +382,6 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
         }
         to += (bytes + 255) & ~255ull;
     }
-    if (!bad) llama_place_parts(m);
     if (progress && !bad) progress(total, total);
     free(order);
     free(piece);
@@ -298,7 +454,10 @@ static inline void llama_share_out_list(const llama *m, llama_list *l) {
     uint64_t ffn = c->experts ? (uint64_t)c->chosen * c->expert_ffn : c->ffn;
     uint32_t i;
     int choose = l != &m->pass;
+    uint64_t wide = c->kind->qk_norm == LLAMA_QK_ROWS ? c->heads * c->head_dim : 0, part = wide;
     if (c->shared_ffn > ffn) ffn = c->shared_ffn;
+    if (choose && m->head.rows > part) part = m->head.rows;
+    if (llama_ranks(m) == 1) part = wide = 0;
     *used = 0;
 #define LLAMA_PART(name, count, bytes) l->name = llama_part(l->memory, used, count, bytes)
     LLAMA_PART(x, rows * c->hidden, 4);
@@ -325,6 +484,9 @@ static inline void llama_share_out_list(const llama *m, llama_list *l) {
     LLAMA_PART(lengths, m->options.batch, 4);
     LLAMA_PART(chosen, choose ? rows : 0, 4);
     LLAMA_PART(logits, choose ? rows * c->vocab : 0, 4);
+    LLAMA_PART(part, rows * part, 4);
+    LLAMA_PART(gathered, llama_ranks(m) * rows * part, 4);
+    LLAMA_PART(whole, llama_ranks(m) * rows * wide, 4);
     LLAMA_PART(q_rounded, choose ? 0 : rows * c->heads * c->head_dim, 2);
     LLAMA_PART(q_address, choose ? 0 : 1, 8);
 }
@@ -396,7 +558,7 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     return bad;
 }
 
-/* -- two kernels of its own -- */
+/* -- kernels of its own -- */
 
 static inline void llama_module_desc(ptx_module_desc *desc, const ptxcu_device *device) {
     memset(desc, 0, sizeof *desc);
@@ -435,6 +597,54 @@ static inline ptx_module *llama_cap(const ptxcu_device *device) {
     z = ptx_tanh(k, z);
     z = ptx_mul(k, z, cap);
     ptx_st(k, PTX_F32, ptx_at(at, 0), z);
+    ptx_end(k);
+    ptx_ret(k);
+    return m;
+}
+
+/* Puts parts of rows side by side, or takes one: y[row, part * n + i] = x[part, row, i], a thread for each.
+   Arguments: addresses of x and y; u32 n, and how many elements a row of y has; from row to row of x, and of
+   y; u64 from part to part of x. Blocks: n, rows, parts. */
+static inline ptx_module *llama_spread(const ptxcu_device *device) {
+    ptx_module_desc desc;
+    ptx_module *m;
+    ptx_kernel *k;
+    ptx_val args, at, row, part, n, i, j, z;
+    llama_module_desc(&desc, device);
+    m = ptx_module_new(&desc);
+    k = ptx_entry(m, "spread");
+    args = ptx_param_bytes(k, "args", LLAMA_SPREAD_WORDS * 8, 8);
+    n = ptx_ld(k, PTX_U32, ptx_at(args, 16));
+    at = ptx_ctaid_x(k);
+    z = ptx_ntid_x(k);
+    i = ptx_tid_x(k);
+    i = ptx_mad(k, at, z, i);
+    row = ptx_ctaid_y(k);
+    part = ptx_ctaid_z(k);
+    j = ptx_mad(k, part, n, i);
+    z = ptx_setp(k, PTX_LT, i, n);
+    ptx_if(k, z);
+    at = ptx_ld(k, PTX_U32, ptx_at(args, 20));
+    z = ptx_setp(k, PTX_LT, j, at);
+    ptx_if(k, z);
+    at = ptx_ld(k, PTX_U32, ptx_at(args, 24));
+    i = ptx_cvt(k, PTX_U64, i);
+    i = ptx_mad_wide(k, row, at, i);
+    at = ptx_ld(k, PTX_U64, ptx_at(args, 32));
+    z = ptx_cvt(k, PTX_U64, part);
+    i = ptx_mad(k, z, at, i);
+    at = ptx_ld(k, PTX_U64, ptx_at(args, 0));
+    at = ptx_ptr(at, PTX_GLOBAL);
+    at = ptx_ptr_add(k, at, i, 4);
+    i = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    at = ptx_ld(k, PTX_U32, ptx_at(args, 28));
+    j = ptx_cvt(k, PTX_U64, j);
+    j = ptx_mad_wide(k, row, at, j);
+    at = ptx_ld(k, PTX_U64, ptx_at(args, 8));
+    at = ptx_ptr(at, PTX_GLOBAL);
+    at = ptx_ptr_add(k, at, j, 4);
+    ptx_st(k, PTX_F32, ptx_at(at, 0), i);
+    ptx_end(k);
     ptx_end(k);
     ptx_ret(k);
     return m;
@@ -538,6 +748,59 @@ static inline void *llama_add_operation(llama *m, llama_list *l, const char *nam
 #define LLAMA_ADD(name, desc, shape)                                                                         \
     (ptxk_##name##_args *)llama_add_operation(                                                               \
         m, l, #name, &(desc), ptxk_##name##_plan(&(desc), &(shape), &m->plan, &m->message), why)
+
+/* Sums over all ranks, in place. */
+static inline int llama_add_sum(llama *m, llama_list *l, uint64_t at, uint64_t count, gguf_error *why) {
+    llama_launch *one;
+    if (llama_ranks(m) == 1) return 0;
+    memset(&m->plan, 0, sizeof m->plan);
+    if (!llama_add(m, l, NULL, why)) return 1;
+    one = &l->launch[l->count - 1];
+    one->args.ranks.from = at;
+    one->args.ranks.count = count;
+    return 0;
+}
+
+/* y[row, part * n + i] = x[part, row, i], see llama_spread: `total` in a row of y. */
+static inline int llama_add_spread(llama *m, llama_list *l, uint32_t n, uint32_t parts, uint64_t x,
+                                   uint32_t x_row, uint64_t x_part, uint64_t y, uint32_t total,
+                                   gguf_error *why) {
+    enum { THREADS = 256 };
+    ptx_launch *one = &m->plan.launch[0];
+    uint64_t *a;
+    memset(&m->plan, 0, sizeof m->plan);
+    m->plan.launches = 1;
+    one->grid[0] = (n + THREADS - 1) / THREADS;
+    one->grid[1] = l->rows;
+    one->grid[2] = parts;
+    one->block[0] = THREADS;
+    one->block[1] = one->block[2] = 1;
+    m->plan.args_bytes = LLAMA_SPREAD_WORDS * sizeof *a;
+    a = (uint64_t *)llama_add(m, l, m->spread, why);
+    if (!a) return 1;
+    a[0] = x;
+    a[1] = y;
+    a[2] = (uint64_t)total << 32 | n;
+    a[3] = (uint64_t)total << 32 | x_row;
+    a[4] = x_part;
+    return 0;
+}
+
+/* to[row, rank * n + i] = from[row, i] of each rank, `total` in a row. */
+static inline int llama_add_gather(llama *m, llama_list *l, uint64_t from, uint32_t n, uint64_t to,
+                                   uint32_t total, gguf_error *why) {
+    uint32_t ranks = llama_ranks(m);
+    int direct = l->rows == 1 && n * ranks == total;
+    llama_launch *one;
+    memset(&m->plan, 0, sizeof m->plan);
+    if (!llama_add(m, l, NULL, why)) return 1;
+    one = &l->launch[l->count - 1];
+    one->args.ranks.from = from;
+    one->args.ranks.to = direct ? to : l->gathered.address;
+    one->args.ranks.count = (uint64_t)l->rows * n;
+    return !direct
+           && llama_add_spread(m, l, n, ranks, l->gathered.address, n, (uint64_t)l->rows * n, to, total, why);
+}
 
 /* What the norms of x take: see models.h. */
 static inline float llama_stream_eps(const llama *m) {
@@ -743,13 +1006,18 @@ static inline int llama_add_norm_before(llama *m, llama_list *l, const llama_ten
                           l->rows, l->x.address, gamma, beta, llama_stream_eps(m), 0, in->x, why);
 }
 
-/* x += W in, or where the model has norms behind products x += norm(W in). */
+/* x += W in, or where the model has norms behind products x += norm(W in). Of several ranks the first one
+   takes x. Where the two halves of a layer read the same x (PARALLEL), there is one sum, behind the
+   second. */
 static inline int llama_add_to_stream(llama *m, llama_list *l, const llama_tensor *w,
                                       const llama_tensor *bias, const llama_tensor *gamma, llama_input in,
-                                      gguf_error *why) {
-    uint64_t x = l->x.address, h = l->h.address;
-    if (!gamma->from) return llama_add_product(m, l, w, bias, in, x, x, why);
-    return llama_add_product(m, l, w, bias, in, 0, h, why)
+                                      int half, gguf_error *why) {
+    uint64_t x = l->x.address, h = l->h.address, count = (uint64_t)l->rows * m->config.hidden;
+    int together = m->config.kind->places == LLAMA_PARALLEL;
+    if (!gamma->from)
+        return llama_add_product(m, l, w, bias, in, llama_rank(m) == 0 || (together && half) ? x : 0, x, why)
+               || (!(together && !half) && llama_add_sum(m, l, x, count, why));
+    return llama_add_product(m, l, w, bias, in, 0, h, why) || llama_add_sum(m, l, h, count, why)
            || llama_add_norm(m, l, m->config.kind->norm == LLAMA_RMS ? PTXK_NORM_RMS : PTXK_NORM_LAYER,
                              m->config.hidden, l->rows, h, gamma, NULL, (float)m->config.eps, 1, x, why);
 }
@@ -757,8 +1025,16 @@ static inline int llama_add_to_stream(llama *m, llama_list *l, const llama_tenso
 /* q or k at x by its norm, of each head or of the whole row, where the model has such */
 static inline int llama_add_qk_norm(llama *m, llama_list *l, const llama_tensor *gamma, uint64_t x,
                                     uint32_t heads, gguf_error *why) {
-    uint32_t parts = m->config.kind->qk_norm == LLAMA_QK_ROWS ? 1 : heads;
+    int rows = m->config.kind->qk_norm == LLAMA_QK_ROWS;
+    uint32_t parts = rows ? 1 : heads, n = m->config.head_dim * heads;
     if (!gamma->from) return 0;
+    if (rows && llama_ranks(m) > 1) { /* the whole row is in all ranks together */
+        uint64_t row = l->whole.address;
+        return llama_add_gather(m, l, x, n, row, gamma->columns, why)
+               || llama_add_norm(m, l, PTXK_NORM_RMS, gamma->columns, l->rows, row, gamma, NULL,
+                                 (float)m->config.eps, 0, row, why)
+               || llama_add_spread(m, l, n, 1, row + 4ull * n * llama_rank(m), gamma->columns, 0, x, n, why);
+    }
     return llama_add_norm(m, l, PTXK_NORM_RMS, m->config.head_dim * heads / parts, l->rows * parts, x, gamma,
                           NULL, (float)m->config.eps, 0, x, why);
 }
@@ -1013,14 +1289,15 @@ static inline int llama_add_cap(llama *m, llama_list *l, gguf_error *why) {
 
 /* logits, and a token chosen from them, of each row of x */
 static inline int llama_add_choice(llama *m, llama_list *l, gguf_error *why) {
-    const llama_tensor *output = &m->tensor[m->tensor[LLAMA_OUTPUT].from ? LLAMA_OUTPUT : LLAMA_EMBEDDING];
+    uint64_t logits = l->logits.address, own = llama_ranks(m) > 1 ? l->part.address : logits;
     ptxk_sample_desc desc = {0};
     ptxk_sample_shape shape = {0};
     ptxk_sample_args *a;
     llama_input in;
     if (llama_add_norm_before(m, l, &m->tensor[LLAMA_OUTPUT_NORM], &m->tensor[LLAMA_OUTPUT_NORM_BIAS], &in,
                               why)
-        || llama_add_product(m, l, output, &m->tensor[LLAMA_OUTPUT_BIAS], in, 0, l->logits.address, why)
+        || llama_add_product(m, l, &m->head, &m->tensor[LLAMA_OUTPUT_BIAS], in, 0, own, why)
+        || (own != logits && llama_add_gather(m, l, own, m->head.rows, logits, m->config.vocab, why))
         || llama_add_cap(m, l, why))
         return 1;
     desc.type = PTX_F32;
@@ -1190,12 +1467,13 @@ static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *
 
 /* x += the weighted sum of what the chosen experts, or the shared one, made of it. */
 static inline int llama_add_combine(llama *m, llama_list *l, int shared, gguf_error *why) {
+    int adds = llama_rank(m) == 0 || (m->config.shared_ffn && !shared); /* else x is another rank's */
     ptxk_combine_desc desc = {0};
     ptxk_combine_shape shape = {0};
     ptxk_combine_args *a;
     desc.chosen = shared ? 1 : m->config.chosen;
     desc.x_type = desc.y_type = PTX_F32;
-    desc.flags = PTXK_COMBINE_ADD;
+    desc.flags = adds ? PTXK_COMBINE_ADD : 0;
     shape.tokens = l->rows;
     shape.n = m->config.hidden;
     a = LLAMA_ADD(combine, desc, shape);
@@ -1239,7 +1517,8 @@ static inline int llama_add_experts(llama *m, llama_list *l, uint32_t n, llama_i
             || llama_add_product(m, l, LLAMA_OF(SHARED_DOWN), NULL, between, 0, l->expert[1].y.address, why)
             || llama_add_combine(m, l, 1, why)))
         return 1;
-    return llama_add_combine(m, l, 0, why);
+    return llama_add_combine(m, l, 0, why)
+           || llama_add_sum(m, l, l->x.address, (uint64_t)l->rows * m->config.hidden, why);
 #undef LLAMA_OF
 }
 
@@ -1259,7 +1538,8 @@ static inline int llama_add_layer(llama *m, llama_list *l, uint32_t n, const lla
         || llama_add_append(m, l, n, why)
         || (span ? llama_add_prefill_attention(m, l, n, span, spans, why)
                  : llama_add_decode_attention(m, l, n, why))
-        || llama_add_to_stream(m, l, LLAMA_OF(O), LLAMA_OF(O_BIAS), LLAMA_OF(POST_ATTENTION_NORM), rows, why))
+        || llama_add_to_stream(m, l, LLAMA_OF(O), LLAMA_OF(O_BIAS), LLAMA_OF(POST_ATTENTION_NORM), rows, 0,
+                               why))
         return 1;
     rows.x = l->gate.address;
     if (c->kind->places != LLAMA_PARALLEL
@@ -1267,7 +1547,7 @@ static inline int llama_add_layer(llama *m, llama_list *l, uint32_t n, const lla
         return 1;
     if (c->experts) return llama_add_experts(m, l, n, in, why);
     return llama_add_gate_up(m, l, n, in, why)
-           || llama_add_to_stream(m, l, LLAMA_OF(DOWN), LLAMA_OF(DOWN_BIAS), LLAMA_OF(POST_FFN_NORM), rows,
+           || llama_add_to_stream(m, l, LLAMA_OF(DOWN), LLAMA_OF(DOWN_BIAS), LLAMA_OF(POST_FFN_NORM), rows, 1,
                                   why);
 #undef LLAMA_OF
 }
@@ -1340,6 +1620,7 @@ static inline void llama_close(llama *m) {
     ptxcu_event_destroy(m->cu, m->event[1]);
     ptxcu_unload(m->cu, m->advance);
     ptxcu_unload(m->cu, m->cap);
+    ptxcu_unload(m->cu, m->spread);
     llama_close_list(m, &m->step);
     llama_close_list(m, &m->pass);
     llama_close_list(m, &m->draft);
@@ -1350,9 +1631,19 @@ static inline void llama_close(llama *m) {
     memset(m, 0, sizeof *m);
 }
 
+/* The matrix of the logits: one of its own, or the embedding. */
+static inline void llama_place_head(llama *m) {
+    const llama_tensor *output = &m->tensor[LLAMA_OUTPUT];
+    uint32_t rows = m->head.rows;
+    m->head = output->from ? *output : m->tensor[LLAMA_EMBEDDING];
+    if (llama_ranks(m) == 1 || output->from) return;
+    m->head.rows = rows;
+    m->head.address += (uint64_t)rows * llama_rank(m) * llama_row_bytes(&m->head, m->head.columns);
+}
+
 static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress, gguf_error *why) {
     uint64_t caches = 2ull * m->config.layers;
-    ptx_module *advance, *cap;
+    ptx_module *advance, *cap, *spread;
     int bad;
     if (llama_layer_cache_bytes(m) > (uint64_t)SIZE_MAX / 2 / caches)
         return gguf_fail(why, GGUF_NOWHERE, "caches past 2^63 bytes");
@@ -1361,11 +1652,15 @@ static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress,
         || llama_room(m, "keys and values", caches * llama_layer_cache_bytes(m), &m->caches, why)
         || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)m->memory_used, &m->memory), why))
         return 1;
+    llama_place_head(m);
     llama_share_out(m);
     advance = llama_advance(ptxcu_device_info(m->cu));
     cap = llama_cap(ptxcu_device_info(m->cu));
+    spread = llama_spread(ptxcu_device_info(m->cu));
     bad = llama_cuda(m, ptxcu_load(m->cu, advance, &m->advance), why)
-          || (m->config.final_cap > 0 && llama_cuda(m, ptxcu_load(m->cu, cap, &m->cap), why));
+          || (m->config.final_cap > 0 && llama_cuda(m, ptxcu_load(m->cu, cap, &m->cap), why))
+          || (llama_ranks(m) > 1 && llama_cuda(m, ptxcu_load(m->cu, spread, &m->spread), why));
+    ptx_module_free(spread);
     ptx_module_free(advance);
     ptx_module_free(cap);
     return bad || llama_fill_tables(m, file, why) || llama_build(m, &m->step, m->options.batch, NULL, 0, why)
@@ -1379,10 +1674,26 @@ static inline int llama_is_of_experts(size_t i) {
     return name >= LLAMA_GATE_EXPERTS && name <= LLAMA_DOWN_EXPERTS_BIAS;
 }
 
+/* What a token reads of the weights, see llama. */
+static inline uint64_t llama_count_bytes(const llama *m) {
+    size_t i;
+    uint64_t bytes = 0;
+    for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER; i++) {
+        const llama_tensor *t = &m->tensor[i];
+        if (!t->from || t->is_whole || i == LLAMA_ROPE_FACTORS || i == LLAMA_ROPE_SHORT
+            || i == LLAMA_ROPE_LONG)
+            continue;
+        bytes += i == LLAMA_EMBEDDING && m->tensor[LLAMA_OUTPUT].from ? llama_row_bytes(t, t->columns)
+                 : i == LLAMA_EMBEDDING && llama_ranks(m) > 1 ? m->head.rows * llama_row_bytes(t, t->columns)
+                 : llama_is_of_experts(i) ? llama_tensor_bytes(t) / m->config.experts * m->config.chosen
+                                          : llama_tensor_bytes(t);
+    }
+    return bytes;
+}
+
 /* g and file may go once this has returned. */
 static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file, const llama_options *options,
                              llama_progress *progress, gguf_error *why) {
-    size_t i;
     memset(m, 0, sizeof *m);
     m->cu = handle;
     m->options = *options;
@@ -1392,14 +1703,11 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
     if (!m->options.max_seq) m->options.max_seq = m->config.context;
     if (!m->options.kv_type) m->options.kv_type = PTX_F16;
     if (!m->options.prompt_tokens) m->options.prompt_tokens = 512;
-    for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER; i++)
-        if (m->tensor[i].from && !m->tensor[i].is_part && i != LLAMA_ROPE_FACTORS && i != LLAMA_ROPE_SHORT
-            && i != LLAMA_ROPE_LONG)
-            m->weight_bytes += i == LLAMA_EMBEDDING && m->tensor[LLAMA_OUTPUT].from
-                                   ? m->tensor[i].from->bytes / m->tensor[i].from->size[1]
-                               : llama_is_of_experts(i)
-                                   ? m->tensor[i].from->bytes / m->config.experts * m->config.chosen
-                                   : m->tensor[i].from->bytes;
+    if (llama_split_ranks(m, why)) {
+        llama_close(m);
+        return 1;
+    }
+    m->weight_bytes = llama_count_bytes(m);
     if (m->options.batch < 1 || m->options.batch > LLAMA_SEQUENCES) {
         llama_close(m);
         return gguf_fail(why, GGUF_NOWHERE, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
@@ -1471,12 +1779,26 @@ static inline int llama_stand(llama *m, uint32_t b, uint32_t token, uint32_t pos
            || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
 }
 
+/* Queues what the ranks do together. */
+static inline int llama_queue_ranks(const llama *m, const llama_launch *one, ptxcu_stream stream,
+                                    gguf_error *why) {
+    ranks_group *r = m->options.ranks;
+    size_t count = (size_t)one->args.ranks.count;
+    int bad = one->args.ranks.to ? ranks_gather(r, one->args.ranks.from, one->args.ranks.to, count, stream)
+                                 : ranks_sum(r, one->args.ranks.from, count, stream);
+    return bad ? gguf_fail(why, GGUF_NOWHERE, "%s", r->error) : 0;
+}
+
 /* Queues launches first ... end - 1 of a list. */
 static inline int llama_queue_part(llama *m, const llama_list *l, uint32_t first, uint32_t end,
                                    ptxcu_stream stream, gguf_error *why) {
     uint32_t i;
     for (i = first; i < end; i++) {
         const llama_launch *one = &l->launch[i];
+        if (!one->program) {
+            if (llama_queue_ranks(m, one, stream, why)) return 1;
+            continue;
+        }
         if (llama_cuda(
                 m, ptxcu_run(m->cu, one->program, &one->plan, &one->args, one->plan.args_bytes, stream), why))
             return 1;
@@ -1748,6 +2070,7 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     const llama_config *c = &m->config;
     const llama_architecture *a = c->kind;
     uint32_t n;
+    if (llama_ranks(m) > 1) return "several ranks";
     if (m->options.page_size) return "caches of pages";
     if (llama_has_byte_caches(m)) return "caches of 8 bits";
     if (c->experts) return "experts";

@@ -274,14 +274,31 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
 enum llama_name { LLAMA_TENSORS(LLAMA_ENUM) LLAMA_MODEL_TENSORS };
 enum llama_layer_name { LLAMA_LAYER_TENSORS(LLAMA_ENUM) LLAMA_TENSORS_OF_A_LAYER };
 
-/* A tensor in the file and on the device; from NULL: there is none. A part of another, such as q of a matrix
-   that holds q, k and v, has that one's `from`, and its rows from `first` on. */
+/* A tensor in the file and on the device, or a part of one: of each matrix so many rows from `first` on, of
+   these the columns from `column` on; a vector's elements from `first` on. What lies beyond the file's is 0.
+   from NULL: there is none. `whole`: q, k and v or gate and up lie in it, which go to the device by
+   themselves. */
 typedef struct llama_tensor {
     const gguf_tensor *from;
     uint64_t address;
     uint32_t columns, rows; /* rows: at least 1 */
-    uint32_t is_part, first;
+    uint32_t is_part, first, column;
+    uint32_t is_whole;
 } llama_tensor;
+
+static inline int llama_is_vector(const llama_tensor *t) { return t->from->size[1] == 1; }
+
+/* Bytes of some columns. */
+static inline uint64_t llama_row_bytes(const llama_tensor *t, uint64_t columns) {
+    uint64_t values = 1, bytes = 0;
+    gguf_block(t->from->format, &values, &bytes);
+    return columns / values * bytes;
+}
+
+/* Bytes on the device. */
+static inline uint64_t llama_tensor_bytes(const llama_tensor *t) {
+    return t->from->size[2] * t->rows * llama_row_bytes(t, t->columns);
+}
 
 /* Matrices in a tensor of a layer: of each expert. */
 static inline uint32_t llama_matrices(const llama_config *c, enum llama_layer_name name) {
@@ -633,9 +650,11 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
 }
 
 /* Makes t the next rows of another tensor, which may be missing, and moves *row behind them. */
-static inline void llama_take_rows(llama_tensor *t, const llama_tensor *whole, uint32_t rows, uint32_t *row) {
+static inline void llama_take_rows(llama_tensor *t, llama_tensor *whole, uint32_t rows, uint32_t *row) {
     if (!whole->from) return;
     *t = *whole;
+    whole->is_whole = 1;
+    t->is_whole = 0;
     t->is_part = 1;
     t->first = *row;
     if (whole->rows == 1) /* a vector */

@@ -54,7 +54,7 @@ static int told(const gguf_error *why, size_t bytes)
 /* Whether a part of a tensor, a matrix or a vector, passes its end. */
 static int outside(const llama_tensor *t)
 {
-    if (t->from->size[1] > 1) return t->first + (uint64_t)t->rows > t->from->size[1];
+    if (!llama_is_vector(t)) return t->first + (uint64_t)t->rows > t->from->size[1];
     return t->first + (uint64_t)t->columns > t->from->size[0];
 }
 
