@@ -156,7 +156,7 @@ typedef struct ptxk_message {
 #define PTXK__FORMATS_1(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
 #define PTXK__FORMATS_73(X)                                                                                  \
     X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4)                            \
-    X(IQ2_XXS) X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S)
+    X(IQ2_XXS) X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S) X(IQ1_S) X(IQ1_M) X(TQ1_0) X(TQ2_0)
 #define PTXK__ENUM(format) PTXK_##format,
 enum {
     PTXK__NO_FORMAT,
@@ -1170,8 +1170,8 @@ PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk
      silu(x)        x / (1 + exp(-x))
      gelu by tanh   x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi)
      gelu by erf    Abramowitz and Stegun 7.1.26: within 1.5e-7 |x| of the gelu with erf
-     clamped        gated only, as gpt-oss has it: x / (1 + exp(-1.702 x)) (up + 1) of x up to 7 and up from -7
-                    to 7
+     clamped        gated only, as gpt-oss has it: x / (1 + exp(-1.702 x)) (up + 1) of x up to 7 and up from
+                    -7 to 7
      x -inf         NaN (all but gelu by erf) */
 enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2, PTXK_SWIGLU_CLAMPED = 3 };
 typedef struct ptxk_activation_desc {
@@ -3606,6 +3606,7 @@ enum {
    the bits of their signs, which are not applied; a word of e2m1 whose low nibbles are the first quad. */
 enum {
     PTXK__PART_QUADS,
+    PTXK__PART_BIAS_1 = 1,
     PTXK__PART_BIAS_16 = 16,
     PTXK__PART_BIAS_128 = 128,
     PTXK__PART_SIGNS,
@@ -3804,15 +3805,6 @@ static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const p
     return ptxk__read_16(k, s, p, ptxk__number_add(k, from, ptxk__known(16)), out + n) + n;
 }
 
-static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 16, out);
-    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 2, 0);
-    for (i = 0; i < n; i++) {
-        out[i] = ptxk__shr_b32(k, out[i], ptxk__number_value(k, by));
-        out[i] = ptx_and(k, out[i], ptx_b32(0x03030303));
-    }
-}
-
 static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptx_val pair = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0)), x;
     uint32_t i;
@@ -3861,9 +3853,9 @@ static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->factor = ptxk__read_f16(k, s, 108);
 }
 
-/* Tables of IQ2 and IQ3: an entry is `digits` values, digits of `base` of a number, the first the lowest;
-   `map` has what they stand for. The numbers ascend: `steps` has the differences, from -1 on, as characters
-   from ']' on; '~' adds 33 to the next. */
+/* Tables of IQ1, IQ2 and IQ3: an entry is `digits` values, digits of `base` of a number, the first the
+   lowest; `map` has what they stand for. The numbers ascend: `steps` has the differences, from -1 on, as
+   characters from ']' on; '~' adds 33 to the next. */
 typedef struct ptxk__grid {
     const char *name;
     uint32_t entries, base, digits;
@@ -3915,13 +3907,37 @@ static const ptxk__grid ptxk__iq3_s_grid = {
         "c`~^^ng]uh^f}umptaggbub`bj`__hba^^ace|befabisa]kiahbb_hfh~_ho^~r|^j~r^^h^qllcyrnbgabdhak~pjkj_up"
         "qw~d^~p`_e^h^hblcgk^x_`b_cmut_jr`bat~el|s~b"};
 
+static const ptxk__grid ptxk__iq1_grid = {
+    "ptxk_iq1_grid", 2048, 3, 8, {0x80, 0x88, 0x90, 0, 0, 0, 0, 0},
+        "]^^^^^_a^`^ab^^da^`^aa^`^`]b^^^]ab`^`^`^^^]cb^^da^`^aa^`^abba`^^`^^__^^`^g^^dbbb``]kbbb^]]d^^d^``]"
+        "]^]]^^^^^^^e_^^^^]]^j`h^b^^^_]`^bb^`g^`^aa^`^ab`da^`^aa^`^ab^`a]bd]_b^`h^^^ba^`^aa^`^abb__a^^^^aa^"
+        "`^f]^`a]b^b`^`^]_h^^a_b^^^^^^^`^`b`]]]]]]^^`dd^b^l^^daa^`^^^`^db^^db`^a]^]_`a_]]^^^]]^`^^b`^_]^]]^"
+        "^]_`^`^^]]^^^^^^^^]]a]]]]^]^^]]^^^]]^^]]^]]^]]^^b^]]d]]^^``^]]^^^_]]]_^]^]]b__^d`h`db^^^^`^^]]^^^b"
+        "b^fj^^`^_c]]^`^]]^]]``d_]^^``^ecc^c^^^^^^``^bb`_f^`^aa^^^^abb__a^`^aa^^^^ab^`bc]`b^^^^]]daa^bba^^_"
+        "a^`^ab`^bba^^_a^`^ad^^bd]]^`^^^bdb^`__hbbb^`^`^]_`^^f^_]^^^^^^ba^abbbba]ba^`df^`^aa^`^ab^fa^`^f^`^"
+        "d_^`bf^`^b^^^baa^a]a^`^f^`^ab`^ba^`^aa^`^ab`dh`^^^^^^l`_``]^^^`^]]^^`^b^^^^]]^]a^^^^^`^^a]]gb^^dbf"
+        "^```eafbh_eb^^^^]]a]^^^^`^^^^a]b_]^`^^]]^^``^^]]^^]^]]]]_^]]^`]]^`^]]^]a^^^__a]^^^^`^^^^_]]^]^`^^`"
+        "_``]b^^db_`aca^`^`^^^bb^^^bb_]_]_]^`^^```^]]]]^^^^]_b^`^]]`^^^ll^^b^^``jfb^]]^`^`^^`^`^`^]]^b^d^b^"
+        "_]`^b^]]^^]]]]^`]]^^^]]^^]]]]]]]]^^]]^`^b^]]^^``^`b^`^^d^`^^]]^`^ea^^_]`e]b^]]]]__^^^^]]^]]]^]]]]]"
+        "^]]]]^^b^^^]]^_^]`^]]]]^^]]]]]^]^^]]^^]]]]]]]^]]]]]]]]]]^]]]]]^^]_]]]^]]]]_^]]^^]]]^]]_^]^]^]]]]]]"
+        "]__]]]]]]]]]]]]]^^]_`^]]]]^_`_^]]]a]]^^`^`ca^^^^]]]]^^]]ca^^^^`b_]^`^^]]^bb^]]^^]]]]]]]]^^]]^____^"
+        "]]]]bd_c`]`]^b^]__]]]`^^^^c_^]]^^hd^^bdb`]]^^^^^_idb^^^`^b]_^b___]^b]_`a_^b`^h`^g]`d]]_ib`dk]^]_^`"
+        "^^^^^^^^]]^]]^^d]_^^]]]]^^^`b^^^_]^j]]^^]^]]^_^]]^c^]^_]^]_^]]aabaa]]^`^^^^]]]^]`^_^^``^]]^_^_k^bb"
+        "f^`^bbbada^b`b^^^^]_]]`^]]^^``_]aab^]_h`]i^`^`^^`]_cc_^b`^`^f^`^aa]^^^ba^`^aa^`^ab^^^bb^`^^^]]]a^^"
+        "b_a^^ba^`^aa^`^g^`ba^`^aa^`^i`h^c_`^^`j`hb`^`b^^]_^`^]]^]a]]^^^^^^^^^dj`^bb^`]]`_]^`_abc`b^`^aa^`^"
+        "^_b^`b_^^`^aa^`^a]a^^db^^^^^^`^^ff^ba^`^aa^`^ab^^i^`^aa^`^ab`]]bb`^b^^d]ab^^^bb^^^^`^^^^^^^`a]^]]^"
+        "`^d^b^^`^^^bb^`bd^^^^^^d^bd^g_^^``^d`d^^]]]]^]]^d^b]]^`b^`^^]]^]]^___]^^]]^^]]]]]]]]^^]]^__^`]]]]^"
+        "]]^^^^^^b`_^a^b^]_]^]^b^a]`]_]]d^^bf^bb``^^]_`]eb`^bd^^^^^^^]]^^`^^^^^^]]^`^]_^^b^^`^`deed^^^`^`hb"
+        "^]]i^`^aa^`^ab^^^g^`^aa^`^a__^^^]k^__^^^^fa^_^i`^]c``^ab`^ba^`^aa^`^mbb^b_]^^^_]]]bx^^^^^d^`^b^]]^"
+        "b`^^]]^`^^lb`_^_d^__^]]_^h``]^_^^`^`^f^`^g^^^g^`^aa^`^ad`__bd``^`^gai^`^f^`^g^^i^`^aa^`^"};
+
 /* The table's address, in global memory: a variable of the module, made when it is first asked for. */
 static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     ptx_module *m = ptx_kernel_module(k);
     const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, g->name);
     ptx_symbol symbol;
     ptx_variable_desc desc;
-    uint8_t bytes[1024 * 8];
+    uint8_t bytes[2048 * 8];
     const char *step = g->steps;
     uint32_t i, j, number = 0xffffffffu, rest;
     symbol.index = had ? had->what : 0;
@@ -4096,6 +4112,182 @@ static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
+/* IQ1: indexes of 8 values each at `at`, 3 bits of each index further on: 12 bits of two bytes for a share
+   (IQ1_M: a nibble for each); and a bit, here or in each nibble: whether the values 8 g, from the table, are
+   less 1 or plus 1. */
+static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                             int nibbles, ptx_val *out) {
+    ptx_val table = ptxk__grid_address(k, &ptxk__iq1_grid), index, high, less, x;
+    uint32_t i, j;
+    for (i = 0; i < (p->whole ? 4 : 1); i++) {
+        ptxk__number g = p->whole ? ptxk__known(i) : ptxk__unknown(p->lane), here, by;
+        here = ptxk__number_of(k, p->share, 0, 0xffffffffu, 4, at);
+        index = ptxk__read_byte(k, s, ptxk__number_add(k, here, g));
+        here = ptxk__number_of(k, p->share, 0, 0xffffffffu, 2, at + 32);
+        if (nibbles) {
+            high = ptxk__read_byte(k, s, ptxk__number_add(k, here, ptxk__number_of(k, g, 1, 1, 1, 0)));
+            by = ptxk__number_of(k, g, 0, 1, 4, 0);
+        } else {
+            high = ptxk__read_half(k, s, here);
+            by = ptxk__number_of(k, g, 0, 3, 3, 0);
+        }
+        less = ptx_shr(k, high, nibbles ? ptxk__number_value(k, ptxk__number_of(k, g, 0, 1, 4, 3))
+                                        : ptx_u32(15));
+        less = ptx_and(k, less, ptx_u32(1));
+        less = ptx_mad(k, less, ptx_u32(0x02020202), ptx_u32(0x07070707));
+        high = ptx_shr(k, high, ptxk__number_value(k, by));
+        high = ptx_and(k, high, ptx_u32(7));
+        index = ptx_mad(k, high, ptx_u32(256), index);
+        x = ptx_ptr_add(k, table, index, 8);
+        ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(x, 0), out + 2 * i);
+        for (j = 2 * i; j < 2 * i + 2; j++) { /* bytes of the table are 8 g + 136 */
+            x = ptx_sub(k, ptx_as(out[j], PTX_U32), less);
+            out[j] = ptx_xor(k, ptx_as(x, PTX_B32), ptx_b32(0x80808080u));
+        }
+    }
+}
+
+static void ptxk__iq1_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__iq1_values(k, s, p, 2, 0, out);
+}
+
+static void ptxk__iq1_m_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__iq1_values(k, s, p, 0, 1, out);
+}
+
+/* 2 q + 1 of the three bits q at `by`. */
+static ptx_val ptxk__iq1_scale(ptx_kernel *k, ptx_val x, ptxk__number by) {
+    x = ptx_shr(k, x, ptxk__number_value(k, by));
+    x = ptx_and(k, x, ptx_u32(7));
+    x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
+    return ptx_as(x, PTX_S32);
+}
+
+static void ptxk__iq1_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 34));
+    f->scale[0] = f->scale[1] = ptxk__iq1_scale(k, x, ptxk__known(12));
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
+/* Four numbers of 16 bits: in each, scales of 12 bits, and four bits of the factor, the lowest first. */
+static void ptxk__iq1_m_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 1, 3, 2, 48)), d = x;
+    uint32_t i;
+    for (i = 0; i < 2; i++)
+        f->scale[i] = ptxk__iq1_scale(k, x, ptxk__number_of(k, share, 0, 1, 6, 3 * i));
+    for (i = 0; i < 4; i++) {
+        x = ptxk__read_byte(k, s, ptxk__known(49 + 2 * i));
+        x = ptx_shr(k, x, ptx_u32(4));
+        d = i ? ptx_mad(k, x, ptx_u32(1u << 4 * i), d) : x;
+    }
+    d = ptx_cvt(k, PTX_U16, d);
+    f->factor = ptx_cvt(k, PTX_F32, ptx_as(d, PTX_F16));
+}
+
+/* q - 1, as signed bytes, of bytes q up to 3. */
+static void ptxk__less_1(ptx_kernel *k, uint32_t n, ptx_val *out) {
+    uint32_t i;
+    for (i = 0; i < n; i++) {
+        ptx_val x = ptx_or(k, out[i], ptx_b32(0x80808080u));
+        x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(0x01010101));
+        out[i] = ptx_xor(k, ptx_as(x, PTX_B32), ptx_b32(0x80808080u));
+    }
+}
+
+static void ptxk__two_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                           ptx_val *out) {
+    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, at, out);
+    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 2, 0);
+    for (i = 0; i < n; i++) {
+        out[i] = ptxk__shr_b32(k, out[i], ptxk__number_value(k, by));
+        out[i] = ptx_and(k, out[i], ptx_b32(0x03030303));
+    }
+}
+
+static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__two_bits(k, s, p, 16, out);
+}
+
+/* A lane's part: q. */
+static void ptxk__tq2_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__two_bits(k, s, p, 0, out);
+    if (p->whole) ptxk__less_1(k, 8, out);
+}
+
+static void ptxk__tq2_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    (void)share;
+    f->factor = ptxk__read_f16(k, s, 64);
+}
+
+/* The digits of base 3 of 4 bytes, each a fraction of 256: the first behind `times`, a power of 3. */
+static ptx_val ptxk__digits(ptx_kernel *k, ptx_val x, ptx_val times) {
+    ptx_val half[2];
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        half[i] = ptx_as(i ? ptxk__shr_b32(k, x, ptx_u32(8)) : x, PTX_U32);
+        half[i] = ptx_and(k, half[i], ptx_u32(0x00ff00ff));
+        half[i] = ptx_mul(k, half[i], times);
+        half[i] = ptx_and(k, half[i], ptx_u32(0x00ff00ff));
+        half[i] = ptx_mul(k, half[i], ptx_u32(3));
+    }
+    half[0] = ptx_shr(k, half[0], ptx_u32(8));
+    half[0] = ptx_and(k, half[0], ptx_u32(0x00030003));
+    half[1] = ptx_and(k, half[1], ptx_u32(0x03000300));
+    return ptx_as(ptx_or(k, half[0], half[1]), PTX_B32);
+}
+
+/* 3^n, n up to 4. */
+static ptx_val ptxk__power_of_3(ptx_kernel *k, ptxk__number n) {
+    static const uint32_t power[5] = {1, 3, 9, 27, 81};
+    ptx_val x;
+    if (n.known) return ptx_u32(power[n.c % 5]);
+    x = ptxk__number_value(k, n);
+    x = ptx_prmt(k, ptx_b32(0x1b090301), ptx_b32(81), ptx_as(x, PTX_B32));
+    return ptx_as(ptx_and(k, x, ptx_b32(255)), PTX_U32);
+}
+
+/* Five digits of a byte are values of five shares (32 bytes at 0), then of five halves of a share (16 at 32);
+   the last half has four digits of 4 bytes at 48. A lane's part: q. */
+static void ptxk__tq1_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    const int known = p->share.known;
+    const uint32_t share = p->share.c, count = p->whole ? 4 : 1;
+    ptx_val late = {0}, last = {0}, x, times[2], end[1], own;
+    ptxk__number n = ptxk__known(share < 5 ? share : 2 * share - 10), at;
+    uint32_t i;
+    if (!known) {
+        own = ptxk__number_value(k, p->share);
+        late = ptx_setp(k, PTX_GE, own, ptx_u32(5));
+        last = ptx_setp(k, PTX_EQ, own, ptx_u32(7));
+        x = ptx_shl(k, own, ptx_u32(1));
+        x = ptx_sub(k, x, ptx_u32(10));
+        n = ptxk__unknown(ptx_selp(k, x, own, late));
+    }
+    times[0] = times[1] = ptxk__power_of_3(k, n);
+    if (!known || share >= 5) times[1] = ptx_mul(k, times[0], ptx_u32(3));
+    if (!known) times[1] = ptx_selp(k, times[1], times[0], late);
+    ptxk__read_words(k, s, ptxk__known(48), 1, end);
+    for (i = 0; i < 2; i++) {
+        at = known ? ptxk__known(share < 5 ? 16 * i : 32)
+                   : ptxk__unknown(ptx_selp(k, ptx_u32(32), ptx_u32(16 * i), late));
+        (void)ptxk__read_16(k, s, p, at, out + i * count);
+    }
+    for (i = 0; i < 2 * count; i++) {
+        x = times[i / count];
+        if (i >= count && (!known || share == 7)) {
+            own = ptxk__power_of_3(k, p->whole ? ptxk__known(i - count) : ptxk__unknown(p->lane));
+            x = known ? own : ptx_selp(k, own, x, last);
+            out[i] = known ? end[0] : ptx_selp(k, end[0], out[i], last);
+        }
+        out[i] = ptxk__digits(k, out[i], x);
+    }
+    if (p->whole) ptxk__less_1(k, 8, out);
+}
+
+static void ptxk__tq1_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    (void)share;
+    f->factor = ptxk__read_f16(k, s, 52);
+}
+
 static const ptxk__reader
     ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
     ptxk__q5_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_16, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
@@ -4119,7 +4311,13 @@ static const ptxk__reader
     ptxk__iq3_xxs_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,     1, 0,
                             ptxk__iq3_xxs_values, ptxk__iq3_xxs_factors},
     ptxk__iq3_s_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,   1, 0,
-                          ptxk__iq3_s_values,   ptxk__iq3_s_factors};
+                          ptxk__iq3_s_values,   ptxk__iq3_s_factors},
+    ptxk__iq1_s_reader = {PTXK__QUADS_ADJACENT, 0, 1, 0, ptxk__iq1_s_values, ptxk__iq1_s_factors},
+    ptxk__iq1_m_reader = {PTXK__QUADS_ADJACENT, 0, 1, 0, ptxk__iq1_m_values, ptxk__iq1_m_factors},
+    ptxk__tq1_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_1, 0, 0,
+                          ptxk__tq1_0_values,   ptxk__tq1_0_factor},
+    ptxk__tq2_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_1, 0, 0,
+                          ptxk__tq2_0_values,   ptxk__tq2_0_factor};
 
 /* -- vocabulary: rows of weights, the table of formats -- */
 
@@ -4157,7 +4355,11 @@ static const ptxk__block ptxk__blocks[] = {
     PTXK__READ("iq2_xs", PTXK_IQ2_XS, 256, 74, 1, 0.125f, ptxk__iq2_xs_reader),
     PTXK__READ("iq2_s", PTXK_IQ2_S, 256, 82, 1, 0.125f, ptxk__iq2_s_reader),
     PTXK__READ("iq3_xxs", PTXK_IQ3_XXS, 256, 98, 1, 0.25f, ptxk__iq3_xxs_reader),
-    PTXK__READ("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader)};
+    PTXK__READ("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader),
+    PTXK__READ("iq1_s", PTXK_IQ1_S, 256, 50, 1, 0.125f, ptxk__iq1_s_reader),
+    PTXK__READ("iq1_m", PTXK_IQ1_M, 256, 56, 1, 0.125f, ptxk__iq1_m_reader),
+    PTXK__READ("tq1_0", PTXK_TQ1_0, 256, 54, 1, 1, ptxk__tq1_0_reader),
+    PTXK__READ("tq2_0", PTXK_TQ2_0, 256, 66, 1, 1, ptxk__tq2_0_reader)};
 #undef PTXK__READ
 
 static const ptxk__block *ptxk__block_of(uint32_t format) {
