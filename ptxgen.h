@@ -11452,13 +11452,15 @@ static const ptx__formula ptx__formulas[] = {
     {"arc", "a=abs x;c=gt a 0.5;z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;y=sel 0 y d;v=mul z y;h=mul y 0.5;"
      "e=neg v;e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;p=poly z 0x1.5959aap-5"
      " 0x1.8c415ap-6 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;s=mov c;",
-     "a=abs x;c=gt a 0.5;v:mov a;z:mul x x;if c;z=fma a -0.5 0.5;v=sqrt z;end;p=poly z"
+     "a=abs x;c=gt a 0.5;v:mov a;z:mul x x;q:mov 0.0;if c;z=fma a -0.5 0.5;v=sqrt z;e=neg v;e=fma e v z;"
+     "l=max v 0x1p-500;l=rcpd l;q=mul e l;end;p=poly z"
      " 0x1.0bca20bc36e71p-5 -0x1.599d3b384063ap-6 0x1.64bf5a2ba6ce6p-6 0x1.e2415a0fe22ecp-9"
      " 0x1.617ada64d7afep-7 0x1.757a7a86b95f3p-7 0x1.ca20e6b3af4c7p-7 0x1.1c49e1ee93811p-6"
      " 0x1.6e8bdfafaebefp-6 0x1.f1c71a8d72419p-6 0x1.6db6db7227295p-5 0x1.333333332df54p-4"
      " 0x1.5555555555578p-3;p=mul p z;r=fma p v v;s=mov c;"},
     {"asin", "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;",
-     "v,c=arc x;w=fma v -2 0x1.921fb54442d18p0;w=add w 0x1.1a62633145c06p-54;v=sel w v c;r=cps x v;"},
+     "v,c,l=arc x;w=fma v -2 0x1.921fb54442d18p0;l=sub 0x1.1a62633145c06p-54 l;w=add w l;v=sel w v c;"
+     "r=cps x v;"},
     {"acos", "v,c=arc x;u=cps x v;u=neg u;u=fma 0x1.85e368p-1 0x1.0808aap1 u;v=add v v;w=neg v;w=fma"
      " 0x1.85e368p0 0x1.0808aap1 w;d=lt x 0;v=sel w v d;r=sel v u c;",
      "v,c=arc x;u=cps x v;u=sub 0x1.1a62633145c06p-54 u;u=add u 0x1.921fb54442d18p0;v=add v v;w=sub"
