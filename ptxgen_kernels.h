@@ -6111,6 +6111,11 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
 
 /* -- flash_decode: what a block works on -- */
 
+/* Columns of the first block. */
+static uint32_t ptxk__flash_columns(const ptxk__flash *f) {
+    return f->columns < f->tile ? f->columns : f->tile;
+}
+
 /* What a block works on. All fields but tid, warp, lane and poison are uniform over the block. Positions are
    s32. */
 typedef struct ptxk__flash_work {
@@ -6218,7 +6223,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     ptx_comment(k, "the columns of this block: query t, head h of the group is column t * group + h");
     w->kv_head = ptx_ctaid_x(k);
     w->first_column = ptx_u32(0);
-    w->columns = ptx_u32(f->columns < f->tile ? f->columns : f->tile);
+    w->columns = ptx_u32(ptxk__flash_columns(f));
     if (f->tiles > 1) {
         here = w->kv_head;
         w->kv_head = ptx_div(k, here, ptx_u32(f->tiles));
@@ -6721,13 +6726,13 @@ static void ptxk__flash_merge_warps(ptx_kernel *k, const ptxk__flash *f, const p
 
 /* Stores the block's result for the other blocks of its cluster, in place of its first warp's sums. */
 static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
-    uint32_t head_vecs = f->d / 4, n = ptxk__ceil_div(f->tile * head_vecs, f->threads), j;
+    uint32_t pieces = f->d / 4 * ptxk__flash_columns(f), n = ptxk__ceil_div(pieces, f->threads), j;
     ptx_val i, column[8], vec[8], first[8], all[8][2], joined[8][4], here, row, p;
-    for (j = 0; j < n; j++) { /* also of absent columns, which nobody reads */
+    for (j = 0; j < n; j++) { /* also of columns that only other blocks have */
         i = ptx_add(k, w->tid, ptx_u32(j * f->threads));
-        if (f->tile * head_vecs % f->threads) i = ptx_min(k, i, ptx_u32(f->tile * head_vecs - 1));
-        column[j] = ptx_div(k, i, ptx_u32(head_vecs));
-        vec[j] = ptx_rem(k, i, ptx_u32(head_vecs));
+        if (pieces % f->threads) i = ptx_min(k, i, ptx_u32(pieces - 1));
+        column[j] = ptx_div(k, i, ptx_u32(f->d / 4));
+        vec[j] = ptx_rem(k, i, ptx_u32(f->d / 4));
         ptxk__flash_merge_warps(k, f, w, column[j], vec[j], all[j], joined[j]);
         first[j] = ptx_setp(k, PTX_EQ, vec[j], ptx_u32(0));
     }
@@ -6736,8 +6741,8 @@ static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const 
         here = ptx_ptr_add(k, w->shared, column[j], 8);
         row = ptx_ptr_add(k, w->shared, column[j], f->pitch * 4);
         row = ptx_ptr_add(k, row, vec[j], 16);
-        if (j + 1 == n && f->tile * head_vecs % f->threads) {
-            p = ptx_setp(k, PTX_LT, w->tid, ptx_u32(f->tile * head_vecs - j * f->threads));
+        if (j + 1 == n && pieces % f->threads) {
+            p = ptx_setp(k, PTX_LT, w->tid, ptx_u32(pieces - j * f->threads));
             first[j] = ptx_and(k, first[j], p);
             ptx_guard(k, p);
         }
@@ -7600,17 +7605,17 @@ static void ptxk__flash_load_step(ptx_kernel *k, const ptxk__flash *f, const ptx
    256 products with the largest K stay finite; with infinite elements by the smallest power. The first term
    is 0 only where q is 0, so that products with infinite K are infinite. f16's second term is the rest times
    2^12, at most 2^3, which extends the range below. With 8-bit caches a lane's word of K has elements 4 t ...
-   4 t + 3 of 16: q is stored so that it gets the same. */
+   4 t + 3 of 16: q is stored so that it gets the same. Columns of 8 that no block has get another's. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
     int32_t goal = f->type == PTX_F16 ? 14 : -9;
     double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
-    uint32_t per = ptxk__flash_q_elements(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
-             steps = ptxk__flash_row_steps(f), term_bytes;
+    uint32_t per = ptxk__flash_q_elements(f), turns = ptxk__ceil_div(ptxk__flash_columns(f), PTXK__WARPS), n,
+             i, e, h, j, pass, count, vecs, steps = ptxk__flash_row_steps(f), term_bytes;
     ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
         inside[8], place[8][2], there[8][2], factors, k_factor = ptx_f32(1), busy = {0};
-    ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
+    ptxk__tile_form(&t, PTXK__WARPS * turns, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
     vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
     count = vecs * per; /* elements of a lane */
@@ -7730,11 +7735,14 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     factors = ptx_ptr_add(k, stage, ptx_u32(f->terms * term_bytes), 1);
     for (n = 0; n < f->nt; n++) {
         here = ptx_and(k, w->lane, ptx_u32(3));
+        if (n) here = ptx_add(k, here, ptx_u32(4 * n));
+        if (8 * n + 8 > PTXK__WARPS * turns) here = ptx_min(k, here, ptx_u32(PTXK__WARPS / 2 * turns - 1));
         here = ptx_ptr_add(k, factors, here, 8);
-        ptx_ld_vec(k, PTX_F32, 2, ptx_at(here, (int64_t)(n * 32)), s->factor[n]);
+        ptx_ld_vec(k, PTX_F32, 2, ptx_at(here, 0), s->factor[n]);
         for (j = 0; j < 2; j++) s->inverse[n][j] = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, s->factor[n][j]);
         row = ptx_and(k, w->lane, ptx_u32(7));
-        row = ptx_add(k, row, ptx_u32(8 * n));
+        if (n) row = ptx_add(k, row, ptx_u32(8 * n));
+        if (8 * n + 8 > PTXK__WARPS * turns) row = ptx_min(k, row, ptx_u32(PTXK__WARPS * turns - 1));
         for (j = 0; j < steps; j += 2) {
             uint32_t pair = j + 1 < steps ? 2 : 1;
             ptx_val regs[4];
