@@ -10,6 +10,7 @@ WARN     = -Wall -Wextra -pedantic -Wconversion -Wshadow
 B        = build
 MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 SIM      = $(B)/libptxsim.so
+NCCL     = $(B)/libncclsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(patsubst examples/%.c,$(B)/%,$(wildcard examples/*.c)) $(EXAMPLES_CXX)
 EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst examples/%.cpp,$(B)/%,$(wildcard examples/*.cpp)))
@@ -20,11 +21,12 @@ SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 # slow and seldom find a fault in a change.
 SUITES   = builder faults math kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
-SCRIPTS  = dropin snippets packaging cuda/threads examples/command_lines examples/operators
-PROOF    = math/exhaustive math/sass kernels/ptxas kernels/gemm_costs kernels/decoder kernels/flash_cluster \
+SCRIPTS  = dropin left_out snippets packaging cuda/threads examples/command_lines examples/operators
+PROOF    = math/exhaustive math/random math/sass kernels/ptxas kernels/gemm_costs kernels/decoder \
+           kernels/flash_cluster \
            kernels/flash_hopper_random kernels/flash_hopper_faults kernels/matmul_dense_faults \
            kernels/matmul_dense_sass examples/generate examples/persistent examples/prompt_lengths \
-           kernels/matmul_memory_faults examples/architectures examples/experts cuda/threads dropin
+           kernels/matmul_memory_faults examples/architectures examples/experts examples/ranks_all cuda/threads dropin
 SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
 OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
 DRIVER   = $(SIM)
@@ -38,7 +40,7 @@ help:
 	@echo 'make plot      the time from a graph to PTX beside NVRTC, where that is installed: docs/emission.svg'
 	@echo 'make test      the tests for every change; ends with the line "N passed, N failed"'
 	@echo 'make proof     all tests, for a release'
-	@echo 'make proof-math  the mathematics over all 2^32 operands, hours'
+	@echo 'make proof-math  the mathematics over all 2^32 operands, or 2^28 random ones: hours'
 	@echo 'make sanitize  all tests, built with the address and undefined-behaviour sanitizers'
 	@echo 'make bench     emission speed, launch overhead, compile times beside stb_image.h (BENCH_COMPILE=0:'
 	@echo '               without them), the speed of the CPU driver'
@@ -72,9 +74,11 @@ test: $(addprefix $(B)/results/,$(SHORT))
 proof: $(addprefix $(B)/results/,$(TESTS) $(SCRIPTS))
 	@sh tests/run.sh sum $(B) $(TESTS) $(SCRIPTS)
 
-# Every f32 function of one operand over all 2^32 operands: about two hours of one core.
-proof-math: $(B)/tests/math/exhaustive
+# Every f32 function of one operand over all 2^32 operands: about an hour of one core. Then f64 ones and those of
+# two operands over 2^28 random ones: about two.
+proof-math: $(B)/tests/math/exhaustive $(B)/tests/math/random
 	@$(B)/tests/math/exhaustive 1
+	@$(B)/tests/math/random 0x10000000
 
 $(B)/results/driver/%: $(B)/tests/driver/% $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) driver/$* $< $(SIM)
@@ -84,8 +88,12 @@ $(B)/results/examples/pictures: $(B)/tests/examples/pictures $(SIM) $(addprefix 
 	@sh tests/run.sh one $(DRIVER) $(B) examples/pictures $< $(B)
 $(B)/results/examples/operators: tests/examples/operators.sh FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) examples/operators sh $<
+$(addprefix $(B)/results/examples/,ranks ranks_all collectives): $(B)/results/%: $(B)/tests/% $(SIM) $(NCCL) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) $* $< $(NCCL)
 $(B)/results/cuda/threads: tests/cuda/threads.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) cuda/threads sh $< $(SIM)
+$(B)/results/left_out: tests/left_out.sh $(B)/implementation.o FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) left_out sh $< $(B)
 $(B)/results/dropin $(B)/results/snippets $(B)/results/packaging: $(B)/results/%: tests/%.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) $* sh $<
 $(B)/results/%: $(B)/tests/% $(SIM) FORCE
@@ -162,6 +170,11 @@ runtime: $(SIM)
 $(SIM): $(SIMOBJ)
 	@mkdir -p $(B)
 	$(CC) $(SIMFLAGS) -shared -pthread $(SIMOBJ) -o $@ -lm
+
+# NCCL on the CPU driver, for ranks in as many processes.
+$(NCCL): tests/nccl/nccl.c
+	@mkdir -p $(B)
+	$(CC) -std=c11 $(SIMFLAGS) -Wall -Wextra -fPIC -shared -pthread -fvisibility=hidden $< -o $@ -ldl
 
 $(B)/sim/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*.def)
 	@mkdir -p $(B)/sim
@@ -249,13 +262,14 @@ $(B)/fuzz/ptx: tests/fuzz/ptx.c $(FUZZOBJ)
 $(B)/fuzz/builder: tests/fuzz/builder.c tests/program.h tests/kerneltest.h $(wildcard tests/forms/*.h) ptxgen.h $(FUZZOBJ)
 	$(CLANG) $(FUZZFLAGS) -Wno-unused-function -fsanitize=fuzzer,address,undefined $< $(FUZZOBJ) -o $@ -lm -ldl
 
-$(B)/fuzz/gguf: tests/fuzz/gguf.c $(HEADERS) examples/gguf.h examples/tokeniser.h examples/llama.h
+$(B)/fuzz/gguf: tests/fuzz/gguf.c $(HEADERS) $(wildcard examples/*.h)
 	@mkdir -p $(B)/fuzz
 	$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer,address,undefined $< -o $@ -ldl -lm
 
-$(B)/fuzz/models: $(B)/tests/examples/gguf
+$(B)/fuzz/models: $(B)/tests/examples/gguf $(B)/tests/examples/model_files
 	@mkdir -p $@
 	@GGUFTEST_KEEP=$@ $(B)/tests/examples/gguf >/dev/null
+	@GGUFTEST_KEEP=$@ $(B)/tests/examples/model_files >/dev/null
 	@touch $@
 
 $(B)/fuzz/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*.def)

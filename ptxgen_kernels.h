@@ -1,30 +1,39 @@
 /* ptxgen_kernels.h - v0.2.0 - ready GPU kernels on ptxgen.h. Public domain or MIT, at your choice.
 
-   WHAT   Generators of the kernels that LLM inference needs, and their launches. A description goes in; PTX
-          and a plan (entries, grids, workspace size, bytes of traffic) come out.
+   WHAT   Generates the kernels that inference of language models needs. You fill in a description. You get
+          PTX, and a plan: the launches, their grids, the workspace size, the least memory traffic.
    DO     In exactly one C or C++ file:   #define PTXGEN_IMPLEMENTATION
                                           #include "ptxgen_kernels.h"     (includes ptxgen.h)
           Everywhere else include it plainly.
 
-   Attention of one new token per sequence over cached keys and values, 32 heads on 8 KV heads:
+   A kernel of RMSNorm for rows of 4096 halves, and its launch for a batch of rows:
 
-       ptxk_flash_decode_desc desc = PTX_ZERO;             // a field that stays 0: see ZERO
-       desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
-       desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
-       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u,
-                                        target};
+       ptxk_norm_desc desc = PTX_ZERO;                          // a field that stays 0: see ZERO
+       desc.n = 4096;
+       desc.x_type = desc.y_type = desc.weight_type = PTX_F16;
+       ptx_module *m = ptx_module_new(NULL);                    // for sm_75
+       ptxk_norm_emit(m, &desc);
+       const char *text = ptx_text(m, NULL);                    // NULL: ptx_get_error(m)->message says why
+       ptxk_norm_shape shape = PTX_ZERO;
+       shape.rows = rows;
        ptx_plan plan;
        ptxk_message why;
-       if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
-       ptx_module *m = ptx_module_new(NULL);
-       ptxk_flash_decode_emit(m, &desc);
-       const char *text = ptx_text(m, NULL);
-       // load it, allocate plan.workspace_bytes (the first plan.zero_bytes of them 0), fill a
-       // ptxk_flash_decode_args, and run plan.launch[0] ... with that struct as the one argument;
-       // ptxgen_cuda.h does all that.
+       if (ptxk_norm_plan(&desc, &shape, &plan, &why)) puts(why.text);
+
+   Load the text. Allocate plan.workspace_bytes, and set the first plan.zero_bytes of them to 0. Fill in a
+   ptxk_norm_args. Launch each plan.launch[] with that struct as its only argument. With ptxgen_cuda.h, use
+   ptxcu_operation and ptxcu_run; or ptxcu_norm_prepare and ptxcu_call_run, which take tensors.
+
+   OPERATIONS  (search for "==== name" to see what one computes, its limits and its functions)
+     attention    flash_decode (new tokens over caches), flash_prefill (prompts), flash_mla (compressed
+                  caches), kv_scatter (writes caches)
+     products     gemv (a vector), gemm (quantised or plain weights, any number of columns), matmul (dense)
+     rows         norm, softmax, activation, rope, embed, quantize, sample
+     experts      route, combine
+     whole model  decoder
 
    INDEX  (search for the tag; the three headers have the same, and [MATH] is in ptxgen.h)
-     [MANUAL]     what holds for all operations
+     [MANUAL]     rules that hold for all operations
      [CONFIG]     macros that you may define before including
      [ERRORS]     how a description or a shape is refused
      [TYPES]      formats of weights
@@ -36,17 +45,17 @@
      [LICENSE]
 
    [MANUAL]
-   OPERATION  An operation `name` has three structs. ptxk_<name>_desc holds what is compiled into the code:
-          head counts, head_dim, types. ptxk_<name>_shape holds what changes the launch: ptxk_<name>_plan()
-          makes a plan from both. ptxk_<name>_args is the one parameter, passed by value, of every entry of
-          the plan; its addresses are device addresses. Sizes that change with every token, such as lengths,
-          are read from device memory, so a captured graph replays with the new ones.
+   STRUCTS  An operation has three. ptxk_<name>_desc is compiled into the code: types, head counts, options.
+          ptxk_<name>_shape changes the launch only: rows, batch, multiprocessors. ptxk_<name>_args is the
+          parameter of every entry of the plan, passed by value. Its addresses are device addresses. Sizes
+          that change with every token, such as lengths, are read from device memory, so a captured graph
+          replays with new ones.
 
-   FUNCTIONS  ptxk_<name>_emit() appends the entries to a module. An entry's name contains all that is
-          compiled into it, so one module can hold several. ptxk_<name>_plan() fills in the launches, the
-          workspace size and plan.min_bytes, a lower bound of the memory traffic. ptxk_<name>_check() tests
-          arguments before a launch: addresses not NULL and aligned, numbers in range, no overlap with
-          memory that is written. It does not read device memory.
+   FUNCTIONS  ptxk_<name>_emit() appends the entries to a module. The name of an entry contains everything
+          that is compiled into it, so one module can hold several. ptxk_<name>_plan() fills in the plan;
+          plan.min_bytes is a lower bound of the memory traffic. ptxk_<name>_check() tests arguments before a
+          launch: addresses are not NULL and aligned, numbers are in range, nothing that is written overlaps
+          anything else. It does not read device memory.
 
    ZERO   A field that is 0 means the same in every description. A type or a format: refused, except the type
           of an optional tensor (append_type, second, third), which is then absent, and weight_type of a norm
@@ -55,14 +64,18 @@
           soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method: the first of
           their list. In a shape, 0 sequences, rows or tokens give a plan without launches.
 
-   EPS    The eps of a norm (norm, gemv, decoder) is an argument and has no default: 0 adds nothing. Models
-          state theirs, mostly 1e-5 or 1e-6. With eps 0 a row of zeros stays zeros; a row whose mean square
-          is below the smallest normal f32, 1.2e-38, loses precision.
+   EPS    The eps of a norm (norm, gemv, gemm, decoder) is an argument without a default: 0 adds nothing. A
+          model states its own, mostly 1e-5 or 1e-6. With eps 0, a row of zeros stays zeros, and a row whose
+          mean square is below 1.2e-38, the smallest normal f32, loses precision.
 
-   TARGET  A plan and a module belong to one target; a plan made for one device does not fit another.
+   TARGET  A plan is made for the target of its module (ptx_module_desc.target, shape.target) and the
+          multiprocessors of one device. Other devices need their own.
 
-   MAPS   Some plans list tensor maps, which the entry takes behind its argument struct: see ptx_tensor_map in
-          ptxgen.h. ptxcu_run makes them.
+   MAPS   Some plans for sm_90a and later list tensor maps. Each is a parameter of the entry, behind the
+          argument struct: see ptx_tensor_map in ptxgen.h. ptxcu_run makes them.
+
+   TRUST  What device memory holds is not checked. Lengths, page numbers and offsets must be in range, except
+          where an operation says what it does with others.
 */
 #ifndef PTXGEN_KERNELS_H
 #define PTXGEN_KERNELS_H
@@ -79,7 +92,41 @@ extern "C" {
 
 /* ---- [CONFIG] ------------------------------------------------------------------------------------------
 
-   PTXGEN_IMPLEMENTATION, PTXGEN_STATIC, PTXGEN_API: as in ptxgen.h. There are no others. */
+   PTXGEN_IMPLEMENTATION, PTXGEN_STATIC, PTXGEN_API: as in ptxgen.h. Beside PTXGEN_IMPLEMENTATION:
+
+   PTXK_ONLY   #define PTXK_ONLY (PTXK_OP_GEMM | PTXK_OP_NORM) compiles these operations and no others
+   PTXK_NO     #define PTXK_NO PTXK_OP_DECODER compiles all operations but these
+
+   Declarations stay. A program that calls an operation that is left out does not link; the registry knows its
+   name, and its emit function refuses with PTX_E_DESC. Row bytes of formats need one that takes weights. */
+#define PTXK_OP_FLASH_DECODE 0x1
+#define PTXK_OP_KV_SCATTER 0x2
+#define PTXK_OP_FLASH_PREFILL 0x4
+#define PTXK_OP_FLASH_MLA 0x8
+#define PTXK_OP_GEMV 0x10
+#define PTXK_OP_GEMM 0x20
+#define PTXK_OP_MATMUL 0x40
+#define PTXK_OP_NORM 0x80
+#define PTXK_OP_SOFTMAX 0x100
+#define PTXK_OP_ACTIVATION 0x200
+#define PTXK_OP_ROPE 0x400
+#define PTXK_OP_EMBED 0x800
+#define PTXK_OP_SAMPLE 0x1000
+#define PTXK_OP_ROUTE 0x2000
+#define PTXK_OP_COMBINE 0x4000
+#define PTXK_OP_QUANTIZE 0x8000
+#define PTXK_OP_DECODER 0x10000
+#ifndef PTXK_ONLY
+#define PTXK_ONLY ~0
+#endif
+#ifndef PTXK_NO
+#define PTXK_NO 0
+#endif
+/* Whether one of these operations is compiled: #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER). */
+#define PTXK__HAS(operations) ((PTXK_ONLY) & ~(PTXK_NO) & (operations))
+#if !PTXK__HAS(0x1ffff)
+#error "PTXK_ONLY and PTXK_NO leave no operation: their values are sums of PTXK_OP_..."
+#endif
 
 /* ---- [ERRORS] ------------------------------------------------------------------------------------------
 
@@ -109,7 +156,7 @@ typedef struct ptxk_message {
 #define PTXK__FORMATS_1(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
 #define PTXK__FORMATS_73(X)                                                                                  \
     X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4)                            \
-    X(IQ2_XXS) X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S)
+    X(IQ2_XXS) X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S) X(IQ1_S) X(IQ1_M) X(TQ1_0) X(TQ2_0)
 #define PTXK__ENUM(format) PTXK_##format,
 enum {
     PTXK__NO_FORMAT,
@@ -123,7 +170,7 @@ enum {
 
    The registry. X(name) stands for ptxk_<name>_desc and ptxk_<name>_emit(). */
 #define PTXK_OPERATIONS(X)                                                                                   \
-    X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv) X(gemm) X(matmul)                                 \
+    X(flash_decode) X(kv_scatter) X(flash_prefill) X(flash_mla) X(gemv) X(gemm) X(matmul)                    \
     X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample) X(route) X(combine) X(quantize)              \
     X(decoder)
 
@@ -212,6 +259,8 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
    drafts that are a tree, each with its ancestors. With PTXK_FLASH_PRIOR, out and lse of attention to other
    keys are merged: a prefix that sequences share is read once by a launch with batch 1, in which they are the
    queries and masks of ones let each see all keys, or by flash_prefill; its lse has the order of prior_lse.
+   With PTXK_FLASH_SINK, e^sinks[h] is added to the sum that divides the outputs of head h, and to that of
+   lse: a score of no key.
 
    Split-KV: blocks take chunks of a sequence, and the last block to finish combines them (T. Dao, D. Haziza,
    F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023), with the online softmax of M.
@@ -262,7 +311,8 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
      score past f32      infinite, with its sign
      score -inf          weight 0; where all scores are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap, the cap.
-     prior_lse           -inf: prior has no weight. +inf: it has all, or half where lse is +inf without it.
+     prior_lse, sinks    -inf: prior or sink has no weight. +inf: it has all, or half where lse is +inf
+                         without it.
      score NaN           NaN in that head's output
      weight 0            is multiplied like any other: 0 * inf in V is NaN. On tensor cores any infinite V
                          gives NaN, and with several queries or a window also that of a key that only other
@@ -282,7 +332,8 @@ enum {
     PTXK_FLASH_CLUSTER_8 = 16,
     PTXK_FLASH_PAGE_ROWS = 32, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
     PTXK_FLASH_TREE = 64,      /* the new tokens are a tree of drafts: see args.tree */
-    PTXK_FLASH_PRIOR = 128     /* merges what attention to other keys gave: see args.prior */
+    PTXK_FLASH_PRIOR = 128,    /* merges what attention to other keys gave: see args.prior */
+    PTXK_FLASH_SINK = 256      /* each head has one more score, without a value: see args.sinks */
 };
 
 /* What is compiled into the code. There is no padding: the bytes can serve as a key. */
@@ -299,7 +350,7 @@ typedef struct ptxk_flash_decode_desc {
     float soft_cap;       /* a score s becomes cap * tanh(s / cap); 0: no cap */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t append_type; /* of the new rows k and v; 0: none are appended */
-    uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR */
+    uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR | _SINK */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
@@ -335,6 +386,7 @@ typedef struct ptxk_flash_decode_args {
                           /* and lse are then those of all keys. Ignored without PTXK_FLASH_PRIOR */
     uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (its own
                              bit too), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
+    uint64_t sinks;       /* f32 [heads]; ignored without PTXK_FLASH_SINK */
 } ptxk_flash_decode_args;
 
 /* Appends the entry. desc: a ptxk_flash_decode_desc. */
@@ -440,7 +492,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    online softmax (T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
    Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
    all sequences, or cumulative lengths in device memory. K and V are tensors with strides, such as a cache
-   whose last rows kv_scatter has just written, or paged, as in flash_decode.
+   whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's.
 
      precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
                          f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
@@ -486,7 +538,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
 enum {
     PTXK_PREFILL_CAUSAL = 1,
     PTXK_PREFILL_LSE = 2,
-    PTXK_PREFILL_PAGE_ROWS = 4 /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_PREFILL_PAGE_ROWS = 4, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_PREFILL_SINK = 8       /* each head has one more score, without a value: see args.sinks */
 };
 enum { PTXK_PREFILL_EXACT = 0, PTXK_PREFILL_FAST = 1 };
 
@@ -498,7 +551,7 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32; for PTX_SM_A(90) PTX_E4M3, head_dim
                            then a multiple of 16, at most 128 */
     uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
-    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE | PTXK_PREFILL_PAGE_ROWS */
+    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | _LSE | _PAGE_ROWS | _SINK */
     uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
     uint32_t precision; /* for f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
@@ -539,6 +592,7 @@ typedef struct ptxk_flash_prefill_args {
     uint64_t k_factors, v_factors;              /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: f16, as k and v with
                                                    head_dim / 32 in the place of head_dim and strides / 32.
                                                    q, too, in e4m3: k_factors f32 [heads], q's times k's */
+    uint64_t sinks;                             /* f32 [heads]; ignored without PTXK_PREFILL_SINK */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -556,6 +610,94 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
    d]; lse [batch, heads, q_len], or [heads, q_total]. */
 PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
                                         const ptxk_flash_prefill_shape *shape, ptxk_flash_prefill_args *args);
+
+/* ======== flash_mla =====================================================================================
+
+   Multi-head latent attention with absorbed products (DeepSeek-AI, "DeepSeek-V2: a strong, economical, and
+   efficient mixture-of-experts language model", 2024), of the newest n tokens of each sequence:
+
+     s[b,t,h,i]   = scale (q[b,t,h,:] . c[b,i,:] + q_rope[b,t,h,:] . r[b,i,:])
+     out[b,t,h,:] = sum_i softmax_i(s[b,t,h,i]) c[b,i,:]
+
+   c[i], the latent of token i, is key and value of all heads; r[i] is the rotated part of its key. q has been
+   multiplied by W_k of its head; out is yet to be multiplied by W_v of its head (both products: gemm with
+   PTXK_GEMM_GROUPED, a group for each head). Query t of n stands at position p = lengths[b] - n + t and sees
+   the tokens i <= p. n is an argument: 1 for a step, more for drafts, and for prompts.
+
+   The pairs of query and head, t * heads + h, are the rows of products on tensor cores: `tile` of them share
+   what a block reads. Blocks take chunks of a sequence; where there are several chunks, a second launch
+   combines them, a block for each row, in their order: the same bits in every run.
+
+     targets             bf16 from sm_80 on. Where shared memory has 99 KB or less (sm_75, sm_86, sm_89, from
+                         sm_120 on), tiles of 16, whatever the description asks for.
+     precision           exact products, f32 sums; q is rounded to kv_type, and so are weights (2^-11, bf16
+                         2^-8; f16 weights below 2^-22 of the largest: 2^-33 of it). Chunks: 2^-20 of an
+                         element for each.
+     lse                 log sum_i exp(s_i), natural. The error is at most the largest error of a score, plus
+                         2^-22 for each key, plus 2^-20 (1 + |lse|).
+     length 0            zeros, lse -inf; so for queries before the sequence (length < n)
+     length > max_seq, or max_pages * page_size
+                         NaN in that sequence's output; its cache is not read
+     page past the pool  where a key would be read: NaN in the output of the blocks that find it
+     score -inf          weight 0. A score that is NaN or +inf: NaN in that head's output
+     weight 0            is multiplied like any other: 0 * inf in c is NaN. This includes tokens that other
+                         queries of the launch see
+
+   Launches that may run at the same time need separate workspaces. Nothing may overlap what is written. */
+enum { PTXK_MLA_LSE = 1 }; /* writes lse */
+typedef struct ptxk_flash_mla_desc {
+    uint32_t heads;     /* 1 ... 65536 */
+    uint32_t latent;    /* elements of c: 128, 256 or 512 */
+    uint32_t rope;      /* elements of r: 16, 32, 48 or 64 */
+    uint32_t kv_type;   /* of c and r: PTX_F16 or PTX_BF16 */
+    uint32_t q_type;    /* of q and q_rope: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t out_type;  /* of out, likewise */
+    uint32_t tile;      /* at most: 16, 32 or 64; see ptxk_flash_mla_tile */
+    uint32_t page_size; /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
+    uint32_t flags;     /* PTXK_MLA_LSE */
+    float scale;        /* 0: 1. Models divide by the root of a head's elements before the absorption */
+} ptxk_flash_mla_desc;
+
+typedef struct ptxk_flash_mla_shape {
+    uint32_t batch;    /* sequences, at most 65535 */
+    uint32_t queries;  /* new tokens of each; with heads at most 2^30 pairs */
+    uint32_t max_len;  /* longest length to plan for, sets the number of chunks; 0: max_seq */
+    uint32_t max_seq;  /* positions of a cache, at most 2^30 */
+    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    ptx_target target; /* of the module */
+} ptxk_flash_mla_shape;
+
+/* Addresses are 16-byte aligned; those of u32 and u64 arrays to their element. Strides are in elements, below
+   2^32, and multiples of 16 bytes; element e of head h of query t of sequence b lies at (b * queries + t) *
+   row_stride + h * head_stride + e. A cache of rows of c and r side by side has two addresses in it. */
+typedef struct ptxk_flash_mla_args {
+    uint64_t q, q_rope, out;
+    uint64_t q_row_stride, q_head_stride;       /* both 0: heads * latent and latent */
+    uint64_t rope_row_stride, rope_head_stride; /* of q_rope; both 0: heads * rope and rope */
+    uint64_t out_row_stride, out_head_stride;   /* both 0: heads * latent and latent */
+    uint64_t c_caches, r_caches; /* u64 [batch]: addresses of the caches. Paged: the pools, kv_type
+                                    [pool_pages, page_size, latent], [pool_pages, page_size, rope] */
+    uint64_t c_stride, r_stride; /* from position to position; 0: latent, rope */
+    uint64_t lengths;     /* u32 [batch], with the new tokens; 0: every sequence has `length` */
+    uint64_t block_table; /* paged: u32 [batch, max_pages], page numbers in the pools */
+    uint64_t lse;         /* f32 [batch, queries, heads]; ignored without PTXK_MLA_LSE */
+    uint64_t workspace;   /* plan.workspace_bytes, 256-byte aligned; ignored when that is 0 */
+    uint32_t batch, queries, max_seq; /* as in the shape */
+    uint32_t max_pages, pool_pages;   /* paged: columns of the block table; pages of a pool */
+    uint32_t length;                  /* of every sequence, where lengths is 0; else 0 */
+} ptxk_flash_mla_args;
+
+/* The tile that suits so many heads and queries of a sequence: the smallest that holds all pairs, else 64. */
+PTXGEN_API uint32_t ptxk_flash_mla_tile(uint32_t heads, uint32_t queries);
+/* Appends the two entries (attend, combine). desc: a ptxk_flash_mla_desc. */
+#define ptxk_flash_mla_emit(m, desc) ptxk_flash_mla_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch or two. min_bytes: the traffic when every sequence is max_len long: q, out, c and r once. */
+PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_shape *shape,
+                                        ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
+                                         ptxk_message *why);
 
 /* ======== gemv ==========================================================================================
 
@@ -671,7 +813,7 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          matrix, or a gated pair.
      PTXK_GEMM_SWIGLU    two matrices of one format, gate and up, and one y = g / (1 + e^-g) * u; the norm's
      PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
-                         activation.
+     PTXK_GEMM_CLAMPED   activation. CLAMPED: PTXK_SWIGLU_CLAMPED of activation.
      columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
                          of them: the last tile is padded. Where registers are few for a format or a target,
                          tiles have fewer, down to 8. Tiles of 128 columns unpack weights once, into shared
@@ -725,7 +867,8 @@ enum {
     PTXK_GEMM_BIAS = 8,
     PTXK_GEMM_SWIGLU = 16,
     PTXK_GEMM_GEGLU = 32,
-    PTXK_GEMM_GROUPED = 64
+    PTXK_GEMM_GROUPED = 64,
+    PTXK_GEMM_CLAMPED = 128
 };
 
 /* What is compiled into the code. m, n and k are not: one kernel serves all layers. */
@@ -736,7 +879,7 @@ typedef struct ptxk_gemm_desc {
     uint32_t columns;     /* rows of x in a tile, at most: 8, 16 ... 256; see ptxk_gemm_columns */
     uint32_t precision;   /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
     uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
-    uint32_t second;      /* format of a second matrix, with SwiGLU and GeGLU of up; 0: there is none */
+    uint32_t second;      /* format of a second matrix, in a gated pair of up; 0: there is none */
     uint32_t third;       /* format of a third matrix; 0: there is none */
 } ptxk_gemm_desc;
 
@@ -1027,10 +1170,12 @@ PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk
      silu(x)        x / (1 + exp(-x))
      gelu by tanh   x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi)
      gelu by erf    Abramowitz and Stegun 7.1.26: within 1.5e-7 |x| of the gelu with erf
-     x -inf         NaN (silu, gelu by tanh) */
-enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2 };
+     clamped        gated only, as gpt-oss has it: x / (1 + exp(-1.702 x)) (up + 1) of x up to 7 and up from
+                    -7 to 7
+     x -inf         NaN (all but gelu by erf) */
+enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2, PTXK_SWIGLU_CLAMPED = 3 };
 typedef struct ptxk_activation_desc {
-    uint32_t kind;           /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
+    uint32_t kind;           /* PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or PTXK_SWIGLU_CLAMPED */
     uint32_t gated;          /* 1: multiply by up */
     uint32_t x_type, y_type; /* of x and up; of y: PTX_F32, PTX_F16 or PTX_BF16 */
 } ptxk_activation_desc;
@@ -1201,6 +1346,10 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
    (SOFTMAX_CHOSEN: s + bias), which changes no weight. Of equal ones the expert with the lower number comes
    first. weights = scale p, with PTXK_ROUTE_NORMALIZE of p over the sum of the chosen p.
 
+   With groups, of experts / groups adjacent experts each, only experts of `chosen_groups` groups are chosen:
+   those with the largest of their s, or with PTXK_ROUTE_BIAS the largest sum of their two largest p + bias, as
+   in DeepSeek-V2 and V3; of equal ones that with the lower number.
+
      order                A row for each choice, by expert; those of an expert by token. Rows of expert e are
                           offsets[e] ... offsets[e + 1] - 1; row places[t,j] has choice j of token t.
      error of a weight    2^-21 + 2^-23 |s - the largest s| of it, without scale; softmax: and 2^-147 over the
@@ -1221,6 +1370,8 @@ typedef struct ptxk_route_desc {
     uint32_t kind;    /* PTXK_ROUTE_SOFTMAX ... */
     uint32_t flags;   /* PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS */
     float scale;      /* of the weights; 0: 1 */
+    uint32_t groups;  /* 2 ... 32, of which experts is a multiple; 0: none */
+    uint32_t chosen_groups; /* 1 ... groups, of at least `chosen` experts; 0 without groups */
 } ptxk_route_desc;
 
 typedef struct ptxk_route_shape {
@@ -1520,6 +1671,21 @@ extern "C" {
    plans. Then the vocabulary: functions that emit pieces of kernels. An emitting function makes one emitting
    call in a statement: the text is then the same whatever compiler built the generator. */
 
+/* What some operations share is in the #if of all of them (tests/left_out.sh tells one that lacks). A function
+   that is too small for an #if is PTXK__SHARED: no compiler warns where nothing uses it. */
+#if defined(__GNUC__)
+#define PTXK__SHARED __attribute__((unused)) static
+#else
+#define PTXK__SHARED static
+#endif
+
+/* The emit function of an operation that is left out, for the registry. */
+#define PTXK__LEFT_OUT(name)                                                                                 \
+    PTXGEN_API ptx_code ptxk_##name##_emit_(ptx_module *m, const char *site, const void *desc) {             \
+        (void)desc;                                                                                          \
+        return ptx_fail(m, PTX_E_DESC, site, #name ": PTXK_ONLY or PTXK_NO leaves this operation out");      \
+    }
+
 /* -- messages and names -- */
 
 static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *format, ...) {
@@ -1594,32 +1760,34 @@ static uint64_t ptxk__multiply_checked(uint64_t a, uint64_t b, int *fits) {
     return a * b;
 }
 
-static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
+PTXK__SHARED uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
 
 /* The square root of x in 1 ... 2^32 by Newton's method. It needs no libm and gives the same bits
    everywhere. */
-static double ptxk__sqrt(double x) {
+PTXK__SHARED double ptxk__sqrt(double x) {
     double y = x;
     int i;
     for (i = 0; i < 40; i++) y = 0.5 * (y + x / y);
     return y;
 }
 
-static uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+PTXK__SHARED uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /* -- checks of descriptions and shapes -- */
 
+#define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
 #define PTXK__LEN_MAX 0x7fffffffu
+#define PTXK__N_MAX (1u << 24)
 
 static uint32_t ptxk__kv_bytes(uint32_t type) {
     return type == PTX_F32 ? 4u : type == PTX_F16 || type == PTX_BF16 ? 2u : 0u;
 }
 
-static uint32_t ptxk__widest(uint32_t a, uint32_t b) {
+PTXK__SHARED uint32_t ptxk__widest(uint32_t a, uint32_t b) {
     return ptxk__kv_bytes(a) > ptxk__kv_bytes(b) ? ptxk__kv_bytes(a) : ptxk__kv_bytes(b);
 }
 
-static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
     if (ptxk__kv_bytes(type)) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
                         ptxk__value_name_of(type).s);
@@ -1634,7 +1802,7 @@ static uint32_t ptxk__cache_bytes(uint32_t type) {
     return ptxk__is_byte_cache(type) ? 1 : ptxk__kv_bytes(type);
 }
 
-static const char *ptxk__cache_name(uint32_t type) {
+PTXK__SHARED const char *ptxk__cache_name(uint32_t type) {
     return type == PTXK_Q8_0 ? "q8_0" : ptx_type_name((ptx_type)type);
 }
 
@@ -1645,13 +1813,13 @@ static uint32_t ptxk__factor_bytes(uint32_t type, uint32_t d) {
 
 /* Elements of which strides of a cache are multiples. q8_0: a row of factors, too, is copied in pieces as
    large as possible, to 16 bytes. */
-static uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
+PTXK__SHARED uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
     if (type != PTXK_Q8_0) return 16 / ptxk__cache_bytes(type);
     return d % 256 == 0 ? 256 : d & (0u - d);
 }
 
-static ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32_t type, uint32_t d,
-                                       ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32_t type, uint32_t d,
+                                             ptxk_message *why) {
     uint32_t whole = type == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : type == PTX_E4M3 ? 16 : 1;
     if (!ptxk__cache_bytes(type))
         return ptxk__refuse(why, PTX_E_DESC,
@@ -1664,25 +1832,26 @@ static ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32
 }
 
 #define PTXK__FORMAT_LIST "one of PTXK_FORMATS, such as PTXK_Q4_K"
-static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format,
+                                          ptxk_message *why) {
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be " PTXK__FORMAT_LIST, op, field,
                         ptxk__value_name_of(format).s);
 }
 
-static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
-                              ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
+                                    ptxk_message *why) {
     if (n && n <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be 1 to %u", op, field, n, most);
 }
 
 /* Refuses a number of rows or tokens of a shape above `most`. */
-static ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
-                                 ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
+                                       ptxk_message *why) {
     if (x <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be at most %u", op, field, x, most);
 }
 
-static ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why) {
     if (scale >= -1e30f && scale <= 1e30f) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: scale is %g, must be from -1e30 to 1e30 (0: 1)", op,
                         (double)scale);
@@ -1691,8 +1860,8 @@ static ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why
 /* -- plans -- */
 
 /* Begins every plan function: clears the plan and refuses NULLs. code: the error of the description. */
-static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
-                                 size_t args_bytes, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
+                                       size_t args_bytes, ptxk_message *why) {
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
     if (!shape || !plan)
@@ -1704,7 +1873,8 @@ static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shap
 #define PTXK__FLAT_THREADS 256u
 
 /* Fills in a plan of one launch: a grid of x by y blocks of `threads` threads. */
-static void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads, uint64_t min_bytes) {
+PTXK__SHARED void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads,
+                                 uint64_t min_bytes) {
     ptx_launch *l = &plan->launch[0];
     plan->launches = 1;
     l->grid[0] = x;
@@ -1716,26 +1886,36 @@ static void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t thre
 
 /* -- checks of arguments -- */
 
-static ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
     if (code) return code;
     return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
 }
 
 /* Refuses a reserved field that is not 0. */
-static ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
     if (!x) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be 0", op, field, x);
 }
 
-static ptx_code ptxk__check_count(const char *op, const char *field, uint32_t x, uint32_t least,
-                                  uint32_t most, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_count(const char *op, const char *field, uint32_t x, uint32_t least,
+                                        uint32_t most, ptxk_message *why) {
     if (x >= least && x <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be %u to %u", op, field, x, least, most);
 }
 
-static ptx_code ptxk__check_eps(const char *op, float eps, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_eps(const char *op, float eps, ptxk_message *why) {
     if (eps >= 0 && eps <= FLT_MAX) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: eps is %g, must be finite and at least 0", op, (double)eps);
+}
+
+PTXK__SHARED ptx_code ptxk__check_sampling(const char *op, float temperature, float top_p,
+                                           ptxk_message *why) {
+    if (!(temperature >= 0 && temperature <= FLT_MAX))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: temperature is %g, must be finite and at least 0", op,
+                            (double)temperature);
+    if (!(top_p >= 0 && top_p <= 1))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: top_p is %g, must be 0 to 1", op, (double)top_p);
+    return PTX_E_NONE;
 }
 
 /* -- spans: memory that arguments name, and its overlaps -- */
@@ -1885,7 +2065,8 @@ static ptx_code ptxk__check_distinct(const char *op, const ptxk__span *s, ptxk_m
 
 /* Checks that every needed span has an aligned address, and that written memory has distinct elements and
    overlaps no other span. */
-static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n,
+                                        ptxk_message *why) {
     ptx_code code;
     uint32_t i, j;
     for (i = 0; i < n; i++) {
@@ -1911,9 +2092,9 @@ static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32
 
 /* Checks the strides, in elements, of one sequence's caches: rows of `bytes` bytes, strides in multiples of
    `whole` elements. */
-static ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq, uint64_t head_stride,
-                                  uint64_t row_stride, uint32_t d, uint32_t whole, uint64_t most,
-                                  ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq,
+                                        uint64_t head_stride, uint64_t row_stride, uint32_t d, uint32_t whole,
+                                        uint64_t most, ptxk_message *why) {
     ptxk__span rows = ptxk__span_of("a cache", 0, d, 1, 1);
     int fits = 1;
     uint64_t a = ptxk__multiply_checked(head_stride, kv_heads - 1, &fits),
@@ -1946,9 +2127,9 @@ static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch
 }
 
 /* The span of the factors of K or V: one for each head, or, beside rows, as the rows. */
-static ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
-                                     uint32_t d, uint32_t batch, uint32_t page_size, uint32_t pool_pages,
-                                     int written) {
+PTXK__SHARED ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
+                                           uint32_t d, uint32_t batch, uint32_t page_size,
+                                           uint32_t pool_pages, int written) {
     if (type == PTXK_Q8_0)
         return ptxk__span_cache(name, at, batch, page_size, pool_pages,
                                 (uint64_t)kv_heads * ptxk__factor_bytes(type, d), written);
@@ -2173,13 +2354,13 @@ static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset) {
 }
 
 /* Loads a u32 from the arguments. */
-static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
+PTXK__SHARED ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
 
 /* array[index], or `otherwise` where the array's address is 0. */
-static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
-                                  ptx_val otherwise) {
+PTXK__SHARED ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
+                                        ptx_val otherwise) {
     ptx_val array = ptxk__arg_ptr(k, args, offset);
     ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     ptx_val at = ptx_ptr_add(k, array, index, 4);
@@ -2189,8 +2370,8 @@ static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, pt
 /* -- vocabulary: numbers in kernels -- */
 
 /* Like ptxk_load_f32, under predicate p: zeros where it does not hold. p NULL: always. */
-static void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
-                              ptx_val *out) {
+PTXK__SHARED void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
+                                    ptx_val *out) {
     ptx_val words[4], wide[8];
     uint32_t i, count = n * (stored == PTX_F32 ? 4u : 2u) / 4;
     if (!p) {
@@ -2211,31 +2392,8 @@ static void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, 
     for (i = 0; i < n; i++) out[i] = wide[i];
 }
 
-/* Rounds x to the type, as a store and a load would. */
-static ptx_val ptxk__round_to_type(ptx_kernel *k, ptx_type stored, ptx_val x) {
-    ptx_val half;
-    if (stored == PTX_F32) return x;
-    if (stored == PTX_F16) {
-        half = ptx_cvt(k, PTX_F16, x);
-        return ptx_cvt(k, PTX_F32, half);
-    }
-    half = ptxk__to_bf16(k, PTX__AT, x);
-    half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
-    half = ptx_shl(k, half, ptx_u32(16));
-    return ptx_as(half, PTX_F32);
-}
-
-/* min(x, limit); NaN stays NaN. */
-static ptx_val ptxk__min_keep_nan(ptx_kernel *k, ptx_val x, double limit) {
-    ptx_val above;
-    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
-        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(limit));
-    above = ptx_setp(k, PTX_GT, x, ptx_f32(limit));
-    return ptx_selp(k, ptx_f32(limit), x, above);
-}
-
 /* Packs two f32 into one register of two f16 or bf16 (sm_80 on), the first in the low half. */
-static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val high) {
+PTXK__SHARED ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val high) {
     ptx_val pair[2], whole;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) {
         whole = ptx_cvt_pair(k, type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2, high, low);
@@ -2247,7 +2405,7 @@ static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val
 }
 
 /* Replaces +inf by the largest finite number, so that inf - inf is never computed. NaN stays NaN. */
-static ptx_val ptxk__clamp_infinity(ptx_kernel *k, ptx_val x) {
+PTXK__SHARED ptx_val ptxk__clamp_infinity(ptx_kernel *k, ptx_val x) {
     ptx_val infinite;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
         return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
@@ -2262,16 +2420,35 @@ static ptx_val ptxk__logistic(ptx_kernel *k, ptx_val x) {
     return ptx_op1(k, PTX_RCP, PTX_APPROX, x);
 }
 
-/* g / (1 + e^-g) */
-static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) {
-    ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736f));
+/* g / (1 + e^(-a g)) */
+static ptx_val ptxk__swish(ptx_kernel *k, ptx_val g, double a) {
+    ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736 * a));
     e = ptx_ex2(k, e);
     e = ptx_add(k, e, ptx_f32(1));
     return ptx_op2(k, PTX_DIV, PTX_RN, g, e);
 }
 
+PTXK__SHARED ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) { return ptxk__swish(k, g, 1); }
+
+/* min(x, most), and of both ends the larger of that and -most; NaN stays NaN. */
+static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int both) {
+    ptx_val p = ptx_setp(k, PTX_GT, x, ptx_f32(most));
+    x = ptx_selp(k, ptx_f32(most), x, p);
+    if (!both) return x;
+    p = ptx_setp(k, PTX_LT, x, ptx_f32(-most));
+    return ptx_selp(k, ptx_f32(-most), x, p);
+}
+
+/* gpt-oss's gate: g / (1 + e^(-1.702 g)) (u + 1) of g up to 7 and u from -7 to 7. */
+PTXK__SHARED ptx_val ptxk__swiglu_clamped(ptx_kernel *k, ptx_val g, ptx_val u) {
+    g = ptxk__clamp(k, g, 7, 0);
+    g = ptxk__swish(k, g, 1.702);
+    u = ptxk__clamp(k, u, 7, 1);
+    return ptx_fma(k, g, u, g);
+}
+
 /* gelu(x) by tanh: x / (1 + e^(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi). */
-static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
+PTXK__SHARED ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
     const double c = -2 * 0.79788456080286535588 * 1.44269504088896340736; /* -2 sqrt(2 / pi) log2 e */
     ptx_val t = ptx_op2(k, PTX_MUL, PTX_RN, x, x);
     t = ptx_fma(k, t, ptx_f32(c * 0.044715), ptx_f32(c));
@@ -2280,6 +2457,48 @@ static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
     return ptx_op2(k, PTX_MUL, PTX_RN, x, t);
 }
 
+PTXK__SHARED int ptxk__has_cp_async(ptx_kernel *k) {
+    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+}
+
+PTXK__SHARED ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
+    return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
+}
+
+/* Gathers byte `which` of four words into one word. */
+PTXK__SHARED ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
+    uint32_t selector = which | (which + 4) << 4;
+    ptx_val low, high;
+    low = ptx_prmt(k, ptx_as(x[0], PTX_B32), ptx_as(x[1], PTX_B32), ptx_b32(selector));
+    high = ptx_prmt(k, ptx_as(x[2], PTX_B32), ptx_as(x[3], PTX_B32), ptx_b32(selector));
+    return ptx_prmt(k, low, high, ptx_b32(0x5410));
+}
+
+/* 1 / sqrt(sum / n + eps); 0 where the root is 0; NaN for an infinite sum. */
+PTXK__SHARED ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
+    ptx_val x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
+    x = ptx_op2(k, PTX_ADD, PTX_RN, x, eps);
+    x = ptx_sqrt(k, x);
+    x = ptxk_rcp_or_zero(k, x);
+    return ptx_fma(k, sum, ptx_f32(0), x);
+}
+
+/* Computes cosine and sine of position * frequency, f64 in radians. Whole turns are subtracted in f64. */
+PTXK__SHARED void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c,
+                                  ptx_val *s) {
+    ptx_val turns, whole;
+    turns = ptx_cvt(k, PTX_F64, position);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, frequency);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f64(0.15915494309189533577));
+    whole = ptx_cvt_with(k, PTX_RNI, PTX_F64, turns);
+    turns = ptx_op2(k, PTX_SUB, PTX_RN, turns, whole);
+    turns = ptx_cvt(k, PTX_F32, turns);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f32(6.28318530717958647693));
+    *c = ptx_cos_approx(k, turns);
+    *s = ptx_sin_approx(k, turns);
+}
+
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_MATMUL)
 /* -- vocabulary: tiles in shared memory -- */
 
 /* A tile in shared memory: rows of 16-byte chunks, `pitch` chunks apart, swizzled. Chunk c of row r lies at
@@ -2297,8 +2516,8 @@ typedef struct ptxk__tile {
 } ptxk__tile;
 
 /* Computes a tile's form. even: the pitch is a multiple of so many chunks (2, 4 or 8). */
-static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
-                            uint32_t threads) {
+PTXK__SHARED void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
+                                  uint32_t threads) {
     t->rows = rows;
     t->panel = 0;
     t->chunks = ptxk__ceil_div(row_bytes, 16);
@@ -2309,7 +2528,7 @@ static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, ui
     for (t->pass = 1; 2 * t->pass * t->wide <= threads && rows % (2 * t->pass) == 0;) t->pass *= 2;
 }
 
-static uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t->pitch * 16; }
+PTXK__SHARED uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t->pitch * 16; }
 
 /* The byte offset in the tile of chunk `chunk` of row `row`, both u32. */
 static ptx_val ptxk__tile_chunk_offset(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
@@ -2337,7 +2556,8 @@ static uint32_t ptxk__tile_phases(const ptxk__tile *t) {
     return t->pass < 8 && t->pass < t->rows ? 8 / t->pass : 1;
 }
 
-static void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid, ptxk__tile_copier *c) {
+PTXK__SHARED void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid,
+                                        ptxk__tile_copier *c) {
     uint32_t i;
     c->row = ptx_div(k, tid, ptx_u32(t->wide));
     c->chunk = ptx_rem(k, tid, ptx_u32(t->wide));
@@ -2358,8 +2578,8 @@ static ptx_val ptxk__advance_rows(ptx_kernel *k, ptx_val at, ptx_val stride, uin
 
 /* The global address of this thread's first chunk of the tile whose row 0 is at `at`. stride: u32, elements
    from row to row. */
-static ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at, ptx_val stride,
-                                      uint32_t bytes) {
+PTXK__SHARED ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at,
+                                            ptx_val stride, uint32_t bytes) {
     ptx_val row = ptx_mul_wide(k, c->row, stride);
     at = ptx_ptr_add(k, at, row, bytes);
     return ptx_ptr_add(k, at, c->chunk, 16);
@@ -2368,8 +2588,8 @@ static ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c,
 /* Copies the first `rows` rows (s32, negative counts as 0) of a tile to the shared address `to`, and fills
    the others with zeros. from: of ptxk__tile_copy_source. From sm_80 on this issues cp.async, which belongs
    to the next committed group; before, it stores, and needs a barrier. */
-static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
-                            ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
+PTXK__SHARED void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
+                                  ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
     uint32_t passes = t->rows / t->pass, phases = ptxk__tile_phases(t), i, j, n = async ? 1 : 2;
     ptx_val base[8], left, p, valid, words[2][4], here;
@@ -2400,12 +2620,12 @@ static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile
     }
 }
 
-static void ptxk__tile_commit(ptx_kernel *k) {
+PTXK__SHARED void ptxk__tile_commit(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
 }
 
 /* Waits until all copies have arrived for all threads. After it, what they read before may be overwritten. */
-static void ptxk__tile_wait(ptx_kernel *k) {
+PTXK__SHARED void ptxk__tile_wait(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
 }
@@ -2414,8 +2634,8 @@ static void ptxk__tile_wait(ptx_kernel *k) {
    of 8, chunk 2 i + half (u32, 0 or 1) of pair i. The choice of row and half for each lane decides which
    fragment ldmatrix loads. The tile must begin at a multiple of 128: then chunk 2 i differs from chunk 0 in
    bits only, and one register serves all pairs. */
-static ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
-                                 ptx_val half) {
+PTXK__SHARED ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
+                                       ptx_val half) {
     ptx_val at = ptxk__tile_chunk_offset(k, t, row, half);
     return ptx_ptr_add(k, tile, at, 1);
 }
@@ -2434,23 +2654,15 @@ static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32
 }
 
 /* The address of this lane's chunk of a pair. */
-static ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
-                                       uint32_t pair) {
+PTXK__SHARED ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t, ptx_val reader,
+                                             uint32_t first_row, uint32_t pair) {
     reader = ptxk__tile_pair_reader(k, t, reader, pair);
     return ptx_off(reader, ptxk__tile_offset(t, first_row, pair));
 }
 
-/* The byte distance from a chunk of a row below 8 to the same chunk `rows` rows further on. The tile begins
-   at a multiple of 128; rows is a multiple of 8, or of a power of two that the row is below. */
-static ptx_val ptxk__tile_row_distance(ptx_kernel *k, const ptxk__tile *t, ptx_val place, uint32_t rows) {
-    uint32_t turn = rows / (8 / t->swap) % t->swap;
-    if (turn) {
-        place = ptx_xor(k, ptx_as(place, PTX_B32), ptx_b32(turn * 16));
-        place = ptx_ptr(ptx_as(place, PTX_U32), PTX_SHARED);
-    }
-    return ptx_off(place, (int64_t)(rows * t->pitch * 16));
-}
-
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_GEMM             \
+              | PTXK_OP_MATMUL)
 /* -- vocabulary: products of tiles -- */
 
 /* Row and chunk that a lane passes to ldmatrix to load fragments of 16 rows and two chunks (16 elements of 2
@@ -2458,12 +2670,12 @@ static ptx_val ptxk__tile_row_distance(ptx_kernel *k, const ptxk__tile *t, ptx_v
      rows    A of mma m16n8k16, rows of the tile as rows: a0 ... a3
      columns B of two adjacent mma, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
      across  (trans) B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
-static void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+PTXK__SHARED void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
     *row = ptx_and(k, lane, ptx_u32(15));
     *half = ptx_shr(k, lane, ptx_u32(4));
 }
 
-static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+PTXK__SHARED void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
     ptx_val low = ptx_and(k, lane, ptx_u32(7)), high = ptx_shr(k, lane, ptx_u32(4));
     *row = ptx_mad(k, high, ptx_u32(8), low);
     *half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1));
@@ -2471,8 +2683,8 @@ static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_va
 
 /* d += a b, 16 x 8, over two chunks along k. type: of the elements; PTX_F32 runs as tf32. Before sm_80: two
    products of half the depth. */
-static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
-                           const ptx_val b[2]) {
+PTXK__SHARED void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
+                                 const ptx_val b[2]) {
     ptx_val out[4];
     uint32_t i;
     if (type == PTX_F32) {
@@ -2487,6 +2699,8 @@ static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx
     for (i = 0; i < 4; i++) d[i] = out[i];
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE)
 /* -- vocabulary: the blocks of a cluster -- */
 
 #define PTXK__CLUSTER 8u /* the largest portable cluster */
@@ -2574,6 +2788,8 @@ static int ptxk__cluster_broadcast(ptx_kernel *k, const ptxk__cluster *c, uint32
     return 0;
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER)
 /* -- vocabulary: pages of a pool -- */
 
 /* The row number, u64, of a head at a position of a page. Pages are [kv_heads, page_size] rows, or, with
@@ -2592,7 +2808,7 @@ static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_si
 static int ptxk__has_e4m3(ptx_kernel *k) { return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 89; }
 
 /* What turns the f16 numbers of ptxk__widen_bytes into those of the cache, factors aside. */
-static double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
+PTXK__SHARED double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
     return type == PTX_E4M3 && !ptxk__has_e4m3(k) ? 256 : 1;
 }
 
@@ -2632,8 +2848,8 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
 }
 
 /* The same as f32, in order: `n` words. */
-static void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
-                                  ptx_val *out) {
+PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
+                                        ptx_val *out) {
     ptx_val pair[2];
     uint32_t i;
     for (i = 0; i < n; i++) {
@@ -2665,8 +2881,8 @@ static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
 }
 
 /* Quantises n f32, a multiple of 4, to an 8-bit cache's words. inverse: of the factor. */
-static void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x, ptx_val inverse,
-                               ptx_val *words) {
+PTXK__SHARED void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x,
+                                     ptx_val inverse, ptx_val *words) {
     ptx_val code[4], pair[2];
     uint32_t i, e;
     for (i = 0; i < n; i += 4) {
@@ -2691,7 +2907,7 @@ static void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const p
 
 /* The factor of a q8_0 block, f32, from its 32 elements at `at`: the largest size / 127. The largest as an
    integer: a NaN is larger than any number. */
-static ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
+PTXK__SHARED ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)stored), n = 16 / bytes, i, e;
     ptx_val x[8], most = ptx_u32(0);
     for (i = 0; i < PTXK__CACHE_BLOCK; i += n) {
@@ -2706,7 +2922,7 @@ static ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
 
 /* The factor of a head of an e4m3 cache, f32: an entry of the array whose address is an argument, 1 where
    there is no array. */
-static ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offset, ptx_val head) {
+PTXK__SHARED ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offset, ptx_val head) {
     ptx_val array = ptxk__arg_ptr(k, args, offset), there, at;
     there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     at = ptx_ptr_add(k, array, head, 4);
@@ -2720,9 +2936,9 @@ static ptx_val ptxk__factors_at(ptx_kernel *k, ptx_val base, ptx_val offset) {
     return ptx_ptr_add(k, base, offset, 2);
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_SOFTMAX | PTXK_OP_DECODER)
 /* -- vocabulary: online softmax -- */
-
-#define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
 
 /* The weight 2^(x - y) of a score x relative to the maximum y. */
 static ptx_val ptxk__score_weight(ptx_kernel *k, ptx_val x, ptx_val y) {
@@ -2731,7 +2947,7 @@ static ptx_val ptxk__score_weight(ptx_kernel *k, ptx_val x, ptx_val y) {
 }
 
 /* Whether the scale is applied after q . k: a scale above 1 could make q infinite, and 0 in K then NaN. */
-static int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
+PTXK__SHARED int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
 
 /* Online softmax. A state is a reference `most` in base 2, the sum of the weights 2^(score - most), and the
    caller's sums of weighted values. */
@@ -2739,7 +2955,7 @@ typedef struct ptxk__softmax {
     ptx_var most, total;
 } ptxk__softmax;
 
-static ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
+PTXK__SHARED ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
     ptxk__softmax s;
     s.most = ptx_var_new(k, ptx_f32(-FLT_MAX)); /* not -inf: a score of -inf then has the weight 2^-inf = 0 */
     s.total = ptx_var_new(k, ptx_f32(0));
@@ -2747,7 +2963,7 @@ static ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
 }
 
 /* Replaces a score of +inf by the largest number, so that inf - inf is never computed. NaN stays NaN. */
-static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
+PTXK__SHARED ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
     ptx_val infinite;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
         return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
@@ -2756,7 +2972,7 @@ static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
 }
 
 /* Sets the reference to `most`. Returns the factor for the caller's sums. */
-static ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
+PTXK__SHARED ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
     ptx_val old = ptx_get(k, s->most), total = ptx_get(k, s->total), shrink;
     shrink = ptxk__score_weight(k, old, most);
     total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink);
@@ -2766,8 +2982,8 @@ static ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s
 }
 
 /* Merges n states: the reference and total of all, and the factor for the sums of each. */
-static void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
-                                ptx_val *factor, ptx_val *top, ptx_val *all) {
+PTXK__SHARED void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
+                                      ptx_val *factor, ptx_val *top, ptx_val *all) {
     uint32_t i;
     *top = most[0];
     for (i = 1; i < n; i++) *top = ptx_max(k, *top, most[i]);
@@ -2777,6 +2993,8 @@ static void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, 
     }
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_GEMM | PTXK_OP_MATMUL)
 /* -- vocabulary: the last block to arrive -- */
 
 /* Decides which block is the last to arrive. All threads of a block call it after their writes to global
@@ -2801,13 +3019,14 @@ static ptx_val ptxk__is_last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, 
     return ptx_setp(k, PTX_EQ, old, last);
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_NORM | PTXK_OP_SOFTMAX)
 /* -- vocabulary: rows of elements -- */
 
 /* How a row of n elements is divided: among a warp up to n 1024, else among a block; in registers up to
    16384. Element e of a thread's access `round` is (round * threads + thread) * vec + e. */
 #define PTXK__ROW_LANES 32u   /* most elements of a lane where a warp has a row */
 #define PTXK__ROW_THREADS 16u /* most of a thread where a block has it: 1024 threads have 64 registers each */
-#define PTXK__N_MAX (1u << 24)
 
 typedef struct ptxk__row {
     uint32_t n, vec, threads, rounds;
@@ -2918,6 +3137,8 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
     return here;
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_GEMM | PTXK_OP_EMBED | PTXK_OP_QUANTIZE | PTXK_OP_DECODER)
 /* -- vocabulary: rows of weights, formats -- */
 
 /* Formats of weights: the facts that plans and kernels need. A new format is a ptxk__reader, two functions,
@@ -3385,6 +3606,7 @@ enum {
    the bits of their signs, which are not applied; a word of e2m1 whose low nibbles are the first quad. */
 enum {
     PTXK__PART_QUADS,
+    PTXK__PART_BIAS_1 = 1,
     PTXK__PART_BIAS_16 = 16,
     PTXK__PART_BIAS_128 = 128,
     PTXK__PART_SIGNS,
@@ -3583,15 +3805,6 @@ static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const p
     return ptxk__read_16(k, s, p, ptxk__number_add(k, from, ptxk__known(16)), out + n) + n;
 }
 
-static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 16, out);
-    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 2, 0);
-    for (i = 0; i < n; i++) {
-        out[i] = ptxk__shr_b32(k, out[i], ptxk__number_value(k, by));
-        out[i] = ptx_and(k, out[i], ptx_b32(0x03030303));
-    }
-}
-
 static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptx_val pair = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0)), x;
     uint32_t i;
@@ -3640,9 +3853,9 @@ static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->factor = ptxk__read_f16(k, s, 108);
 }
 
-/* Tables of IQ2 and IQ3: an entry is `digits` values, digits of `base` of a number, the first the lowest;
-   `map` has what they stand for. The numbers ascend: `steps` has the differences, from -1 on, as characters
-   from ']' on; '~' adds 33 to the next. */
+/* Tables of IQ1, IQ2 and IQ3: an entry is `digits` values, digits of `base` of a number, the first the
+   lowest; `map` has what they stand for. The numbers ascend: `steps` has the differences, from -1 on, as
+   characters from ']' on; '~' adds 33 to the next. */
 typedef struct ptxk__grid {
     const char *name;
     uint32_t entries, base, digits;
@@ -3694,13 +3907,37 @@ static const ptxk__grid ptxk__iq3_s_grid = {
         "c`~^^ng]uh^f}umptaggbub`bj`__hba^^ace|befabisa]kiahbb_hfh~_ho^~r|^j~r^^h^qllcyrnbgabdhak~pjkj_up"
         "qw~d^~p`_e^h^hblcgk^x_`b_cmut_jr`bat~el|s~b"};
 
+static const ptxk__grid ptxk__iq1_grid = {
+    "ptxk_iq1_grid", 2048, 3, 8, {0x80, 0x88, 0x90, 0, 0, 0, 0, 0},
+        "]^^^^^_a^`^ab^^da^`^aa^`^`]b^^^]ab`^`^`^^^]cb^^da^`^aa^`^abba`^^`^^__^^`^g^^dbbb``]kbbb^]]d^^d^``]"
+        "]^]]^^^^^^^e_^^^^]]^j`h^b^^^_]`^bb^`g^`^aa^`^ab`da^`^aa^`^ab^`a]bd]_b^`h^^^ba^`^aa^`^abb__a^^^^aa^"
+        "`^f]^`a]b^b`^`^]_h^^a_b^^^^^^^`^`b`]]]]]]^^`dd^b^l^^daa^`^^^`^db^^db`^a]^]_`a_]]^^^]]^`^^b`^_]^]]^"
+        "^]_`^`^^]]^^^^^^^^]]a]]]]^]^^]]^^^]]^^]]^]]^]]^^b^]]d]]^^``^]]^^^_]]]_^]^]]b__^d`h`db^^^^`^^]]^^^b"
+        "b^fj^^`^_c]]^`^]]^]]``d_]^^``^ecc^c^^^^^^``^bb`_f^`^aa^^^^abb__a^`^aa^^^^ab^`bc]`b^^^^]]daa^bba^^_"
+        "a^`^ab`^bba^^_a^`^ad^^bd]]^`^^^bdb^`__hbbb^`^`^]_`^^f^_]^^^^^^ba^abbbba]ba^`df^`^aa^`^ab^fa^`^f^`^"
+        "d_^`bf^`^b^^^baa^a]a^`^f^`^ab`^ba^`^aa^`^ab`dh`^^^^^^l`_``]^^^`^]]^^`^b^^^^]]^]a^^^^^`^^a]]gb^^dbf"
+        "^```eafbh_eb^^^^]]a]^^^^`^^^^a]b_]^`^^]]^^``^^]]^^]^]]]]_^]]^`]]^`^]]^]a^^^__a]^^^^`^^^^_]]^]^`^^`"
+        "_``]b^^db_`aca^`^`^^^bb^^^bb_]_]_]^`^^```^]]]]^^^^]_b^`^]]`^^^ll^^b^^``jfb^]]^`^`^^`^`^`^]]^b^d^b^"
+        "_]`^b^]]^^]]]]^`]]^^^]]^^]]]]]]]]^^]]^`^b^]]^^``^`b^`^^d^`^^]]^`^ea^^_]`e]b^]]]]__^^^^]]^]]]^]]]]]"
+        "^]]]]^^b^^^]]^_^]`^]]]]^^]]]]]^]^^]]^^]]]]]]]^]]]]]]]]]]^]]]]]^^]_]]]^]]]]_^]]^^]]]^]]_^]^]^]]]]]]"
+        "]__]]]]]]]]]]]]]^^]_`^]]]]^_`_^]]]a]]^^`^`ca^^^^]]]]^^]]ca^^^^`b_]^`^^]]^bb^]]^^]]]]]]]]^^]]^____^"
+        "]]]]bd_c`]`]^b^]__]]]`^^^^c_^]]^^hd^^bdb`]]^^^^^_idb^^^`^b]_^b___]^b]_`a_^b`^h`^g]`d]]_ib`dk]^]_^`"
+        "^^^^^^^^]]^]]^^d]_^^]]]]^^^`b^^^_]^j]]^^]^]]^_^]]^c^]^_]^]_^]]aabaa]]^`^^^^]]]^]`^_^^``^]]^_^_k^bb"
+        "f^`^bbbada^b`b^^^^]_]]`^]]^^``_]aab^]_h`]i^`^`^^`]_cc_^b`^`^f^`^aa]^^^ba^`^aa^`^ab^^^bb^`^^^]]]a^^"
+        "b_a^^ba^`^aa^`^g^`ba^`^aa^`^i`h^c_`^^`j`hb`^`b^^]_^`^]]^]a]]^^^^^^^^^dj`^bb^`]]`_]^`_abc`b^`^aa^`^"
+        "^_b^`b_^^`^aa^`^a]a^^db^^^^^^`^^ff^ba^`^aa^`^ab^^i^`^aa^`^ab`]]bb`^b^^d]ab^^^bb^^^^`^^^^^^^`a]^]]^"
+        "`^d^b^^`^^^bb^`bd^^^^^^d^bd^g_^^``^d`d^^]]]]^]]^d^b]]^`b^`^^]]^]]^___]^^]]^^]]]]]]]]^^]]^__^`]]]]^"
+        "]]^^^^^^b`_^a^b^]_]^]^b^a]`]_]]d^^bf^bb``^^]_`]eb`^bd^^^^^^^]]^^`^^^^^^]]^`^]_^^b^^`^`deed^^^`^`hb"
+        "^]]i^`^aa^`^ab^^^g^`^aa^`^a__^^^]k^__^^^^fa^_^i`^]c``^ab`^ba^`^aa^`^mbb^b_]^^^_]]]bx^^^^^d^`^b^]]^"
+        "b`^^]]^`^^lb`_^_d^__^]]_^h``]^_^^`^`^f^`^g^^^g^`^aa^`^ad`__bd``^`^gai^`^f^`^g^^i^`^aa^`^"};
+
 /* The table's address, in global memory: a variable of the module, made when it is first asked for. */
 static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     ptx_module *m = ptx_kernel_module(k);
     const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, g->name);
     ptx_symbol symbol;
     ptx_variable_desc desc;
-    uint8_t bytes[1024 * 8];
+    uint8_t bytes[2048 * 8];
     const char *step = g->steps;
     uint32_t i, j, number = 0xffffffffu, rest;
     symbol.index = had ? had->what : 0;
@@ -3875,6 +4112,182 @@ static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
+/* IQ1: indexes of 8 values each at `at`, 3 bits of each index further on: 12 bits of two bytes for a share
+   (IQ1_M: a nibble for each); and a bit, here or in each nibble: whether the values 8 g, from the table, are
+   less 1 or plus 1. */
+static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                             int nibbles, ptx_val *out) {
+    ptx_val table = ptxk__grid_address(k, &ptxk__iq1_grid), index, high, less, x;
+    uint32_t i, j;
+    for (i = 0; i < (p->whole ? 4 : 1); i++) {
+        ptxk__number g = p->whole ? ptxk__known(i) : ptxk__unknown(p->lane), here, by;
+        here = ptxk__number_of(k, p->share, 0, 0xffffffffu, 4, at);
+        index = ptxk__read_byte(k, s, ptxk__number_add(k, here, g));
+        here = ptxk__number_of(k, p->share, 0, 0xffffffffu, 2, at + 32);
+        if (nibbles) {
+            high = ptxk__read_byte(k, s, ptxk__number_add(k, here, ptxk__number_of(k, g, 1, 1, 1, 0)));
+            by = ptxk__number_of(k, g, 0, 1, 4, 0);
+        } else {
+            high = ptxk__read_half(k, s, here);
+            by = ptxk__number_of(k, g, 0, 3, 3, 0);
+        }
+        less = ptx_shr(k, high, nibbles ? ptxk__number_value(k, ptxk__number_of(k, g, 0, 1, 4, 3))
+                                        : ptx_u32(15));
+        less = ptx_and(k, less, ptx_u32(1));
+        less = ptx_mad(k, less, ptx_u32(0x02020202), ptx_u32(0x07070707));
+        high = ptx_shr(k, high, ptxk__number_value(k, by));
+        high = ptx_and(k, high, ptx_u32(7));
+        index = ptx_mad(k, high, ptx_u32(256), index);
+        x = ptx_ptr_add(k, table, index, 8);
+        ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(x, 0), out + 2 * i);
+        for (j = 2 * i; j < 2 * i + 2; j++) { /* bytes of the table are 8 g + 136 */
+            x = ptx_sub(k, ptx_as(out[j], PTX_U32), less);
+            out[j] = ptx_xor(k, ptx_as(x, PTX_B32), ptx_b32(0x80808080u));
+        }
+    }
+}
+
+static void ptxk__iq1_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__iq1_values(k, s, p, 2, 0, out);
+}
+
+static void ptxk__iq1_m_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__iq1_values(k, s, p, 0, 1, out);
+}
+
+/* 2 q + 1 of the three bits q at `by`. */
+static ptx_val ptxk__iq1_scale(ptx_kernel *k, ptx_val x, ptxk__number by) {
+    x = ptx_shr(k, x, ptxk__number_value(k, by));
+    x = ptx_and(k, x, ptx_u32(7));
+    x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
+    return ptx_as(x, PTX_S32);
+}
+
+static void ptxk__iq1_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 34));
+    f->scale[0] = f->scale[1] = ptxk__iq1_scale(k, x, ptxk__known(12));
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
+/* Four numbers of 16 bits: in each, scales of 12 bits, and four bits of the factor, the lowest first. */
+static void ptxk__iq1_m_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 1, 3, 2, 48)), d = x;
+    uint32_t i;
+    for (i = 0; i < 2; i++)
+        f->scale[i] = ptxk__iq1_scale(k, x, ptxk__number_of(k, share, 0, 1, 6, 3 * i));
+    for (i = 0; i < 4; i++) {
+        x = ptxk__read_byte(k, s, ptxk__known(49 + 2 * i));
+        x = ptx_shr(k, x, ptx_u32(4));
+        d = i ? ptx_mad(k, x, ptx_u32(1u << 4 * i), d) : x;
+    }
+    d = ptx_cvt(k, PTX_U16, d);
+    f->factor = ptx_cvt(k, PTX_F32, ptx_as(d, PTX_F16));
+}
+
+/* q - 1, as signed bytes, of bytes q up to 3. */
+static void ptxk__less_1(ptx_kernel *k, uint32_t n, ptx_val *out) {
+    uint32_t i;
+    for (i = 0; i < n; i++) {
+        ptx_val x = ptx_or(k, out[i], ptx_b32(0x80808080u));
+        x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(0x01010101));
+        out[i] = ptx_xor(k, ptx_as(x, PTX_B32), ptx_b32(0x80808080u));
+    }
+}
+
+static void ptxk__two_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                           ptx_val *out) {
+    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, at, out);
+    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 2, 0);
+    for (i = 0; i < n; i++) {
+        out[i] = ptxk__shr_b32(k, out[i], ptxk__number_value(k, by));
+        out[i] = ptx_and(k, out[i], ptx_b32(0x03030303));
+    }
+}
+
+static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__two_bits(k, s, p, 16, out);
+}
+
+/* A lane's part: q. */
+static void ptxk__tq2_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__two_bits(k, s, p, 0, out);
+    if (p->whole) ptxk__less_1(k, 8, out);
+}
+
+static void ptxk__tq2_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    (void)share;
+    f->factor = ptxk__read_f16(k, s, 64);
+}
+
+/* The digits of base 3 of 4 bytes, each a fraction of 256: the first behind `times`, a power of 3. */
+static ptx_val ptxk__digits(ptx_kernel *k, ptx_val x, ptx_val times) {
+    ptx_val half[2];
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        half[i] = ptx_as(i ? ptxk__shr_b32(k, x, ptx_u32(8)) : x, PTX_U32);
+        half[i] = ptx_and(k, half[i], ptx_u32(0x00ff00ff));
+        half[i] = ptx_mul(k, half[i], times);
+        half[i] = ptx_and(k, half[i], ptx_u32(0x00ff00ff));
+        half[i] = ptx_mul(k, half[i], ptx_u32(3));
+    }
+    half[0] = ptx_shr(k, half[0], ptx_u32(8));
+    half[0] = ptx_and(k, half[0], ptx_u32(0x00030003));
+    half[1] = ptx_and(k, half[1], ptx_u32(0x03000300));
+    return ptx_as(ptx_or(k, half[0], half[1]), PTX_B32);
+}
+
+/* 3^n, n up to 4. */
+static ptx_val ptxk__power_of_3(ptx_kernel *k, ptxk__number n) {
+    static const uint32_t power[5] = {1, 3, 9, 27, 81};
+    ptx_val x;
+    if (n.known) return ptx_u32(power[n.c % 5]);
+    x = ptxk__number_value(k, n);
+    x = ptx_prmt(k, ptx_b32(0x1b090301), ptx_b32(81), ptx_as(x, PTX_B32));
+    return ptx_as(ptx_and(k, x, ptx_b32(255)), PTX_U32);
+}
+
+/* Five digits of a byte are values of five shares (32 bytes at 0), then of five halves of a share (16 at 32);
+   the last half has four digits of 4 bytes at 48. A lane's part: q. */
+static void ptxk__tq1_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    const int known = p->share.known;
+    const uint32_t share = p->share.c, count = p->whole ? 4 : 1;
+    ptx_val late = {0}, last = {0}, x, times[2], end[1], own;
+    ptxk__number n = ptxk__known(share < 5 ? share : 2 * share - 10), at;
+    uint32_t i;
+    if (!known) {
+        own = ptxk__number_value(k, p->share);
+        late = ptx_setp(k, PTX_GE, own, ptx_u32(5));
+        last = ptx_setp(k, PTX_EQ, own, ptx_u32(7));
+        x = ptx_shl(k, own, ptx_u32(1));
+        x = ptx_sub(k, x, ptx_u32(10));
+        n = ptxk__unknown(ptx_selp(k, x, own, late));
+    }
+    times[0] = times[1] = ptxk__power_of_3(k, n);
+    if (!known || share >= 5) times[1] = ptx_mul(k, times[0], ptx_u32(3));
+    if (!known) times[1] = ptx_selp(k, times[1], times[0], late);
+    ptxk__read_words(k, s, ptxk__known(48), 1, end);
+    for (i = 0; i < 2; i++) {
+        at = known ? ptxk__known(share < 5 ? 16 * i : 32)
+                   : ptxk__unknown(ptx_selp(k, ptx_u32(32), ptx_u32(16 * i), late));
+        (void)ptxk__read_16(k, s, p, at, out + i * count);
+    }
+    for (i = 0; i < 2 * count; i++) {
+        x = times[i / count];
+        if (i >= count && (!known || share == 7)) {
+            own = ptxk__power_of_3(k, p->whole ? ptxk__known(i - count) : ptxk__unknown(p->lane));
+            x = known ? own : ptx_selp(k, own, x, last);
+            out[i] = known ? end[0] : ptx_selp(k, end[0], out[i], last);
+        }
+        out[i] = ptxk__digits(k, out[i], x);
+    }
+    if (p->whole) ptxk__less_1(k, 8, out);
+}
+
+static void ptxk__tq1_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    (void)share;
+    f->factor = ptxk__read_f16(k, s, 52);
+}
+
 static const ptxk__reader
     ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
     ptxk__q5_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_16, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
@@ -3898,7 +4311,13 @@ static const ptxk__reader
     ptxk__iq3_xxs_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,     1, 0,
                             ptxk__iq3_xxs_values, ptxk__iq3_xxs_factors},
     ptxk__iq3_s_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,   1, 0,
-                          ptxk__iq3_s_values,   ptxk__iq3_s_factors};
+                          ptxk__iq3_s_values,   ptxk__iq3_s_factors},
+    ptxk__iq1_s_reader = {PTXK__QUADS_ADJACENT, 0, 1, 0, ptxk__iq1_s_values, ptxk__iq1_s_factors},
+    ptxk__iq1_m_reader = {PTXK__QUADS_ADJACENT, 0, 1, 0, ptxk__iq1_m_values, ptxk__iq1_m_factors},
+    ptxk__tq1_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_1, 0, 0,
+                          ptxk__tq1_0_values,   ptxk__tq1_0_factor},
+    ptxk__tq2_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_1, 0, 0,
+                          ptxk__tq2_0_values,   ptxk__tq2_0_factor};
 
 /* -- vocabulary: rows of weights, the table of formats -- */
 
@@ -3936,7 +4355,11 @@ static const ptxk__block ptxk__blocks[] = {
     PTXK__READ("iq2_xs", PTXK_IQ2_XS, 256, 74, 1, 0.125f, ptxk__iq2_xs_reader),
     PTXK__READ("iq2_s", PTXK_IQ2_S, 256, 82, 1, 0.125f, ptxk__iq2_s_reader),
     PTXK__READ("iq3_xxs", PTXK_IQ3_XXS, 256, 98, 1, 0.25f, ptxk__iq3_xxs_reader),
-    PTXK__READ("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader)};
+    PTXK__READ("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader),
+    PTXK__READ("iq1_s", PTXK_IQ1_S, 256, 50, 1, 0.125f, ptxk__iq1_s_reader),
+    PTXK__READ("iq1_m", PTXK_IQ1_M, 256, 56, 1, 0.125f, ptxk__iq1_m_reader),
+    PTXK__READ("tq1_0", PTXK_TQ1_0, 256, 54, 1, 1, ptxk__tq1_0_reader),
+    PTXK__READ("tq2_0", PTXK_TQ2_0, 256, 66, 1, 1, ptxk__tq2_0_reader)};
 #undef PTXK__READ
 
 static const ptxk__block *ptxk__block_of(uint32_t format) {
@@ -3949,7 +4372,7 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
 /* The unit of k: a whole block, two of odd size, as rows are 2-byte aligned; or 16 bytes of plain numbers. */
 static uint32_t ptxk__block_whole(const ptxk__block *b) { return b->values << b->bytes % 2; }
 
-static uint32_t ptxk__block_step(const ptxk__block *b) {
+PTXK__SHARED uint32_t ptxk__block_step(const ptxk__block *b) {
     return b->kind == PTXK__NUMBERS ? 8 : ptxk__block_whole(b);
 }
 
@@ -3959,7 +4382,8 @@ static uint32_t ptxk__block_align(const ptxk__block *b) {
 }
 
 /* Reads share i, u32, of 256 values of a row, whose block is `place`. */
-static void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place, ptxk__share *o) {
+PTXK__SHARED void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place,
+                                   ptxk__share *o) {
     ptxk__source s = ptxk__source_at(place, 0, ptxk__block_align(b));
     ptxk__share_of p;
     ptxk__factors f;
@@ -3991,6 +4415,8 @@ PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
     return b && k % b->values == 0 ? (uint64_t)(k / b->values) * b->bytes : 0;
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER)
 /* -- vocabulary: rows of weights, how a warp takes them -- */
 
 /* How a warp takes rows of one matrix. */
@@ -4058,8 +4484,8 @@ static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t 
     return f->ring <= room;
 }
 
-static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
-                           uint32_t most, uint32_t room) {
+PTXK__SHARED int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
+                                 uint32_t most, uint32_t room) {
     return ptxk__rows_form_of(f, block, columns, planes, most, 2048, room);
 }
 
@@ -4071,23 +4497,10 @@ static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t col
    32 factors d, of groups of 32, blocks in the order 0, 1, 3, 2, and by 32 sums: d times the sum of the
    integers. A record of numbers: group j of 4 lies at 16 bytes times j ^ (j >> 3 & 1). */
 
-static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
-    return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
-}
-
 /* 0, 1, 3, 2 */
 static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b) {
     ptx_val half = ptx_shr(k, b, ptx_u32(1));
     return ptx_xor(k, b, half);
-}
-
-/* Gathers byte `which` of four words into one word. */
-static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
-    uint32_t selector = which | (which + 4) << 4;
-    ptx_val low, high;
-    low = ptx_prmt(k, ptx_as(x[0], PTX_B32), ptx_as(x[1], PTX_B32), ptx_b32(selector));
-    high = ptx_prmt(k, ptx_as(x[2], PTX_B32), ptx_as(x[3], PTX_B32), ptx_b32(selector));
-    return ptx_prmt(k, low, high, ptx_b32(0x5410));
 }
 
 /* The factor d that turns the integers of a group back into x, from the group's largest |x| and its sum of x
@@ -4181,8 +4594,8 @@ static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val 
 
 /* Stores a group of 32 values of x, by its number in the column, in that column's records. Each lane of a
    full warp has one value. The spare bytes of the record must be 0 already. */
-static void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group, ptx_val records,
-                                ptx_val x) {
+PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group,
+                                      ptx_val records, ptx_val x) {
     ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
     if (!planes) {
         at = ptx_mad(k, group, ptx_u32(32), lane);
@@ -4286,10 +4699,6 @@ typedef struct ptxk__rows_state {
 typedef struct ptxk__copy_start {
     ptx_val from[8], count[8], full[8], both[8], half[8], last[8];
 } ptxk__copy_start;
-
-static int ptxk__has_cp_async(ptx_kernel *k) {
-    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
-}
 
 /* Computes where a lane's halves of x lie in a record, and the groups that they belong to. The values of lane
    i, 16 of each half:
@@ -4638,8 +5047,8 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
 /* Begins rows row ... row + f->rows - 1 of a matrix of n rows of row_bytes each; rows past the end repeat the
    last one. Takes `bytes` bytes of each row from `skip` on (u64: whole steps of every format that shares x).
    weights: global, 16-byte aligned. No other cp.async group may be open until ptxk__rows_finish has run. */
-static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
-                             ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
+PTXK__SHARED void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
+                                   ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
     ptx_val base, r;
     ptxk__copy_start start;
     ptxk__chunks_in_flight sent;
@@ -4666,7 +5075,7 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
 }
 
 /* Creates the variables that hold the start of the copies, where it differs from row to row. */
-static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
+PTXK__SHARED void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
     uint32_t i;
     s->slot = ptx_var_new(k, ptx_u32(0));
     s->ahead = ptx_var_new(k, ptx_u32(0));
@@ -4680,8 +5089,8 @@ static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds)
     }
 }
 
-static void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
-                                 const ptxk__copy_start *start) {
+PTXK__SHARED void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
+                                       const ptxk__copy_start *start) {
     uint32_t i;
     for (i = 0; i < f->rounds; i++) {
         if (!ptxk__round_is_consecutive(f, i))
@@ -4726,7 +5135,7 @@ static void ptxk__rows_issue_next(ptx_kernel *k, const ptxk__rows *f, ptxk__rows
 }
 
 /* Issues the first steps of a sequence of rows, after ptxk__rows_find_start. */
-static void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
+PTXK__SHARED void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
     ptxk__chunks_in_flight sent;
     ptx_val i, slot;
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
@@ -4979,6 +5388,8 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
     }
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_EMBED | PTXK_OP_DECODER)
 /* -- vocabulary: weights eight at a time -- */
 
 /* Eight weights of a block: scale * q[i] + offset. */
@@ -5180,12 +5591,14 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
     ptxk_load_f32(k, format == PTXK_F16 ? PTX_F16 : PTX_BF16, 8, ptxk__weight_operand(here, 0), o->q);
 }
 
+#endif
 /* ---- [CORE] ---------------------------------------------------------------------------------------------
 
    The operations, one after the other. Each begins with its limits, its plan and the check of its arguments;
    what emits its code follows, and ptxk_<name>_emit_ ends it. */
 
 /* ======== flash_decode ================================================================================== */
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE)
 
 /* -- flash_decode: limits and plan -- */
 
@@ -5197,7 +5610,8 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
 #define PTXK__JOIN 16u /* partial results that the combining block has in flight */
 #define PTXK__QUERIES 8u
 #define PTXK__FLIGHT 65536u       /* mma: bytes that a block has in flight */
-#define PTXK__SLAB 128u           /* mma: most elements of a row in one ring item */
+#define PTXK__RING 100000u        /* mma: ... and most of its ring: a block has 99 KB on every chip */
+#define PTXK__ROW_STEPS 16u       /* mma: most 16-element steps of a row */
 #define PTXK__REST 0.000244140625 /* 2^-12: the weight of f16's second term of q, which is at most 2^15 */
 
 /* Everything that a flash_decode description determines. */
@@ -5222,6 +5636,7 @@ typedef struct ptxk__flash {
     uint32_t least;     /* ... and at least so many */
     uint32_t frugal;    /* keys of a chunk whose overhead is 4 % of their own traffic */
     uint32_t record;    /* bytes of one partial result in the workspace */
+    uint32_t threads;   /* of a block of this variant */
     float scale;        /* of q . k, times log2 e: scores are in base 2; with a cap: scores are 2 s / cap */
     float cap;          /* the cap in base 2; 0: none */
     /* scalar */
@@ -5235,16 +5650,18 @@ typedef struct ptxk__flash {
     uint32_t mma;      /* this variant */
     uint32_t terms;    /* numbers of the cache's type whose sum is q */
     uint32_t nt, kt;   /* 8-column tiles; 16-key tiles of a warp's step */
-    uint32_t slabs;    /* parts of a row that are staged in turn */
-    uint32_t chunks;   /* 16-byte chunks of a slab in shared memory, even */
-    uint32_t item;     /* bytes of a ring item: the tile, and q8_0's factors of its rows */
-    uint32_t ring;     /* ring items of a warp in shared memory; all but one are in flight */
+    uint32_t keys;     /* keys of the block in one step: of a ring item */
+    uint32_t chunks;   /* 16-byte chunks of a row in shared memory, even */
+    uint32_t piece_keys, piece; /* keys of an eighth of an item; bytes from one to the next */
+    uint32_t factor_piece;      /* the same of q8_0's factors, which lie behind the pieces */
+    uint32_t item;     /* bytes of a ring item: the pieces, and q8_0's factors of its rows */
+    uint32_t ring;     /* ring items in shared memory; all but one are in flight */
     float bias, slack; /* weights stay below 2^(bias + slack); the largest is at least 2^bias */
 } ptxk__flash;
 
 /* Chooses the shapes of the tensor core variant: 16-bit caches, sm_80 and later. */
 static void ptxk__flash_mma(ptxk__flash *f) {
-    uint32_t padded = (f->d + 15) / 16 * 16, room;
+    uint32_t padded = (f->d + 15) / 16 * 16, room, most;
     /* Splits q into terms of the cache's type, 11 or 8 bits each, so that scores are as precise as with
        f32. */
     f->terms = f->q_type == f->type ? 1
@@ -5255,17 +5672,22 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     f->nt = f->tiles < room ? f->tiles : room;
     if (f->nt < 1) f->nt = 1;
     if (f->nt > 4) f->nt = 4;
-    f->slabs = f->bytes ? 1 : ptxk__ceil_div(padded, PTXK__SLAB);
-    f->chunks = ptxk__ceil_div(padded / 16, f->slabs) * 2;
-    if (f->bytes) f->chunks = (padded / 16 + 1) / 2 * 2;
-    f->kt = PTXK__SLAB / 8 / f->chunks; /* steps of some 4 KB */
+    f->chunks = f->bytes ? (padded / 16 + 1) / 2 * 2 : padded / 8;
+    f->kt = f->chunks > 16 ? 1 : f->chunks > 4 ? 2 : 4;
     if (f->kt > 4 / f->nt) f->kt = 4 / f->nt;
-    if (f->kt > 4) f->kt = 4;
     if (f->kt == 3) f->kt = 2;
-    if (f->kt < 1 || (f->factor_row && f->nt > 1)) f->kt = 1;
-    if (f->page_size && f->kt > f->page_size / 16) f->kt = f->page_size / 16;
-    f->item = 16 * f->kt * f->chunks * 16 + (16 * f->kt * f->factor_row + 127) / 128 * 128;
-    f->ring = ptxk__ceil_div(PTXK__FLIGHT, PTXK__WARPS * f->item) + 1;
+    if (f->factor_row && f->nt > 1) f->kt = 1;
+    if (f->page_size && f->kt > f->page_size / 8) f->kt = f->page_size / 8; /* a piece lies in one page */
+    do {
+        f->keys = 16 * f->kt * PTXK__WARPS;
+        f->piece_keys = f->keys / 8;
+        f->piece = f->piece_keys * f->chunks * 16 + 16; /* 16 modulo 128 */
+        f->factor_piece = f->factor_row ? f->piece_keys * f->factor_row + 16 : 0;
+        f->item = 8 * (f->piece + f->factor_piece);
+        f->ring = ptxk__ceil_div(PTXK__FLIGHT, f->keys * (16 * f->chunks + f->factor_row)) + 1;
+        most = PTXK__RING / f->item;
+    } while (f->ring > most && f->kt > 1 && (f->kt /= 2) > 0);
+    if (f->ring > most) f->ring = most; /* d 200 to 248: 52 KB and more */
     /* Large weights keep the second term of an f16 weight above 2^-24. bf16 has f32's range, and so may V:
        weights of at most 2^-32. */
     f->slack = 8;
@@ -5275,13 +5697,18 @@ static void ptxk__flash_mma(ptxk__flash *f) {
 /* Chooses the variant of a target. */
 static void ptxk__flash_set_variant(ptxk__flash *f, ptx_target target) {
     f->mma = f->type != PTX_F32 && (target & 0xfffu) >= 80 && !(f->flags & PTXK_FLASH_SCALAR);
+    f->threads = PTXK__THREADS;
     f->pitch = (f->d + 15) / 16 * 16 + 4; /* so that columns 2, 4 and 6 of an mma are 8 banks apart */
     if (!f->mma) return;
     f->tile = 8 * f->nt;
+    f->threads = PTXK__THREADS + 32;
     if (!f->bytes) return;
     f->vec_bytes = f->per_vec = 16; /* whole chunks */
     f->row_vecs = f->d / 16;
 }
+
+/* The flags that any others may stand beside. */
+#define PTXK__FLASH_BITS (PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR | PTXK_FLASH_SINK)
 
 static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why) {
     uint32_t bytes, overhead, types[4], i;
@@ -5325,11 +5752,11 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if ((d->flags & ~(uint32_t)(PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR))
+    if ((d->flags & ~(uint32_t)PTXK__FLASH_BITS)
         > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
-                            "_PAGE_ROWS, _TREE, _PRIOR",
+                            "_PAGE_ROWS, _TREE, _PRIOR, _SINK",
                             d->flags);
     if (d->flags & PTXK_FLASH_TREE && d->window)
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: window is %u, must be 0 with PTXK_FLASH_TREE",
@@ -5353,9 +5780,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags =
-        d->flags
-        & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR);
+    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK__FLASH_BITS);
     i = d->flags % PTXK_FLASH_PAGE_ROWS / PTXK_FLASH_CLUSTER_1;
     f->cluster = i ? 1u << (i - 1) : 0;
     f->group = d->heads / d->kv_heads;
@@ -5378,7 +5803,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->step = f->warp_keys * PTXK__WARPS;
     f->record = (f->d + 8) * 4;
     ptxk__flash_mma(f);
-    f->unit = 16 * f->kt * PTXK__WARPS;
+    f->unit = f->keys;
     if (f->unit < f->step) f->unit = f->step;
 
     /* The overhead of a split is, for each of its columns, one read of q (d elements) and one write and read
@@ -5442,7 +5867,8 @@ static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
                 * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
                    + (f->flags & PTXK_FLASH_LSE ? 4u : 0u))
             + (f->flags & PTXK_FLASH_TREE ? 4u * f->queries : 0u)
-            + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u);
+            + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u)
+            + (f->flags & PTXK_FLASH_SINK ? 4u * f->heads : 0u);
     keys = length - ptxk__flash_first(f, length);
     if (f->fresh_type) fresh = length < f->queries ? length : f->queries;
     bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
@@ -5506,12 +5932,17 @@ static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_b
 
 static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
 
-/* Before that, the tensor core variant has the warps' rings there, slot by slot, and q in the last slot. */
+/* Before that, the tensor core variant has the ring there, and q in its last slot; behind both the ring's
+   mbarriers and a word for missing pages. */
+static uint32_t ptxk__flash_bars_at(const ptxk__flash *f) {
+    uint32_t q = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile, bytes;
+    bytes = f->item * (f->ring - 1) + (q > f->item ? q : f->item);
+    if (bytes < ptxk__flash_join_bytes(f)) bytes = ptxk__flash_join_bytes(f);
+    return ptxk__ceil_div(bytes, 16) * 16;
+}
+
 static uint32_t ptxk__flash_tensor_bytes(const ptxk__flash *f) {
-    uint32_t slot = PTXK__WARPS * f->item, q, bytes;
-    q = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile;
-    bytes = slot * (f->ring - 1) + (q > slot ? q : slot);
-    return bytes < ptxk__flash_join_bytes(f) ? ptxk__flash_join_bytes(f) : bytes;
+    return ptxk__flash_bars_at(f) + 16 * f->ring + 16;
 }
 
 PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
@@ -5605,13 +6036,13 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     l->grid[0] = f.kv_heads * f.tiles;
     l->grid[1] = shape->batch;
     l->grid[2] = splits;
-    l->block[0] = PTXK__THREADS;
+    ptxk__flash_set_variant(&f, shape->target);
+    l->block[0] = f.threads;
     l->block[1] = l->block[2] = 1;
     if (cluster > 1) {
         l->cluster[0] = l->cluster[1] = 1;
         l->cluster[2] = cluster;
     }
-    ptxk__flash_set_variant(&f, shape->target);
     if (f.mma) l->shared_bytes = ptxk__flash_tensor_bytes(&f);
     if (splits == cluster) return PTX_E_NONE;
     plan->zero_bytes = ptxk__flash_header(&f, shape->batch);
@@ -5626,7 +6057,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
-    ptxk__span s[15];
+    ptxk__span s[16];
     uint64_t q, fresh;
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -5661,7 +6092,8 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     s[13] = ptxk__span_of("prior", args->prior, q * 4, 16, (f.flags & PTXK_FLASH_PRIOR) != 0);
     s[14] = ptxk__span_of("prior_lse", args->prior_lse, 4ull * f.queries * f.heads, 4,
                           (f.flags & PTXK_FLASH_PRIOR) != 0);
-    if ((code = ptxk__check_spans(op, s, 15, why)) != PTX_E_NONE
+    s[15] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_FLASH_SINK) != 0);
+    if ((code = ptxk__check_spans(op, s, 16, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
@@ -5715,6 +6147,7 @@ static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__fl
         w->table = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, block_table));
         w->table = ptx_ptr_add(k, w->table, wide, 4);
         w->pool_pages = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, pool_pages));
+        w->row_bytes = ptx_u64((f->flags & PTXK_FLASH_PAGE_ROWS ? f->kv_heads : 1) * f->row_bytes);
         for (which = 0; which < 2; which++) {
             w->base[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_cache(which));
             if (f->factor_row) w->factors[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_factors(which));
@@ -5766,7 +6199,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
                               uint32_t shared_bytes) {
     ptx_val here, wide, max_seq, limit, bad, chunk, keys, length, first, begin, i, p;
     uint32_t fresh = f->fresh_type ? ptxk__kv_bytes((uint32_t)f->fresh_type) : 0, which;
-    ptx_launch_bounds(k, PTXK__THREADS, 1);
+    ptx_launch_bounds(k, f->threads, 1);
     w->cluster = ptxk__cluster_new(k);
     w->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_decode_args), 8);
     w->shared =
@@ -6044,27 +6477,12 @@ static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val 
     return ptx_add(k, top, lse);
 }
 
-/* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention. row,
-   head, query: of the column. */
-static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                    ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
+/* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention, whose
+   natural log-sum-exp is `other`. prior NULL: with zeros. */
+static void ptxk__flash_merge_prior(ptx_kernel *k, const ptx_val *prior, ptx_val other, ptx_val x[4],
                                     ptx_val *lse) {
-    ptx_val at, prior[4], other, most, mine, inverse, index, p;
+    ptx_val most, mine, inverse, p;
     uint32_t e;
-    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
-    at = ptx_ptr_add(k, at, row, f->d * 4);
-    at = ptx_ptr_add(k, at, vec, 16);
-    ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), prior);
-    index = ptx_mul_wide(k, head, ptx_sreg(k, PTX_NCTAID_Y));
-    other = ptx_cvt(k, PTX_U64, w->sequence);
-    index = ptx_add(k, index, other);
-    if (f->queries > 1) {
-        other = ptx_cvt(k, PTX_U64, query);
-        index = ptx_mad(k, index, ptx_u64(f->queries), other);
-    }
-    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior_lse));
-    at = ptx_ptr_add(k, at, index, 4);
-    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
     other = ptx_op2(k, PTX_MUL, PTX_RN, other, ptx_f32(1.44269504088896340736));
     p = ptx_setp(k, PTX_EQ, other, ptx_f32(INFINITY)); /* the prior's keys have all the weight */
     other = ptx_selp(k, ptx_f32(FLT_MAX), other, p);
@@ -6080,8 +6498,38 @@ static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const p
     other = ptx_mul(k, other, inverse);
     for (e = 0; e < 4; e++) {
         x[e] = ptx_mul(k, x[e], mine);
-        x[e] = ptx_fma(k, prior[e], other, x[e]);
+        if (prior) x[e] = ptx_fma(k, prior[e], other, x[e]);
     }
+}
+
+/* Merges 4 elements of a result with what it must be merged with, prior attention and a sink. row, head,
+   query: of the column. */
+static void ptxk__flash_merge_others(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
+                                     ptx_val *lse) {
+    ptx_val at, prior[4], other, index;
+    if (f->flags & PTXK_FLASH_PRIOR) {
+        at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
+        at = ptx_ptr_add(k, at, row, f->d * 4);
+        at = ptx_ptr_add(k, at, vec, 16);
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), prior);
+        index = ptx_mul_wide(k, head, ptx_sreg(k, PTX_NCTAID_Y));
+        other = ptx_cvt(k, PTX_U64, w->sequence);
+        index = ptx_add(k, index, other);
+        if (f->queries > 1) {
+            other = ptx_cvt(k, PTX_U64, query);
+            index = ptx_mad(k, index, ptx_u64(f->queries), other);
+        }
+        at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior_lse));
+        at = ptx_ptr_add(k, at, index, 4);
+        other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+        ptxk__flash_merge_prior(k, prior, other, x, lse);
+    }
+    if (!(f->flags & PTXK_FLASH_SINK)) return;
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, sinks));
+    at = ptx_ptr_add(k, at, head, 4);
+    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    ptxk__flash_merge_prior(k, NULL, other, x, lse);
 }
 
 /* Writes 4 elements of the output of a column of the block, from its state. */
@@ -6089,7 +6537,7 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
                                      ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val top,
                                      ptx_val all) {
     ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p, merged = all;
-    uint32_t e;
+    uint32_t e, others = f->flags & (PTXK_FLASH_PRIOR | PTXK_FLASH_SINK);
     if (f->cache == PTX_E4M3) {
         row = ptxk__head_factor(k, w->args, ptxk__flash_factors(1), w->kv_head);
         if (ptxk__byte_lift(k, f->cache) > 1) row = ptx_mul(k, row, ptx_f32(ptxk__byte_lift(k, f->cache)));
@@ -6098,9 +6546,9 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
-    if (f->flags & PTXK_FLASH_PRIOR) {
+    if (others) {
         merged = ptxk__flash_log_sum(k, f, top, all);
-        ptxk__flash_merge_prior(k, f, w, row, query, head, vec, x, &merged);
+        ptxk__flash_merge_others(k, f, w, row, query, head, vec, x, &merged);
     }
     here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
     here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
@@ -6110,9 +6558,9 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
     ptx_if(k, p);
     {
-        ptx_val lse = f->flags & PTXK_FLASH_PRIOR ? merged : ptxk__flash_log_sum(k, f, top, all);
+        ptx_val lse = others ? merged : ptxk__flash_log_sum(k, f, top, all);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
-        p = f->flags & PTXK_FLASH_PRIOR ? merged : top;
+        p = others ? merged : top;
         p = ptx_setp(k, PTX_EQ, p, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
         p = ptx_setp(k, PTX_ISNAN, all, all);
@@ -6165,7 +6613,7 @@ static void ptxk__flash_combine_chunks(ptx_kernel *k, const ptxk__flash *f, cons
     ptx_var at, sum[4];
     ptxk__softmax s;
     i = ptx_mul(k, w->columns, ptx_u32(head_vecs));
-    i = ptx_for(k, w->tid, i, ptx_u32(PTXK__THREADS));
+    i = ptx_for(k, w->tid, i, ptx_u32(f->threads));
     column = ptx_div(k, i, ptx_u32(head_vecs));
     vec = ptx_rem(k, i, ptx_u32(head_vecs));
     here = ptxk__flash_record(k, f, w, ptx_u32(0), column);
@@ -6237,7 +6685,7 @@ static void ptxk__flash_merge_cluster(ptx_kernel *k, const ptxk__flash *f, const
     i = ptx_mad(k, w->warp, w->cluster.live, w->cluster.rank);
     i = ptx_mad(k, i, ptx_u32(32), w->lane);
     n = ptx_mul(k, w->columns, ptx_u32(head_vecs));
-    at = ptx_mul(k, w->cluster.live, ptx_u32(PTXK__THREADS));
+    at = ptx_mul(k, w->cluster.live, ptx_u32(f->threads));
     i = ptx_for(k, i, n, at);
     {
         column = ptx_div(k, i, ptx_u32(head_vecs));
@@ -6273,11 +6721,11 @@ static void ptxk__flash_merge_warps(ptx_kernel *k, const ptxk__flash *f, const p
 
 /* Stores the block's result for the other blocks of its cluster, in place of its first warp's sums. */
 static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
-    uint32_t head_vecs = f->d / 4, n = ptxk__ceil_div(f->tile * head_vecs, PTXK__THREADS), j;
+    uint32_t head_vecs = f->d / 4, n = ptxk__ceil_div(f->tile * head_vecs, f->threads), j;
     ptx_val i, column[8], vec[8], first[8], all[8][2], joined[8][4], here, row, p;
     for (j = 0; j < n; j++) { /* also of absent columns, which nobody reads */
-        i = ptx_add(k, w->tid, ptx_u32(j * PTXK__THREADS));
-        if (f->tile * head_vecs % PTXK__THREADS) i = ptx_min(k, i, ptx_u32(f->tile * head_vecs - 1));
+        i = ptx_add(k, w->tid, ptx_u32(j * f->threads));
+        if (f->tile * head_vecs % f->threads) i = ptx_min(k, i, ptx_u32(f->tile * head_vecs - 1));
         column[j] = ptx_div(k, i, ptx_u32(head_vecs));
         vec[j] = ptx_rem(k, i, ptx_u32(head_vecs));
         ptxk__flash_merge_warps(k, f, w, column[j], vec[j], all[j], joined[j]);
@@ -6288,8 +6736,8 @@ static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const 
         here = ptx_ptr_add(k, w->shared, column[j], 8);
         row = ptx_ptr_add(k, w->shared, column[j], f->pitch * 4);
         row = ptx_ptr_add(k, row, vec[j], 16);
-        if (j + 1 == n && f->tile * head_vecs % PTXK__THREADS) {
-            p = ptx_setp(k, PTX_LT, w->tid, ptx_u32(f->tile * head_vecs - j * PTXK__THREADS));
+        if (j + 1 == n && f->tile * head_vecs % f->threads) {
+            p = ptx_setp(k, PTX_LT, w->tid, ptx_u32(f->tile * head_vecs - j * f->threads));
             first[j] = ptx_and(k, first[j], p);
             ptx_guard(k, p);
         }
@@ -6314,7 +6762,7 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
         ptx_else(k);
     }
     i = ptx_mul(k, w->columns, ptx_u32(head_vecs));
-    i = ptx_for(k, w->tid, i, ptx_u32(PTXK__THREADS));
+    i = ptx_for(k, w->tid, i, ptx_u32(f->threads));
     {
         column = ptx_div(k, i, ptx_u32(head_vecs));
         vec = ptx_rem(k, i, ptx_u32(head_vecs));
@@ -6717,51 +7165,435 @@ static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flas
 
 /* The tensor core variant. The columns are the N of an mma, 8: scores are K q^T, 16 keys by 8 columns; sums
    are V^T P, 16 dimensions by 8 columns. K and V are read once for all columns, and a column's maximum and
-   sums stay in the same lanes. Each warp has its own keys and its own ring in shared memory; warps meet only
-   at the end. A step is 16 kt keys; a ring item is a slab of their K or their V. */
+   sums stay in the same lanes.
+
+   One warp loads, four compute. A step is 64 kt keys of the block; an item of the ring is their K or their V,
+   with two mbarriers: full, at which a lane of the loader warp arrives, and empty, at which one of every
+   computing warp does. An item has 8 pieces of consecutive keys, each 16 bytes further on modulo 128. The
+   8 rows of a matrix that ldmatrix loads come from the 8 pieces: without a swizzle, no two share a bank, and
+   addresses differ by constants. From sm_90 on a piece whose rows are adjacent in memory is one bulk copy. */
 typedef struct ptxk__flash_mma_state {
-    ptxk__tile tile;
-    ptx_val q[3][4][PTXK__SLAB / 8][2];  /* terms, column tiles, 16-element steps */
-    ptx_var sum[PTXK__SLAB / 8][4][4];   /* 16-dimension steps, column tiles, the accumulator's registers */
+    ptx_val q[3][4][PTXK__ROW_STEPS][2]; /* terms, column tiles, 16-element steps */
+    ptx_var sum[PTXK__ROW_STEPS][4][4];  /* 16-dimension steps, column tiles, the accumulator's registers */
     ptxk__softmax soft[4][2];            /* most: the maximum less bias, or at most slack below that */
     ptx_var limit[4][2];                 /* while no score exceeds this, the maximum need not change */
     ptx_val factor[4][2], inverse[4][2]; /* products times factor are scores in base 2 */
     ptx_val k_at, v_at;                  /* where this lane reads fragments of an item at offset 0 */
-    ptx_val to, chunk, row;              /* where this lane copies to, and its chunk and row of a pass */
-    ptx_val pass_bytes;                  /* u64: from pass to pass */
-    uint32_t passes;                     /* of an item */
-    ptx_val ring, stop;                  /* this warp's first item; keys from `stop` on need the edge path */
-    ptx_val tile_bytes;                  /* u64: bytes from one of the warp's steps to the next */
-    ptx_var copied;                      /* s32: the first key of the step to copy next, which */
-    ptx_var from[2], page;               /* ... has this lane's first chunk of K, V; paged: its page */
-    ptx_var factors_from[2];             /* ... q8_0: has the factors of row `lane` */
-    ptx_var whole;                       /* ... kind, where its rows lie in the caches, seen by all; else 0 */
-    ptx_val kind;  /* 1 + the number of the caches' layout */
+    ptx_val first;                       /* u32: of the warp's keys in a piece */
+    ptx_val bars, slots; /* the ring's mbarriers; the slot of mbarrier b: b item / 16 + slots */
+    ptx_var bar, parity; /* full mbarrier of the next item; the phase that its arrival ends */
 } ptxk__flash_mma_state;
 
-static uint32_t ptxk__flash_keys(const ptxk__flash *f) { return 16 * f->kt; }
-
-/* 16-byte chunks of slab s in a row; below, its 16-element steps. */
-static uint32_t ptxk__flash_slab(const ptxk__flash *f, uint32_t s) {
-    uint32_t rest = f->row_vecs - s * f->chunks;
-    return rest < f->chunks ? rest : f->chunks;
-}
-
-static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
-    return (ptxk__flash_slab(f, s) + 1) / 2;
-}
-
-/* 16-element steps of a row; below, those with sums. A pair of chunks is one step, or two of 8-bit caches. */
+/* 16-element steps of a row. A pair of chunks is one step, or two of 8-bit caches. */
 static uint32_t ptxk__flash_row_steps(const ptxk__flash *f) { return (f->d + 15) / 16; }
-
-static uint32_t ptxk__flash_sums(const ptxk__flash *f) {
-    return f->bytes ? ptxk__flash_row_steps(f) : f->slabs * f->chunks / 2;
-}
 
 /* Whether the bytes of a word of K become pairs 0, 2 and 1, 3: shifts make these at less cost. */
 static int ptxk__flash_pairs_across(ptx_kernel *k, const ptxk__flash *f) {
     return f->cache == PTX_E4M3 && !ptxk__has_e4m3(k);
 }
+
+/* Waits for a phase of an mbarrier; before sm_90 by asking again and again, some 30 ns apart. */
+static void ptxk__flash_wait(ptx_kernel *k, ptx_val bar, ptx_val parity) {
+    int suspends = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 90;
+    ptx_val p;
+    ptx_loop(k);
+    p = ptx_op2(k, suspends ? PTX_MBARRIER_TRY_WAIT_PARITY : PTX_MBARRIER_TEST_WAIT_PARITY, 0, bar, parity);
+    ptx_while(k, ptx_inv(p));
+    if (!suspends) ptx_nanosleep(k, ptx_u32(32));
+    ptx_end(k);
+}
+
+/* One lane arrives for the warp. */
+static void ptxk__flash_arrive(ptx_kernel *k, ptx_val lane, ptx_val bar) {
+    ptx_val p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_guard(k, p);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &bar, 0, NULL);
+}
+
+/* The slot of the next item, whose full mbarrier is *bar, *parity its phase; the empty one is 8 bytes on. */
+static ptx_val ptxk__flash_next_item(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                     ptx_val *bar, ptx_val *parity) {
+    ptx_val next, p, slot;
+    *parity = ptx_get(k, s->parity);
+    *bar = ptx_get(k, s->bar);
+    slot = ptx_mad(k, ptx_as(*bar, PTX_U32), ptx_u32(f->item / 16), s->slots);
+    next = ptx_add(k, ptx_as(*bar, PTX_U32), ptx_u32(16));
+    p = ptx_add(k, ptx_as(s->bars, PTX_U32), ptx_u32(16 * f->ring));
+    p = ptx_setp(k, PTX_EQ, next, p);
+    next = ptx_selp(k, ptx_as(s->bars, PTX_U32), next, p);
+    ptx_set(k, s->bar, next);
+    next = ptx_xor(k, *parity, ptx_u32(1));
+    next = ptx_selp(k, next, *parity, p);
+    ptx_set(k, s->parity, next);
+    *bar = ptx_ptr(*bar, PTX_SHARED);
+    return ptx_ptr(slot, PTX_SHARED);
+}
+
+/* Whether all keys of the step at `position` are seen by all columns, as far as positions tell. */
+static ptx_val ptxk__flash_step_is_whole(ptx_kernel *k, const ptxk__flash *f, ptx_val position, ptx_val low,
+                                         ptx_val high) {
+    ptx_val at = ptx_add(k, position, ptx_s32(f->keys)), p, q;
+    p = ptx_setp(k, PTX_LE, at, high);
+    if (!f->window) return p;
+    q = ptx_setp(k, PTX_GE, position, low);
+    return ptx_and(k, p, q);
+}
+
+/* -- flash_decode: tensor cores, the loader warp -- */
+
+typedef struct ptxk__flash_loader {
+    uint32_t pass;      /* rows that the warp copies at once: a power of two, at most those of a piece */
+    ptx_val row, chunk; /* this lane's row of them, its chunk of a row */
+    ptx_val copies;     /* predicate: it has one; set only where some lane has none */
+    ptx_val to;         /* u32: bytes from a piece in shared memory to its place */
+    ptx_val piece;      /* u32: the first key of piece lane % 8 of a step */
+    ptx_val stop;       /* s32: rows from here on are not in the caches */
+    ptx_val kind,
+        pieces;     /* of the step: how whole pieces are copied, 0: row by row; a bit for each that exists */
+    ptx_val offset; /* u64, of the step: bytes from base to piece lane % 8 */
+    ptx_var here;   /* s32: the first key of the next step */
+    ptx_var next, page; /* of the next step: the offset; pages: the page of piece lane % 8 */
+    ptx_val layout;     /* kind, where a step is whole */
+} ptxk__flash_loader;
+
+/* Layouts with code of their own: adjacent rows (1) and rows of all heads (2), which pages may have only one
+   of. Copies of any other layout are row by row. */
+static uint32_t ptxk__flash_layout_bytes(const ptxk__flash *f, uint32_t layout) {
+    if (!f->page_size) return layout == 1 ? f->row_bytes : f->kv_heads * f->row_bytes;
+    return f->flags & PTXK_FLASH_PAGE_ROWS ? f->kv_heads * f->row_bytes : f->row_bytes;
+}
+
+/* What lane `lane` has of a u64. */
+static ptx_val ptxk__flash_shuffle(ptx_kernel *k, ptx_val x, ptx_val lane) {
+    ptx_val half[2];
+    uint32_t i;
+    ptx_unpack(k, PTX_U32, 2, x, half);
+    for (i = 0; i < 2; i++) half[i] = ptx_shfl_idx(k, half[i], lane, ptx_u32(31), ptx_u32(0xffffffffu));
+    return ptx_pack(k, PTX_U64, 2, half);
+}
+
+/* Locates the pieces of the step at `position`, a lane each. Poisons the output where a page is missing. */
+static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                    ptxk__flash_loader *l, ptx_val position) {
+    ptx_val at, page, next, p, q, there;
+    p = ptxk__flash_step_is_whole(k, f, position, w->first, l->stop);
+    l->offset = ptx_get(k, l->next);
+    if (!f->page_size) {
+        next = ptx_mul(k, w->row_bytes, ptx_u64(f->keys));
+        next = ptx_add(k, l->offset, next);
+        ptx_set(k, l->next, next);
+    } else {
+        at = ptx_add(k, position, ptx_as(l->piece, PTX_S32));
+        there = ptx_setp(k, PTX_LT, at, w->end);
+        if (f->window) {
+            next = ptx_add(k, at, ptx_s32(f->piece_keys));
+            q = ptx_setp(k, PTX_GT, next, w->first);
+            there = ptx_and(k, there, q);
+        }
+        page = ptx_get(k, l->page); /* loaded one step ago; the next step's is loaded now */
+        q = ptx_setp(k, PTX_GE, page, w->pool_pages);
+        q = ptx_and(k, q, there);
+        ptx_guard(k, q);
+        ptx_set(k, w->poison, ptx_f32(NAN));
+        there = ptx_op2(k, PTX_XOR, 0, there, q);
+        l->pieces = ptx_ballot(k, there, ptx_u32(0xffffffffu));
+        q = ptx_setp(k, PTX_EQ, l->pieces, ptx_u32(0xffffffffu));
+        p = ptx_and(k, p, q);
+        next = ptx_add(k, at, ptx_s32(f->keys));
+        q = ptx_setp(k, PTX_LT, next, w->end);
+        next = ptx_shr(k, ptx_as(next, PTX_U32), ptx_u32(f->page_shift));
+        next = ptx_ptr_add(k, w->table, next, 4);
+        next = ptx_ld_if(k, q, PTX_U32, ptx_at(next, 0), ptx_u32(0));
+        ptx_set(k, l->page, next);
+        at = ptx_and(k, ptx_as(at, PTX_U32), ptx_u32(f->page_size - 1));
+        at = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
+                            w->kv_head, at);
+        l->offset = ptx_mul(k, at, ptx_u64(f->row_bytes));
+    }
+    l->kind = ptx_selp(k, l->layout, ptx_u32(0), p);
+}
+
+/* p where a piece is there, too: pages may be missing. */
+static ptx_val ptxk__flash_piece_exists(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_loader *l,
+                                        ptx_val piece, ptx_val p) {
+    ptx_val x;
+    if (!f->page_size) return p;
+    x = ptx_shr(k, l->pieces, piece);
+    x = ptx_and(k, x, ptx_u32(1));
+    x = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    return ptx_and(k, p, x);
+}
+
+/* The address of q8_0's factors of a row of a piece. */
+static ptx_val ptxk__flash_factors_of_row(ptx_kernel *k, const ptxk__flash *f, ptx_val slot, ptx_val piece,
+                                          ptx_val row) {
+    slot = ptx_ptr_add(k, slot, piece, f->factor_piece);
+    slot = ptx_ptr_add(k, slot, row, f->factor_row);
+    return ptx_ptr_add(k, slot, ptx_u32(8 * f->piece), 1);
+}
+
+/* Copies q8_0's factors of an item: a lane takes a row. New rows have theirs from ptxk__flash_append. Rows of
+   factors that are no whole number of words do not fit cp.async. */
+static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val position) {
+    uint32_t size = 16, i, e;
+    ptx_val row, piece, to, p, q, at, x, absent;
+    while (f->factor_row % size) size /= 2;
+    for (i = 0; i < f->keys; i += 32) {
+        row = ptx_add(k, w->lane, ptx_u32(i));
+        at = ptx_add(k, position, ptx_as(row, PTX_S32));
+        piece = ptx_div(k, row, ptx_u32(f->piece_keys));
+        row = ptx_and(k, row, ptx_u32(f->piece_keys - 1));
+        to = ptxk__flash_factors_of_row(k, f, slot, piece, row);
+        p = ptx_setp(k, PTX_LT, at, l->stop);
+        q = ptx_setp(k, PTX_GE, at, w->end);
+        q = ptx_or(k, p, q); /* not new */
+        x = ptx_setp(k, PTX_GE, at, w->first);
+        p = ptx_and(k, p, x);
+        p = ptxk__flash_piece_exists(k, f, l, piece, p);
+        absent = ptx_op1(k, PTX_NOT, 0, p);
+        at = ptxk__flash_shuffle(k, l->offset, piece);
+        x = ptx_cvt(k, PTX_U64, row);
+        at = ptx_mad(k, x, w->row_bytes, at);
+        at = ptxk__factors_at(k, w->factors[which], at);
+        for (e = 0; e < f->factor_row; e += size) {
+            if (size == 2) x = ptx_ld_if(k, p, PTX_U16, ptx_at(at, (int64_t)e), ptx_imm(0));
+            ptx_guard(k, q);
+            if (size == 2)
+                ptx_st(k, PTX_U16, ptx_at(to, (int64_t)e), x);
+            else
+                ptx_op4(k, size == 16 ? PTX_CP_ASYNC_CG_IGNORE : PTX_CP_ASYNC_CA_IGNORE, 0,
+                        ptx_off(to, (int64_t)e), ptx_off(at, (int64_t)e), ptx_imm((int64_t)size), absent);
+        }
+    }
+}
+
+/* Stores the new rows of an item, in shared memory and in the caches: a lane takes a chunk. */
+static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                               const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val position) {
+    ptx_val t, at, row, piece, p, q, from, to, words[4], factor = {0}, block = {0};
+    t = ptx_for(k, ptx_u32(0), ptx_u32(f->queries), ptx_u32(1));
+    at = ptx_add(k, w->length, ptx_as(t, PTX_S32));
+    at = ptx_sub(k, at, ptx_s32(f->queries));
+    row = ptx_sub(k, at, position);
+    p = ptx_setp(k, PTX_LT, ptx_as(row, PTX_U32), ptx_u32(f->keys));
+    q = ptx_setp(k, PTX_LT, at, w->end);
+    p = ptx_and(k, p, q);
+    ptx_if(k, p);
+    {
+        row = ptx_as(row, PTX_U32);
+        piece = ptx_div(k, row, ptx_u32(f->piece_keys));
+        from = ptxk__flash_shuffle(k, l->offset, piece);
+        to = ptx_ptr_add(k, slot, piece, f->piece);
+        row = ptx_and(k, row, ptx_u32(f->piece_keys - 1));
+        if (f->factor_row) block = ptxk__flash_factors_of_row(k, f, slot, piece, row);
+        to = ptx_ptr_add(k, to, row, 16 * f->chunks);
+        to = ptx_ptr_add(k, to, w->lane, 16);
+        row = ptx_cvt(k, PTX_U64, row);
+        from = ptx_mad(k, row, w->row_bytes, from);
+        if (f->row_vecs % 2) { /* zeros behind an odd number of chunks */
+            words[0] = words[1] = words[2] = words[3] = ptx_b32(0);
+            q = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(f->row_vecs));
+            ptx_guard(k, q);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
+        }
+        q = ptx_setp(k, PTX_LT, w->lane, ptx_u32(f->row_vecs));
+        ptx_if(k, q);
+        ptxk__flash_load_fresh(k, f, w, which, at, w->lane, words, &factor);
+        ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
+        p = f->tiles > 1 ? w->owner : q;
+        p = ptxk__flash_piece_exists(k, f, l, piece, p);
+        at = ptx_ptr_add(k, w->base[which], from, 1);
+        at = ptx_ptr_add(k, at, w->lane, 16);
+        ptx_guard(k, p);
+        ptx_st_vec(k, PTX_B32, 4, ptx_at(at, 0), words);
+        if (f->factor_row) { /* by the lane of the first chunk of a block */
+            factor = ptx_cvt(k, PTX_F16, factor);
+            piece = ptx_shr(k, w->lane, ptx_u32(1));
+            at = ptxk__factors_at(k, w->factors[which], from);
+            at = ptx_ptr_add(k, at, piece, 2);
+            to = ptx_ptr_add(k, block, piece, 2);
+            piece = ptx_and(k, w->lane, ptx_u32(1));
+            q = ptx_setp(k, PTX_EQ, piece, ptx_u32(0));
+            p = ptx_and(k, p, q);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_F16, ptx_at(at, 0), factor);
+            ptx_guard(k, q);
+            ptx_st(k, PTX_F16, ptx_at(to, 0), factor);
+        }
+        ptx_end(k);
+    }
+    ptx_end(k);
+    ptx_end(k);
+}
+
+/* Copies an item by cp.async. row_bytes: all rows exist, so many bytes apart; 0: by the strides of the
+   arguments, zeros for absent rows, new ones from their source. */
+static void ptxk__flash_copy_rows(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                  const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val bar,
+                                  ptx_val position, uint32_t row_bytes) {
+    int all = l->pass * f->chunks == 32, odd = f->row_vecs % 2 != 0;
+    uint32_t i;
+    ptx_val j, row, from, to, p, q, exists, real, some = l->copies, pass_bytes = {0};
+    real = ptx_setp(k, PTX_LT, l->chunk, ptx_u32(f->row_vecs)); /* zeros behind an odd number of chunks */
+    exists = ptx_op1(k, PTX_NOT, 0, real);
+    if (!row_bytes && !f->page_size) pass_bytes = ptx_mul(k, w->row_bytes, ptx_u64(l->pass));
+    if (f->page_size) pass_bytes = ptx_u64(l->pass * ptxk__flash_layout_bytes(f, 1));
+    j = ptx_for(k, ptx_u32(0), ptx_u32(8), ptx_u32(1));
+    from = ptxk__flash_shuffle(k, l->offset, j);
+    row = ptx_cvt(k, PTX_U64, l->row);
+    from = ptx_mad(k, row, row_bytes ? ptx_u64(row_bytes) : w->row_bytes, from);
+    from = ptx_ptr_add(k, w->base[which], from, 1);
+    from = ptx_ptr_add(k, from, l->chunk, 16);
+    to = ptx_ptr_add(k, slot, l->to, 1);
+    to = ptx_ptr_add(k, to, j, f->piece);
+    if (!row_bytes) {
+        real = ptxk__flash_piece_exists(k, f, l, j, real);
+        row = ptx_mad(k, j, ptx_u32(f->piece_keys), l->row);
+        row = ptx_add(k, position, ptx_as(row, PTX_S32));
+    }
+    for (i = 0; i < f->piece_keys; i += l->pass) {
+        ptx_val place = ptx_off(to, (int64_t)(i * f->chunks * 16));
+        if (row_bytes) {
+            ptx_val source = ptx_off(from, (int64_t)(i * row_bytes));
+            if (!all) ptx_guard(k, some);
+            if (odd)
+                ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, place, source, ptx_imm(16), exists);
+            else
+                ptx_cp_async_16(k, place, source);
+            continue;
+        }
+        if (i) row = ptx_add(k, row, ptx_s32(l->pass));
+        if (i) from = ptx_ptr_add(k, from, pass_bytes, 1);
+        p = ptx_setp(k, PTX_LT, row, l->stop);
+        exists = ptx_and(k, p, real);
+        if (f->window) {
+            q = ptx_setp(k, PTX_GE, row, w->first);
+            exists = ptx_and(k, exists, q);
+        }
+        if (f->fresh_type) {
+            q = ptx_setp(k, PTX_GE, row, w->end);
+            some = ptx_or(k, p, q);
+            if (!all) some = ptx_and(k, some, l->copies);
+        }
+        exists = ptx_op1(k, PTX_NOT, 0, exists);
+        if (f->fresh_type || !all) ptx_guard(k, some);
+        ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, place, from, ptx_imm(16), exists);
+    }
+    ptx_end(k);
+    if (f->fresh_type && !row_bytes) ptxk__flash_append(k, f, w, l, which, slot, position);
+    ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE, 0, bar);
+    ptxk__flash_arrive(k, w->lane, bar);
+}
+
+/* Copies an item of adjacent rows in bulk. */
+static void ptxk__flash_copy_bulk(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                  const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val bar) {
+    uint32_t bytes = f->piece_keys * f->row_bytes, j;
+    ptx_val p, at, o[2];
+    if (f->factor_row) { /* by cp.async */
+        ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE, 0, bar);
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    }
+    if (f->window) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* the slot may have had rows by cp.async */
+    p = ptx_elect(k, ptx_u32(0xffffffffu));
+    o[0] = bar;
+    o[1] = ptx_u32(8 * bytes);
+    ptx_guard(k, p);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE_EXPECT_TX, 0, PTX_NONE, PTX_NONE, 2, o, 0, NULL);
+    for (j = 0; j < 8; j++) {
+        if (j && !f->page_size) {
+            at = ptx_off(at, (int64_t)bytes);
+        } else {
+            at = ptxk__flash_shuffle(k, l->offset, ptx_u32(j));
+            at = ptx_ptr_add(k, w->base[which], at, 1);
+        }
+        ptx_guard(k, p);
+        ptx_bulk_load(k, ptx_off(slot, (int64_t)(j * f->piece)), at, ptx_u32(bytes), bar);
+    }
+}
+
+/* Copies the next item: K or V of the step at `position`. */
+static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                             const ptxk__flash_mma_state *s, const ptxk__flash_loader *l, int which,
+                             ptx_val position, int waits) {
+    uint32_t layout, layouts = f->page_size || f->kv_heads == 1 ? 1 : 2, row_bytes;
+    int bulk = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 90;
+    ptx_val bar, parity, slot = ptxk__flash_next_item(k, f, s, &bar, &parity), p;
+    if (waits) ptxk__flash_wait(k, ptx_off(bar, 8), ptx_xor(k, parity, ptx_u32(1)));
+    if (f->factor_row) ptxk__flash_copy_factors(k, f, w, l, which, slot, position);
+    for (layout = 1; layout <= layouts; layout++) {
+        row_bytes = ptxk__flash_layout_bytes(f, layout);
+        p = ptx_setp(k, PTX_EQ, l->kind, ptx_u32(layout));
+        ptx_if(k, p);
+        if (bulk && row_bytes == 16 * f->chunks)
+            ptxk__flash_copy_bulk(k, f, w, l, which, slot, bar);
+        else
+            ptxk__flash_copy_rows(k, f, w, l, which, slot, bar, position, row_bytes);
+        ptx_else(k);
+    }
+    ptxk__flash_copy_rows(k, f, w, l, which, slot, bar, position, 0);
+    for (layout = 1; layout <= layouts; layout++) ptx_end(k);
+}
+
+/* Computes what a lane copies. */
+static void ptxk__flash_loader_set(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                   ptxk__flash_loader *l) {
+    uint32_t i;
+    ptx_val p;
+    for (l->pass = 1; 2 * l->pass * f->chunks <= 32 && l->pass < f->piece_keys;) l->pass *= 2;
+    l->chunk = ptx_rem(k, w->lane, ptx_u32(f->chunks));
+    l->row = ptx_div(k, w->lane, ptx_u32(f->chunks));
+    if (l->pass * f->chunks < 32) l->copies = ptx_setp(k, PTX_LT, w->lane, ptx_u32(l->pass * f->chunks));
+    l->to = ptx_mad(k, l->row, ptx_u32(f->chunks), l->chunk);
+    l->to = ptx_mul(k, l->to, ptx_u32(16));
+    l->piece = ptx_and(k, w->lane, ptx_u32(7));
+    l->piece = ptx_mul(k, l->piece, ptx_u32(f->piece_keys));
+    l->stop = w->end;
+    if (f->fresh_type) {
+        l->stop = ptx_sub(k, w->length, ptx_s32(f->queries));
+        l->stop = ptx_min(k, l->stop, w->end);
+    }
+    l->layout = ptx_u32(f->page_size != 0);
+    for (i = f->page_size ? 0 : 2; i > 0; i--) {
+        p = ptx_setp(k, PTX_EQ, w->row_bytes, ptx_u64(ptxk__flash_layout_bytes(f, i)));
+        l->layout = ptx_selp(k, ptx_u32(i), l->layout, p);
+    }
+}
+
+/* Sets the first step's pieces. */
+static void ptxk__flash_loader_begin(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     const ptxk__flash_loader *l) {
+    ptx_val p, at = ptx_add(k, ptx_as(w->begin, PTX_U32), l->piece);
+    if (f->page_size) {
+        p = ptx_setp(k, PTX_LT, ptx_as(at, PTX_S32), w->end);
+        at = ptx_shr(k, at, ptx_u32(f->page_shift));
+        at = ptx_ptr_add(k, w->table, at, 4);
+        at = ptx_ld_if(k, p, PTX_U32, ptx_at(at, 0), ptx_u32(0));
+        ptx_set(k, l->page, at);
+    } else {
+        at = ptx_cvt(k, PTX_U64, at);
+        at = ptx_mul(k, at, w->row_bytes);
+        ptx_set(k, l->next, at);
+    }
+}
+
+/* Copies K and V of the next step, if there is one, in a loop of the caller. */
+static void ptxk__flash_load_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                  const ptxk__flash_mma_state *s, ptxk__flash_loader *l, int waits) {
+    ptx_val position = ptx_get(k, l->here), p;
+    int i;
+    p = ptx_setp(k, PTX_LT, position, w->end);
+    ptx_while(k, p);
+    ptxk__flash_locate_step(k, f, w, l, position);
+    for (i = 0; i < 2; i++) ptxk__flash_copy(k, f, w, s, l, i, position, waits);
+    position = ptx_add(k, position, ptx_s32(f->keys));
+    ptx_set(k, l->here, position);
+    ptx_end(k);
+}
+
+/* -- flash_decode: tensor cores, the computing warps -- */
 
 /* Stores q in shared memory as a sum of `terms` numbers of the cache's type, then loads it to registers. Each
    column is scaled by a power of two so that its largest element is about 2^14; with bf16 below 2^-8, so that
@@ -6777,11 +7609,11 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     uint32_t per = ptxk__flash_q_elements(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
              steps = ptxk__flash_row_steps(f), term_bytes;
     ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
-        inside[8], place[8][2], there[8][2], factors, k_factor = ptx_f32(1);
+        inside[8], place[8][2], there[8][2], factors, k_factor = ptx_f32(1), busy = {0};
     ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
     vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
-    count = vecs * per;           /* elements of a lane */
+    count = vecs * per; /* elements of a lane */
     if (f->cache == PTX_E4M3) {
         k_factor = ptxk__head_factor(k, w->args, ptxk__flash_factors(0), w->kv_head);
         k_factor = ptx_mul(k, k_factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
@@ -6789,6 +7621,8 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     for (n = 0; n < turns; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
         column[n] = ptx_add(k, w->warp, ptx_u32(n * PTXK__WARPS));
         p = ptx_setp(k, PTX_LT, column[n], w->columns);
+        busy = ptx_setp(k, PTX_LT, w->warp, ptx_u32(PTXK__WARPS)); /* not the loader */
+        p = ptx_and(k, p, busy);
         p = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (i = 0; i < vecs; i++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * i));
@@ -6846,10 +7680,12 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         size[n] = ptx_max(k, size[n], ptx_f32(1e-37)); /* not 0, not infinite: see ptxk__flash_exponents */
         size[n] = ptx_min(k, size[n], ptx_f32(FLT_MAX));
         p = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(0));
+        p = ptx_and(k, p, busy);
         inside[n] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (h = 0; h < vecs; h++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * h));
             p = ptx_setp(k, PTX_LT, row, ptx_u32(t.wide * 8 / per));
+            p = ptx_and(k, p, busy);
             there[n][h] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
             if (f->bytes) { /* elements 4 t ... 4 t + 3 of 16: words t of the two chunks */
                 chunk = ptx_div(k, row, ptx_u32(16 / per));
@@ -6865,7 +7701,6 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             place[n][h] = ptx_mad(k, row, ptx_u32(2 * per), to);
         }
     }
-    ptx_cp_async_wait(k, f->ring - 1); /* the copies in flight do not write here */
     for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, stage, &here); pass++)
         for (n = 0; n < turns; n++) {
             for (h = 0; h < vecs; h++) {
@@ -6915,264 +7750,37 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             }
         }
     }
-    ptx_bar_sync(k, ptx_imm(0)); /* the ring may overwrite it from here on */
+    ptx_bar_sync(k, ptx_imm(0)); /* the loader may overwrite it from here on */
 }
 
-/* Layouts with specialised code, in which row addresses are constants: heads first, rows first, and for pages
-   the described one; kind 0: any other layout. */
-#define PTXK__KINDS 3u
-static uint32_t ptxk__flash_kind(const ptxk__flash *f, uint32_t i) {
-    if (f->flags & PTXK_FLASH_PAGE_ROWS) return f->kv_heads * f->row_bytes;
-    return i == 0 ? f->row_bytes : i == 1 ? f->kv_heads * f->row_bytes : 0;
+/* The address of what this lane reads of row step `mt` and pair of chunks j, both constants, behind `at`. */
+static ptx_val ptxk__flash_chunk_address(const ptxk__flash *f, ptx_val at, uint32_t mt, uint32_t j) {
+    return ptx_off(at, (int64_t)(mt * 2 * f->chunks * 16 + j * 32));
 }
 
-/* Whether all rows of the warp's step at `position` lie in the caches and are seen by all columns, as far as
-   positions tell. */
-static ptx_val ptxk__flash_step_is_whole(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                         const ptxk__flash_mma_state *s, ptx_val position) {
-    ptx_val at = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f))), p, q;
-    p = ptx_setp(k, PTX_LE, at, s->stop);
-    if (!f->window) return p;
-    q = ptx_setp(k, PTX_GE, position, w->safe_lo);
-    return ptx_and(k, p, q);
-}
-
-/* Locates the warp's step at `position` in K and V, for this lane's first chunk. Called for its steps in
-   turn. */
-static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                    const ptxk__flash_mma_state *s, ptx_val position) {
-    ptx_val at, page, next, p, q, wide;
-    uint32_t which;
-    p = ptxk__flash_step_is_whole(k, f, w, s, position);
-    if (!f->page_size) {
-        for (which = 0; which < 2; which++) {
-            at = ptx_get(k, s->from[which]);
-            at = ptx_add(k, at, s->tile_bytes);
-            ptx_set(k, s->from[which], at);
-            if (!f->factor_row) continue;
-            at = ptx_get(k, s->factors_from[which]);
-            at = ptxk__factors_at(k, ptx_ptr(at, PTX_GLOBAL), s->tile_bytes);
-            ptx_set(k, s->factors_from[which], at);
-        }
-    } else {
-        page = ptx_get(k, s->page); /* loaded one step ago; the next step's is loaded now */
-        q = ptx_setp(k, PTX_LT, page, w->pool_pages);
-        p = ptx_and(k, p, q);
-        next = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
-        q = ptx_setp(k, PTX_LT, next, w->end);
-        next = ptx_shr(k, ptx_as(next, PTX_U32), ptx_u32(f->page_shift));
-        at = ptx_ptr_add(k, w->table, next, 4);
-        next = ptx_ld_if(k, q, PTX_U32, ptx_at(at, 0), ptx_u32(0));
-        ptx_set(k, s->page, next);
-        at = ptx_and(k, ptx_as(position, PTX_U32), ptx_u32(f->page_size - 1));
-        if (f->factor_row) {
-            wide = ptx_add(k, at, w->lane);
-            wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
-                                  w->kv_head, wide);
-            for (which = 0; which < 2; which++)
-                ptx_set(k, s->factors_from[which], ptx_ptr_add(k, w->factors[which], wide, f->factor_row));
-        }
-        at = ptx_add(k, at, s->row);
-        wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
-                              w->kv_head, at);
-        wide = ptx_mul(k, wide, ptx_u64(f->row_bytes));
-        at = ptx_cvt(k, PTX_U64, s->chunk);
-        wide = ptx_mad(k, at, ptx_u64(16), wide);
-        for (which = 0; which < 2; which++) {
-            at = ptx_ptr_add(k, w->base[which], wide, 1);
-            ptx_set(k, s->from[which], at);
-        }
-    }
-    at = ptx_selp(k, s->kind, ptx_u32(0), p);
-    ptx_set(k, s->whole, at);
-}
-
-/* Whether this lane copies one of the first `chunks` chunks of a row in a pass. */
-static ptx_val ptxk__flash_lane_copies(ptx_kernel *k, const ptxk__flash_mma_state *s, uint32_t chunks) {
-    ptx_val p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(chunks)), q;
-    if (s->tile.pass * s->tile.wide == 32) return p;
-    q = ptx_setp(k, PTX_LT, s->row, ptx_u32(s->tile.pass));
-    return ptx_and(k, p, q);
-}
-
-/* Copies an item row by row: zeros for absent rows, new rows from their source. */
-static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                  const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
-                                  ptx_val slot) {
-    uint32_t real = ptxk__flash_slab(f, slab);
-    ptx_val i, row, at, to, from, there, p, active, is_real, fresh, words[4], chunk, factor, first,
-        factor_from = {0}, factor_to = {0};
-    i = ptx_for(k, ptx_u32(0), ptx_u32(s->passes), ptx_u32(1));
-    row = ptx_mad(k, i, ptx_u32(s->tile.pass), s->row);
-    at = ptx_add(k, position, ptx_as(row, PTX_S32));
-    there = ptx_setp(k, PTX_GE, at, w->first);
-    p = ptx_setp(k, PTX_LT, at, w->end);
-    there = ptx_and(k, there, p);
-    from = ptxk__flash_key_offset(k, f, w, at, &there);
-    first = is_real = ptxk__flash_lane_copies(k, s, real);
-    if (f->factor_row) { /* by the lane of the first chunk of a block */
-        factor_from = ptxk__factors_at(k, w->factors[which], from);
-        p = ptx_shr(k, s->chunk, ptx_u32(1));
-        factor_from = ptx_ptr_add(k, factor_from, p, 2);
-        factor_to = ptx_mad(k, row, ptx_u32(f->factor_row / 2), p);
-        factor_to = ptx_ptr_add(k, slot, factor_to, 2);
-        factor_to = ptx_ptr_add(k, factor_to, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
-        p = ptx_and(k, s->chunk, ptx_u32(1));
-        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
-        first = ptx_and(k, p, is_real);
-    }
-    from = ptx_ptr_add(k, w->base[which], from, 1);
-    chunk = ptx_add(k, s->chunk, ptx_u32(slab * f->chunks));
-    from = ptx_ptr_add(k, from, chunk, 16);
-    to = ptxk__tile_chunk_offset(k, &s->tile, row, s->chunk);
-    to = ptx_ptr_add(k, slot, to, 1);
-    active = ptxk__flash_lane_copies(k, s, f->chunks);
-    if (f->fresh_type) {
-        fresh = ptxk__flash_is_fresh(k, f, w, at);
-        fresh = ptx_and(k, fresh, is_real);
-        ptx_if(k, fresh);
-        ptxk__flash_load_fresh(k, f, w, which, at, chunk, words, &factor);
-        ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
-        p = there;
-        if (f->tiles > 1) p = ptx_and(k, p, w->owner);
-        ptx_guard(k, p);
-        ptx_st_vec(k, PTX_B32, 4, ptx_at(from, 0), words);
-        if (f->factor_row) {
-            factor = ptx_cvt(k, PTX_F16, factor);
-            p = ptx_and(k, p, first);
-            ptx_guard(k, p);
-            ptx_st(k, PTX_F16, ptx_at(factor_from, 0), factor);
-            ptx_guard(k, first);
-            ptx_st(k, PTX_F16, ptx_at(factor_to, 0), factor);
-        }
-        ptx_else(k);
-    }
-    if (f->factor_row) {
-        p = ptx_and(k, there, first);
-        factor = ptx_ld_if(k, p, PTX_U16, ptx_at(factor_from, 0), ptx_imm(0));
-        ptx_guard(k, first);
-        ptx_st(k, PTX_U16, ptx_at(factor_to, 0), factor);
-    }
-    p = ptx_and(k, there, is_real);
-    p = ptx_op1(k, PTX_NOT, 0, p);
-    ptx_guard(k, active);
-    ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, to, from, ptx_imm(16), p);
-    if (f->fresh_type) ptx_end(k);
-    ptx_end(k);
-}
-
-/* Copies q8_0's factors of an item whose rows all exist: a lane takes a row, or two. Rows of them that are no
-   whole number of words do not fit cp.async. */
-static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                     const ptxk__flash_mma_state *s, int which, ptx_val slot,
-                                     uint32_t row_bytes) {
-    uint32_t rows = ptxk__flash_keys(f),
-             size = f->factor_row % 16 == 0  ? 16
-                    : f->factor_row % 8 == 0 ? 8
-                    : f->factor_row % 4 == 0 ? 4
-                                             : 2,
-             i, e;
-    ptx_val from = ptx_get(k, s->factors_from[which]), to, p, at, words[8];
-    to = ptx_ptr_add(k, slot, w->lane, f->factor_row);
-    to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
-    p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(rows));
-    for (i = 0; i < rows; i += 32) {
-        at = ptx_ptr(from, PTX_GLOBAL);
-        if (i && row_bytes) at = ptx_off(at, (int64_t)(i / 32 * 2 * row_bytes));
-        if (i && !row_bytes) at = ptx_ptr_add(k, at, w->row_bytes, 2);
-        for (e = 0; e < f->factor_row; e += size) {
-            ptx_mem mem = ptx_at(at, (int64_t)e);
-            if (size == 2) {
-                words[e / 2] = ptx_ld_if(k, p, PTX_U16, mem, ptx_imm(0));
-                continue;
-            }
-            if (rows < 32) ptx_guard(k, p);
-            if (size == 16)
-                ptx_cp_async_16(k, ptx_off(to, (int64_t)(i * f->factor_row)), at);
-            else
-                ptx_cp_async(k, ptx_off(to, (int64_t)(i * f->factor_row + e)), ptx_off(at, (int64_t)e),
-                             ptx_imm((int64_t)size));
-        }
-        for (e = 0; e < f->factor_row && size == 2; e += 2) {
-            if (rows < 32) ptx_guard(k, p);
-            ptx_st(k, PTX_U16, ptx_at(to, (int64_t)(i * f->factor_row + e)), words[e / 2]);
-        }
-    }
-}
-
-/* Copies an item whose rows all exist, row_bytes apart; 0: by the strides of the arguments. */
-static void ptxk__flash_copy_whole(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                                   int which, uint32_t slab, ptx_val slot, uint32_t row_bytes) {
-    uint32_t real = ptxk__flash_slab(f, slab), copied = real + real % 2, i;
-    int all = copied == s->tile.wide && s->tile.pass * s->tile.wide == 32;
-    ptx_val from = ptx_get(k, s->from[which]), to = ptx_ptr_add(k, slot, s->to, 1), some = from, none = from;
-    if (real % 2) none = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(real)); /* pads with zeros */
-    if (!all) some = ptxk__flash_lane_copies(k, s, copied);
-    for (i = 0; i < s->passes; i++) {
-        ptx_val row = ptxk__tile_row_distance(k, &s->tile, to, i * s->tile.pass), at;
-        if (i && !row_bytes) from = ptx_add(k, ptx_as(from, PTX_U64), s->pass_bytes);
-        at = ptx_off(ptx_ptr(from, PTX_GLOBAL),
-                     (int64_t)(slab * f->chunks * 16 + i * s->tile.pass * row_bytes));
-        if (!all) ptx_guard(k, some);
-        if (real % 2)
-            ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, row, at, ptx_imm(16), none);
-        else
-            ptx_cp_async_16(k, row, at);
-    }
-}
-
-/* Issues the copies of an item: slab `slab` of K or V of the step at `position`. Always commits a group. */
-static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                             const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
-                             ptx_val slot) {
-    ptx_val whole = ptx_get(k, s->whole), p;
-    uint32_t i, kinds = f->page_size ? 1 : PTXK__KINDS;
-    for (i = 0; i < kinds; i++) {
-        p = ptx_setp(k, PTX_EQ, whole, ptx_u32(i + 1));
-        ptx_if(k, p);
-        ptxk__flash_copy_whole(k, f, s, which, slab, slot, ptxk__flash_kind(f, i));
-        if (f->factor_row) ptxk__flash_copy_factors(k, f, w, s, which, slot, ptxk__flash_kind(f, i));
-        ptx_else(k);
-    }
-    p = ptx_setp(k, PTX_LT, position, w->end);
-    ptx_if(k, p);
-    ptxk__flash_copy_edge(k, f, w, s, which, slab, position, slot);
-    ptx_end(k);
-    for (i = 0; i < kinds; i++) ptx_end(k);
-    ptx_cp_async_commit(k);
-}
-
-/* Adds the scores of slab `slab` of K for a step, kt 16-key tiles by nt 8-column tiles. Keeps two sums: of
-   q's first term, and of the others, which are small. */
+/* Adds the scores of a step, kt 16-key tiles by nt 8-column tiles. Keeps two sums: of q's first term, and of
+   the others, which are small. */
 static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                               uint32_t slab, ptx_val slot, ptx_val score[4][4][2][4]) {
+                               ptx_val slot, ptx_val score[4][4][2][4]) {
     uint32_t j, mt, n, i;
     ptx_val keys[4];
     ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1);
-    for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
+    for (j = 0; j < ptxk__flash_row_steps(f); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
-            ptx_ldmatrix(k, 4, row, keys);
+            ptx_ldmatrix(k, 4, ptxk__flash_chunk_address(f, at, mt, j), keys);
             for (n = 0; n < f->nt; n++)
                 for (i = 0; i < f->terms; i++)
                     ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, score[mt][n][i > 0], keys,
-                            s->q[i][n][slab * f->chunks / 2 + j], score[mt][n][i > 0]);
+                            s->q[i][n][j], score[mt][n][i > 0]);
         }
     }
 }
 
-/* The address of q8_0's factors of a row of an item. */
-static ptx_val ptxk__flash_factors_of_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                                          ptx_val slot, ptx_val row) {
-    slot = ptx_ptr_add(k, slot, row, f->factor_row);
-    return ptx_ptr_add(k, slot, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
-}
-
-/* Loads the factor of block j, f16, of the row `row` rows further on; for an even j that of the next block,
-   too, if rows have an even number. */
-static void ptxk__flash_load_factors(ptx_kernel *k, const ptxk__flash *f, ptx_val at, uint32_t row,
+/* Loads the factor of block j, f16, of the row `bytes` bytes further on; for an even j that of the next
+   block, too, if rows have an even number. */
+static void ptxk__flash_load_factors(ptx_kernel *k, const ptxk__flash *f, ptx_val at, uint32_t bytes,
                                      uint32_t j, ptx_val out[2]) {
-    ptx_mem mem = ptx_at(at, (int64_t)(row * f->factor_row + 2 * j));
+    ptx_mem mem = ptx_at(at, (int64_t)(bytes + 2 * j));
     if (f->factor_row % 4)
         out[j % 2] = ptx_ld(k, PTX_F16, mem);
     else if (j % 2 == 0)
@@ -7190,19 +7798,18 @@ static void ptxk__flash_scores_bytes(ptx_kernel *k, const ptxk__flash *f, const 
     if (f->factor_row) {
         zero = ptx_mov(k, zero);
         row = ptx_shr(k, w->lane, ptx_u32(2));
-        factors = ptxk__flash_factors_of_row(k, f, s, slot, row);
+        factors = ptxk__flash_factors_of_row(k, f, slot, row, s->first);
     }
     for (j = 0; 2 * j < steps; j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
-            ptx_ldmatrix(k, 4, row, words);
+            ptx_ldmatrix(k, 4, ptxk__flash_chunk_address(f, at, mt, j), words);
             for (i = 0; i < 4; i++) {
                 ptxk__widen_bytes(k, f->cache, ptxk__flash_pairs_across(k, f), words[i], pair);
                 keys[i / 2][i % 2] = pair[0];
                 keys[i / 2][i % 2 + 2] = pair[1];
             }
             for (h = 0; h < 2 && f->factor_row; h++) {
-                ptxk__flash_load_factors(k, f, factors, 16 * mt + 8 * h, j, factor[mt][h]);
+                ptxk__flash_load_factors(k, f, factors, (2 * mt + h) * f->factor_row, j, factor[mt][h]);
                 now[h] = ptx_cvt(k, PTX_F32, factor[mt][h][j % 2]);
             }
             for (n = 0; n < f->nt; n++) {
@@ -7303,7 +7910,7 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
                         old = ptx_op2(k, PTX_MIN, PTX_NAN, old, ptx_f32((double)f->bias + (double)f->slack));
                     ptx_set(k, x[mt][n][e], old);
                 }
-            for (h = 0; h < ptxk__flash_sums(f); h++)
+            for (h = 0; h < ptxk__flash_row_steps(f); h++)
                 for (e = j; e < 4; e += 2) {
                     old = ptx_get(k, s->sum[h][n][e]);
                     old = ptx_mul(k, old, shrink);
@@ -7315,19 +7922,20 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
 }
 
 /* Sets the scores of keys that a column does not see to -inf. */
-static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val position,
-                             ptx_var x[4][4][4]) {
+static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                             const ptxk__flash_mma_state *s, ptx_val position, ptx_var x[4][4][4]) {
     uint32_t mt, n, e;
     ptx_val column, row, visible, at, score;
     column = ptx_and(k, w->lane, ptx_u32(3));
     column = ptx_mad(k, column, ptx_u32(2), w->first_column);
     row = ptx_shr(k, w->lane, ptx_u32(2));
+    row = ptx_mad(k, row, ptx_u32(f->piece_keys), s->first);
     row = ptx_add(k, ptx_as(row, PTX_S32), position);
     for (mt = 0; mt < f->kt; mt++) {
         for (n = 0; n < f->nt; n++) {
             for (e = 0; e < 4; e++) {
                 ptx_val mine = ptx_add(k, column, ptx_u32(8 * n + e % 2));
-                at = ptx_add(k, row, ptx_s32(16 * mt + e / 2 * 8));
+                at = ptx_add(k, row, ptx_s32(2 * mt + e / 2));
                 visible = ptxk__flash_is_visible(k, f, w, mine, at);
                 score = ptx_get(k, x[mt][n][e]);
                 score = ptx_selp(k, score, ptx_f32(-INFINITY), visible);
@@ -7367,18 +7975,17 @@ static void ptxk__flash_pack_weights(ptx_kernel *k, const ptxk__flash *f, const 
     }
 }
 
-/* Adds slab `slab` of V, transposed by ldmatrix, times the weights. */
+/* Adds V, transposed by ldmatrix, times the weights. */
 static void ptxk__flash_add_values(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                                   uint32_t slab, ptx_val slot, ptx_val weight[4][4][2][2]) {
+                                   ptx_val slot, ptx_val weight[4][4][2][2]) {
     uint32_t j, mt, n, i, e;
     ptx_val values[4], sum[4];
     ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1);
-    for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
+    for (j = 0; j < ptxk__flash_row_steps(f); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
-            ptx_ldmatrix_trans(k, 4, row, values);
+            ptx_ldmatrix_trans(k, 4, ptxk__flash_chunk_address(f, at, mt, j), values);
             for (n = 0; n < f->nt; n++) {
-                const ptx_var *to = s->sum[slab * f->chunks / 2 + j][n];
+                const ptx_var *to = s->sum[j][n];
                 for (e = 0; e < 4; e++) sum[e] = ptx_get(k, to[e]);
                 for (i = 0; i < 2; i++)
                     ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, sum, values, weight[mt][n][i], sum);
@@ -7400,14 +8007,15 @@ static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, co
     if (f->factor_row) {
         row = ptx_and(k, w->lane, ptx_u32(3));
         row = ptx_mul(k, row, ptx_u32(2));
-        factors = ptxk__flash_factors_of_row(k, f, s, slot, row);
+        factors = ptxk__flash_factors_of_row(k, f, slot, row, s->first);
     }
     for (j = 0; 2 * j < steps; j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
-            ptx_ldmatrix_trans(k, 4, row, words);
+            ptx_ldmatrix_trans(k, 4, ptxk__flash_chunk_address(f, at, mt, j), words);
             for (i = 0; i < 4 && f->factor_row; i++) { /* keys 2 t and 2 t + 1, and those 8 further on */
-                ptxk__flash_load_factors(k, f, factors, 16 * mt + 8 * (i / 2) + i % 2, j, factor[mt][i]);
+                ptxk__flash_load_factors(k, f, factors,
+                                         (2 * mt + i / 2) * f->factor_row + i % 2 * f->factor_piece, j,
+                                         factor[mt][i]);
                 pair[i % 2] = factor[mt][i][j % 2];
                 if (i % 2) now[i / 2] = ptx_pack(k, PTX_F16X2, 2, pair);
             }
@@ -7433,13 +8041,13 @@ static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, co
     }
 }
 
-/* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block. */
+/* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block, after the whole block
+   has finished with the ring. */
 static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s) {
     uint32_t n, j, h, e, dims = (f->d + 15) / 16 * 16;
     ptx_val poison, total[4][2], pair[2], here, column, row, p, x;
-    poison = ptx_get(k, w->poison);
-    poison = ptxk_warp_reduce(k, PTX_ADD, poison, 1, 32);
+    poison = ptx_ld(k, PTX_F32, ptx_at(s->bars, (int64_t)(16 * f->ring)));
     for (n = 0; n < f->nt; n++) {
         for (j = 0; j < 2; j++) {
             total[n][j] = ptx_get(k, s->soft[n][j].total);
@@ -7447,8 +8055,6 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
             total[n][j] = ptxk_warp_reduce(k, PTX_ADD, total[n][j], 4, 32);
         }
     }
-    ptx_cp_async_wait_all(k);    /* only empty groups remain */
-    ptx_bar_sync(k, ptx_imm(0)); /* all warps have finished with their rings */
     column = ptx_and(k, w->lane, ptx_u32(3));
     row = ptx_shr(k, w->lane, ptx_u32(2));
     here = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
@@ -7483,200 +8089,152 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_end(k);
 }
 
-/* The next slot of the ring. */
-static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                                     ptx_val slot) {
-    ptx_val next = ptx_ptr_add(k, slot, ptx_u32(f->item * PTXK__WARPS), 1), end, p;
-    end = ptx_ptr_add(k, s->ring, ptx_u32(f->ring * f->item * PTXK__WARPS), 1);
-    p = ptx_setp(k, PTX_EQ, next, end);
-    return ptx_selp(k, s->ring, next, p);
-}
-
-/* One step of 16 kt keys: the items of K, then those of V. Before an item is read, the copy of the item
-   `ring` - 1 ahead is issued, into the slot of the one before. */
+/* A computing warp's step: K, then V. */
 static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                 const ptxk__flash_mma_state *s, ptx_val position, ptx_val zero,
-                                 ptx_var reads, ptx_var writes) {
-    uint32_t i, n, mt, e, items = 2 * f->slabs, rest = (f->ring - 1) % items;
-    ptx_val slot, to, copied, p, score[4][4][2][4], weight[4][4][2][2];
+                                 const ptxk__flash_mma_state *s, ptx_val position, ptx_val high,
+                                 ptx_val zero) {
+    uint32_t n, mt, e;
+    ptx_val slot, bar, parity, p, score[4][4][2][4], weight[4][4][2][2];
     ptx_var x[4][4][4];
-    slot = ptx_get(k, reads);
-    to = ptx_get(k, writes);
-    slot = ptx_ptr(slot, PTX_SHARED);
-    to = ptx_ptr(to, PTX_SHARED);
-    copied = ptx_get(k, s->copied);
-    if (!rest) ptxk__flash_locate_step(k, f, w, s, copied);
     for (mt = 0; mt < f->kt; mt++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) score[mt][n][0][e] = score[mt][n][1][e] = zero;
-    for (i = 0; i < items; i++) {
-        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read the previous item */
-        n = (i + rest) % items;
-        if (rest && !n) {
-            copied = ptx_add(k, copied, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
-            ptxk__flash_locate_step(k, f, w, s, copied);
-        }
-        ptxk__flash_copy(k, f, w, s, n >= f->slabs, n % f->slabs, copied, to);
-        ptx_cp_async_wait(k, f->ring - 1);
-        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' copies of this item have arrived */
-        if (i < f->slabs && f->bytes) ptxk__flash_scores_bytes(k, f, w, s, slot, score);
-        if (i < f->slabs && !f->bytes) ptxk__flash_scores(k, f, s, i, slot, score);
-        if (i + 1 == f->slabs) {
-            for (mt = 0; mt < f->kt; mt++)
-                for (n = 0; n < f->nt; n++)
-                    for (e = 0; e < 4; e++) {
-                        ptx_val v = score[mt][n][0][e];
-                        if (f->terms > 1 && f->type == PTX_F16 && !f->factor_row)
-                            v = ptx_fma(k, score[mt][n][1][e], ptx_f32(PTXK__REST), v);
-                        else if (f->terms > 1 && !f->factor_row)
-                            v = ptx_add(k, v, score[mt][n][1][e]);
-                        if (f->cap > 0) {
-                            v = ptx_op2(k, PTX_MUL, PTX_RN, v, s->factor[n][e % 2]);
-                            v = ptxk__flash_cap_score(k, f, v);
-                        }
-                        x[mt][n][e] = ptx_var_new(k, v);
-                    }
-            p = ptxk__flash_step_is_whole(k, f, w, s, position);
-            p = ptx_op1(k, PTX_NOT, 0, p);
-            ptx_if(k, p);
-            ptxk__flash_mask(k, f, w, position, x);
-            ptx_end(k);
-            ptxk__flash_exponents(k, f, s, score, x);
-            ptxk__flash_pack_weights(k, f, s, x, weight);
-        }
-        if (i >= f->slabs && f->bytes) ptxk__flash_add_values_bytes(k, f, w, s, slot, weight);
-        if (i >= f->slabs && !f->bytes) ptxk__flash_add_values(k, f, s, i - f->slabs, slot, weight);
-        to = slot;
-        slot = ptxk__flash_next_slot(k, f, s, slot);
+    slot = ptxk__flash_next_item(k, f, s, &bar, &parity);
+    ptxk__flash_wait(k, bar, parity);
+    if (f->bytes)
+        ptxk__flash_scores_bytes(k, f, w, s, slot, score);
+    else
+        ptxk__flash_scores(k, f, s, slot, score);
+    ptxk__flash_arrive(k, w->lane, ptx_off(bar, 8));
+    for (mt = 0; mt < f->kt; mt++)
+        for (n = 0; n < f->nt; n++)
+            for (e = 0; e < 4; e++) {
+                ptx_val v = score[mt][n][0][e];
+                if (f->terms > 1 && f->type == PTX_F16 && !f->factor_row)
+                    v = ptx_fma(k, score[mt][n][1][e], ptx_f32(PTXK__REST), v);
+                else if (f->terms > 1 && !f->factor_row)
+                    v = ptx_add(k, v, score[mt][n][1][e]);
+                if (f->cap > 0) {
+                    v = ptx_op2(k, PTX_MUL, PTX_RN, v, s->factor[n][e % 2]);
+                    v = ptxk__flash_cap_score(k, f, v);
+                }
+                x[mt][n][e] = ptx_var_new(k, v);
+            }
+    p = ptxk__flash_step_is_whole(k, f, position, w->safe_lo, high);
+    p = ptx_op1(k, PTX_NOT, 0, p);
+    ptx_if(k, p);
+    ptxk__flash_mask(k, f, w, s, position, x);
+    ptx_end(k);
+    ptxk__flash_exponents(k, f, s, score, x);
+    ptxk__flash_pack_weights(k, f, s, x, weight);
+    slot = ptxk__flash_next_item(k, f, s, &bar, &parity);
+    ptxk__flash_wait(k, bar, parity);
+    if (f->bytes)
+        ptxk__flash_add_values_bytes(k, f, w, s, slot, weight);
+    else
+        ptxk__flash_add_values(k, f, s, slot, weight);
+    ptxk__flash_arrive(k, w->lane, ptx_off(bar, 8));
+}
+
+/* What a computing warp does with the keys. */
+static void ptxk__flash_compute(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                ptxk__flash_mma_state *s) {
+    ptx_val row, half, p, at, position, high, zero;
+    ptx_var next;
+    s->first = ptx_mul(k, w->warp, ptx_u32(2 * f->kt));
+    row = ptx_and(k, w->lane, ptx_u32(7));
+    row = ptx_mul(k, row, ptx_u32(f->piece));
+    row = ptx_mad(k, s->first, ptx_u32(16 * f->chunks), row);
+    at = ptx_bfe(k, w->lane, ptx_u32(3), ptx_u32(1));
+    half = ptx_shr(k, w->lane, ptx_u32(4));
+    p = ptx_mad(k, at, ptx_u32(16 * f->chunks), row); /* A: keys by elements */
+    s->k_at = ptx_mad(k, half, ptx_u32(16), p);
+    p = ptx_mad(k, half, ptx_u32(16 * f->chunks), row); /* A transposed: elements by keys */
+    s->v_at = ptx_mad(k, at, ptx_u32(16), p);
+    high = ptx_min(k, w->safe_hi, w->end);
+    zero = ptx_get(k, ptx_var_new(k, ptx_f32(0)));
+    next = ptx_var_new(k, w->begin);
+    ptx_loop(k);
+    {
+        position = ptx_get(k, next);
+        p = ptx_setp(k, PTX_LT, position, w->end);
+        ptx_while(k, p);
+        ptxk__flash_mma_step(k, f, w, s, position, high, zero);
+        position = ptx_add(k, position, ptx_s32(f->keys));
+        ptx_set(k, next, position);
     }
-    if (!rest) copied = ptx_add(k, copied, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
-    ptx_set(k, s->copied, copied);
-    ptx_set(k, reads, slot);
-    ptx_set(k, writes, to);
+    ptx_end(k);
 }
 
 static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    uint32_t n, j, h, e, i, slots = f->item * PTXK__WARPS;
+    uint32_t n, j, h, e;
     ptxk__flash_work w;
     ptxk__flash_mma_state s;
-    ptx_val here, p, position, zero, at, row;
-    ptx_var next, reads, writes;
+    ptxk__flash_loader l;
+    ptx_val p, at, bar, loads;
     memset(&w, 0, sizeof w);
     memset(&s, 0, sizeof s);
-    ptxk__tile_form(&s.tile, ptxk__flash_keys(f), f->chunks * 16, 2, 32);
-    s.passes = ptxk__flash_keys(f) / s.tile.pass;
+    memset(&l, 0, sizeof l);
     ptxk__flash_begin(k, f, &w, 0);
-
-    ptx_comment(k, "the first items, on their way while q is read");
-    here = ptx_mul(k, w.warp, ptx_u32(f->item));
-    s.ring = ptx_ptr_add(k, w.shared, here, 1);
-    ptxk__lane_rows(k, w.lane, &row, &here);
-    s.k_at = ptxk__tile_chunk_offset(k, &s.tile, row, here);
-    ptxk__lane_columns(k, w.lane, &row, &here); /* of V transposed */
-    s.v_at = ptxk__tile_chunk_offset(k, &s.tile, row, here);
-    s.chunk = ptx_rem(k, w.lane, ptx_u32(s.tile.wide));
-    s.row = ptx_div(k, w.lane, ptx_u32(s.tile.wide));
-    s.to = ptxk__tile_chunk_offset(k, &s.tile, s.row, s.chunk);
-    here = ptx_mul(k, w.warp, ptx_u32(ptxk__flash_keys(f)));
-    position = ptx_add(k, ptx_as(here, PTX_S32), w.begin);
-    next = ptx_var_new(k, position);
-    s.stop = ptx_min(k, w.safe_hi, w.end);
-    s.whole = ptx_var_new(k, ptx_u32(0));
-    s.kind = ptx_u32(1);
-    if (f->page_size) {
-        p = ptx_setp(k, PTX_LT, position, w.end);
-        here = ptx_shr(k, ptx_as(position, PTX_U32), ptx_u32(f->page_shift));
-        here = ptx_ptr_add(k, w.table, here, 4);
-        here = ptx_ld_if(k, p, PTX_U32, ptx_at(here, 0), ptx_u32(0));
-        s.page = ptx_var_new(k, here);
-        for (e = 0; e < 2; e++) s.from[e] = ptx_var_new(k, w.base[e]);
-        for (e = 0; e < 2 && f->factor_row; e++) s.factors_from[e] = ptx_var_new(k, w.factors[e]);
-    } else {
-        s.tile_bytes = ptx_mul(k, w.row_bytes, ptx_u64(ptxk__flash_keys(f) * PTXK__WARPS));
-        s.pass_bytes = ptx_mul(k, w.row_bytes, ptx_u64(s.tile.pass));
-        s.kind = ptx_u32(PTXK__KINDS);
-        for (i = PTXK__KINDS - 1; i-- > 0;) {
-            p = ptx_setp(k, PTX_EQ, w.row_bytes, ptx_u64(ptxk__flash_kind(f, i)));
-            s.kind = ptx_selp(k, ptx_u32(i + 1), s.kind, p);
-        }
-        row = ptx_add(k, ptx_as(position, PTX_U32), s.row);
-        at = ptx_cvt(k, PTX_U64, row);
-        at = ptx_mul(k, at, w.row_bytes);
-        here = ptx_mul_wide(k, s.chunk, ptx_u32(16));
-        at = ptx_add(k, at, here);
-        at = ptx_sub(k, at, s.tile_bytes); /* because locating the first step adds it */
-        for (e = 0; e < 2; e++) {
-            here = ptx_ptr_add(k, w.base[e], at, 1);
-            s.from[e] = ptx_var_new(k, here);
-        }
-        if (f->factor_row) {
-            row = ptx_add(k, ptx_as(position, PTX_U32), w.lane);
-            at = ptx_cvt(k, PTX_U64, row);
-            at = ptx_mul(k, at, w.row_bytes);
-            at = ptx_sub(k, at, s.tile_bytes);
-            at = ptx_op2(k, PTX_SHR, 0, ptx_as(at, PTX_S64), ptx_u32(5)); /* may be negative */
-            for (e = 0; e < 2; e++) {
-                here = ptx_ptr_add(k, w.factors[e], at, 2);
-                s.factors_from[e] = ptx_var_new(k, here);
-            }
-        }
-    }
-    reads = ptx_var_new(k, s.ring);
-    writes = ptx_var_new(k, s.ring);
-    s.copied = ptx_var_new(k, position);
-    (void)ptx_for(k, ptx_u32(0), ptx_u32((f->ring - 1) / (2 * f->slabs)), ptx_u32(1));
+    s.bars = ptx_ptr_add(k, w.shared, ptx_u32(ptxk__flash_bars_at(f)), 1);
+    at = ptx_mul(k, ptx_as(s.bars, PTX_U32), ptx_u32(f->item / 16));
+    s.slots = ptx_sub(k, ptx_as(w.shared, PTX_U32), at);
+    s.bar = ptx_var_new(k, ptx_as(s.bars, PTX_U32));
+    s.parity = ptx_var_new(k, ptx_u32(0));
+    l.here = ptx_var_new(k, w.begin);
+    l.next = ptx_var_new(k, ptx_u64(0));
+    l.page = ptx_var_new(k, ptx_u32(0));
+    loads = ptx_setp(k, PTX_EQ, w.warp, ptx_u32(PTXK__WARPS));
+    ptx_if(k, loads);
     {
-        position = ptx_get(k, s.copied);
-        ptxk__flash_locate_step(k, f, &w, &s, position);
-        here = ptx_get(k, writes);
-        here = ptx_ptr(here, PTX_SHARED);
-        for (i = 0; i < 2 * f->slabs; i++) {
-            ptxk__flash_copy(k, f, &w, &s, i >= f->slabs, i % f->slabs, position, here);
-            here = ptx_ptr_add(k, here, ptx_u32(slots), 1);
-        }
-        ptx_set(k, writes, here);
-        position = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
-        ptx_set(k, s.copied, position);
+        ptx_comment(k, "the first items, on their way while q is read");
+        p = ptx_setp(k, PTX_LT, w.lane, ptx_u32(2 * f->ring)); /* a lane each: full, empty, full ... */
+        at = ptx_and(k, w.lane, ptx_u32(1));
+        at = ptx_mad(k, at, ptx_u32(PTXK__WARPS - 1), ptx_u32(1));
+        bar = ptx_ptr_add(k, s.bars, w.lane, 8);
+        ptx_guard(k, p);
+        ptx_mbarrier_init(k, bar, at);
+        if (w.cluster.possible) ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+        ptxk__flash_loader_set(k, f, &w, &l);
+        ptxk__flash_loader_begin(k, f, &w, &l);
+        (void)ptx_for(k, ptx_u32(0), ptx_u32((f->ring - 1) / 2), ptx_u32(1));
+        ptxk__flash_load_step(k, f, &w, &s, &l, 0);
     }
     ptx_end(k);
-    if ((f->ring - 1) % (2 * f->slabs)) { /* a part of the next step */
-        position = ptx_get(k, s.copied);
-        ptxk__flash_locate_step(k, f, &w, &s, position);
-        here = ptx_get(k, writes);
-        here = ptx_ptr(here, PTX_SHARED);
-        for (i = 0; i < (f->ring - 1) % (2 * f->slabs); i++) {
-            ptxk__flash_copy(k, f, &w, &s, i >= f->slabs, i % f->slabs, position, here);
-            here = ptx_ptr_add(k, here, ptx_u32(slots), 1);
-        }
-        ptx_set(k, writes, here);
-    }
     ptx_comment(k, "q, staged where the last item of the ring will be");
-    here = ptx_ptr_add(k, w.shared, ptx_u32(slots * (f->ring - 1)), 1);
-    ptxk__flash_mma_q(k, f, &w, &s, here);
+    ptxk__flash_mma_q(k, f, &w, &s, ptx_ptr_add(k, w.shared, ptx_u32(f->item * (f->ring - 1)), 1));
     for (n = 0; n < f->nt; n++) {
         for (j = 0; j < 2; j++) {
             s.soft[n][j] = ptxk__softmax_new(k);
             s.limit[n][j] = ptx_var_new(k, ptx_f32(-FLT_MAX));
         }
-        for (h = 0; h < ptxk__flash_sums(f); h++)
+        for (h = 0; h < ptxk__flash_row_steps(f); h++)
             for (e = 0; e < 4; e++) s.sum[h][n][e] = ptx_var_new(k, ptx_f32(0));
     }
-    zero = ptx_get(k, ptx_var_new(k, ptx_f32(0)));
-
-    ptx_comment(k, "the keys, step by step");
-    ptx_loop(k);
+    ptx_if(k, loads);
     {
-        position = ptx_get(k, next);
-        p = ptx_setp(k, PTX_LT, position, w.end);
-        ptx_while(k, p);
-        ptxk__flash_mma_step(k, f, &w, &s, position, zero, reads, writes);
-        position = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
-        ptx_set(k, next, position);
+        ptx_comment(k, "the other items, each as soon as its slot is empty");
+        if (w.cluster.possible) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* bulk copies overwrite q */
+        ptxk__flash_loader_set(k, f, &w, &l);
+        ptx_loop(k);
+        ptxk__flash_load_step(k, f, &w, &s, &l, 1);
+        at = ptx_get(k, w.poison);
+        at = ptxk_warp_reduce(k, PTX_ADD, at, 1, 32);
+        p = ptx_setp(k, PTX_EQ, w.lane, ptx_u32(0));
+        ptx_guard(k, p);
+        ptx_st(k, PTX_F32, ptx_at(s.bars, (int64_t)(16 * f->ring)), at);
     }
+    ptx_else(k);
+    ptx_comment(k, "the keys, step by step");
+    ptxk__flash_compute(k, f, &w, &s);
     ptx_end(k);
     ptx_comment(k, "the warps through shared memory, then the blocks");
+    ptx_bar_sync(k, ptx_imm(0)); /* all warps have finished with the ring */
+    ptx_if(k, ptx_inv(loads));
     ptxk__flash_mma_stage(k, f, &w, &s);
+    ptx_end(k);
     ptxk__flash_combine_block(k, f, &w);
 }
 
@@ -7712,7 +8270,12 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(flash_decode)
+#endif
+
 /* ======== kv_scatter ==================================================================================== */
+#if PTXK__HAS(PTXK_OP_KV_SCATTER)
 
 #define PTXK__SCATTER_THREADS 256u
 
@@ -8001,7 +8564,12 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(kv_scatter)
+#endif
+
 /* ======== flash_prefill ================================================================================= */
+#if PTXK__HAS(PTXK_OP_FLASH_PREFILL)
 
 /* -- flash_prefill: limits, plan, arguments -- */
 
@@ -8136,10 +8704,11 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->kv_bytes = ptxk__cache_bytes(f->cache);
     f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);
     if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
-    if (d->flags > 7)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE and _PAGE_ROWS",
-                            d->flags);
+    if (d->flags > 15)
+        return ptxk__refuse(
+            why, PTX_E_DESC,
+            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE, _PAGE_ROWS and _SINK",
+            d->flags);
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: page_size is %u, must be 0 or a power of two from 16 to 65536",
@@ -8280,6 +8849,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     plan->min_bytes = queries * f.heads * f.d * (f.bytes + f.out_bytes)
                       + 2 * keys * f.kv_heads * (f.d * f.kv_bytes + f.factor_row);
     if (f.flags & PTXK_PREFILL_LSE) plan->min_bytes += queries * f.heads * 4;
+    if (f.flags & PTXK_PREFILL_SINK) plan->min_bytes += 4 * f.heads;
     if (f.panels) ptxk__prefill_plan_maps(&f, plan);
     for (q_len = 0; q_len < plan->maps && !shape->kv_len; q_len++) /* no keys: k and v may be 0 */
         plan->map[q_len].address = (uint32_t)offsetof(ptxk_flash_prefill_args, q);
@@ -8336,7 +8906,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
                                              const ptxk_flash_prefill_args *args, ptxk_message *why) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
-    ptxk__span s[10];
+    ptxk__span s[11];
     uint64_t stride[14], lse[3];
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
@@ -8413,11 +8983,12 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
             s[8 + i] = ptxk__span_factors(name, at, f.cache, f.bytes == 1 && !i ? f.heads : f.kv_heads, f.d,
                                           1, f.page_size, args->pool_pages, 0);
     }
+    s[10] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_PREFILL_SINK) != 0);
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
             return code;
-    return ptxk__check_spans(op, s, 10, why);
+    return ptxk__check_spans(op, s, 11, why);
 }
 
 /* -- flash_prefill: rows, scores -- */
@@ -8803,6 +9374,15 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
             }
         }
     }
+}
+
+/* min(x, limit); NaN stays NaN. */
+static ptx_val ptxk__min_keep_nan(ptx_kernel *k, ptx_val x, double limit) {
+    ptx_val above;
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
+        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(limit));
+    above = ptx_setp(k, PTX_GT, x, ptx_f32(limit));
+    return ptx_selp(k, ptx_f32(limit), x, above);
 }
 
 /* Turns scores into weights 2^(outer (score - maximum) + lift), and rescales the sums to the new maximum.
@@ -9234,11 +9814,20 @@ static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const
     return ptx_selp(k, bare_offset, x, p);
 }
 
+/* The score of a head that has no key, in base 2. */
+static ptx_val ptxk__prefill_sink(ptx_kernel *k, const ptxk__prefill_state *s, ptx_val head) {
+    ptx_val x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, sinks));
+    x = ptx_ptr_add(k, x, head, 4);
+    x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+    return ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(1.44269504088896340736));
+}
+
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
-                                 ptx_val lse, ptx_val rows) {
-    ptx_val total, inverse, x, p, at, row, own, v_factor = {0};
-    uint32_t i, h, n, e;
+                                 ptx_val head, ptx_val lse, ptx_val rows) {
+    ptx_val total, inverse, x, p, at, row, own, v_factor = {0}, sink = {0};
+    uint32_t i, h, n, e, has_sink = f->flags & PTXK_PREFILL_SINK;
+    if (has_sink) sink = ptxk__prefill_sink(k, s, head);
     if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_factor(k, f, s, 1);
     own = ptx_and(k, lane, ptx_u32(3));
     own = ptx_setp(k, PTX_EQ, own, ptx_u32(0));
@@ -9247,6 +9836,14 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         for (h = 0; h < 2; h++) {
             total = ptx_get(k, s->total[i][h]);
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
+            if (has_sink) { /* far above all scores: the total is infinite */
+                x = ptx_get(k, s->most[i][h]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer));
+                x = ptx_add(k, sink, x);
+                x = ptx_add(k, x, ptx_f32((double)f->lift));
+                x = ptx_ex2(k, x);
+                total = ptx_add(k, total, x);
+            }
             p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
@@ -9272,6 +9869,10 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                 x = ptx_lg2(k, total); /* 0: -inf */
                 x = ptx_add(k, x, ptx_f32(-(double)f->lift));
                 x = ptx_fma(k, inverse, s->outer, x);
+            }
+            if (has_sink) {
+                p = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
+                x = ptx_selp(k, sink, x, p);
             }
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
             if (!(f->inner > 0)) {
@@ -9403,7 +10004,7 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         row = ptx_mad(k, here, stride, row);
         here = ptx_ptr_add(k, base, row, 4);
     }
-    ptxk__prefill_finish(k, f, s, lane, here, rows);
+    ptxk__prefill_finish(k, f, s, lane, q.head, here, rows);
     base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, out),
                               offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
                               q.row, q.head, f->out_bytes, &stride);
@@ -10326,7 +10927,822 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(flash_prefill)
+#endif
+
+/* ======== flash_mla ===================================================================================== */
+#if PTXK__HAS(PTXK_OP_FLASH_MLA)
+
+#define PTXK__MLA_LEN (1u << 30)
+#define PTXK__MLA_HEADER 256 /* of the workspace: the number of chunks; then their rows, then lse in base 2 */
+
+/* Everything that a description and a target determine. A block of rows x width warps: each takes 16 * m rows
+   of the tile, and 8 * n keys of a step for the scores, columns / width columns for the output. */
+typedef struct ptxk__mla {
+    ptx_type type, q_type, out_type;
+    uint32_t heads, latent, rope, tile, page_size, page_shift, flags;
+    uint32_t m, rows, width, n, keys, stages, threads, columns;
+    uint32_t shared, weights_at, scratch_at; /* q, the ring of keys; then the weights, maxima and totals */
+    ptxk__tile q, kv, p;
+    float scale, lift; /* scores are in base 2; weights are 2^(score - maximum + lift) */
+} ptxk__mla;
+
+static uint32_t ptxk__mla_shared_limit(ptx_target target) {
+    uint32_t chip = target & 0xfffu;
+    if (chip == 86 || chip == 89 || chip >= 120) return 101376u;
+    return chip < 80 ? 65536u : chip < 90 ? 166912u : 232448u;
+}
+
+PTXGEN_API uint32_t ptxk_flash_mla_tile(uint32_t heads, uint32_t queries) {
+    uint64_t pairs = (uint64_t)heads * queries;
+    return pairs <= 16 ? 16 : pairs <= 32 ? 32 : 64;
+}
+
+static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, ptxk__mla *f,
+                               ptxk_message *why) {
+    static const char *const op = "flash_mla", *const names[] = {"q_type", "out_type"};
+    uint32_t types[2], i, most = ptxk__mla_shared_limit(target);
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the description is NULL", op);
+    types[0] = d->q_type, types[1] = d->out_type;
+    if ((code = ptxk__check_n(op, "heads", d->heads, 65536, why)) != PTX_E_NONE) return code;
+    if (d->latent != 128 && d->latent != 256 && d->latent != 512)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: latent is %u, must be 128, 256 or 512", op, d->latent);
+    if (!d->rope || d->rope % 16 || d->rope > 64)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: rope is %u, must be 16, 32, 48 or 64", op, d->rope);
+    if (d->kv_type != PTX_F16 && d->kv_type != PTX_BF16)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: kv_type is %s, must be PTX_F16 or PTX_BF16", op,
+                            ptxk__value_name_of(d->kv_type).s);
+    for (i = 0; i < 2; i++)
+        if (!ptxk__kv_bytes(types[i])) return ptxk__check_type(op, names[i], types[i], why);
+    if (d->tile != 16 && d->tile != 32 && d->tile != 64)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: tile is %u, must be 16, 32 or 64", op, d->tile);
+    if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "%s: page_size is %u, must be 0 or a power of two from 16 to 65536", op,
+                            d->page_size);
+    if (d->flags & ~(uint32_t)PTXK_MLA_LSE)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: flags is %u, must be 0 or PTXK_MLA_LSE", op, d->flags);
+    if ((code = ptxk__check_scale(op, d->scale, why)) != PTX_E_NONE) return code;
+    if (target && (target & 0xfffu) < 80 && d->kv_type == PTX_BF16)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: kv_type is PTX_BF16, which needs a target from sm_80 on",
+                            op);
+    memset(f, 0, sizeof *f);
+    f->type = (ptx_type)d->kv_type;
+    f->q_type = (ptx_type)d->q_type;
+    f->out_type = (ptx_type)d->out_type;
+    f->heads = d->heads;
+    f->latent = d->latent;
+    f->rope = d->rope;
+    f->tile = most < 166912u ? 16 : d->tile;
+    f->page_size = d->page_size;
+    while (f->page_size >> f->page_shift > 1) f->page_shift++;
+    f->flags = d->flags;
+    f->scale = (float)((d->scale < 0 || d->scale > 0 ? (double)d->scale : 1) * 1.44269504088896340736);
+    f->lift = f->type == PTX_F16 ? 8.0f : 0.0f;
+    /* 64 keys a step where two such steps fit beside q; without cp.async the ring has one stage. */
+    f->m = f->tile > 16 ? 2 : 1;
+    f->rows = f->tile > 32 ? 2 : 1;
+    f->keys = most > 200000u ? 64 : 32;
+    f->width = f->keys == 64 && f->rows == 1 ? 8 : 4;
+    f->n = f->keys / 8 / f->width;
+    f->threads = 32 * f->rows * f->width;
+    f->columns = f->latent / f->width;
+    ptxk__tile_form(&f->q, f->tile, (f->latent + f->rope) * 2, 8, f->threads);
+    ptxk__tile_form(&f->kv, f->keys, (f->latent + f->rope) * 2, 8, f->threads);
+    ptxk__tile_form(&f->p, f->tile, f->keys * 2, 8, f->threads);
+    f->stages = most == 65536u ? 1 : f->keys == 32 && f->tile < 64 && most > 150000u ? 3 : 2;
+    f->weights_at = ptxk__tile_bytes(&f->q) + f->stages * ptxk__tile_bytes(&f->kv);
+    f->scratch_at = f->weights_at + ptxk__tile_bytes(&f->p);
+    f->shared = f->scratch_at + f->tile * f->width * 4;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_shape *shape,
+                                        ptx_plan *plan, ptxk_message *why) {
+    static const char *const op = "flash_mla";
+    ptxk__mla f;
+    uint64_t pairs, tiles, blocks, most;
+    uint32_t longest, chunks, least;
+    ptx_code code = ptxk__plan_start(op, ptxk__mla_form(desc, shape ? shape->target : 0, &f, why), shape,
+                                     plan, sizeof(ptxk_flash_mla_args), why);
+    if (code) return code;
+    if ((code = ptxk__check_most(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "max_seq", shape->max_seq, PTXK__MLA_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "max_len", shape->max_len, shape->max_seq, why)) != PTX_E_NONE
+        || (code = ptxk__check_n(op, "sm_count", shape->sm_count, 1u << 24, why)) != PTX_E_NONE)
+        return code;
+    pairs = (uint64_t)f.heads * shape->queries;
+    if (pairs > PTXK__MLA_LEN)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: queries is %u, of %u heads: more than 2^30 pairs", op,
+                            shape->queries, f.heads);
+    if (!(shape->target & 0xfffu))
+        return ptxk__refuse(why, PTX_E_DESC, "%s: target is 0, must be that of the module", op);
+    if (!shape->batch || !pairs) return PTX_E_NONE;
+    longest = shape->max_len ? shape->max_len : shape->max_seq;
+    tiles = (pairs + f.tile - 1) / f.tile;
+    /* A chunk for each multiprocessor, but of keys whose reads outweigh the partial results. */
+    blocks = tiles * shape->batch;
+    least = 2 * f.tile < f.keys ? f.keys : 2 * f.tile;
+    most = ptxk__ceil_div(longest, least);
+    chunks = blocks >= shape->sm_count ? 1 : (uint32_t)((shape->sm_count + blocks - 1) / blocks);
+    if (chunks > most) chunks = (uint32_t)most;
+    if (chunks > 65535) chunks = 65535;
+    if (chunks < 1) chunks = 1;
+    ptxk__plan_one(plan, (uint32_t)tiles, shape->batch, f.threads,
+                   shape->batch
+                       * ((uint64_t)longest * (f.latent + f.rope) * 2
+                          + pairs
+                                * ((f.latent + f.rope) * (uint64_t)ptxk__kv_bytes((uint32_t)f.q_type)
+                                   + f.latent * (uint64_t)ptxk__kv_bytes((uint32_t)f.out_type)
+                                   + (f.flags & PTXK_MLA_LSE ? 4 : 0))));
+    plan->launch[0].grid[2] = chunks;
+    plan->launch[0].shared_bytes = f.shared;
+    if (chunks == 1) return PTX_E_NONE;
+    plan->workspace_bytes =
+        PTXK__MLA_HEADER + ptxk__up_256(shape->batch * chunks * pairs * (f.latent + 1) * 4);
+    plan->launch[1] = plan->launch[0];
+    plan->launch[1].entry = 1;
+    plan->launch[1].grid[0] = (uint32_t)pairs;
+    plan->launch[1].grid[2] = 1;
+    plan->launch[1].block[0] = f.latent / 4;
+    plan->launch[1].shared_bytes = 0;
+    plan->launches = 2;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
+                                         ptxk_message *why) {
+    static const char *const op = "flash_mla", *const names[] = {"q", "q_rope", "out"},
+                             *const caches[] = {"c_caches", "r_caches"};
+    ptxk__mla f;
+    ptxk__span s[9];
+    uint64_t stride[6], cache[2];
+    uint32_t i, d, bytes;
+    ptx_code code = ptxk__check_start(op, ptxk__mla_form(desc, 0, &f, why), args, why);
+    if (code) return code;
+    if ((code = ptxk__check_count(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "queries", args->queries, 0, PTXK__MLA_LEN / f.heads, why))
+               != PTX_E_NONE
+        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__MLA_LEN, why)) != PTX_E_NONE
+        || (args->lengths
+            && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
+        return code;
+    memcpy(stride, &args->q_row_stride, sizeof stride);
+    for (i = 0; i < 3; i++) {
+        d = i == 1 ? f.rope : f.latent;
+        bytes = ptxk__kv_bytes((uint32_t)(i == 2 ? f.out_type : f.q_type));
+        if (!stride[2 * i] && !stride[2 * i + 1])
+            stride[2 * i] = (uint64_t)f.heads * d, stride[2 * i + 1] = d;
+        if (stride[2 * i] % (16 / bytes) || stride[2 * i + 1] % (16 / bytes) || stride[2 * i] > 0xffffffffu
+            || stride[2 * i + 1] > 0xffffffffu)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "%s: the strides of %s are %llu and %llu, must be multiples of %u below 2^32",
+                                op, names[i], (unsigned long long)stride[2 * i],
+                                (unsigned long long)stride[2 * i + 1], 16 / bytes);
+        s[i] = ptxk__span_of(names[i],
+                             i == 0   ? args->q
+                             : i == 1 ? args->q_rope
+                                      : args->out,
+                             (uint64_t)d * bytes, 16, 1);
+        ptxk__span_repeat(&s[i], 0, (uint64_t)args->batch * args->queries, stride[2 * i] * bytes);
+        ptxk__span_repeat(&s[i], 1, f.heads, stride[2 * i + 1] * bytes);
+    }
+    s[2] = ptxk__span_written(s[2], 0);
+    cache[0] = args->c_stride ? args->c_stride : f.latent;
+    cache[1] = args->r_stride ? args->r_stride : f.rope;
+    for (i = 0; i < 2; i++) {
+        d = i ? f.rope : f.latent;
+        if (cache[i] % 8 || cache[i] < d || cache[i] > 0x3fffffffu)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "%s: %c_stride is %llu, must be a multiple of 8, %u to 2^30", op,
+                                i ? 'r' : 'c', (unsigned long long)cache[i], d);
+        s[3 + i] =
+            ptxk__span_of(caches[i], i ? args->r_caches : args->c_caches, (uint64_t)args->batch * 8, 8, 1);
+        if (!f.page_size) continue;
+        s[3 + i] = ptxk__span_of(caches[i], i ? args->r_caches : args->c_caches, (uint64_t)d * 2, 16, 1);
+        ptxk__span_repeat(&s[3 + i], 0, (uint64_t)args->pool_pages * f.page_size, cache[i] * 2);
+    }
+    s[5] = ptxk__span_of("lengths", args->lengths, (uint64_t)args->batch * 4, 4, args->lengths != 0);
+    s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
+                         f.page_size != 0);
+    s[7] = ptxk__span_of("lse", args->lse, (uint64_t)args->batch * args->queries * f.heads * 4, 4,
+                         (f.flags & PTXK_MLA_LSE) != 0);
+    s[7] = ptxk__span_written(s[7], 0);
+    s[8] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
+    s[8] = ptxk__span_written(s[8], 0);
+    if (f.page_size
+        && ((code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why)) != PTX_E_NONE
+            || (code = ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
+                   != PTX_E_NONE))
+        return code;
+    return ptxk__check_spans(op, s, 9, why);
+}
+
+/* -- flash_mla: code -- */
+
+#define PTXK__MLA_COLUMNS 16u /* most tiles of 8 columns of a warp's output */
+#define PTXK__MLA_N 2u        /* most tiles of 8 keys of a warp's scores */
+
+typedef struct ptxk__mla_state {
+    ptx_val args, shared, tid, lane, sequence, queries, first_pair, pairs;
+    ptx_val across, along; /* this warp's number among those of the same keys; of the same rows */
+    ptx_val length, end;   /* s32: of the sequence; of the keys of this block */
+    ptx_val base[2], stride[2], table, pool_pages; /* c and r; strides in bytes, u32 */
+    ptx_val row, chunk;                     /* what this thread copies: rows from there on, every 8th chunk */
+    ptx_val q, k, v, p, store[PTXK__MLA_N]; /* reader addresses; where weights are stored */
+    ptx_val limit[2][2];                    /* s32: keys that each of this thread's rows sees */
+    ptx_var sum[2][PTXK__MLA_COLUMNS][4], most[2][2], total[2][2], poison;
+} ptxk__mla_state;
+
+/* `field`, or `otherwise` where both fields of a pair are 0. */
+static ptx_val ptxk__mla_stride(ptx_kernel *k, ptx_val args, size_t pair, uint32_t which, ptx_val otherwise) {
+    ptx_val a = ptxk__arg_u32(k, args, pair), b = ptxk__arg_u32(k, args, pair + 8), p;
+    p = ptx_or(k, a, b);
+    p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+    return ptx_selp(k, otherwise, which ? b : a, p);
+}
+
+/* The address of a pair's row in q, q_rope or out, whose strides are at `pair`. */
+static ptx_val ptxk__mla_row(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, size_t tensor,
+                             size_t pair, uint32_t d, uint32_t bytes, ptx_val number) {
+    ptx_val t = ptx_div(k, number, ptx_u32(f->heads)), h = ptx_rem(k, number, ptx_u32(f->heads)), x, at;
+    t = ptx_mad(k, s->sequence, s->queries, t);
+    x = ptxk__mla_stride(k, s->args, pair, 0, ptx_u32(f->heads * d));
+    t = ptx_mul_wide(k, t, x);
+    x = ptxk__mla_stride(k, s->args, pair, 1, ptx_u32(d));
+    t = ptx_mad_wide(k, h, x, t);
+    at = ptxk__arg_ptr(k, s->args, tensor);
+    return ptx_ptr_add(k, at, t, bytes);
+}
+
+/* Rounds the tile's rows of q to the type of the caches, in shared memory. */
+static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
+    uint32_t bytes = ptxk__kv_bytes((uint32_t)f->q_type), pass = f->threads / 8, r, j, e, per = 16 / bytes;
+    ptx_val row, number, from[2], to, p, inside, x[8], words[4], c, here;
+    for (r = 0; r < f->tile; r += pass) {
+        row = ptx_add(k, s->row, ptx_u32(r));
+        number = ptx_add(k, s->first_pair, row);
+        p = ptx_setp(k, PTX_LT, number, s->pairs);
+        inside = ptx_setp(k, PTX_LT, row, ptx_u32(f->tile));
+        p = ptx_and(k, p, inside);
+        number = ptx_selp(k, number, ptx_u32(0), p);
+        from[0] = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, q),
+                                offsetof(ptxk_flash_mla_args, q_row_stride), f->latent, bytes, number);
+        from[1] = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, q_rope),
+                                offsetof(ptxk_flash_mla_args, rope_row_stride), f->rope, bytes, number);
+        to = ptxk__tile_chunk_offset(k, &f->q, row, s->chunk);
+        to = ptx_ptr_add(k, s->shared, to, 1);
+        for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
+            int rope = 64 * j >= f->latent;
+            here = ptx_ptr_add(k, from[rope], s->chunk, 8 * bytes);
+            if (rope && f->rope < 64) {
+                c = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 8));
+                p = ptx_and(k, p, c);
+                inside = ptx_and(k, inside, c);
+            }
+            for (e = 0; e < 8; e += per)
+                ptxk__load_f32_if(k, &p, f->q_type, per,
+                                  ptx_at(here, (int64_t)(((rope ? 0 : 64 * j) + e) * bytes)), x + e);
+            ptxk_narrow(k, f->type, 8, x, words);
+            ptx_guard(k, inside);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)(128 * j)), words);
+        }
+    }
+}
+
+/* Issues the copies of the step of keys from `at` (s32) on into the stage at `to`; zeros past the end. */
+static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at, ptx_val to) {
+    uint32_t pass = f->threads / 8, r, j;
+    ptx_val row, key, there, page, p = {0}, from[2], valid, bytes, here, c, words[4];
+    for (r = 0; r < f->keys; r += pass) {
+        row = ptx_add(k, s->row, ptx_u32(r));
+        key = ptx_add(k, at, ptx_as(row, PTX_S32));
+        there = ptx_setp(k, PTX_LT, key, s->end);
+        key = ptx_selp(k, ptx_as(key, PTX_U32), ptx_u32(0), there);
+        if (f->page_size) {
+            page = ptx_shr(k, key, ptx_u32(f->page_shift));
+            here = ptx_ptr_add(k, s->table, page, 4);
+            page = ptx_ld_if(k, there, PTX_U32, ptx_at(here, 0), ptx_u32(0));
+            p = ptx_setp(k, PTX_GE, page, s->pool_pages);
+            valid = ptx_selp(k, ptx_f32(NAN), ptx_get(k, s->poison), p);
+            ptx_set(k, s->poison, valid);
+            p = ptx_setp(k, PTX_LT, page, s->pool_pages);
+            there = ptx_and(k, there, p);
+            page = ptx_selp(k, page, ptx_u32(0), p);
+            key = ptx_and(k, key, ptx_u32(f->page_size - 1));
+            here = ptx_cvt(k, PTX_U64, key);
+            here = ptx_mad_wide(k, page, ptx_u32(f->page_size), here);
+        }
+        for (j = 0; j < 2; j++) {
+            if (f->page_size) {
+                from[j] = ptx_cvt(k, PTX_U64, s->stride[j]);
+                from[j] = ptx_mul(k, here, from[j]);
+            } else {
+                from[j] = ptx_mul_wide(k, key, s->stride[j]);
+            }
+            from[j] = ptx_ptr_add(k, s->base[j], from[j], 1);
+            from[j] = ptx_ptr_add(k, from[j], s->chunk, 16);
+        }
+        bytes = ptx_selp(k, ptx_u32(16), ptx_u32(0), there);
+        c = ptxk__tile_chunk_offset(k, &f->kv, row, s->chunk);
+        c = ptx_ptr_add(k, to, c, 1);
+        for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
+            int rope = 64 * j >= f->latent;
+            here = ptx_off(from[rope], rope ? 0 : (int64_t)(128 * j));
+            if (rope && f->rope < 64) {
+                p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 8));
+                there = ptx_and(k, there, p);
+            }
+            if (f->stages == 1) ptxk_load16(k, &there, ptx_at(here, 0), words);
+            if (rope && f->rope < 64) ptx_guard(k, p);
+            if (f->stages == 1)
+                ptx_st_vec(k, PTX_B32, 4, ptx_at(c, (int64_t)(128 * j)), words);
+            else
+                ptx_cp_async_16_zfill(k, ptx_off(c, (int64_t)(128 * j)), here, bytes);
+        }
+    }
+}
+
+/* The block's sequence, pairs and keys, and where this thread's part lies. Returns the first key, s32. */
+static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
+    ptx_val x, p, limit, chunk, begin, warp, row, half, number;
+    uint32_t i, h;
+    s->tid = ptx_tid_x(k);
+    s->lane = ptx_and(k, s->tid, ptx_u32(31));
+    warp = ptx_shr(k, s->tid, ptx_u32(5));
+    s->across = ptx_rem(k, warp, ptx_u32(f->width));
+    s->along = ptx_div(k, warp, ptx_u32(f->width));
+    s->row = ptx_shr(k, s->tid, ptx_u32(3));
+    s->chunk = ptx_and(k, s->tid, ptx_u32(7));
+    s->sequence = ptx_ctaid_y(k);
+    s->queries = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, queries));
+    s->pairs = ptx_mul(k, s->queries, ptx_u32(f->heads));
+    x = ptx_ctaid_x(k);
+    s->first_pair = ptx_mul(k, x, ptx_u32(f->tile));
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, length));
+    x = ptxk__optional_u32(k, s->args, offsetof(ptxk_flash_mla_args, lengths), s->sequence, x);
+    x = ptx_uniform(k, x);
+    limit = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_seq));
+    limit = ptx_min(k, limit, ptx_u32(PTXK__MLA_LEN));
+    if (f->page_size) {
+        p = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_pages));
+        p = ptx_min(k, p, ptx_u32(PTXK__MLA_LEN / f->page_size));
+        p = ptx_mul(k, p, ptx_u32(f->page_size));
+        limit = ptx_min(k, limit, p);
+    }
+    p = ptx_setp(k, PTX_GT, x, limit);
+    x = ptx_selp(k, ptx_u32(0), x, p);
+    s->length = ptx_as(x, PTX_S32);
+    x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
+    s->poison = ptx_var_new(k, x);
+    for (i = 0; i < f->m; i++) { /* of the queries of this thread's rows */
+        for (h = 0; h < 2; h++) {
+            x = ptx_mul(k, s->along, ptx_u32(16 * f->m));
+            number = ptx_shr(k, s->lane, ptx_u32(2));
+            x = ptx_add(k, x, number);
+            x = ptx_add(k, x, ptx_u32(16 * i + 8 * h));
+            x = ptx_add(k, x, s->first_pair);
+            p = ptx_setp(k, PTX_LT, x, s->pairs);
+            x = ptx_div(k, x, ptx_u32(f->heads));
+            x = ptx_add(k, ptx_as(x, PTX_S32), s->length);
+            x = ptx_sub(k, x, ptx_as(s->queries, PTX_S32));
+            x = ptx_add(k, x, ptx_s32(1));
+            s->limit[i][h] = ptx_selp(k, x, ptx_s32(0), p);
+        }
+    }
+    x = ptx_add(k, s->first_pair, ptx_u32(f->tile - 1)); /* the last query of the block sees the most */
+    x = ptx_div(k, x, ptx_u32(f->heads));
+    p = ptx_sub(k, s->queries, ptx_u32(1));
+    x = ptx_min(k, x, p);
+    x = ptx_sub(k, x, p);
+    x = ptx_add(k, ptx_as(x, PTX_S32), s->length);
+    x = ptx_max(k, x, ptx_s32(0));
+    s->end = x;
+    p = ptx_sreg(k, PTX_NCTAID_Z);
+    chunk = ptxk_div_up(k, ptx_as(x, PTX_U32), p);
+    chunk = ptx_add(k, chunk, ptx_u32(f->keys - 1));
+    chunk = ptx_and(k, chunk, ptx_u32(~(f->keys - 1)));
+    x = ptx_ctaid_z(k);
+    begin = ptx_mul(k, x, chunk);
+    begin = ptx_min(k, begin, ptx_as(s->end, PTX_U32));
+    chunk = ptx_add(k, begin, chunk);
+    s->end = ptx_min(k, s->end, ptx_as(chunk, PTX_S32));
+    for (i = 0; i < 2; i++) {
+        size_t field = i ? offsetof(ptxk_flash_mla_args, r_caches) : offsetof(ptxk_flash_mla_args, c_caches);
+        x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, c_stride) + 8 * i);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        x = ptx_selp(k, ptx_u32(i ? f->rope : f->latent), x, p);
+        s->stride[i] = ptx_mul(k, x, ptx_u32(2));
+        s->base[i] = ptxk__arg_ptr(k, s->args, field);
+        if (f->page_size) continue;
+        x = ptx_ptr_add(k, s->base[i], s->sequence, 8);
+        x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
+        s->base[i] = ptx_ptr(x, PTX_GLOBAL);
+    }
+    if (f->page_size) {
+        x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_pages));
+        x = ptx_mul_wide(k, s->sequence, x);
+        s->table = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, block_table));
+        s->table = ptx_ptr_add(k, s->table, x, 4);
+        s->pool_pages = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, pool_pages));
+    }
+    /* Readers: rows of q and of the weights; keys of the scores; columns of the output; own weights. */
+    ptxk__lane_rows(k, s->lane, &row, &half);
+    number = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    s->q = ptxk__tile_reader(k, &f->q, s->shared, number, half);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_at), 1);
+    s->p = ptxk__tile_reader(k, &f->p, x, number, half);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
+    half = ptx_mad(k, s->across, ptx_u32(f->columns / 8), half);
+    s->v = ptxk__tile_reader(k, &f->kv, x, row, half);
+    ptxk__lane_columns(k, s->lane, &row, &half);
+    number = ptx_mad(k, s->across, ptx_u32(8 * f->n), row);
+    s->k = ptxk__tile_reader(k, &f->kv, x, number, half);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_at), 1);
+    row = ptx_shr(k, s->lane, ptx_u32(2));
+    row = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    half = ptx_and(k, s->lane, ptx_u32(3));
+    x = ptx_ptr_add(k, x, half, 4);
+    for (i = 0; i < f->n; i++) {
+        number = ptx_mad(k, s->across, ptx_u32(f->n), ptx_u32(i));
+        s->store[i] = ptxk__tile_reader(k, &f->p, x, row, number);
+    }
+    return ptx_as(begin, PTX_S32);
+}
+
+/* This thread's place in the maxima or totals of its row 16 i + 8 h: [row][width]. */
+static ptx_val ptxk__mla_scratch(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, uint32_t i,
+                                 uint32_t h) {
+    ptx_val row = ptx_shr(k, s->lane, ptx_u32(2)), at;
+    row = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    at = ptx_ptr_add(k, s->shared, row, f->width * 4);
+    return ptx_ptr_add(k, at, ptx_u32(f->scratch_at + (16 * i + 8 * h) * f->width * 4), 1);
+}
+
+/* Reduces values of all rows, one for each of this thread's, over the warps that share rows. */
+static void ptxk__mla_reduce(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_op_id op,
+                             ptx_val x[2][2]) {
+    ptx_val p, at, all[8];
+    uint32_t i, h, w;
+    p = ptx_and(k, s->lane, ptx_u32(3));
+    p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            x[i][h] = ptxk_warp_reduce(k, op, x[i][h], 1, 4);
+            at = ptxk__mla_scratch(k, f, s, i, h);
+            at = ptx_ptr_add(k, at, s->across, 4);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_F32, ptx_at(at, 0), x[i][h]);
+        }
+    ptx_bar_sync(k, ptx_imm(0));
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            at = ptxk__mla_scratch(k, f, s, i, h);
+            for (w = 0; w < f->width; w += 4)
+                ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)(4 * w)), all + w);
+            x[i][h] = all[0];
+            for (w = 1; w < f->width; w++)
+                x[i][h] = op == PTX_ADD ? ptx_add(k, x[i][h], all[w]) : ptx_max(k, x[i][h], all[w]);
+        }
+}
+
+/* One step of keys from `at` on, in the stage `offset` bytes behind the first. */
+static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at,
+                           ptx_val offset) {
+    ptx_val score[2][PTXK__MLA_N][4], a[2][4], b[4], x, key, p, old, most[2][2], shrink[2][2], zero, d[4];
+    ptx_val keys = ptx_ptr_add(k, s->k, offset, 1), values = ptx_ptr_add(k, s->v, offset, 1), from;
+    uint32_t i, h, n, e, j, c;
+    zero = ptx_mov(k, ptx_f32(0));
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->n; n++)
+            for (e = 0; e < 4; e++) score[i][n][e] = zero;
+    for (j = 0; j < (f->latent + f->rope) / 16; j++) {
+        from = ptxk__tile_pair_reader(k, &f->q, s->q, j);
+        for (i = 0; i < f->m; i++)
+            ptx_ldmatrix(k, 4, ptx_off(from, ptxk__tile_offset(&f->q, 16 * i, j)), a[i]);
+        from = ptxk__tile_pair_address(k, &f->kv, keys, 0, j);
+        ptx_ldmatrix(k, 2 * f->n, from, b);
+        for (n = 0; n < f->n; n++)
+            for (i = 0; i < f->m; i++) ptxk__tile_mma(k, f->type, score[i][n], a[i], b + 2 * n);
+    }
+    /* The mask, and the maximum of each row. */
+    key = ptx_and(k, s->lane, ptx_u32(3));
+    key = ptx_mul(k, key, ptx_u32(2));
+    key = ptx_mad(k, s->across, ptx_u32(8 * f->n), key);
+    key = ptx_add(k, at, ptx_as(key, PTX_S32));
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            x = ptx_sub(k, s->limit[i][h], key);
+            most[i][h] = ptx_f32(-INFINITY);
+            for (n = 0; n < f->n; n++)
+                for (e = 2 * h; e < 2 * h + 2; e++) {
+                    p = ptx_setp(k, PTX_GT, x, ptx_s32((int64_t)(8 * n + e % 2)));
+                    d[0] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], ptx_f32((double)f->scale));
+                    score[i][n][e] = ptx_selp(k, d[0], ptx_f32(-INFINITY), p);
+                    most[i][h] = ptx_max(k, most[i][h], score[i][n][e]);
+                }
+        }
+    ptxk__mla_reduce(k, f, s, PTX_MAX, most);
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            old = ptx_get(k, s->most[i][h]);
+            most[i][h] = ptx_max(k, most[i][h], old);
+            ptx_set(k, s->most[i][h], most[i][h]);
+            x = ptx_sub(k, old, most[i][h]);
+            shrink[i][h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
+            most[i][h] = ptx_sub(k, most[i][h], ptx_f32((double)f->lift));
+            x = ptx_get(k, s->total[i][h]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[i][h]);
+            for (n = 0; n < f->n; n++) {
+                for (e = 2 * h; e < 2 * h + 2; e++) {
+                    d[e % 2] = ptx_sub(k, score[i][n][e], most[i][h]);
+                    d[e % 2] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, d[e % 2]);
+                    x = ptx_op2(k, PTX_ADD, PTX_RN, x, d[e % 2]);
+                }
+                d[0] = ptxk__pack_f32(k, f->type, d[0], d[1]);
+                ptx_st(k, PTX_B32, ptx_at(s->store[n], ptxk__tile_offset(&f->p, 16 * i + 8 * h, 0)), d[0]);
+            }
+            ptx_set(k, s->total[i][h], x);
+        }
+    ptx_bar_sync(k, ptx_imm(0));
+    for (i = 0; i < f->m; i++)
+        for (c = 0; c < f->columns / 8; c++)
+            for (e = 0; e < 4; e++) {
+                x = ptx_get(k, s->sum[i][c][e]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[i][e / 2]);
+                ptx_set(k, s->sum[i][c][e], x);
+            }
+    for (j = 0; j < f->keys / 16; j++) {
+        from = ptxk__tile_pair_reader(k, &f->p, s->p, j);
+        for (i = 0; i < f->m; i++)
+            ptx_ldmatrix(k, 4, ptx_off(from, ptxk__tile_offset(&f->p, 16 * i, j)), a[i]);
+        for (c = 0; c < f->columns / 8; c += 2) {
+            from = ptxk__tile_pair_address(k, &f->kv, values, 16 * j, c / 2);
+            ptx_ldmatrix_trans(k, 4, from, b);
+            for (n = 0; n < 2; n++)
+                for (i = 0; i < f->m; i++) {
+                    for (e = 0; e < 4; e++) d[e] = ptx_get(k, s->sum[i][c + n][e]);
+                    ptxk__tile_mma(k, f->type, d, a[i], b + 2 * n);
+                    for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][c + n][e], d[e]);
+                }
+        }
+    }
+}
+
+/* Where the lse of partial results lie in the workspace, behind their rows. */
+static ptx_val ptxk__mla_lses(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val chunks) {
+    ptx_val n = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, batch)), at;
+    n = ptx_mul(k, n, chunks);
+    n = ptx_mul_wide(k, n, s->pairs);
+    at = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, workspace));
+    at = ptx_ptr_add(k, ptx_off(at, PTXK__MLA_HEADER), n, f->latent * 4);
+    return at;
+}
+
+/* Stores the rows: to out, or as partial results of this chunk. */
+static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val total[2][2],
+                            ptx_val poison, int partial) {
+    ptx_val number, p, own, at, x[2], inverse, lse, parts, values, lses, t;
+    ptx_type type = partial ? PTX_F32 : f->out_type;
+    uint32_t i, h, c, e, bytes = ptxk__kv_bytes((uint32_t)type);
+    own = ptx_and(k, s->lane, ptx_u32(3));
+    t = ptx_mul(k, own, ptx_u32(2));
+    own = ptx_or(k, own, s->across);
+    own = ptx_setp(k, PTX_EQ, own, ptx_u32(0)); /* one thread of a row writes lse */
+    values = lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, workspace));
+    if (partial) { /* row (sequence * chunks + chunk) * pairs + pair of all */
+        x[0] = ptx_sreg(k, PTX_NCTAID_Z);
+        x[1] = ptx_ctaid_z(k);
+        p = ptx_or(k, s->tid, x[1]);
+        p = ptx_or(k, p, s->first_pair);
+        p = ptx_or(k, p, s->sequence);
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+        ptx_guard(k, p);
+        ptx_st(k, PTX_U32, ptx_at(values, 0), x[0]); /* for ptxk__mla_combine */
+        values = ptx_off(values, PTXK__MLA_HEADER);
+        lses = ptxk__mla_lses(k, f, s, x[0]);
+        parts = ptx_mad(k, s->sequence, x[0], x[1]);
+        parts = ptx_mul_wide(k, parts, s->pairs);
+    } else {
+        lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, lse));
+        parts = ptx_mul_wide(k, s->sequence, s->pairs);
+    }
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            number = ptx_shr(k, s->lane, ptx_u32(2));
+            number = ptx_mad(k, s->along, ptx_u32(16 * f->m), number);
+            number = ptx_add(k, number, ptx_u32(16 * i + 8 * h));
+            number = ptx_add(k, number, s->first_pair);
+            p = ptx_setp(k, PTX_LT, number, s->pairs);
+            ptx_if(k, p);
+            inverse = ptxk_rcp_or_zero(k, total[i][h]);
+            lse = ptx_lg2(k, total[i][h]);
+            x[0] = ptx_get(k, s->most[i][h]);
+            lse = ptx_add(k, lse, x[0]);
+            lse = ptx_add(k, lse, ptx_f32(-(double)f->lift));
+            lse = ptx_add(k, lse, poison);
+            if (!partial) lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
+            at = ptx_cvt(k, PTX_U64, number);
+            x[1] = ptx_add(k, parts, at);
+            if (partial || f->flags & PTXK_MLA_LSE) {
+                at = ptx_ptr_add(k, lses, x[1], 4);
+                ptx_guard(k, own);
+                ptx_st(k, PTX_F32, ptx_at(at, 0), lse);
+            }
+            if (partial) {
+                at = ptx_ptr_add(k, values, x[1], f->latent * 4);
+            } else {
+                at = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, out),
+                                   offsetof(ptxk_flash_mla_args, out_row_stride), f->latent, bytes, number);
+            }
+            at = ptx_ptr_add(k, at, t, bytes);
+            at = ptx_ptr_add(k, at, s->across, f->columns * bytes);
+            for (c = 0; c < f->columns / 8; c++) {
+                for (e = 0; e < 2; e++) {
+                    x[e] = ptx_get(k, s->sum[i][c][2 * h + e]);
+                    x[e] = ptx_fma(k, x[e], inverse, poison);
+                }
+                ptxk_store_f32(k, type, 2, ptx_at(at, (int64_t)(8 * c * bytes)), x);
+            }
+            ptx_end(k);
+        }
+}
+
+/* Combines the chunks of a row: a block for each pair, 4 elements for each thread. */
+static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
+    ptxk__mla_state s;
+    ptx_val tid, number, chunks, first, i, at, lses, values, x[4], w, most, total;
+    ptx_var best, sum[5];
+    uint32_t e;
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, f->latent / 4, 1);
+    s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_mla_args), 8);
+    tid = ptx_tid_x(k);
+    number = ptx_ctaid_x(k);
+    s.sequence = ptx_ctaid_y(k);
+    s.queries = ptxk__arg_u32(k, s.args, offsetof(ptxk_flash_mla_args, queries));
+    s.pairs = ptx_mul(k, s.queries, ptx_u32(f->heads));
+    values = ptxk__arg_ptr(k, s.args, offsetof(ptxk_flash_mla_args, workspace));
+    chunks = ptx_ld(k, PTX_U32, ptx_at(values, 0));
+    values = ptx_off(values, PTXK__MLA_HEADER);
+    lses = ptxk__mla_lses(k, f, &s, chunks);
+    first = ptx_mul(k, s.sequence, chunks);
+    first = ptx_mul_wide(k, first, s.pairs);
+    at = ptx_cvt(k, PTX_U64, number);
+    first = ptx_add(k, first, at);
+    best = ptx_var_new(k, ptx_f32(-FLT_MAX));
+    for (e = 0; e < 5; e++) sum[e] = ptx_var_new(k, ptx_f32(0));
+    i = ptx_for(k, ptx_u32(0), chunks, ptx_u32(1));
+    at = ptx_mad_wide(k, i, s.pairs, first);
+    at = ptx_ptr_add(k, lses, at, 4);
+    w = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    most = ptx_get(k, best);
+    most = ptx_max(k, most, w);
+    ptx_set(k, best, most);
+    ptx_end(k);
+    most = ptx_get(k, best);
+    i = ptx_for(k, ptx_u32(0), chunks, ptx_u32(1));
+    first = ptx_mad_wide(k, i, s.pairs, first);
+    at = ptx_ptr_add(k, lses, first, 4);
+    w = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    w = ptx_sub(k, w, most);
+    w = ptx_ex2(k, w);
+    at = ptx_ptr_add(k, values, first, f->latent * 4);
+    at = ptx_ptr_add(k, at, tid, 16);
+    ptxk_load_f32(k, PTX_F32, 4, ptx_at(at, 0), x);
+    for (e = 0; e < 5; e++) {
+        total = ptx_get(k, sum[e]);
+        total = ptx_fma(k, w, e < 4 ? x[e] : ptx_f32(1), total);
+        ptx_set(k, sum[e], total);
+    }
+    ptx_end(k);
+    total = ptx_get(k, sum[4]);
+    w = ptxk_rcp_or_zero(k, total);
+    for (e = 0; e < 4; e++) {
+        x[e] = ptx_get(k, sum[e]);
+        x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], w);
+    }
+    at = ptxk__mla_row(k, f, &s, offsetof(ptxk_flash_mla_args, out),
+                       offsetof(ptxk_flash_mla_args, out_row_stride), f->latent,
+                       ptxk__kv_bytes((uint32_t)f->out_type), number);
+    at = ptx_ptr_add(k, at, tid, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
+    ptxk_store_f32(k, f->out_type, 4, ptx_at(at, 0), x);
+    if (f->flags & PTXK_MLA_LSE) {
+        w = ptx_lg2(k, total);
+        w = ptx_add(k, w, most);
+        w = ptx_mul(k, w, ptx_f32(0.69314718055994530942));
+        at = ptxk__arg_ptr(k, s.args, offsetof(ptxk_flash_mla_args, lse));
+        number = ptx_cvt(k, PTX_U64, number);
+        number = ptx_mad_wide(k, s.sequence, s.pairs, number);
+        at = ptx_ptr_add(k, at, number, 4);
+        tid = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+        ptx_guard(k, tid);
+        ptx_st(k, PTX_F32, ptx_at(at, 0), w);
+    }
+    ptx_ret(k);
+}
+
+static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
+    ptxk__mla_state s;
+    ptx_val at, x, p, stage, place, total[2][2];
+    ptx_var next, current;
+    uint32_t i, h, c, e, bytes = ptxk__tile_bytes(&f->kv);
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, f->threads, 1);
+    s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_mla_args), 8);
+    s.shared = ptx_shared_dynamic_aligned(k, 128);
+    at = ptxk__mla_begin(k, f, &s);
+    stage = ptx_ptr_add(k, s.shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
+    for (i = 0; i + 1 < f->stages; i++) {
+        x = i ? ptx_add(k, at, ptx_s32((int64_t)(i * f->keys))) : at;
+        ptxk__mla_copy(k, f, &s, x, ptx_off(stage, (int64_t)(i * bytes)));
+        ptxk__tile_commit(k);
+    }
+    ptxk__mla_load_q(k, f, &s);
+    for (i = 0; i < f->m; i++) {
+        for (h = 0; h < 2; h++) {
+            s.most[i][h] = ptx_var_new(k, ptx_f32(-FLT_MAX));
+            s.total[i][h] = ptx_var_new(k, ptx_f32(0));
+        }
+        for (c = 0; c < f->columns / 8; c++)
+            for (e = 0; e < 4; e++) s.sum[i][c][e] = ptx_var_new(k, ptx_f32(0));
+    }
+    next = ptx_var_new(k, at);
+    current = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        at = ptx_get(k, next);
+        p = ptx_setp(k, PTX_LT, at, s.end);
+        ptx_while(k, p);
+        if (f->stages > 1) ptx_cp_async_wait(k, f->stages - 2);
+        ptx_bar_sync(k, ptx_imm(0));
+        place = ptx_get(k, current);
+        x = ptx_add(k, place, ptx_u32((f->stages - 1) * bytes)); /* the stage of the last step */
+        p = ptx_setp(k, PTX_GE, x, ptx_u32(f->stages * bytes));
+        place = ptx_sub(k, x, ptx_u32(f->stages * bytes));
+        x = ptx_selp(k, place, x, p);
+        x = ptx_ptr_add(k, stage, x, 1);
+        place = ptx_add(k, at, ptx_s32((int64_t)((f->stages - 1) * f->keys)));
+        ptxk__mla_copy(k, f, &s, place, x);
+        ptxk__tile_commit(k);
+        if (f->stages == 1) ptx_bar_sync(k, ptx_imm(0));
+        place = ptx_get(k, current);
+        ptxk__mla_step(k, f, &s, at, place);
+        at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+        ptx_set(k, next, at);
+        place = ptx_add(k, place, ptx_u32(bytes));
+        p = ptx_setp(k, PTX_EQ, place, ptx_u32(f->stages * bytes));
+        place = ptx_selp(k, ptx_u32(0), place, p);
+        ptx_set(k, current, place);
+    }
+    ptx_end(k);
+    if (f->stages > 1) ptx_cp_async_wait_all(k);
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) total[i][h] = ptx_get(k, s.total[i][h]);
+    ptxk__mla_reduce(k, f, &s, PTX_ADD, total);
+    x = ptx_get(k, s.poison);
+    if (f->page_size) {
+        p = ptx_ptr_add(k, s.shared, ptx_u32(f->weights_at), 1);
+        x = ptxk_block_reduce(k, PTX_ADD, x, f->threads / 32, p);
+    }
+    p = ptx_sreg(k, PTX_NCTAID_Z);
+    p = ptx_setp(k, PTX_GT, p, ptx_u32(1));
+    ptx_if(k, p);
+    ptxk__mla_store(k, f, &s, total, x, 1);
+    ptx_else(k);
+    ptxk__mla_store(k, f, &s, total, x, 0);
+    ptx_end(k);
+    ptx_ret(k);
+}
+
+PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const void *desc) {
+    const ptxk_flash_mla_desc *d = (const ptxk_flash_mla_desc *)desc;
+    ptxk__mla f;
+    ptxk_message why;
+    char of[80], name[96];
+    uint32_t scale;
+    ptx_code code = ptxk__mla_form(d, ptx_module_target(m), &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    memcpy(&scale, &f.scale, sizeof scale);
+    (void)snprintf(of, sizeof of, "h%u_c%u_r%u_%s_%s_%s_t%u_p%u_f%u_s%08x", f.heads, f.latent, f.rope,
+                   ptx_type_name(f.type), ptx_type_name(f.q_type), ptx_type_name(f.out_type), f.tile,
+                   f.page_size, f.flags, scale);
+    (void)snprintf(name, sizeof name, "flash_mla_%s", of);
+    ptxk__mla_attend(m, site, &f, name);
+    (void)snprintf(name, sizeof name, "flash_mla_sum_%s", of);
+    ptxk__mla_combine(m, site, &f, name);
+    return ptx_get_error(m)->code;
+}
+
+#else
+PTXK__LEFT_OUT(flash_mla)
+#endif
+
 /* ======== gemv ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_GEMV)
 
 /* -- gemv: limits, plan, arguments -- */
 
@@ -11131,7 +12547,12 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(gemv)
+#endif
+
 /* ======== gemm ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_GEMM)
 
 /* -- gemm: limits, plan, arguments -- */
 
@@ -11348,11 +12769,13 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
 }
 
 /* The form with `wide` columns, or, where that is 0, with few. */
+#define PTXK__GEMM_GATES (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU | PTXK_GEMM_CLAMPED)
+
 static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, ptxk__gemm *f,
                                    ptxk_message *why) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
     static const char *const op = "gemm";
-    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1;
+    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1, gate;
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemm: the description is NULL");
@@ -11366,11 +12789,12 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     if ((code = ptxk__check_type(op, "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type(op, "output_type", d->output_type, why)) != PTX_E_NONE)
         return code;
-    if (d->flags > 127 || (d->flags & PTXK_GEMM_SWIGLU && d->flags & PTXK_GEMM_GEGLU))
+    gate = d->flags & PTXK__GEMM_GATES;
+    if (d->flags > 255 || gate & (gate - 1))
         return ptxk__refuse(
             why, PTX_E_DESC,
             "gemm: flags is %u, must be of PTXK_GEMM_NORM, _GAMMA, _RESIDUAL, _BIAS, _GROUPED and one of "
-            "_SWIGLU and _GEGLU",
+            "_SWIGLU, _GEGLU and _CLAMPED",
             d->flags);
     f->x_type = (ptx_type)d->x_type;
     f->output = (ptx_type)d->output_type;
@@ -11379,12 +12803,12 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     format[0] = d->format;
     format[1] = d->second;
     format[2] = d->third;
-    f->pair = d->flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU) ? 2 : 1;
+    f->pair = gate ? 2 : 1;
     f->matrices = format[2] ? 3 : format[1] || f->pair > 1 ? 2 : 1;
     f->outputs = f->pair > 1 ? 1 : f->matrices;
     if (f->pair > 1 && f->matrices > 2)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: a gated pair (PTXK_GEMM_SWIGLU, _GEGLU) is two matrices, third is %s",
+                            "gemm: a gated pair (PTXK_GEMM_SWIGLU, _GEGLU ...) is two matrices, third is %s",
                             ptxk__value_name_of(format[2]).s);
     if (d->flags & PTXK_GEMM_RESIDUAL && f->outputs > 1)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -14281,8 +15705,13 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
                         up = ptx_get(k, s->sum[i + 1][n][2 * h + e]);
                         up = ptx_op2(k, PTX_MUL, PTX_RN, up, factor[e]);
                         if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[i + 1][h]);
-                        value = f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
-                        value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
+                        if (f->flags & PTXK_GEMM_CLAMPED) {
+                            value = ptxk__swiglu_clamped(k, value, up);
+                        } else {
+                            value =
+                                f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
+                            value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
+                        }
                     }
                     p = ptx_and(k, inside[i][h], exists[e]);
                     ptx_if(k, p);
@@ -14544,7 +15973,12 @@ PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(gemm)
+#endif
+
 /* ======== matmul ======================================================================================== */
+#if PTXK__HAS(PTXK_OP_MATMUL)
 
 /* -- matmul: forms -- */
 
@@ -17877,7 +19311,12 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(matmul)
+#endif
+
 /* ======== norm ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_NORM)
 
 static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_message *why) {
     ptx_code code;
@@ -17954,13 +19393,18 @@ PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_
     return ptxk__check_spans("norm", span, 5, why);
 }
 
-/* 1 / sqrt(sum / n + eps); 0 where the root is 0; NaN for an infinite sum. */
-static ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
-    ptx_val x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
-    x = ptx_op2(k, PTX_ADD, PTX_RN, x, eps);
-    x = ptx_sqrt(k, x);
-    x = ptxk_rcp_or_zero(k, x);
-    return ptx_fma(k, sum, ptx_f32(0), x);
+/* Rounds x to the type, as a store and a load would. */
+static ptx_val ptxk__round_to_type(ptx_kernel *k, ptx_type stored, ptx_val x) {
+    ptx_val half;
+    if (stored == PTX_F32) return x;
+    if (stored == PTX_F16) {
+        half = ptx_cvt(k, PTX_F16, x);
+        return ptx_cvt(k, PTX_F32, half);
+    }
+    half = ptxk__to_bf16(k, PTX__AT, x);
+    half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
+    half = ptx_shl(k, half, ptx_u32(16));
+    return ptx_as(half, PTX_F32);
 }
 
 typedef struct ptxk__norm {
@@ -18114,7 +19558,12 @@ PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(norm)
+#endif
+
 /* ======== softmax ======================================================================================= */
+#if PTXK__HAS(PTXK_OP_SOFTMAX)
 
 static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptxk_message *why) {
     ptx_code code;
@@ -18271,17 +19720,25 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(softmax)
+#endif
+
 /* ======== activation ==================================================================================== */
+#if PTXK__HAS(PTXK_OP_ACTIVATION)
 
 static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *vec, ptxk_message *why) {
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: the description is NULL");
-    if (d->kind > PTXK_GELU_ERF)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "activation: kind is %u, must be PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF", d->kind);
-    if (d->gated > 1)
-        return ptxk__refuse(why, PTX_E_DESC, "activation: gated is %u, must be 0 or 1", d->gated);
+    if (d->kind > PTXK_SWIGLU_CLAMPED)
+        return ptxk__refuse(
+            why, PTX_E_DESC,
+            "activation: kind is %u, must be PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or PTXK_SWIGLU_CLAMPED",
+            d->kind);
+    if (d->gated > 1 || (d->kind == PTXK_SWIGLU_CLAMPED && !d->gated))
+        return ptxk__refuse(why, PTX_E_DESC, "activation: gated is %u, must be %s1%s", d->gated,
+                            d->gated > 1 ? "0 or " : "", d->gated > 1 ? "" : " with PTXK_SWIGLU_CLAMPED");
     if ((code = ptxk__check_type("activation", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("activation", "y_type", d->y_type, why)) != PTX_E_NONE)
         return code;
@@ -18367,6 +19824,10 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
         ptxk_load_f32(k, xt, n, ptx_at(here, 0), up);
     }
     for (e = 0; e < n; e++) {
+        if (d->kind == PTXK_SWIGLU_CLAMPED) {
+            x[e] = ptxk__swiglu_clamped(k, x[e], up[e]);
+            continue;
+        }
         x[e] = ptxk__activate(k, d->kind, x[e]);
         if (d->gated) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], up[e]);
     }
@@ -18375,7 +19836,7 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
 }
 
 PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc) {
-    static const char *const names[3] = {"silu", "gelu", "gelu_erf"};
+    static const char *const names[4] = {"silu", "gelu", "gelu_erf", "swiglu_clamped"};
     static const size_t field[3] = {offsetof(ptxk_activation_args, x), offsetof(ptxk_activation_args, up),
                                     offsetof(ptxk_activation_args, y)};
     const ptxk_activation_desc *d = (const ptxk_activation_desc *)desc;
@@ -18433,7 +19894,12 @@ PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(activation)
+#endif
+
 /* ======== rope ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_ROPE)
 
 #define PTXK__ROPE_HEADS 4u /* heads that a thread rotates with one sine and cosine */
 
@@ -18575,20 +20041,6 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
     return PTX_E_NONE;
 }
 
-/* Computes cosine and sine of position * frequency, f64 in radians. Whole turns are subtracted in f64. */
-static void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c, ptx_val *s) {
-    ptx_val turns, whole;
-    turns = ptx_cvt(k, PTX_F64, position);
-    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, frequency);
-    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f64(0.15915494309189533577));
-    whole = ptx_cvt_with(k, PTX_RNI, PTX_F64, turns);
-    turns = ptx_op2(k, PTX_SUB, PTX_RN, turns, whole);
-    turns = ptx_cvt(k, PTX_F32, turns);
-    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f32(6.28318530717958647693));
-    *c = ptx_cos_approx(k, turns);
-    *s = ptx_sin_approx(k, turns);
-}
-
 /* Rotates a pair: a, b become a c - b s, a s + b c. */
 static void ptxk__rope_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx_val *b) {
     ptx_val x, y, minus;
@@ -18667,7 +20119,12 @@ PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(rope)
+#endif
+
 /* ======== embed ========================================================================================= */
+#if PTXK__HAS(PTXK_OP_EMBED)
 
 typedef struct ptxk__embed {
     const ptxk__block *format;
@@ -18805,75 +20262,14 @@ PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(embed)
+#endif
+
 /* ======== sample ======================================================================================== */
 
-#define PTXK__SAMPLE_THREADS 1024u
-
-static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) {
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: the description is NULL");
-    if (d->method > PTXK_SAMPLE_ARGMAX)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "sample: method is %u, must be PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX",
-                            d->method);
-    return ptxk__check_type("sample", "type", d->type, why);
-}
-
-PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
-    ptx_code code =
-        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
-    if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
-    if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
-    if (code || !shape->rows) return code;
-    ptxk__plan_one(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
-                   (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__kv_bytes(desc->type) + 4));
-    return code;
-}
-
-static ptx_code ptxk__check_sampling(const char *op, float temperature, float top_p, ptxk_message *why) {
-    if (!(temperature >= 0 && temperature <= FLT_MAX))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: temperature is %g, must be finite and at least 0", op,
-                            (double)temperature);
-    if (!(top_p >= 0 && top_p <= 1))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: top_p is %g, must be 0 to 1", op, (double)top_p);
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
-                                      ptxk_message *why) {
-    ptxk__span span[3];
-    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
-    if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
-    if (code) return code;
-    if (!args->n || args->n > PTXK__N_MAX)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
-    if ((code = ptxk__check_count("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
-        || (code = ptxk__check_zero("sample", "reserved", args->reserved, why)) != PTX_E_NONE)
-        return code;
-    span[0] = ptxk__span_of("logits", args->logits,
-                            (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
-    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
-    span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
-    span[2] = ptxk__span_written(span[2], 0);
-    return ptxk__check_spans("sample", span, 3, why);
-}
-
-/* A row of logits that the threads of a block share, and their counters in shared memory. */
-typedef struct ptxk__logits {
-    ptx_type type;
-    uint32_t threads;
-    ptx_val at, n; /* address; number of elements */
-    ptx_val tid;
-    ptx_val counters; /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
-    uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
-} ptxk__logits;
-#define PTXK__SAMPLE_BINS 256u
-/* In shared memory: u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4]. */
-#define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
-#define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
-#define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
-#define PTXK__SAMPLE_SHARED (PTXK__SAMPLE_FOUND + 32u)
+#if PTXK__HAS(PTXK_OP_SAMPLE | PTXK_OP_ROUTE | PTXK_OP_DECODER)
+/* -- sample: keys that order the tokens -- */
 
 /* The sort key of a token, u64: the logit's bits, mapped so that integers order as the numbers do, NaN as 0;
    then 24 bits that count the token down, so that of equal logits the lowest token has the largest key. */
@@ -18909,6 +20305,26 @@ static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
     other = ptx_pack(k, PTX_U64, 2, part);
     return ptx_max(k, x, other);
 }
+
+#endif
+#if PTXK__HAS(PTXK_OP_SAMPLE | PTXK_OP_DECODER)
+/* -- sample: choice from a row of logits -- */
+
+/* A row of logits that the threads of a block share, and their counters in shared memory. */
+typedef struct ptxk__logits {
+    ptx_type type;
+    uint32_t threads;
+    ptx_val at, n; /* address; number of elements */
+    ptx_val tid;
+    ptx_val counters; /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
+    uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
+} ptxk__logits;
+#define PTXK__SAMPLE_BINS 256u
+/* In shared memory: u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4]. */
+#define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
+#define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
+#define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
+#define PTXK__SAMPLE_SHARED (PTXK__SAMPLE_FOUND + 32u)
 
 static void ptxk__sample_barrier(ptx_kernel *k, const ptxk__logits *f) {
     if (f->barrier)
@@ -19148,6 +20564,53 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
     return ptx_get(k, token);
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_SAMPLE)
+/* -- sample: limits, plan, check, code -- */
+
+#define PTXK__SAMPLE_THREADS 1024u
+
+static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) {
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: the description is NULL");
+    if (d->method > PTXK_SAMPLE_ARGMAX)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "sample: method is %u, must be PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX",
+                            d->method);
+    return ptxk__check_type("sample", "type", d->type, why);
+}
+
+PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
+                                     ptx_plan *plan, ptxk_message *why) {
+    ptx_code code =
+        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
+    if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
+    if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
+    if (code || !shape->rows) return code;
+    ptxk__plan_one(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
+                   (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__kv_bytes(desc->type) + 4));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
+                                      ptxk_message *why) {
+    ptxk__span span[3];
+    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
+    if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
+    if (code) return code;
+    if (!args->n || args->n > PTXK__N_MAX)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
+    if ((code = ptxk__check_count("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("sample", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    span[0] = ptxk__span_of("logits", args->logits,
+                            (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
+    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
+    span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
+    span[2] = ptxk__span_written(span[2], 0);
+    return ptxk__check_spans("sample", span, 3, why);
+}
+
 PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_sample_desc *d = (const ptxk_sample_desc *)desc;
     ptxk__logits f;
@@ -19205,11 +20668,16 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(sample)
+#endif
+
 /* ======== route ========================================================================================= */
 
 #define PTXK__ROUTE_EXPERTS 512u
 #define PTXK__ROUTE_CHOSEN 16u
 #define PTXK__ROUTE_TOKENS (1u << 22)
+#if PTXK__HAS(PTXK_OP_ROUTE)
 #define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
 
 static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
@@ -19231,6 +20699,15 @@ static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
         return ptxk__refuse(why, PTX_E_DESC,
                             "route: flags is %u, must be a sum of PTXK_ROUTE_NORMALIZE and PTXK_ROUTE_BIAS",
                             d->flags);
+    if (d->groups > 32 || d->groups == 1 || (d->groups && d->experts % d->groups))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "route: groups is %u, must be 0, or 2 to 32 and divide experts, %u", d->groups,
+                            d->experts);
+    if (d->chosen_groups > d->groups
+        || (d->groups && d->chosen > d->chosen_groups * (d->experts / d->groups)))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "route: chosen_groups is %u, must be at most groups, %u, and have %u experts",
+                            d->chosen_groups, d->groups, d->chosen);
     return ptxk__check_scale("route", d->scale, why);
 }
 
@@ -19289,6 +20766,79 @@ static ptx_val ptxk__route_sigmoid(ptx_kernel *k, ptx_val x) {
     x = ptxk__route_exp(k, x);
     x = ptx_add(k, x, ptx_f32(1));
     return ptx_rcp(k, x);
+}
+
+/* The number that a key of ptxk__sample_key stands for. */
+static ptx_val ptxk__route_number(ptx_kernel *k, ptx_val key) {
+    ptx_val bits, positive, turned;
+    bits = ptx_shr(k, key, ptx_u32(24));
+    bits = ptx_cvt(k, PTX_U32, bits);
+    positive = ptx_setp(k, PTX_GE, bits, ptx_u32(0x80000000u));
+    turned = ptx_selp(k, ptx_b32(0x80000000u), ptx_b32(0xffffffffu), positive);
+    bits = ptx_xor(k, ptx_as(bits, PTX_B32), turned);
+    return ptx_as(bits, PTX_F32);
+}
+
+/* Sets the keys of experts to 0 whose group is not chosen. */
+static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_t n, ptx_val lane,
+                                ptx_var *keys) {
+    uint32_t size = d->experts / d->groups, i, distance, round;
+    uint32_t rounds = d->flags & PTXK_ROUTE_BIAS && size > 1 ? 2 : 1;
+    ptx_val group[PTXK__ROUTE_EXPERTS / 32], g, key, best[2], p, x, last;
+    ptx_var mine, kept[PTXK__ROUTE_EXPERTS / 32];
+    for (i = 0; i < n; i++) {
+        group[i] = ptx_add(k, lane, ptx_u32(32 * i));
+        group[i] = ptx_div(k, group[i], ptx_u32(size));
+        kept[i] = ptx_var_new(k, ptx_u64(0));
+    }
+    mine = ptx_var_new(k, ptx_u64(0)); /* lane g: of group g */
+    g = ptx_for(k, ptx_u32(0), ptx_u32(d->groups), ptx_u32(1));
+    for (round = 0; round < rounds; round++) {
+        best[round] = ptx_u64(0);
+        for (i = 0; i < n; i++) {
+            key = ptx_get(k, keys[i]);
+            p = ptx_setp(k, PTX_EQ, group[i], g);
+            x = ptx_selp(k, key, ptx_u64(0), p);
+            if (round) {
+                p = ptx_setp(k, PTX_EQ, key, best[0]);
+                x = ptx_selp(k, ptx_u64(0), x, p);
+            }
+            best[round] = i ? ptx_max(k, best[round], x) : x;
+        }
+        for (distance = 1; distance < 32; distance *= 2)
+            best[round] = ptxk__max_u64(k, best[round], distance);
+    }
+    x = ptxk__route_number(k, best[0]);
+    if (rounds > 1) {
+        p = ptxk__route_number(k, best[1]);
+        x = ptx_add(k, x, p);
+    }
+    x = ptxk__sample_key(k, x, g);
+    p = ptx_setp(k, PTX_EQ, lane, g);
+    key = ptx_get(k, mine);
+    x = ptx_selp(k, x, key, p);
+    ptx_set(k, mine, x);
+    ptx_end(k);
+    (void)ptx_for(k, ptx_u32(0), ptx_u32(d->chosen_groups), ptx_u32(1));
+    key = ptx_get(k, mine);
+    last = key;
+    for (distance = 1; distance < 32; distance *= 2) last = ptxk__max_u64(k, last, distance);
+    p = ptx_setp(k, PTX_EQ, key, last);
+    x = ptx_selp(k, ptx_u64(0), key, p);
+    ptx_set(k, mine, x);
+    g = ptxk__sample_token(k, last);
+    for (i = 0; i < n; i++) {
+        p = ptx_setp(k, PTX_EQ, group[i], ptx_as(g, PTX_U32));
+        key = ptx_get(k, keys[i]);
+        x = ptx_get(k, kept[i]);
+        x = ptx_selp(k, key, x, p);
+        ptx_set(k, kept[i], x);
+    }
+    ptx_end(k);
+    for (i = 0; i < n; i++) {
+        x = ptx_get(k, kept[i]);
+        ptx_set(k, keys[i], x);
+    }
 }
 
 /* A warp for each token. Each lane has every 32nd expert's score, and the key of its rank; lane j < chosen
@@ -19350,6 +20900,7 @@ static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route
         x = ptx_selp(k, x, ptx_u64(0), p);
         keys[i] = ptx_var_new(k, x);
     }
+    if (d->groups) ptxk__route_exclude(k, d, n, lane, keys);
     mine = ptx_var_new(k, ptx_u32(0));
     j = ptx_for(k, ptx_u32(0), ptx_u32(d->chosen), ptx_u32(1));
     for (i = 0; i < n; i++) key[i] = ptx_get(k, keys[i]);
@@ -19515,14 +21066,17 @@ PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void
     const ptxk_route_desc *d = (const ptxk_route_desc *)desc;
     static const char *const kinds[] = {"softmax", "chosen", "sigmoid"};
     ptxk_message why;
-    char name[96], scale[16] = "";
+    char name[96], scale[32] = "";
+    size_t used = 0;
     ptx_code code = ptxk__route_form(d, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     if (d->scale < 0 || d->scale > 0) {
         uint32_t bits;
         memcpy(&bits, &d->scale, sizeof bits);
-        (void)snprintf(scale, sizeof scale, "_s%08x", bits);
+        used = (size_t)snprintf(scale, sizeof scale, "_s%08x", bits);
     }
+    if (d->groups)
+        (void)snprintf(scale + used, sizeof scale - used, "_g%uof%u", d->chosen_groups, d->groups);
     (void)snprintf(name, sizeof name, "route_%uof%u_%s_f%u%s", d->chosen, d->experts, kinds[d->kind],
                    d->flags, scale);
     ptxk__route_choose(m, site, d, name);
@@ -19532,7 +21086,12 @@ PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(route)
+#endif
+
 /* ======== combine ======================================================================================= */
+#if PTXK__HAS(PTXK_OP_COMBINE)
 
 static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why) {
     ptx_code code;
@@ -19648,7 +21207,12 @@ PTXGEN_API ptx_code ptxk_combine_emit_(ptx_module *m, const char *site, const vo
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(combine)
+#endif
+
 /* ======== quantize ====================================================================================== */
+#if PTXK__HAS(PTXK_OP_QUANTIZE)
 
 /* How y is made. A thread has 8 adjacent elements; a block of threads 2048 of a row, or the row. */
 typedef struct ptxk__quantize {
@@ -19957,7 +21521,12 @@ PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const v
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(quantize)
+#endif
+
 /* ======== decoder ======================================================================================= */
+#if PTXK__HAS(PTXK_OP_DECODER)
 
 /* For each token a block reads the leader's decision, takes its share of the embedding's tiles, and then,
    layer by layer, of each product's tiles and of the heads of attention. There is no barrier across the grid.
@@ -23004,6 +24573,10 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
     ptxk__dec_work(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
+
+#else
+PTXK__LEFT_OUT(decoder)
+#endif
 
 #undef PTX__AT
 #define PTX__AT __FILE__ ":" PTX__STR(__LINE__)

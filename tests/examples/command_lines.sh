@@ -166,6 +166,12 @@ check "a chat without a template" 1 "there is no 'tokenizer.chat_template': choo
     "$generate" $model --chat x
 check "a template that is none" 2 "template: 'jinja' is none of phi4 chatml llama3" \
     "$generate" $model --chat x --template jinja
+check "a template whose tokens the model lacks" 1 "chats by the template 'llama3' need the token '<|start_header_id|>'" \
+    "$generate" $model --chat x --template llama3
+check "guesses without a smaller model" 2 "draft-tokens: goes with --draft" "$generate" $model x --draft-tokens 3
+check "sequences without prompts" 2 "sequences: goes with --prompts" "$generate" $model x --sequences 3
+check "a NUL in a message" 1 "prompt: a line holds a NUL" \
+    sh -c 'printf "a\000b\n" | "$1" "$2" --chat --template vicuna' sh "$generate" $model
 check "a template without a chat" 2 "template: goes with --chat" "$generate" $model x --template llama3
 printf 'The king\nOnce upon\\na time\nA\n' >"$build/prompts"
 check "prompts of a file, two at a time" 0 "^a time" "$generate" $model --prompts "$build/prompts" --sequences 2 --tokens 1

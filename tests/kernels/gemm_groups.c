@@ -22,7 +22,7 @@ static problem grouped(uint32_t format, uint32_t m, uint32_t groups, uint32_t n,
     desc.columns = columns;
     desc.precision = precision;
     desc.flags = flags | PTXK_GEMM_GROUPED;
-    if (flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU)) desc.second = format;
+    if (flags & GATES) desc.second = format;
     shape.m = m > x_count ? m : x_count; /* for as many rows of x */
     shape.n = n;
     shape.k = k;
@@ -68,7 +68,9 @@ static void every_flag(void)
     for (flags = 0; flags < 64; flags += 1 + random_below(2)) {
         if ((flags & 48) == 48) continue;
         run(grouped(formats[random_below(FORMATS)].format, 1 + random_below(20), 1 + random_below(9), 16, 512,
-                    8u << random_below(6), random_below(2), flags, random_below(2) ? 1 + random_below(5) : 0, 0));
+                    8u << random_below(6), random_below(2),
+                    flags & 48 && random_below(2) ? (flags & 15) | PTXK_GEMM_CLAMPED : flags,
+                    random_below(2) ? 1 + random_below(5) : 0, 0));
     }
 }
 
