@@ -30,7 +30,9 @@ static const struct cost {
              {PTXK_MXFP4, 8, 0, 3.35, {3.7, 4.5}}, {PTXK_NVFP4, 8, 0, 3.75, {4.1, 4.9}},
              {PTXK_IQ2_XXS, 8, 0, 4.6, {5, 5.6}},  {PTXK_IQ2_XS, 8, 0, 4.4, {4.8, 5.4}},
              {PTXK_IQ2_S, 8, 0, 4.4, {4.8, 5.4}},  {PTXK_IQ3_XXS, 8, 0, 5, {5.3, 6.1}},
-             {PTXK_IQ3_S, 8, 0, 5.2, {5.5, 6.3}}};
+             {PTXK_IQ3_S, 8, 0, 5.2, {5.5, 6.3}},  {PTXK_IQ1_S, 8, 0, 4.4, {4.8, 5.4}},
+             {PTXK_IQ1_M, 8, 0, 4.75, {5.1, 5.7}}, {PTXK_TQ1_0, 8, 0, 4.75, {5.1, 5.7}},
+             {PTXK_TQ2_0, 8, 0, 2.85, {3.2, 3.8}}};
 
 static void instructions_per_weight(void)
 {

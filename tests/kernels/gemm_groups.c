@@ -69,7 +69,8 @@ static void every_flag(void)
         if ((flags & 48) == 48) continue;
         run(grouped(formats[random_below(FORMATS)].format, 1 + random_below(20), 1 + random_below(9), 16, 512,
                     8u << random_below(6), random_below(2),
-                    flags & 48 && random_below(2) ? (flags & 15) | PTXK_GEMM_CLAMPED : flags, random_below(2) ? 1 + random_below(5) : 0, 0));
+                    flags & 48 && random_below(2) ? (flags & 15) | PTXK_GEMM_CLAMPED : flags,
+                    random_below(2) ? 1 + random_below(5) : 0, 0));
     }
 }
 
