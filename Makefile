@@ -88,7 +88,7 @@ $(B)/results/examples/pictures: $(B)/tests/examples/pictures $(SIM) $(addprefix 
 	@sh tests/run.sh one $(DRIVER) $(B) examples/pictures $< $(B)
 $(B)/results/examples/operators: tests/examples/operators.sh FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) examples/operators sh $<
-$(B)/results/examples/ranks $(B)/results/examples/ranks_all: $(B)/results/%: $(B)/tests/% $(SIM) $(NCCL) FORCE
+$(addprefix $(B)/results/examples/,ranks ranks_all collectives): $(B)/results/%: $(B)/tests/% $(SIM) $(NCCL) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) $* $< $(NCCL)
 $(B)/results/cuda/threads: tests/cuda/threads.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) cuda/threads sh $< $(SIM)

@@ -41,9 +41,10 @@
           several may be open at the same time. There is no global state. One thread may use a module at a
           time; any number of modules may exist.
    VALUES  A ptx_val is a typed operand in 8 bytes, passed by value. It is a register that one instruction
-          wrote, or an immediate: ptx_f32(1.5), ptx_u32(7). ptx_imm(7) takes the type of the operand that it
-          stands for. No instruction writes to a value a second time, so a copy of a handle always means the
-          same number. A handle has 55 bits for an immediate; a 64-bit number that needs more is refused where
+          wrote, or an immediate: ptx_f32(1.5), ptx_u32(7). ptx_imm(7) is an integer that takes the type of
+          the operand that it stands for. A C number is not an operand: ptx_add(k, x, ptx_imm(1)). No
+          instruction writes to a value a second time, so a copy of a handle always means the same number. A
+          handle has 55 bits for an immediate; a 64-bit number that needs more is refused where
           it is used: make it with ptx_wide(k, PTX_U64, bits). A handle of another kernel is refused. It holds
           16 bits of its owner (a place of ptx_off: 8): one in 65,536 (256) of such mistakes is not seen.
    VARIABLES  What changes is a ptx_var: v = ptx_var_new(k, init); ptx_set(k, v, x) writes it; ptx_get(k, v)
@@ -69,12 +70,14 @@
           ptx_opn() is for those with groups of operands or several results. An address stands for [address],
           ptx_off(address, 16) for [address+16]. `build/ptxdump --reference` prints the table.
    MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
-          units in the last place, stated function by function in [INTERFACE]. What the hardware approximates
-          has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and ptx_sin_approx where C has the name.
+          units in the last place (erfc, tgamma, lgamma: 4), stated function by function in [INTERFACE]. What
+          the hardware approximates has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and
+          ptx_sin_approx where C has the name. They take f32 and f64; integers have ptx_min, ptx_max, ptx_abs.
    CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
           ptx_while, ptx_break and ptx_continue; labels and branches. ptx_guard(k, p) predicates the one
-          instruction after it: compute operands and addresses before. A scope that is left by a C `break` or
-          `return` is an error: "scope opened at file:line is not closed".
+          instruction after it: compute operands and addresses before. ptx_selp(k, a, b, p) is p ? a : b,
+          without a branch. A C loop around calls emits its body in every round: it unrolls. A scope that is
+          left by a C `break` or `return` is an error: "scope opened at file:line is not closed".
    SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, 0) ... ptx_default(k) ... ptx_end(k), for up to 512
           cases. A case does not fall through. ptx_brx() is the plain branch through a table.
    ORDER  C does not define the order in which the arguments of a call are evaluated. ptx_sub(k, ptx_ld(...),
@@ -90,9 +93,9 @@
    SHARED MEMORY  ptx_shared(k, "tile", PTX_F32, 1024, 16) is an array of the block; its address has 32 bits.
           All such arrays together have at most 48 KiB. ptx_shared_dynamic(), once a kernel, is the memory
           that the launch gives beyond; divide it with ptx_off(). Contents are undefined at the start. A
-          thread may read what another thread wrote only after ptx_bar_sync() (in a warp: ptx_bar_warp_sync),
-          and overwrite it only after another one. ptx_mapa() gives the address in another block of the
-          cluster.
+          thread may read what another thread wrote only after the block's barrier,
+          ptx_bar_sync(k, ptx_imm(0)) (in a warp: ptx_bar_warp_sync), and overwrite it only after another one.
+          ptx_mapa() gives the address in another block of the cluster.
    VARIABLES OF THE MODULE  ptx_variable() defines global or constant memory, with data or zeros.
           ptx_address() is its address. ptx_point() stores the addresses of earlier variables in it.
    FUNCTIONS  ptx_func() starts a function, ptx_return() ends it, ptx_call() calls it with up to 32 arguments,
@@ -107,9 +110,10 @@
           products, PTX_WGMMA_COMMIT_GROUP and PTX_WGMMA_WAIT_GROUP; only then read or write them again. The
           verifier checks this order on every path.
    RAW TEXT  ptx_raw() inserts PTX text. $0 $1 ... are its results, then its operands, at most 64 of each;
-          they are typed and tracked. Results are taken to differ between threads, and its barriers count. Its
-          instructions, names, branches and exits are checked by the assembler only. Brackets, comments and
-          statements must end in the text in which they begin. Put labels in braces if a text is used twice.
+          they are typed and tracked. Results are taken to differ between threads, and the text to wait for
+          copies. Its instructions, barriers, names, branches and exits are checked by the assembler only.
+          Brackets, comments and statements must end in the text in which they begin. Put labels in braces if
+          a text is used twice.
    VERIFIED  On every path, before there is a text: definitions before uses; labels, scopes and ends;
           unreachable code; loops without an exit; constant offsets that are misaligned or outside an array or
           variable; limits of shared, constant and parameter memory, of launch bounds and of setmaxnreg; waits
@@ -142,6 +146,7 @@
    PTXGEN_IMPLEMENTATION   in one file: compile the code
    PTXGEN_STATIC           with it: all functions static, a private copy in that file
    PTXGEN_API              your own linkage, e.g. __declspec(dllexport)
+   PTXGEN_NO_MATH          without the functions of [MATH]
 */
 #include <stddef.h>
 #include <stdint.h>
@@ -2991,6 +2996,7 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p);
 #define ptx_comment(k, text) ptx_comment_((k), PTX__AT, (text))
 PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
+#ifndef PTXGEN_NO_MATH
 /* -- mathematics: [MATH] --
 
    Functions of C and of shading languages. The operands of a call are all f32 or all f64; a typed immediate
@@ -3113,6 +3119,7 @@ PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_va
 PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba);
 PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, ptx_val high);
 PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out);
+#endif /* PTXGEN_NO_MATH */
 
 #ifdef __cplusplus
 }
@@ -3467,36 +3474,6 @@ enum {
     PTX__EFFECT_BULK,
     PTX__EFFECT_CALL
 };
-/* What raw text is searched for: the first of these that an instruction of it begins with. */
-typedef struct ptx__raw_fact {
-    char text[22];
-    uint16_t facts;
-} ptx__raw_fact;
-static const ptx__raw_fact ptx__raw_facts[] = {{"bar.warp.sync", PTX__BY_MEMBERS},
-                                               {"bar.arrive", PTX__BY_WARP},
-                                               {"bar.cta.arrive", PTX__BY_WARP},
-                                               {"bar.", PTX__BY_BLOCK},
-                                               {"barrier.cluster", PTX__BY_CLUSTER},
-                                               {"barrier.arrive", 0},
-                                               {"barrier.cta.arrive", 0},
-                                               {"barrier.", PTX__BY_BLOCK},
-                                               {"setmaxnreg", PTX__BY_GROUP},
-                                               {"wgmma", PTX__BY_GROUP},
-                                               {"shfl.sync", PTX__BY_MEMBERS},
-                                               {"vote.sync", PTX__BY_MEMBERS},
-                                               {"redux.sync", PTX__BY_MEMBERS},
-                                               {"match.", PTX__BY_MEMBERS},
-                                               {"elect.sync", PTX__BY_MEMBERS},
-                                               {"ldmatrix", PTX__BY_WARP},
-                                               {"stmatrix", PTX__BY_WARP},
-                                               {"movmatrix", PTX__BY_WARP},
-                                               {"mma", PTX__BY_WARP},
-                                               {"wmma", PTX__BY_WARP},
-                                               {"tcgen05.ld", PTX__BY_WARP},
-                                               {"tcgen05.alloc", PTX__BY_WARP},
-                                               {"cp.async.wait_all", PTX__DOES_WAIT},
-                                               {"cp.async.mbarrier", PTX__DOES_WAIT}};
-
 enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT };
 
 typedef struct ptx__ins {
@@ -4869,28 +4846,6 @@ static void ptx__set_behaviour(ptx__form *form, unsigned op, ptx_mods mods) {
         form->effect = PTX__EFFECT_NONE;
 }
 
-PTX__RARE void ptx__raw_behaviour(const char *text, unsigned *who, unsigned *effect) {
-    const char *p = text;
-    int fresh = 1; /* an instruction may begin here */
-    *who = PTX__WHO_ANY;
-    *effect = PTX__EFFECT_NONE;
-    for (; *p; p++) {
-        const ptx__raw_fact *f = ptx__raw_facts, *end = f + sizeof ptx__raw_facts / sizeof *f;
-        unsigned wants;
-        while (fresh && f < end && strncmp(p, f->text, strlen(f->text)) != 0) f++;
-        if (fresh && f < end) {
-            wants = f->facts & 7u;
-            if (wants == PTX__WHO_MEMBERS ? *who == PTX__WHO_ANY : wants > *who) *who = wants;
-            if (f->facts >> 6) *effect = PTX__EFFECT_WAIT;
-        }
-        fresh = strchr(" ;{}\n\t", *p) != NULL;
-    }
-    if (*who == PTX__WHO_ANY && strstr(text, ".aligned")) *who = PTX__WHO_WARP;
-    if (*who == PTX__WHO_MEMBERS
-        && (strstr(text, "0xffffffff") || strstr(text, " -1") || strstr(text, ",-1")))
-        *who = PTX__WHO_WARP;
-}
-
 /* The mnemonic of a form. What its modifiers need raises version and sm. */
 PTX__RARE size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigned type, unsigned src,
                                      unsigned count, char *text, uint32_t *version, uint32_t *sm) {
@@ -5602,7 +5557,8 @@ static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, p
                             unsigned type);
 
 /* Record a plain instruction of at most four sources; the rest of src[4] is zero. */
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src) {
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                           const ptx_val *src) {
     const uint64_t kinds = ptx__kinds_of(src);
     const unsigned n = PTX__COUNT_OF(what);
     uint32_t wrong = 0, *w, *first, place;
@@ -7363,13 +7319,13 @@ PTX__RARE const char *ptx__unfinished_at(const char *text) {
     return depth ? text : rest;
 }
 
-/* Results of those types are made where out is not NULL. */
-PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int call, const char *text,
-                              unsigned n, const ptx_val *src, unsigned results, const ptx_type *types,
-                              ptx_val *out) {
+/* Results of those types are made where out is not NULL. effect: of a call, or of text that may wait. */
+PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned effect,
+                              const char *text, unsigned n, const ptx_val *src, unsigned results,
+                              const ptx_type *types, ptx_val *out) {
+    const int call = effect == PTX__EFFECT_CALL;
     const char *p, *digits;
     uint32_t form, kept, i;
-    unsigned who, effect;
     size_t at;
     ptx__operand v[64];
     ptx__use u;
@@ -7413,9 +7369,7 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, in
                   "a guard is for one instruction, and this text has a block or more of them");
         return 0;
     }
-    ptx__raw_behaviour(text, &who, &effect);
-    if (call) who = PTX__WHO_CALL, effect = PTX__EFFECT_CALL;
-    form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
+    form = ptx__get_form(k, site, PTX_RAW, effect, call ? PTX__WHO_CALL : PTX__WHO_ANY, 0);
     kept = ptx__keep(k->m, text, strlen(text));
     for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, ptx__read_handle(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
@@ -7458,7 +7412,8 @@ PTX__RARE_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, u
         ready = 0, ptx__fail(k, PTX_E_ARGUMENT, site,
                              "ptx_raw: the text, the operands, the types or the results are NULL");
     /* a result may stand where an operand was */
-    if (!ready || !ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, n, operands, results, types, out))
+    if (!ready
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_WAIT, text, n, operands, results, types, out))
         for (i = 0; out && results <= 64 && i < results; i++) out[i] = ptx__none();
 }
 
@@ -7571,7 +7526,8 @@ PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *
     ptx_type type = (ptx_type)result;
     int ok;
     PTX__ROOM(k->m, k->calls, 2, ok);
-    if (!ok || !ptx__record_raw(k, site, PTX__I_PLAIN, 1, text, n, v, result ? 1 : 0, &type, &out))
+    if (!ok
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_CALL, text, n, v, result != 0, &type, &out))
         return ptx__none();
     k->calls.at[k->calls.count++] = (uint32_t)k->ins.count - 1;
     k->calls.at[k->calls.count++] = function ? function->index : PTX__ANY_CALLEE;
@@ -9616,7 +9572,7 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     const uint32_t *end, *w = ptx__sources(k, ins, &end), threads = ptx__most_threads(k);
     const char *slot = form->operands;
     char root[360];
-    if (form->who != PTX__WHO_BLOCK || form->row->op == PTX_RAW) return PTX_E_NONE;
+    if (form->who != PTX__WHO_BLOCK) return PTX_E_NONE;
     for (; w < end && (*slot == 'F' || *slot == 'G'); w = ptx__next_operand(w), slot++) {
         ptx__uniform x = ptx__operand_class(u, w, i, b);
         if (x.class_ > ptx__bears(k, ins)) {
@@ -9935,8 +9891,7 @@ PTX__RARE uint32_t ptx__transfer_carry(const ptx__forward *p, uint32_t i, uint32
     const ptx__form *form = ptx__form_of(p->k, ins);
     const unsigned op = ptx__op_of(p->k, ins);
     const int reads = op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC;
-    if (op == PTX_RAW && form->effect == PTX__EFFECT_CALL) return PTX__CARRY_NONE;
-    if (op == PTX_RAW && strstr(ptx__raw_text(p->k, ins), ".cc")) return PTX__CARRY_SET;
+    if (op == PTX_RAW) return form->effect == PTX__EFFECT_CALL ? PTX__CARRY_NONE : PTX__CARRY_SET;
     if (report && reads && fact & PTX__CARRY_NONE)
         ptx__fault(
             p->k, PTX_E_UNDEFINED, i,
@@ -11232,6 +11187,7 @@ PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_i
     return 1;
 }
 
+#ifndef PTXGEN_NO_MATH
 /* ---- [MATH] -----------------------------------------------------------------------------------------------
 
    Each function is a formula: a text of statements "result=operation operands;" in which a value is one
@@ -12222,6 +12178,8 @@ PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed
     out[0] = ptx_cvt_(k, site, 0, PTX_F32, parts[0]);
     out[1] = ptx_cvt_(k, site, 0, PTX_F32, parts[1]);
 }
+
+#endif /* PTXGEN_NO_MATH */
 
 #ifdef __cplusplus
 }

@@ -938,7 +938,10 @@ int main(int argc, char **argv) {
     memset(&r, 0, sizeof r);
     memset(&draft, 0, sizeof draft);
     r.o = &o;
-    if (ranks_read(&world) || ranks_meet(&world)) {
+    failed = ranks_read(&world);
+    if (!failed && world.count > 1 && o.persistent)
+        return refuse("--persistent", "several ranks go by launches or --graph"), 2;
+    if (failed || ranks_meet(&world)) {
         computing = !world.failed; /* else rank 0 has said it */
         tell("%s", world.error);
         return 1;

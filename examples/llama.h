@@ -23,6 +23,8 @@
        step     embed -> x
        a layer  q, k, v = W norm(x) + bias; q and k by their norms, and turned by their position; k, v into
                 the caches; attention; x += W attention; gate, up = W norm(x); x += W (silu(gate) up)
+       latents  instead of k and v: a latent, by its norm, and rotated elements, into the caches; q of each
+                head times W_k; attention over the latents; times W_v of each head
        experts  instead of gate, up and W: scores = W norm(x); the choice for each row, sorted by expert;
                 gate, up and W of the chosen ones, in groups; x += their weighted sum
        choose   logits = W norm(x); the next token of each
@@ -56,6 +58,7 @@ typedef struct llama_launch {
         ptxk_kv_scatter_args scatter;
         ptxk_flash_decode_args attention;
         ptxk_flash_prefill_args prefill;
+        ptxk_flash_mla_args latent;
         ptxk_activation_args activation;
         ptxk_sample_args sample;
         ptxk_route_args route;
@@ -79,6 +82,9 @@ typedef struct llama_list {
     uint64_t counters_bytes, workspace_bytes; /* most of any launch: of counters; of what lies behind them */
     ptxcu_buffer x, h, q, k, v, attention, gate, up; /* f32 [rows, ...]; h: a norm of x, or before one */
     ptxcu_buffer q_rounded, q_address;               /* q in the caches' type; u64: where that lies */
+    ptxcu_buffer q_latent, absorbed, seen, values; /* of latents: f32 [rows, q_latent]; [heads, rows, ...] */
+    ptxcu_buffer heads_offsets, heads_rows;        /* u32 [heads + 1], [heads, rows]: which row of q it is */
+    ptxcu_buffer heads_address;                    /* u64: where `attention` lies */
     ptxcu_buffer tokens, positions, sequences;       /* u32 [rows] */
     ptxcu_buffer lengths;                            /* u32 [batch]: of the sequences, with these rows; */
                                                      /* [batch]: less m->shared */
@@ -129,6 +135,8 @@ typedef struct llama {
     ptxk_message message;     /* ... or why there is none */
     ptxcu_program *advance, *cap, *spread;
     ptxcu_buffer weights, caches, memory; /* allocated; the others are parts of memory */
+    ptxcu_buffer k_b;                     /* allocated: f32, what llama_make_k_b makes */
+    gguf_tensor made;                     /* what it stands for as */
     uint64_t memory_used;
     ptxcu_buffer prompts, prompt_lengths, ones; /* u32 [batch, max_seq], [batch], [batch] */
     ptxcu_buffer cache_table;                   /* u64 [layers, 2, batch]; q8_0: [layers, 4, batch] */
@@ -202,7 +210,7 @@ static inline int llama_share_ffn(const llama *m, enum llama_layer_name down, ui
         if (one->from && llama_unit(one) >= unit) t = one, unit = llama_unit(one);
     }
     if (!t) return 0;
-    if (*ffn / unit < llama_ranks(m))
+    if (*ffn % unit || *ffn / unit < llama_ranks(m))
         return gguf_fail(why, t->from->offset, "%u columns of %s in %u ranks: parts are multiples of %u",
                          (unsigned)*ffn, gguf_format_name(t->from->format), (unsigned)llama_ranks(m),
                          (unsigned)unit);
@@ -239,7 +247,7 @@ static inline int llama_split_ranks(llama *m, gguf_error *why) {
     if (c->heads % ranks)
         return gguf_fail(why, GGUF_NOWHERE, "%u heads in %u ranks: no whole number for each",
                          (unsigned)c->heads, (unsigned)ranks);
-    if (c->kv_heads % ranks && (ranks % c->kv_heads || c->kind->qk_norm == LLAMA_QK_ROWS))
+    if (!c->latent && c->kv_heads % ranks && (ranks % c->kv_heads || c->kind->qk_norm == LLAMA_QK_ROWS))
         return gguf_fail(why, GGUF_NOWHERE,
                          "%u heads of keys and values in %u ranks: no whole number for each",
                          (unsigned)c->kv_heads, (unsigned)ranks);
@@ -254,17 +262,26 @@ static inline int llama_split_ranks(llama *m, gguf_error *why) {
             switch (i) {
             case LLAMA_Q:
             case LLAMA_Q_BIAS: llama_take_part(t, rank * q * d, q * d); break;
+            case LLAMA_Q_B: llama_take_part(t, rank * q * d, q * d); break;
             case LLAMA_K:
             case LLAMA_V:
+                if (c->latent) break; /* of all heads */
+                llama_take_part(t, kv_first * d, kv * d);
+                break;
             case LLAMA_K_BIAS:
             case LLAMA_V_BIAS: llama_take_part(t, kv_first * d, kv * d); break;
+            case LLAMA_KV_B:
+                llama_take_part(t, rank * (t->rows / ranks), t->rows / ranks);
+                break;
+            case LLAMA_K_B:
+            case LLAMA_V_B: t->matrix = rank * q, t->matrices = q; break;
             case LLAMA_O:
-                if (q * d % llama_unit(t))
+                if (q * c->value_dim % llama_unit(t))
                     return gguf_fail(why, t->from->offset,
                                      "%u heads of %u in each of %u ranks: %s has blocks of %u columns",
-                                     (unsigned)q, (unsigned)d, (unsigned)ranks,
+                                     (unsigned)q, (unsigned)c->value_dim, (unsigned)ranks,
                                      gguf_format_name(t->from->format), (unsigned)llama_unit(t));
-                llama_take_columns(t, rank * q * d, q * d);
+                llama_take_columns(t, rank * q * c->value_dim, q * c->value_dim);
                 break;
             case LLAMA_GATE:
             case LLAMA_UP:
@@ -333,7 +350,7 @@ static inline int llama_read_bytes(FILE *file, const llama_tensor *t, uint64_t a
     uint64_t left = llama_row_bytes(t, llama_is_vector(t) ? t->first : t->column);
     uint64_t first = llama_is_vector(t) ? 0 : t->first, n;
     for (; bytes; at += n, to += n, bytes -= n) {
-        uint64_t matrix = at / own / t->rows, row = first + at / own % t->rows, within = at % own;
+        uint64_t matrix = t->matrix + at / own / t->rows, row = first + at / own % t->rows, within = at % own;
         uint64_t place = f->offset + (matrix * f->size[1] + row) * all + left + within;
         uint64_t rows = first + t->rows - row;           /* to this matrix's end */
         if (row >= f->size[1] || left + within >= all) { /* beyond the file's */
@@ -413,35 +430,44 @@ static inline uint32_t llama_prompt_type(const llama *m) {
 /* Arrays of addresses for each layer: of K, V and their factors. */
 static inline uint32_t llama_cache_lists(const llama *m) { return m->options.kv_type == PTXK_Q8_0 ? 4 : 2; }
 
+/* Elements of a head of K (which 0) or V (1) in the caches. Latents have no V: 0 is the latent, 1 the rotated
+   elements. */
+static inline uint32_t llama_cache_dim(const llama *m, uint32_t which) {
+    const llama_config *c = &m->config;
+    return !c->latent ? c->head_dim : which ? c->rope_dims : c->latent;
+}
+
 /* Bytes of one cache: of K or of V, of one layer and sequence. Those of a layer lie side by side, or are one
    pool of pages. */
-static inline uint64_t llama_cache_bytes(const llama *m) {
+static inline uint64_t llama_cache_bytes(const llama *m, uint32_t which) {
     uint64_t rows =
         m->options.page_size ? (uint64_t)llama_pages(m) * m->options.page_size : (uint64_t)m->options.max_seq;
     rows *= m->config.kv_heads;
     if (llama_has_byte_caches(m)) /* so that each sequence's factors are aligned */
         return (rows * m->config.head_dim + 255) & ~255ull;
-    return rows * m->config.head_dim * (m->options.kv_type == PTX_F32 ? 4 : 2);
+    return rows * llama_cache_dim(m, which) * (m->options.kv_type == PTX_F32 ? 4 : 2);
 }
 
-static inline uint64_t llama_layer_values(const llama *m) {
-    return (m->options.batch * llama_cache_bytes(m) + 255) & ~255ull;
+static inline uint64_t llama_layer_values(const llama *m, uint32_t which) {
+    return (m->options.batch * llama_cache_bytes(m, which) + 255) & ~255ull;
 }
 
-static inline uint64_t llama_layer_cache_bytes(const llama *m) {
-    uint64_t factors = m->options.kv_type == PTXK_Q8_0 ? llama_layer_values(m) / 16 : 0;
-    return llama_layer_values(m) + ((factors + 255) & ~255ull);
+static inline uint64_t llama_layer_cache_bytes(const llama *m, uint32_t which) {
+    uint64_t factors = m->options.kv_type == PTXK_Q8_0 ? llama_layer_values(m, which) / 16 : 0;
+    return llama_layer_values(m, which) + ((factors + 255) & ~255ull);
 }
 
 static inline uint64_t llama_cache(const llama *m, uint32_t layer, uint32_t which, uint32_t sequence) {
-    return m->caches.address + (2ull * layer + which) * llama_layer_cache_bytes(m)
-           + sequence * llama_cache_bytes(m);
+    uint64_t k = llama_layer_cache_bytes(m, 0);
+    return m->caches.address + layer * (k + llama_layer_cache_bytes(m, 1)) + (which ? k : 0)
+           + sequence * llama_cache_bytes(m, which);
 }
 
 static inline uint64_t llama_cache_factors(const llama *m, uint32_t layer, uint32_t which,
                                            uint32_t sequence) {
     if (m->options.kv_type != PTXK_Q8_0) return 0;
-    return llama_cache(m, layer, which, 0) + llama_layer_values(m) + sequence * llama_cache_bytes(m) / 16;
+    return llama_cache(m, layer, which, 0) + llama_layer_values(m, which)
+           + sequence * llama_cache_bytes(m, which) / 16;
 }
 
 /* A part of memory; while that is not allocated, this counts. */
@@ -456,12 +482,13 @@ static inline ptxcu_buffer llama_part(ptxcu_buffer memory, uint64_t *used, uint6
 /* The parts of a list's memory, for rows_room rows. Rows of a pass have no logits and no choice. */
 static inline void llama_share_out_list(const llama *m, llama_list *l) {
     const llama_config *c = &m->config;
-    uint64_t rows = l->rows_room, *used = &l->memory_used;
+    uint64_t rows = l->rows_room, *used = &l->memory_used, heads = c->latent ? rows * c->heads : 0;
     uint64_t ffn = c->experts ? (uint64_t)c->chosen * c->expert_ffn : c->ffn;
     uint32_t i;
     int choose = l != &m->pass;
     uint64_t wide = c->kind->qk_norm == LLAMA_QK_ROWS ? c->heads * c->head_dim : 0, part = wide;
     if (c->shared_ffn > ffn) ffn = c->shared_ffn;
+    if (c->dense_layers && c->ffn > ffn) ffn = c->ffn;
     if (choose && m->head.rows > part) part = m->head.rows;
     if (llama_ranks(m) == 1) part = wide = 0;
     *used = 0;
@@ -469,9 +496,16 @@ static inline void llama_share_out_list(const llama *m, llama_list *l) {
     LLAMA_PART(x, rows * c->hidden, 4);
     LLAMA_PART(h, rows * c->hidden, 4);
     LLAMA_PART(q, rows * c->heads * c->head_dim, 4);
-    LLAMA_PART(k, rows * c->kv_heads * c->head_dim, 4);
-    LLAMA_PART(v, rows * c->kv_heads * c->head_dim, 4);
-    LLAMA_PART(attention, rows * c->heads * c->head_dim, 4);
+    LLAMA_PART(k, rows * c->kv_heads * llama_cache_dim(m, 0), 4);
+    LLAMA_PART(v, rows * c->kv_heads * llama_cache_dim(m, 1), 4);
+    LLAMA_PART(attention, rows * c->heads * c->value_dim, 4);
+    LLAMA_PART(q_latent, rows * c->q_latent, 4);
+    LLAMA_PART(absorbed, heads * c->latent, 4);
+    LLAMA_PART(seen, heads * c->latent, 4);
+    LLAMA_PART(values, heads * c->value_dim, 4);
+    LLAMA_PART(heads_rows, heads, 4);
+    LLAMA_PART(heads_offsets, heads ? c->heads + 1 : 0, 4);
+    LLAMA_PART(heads_address, heads ? 1 : 0, 8);
     LLAMA_PART(gate, rows * ffn, 4);
     LLAMA_PART(up, rows * ffn, 4);
     for (i = 0; i < 2; i++) {
@@ -1056,13 +1090,13 @@ static inline int llama_add_qk_norm(llama *m, llama_list *l, const llama_tensor 
 }
 
 static inline int llama_add_rope(llama *m, llama_list *l, uint32_t layer, uint64_t x, uint32_t heads,
-                                 gguf_error *why) {
+                                 uint32_t head_dim, gguf_error *why) {
     ptxk_rope_desc desc = {0};
     ptxk_rope_shape shape = {0};
     ptxk_rope_args *a;
     if (!llama_is_rotated(&m->config, layer)) return 0;
     desc.heads = heads;
-    desc.head_dim = m->config.head_dim;
+    desc.head_dim = head_dim;
     desc.dims = m->config.rope_dims;
     desc.pairs = m->config.rope_pairs;
     desc.type = PTX_F32;
@@ -1100,25 +1134,26 @@ static inline uint64_t llama_factors(const llama *m, uint32_t layer, uint32_t wh
     return m->options.page_size ? llama_cache_factors(m, layer, which, 0) : llama_caches(m, layer, 2 + which);
 }
 
-/* k and v into the layer's caches */
-static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, gguf_error *why) {
+/* k and v into the layer's caches; of latents that of k (which 0) or of v (1) */
+static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, uint32_t which, gguf_error *why) {
     const llama_config *c = &m->config;
     ptxk_kv_scatter_desc desc = {0};
     ptxk_kv_scatter_shape shape = {0};
     ptxk_kv_scatter_args *a;
     desc.kv_heads = c->kv_heads;
-    desc.head_dim = c->head_dim;
+    desc.head_dim = llama_cache_dim(m, which);
     desc.source_type = PTX_F32;
     desc.cache_type = m->options.kv_type;
     desc.page_size = m->options.page_size;
+    desc.flags = c->latent ? PTXK_SCATTER_SINGLE : 0;
     shape.tokens = l->rows;
     a = LLAMA_ADD(kv_scatter, desc, shape);
     if (!a) return 1;
-    a->k = l->k.address;
+    a->k = which ? l->v.address : l->k.address;
     a->v = l->v.address;
-    a->k_caches = llama_caches(m, layer, 0);
+    a->k_caches = llama_caches(m, layer, which);
     a->v_caches = llama_caches(m, layer, 1);
-    a->k_factors = llama_factors(m, layer, 0);
+    a->k_factors = llama_factors(m, layer, which);
     a->v_factors = llama_factors(m, layer, 1);
     a->positions = l->positions.address;
     a->sequences = l == &m->step ? 0 : l->sequences.address;
@@ -1131,8 +1166,8 @@ static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, gguf
         a->max_pages = llama_pages(m);
         a->pool_pages = a->max_pages * m->options.batch;
     } else {
-        a->head_stride = (uint64_t)m->options.max_seq * c->head_dim;
-        a->row_stride = c->head_dim;
+        a->head_stride = (uint64_t)m->options.max_seq * desc.head_dim;
+        a->row_stride = desc.head_dim;
     }
     return 0;
 }
@@ -1388,6 +1423,10 @@ static inline int llama_add_qkv(llama *m, llama_list *l, uint32_t n, llama_input
         p[i].bias = llama_layer_tensor(m, n, (enum llama_layer_name)(LLAMA_Q_BIAS + i));
         p[i].y = i == 0 ? l->q.address : i == 1 ? l->k.address : l->v.address;
     }
+    if (m->config.q_latent) {
+        p[0].w = llama_layer_tensor(m, n, LLAMA_Q_A);
+        p[0].y = l->q_latent.address;
+    }
     if (llama_together(p, 3)) return llama_add_products(m, l, p, 3, 0, in, 0, why);
     for (i = 0; i < 3; i++)
         if (llama_add_products(m, l, &p[i], 1, 0, in, 0, why)) return 1;
@@ -1406,7 +1445,7 @@ static inline uint32_t llama_gate_flag(const llama *m) {
 static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
     uint32_t activation = m->config.kind->activation;
     uint32_t gate = llama_gate_flag(m), i;
-    enum llama_layer_name first = m->config.experts ? LLAMA_SHARED_GATE : LLAMA_GATE;
+    enum llama_layer_name first = llama_is_mixture(&m->config, n) ? LLAMA_SHARED_GATE : LLAMA_GATE;
     llama_product p[2];
     for (i = 0; i < 2; i++) {
         p[i].w = llama_layer_tensor(m, n, (enum llama_layer_name)(first + i));
@@ -1428,23 +1467,31 @@ static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_i
 
 /* -- experts -- */
 
-/* The choice for each row, by the product with `router`. bias: NULL, or a tensor that may be missing. shared:
-   of one expert, whose weight is a sigmoid. */
+/* The choice for each row, by the product with `router`. bias, balance: NULL, or a tensor that may be
+   missing. shared: of one expert, whose weight is a sigmoid. */
 static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *router,
-                                  const llama_tensor *bias, int shared, llama_input in, gguf_error *why) {
+                                  const llama_tensor *bias, const llama_tensor *balance, int shared,
+                                  llama_input in, gguf_error *why) {
+    const llama_config *c = &m->config;
     ptxk_route_desc desc = {0};
     ptxk_route_shape shape = {0};
     ptxk_route_args *a;
     if (llama_add_product(m, l, router, bias, in, 0, l->expert[shared].scores.address, why)) return 1;
-    desc.experts = shared ? 1 : m->config.experts;
-    desc.chosen = shared ? 1 : m->config.chosen;
-    desc.kind = (uint32_t)(shared                      ? PTXK_ROUTE_SIGMOID
-                           : m->config.shared_ffn == 0 ? PTXK_ROUTE_SOFTMAX_CHOSEN
-                                                       : PTXK_ROUTE_SOFTMAX);
+    desc.experts = shared ? 1 : c->experts;
+    desc.chosen = shared ? 1 : c->chosen;
+    desc.kind = shared ? PTXK_ROUTE_SIGMOID : c->route_kind;
+    if (!shared) {
+        desc.flags = c->route_flags | (uint32_t)(balance && balance->from ? PTXK_ROUTE_BIAS : 0);
+        desc.scale = (float)c->route_scale;
+        if (!(desc.scale < 1 || desc.scale > 1)) desc.scale = 0;
+        desc.groups = c->groups;
+        desc.chosen_groups = c->chosen_groups;
+    }
     shape.tokens = l->rows;
     a = LLAMA_ADD(route, desc, shape);
     if (!a) return 1;
     a->scores = l->expert[shared].scores.address;
+    a->bias = balance ? balance->address : 0;
     a->choices = l->expert[shared].choices.address;
     a->weights = l->expert[shared].weights.address;
     a->offsets = l->expert[shared].offsets.address;
@@ -1508,7 +1555,7 @@ static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *
 
 /* x += the weighted sum of what the chosen experts, or the shared one, made of it. */
 static inline int llama_add_combine(llama *m, llama_list *l, int shared, gguf_error *why) {
-    int adds = llama_rank(m) == 0 || (m->config.shared_ffn && !shared); /* else x is another rank's */
+    int adds = llama_rank(m) == 0 || (m->config.shared_ffn && !m->config.latent && !shared);
     ptxk_combine_desc desc = {0};
     ptxk_combine_shape shape = {0};
     ptxk_combine_args *a;
@@ -1543,7 +1590,8 @@ static inline int llama_add_experts(llama *m, llama_list *l, uint32_t n, llama_i
     y[2] = l->expert[0].y.address;
     between.x = l->gate.address;
     between.gamma = 0;
-    if (llama_add_route(m, l, LLAMA_OF(ROUTER), LLAMA_OF(ROUTER_BIAS), 0, in, why)) return 1;
+    if (llama_add_route(m, l, LLAMA_OF(ROUTER), LLAMA_OF(ROUTER_BIAS), LLAMA_OF(EXPERTS_BALANCE), 0, in, why))
+        return 1;
     if (w[0]->from->format == w[1]->from->format) {
         if (llama_add_groups(m, l, w, y, 2, llama_gate_flag(m), in, l->rows, why)) return 1;
     } else if (llama_add_groups(m, l, w, y, 1, 0, in, l->rows, why)
@@ -1552,8 +1600,13 @@ static inline int llama_add_experts(llama *m, llama_list *l, uint32_t n, llama_i
         return 1;
     }
     if (llama_add_groups(m, l, w + 2, y + 2, 1, 0, between, 0, why)) return 1;
+    if (m->config.shared_ffn && !LLAMA_OF(SHARED_ROUTER)->from) /* its gate and up are the last to read x */
+        return llama_add_gate_up(m, l, n, in, why) || llama_add_combine(m, l, 0, why)
+               || llama_add_product(m, l, LLAMA_OF(SHARED_DOWN), NULL, between, l->x.address, l->x.address,
+                                    why)
+               || llama_add_sum(m, l, l->x.address, (uint64_t)l->rows * m->config.hidden, why);
     if (m->config.shared_ffn
-        && (llama_add_route(m, l, LLAMA_OF(SHARED_ROUTER), NULL, 1, in, why)
+        && (llama_add_route(m, l, LLAMA_OF(SHARED_ROUTER), NULL, NULL, 1, in, why)
             || llama_add_gate_up(m, l, n, in, why)
             || llama_add_product(m, l, LLAMA_OF(SHARED_DOWN), NULL, between, 0, l->expert[1].y.address, why)
             || llama_add_combine(m, l, 1, why)))
@@ -1563,30 +1616,184 @@ static inline int llama_add_experts(llama *m, llama_list *l, uint32_t n, llama_i
 #undef LLAMA_OF
 }
 
+/* The attention of a layer, up to the product with W_o. */
+static inline int llama_add_plain_attention(llama *m, llama_list *l, uint32_t n, llama_input in,
+                                            const llama_span *span, uint32_t spans, gguf_error *why) {
+#define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
+    const llama_config *c = &m->config;
+    uint64_t q = l->q.address, k = l->k.address;
+    return llama_add_qkv(m, l, n, in, why) || llama_add_qk_norm(m, l, LLAMA_OF(Q_NORM), q, c->heads, why)
+           || llama_add_qk_norm(m, l, LLAMA_OF(K_NORM), k, c->kv_heads, why)
+           || llama_add_rope(m, l, n, q, c->heads, c->head_dim, why)
+           || llama_add_rope(m, l, n, k, c->kv_heads, c->head_dim, why) || llama_add_append(m, l, n, 0, why)
+           || (span ? llama_add_prefill_attention(m, l, n, span, spans, why)
+                    : llama_add_decode_attention(m, l, n, why));
+#undef LLAMA_OF
+}
+
+/* -- latents -- */
+
+/* A product of each head h with a matrix of its own: y[h,r,:] = W_h x[h,r,:], all rows of all heads.
+   gathered: x is [rows, heads, x_stride] instead. stride: bytes from W_h to W_h+1; 0: they lie one after the
+   other. */
+static inline int llama_add_heads(llama *m, llama_list *l, const llama_tensor *w, uint64_t stride, uint64_t x,
+                                  uint32_t x_stride, int gathered, uint64_t y, gguf_error *why) {
+    ptxk_gemm_desc desc = {0};
+    ptxk_gemm_shape shape = {0};
+    ptxk_gemm_args *a;
+    llama_format(w->from->format, &desc.format);
+    desc.x_type = desc.output_type = PTX_F32;
+    desc.precision = PTXK_GEMM_EXACT;
+    desc.flags = PTXK_GEMM_GROUPED;
+    desc.columns = ptxk_gemm_columns(l->rows);
+    if (desc.columns > 64) desc.columns = 64;
+    shape.m = l->rows * m->config.heads;
+    shape.n = w->rows;
+    shape.k = w->columns;
+    shape.groups = m->config.heads;
+    shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
+    shape.target = ptxcu_device_info(m->cu)->target;
+    a = LLAMA_ADD(gemm, desc, shape);
+    if (!a) {
+        if (why->offset == GGUF_NOWHERE) why->offset = w->from->offset;
+        return 1;
+    }
+    a->matrix[0].weights = w->address;
+    a->matrix[0].y = y;
+    a->matrix[0].n = shape.n;
+    a->group_stride[0] = stride;
+    a->x = x;
+    a->x_stride = x_stride;
+    a->workspace = llama_workspace(m, l);
+    a->m = a->x_count = shape.m;
+    a->k = shape.k;
+    a->offsets = l->heads_offsets.address;
+    a->x_rows = gathered ? l->heads_rows.address : 0;
+    a->groups = shape.groups;
+    return 0;
+}
+
+/* Attention of `queries` tokens of each of `batch` sequences from `first` on, from row `row` on. length: of
+   the sequence; 0: see l->lengths. */
+static inline int llama_add_latent_rows(llama *m, llama_list *l, uint32_t layer, uint32_t first,
+                                        uint32_t batch, uint32_t row, uint32_t queries, uint32_t length,
+                                        gguf_error *why) {
+    const llama_config *c = &m->config;
+    ptxk_flash_mla_desc desc = {0};
+    ptxk_flash_mla_shape shape = {0};
+    ptxk_flash_mla_args *a;
+    desc.heads = c->heads;
+    desc.latent = c->latent;
+    desc.rope = c->rope_dims;
+    desc.kv_type = m->options.kv_type;
+    desc.q_type = desc.out_type = PTX_F32;
+    desc.tile = ptxk_flash_mla_tile(c->heads, queries);
+    desc.page_size = m->options.page_size;
+    desc.scale = llama_score_scale(m, layer);
+    shape.batch = batch;
+    shape.queries = queries;
+    shape.max_len = length;
+    shape.max_seq = m->options.max_seq;
+    shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
+    shape.target = ptxcu_device_info(m->cu)->target;
+    a = LLAMA_ADD(flash_mla, desc, shape);
+    if (!a) return 1;
+    a->q = l->absorbed.address + 4ull * row * c->latent;
+    a->out = l->seen.address + 4ull * row * c->latent;
+    a->q_row_stride = a->out_row_stride = c->latent;
+    a->q_head_stride = a->out_head_stride = (uint64_t)l->rows * c->latent;
+    a->q_rope = l->q.address + 4ull * ((uint64_t)row * c->heads * c->head_dim + c->head_dim - c->rope_dims);
+    a->rope_row_stride = (uint64_t)c->heads * c->head_dim;
+    a->rope_head_stride = c->head_dim;
+    a->c_caches = llama_caches(m, layer, 0) + (m->options.page_size ? 0 : 8ull * first);
+    a->r_caches = llama_caches(m, layer, 1) + (m->options.page_size ? 0 : 8ull * first);
+    a->lengths = length ? 0 : l->lengths.address;
+    a->length = length;
+    a->workspace = llama_workspace(m, l);
+    a->batch = batch;
+    a->queries = queries;
+    a->max_seq = m->options.max_seq;
+    if (m->options.page_size) {
+        a->block_table = m->block_table.address + 4ull * first * llama_pages(m);
+        a->max_pages = llama_pages(m);
+        a->pool_pages = a->max_pages * m->options.batch;
+    }
+    return 0;
+}
+
+/* [heads, rows, value_dim] to [rows, heads, value_dim], by a scatter of rows */
+static inline int llama_add_transpose(llama *m, llama_list *l, gguf_error *why) {
+    ptxk_kv_scatter_desc desc = {0};
+    ptxk_kv_scatter_shape shape = {0};
+    ptxk_kv_scatter_args *a;
+    desc.kv_heads = 1;
+    desc.head_dim = m->config.value_dim;
+    desc.source_type = desc.cache_type = PTX_F32;
+    desc.flags = PTXK_SCATTER_SINGLE;
+    shape.tokens = l->rows * m->config.heads;
+    a = LLAMA_ADD(kv_scatter, desc, shape);
+    if (!a) return 1;
+    a->k = l->values.address;
+    a->k_caches = l->heads_address.address;
+    a->positions = l->heads_rows.address;
+    a->row_stride = desc.head_dim;
+    a->head_stride = (uint64_t)shape.tokens * desc.head_dim;
+    a->tokens = a->max_seq = shape.tokens;
+    a->batch = 1;
+    return 0;
+}
+
+/* The attention of a layer over latents, up to the product with W_o. */
+static inline int llama_add_latent_attention(llama *m, llama_list *l, uint32_t n, llama_input in,
+                                             const llama_span *span, uint32_t spans, gguf_error *why) {
+#define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
+    const llama_config *c = &m->config;
+    const llama_tensor *value = LLAMA_OF(V_B);
+    uint32_t plain = c->head_dim - c->rope_dims, batch = m->options.batch, i;
+    uint64_t whole = LLAMA_OF(KV_B)->from ? llama_tensor_bytes(LLAMA_OF(KV_B)) / c->heads : 0;
+    llama_input q;
+    q.x = l->q_latent.address;
+    q.gamma = LLAMA_OF(Q_A_NORM)->address;
+    if (llama_add_qkv(m, l, n, in, why)
+        || (c->q_latent && llama_add_product(m, l, LLAMA_OF(Q_B), NULL, q, 0, l->q.address, why))
+        || llama_add_norm(m, l, PTXK_NORM_RMS, c->latent, l->rows, l->k.address, LLAMA_OF(KV_A_NORM), NULL,
+                          (float)c->eps, 0, l->k.address, why)
+        || llama_add_rope(m, l, n, l->q.address + 4ull * plain, c->heads, c->head_dim, why)
+        || llama_add_rope(m, l, n, l->v.address, 1, c->rope_dims, why)
+        || llama_add_append(m, l, n, 0, why) || llama_add_append(m, l, n, 1, why)
+        || llama_add_heads(m, l, LLAMA_OF(K_B), 0, l->q.address, c->head_dim, 1, l->absorbed.address, why))
+        return 1;
+    if (!span && llama_add_latent_rows(m, l, n, 0, batch, 0, l->rows / batch, 0, why)) return 1;
+    for (i = 0; span && i < spans; i++)
+        if (llama_add_latent_rows(m, l, n, span[i].sequence, 1, span[i].row, span[i].count,
+                                  span[i].position + span[i].count, why))
+            return 1;
+    return llama_add_heads(m, l, value, whole, l->seen.address, c->latent, 0, l->values.address, why)
+           || llama_add_transpose(m, l, why);
+#undef LLAMA_OF
+}
+
 /* span: of a pass; NULL: each sequence has as many tokens as the others */
 static inline int llama_add_layer(llama *m, llama_list *l, uint32_t n, const llama_span *span, uint32_t spans,
                                   gguf_error *why) {
 #define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
     const llama_config *c = &m->config;
-    uint64_t q = l->q.address, k = l->k.address;
     llama_input in, rows;
     rows.gamma = 0;
     rows.x = l->attention.address;
-    if (llama_add_norm_before(m, l, LLAMA_OF(ATTENTION_NORM), LLAMA_OF(ATTENTION_NORM_BIAS), &in, why)
-        || llama_add_qkv(m, l, n, in, why) || llama_add_qk_norm(m, l, LLAMA_OF(Q_NORM), q, c->heads, why)
-        || llama_add_qk_norm(m, l, LLAMA_OF(K_NORM), k, c->kv_heads, why)
-        || llama_add_rope(m, l, n, q, c->heads, why) || llama_add_rope(m, l, n, k, c->kv_heads, why)
-        || llama_add_append(m, l, n, why)
-        || (span ? llama_add_prefill_attention(m, l, n, span, spans, why)
-                 : llama_add_decode_attention(m, l, n, why))
-        || llama_add_to_stream(m, l, LLAMA_OF(O), LLAMA_OF(O_BIAS), LLAMA_OF(POST_ATTENTION_NORM), rows, 0,
-                               why))
+    if (llama_add_norm_before(m, l, LLAMA_OF(ATTENTION_NORM), LLAMA_OF(ATTENTION_NORM_BIAS), &in, why))
+        return 1;
+    if (c->latent ? llama_add_latent_attention(m, l, n, in, span, spans, why)
+                  : llama_add_plain_attention(m, l, n, in, span, spans, why))
+        return 1;
+    if (llama_add_to_stream(m, l, LLAMA_OF(O), LLAMA_OF(O_BIAS), LLAMA_OF(POST_ATTENTION_NORM), rows, 0,
+                            why))
         return 1;
     rows.x = l->gate.address;
     if (c->kind->places != LLAMA_PARALLEL
         && llama_add_norm_before(m, l, LLAMA_OF(FFN_NORM), LLAMA_OF(FFN_NORM_BIAS), &in, why))
         return 1;
-    if (c->experts) return llama_add_experts(m, l, n, in, why);
+    if (llama_is_mixture(c, n)) return llama_add_experts(m, l, n, in, why);
     return llama_add_gate_up(m, l, n, in, why)
            || llama_add_to_stream(m, l, LLAMA_OF(DOWN), LLAMA_OF(DOWN_BIAS), LLAMA_OF(POST_FFN_NORM), rows, 1,
                                   why);
@@ -1635,13 +1842,30 @@ static inline int llama_make_rows(llama *m, llama_list *l, uint32_t rows, gguf_e
            || llama_cuda(m, ptxcu_sync(m->cu), why);
 }
 
+/* Which rows the products of heads take: row h * rows + r is that of head h in row r of q. */
+static inline int llama_fill_heads(llama *m, llama_list *l, gguf_error *why) {
+    uint32_t heads = m->config.heads, n = heads * l->rows, i, *table;
+    int bad;
+    if (!m->config.latent) return 0;
+    table = (uint32_t *)malloc(4ull * (n + heads + 1));
+    if (!table) return gguf_fail(why, GGUF_NOWHERE, "no memory");
+    for (i = 0; i < n; i++) table[i] = i % l->rows * heads + i / l->rows;
+    for (i = 0; i <= heads; i++) table[n + i] = i * l->rows;
+    bad = llama_cuda(m, ptxcu_upload(m->cu, l->heads_rows, 0, table, 4ull * n, NULL), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->heads_offsets, 0, table + n, 4ull * (heads + 1), NULL), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->heads_address, 0, &l->attention.address, 8, NULL), why)
+          || llama_cuda(m, ptxcu_sync(m->cu), why);
+    free(table);
+    return bad;
+}
+
 /* Builds a list for `rows` tokens: memory for them where there is too little, then the launches; again where
    they need a larger workspace, whose address is in them. */
 static inline int llama_build(llama *m, llama_list *l, uint32_t rows, const llama_span *span, uint32_t spans,
                               gguf_error *why) {
     int bad = llama_make_rows(m, l, rows, why);
     l->rows = rows;
-    bad = bad || llama_add_launches(m, l, span, spans, why);
+    bad = bad || llama_fill_heads(m, l, why) || llama_add_launches(m, l, span, spans, why);
     if (!bad && l->workspace.bytes < l->counters_bytes + l->workspace_bytes)
         bad = llama_grow_workspace(m, l, why) || llama_add_launches(m, l, span, spans, why);
     if (bad) l->rows = 0; /* no list of so many */
@@ -1666,6 +1890,7 @@ static inline void llama_close(llama *m) {
     llama_close_list(m, &m->pass);
     llama_close_list(m, &m->draft);
     ptxcu_free(m->cu, m->weights);
+    ptxcu_free(m->cu, m->k_b);
     ptxcu_free(m->cu, m->caches);
     ptxcu_free(m->cu, m->memory);
     free(m->tensor);
@@ -1682,15 +1907,78 @@ static inline void llama_place_head(llama *m) {
     m->head.address += (uint64_t)rows * llama_rank(m) * llama_row_bytes(&m->head, m->head.columns);
 }
 
+/* Of older files, where a matrix makes keys and values from the latent: a head's keys, [plain, latent], the
+   other way round, as attn_k_b of newer ones. On the way they become f32. */
+static inline int llama_make_k_b(llama *m, gguf_error *why) {
+    const llama_config *c = &m->config;
+    uint32_t plain = c->head_dim - c->rope_dims, rows = c->heads * (plain + c->value_dim), n, h, i, j;
+    uint64_t bytes = 4ull * c->heads * plain * c->latent;
+    ptxcu_buffer ids = {0}, all = {0};
+    uint32_t *id = (uint32_t *)malloc(4ull * rows);
+    float *from = (float *)malloc(4ull * rows * c->latent), *to = (float *)malloc((size_t)bytes);
+    int bad = !id || !from || !to ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
+    if (!bad && rows > 65535)
+        bad = gguf_fail(why, GGUF_NOWHERE, "%u rows of keys and values", (unsigned)rows);
+    for (i = 0; !bad && i < rows; i++) id[i] = i;
+    bad = bad || llama_room(m, "matrices of keys", bytes * c->layers, &m->k_b, why)
+          || llama_cuda(m, ptxcu_alloc(m->cu, 4ull * rows, &ids), why)
+          || llama_cuda(m, ptxcu_alloc(m->cu, 4ull * rows * c->latent, &all), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, ids, 0, id, 4ull * rows, NULL), why);
+    m->made.format = GGUF_FORMAT_F32;
+    for (n = 0; !bad && n < c->layers; n++) {
+        llama_tensor *w = llama_layer_tensor(m, n, LLAMA_KV_B), *k_b = llama_layer_tensor(m, n, LLAMA_K_B);
+        llama_tensor *v_b = llama_layer_tensor(m, n, LLAMA_V_B);
+        ptxk_embed_desc desc = {0};
+        ptxk_embed_shape shape = {0};
+        ptxk_embed_args args = {0};
+        ptxcu_program *program;
+        desc.n = c->latent;
+        llama_format(w->from->format, &desc.format);
+        desc.y_type = PTX_F32;
+        shape.tokens = args.rows = args.tokens = rows;
+        args.table = w->address;
+        args.ids = ids.address;
+        args.y = all.address;
+        bad = llama_planned(m, ptxk_embed_plan(&desc, &shape, &m->plan, &m->message), why)
+              || llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find("embed"), &desc, &program), why)
+              || llama_cuda(m, ptxcu_run(m->cu, program, &m->plan, &args, sizeof args, NULL), why)
+              || llama_cuda(m, ptxcu_download(m->cu, from, all, 0, 4ull * rows * c->latent, NULL), why)
+              || llama_cuda(m, ptxcu_sync(m->cu), why);
+        for (h = 0; !bad && h < c->heads; h++)
+            for (j = 0; j < c->latent; j++)
+                for (i = 0; i < plain; i++)
+                    to[((size_t)h * c->latent + j) * plain + i] =
+                        from[((size_t)h * (plain + c->value_dim) + i) * c->latent + j];
+        bad = bad || llama_cuda(m, ptxcu_upload(m->cu, m->k_b, bytes * n, to, (size_t)bytes, NULL), why)
+              || llama_cuda(m, ptxcu_sync(m->cu), why);
+        k_b->from = &m->made;
+        k_b->columns = plain;
+        k_b->rows = c->latent;
+        k_b->address = m->k_b.address + bytes * n;
+        v_b->from = w->from;
+        v_b->columns = c->latent;
+        v_b->rows = c->value_dim;
+        v_b->address = w->address + plain * llama_row_bytes(w, c->latent);
+        m->weight_bytes += bytes - (uint64_t)c->heads * plain * llama_row_bytes(w, c->latent);
+    }
+    ptxcu_free(m->cu, ids);
+    ptxcu_free(m->cu, all);
+    free(id);
+    free(from);
+    free(to);
+    return bad;
+}
+
 static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress, gguf_error *why) {
-    uint64_t caches = 2ull * m->config.layers;
+    uint64_t layer = llama_layer_cache_bytes(m, 0) + llama_layer_cache_bytes(m, 1);
     ptx_module *advance, *cap, *spread;
     int bad;
-    if (llama_layer_cache_bytes(m) > (uint64_t)SIZE_MAX / 2 / caches)
+    if (layer > (uint64_t)SIZE_MAX / 2 / m->config.layers)
         return gguf_fail(why, GGUF_NOWHERE, "caches past 2^63 bytes");
     llama_share_out(m);
     if (llama_upload(m, file, progress, why)
-        || llama_room(m, "keys and values", caches * llama_layer_cache_bytes(m), &m->caches, why)
+        || (m->config.latent && !m->config.is_split && llama_make_k_b(m, why))
+        || llama_room(m, "keys and values", m->config.layers * layer, &m->caches, why)
         || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)m->memory_used, &m->memory), why))
         return 1;
     llama_place_head(m);
@@ -1752,6 +2040,10 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
     if (m->options.batch < 1 || m->options.batch > LLAMA_SEQUENCES) {
         llama_close(m);
         return gguf_fail(why, GGUF_NOWHERE, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
+    }
+    if (m->config.latent && m->options.kv_type != PTX_F16 && m->options.kv_type != PTX_BF16) {
+        llama_close(m);
+        return gguf_fail(why, GGUF_NOWHERE, "caches of latents have 16 bits: f16 or bf16");
     }
     if (m->options.prompt_tokens > LLAMA_PROMPT_MOST) {
         llama_close(m);

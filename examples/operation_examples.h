@@ -266,12 +266,15 @@
     X("f32, argmax", PTX_F32, PTXK_SAMPLE_ARGMAX)
 
 #define EXAMPLES_route(X)                                                                                    \
-    X("8 experts, 2 of them", 8, 2, PTXK_ROUTE_SOFTMAX_CHOSEN, 0, 0.0f)                                      \
-    X("128 experts, 8 of them, normalised", 128, 8, PTXK_ROUTE_SOFTMAX, PTXK_ROUTE_NORMALIZE, 0.0f)          \
-    X("60 experts, 4 of them", 60, 4, PTXK_ROUTE_SOFTMAX, 0, 0.0f)                                           \
+    X("8 experts, 2 of them", 8, 2, PTXK_ROUTE_SOFTMAX_CHOSEN, 0, 0.0f, 0, 0)                                \
+    X("128 experts, 8 of them, normalised", 128, 8, PTXK_ROUTE_SOFTMAX, PTXK_ROUTE_NORMALIZE, 0.0f, 0, 0)    \
+    X("60 experts, 4 of them", 60, 4, PTXK_ROUTE_SOFTMAX, 0, 0.0f, 0, 0)                                     \
     X("256 experts, 8 of them, sigmoid, bias", 256, 8, PTXK_ROUTE_SIGMOID,                                   \
-      PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS, 2.5f)                                                          \
-    X("512 experts, 16 of them, bias", 512, 16, PTXK_ROUTE_SOFTMAX, PTXK_ROUTE_BIAS, 0.0f)
+      PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS, 2.5f, 0, 0)                                                    \
+    X("512 experts, 16 of them, bias", 512, 16, PTXK_ROUTE_SOFTMAX, PTXK_ROUTE_BIAS, 0.0f, 0, 0)             \
+    X("256 experts, 8 of them, sigmoid, bias, 4 of 8 groups", 256, 8, PTXK_ROUTE_SIGMOID,                    \
+      PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS, 2.5f, 8, 4)                                                    \
+    X("160 experts, 6 of them, 3 of 8 groups", 160, 6, PTXK_ROUTE_SOFTMAX, 0, 16.0f, 8, 3)
 
 #define EXAMPLES_combine(X)                                                                                  \
     X("2, f32, added", 2, PTX_F32, PTX_F32, PTXK_COMBINE_ADD)                                                \

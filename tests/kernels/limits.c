@@ -114,6 +114,7 @@ static const limit limits[] = {
     S(quantize, "rows: to 2^31 - 1", rows, LEN, LEN + 1),
     D(route, "experts: 1 to 512", experts, 512, 513),
     D(route, "chosen: 1 to 16", chosen, 16, 17),
+    D(route, "chosen from up to 32 groups", groups, 0, 33),
     S(route, "tokens: to 2^22", tokens, 1u << 22, (1u << 22) + 1),
     D(combine, "chosen: 1 to 16", chosen, 16, 17),
     S(combine, "tokens: to 2^22", tokens, 1u << 22, (1u << 22) + 1),
@@ -161,7 +162,7 @@ static void good(const char *name, desc *d, shape *s) {
     GOOD(rope, OF(1, 2, 2, 0, PTX_F32), OF(1))
     GOOD(embed, OF(256, PTXK_Q4_K, PTX_F32, 0), OF(1))
     GOOD(sample, OF(PTX_F32, 0), OF(1, 8))
-    GOOD(route, OF(16, 2, 0, 0, 0), OF(1))
+    GOOD(route, OF(16, 2, 0, 0, 0, 0, 0), OF(1))
     GOOD(combine, OF(2, PTX_F32, PTX_F32, 0), OF(1, 8))
     GOOD(quantize, OF(8, PTX_F32, PTX_E4M3, 0), OF(1))
     GOOD(decoder, OF(256, 256, 4, 1, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0, 0, 0),

@@ -554,10 +554,17 @@ static const row quantize_rows[] = {D(quantize, n, 0, "n is 0"),
 static const row route_rows[] = {D(route, experts, 0, "experts is 0"),
                                  D(route, experts, 513, "experts is 513"),
                                  D(route, experts, 1, "chosen is 2, must be at most experts, 1"),
+                                 D(route, experts, 9, "groups is 4"),
                                  D(route, chosen, 0, "chosen is 0"),
                                  D(route, chosen, 17, "chosen is 17"),
                                  D(route, kind, 3, "kind is 3"),
                                  D(route, flags, 4, "flags is 4"),
+                                 D(route, groups, 1, "groups is 1"),
+                                 D(route, groups, 3, "groups is 3, must be 0, or 2 to 32 and divide experts, 8"),
+                                 D(route, groups, 33, "groups is 33"),
+                                 D(route, groups, 0, "chosen_groups is 2, must be at most groups, 0"),
+                                 D(route, chosen_groups, 0, "chosen_groups is 0"),
+                                 D(route, chosen_groups, 5, "chosen_groups is 5"),
                                  FLOATS(DF, route, scale, "scale"),
                                  S(route, tokens, (1u << 22) + 1, "tokens"),
                                  POINTER(route, scores, 2),
@@ -1051,7 +1058,7 @@ static void layers(void) {
     ptxk_quantize_desc zd = {256, PTX_F32, PTX_E4M3, 128};
     ptxk_quantize_shape zs = {3};
     ptxk_quantize_args za;
-    ptxk_route_desc td = {8, 2, 0, PTXK_ROUTE_BIAS, 0};
+    ptxk_route_desc td = {8, 2, 0, PTXK_ROUTE_BIAS, 0, 4, 2};
     ptxk_route_shape ts = {3};
     ptxk_route_args ta;
     ptxk_combine_desc cd = {2, PTX_F32, PTX_F32, 0};
