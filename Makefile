@@ -90,6 +90,7 @@ $(B)/results/examples/operators: tests/examples/operators.sh FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) examples/operators sh $<
 $(addprefix $(B)/results/examples/,ranks ranks_all collectives): $(B)/results/%: $(B)/tests/% $(SIM) $(NCCL) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) $* $< $(NCCL)
+$(B)/results/examples/ranks_all: $(B)/generate
 $(B)/results/cuda/threads: tests/cuda/threads.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) cuda/threads sh $< $(SIM)
 $(B)/results/left_out: tests/left_out.sh $(B)/implementation.o FORCE

@@ -5696,8 +5696,8 @@ static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, un
 }
 
 static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
-    static const char *const spaces[] = {"generic", "global", "shared", "local",
-                                         "const",   "param",  "shared::cluster"};
+    static const char spaces[][16] = {"generic", "global", "shared",         "local",
+                                      "const",   "param",  "shared::cluster"};
     static const ptx__slot_place any = {'m', 0xff, 1, NULL};
     const ptx__slot_place *want = ptx__slot_places;
     ptx__access mem;
@@ -9539,8 +9539,8 @@ PTX__RARE void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out,
 static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t b) {
     static const char *const together[] = {"all threads of the cluster", "all threads of the block",
                                            "all threads of a warpgroup", "all threads of a warp"};
-    static const char *const assert_[] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
-                                          "ptx_warp_uniform"};
+    static const char assert_[][22] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
+                                       "ptx_warp_uniform"};
     ptx_kernel *k = u->k;
     const ptx__ins *ins = &k->ins.at[i], *branch;
     const unsigned bears = ptx__bears(k, ins);
