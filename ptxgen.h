@@ -3030,7 +3030,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 1.9, 2.0 */
 #define ptx_asin(k, x) ptx_math1(k, "asin", x)         /* 2.0, 1.7 */
 #define ptx_acos(k, x) ptx_math1(k, "acos", x)         /* 1.2, 1.3 */
-#define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.8, 1.6 */
+#define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.9, 1.6 */
 #define ptx_sinh(k, x) ptx_math1(k, "sinh", x)         /* 1.7, 1.8 */
 #define ptx_cosh(k, x) ptx_math1(k, "cosh", x)         /* 1.4, 1.4 */
 #define ptx_tanh(k, x) ptx_math1(k, "tanh", x)         /* 1.9, 1.8 */

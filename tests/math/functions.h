@@ -36,7 +36,7 @@ static const math_function math_functions[] = {
     ONE(tan, 1.9, 2.0),
     ONE(asin, 2.0, 1.7),
     ONE(acos, 1.2, 1.3),
-    ONE(atan, 1.8, 1.6),
+    ONE(atan, 1.9, 1.6),
     ONE(sinh, 1.7, 1.8),
     ONE(cosh, 1.4, 1.4),
     ONE(tanh, 1.9, 1.8),
