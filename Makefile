@@ -141,7 +141,7 @@ PREFIX  ?= /usr/local
 TO       = $(DESTDIR)$(PREFIX)
 version  = $(shell sed -n 's/^\#define PTX_VERSION_$(1) \([0-9]*\).*/\1/p' ptxgen.h)
 VERSION  = $(call version,MAJOR).$(call version,MINOR).$(call version,PATCH)
-FILL     = sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' -e 's,@MAJOR@,$(call version,MAJOR),' \
+FILL     = sed -e 's,@PREFIX@,$(subst &,\&,$(PREFIX)),' -e 's,@VERSION@,$(VERSION),' -e 's,@MAJOR@,$(call version,MAJOR),' \
   -e 's,@MINOR@,$(call version,MINOR),' -e 's,@LIBS@,-ldl,'
 INSTALLED = $(addprefix include/,$(HEADERS)) share/pkgconfig/ptxgen.pc \
   $(addprefix share/cmake/ptxgen/,ptxgen-config.cmake ptxgen-config-version.cmake)

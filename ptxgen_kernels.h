@@ -803,9 +803,10 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
 
    W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. Tensor
    cores multiply: rows of W are the rows of a product of 16 by 8, rows of x its columns. There are two
-   launches. The first scales x and splits each element into 16-bit numbers, in the order of the second. The
-   blocks of the second take tiles of rows of W by rows of x, or slices of K of them; the last block of a
-   tile to finish adds its slices, in their order: the same bits in every run.
+   launches. The first scales x and splits each element into 16-bit numbers, in the order of the second. Its
+   tiles are rows of W by rows of x. Each block of the second takes as many steps of K as the others: tiles,
+   or parts of them. The last block of a tile to finish adds its parts, in their order: the same bits in
+   every run.
 
      several matrices    second and third: up to three matrices over one x in the same launches, such as Q, K
                          and V. Each has its format, rows, bias and y. A residual needs a single y: one
@@ -883,10 +884,9 @@ typedef struct ptxk_gemm_desc {
 } ptxk_gemm_desc;
 
 typedef struct ptxk_gemm_shape {
-    uint32_t m;        /* rows of x and of y, at most 65535 tiles: 2^19 - 8 with tiles of 8; with tiles of 64
-                           and more 2^22; 0: no launches. With GROUPED rows of y, of all groups */
-    uint32_t n;        /* rows of W, at most 2^26; with tiles of 64 and more, of all matrices, 2^26 - 1024 (a
-                           gated pair 2^25 - 512) */
+    uint32_t m;        /* rows of x and of y, at most 2^22; 0: no launches. With GROUPED rows of y, of all
+                           groups */
+    uint32_t n;        /* rows of W, at most 2^26; all tiles together have at most 2^31 steps of K */
     uint32_t k;        /* columns of W and of x, whole units, at most 2^20 */
     uint32_t second_n; /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
     uint32_t third_n;  /* rows of the third matrix, at least 1 */
@@ -6111,6 +6111,11 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
 
 /* -- flash_decode: what a block works on -- */
 
+/* Columns of the first block. */
+static uint32_t ptxk__flash_columns(const ptxk__flash *f) {
+    return f->columns < f->tile ? f->columns : f->tile;
+}
+
 /* What a block works on. All fields but tid, warp, lane and poison are uniform over the block. Positions are
    s32. */
 typedef struct ptxk__flash_work {
@@ -6218,7 +6223,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     ptx_comment(k, "the columns of this block: query t, head h of the group is column t * group + h");
     w->kv_head = ptx_ctaid_x(k);
     w->first_column = ptx_u32(0);
-    w->columns = ptx_u32(f->columns < f->tile ? f->columns : f->tile);
+    w->columns = ptx_u32(ptxk__flash_columns(f));
     if (f->tiles > 1) {
         here = w->kv_head;
         w->kv_head = ptx_div(k, here, ptx_u32(f->tiles));
@@ -6721,13 +6726,13 @@ static void ptxk__flash_merge_warps(ptx_kernel *k, const ptxk__flash *f, const p
 
 /* Stores the block's result for the other blocks of its cluster, in place of its first warp's sums. */
 static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
-    uint32_t head_vecs = f->d / 4, n = ptxk__ceil_div(f->tile * head_vecs, f->threads), j;
+    uint32_t pieces = f->d / 4 * ptxk__flash_columns(f), n = ptxk__ceil_div(pieces, f->threads), j;
     ptx_val i, column[8], vec[8], first[8], all[8][2], joined[8][4], here, row, p;
-    for (j = 0; j < n; j++) { /* also of absent columns, which nobody reads */
+    for (j = 0; j < n; j++) { /* also of columns that only other blocks have */
         i = ptx_add(k, w->tid, ptx_u32(j * f->threads));
-        if (f->tile * head_vecs % f->threads) i = ptx_min(k, i, ptx_u32(f->tile * head_vecs - 1));
-        column[j] = ptx_div(k, i, ptx_u32(head_vecs));
-        vec[j] = ptx_rem(k, i, ptx_u32(head_vecs));
+        if (pieces % f->threads) i = ptx_min(k, i, ptx_u32(pieces - 1));
+        column[j] = ptx_div(k, i, ptx_u32(f->d / 4));
+        vec[j] = ptx_rem(k, i, ptx_u32(f->d / 4));
         ptxk__flash_merge_warps(k, f, w, column[j], vec[j], all[j], joined[j]);
         first[j] = ptx_setp(k, PTX_EQ, vec[j], ptx_u32(0));
     }
@@ -6736,8 +6741,8 @@ static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const 
         here = ptx_ptr_add(k, w->shared, column[j], 8);
         row = ptx_ptr_add(k, w->shared, column[j], f->pitch * 4);
         row = ptx_ptr_add(k, row, vec[j], 16);
-        if (j + 1 == n && f->tile * head_vecs % f->threads) {
-            p = ptx_setp(k, PTX_LT, w->tid, ptx_u32(f->tile * head_vecs - j * f->threads));
+        if (j + 1 == n && pieces % f->threads) {
+            p = ptx_setp(k, PTX_LT, w->tid, ptx_u32(pieces - j * f->threads));
             first[j] = ptx_and(k, first[j], p);
             ptx_guard(k, p);
         }
@@ -7600,17 +7605,17 @@ static void ptxk__flash_load_step(ptx_kernel *k, const ptxk__flash *f, const ptx
    256 products with the largest K stay finite; with infinite elements by the smallest power. The first term
    is 0 only where q is 0, so that products with infinite K are infinite. f16's second term is the rest times
    2^12, at most 2^3, which extends the range below. With 8-bit caches a lane's word of K has elements 4 t ...
-   4 t + 3 of 16: q is stored so that it gets the same. */
+   4 t + 3 of 16: q is stored so that it gets the same. Columns of 8 that no block has get another's. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
     int32_t goal = f->type == PTX_F16 ? 14 : -9;
     double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
-    uint32_t per = ptxk__flash_q_elements(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
-             steps = ptxk__flash_row_steps(f), term_bytes;
+    uint32_t per = ptxk__flash_q_elements(f), turns = ptxk__ceil_div(ptxk__flash_columns(f), PTXK__WARPS), n,
+             i, e, h, j, pass, count, vecs, steps = ptxk__flash_row_steps(f), term_bytes;
     ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
         inside[8], place[8][2], there[8][2], factors, k_factor = ptx_f32(1), busy = {0};
-    ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
+    ptxk__tile_form(&t, PTXK__WARPS * turns, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
     vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
     count = vecs * per; /* elements of a lane */
@@ -7730,11 +7735,14 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     factors = ptx_ptr_add(k, stage, ptx_u32(f->terms * term_bytes), 1);
     for (n = 0; n < f->nt; n++) {
         here = ptx_and(k, w->lane, ptx_u32(3));
+        if (n) here = ptx_add(k, here, ptx_u32(4 * n));
+        if (8 * n + 8 > PTXK__WARPS * turns) here = ptx_min(k, here, ptx_u32(PTXK__WARPS / 2 * turns - 1));
         here = ptx_ptr_add(k, factors, here, 8);
-        ptx_ld_vec(k, PTX_F32, 2, ptx_at(here, (int64_t)(n * 32)), s->factor[n]);
+        ptx_ld_vec(k, PTX_F32, 2, ptx_at(here, 0), s->factor[n]);
         for (j = 0; j < 2; j++) s->inverse[n][j] = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, s->factor[n][j]);
         row = ptx_and(k, w->lane, ptx_u32(7));
-        row = ptx_add(k, row, ptx_u32(8 * n));
+        if (n) row = ptx_add(k, row, ptx_u32(8 * n));
+        if (8 * n + 8 > PTXK__WARPS * turns) row = ptx_min(k, row, ptx_u32(PTXK__WARPS * turns - 1));
         for (j = 0; j < steps; j += 2) {
             uint32_t pair = j + 1 < steps ? 2 : 1;
             ptx_val regs[4];
@@ -12734,7 +12742,7 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     for (i = 0; i < f->classes; i++)
         if (f->kind[i].block->id == PTXK_Q6_K || f->kind[i].block->reader)
             f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
-    f->shared += 16; /* the flag of the last block */
+    f->shared += 32; /* the flag of the last block, and what ptxk__gemm_go_to writes */
 }
 
 #define PTXK__WIDE_WARPS 8u
@@ -12764,7 +12772,7 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
         if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
     }
     f->bulk = chip >= 90;
-    f->shared = f->rows_at + 4096 + 32;
+    f->shared = f->rows_at + 4096 + 48;
     return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
 }
 
@@ -12924,31 +12932,51 @@ static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_
     return at;
 }
 
-/* Slices of K are whole granules, so many values. Few columns: steps begin at whole sectors, and rows of
-   2-byte aligned blocks are 4-byte aligned there where all of them are. */
-static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) { return f->wide ? 256 : 512; }
+/* Values of a step of K, of which blocks take whole ones. Few columns: steps begin at whole sectors; where
+   all rows are 4-byte aligned, so are they there. */
+static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
+    uint32_t i, step;
+    for (i = 0; i < f->classes && !f->wide; i++) {
+        step = !f->kind[i].block->aligned ? 4 : f->columns > 32 ? 16 : 32;
+        if (ptxk__gemm_row_unit(f->kind[i].block, 256) % step) return 512;
+    }
+    return 256;
+}
 
-/* Chooses the slices of K. Minimises the time of the slowest multiprocessor, in 64 values of a tile: a block
-   costs 6 more for its start, and where there are slices, the sum of its tile. */
-static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
-    uint32_t granule = ptxk__gemm_granule(f), units = ptxk__ceil_div(shape->k, granule), s, best_s = 1;
-    uint32_t chip = shape->target & 0xfffu;
+/* Chooses the blocks, which share the steps of all tiles alike, one tile after the other: a block has a part
+   of K of its first tile and of its last. Minimises a time in 64 values of a tile: half of it the steps of
+   the busiest multiprocessor, half those of the longest block; a block's start costs 6 more, another tile 3,
+   and where tiles have parts, their sums. Where columns are many, runs of more than 8 tiles would part blocks
+   that share rows in L2. */
+static uint32_t ptxk__gemm_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
+    uint32_t units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(f)), step = ptxk__gemm_granule(f) / 64;
+    uint32_t chip = shape->target & 0xfffu, resident, chosen = 0;
     uint32_t total = chip < 80                                 ? 65536
                      : chip == 86 || chip == 89 || chip >= 120 ? 102400
                      : chip < 90                               ? 167936
                                                                : 233472;
-    uint32_t resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
-    uint64_t slots = (uint64_t)shape->sm_count * resident;
-    uint64_t best = UINT64_MAX;
-    for (s = 1; s <= units && s <= 512; s++) {
-        uint32_t per = ptxk__ceil_div(units, s);
-        uint64_t waves, cost;
-        if (ptxk__ceil_div(units, per) != s) continue;
-        waves = (tiles * s + slots - 1) / slots;
-        cost = waves * (granule / 64 * per + 6) + (s > 1 ? 2 + s / 4 : 0);
-        if (cost < best) best = cost, best_s = s;
+    uint64_t sms = shape->sm_count, slots, all = tiles * units, best = UINT64_MAX, least, most, cost;
+    resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
+    slots = sms * resident;
+    least = (all + slots - 1) / slots;
+    if (!(f->flags & PTXK_GEMM_GROUPED)) { /* a tile for each */
+        cost = (tiles + slots - 1) / slots;
+        best = ((tiles + sms - 1) / sms + cost) * units * step + 12 * cost;
+        chosen = (uint32_t)tiles;
+        if (f->columns >= 64 && least > 8ull * units) return chosen;
     }
-    return best_s;
+    for (most = least; most <= least + units; most++) { /* steps of the longest block */
+        uint64_t blocks = most == least && all > slots ? slots : (all + most - 1) / most;
+        uint64_t longer = all % blocks ? all % blocks : blocks, busiest;
+        uint64_t starts = (most + units - 2) / units + 1; /* tiles of a block, at most */
+        if (longer == blocks && most % units == 0) starts = most / units;
+        if (longer == blocks && units % most == 0) starts = 1;
+        busiest = (all - longer) / blocks * ((blocks + sms - 1) / sms) + (longer + sms - 1) / sms;
+        cost = (busiest + most) * step + 6 + 6 * starts;
+        if (most % units) cost += 4 + 2 * (units / most / 4);
+        if (cost < best) best = cost, chosen = (uint32_t)blocks;
+    }
+    return chosen;
 }
 
 static ptx_code ptxk__gemm_check_k(const ptxk__gemm *f, uint32_t k, ptx_code code, ptxk_message *why) {
@@ -12962,7 +12990,7 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     static const char *const names[PTXK__GEMM_MATRICES] = {"n", "second_n", "third_n"};
     ptxk__gemm f;
     ptx_launch *l;
-    uint32_t n[PTXK__GEMM_MATRICES], i, slices, rasters, groups = 1;
+    uint32_t n[PTXK__GEMM_MATRICES], i, units, groups = 1;
     uint64_t tiles, column_tiles, results = 0, rows = 0;
     ptx_code code;
     if (shape && ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999))
@@ -12990,21 +13018,13 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     tiles = ptxk__gemm_row_tiles(&f, n);
     column_tiles = ptxk__gemm_column_tiles(&f, shape->m, shape->groups);
     if (f.flags & PTXK_GEMM_GROUPED) groups = shape->groups < shape->m ? shape->groups : shape->m;
-    rasters = f.columns >= 64 ? PTXK__GEMM_RASTER : 0;
-    if (!rasters && column_tiles > 65535 && f.flags & PTXK_GEMM_GROUPED)
+    units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(&f));
+    if (tiles * column_tiles > 0x80000000u / units)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: m is %u in %u groups, up to %u tiles of %u columns, must be at most "
-                            "65535: call it for parts of the groups",
-                            shape->m, shape->groups, (unsigned)column_tiles, f.columns);
-    if (!rasters && column_tiles > 65535)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: m is %u, must be at most %u, 65535 tiles of %u: call it for parts of x",
-                            shape->m, 65535 * f.columns, f.columns);
-    if (rasters && (tiles + rasters - 1) / rasters > 65535)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: n is %u, must be at most %u, all matrices: call it for parts of W",
-                            (unsigned)rows, 65535 * rasters * f.rows);
-    slices = ptxk__gemm_slices(&f, shape, tiles * column_tiles);
+                            "gemm: m is %u, n %u, k %u, all matrices: %llu tiles of %u by %u with %u steps "
+                            "of %u values each, must be at most 2^31 steps: call it for parts",
+                            shape->m, (unsigned)rows, shape->k, (unsigned long long)(tiles * column_tiles),
+                            f.rows, f.columns, units, ptxk__gemm_granule(&f));
     plan->launches = 2;
     l = &plan->launch[0];
     l->entry = 0;
@@ -13014,16 +13034,15 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     l->grid[1] = l->grid[2] = l->block[1] = l->block[2] = 1;
     l = &plan->launch[1];
     l->entry = 1;
-    l->grid[0] = rasters ? rasters * (uint32_t)column_tiles : (uint32_t)tiles;
-    l->grid[1] = slices;
-    l->grid[2] = rasters ? (uint32_t)((tiles + rasters - 1) / rasters) : (uint32_t)column_tiles;
+    l->grid[0] = ptxk__gemm_blocks(&f, shape, tiles * column_tiles);
+    l->grid[1] = l->grid[2] = 1;
     l->block[0] = 32 * f.warps;
     l->block[1] = l->block[2] = 1;
     l->shared_bytes = f.shared;
     plan->workspace_bytes = ptxk__gemm_parts_at(&f, tiles, column_tiles, shape->k);
-    if (slices > 1) {
+    if (tiles * column_tiles % l->grid[0] || f.flags & PTXK_GEMM_GROUPED) { /* parts of two tiles a block */
         plan->zero_bytes = ptxk__up_256(tiles * column_tiles * 4);
-        plan->workspace_bytes += tiles * column_tiles * slices * f.rows * f.pair * f.columns * 4;
+        plan->workspace_bytes += 2ull * l->grid[0] * f.rows * f.pair * f.columns * 4;
     }
     plan->min_bytes = (uint64_t)shape->m * shape->k * ptxk__kv_bytes(f.x_type)
                       + results * ptxk__kv_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
@@ -13201,6 +13220,7 @@ static ptx_val ptxk__gemm_stride(ptx_kernel *k, ptx_val args, size_t offset, ptx
 typedef struct ptxk__gemm_place {
     ptx_val group, first, left; /* u32: the tile's first row of y, the group's rows from there on */
     ptx_val exists;             /* there are so many tiles */
+    ptx_val tiles;              /* else all that there are */
 } ptxk__gemm_place;
 
 static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val tile) {
@@ -13268,6 +13288,7 @@ static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_
     x = ptx_uniform(k, x);
     place.exists = ptx_setp(k, PTX_EQ, x, ptx_u32(0xffffffffu));
     for (i = 0; i < 4; i++) value[i] = ptx_uniform(k, ptx_get(k, found[i]));
+    place.tiles = ptx_get(k, before);
     place.group = value[0];
     begin = value[1];
     end = value[2];
@@ -13627,8 +13648,14 @@ typedef struct ptxk__gemm_state {
     ptxk__gemm_layout layout;
     ptx_val columns_left; /* rows of x from this tile of columns on, of its group */
     ptxk__gemm_place place; /* groups */
-    ptx_val column_tile, slice, slices;
-    ptx_val row_tile;   /* of this matrix */
+    ptx_val column_tile, tile;       /* the tile's number among all of the launch */
+    ptx_val granules;                /* of a tile */
+    ptx_val per, longer;             /* see ptxk__gemm_share */
+    ptx_val first, stop;             /* of this tile those that the block multiplies */
+    ptx_val column_tiles;            /* of groups those that there are */
+    ptx_var at_granule;              /* among those of all tiles, the block's next; */
+    ptx_val end_granule;             /* its end */
+    ptx_val row_tile;                /* of this matrix */
     ptx_val n;          /* its rows */
     ptx_val weights[2]; /* gated pair: of both matrices */
     ptx_val y, bias[2], y_stride;
@@ -14665,23 +14692,18 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptx_end(k);
 }
 
-/* The first unit of this block's slice of K; sets its end. all: units of a row. */
+/* The first unit of this block's part of K; sets its end. all: units of a row. */
 static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val *all) {
-    uint32_t granule = ptxk__gemm_granule(f), per = granule / s->form->unit;
-    ptx_val first, at;
-    ptx_comment(k, "this block's slice of K, in units");
-    at = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
-    *all = ptxk__gemm_div_up(k, at, s->form->unit);
-    at = ptxk__gemm_div_up(k, at, granule);
-    at = ptxk_div_up(k, at, s->slices);
-    first = ptx_mul(k, at, s->slice);
-    first = ptx_mul(k, first, ptx_u32(per));
-    s->end = ptx_mad(k, at, ptx_u32(per), first);
+    uint32_t per = ptxk__gemm_granule(f) / s->form->unit;
+    ptx_comment(k, "this block's part of K, in units");
+    *all = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    *all = ptxk__gemm_div_up(k, *all, s->form->unit);
+    s->end = ptx_mul(k, s->stop, ptx_u32(per));
     s->end = ptx_min(k, s->end, *all);
-    return first;
+    return ptx_mul(k, s->first, ptx_u32(per));
 }
 
-/* Multiplies the tile's slice of K: fills in the sums. */
+/* Multiplies the block's part of K of the tile: fills in the sums. */
 static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
     ptx_val first, p, at, y, m;
@@ -15444,15 +15466,6 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
             for (e = 0; e < 4; e++) s->sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
     ptxk__wide_copy(k, f, s, first);
     ptx_cp_async_commit(k);
-    if (f->bulk) {
-        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(2));
-        y = ptx_ptr_add(k, s->flag, s->tid, 8);
-        ptx_if(k, q);
-        ptx_mbarrier_init(k, ptx_off(y, -16), ptx_u32(1));
-        ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
-        ptx_end(k);
-        ptx_bar_sync(k, ptx_imm(0));
-    }
     ptxk__wide_copy_x(k, f, s, at, 0, NULL);
     ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
@@ -15518,6 +15531,15 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     }
     ptx_end(k);
     ptx_cp_async_wait_all(k);
+    if (f->bulk && x->parts == 2) { /* an even number of phases of each barrier, for the next tile */
+        y = ptx_sub(k, s->end, first);
+        y = ptx_and(k, y, ptx_u32(1));
+        q = ptx_setp(k, PTX_LT, s->tid, y);
+        ptx_bar_sync(k, ptx_imm(0));
+        ptx_if(k, q);
+        for (i = 8; i <= 16; i += 8) ptx_mbarrier_arrive(k, ptx_off(s->flag, -(int64_t)i));
+        ptx_end(k);
+    }
     if (scaled) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
         y = ptx_get(k, wide.power);
         y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
@@ -15529,38 +15551,83 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     s->wide = NULL;
 }
 
-/* Where K has slices: writes the sums; the last block of the tile adds those of all slices, in order, the
-   others end. */
-static void ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile) {
+/* Whether registers hold the place of a tile during its products. */
+static int ptxk__gemm_is_kept(const ptxk__gemm *f) { return f->columns <= (f->classes > 1 ? 16u : 32u); }
+
+/* The steps of all tiles: `per` for each block, one more for the first `longer`. This block's begin at
+   s->first. */
+static void ptxk__gemm_share(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val all, b, x = ptx_sreg(k, PTX_NCTAID_X);
+    all = ptx_mul(k, s->layout.tiles[f->outputs - 1], s->column_tiles);
+    all = ptx_mul(k, all, s->granules);
+    s->per = ptx_div(k, all, x);
+    x = ptx_mul(k, s->per, x);
+    s->longer = ptx_sub(k, all, x);
+    b = ptx_ctaid_x(k);
+    x = ptx_min(k, b, s->longer);
+    s->first = ptx_mad(k, s->per, b, x);
+    b = ptx_add(k, b, ptx_u32(1));
+    x = ptx_min(k, b, s->longer);
+    s->end_granule = ptx_mad(k, s->per, b, x);
+}
+
+/* The block that has a granule, by what ptxk__gemm_share computes. */
+static ptx_val ptxk__gemm_block_of(ptx_kernel *k, const ptxk__gemm_state *s, ptx_val granule) {
+    ptx_val steps = ptx_add(k, s->per, ptx_u32(1)), x, y, p;
+    x = ptx_mul(k, s->longer, steps);
+    p = ptx_setp(k, PTX_LT, granule, x);
+    x = ptx_sub(k, granule, s->longer);
+    x = ptx_selp(k, granule, x, p);
+    y = ptx_max(k, s->per, ptx_u32(1));
+    steps = ptx_selp(k, steps, y, p);
+    return ptx_div(k, x, steps);
+}
+
+/* Where the block has a part of K only: writes the sums; the last block of the tile adds those of all parts,
+   in order. A block has at most two parts of tiles: its last, if that is the tile's first part, has the
+   second place. Returns whether the sums are complete. */
+static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     uint32_t i, n, e, quads = f->m * f->n;
-    uint64_t tile_bytes = (uint64_t)quads * 16 * 32 * f->warps;
-    ptx_val p, at, from, q[4], x;
-    ptx_var here;
-    p = ptx_setp(k, PTX_GT, s->slices, ptx_u32(1));
+    uint32_t tile_bytes = quads * 16 * 32 * f->warps;
+    ptx_val p, at, parts, q[4], x, first, count, step;
+    ptx_var here, complete = ptx_var_new(k, ptx_u32(1));
+    at = ptx_sub(k, s->stop, s->first);
+    p = ptx_setp(k, PTX_LT, at, s->granules);
     ptx_if(k, p);
     {
-        tile = ptx_mad(k, tile, s->layout.column_tiles, s->column_tile);
-        at = ptx_mul_wide(k, tile, s->slices);
-        at = ptx_mul(k, at, ptx_u64(tile_bytes));
-        from = ptx_ptr_add(k, s->layout.parts, at, 1);
-        from = ptx_ptr_add(k, from, s->tid, 16);
-        at = ptx_mul_wide(k, s->slice, ptx_u32((uint32_t)tile_bytes));
-        at = ptx_ptr_add(k, from, at, 1);
+        parts = ptx_ptr_add(k, s->layout.parts, s->tid, 16);
+        p = ptx_setp(k, PTX_EQ, s->first, ptx_u32(0));
+        x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+        at = ptx_ctaid_x(k);
+        at = ptx_mad(k, at, ptx_u32(2), x);
+        at = ptx_ptr_add(k, parts, at, tile_bytes);
         for (i = 0; i < f->m; i++)
             for (n = 0; n < f->n; n++) {
                 for (e = 0; e < 4; e++) q[e] = ptx_get(k, s->sum[i][n][e]);
                 ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((i * f->n + n) * 512 * f->warps)), q);
             }
-        at = ptx_ptr_add(k, s->layout.counters, tile, 4);
-        p = ptxk__is_last_block(k, s->tid, at, s->slices, s->flag);
-        p = ptx_not(k, p);
-        ptx_guard(k, p);
-        ptx_ret(k);
+        ptx_ld_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), q);
+        s->per = ptx_uniform(k, q[0]);
+        s->longer = ptx_uniform(k, q[1]);
+        x = ptx_mul(k, s->tile, s->granules);
+        first = ptxk__gemm_block_of(k, s, x);
+        x = ptx_add(k, x, s->granules);
+        x = ptx_sub(k, x, ptx_u32(1));
+        count = ptxk__gemm_block_of(k, s, x);
+        count = ptx_sub(k, count, first);
+        count = ptx_add(k, count, ptx_u32(1));
+        at = ptx_ptr_add(k, s->layout.counters, s->tile, 4);
+        p = ptxk__is_last_block(k, s->tid, at, count, s->flag);
+        x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+        ptx_set(k, complete, x);
+        ptx_if(k, p);
         for (i = 0; i < f->m; i++)
             for (n = 0; n < f->n; n++)
                 for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], ptx_f32(0));
-        here = ptx_var_new(k, ptx_as(from, PTX_U64));
-        (void)ptx_for(k, ptx_u32(0), s->slices, ptx_u32(1));
+        x = ptx_mad(k, first, ptx_u32(2), ptx_u32(1));
+        at = ptx_ptr_add(k, parts, x, tile_bytes);
+        here = ptx_var_new(k, ptx_as(at, PTX_U64));
+        step = ptx_for(k, ptx_u32(0), count, ptx_u32(1));
         {
             at = ptx_get(k, here);
             at = ptx_ptr(at, PTX_GLOBAL);
@@ -15573,12 +15640,18 @@ static void ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
                         ptx_set(k, s->sum[i][n][e], x);
                     }
                 }
-            at = ptx_ptr_add(k, at, ptx_u64(tile_bytes), 1);
+            p = ptx_setp(k, PTX_EQ, step, ptx_u32(0));
+            x = ptx_selp(k, ptx_u32(tile_bytes), ptx_u32(2 * tile_bytes), p);
+            at = ptx_ptr_add(k, at, x, 1);
             ptx_set(k, here, ptx_as(at, PTX_U64));
         }
         ptx_end(k);
+        ptx_end(k);
     }
     ptx_end(k);
+    x = ptx_get(k, complete);
+    x = ptx_uniform(k, x);
+    return ptx_setp(k, PTX_NE, x, ptx_u32(0));
 }
 
 /* Writes the tile of y: value * factor (+ bias), a gated pair as one, (+ residual). */
@@ -15660,19 +15733,46 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     }
 }
 
-/* The block's place: returns its tile of rows, numbered through all outputs. */
-static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    ptx_val tile, x, q;
-    tile = ptx_ctaid_x(k);
-    s->column_tile = ptx_sreg(k, PTX_CTAID_Z);
-    if (f->columns >= 64) {
-        x = ptx_div(k, tile, ptx_u32(PTXK__GEMM_RASTER));
-        tile = ptx_and(k, tile, ptx_u32(PTXK__GEMM_RASTER - 1));
-        tile = ptx_mad(k, s->column_tile, ptx_u32(PTXK__GEMM_RASTER), tile);
-        s->column_tile = x;
+/* The part of a tile that begins at granule `at_granule` of all. Where registers are few, shared memory has
+   that and what else is the same in all turns. */
+static void ptxk__gemm_part_of_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val x, v[4];
+    uint32_t i;
+    if (!ptxk__gemm_is_kept(f)) {
+        ptx_ld_vec(k, PTX_U32, 4, ptx_at(s->flag, 16), v);
+        for (i = 0; i < 4; i++) v[i] = ptx_uniform(k, v[i]);
+        s->end_granule = v[1];
+        s->granules = v[2];
+        s->column_tiles = v[3];
+    } else {
+        v[0] = ptx_get(k, s->at_granule);
     }
-    s->slice = ptx_ctaid_y(k);
-    s->slices = ptx_sreg(k, PTX_NCTAID_Y);
+    s->tile = ptx_div(k, v[0], s->granules);
+    x = ptx_mul(k, s->tile, s->granules);
+    s->first = ptx_sub(k, v[0], x);
+    s->stop = ptx_sub(k, s->end_granule, x);
+    s->stop = ptx_min(k, s->stop, s->granules);
+}
+
+/* The place of that tile: returns its tile of rows, numbered through all outputs. Where columns are many,
+   PTXK__GEMM_RASTER tiles of rows take turns before the next columns. */
+static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val rows = s->layout.tiles[f->outputs - 1], tile, skip = ptx_u32(0), x, q;
+    ptxk__gemm_part_of_tile(k, f, s);
+    tile = s->tile;
+    if (f->columns >= 64) {
+        x = ptx_mul(k, s->column_tiles, ptx_u32(PTXK__GEMM_RASTER));
+        q = ptx_div(k, tile, x);
+        x = ptx_mul(k, q, x);
+        tile = ptx_sub(k, tile, x);
+        skip = ptx_mul(k, q, ptx_u32(PTXK__GEMM_RASTER));
+        rows = ptx_sub(k, rows, skip);
+        rows = ptx_min(k, rows, ptx_u32(PTXK__GEMM_RASTER));
+    }
+    s->column_tile = ptx_div(k, tile, rows);
+    x = ptx_mul(k, s->column_tile, rows);
+    tile = ptx_sub(k, tile, x);
+    tile = ptx_add(k, tile, skip);
     if (f->flags & PTXK_GEMM_GROUPED) {
         s->place = ptxk__gemm_find(k, f, s->args, s->column_tile);
         s->columns_left = s->place.left;
@@ -15722,7 +15822,7 @@ static ptx_val ptxk__gemm_group_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk
 
 /* Computes a tile of the matrices of one class. */
 static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile) {
-    ptx_val later[PTXK__GEMM_MATRICES], skip, x;
+    ptx_val later[PTXK__GEMM_MATRICES], skip, x, complete;
     uint32_t i;
     ptxk__gemm_select(k, f, s, tile, later);
     for (i = 0; i < f->pair; i++) {
@@ -15736,11 +15836,13 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         ptxk__gemm_wide_products(k, f, s);
     else
         ptxk__gemm_products(k, f, s);
-    /* computed again, to save registers in the loop */
-    ptxk__gemm_layout_of(k, f, s->args, &s->layout);
-    tile = ptxk__gemm_locate(k, f, s);
-    ptxk__gemm_select(k, f, s, tile, later);
-    ptxk__gemm_join(k, f, s, tile);
+    if (!ptxk__gemm_is_kept(f)) { /* computed again, to save registers in the loop */
+        ptxk__gemm_layout_of(k, f, s->args, &s->layout);
+        tile = ptxk__gemm_locate(k, f, s);
+        ptxk__gemm_select(k, f, s, tile, later);
+    }
+    complete = ptxk__gemm_join(k, f, s);
+    ptx_if(k, complete);
     x = ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, y), PTX_U64);
     s->y = ptx_ptr(x, PTX_GLOBAL);
     x = ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, y_stride), PTX_U64);
@@ -15756,35 +15858,72 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         s->bias[i] = ptx_ptr_add(k, s->bias[i], x, 4);
     }
     ptxk__gemm_store(k, f, s);
+    ptx_end(k);
+}
+
+/* Sets the block's next granule. */
+static void ptxk__gemm_go_to(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val granule) {
+    ptx_val v[4], p;
+    if (ptxk__gemm_is_kept(f)) {
+        ptx_set(k, s->at_granule, granule);
+        return;
+    }
+    v[0] = granule;
+    v[1] = s->end_granule;
+    v[2] = s->granules;
+    v[3] = s->column_tiles;
+    p = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st_vec(k, PTX_U32, 4, ptx_at(s->flag, 16), v);
 }
 
 static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__gemm_state state, *s = &state, start;
-    ptx_val tile, p, q, x;
+    ptx_val tile, p, q, x, share[2];
     uint32_t i, c;
     memset(s, 0, sizeof *s);
     ptx_launch_bounds(k, 32 * f->warps, 1);
     s->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemm_args), 8);
     s->shared = ptx_shared_dynamic_aligned(k, 128);
-    s->flag = ptx_ptr_add(k, s->shared, ptx_u32(f->shared - 16), 1);
+    s->flag = ptx_ptr_add(k, s->shared, ptx_u32(f->shared - 32), 1);
     s->tid = ptx_tid_x(k);
+    ptxk__gemm_layout_of(k, f, s->args, &s->layout);
+    s->column_tiles = s->layout.column_tiles;
+    if (f->flags & PTXK_GEMM_GROUPED)
+        s->column_tiles = ptx_uniform(k, ptxk__gemm_find(k, f, s->args, ptx_u32(0xffffffffu)).tiles);
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    s->granules = ptxk__gemm_div_up(k, x, ptxk__gemm_granule(f));
+    ptxk__gemm_share(k, f, s);
+    p = ptx_setp(k, PTX_GE, s->first, s->end_granule);
+    ptx_guard(k, p);
+    ptx_ret(k);
+    if (ptxk__gemm_is_kept(f)) s->at_granule = ptx_var_new(k, s->first);
+    x = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
+    share[0] = s->per;
+    share[1] = s->longer;
+    ptx_guard(k, x);
+    ptx_st_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), share);
+    ptxk__gemm_go_to(k, f, s, s->first);
+    if (f->bulk) { /* for x */
+        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(2));
+        x = ptx_ptr_add(k, s->flag, s->tid, 8);
+        ptx_if(k, q);
+        ptx_mbarrier_init(k, ptx_off(x, -16), ptx_u32(1));
+        ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+        ptx_end(k);
+    }
+    ptx_loop(k);
+    if (!ptxk__gemm_is_kept(f)) {
+        ptx_bar_sync(k, ptx_imm(0));
+        ptxk__gemm_layout_of(k, f, s->args, &s->layout);
+    }
+    s->tid = ptx_tid_x(k); /* in each turn, which needs no register before */
     s->lane = ptx_and(k, s->tid, ptx_u32(31));
     s->warp = ptx_shr(k, s->tid, ptx_u32(5));
     s->g = ptx_shr(k, s->lane, ptx_u32(2));
     s->t = ptx_and(k, s->lane, ptx_u32(3));
-    ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     tile = ptxk__gemm_locate(k, f, s);
-    if (f->columns >= 64) {
-        p = ptx_setp(k, PTX_GE, tile, s->layout.tiles[f->outputs - 1]);
-        ptx_guard(k, p);
-        ptx_ret(k);
-    }
-    if (f->flags & PTXK_GEMM_GROUPED) {
-        p = ptx_not(k, s->place.exists);
-        ptx_guard(k, p);
-        ptx_ret(k);
-    }
     start = state;
     for (c = 0; c < f->classes; c++) {
         state = start;
@@ -15800,12 +15939,23 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
                 }
                 p = ptx_or(k, p, q);
             }
+            p = ptx_uniform(k, p);
             ptx_if(k, p);
         }
         ptxk__gemm_tile(k, f, s, tile);
-        ptx_ret(k);
-        if (c + 1 < f->classes) ptx_end(k);
+        if (c + 1 < f->classes) ptx_else(k);
     }
+    for (c = 1; c < f->classes; c++) ptx_end(k);
+    state = start; /* on to the next tile */
+    if (!ptxk__gemm_is_kept(f)) ptxk__gemm_part_of_tile(k, f, s);
+    x = ptx_mad(k, s->tile, s->granules, s->stop);
+    p = ptx_setp(k, PTX_LT, x, s->end_granule);
+    p = ptx_uniform(k, p);
+    ptx_while(k, p);
+    ptx_bar_sync(k, ptx_imm(0)); /* all have read what shared memory holds */
+    ptxk__gemm_go_to(k, f, s, x);
+    ptx_end(k);
+    ptx_ret(k);
 }
 
 /* -- gemm: the entries -- */
