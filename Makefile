@@ -22,7 +22,8 @@ SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SUITES   = builder faults math kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
 SCRIPTS  = dropin left_out snippets packaging cuda/threads examples/command_lines examples/operators
-PROOF    = math/exhaustive math/sass kernels/ptxas kernels/gemm_costs kernels/decoder kernels/flash_cluster \
+PROOF    = math/exhaustive math/random math/sass kernels/ptxas kernels/gemm_costs kernels/decoder \
+           kernels/flash_cluster \
            kernels/flash_hopper_random kernels/flash_hopper_faults kernels/matmul_dense_faults \
            kernels/matmul_dense_sass examples/generate examples/persistent examples/prompt_lengths \
            kernels/matmul_memory_faults examples/architectures examples/experts examples/ranks_all cuda/threads dropin
@@ -39,7 +40,7 @@ help:
 	@echo 'make plot      the time from a graph to PTX beside NVRTC, where that is installed: docs/emission.svg'
 	@echo 'make test      the tests for every change; ends with the line "N passed, N failed"'
 	@echo 'make proof     all tests, for a release'
-	@echo 'make proof-math  the mathematics over all 2^32 operands, hours'
+	@echo 'make proof-math  the mathematics over all 2^32 operands, or 2^28 random ones: hours'
 	@echo 'make sanitize  all tests, built with the address and undefined-behaviour sanitizers'
 	@echo 'make bench     emission speed, launch overhead, compile times beside stb_image.h (BENCH_COMPILE=0:'
 	@echo '               without them), the speed of the CPU driver'
@@ -73,9 +74,11 @@ test: $(addprefix $(B)/results/,$(SHORT))
 proof: $(addprefix $(B)/results/,$(TESTS) $(SCRIPTS))
 	@sh tests/run.sh sum $(B) $(TESTS) $(SCRIPTS)
 
-# Every f32 function of one operand over all 2^32 operands: about two hours of one core.
-proof-math: $(B)/tests/math/exhaustive
+# Every f32 function of one operand over all 2^32 operands: about an hour of one core. Then f64 ones and those of
+# two operands over 2^28 random ones: about two.
+proof-math: $(B)/tests/math/exhaustive $(B)/tests/math/random
 	@$(B)/tests/math/exhaustive 1
+	@$(B)/tests/math/random 0x10000000
 
 $(B)/results/driver/%: $(B)/tests/driver/% $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) driver/$* $< $(SIM)
@@ -85,8 +88,9 @@ $(B)/results/examples/pictures: $(B)/tests/examples/pictures $(SIM) $(addprefix 
 	@sh tests/run.sh one $(DRIVER) $(B) examples/pictures $< $(B)
 $(B)/results/examples/operators: tests/examples/operators.sh FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) examples/operators sh $<
-$(B)/results/examples/ranks $(B)/results/examples/ranks_all: $(B)/results/%: $(B)/tests/% $(SIM) $(NCCL) FORCE
+$(addprefix $(B)/results/examples/,ranks ranks_all collectives): $(B)/results/%: $(B)/tests/% $(SIM) $(NCCL) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) $* $< $(NCCL)
+$(B)/results/examples/ranks_all: $(B)/generate
 $(B)/results/cuda/threads: tests/cuda/threads.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) cuda/threads sh $< $(SIM)
 $(B)/results/left_out: tests/left_out.sh $(B)/implementation.o FORCE
@@ -137,7 +141,7 @@ PREFIX  ?= /usr/local
 TO       = $(DESTDIR)$(PREFIX)
 version  = $(shell sed -n 's/^\#define PTX_VERSION_$(1) \([0-9]*\).*/\1/p' ptxgen.h)
 VERSION  = $(call version,MAJOR).$(call version,MINOR).$(call version,PATCH)
-FILL     = sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' -e 's,@MAJOR@,$(call version,MAJOR),' \
+FILL     = sed -e 's,@PREFIX@,$(subst &,\&,$(PREFIX)),' -e 's,@VERSION@,$(VERSION),' -e 's,@MAJOR@,$(call version,MAJOR),' \
   -e 's,@MINOR@,$(call version,MINOR),' -e 's,@LIBS@,-ldl,'
 INSTALLED = $(addprefix include/,$(HEADERS)) share/pkgconfig/ptxgen.pc \
   $(addprefix share/cmake/ptxgen/,ptxgen-config.cmake ptxgen-config-version.cmake)

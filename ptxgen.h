@@ -41,9 +41,10 @@
           several may be open at the same time. There is no global state. One thread may use a module at a
           time; any number of modules may exist.
    VALUES  A ptx_val is a typed operand in 8 bytes, passed by value. It is a register that one instruction
-          wrote, or an immediate: ptx_f32(1.5), ptx_u32(7). ptx_imm(7) takes the type of the operand that it
-          stands for. No instruction writes to a value a second time, so a copy of a handle always means the
-          same number. A handle has 55 bits for an immediate; a 64-bit number that needs more is refused where
+          wrote, or an immediate: ptx_f32(1.5), ptx_u32(7). ptx_imm(7) is an integer that takes the type of
+          the operand that it stands for. A C number is not an operand: ptx_add(k, x, ptx_imm(1)). No
+          instruction writes to a value a second time, so a copy of a handle always means the same number. A
+          handle has 55 bits for an immediate; a 64-bit number that needs more is refused where
           it is used: make it with ptx_wide(k, PTX_U64, bits). A handle of another kernel is refused. It holds
           16 bits of its owner (a place of ptx_off: 8): one in 65,536 (256) of such mistakes is not seen.
    VARIABLES  What changes is a ptx_var: v = ptx_var_new(k, init); ptx_set(k, v, x) writes it; ptx_get(k, v)
@@ -69,12 +70,14 @@
           ptx_opn() is for those with groups of operands or several results. An address stands for [address],
           ptx_off(address, 16) for [address+16]. `build/ptxdump --reference` prints the table.
    MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
-          units in the last place, stated function by function in [INTERFACE]. What the hardware approximates
-          has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and ptx_sin_approx where C has the name.
+          units in the last place (erfc, tgamma, lgamma: 4), stated function by function in [INTERFACE]. What
+          the hardware approximates has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and
+          ptx_sin_approx where C has the name. They take f32 and f64; integers have ptx_min, ptx_max, ptx_abs.
    CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
           ptx_while, ptx_break and ptx_continue; labels and branches. ptx_guard(k, p) predicates the one
-          instruction after it: compute operands and addresses before. A scope that is left by a C `break` or
-          `return` is an error: "scope opened at file:line is not closed".
+          instruction after it: compute operands and addresses before. ptx_selp(k, a, b, p) is p ? a : b,
+          without a branch. A C loop around calls emits its body in every round: it unrolls. A scope that is
+          left by a C `break` or `return` is an error: "scope opened at file:line is not closed".
    SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, 0) ... ptx_default(k) ... ptx_end(k), for up to 512
           cases. A case does not fall through. ptx_brx() is the plain branch through a table.
    ORDER  C does not define the order in which the arguments of a call are evaluated. ptx_sub(k, ptx_ld(...),
@@ -90,9 +93,9 @@
    SHARED MEMORY  ptx_shared(k, "tile", PTX_F32, 1024, 16) is an array of the block; its address has 32 bits.
           All such arrays together have at most 48 KiB. ptx_shared_dynamic(), once a kernel, is the memory
           that the launch gives beyond; divide it with ptx_off(). Contents are undefined at the start. A
-          thread may read what another thread wrote only after ptx_bar_sync() (in a warp: ptx_bar_warp_sync),
-          and overwrite it only after another one. ptx_mapa() gives the address in another block of the
-          cluster.
+          thread may read what another thread wrote only after the block's barrier,
+          ptx_bar_sync(k, ptx_imm(0)) (in a warp: ptx_bar_warp_sync), and overwrite it only after another one.
+          ptx_mapa() gives the address in another block of the cluster.
    VARIABLES OF THE MODULE  ptx_variable() defines global or constant memory, with data or zeros.
           ptx_address() is its address. ptx_point() stores the addresses of earlier variables in it.
    FUNCTIONS  ptx_func() starts a function, ptx_return() ends it, ptx_call() calls it with up to 32 arguments,
@@ -107,9 +110,10 @@
           products, PTX_WGMMA_COMMIT_GROUP and PTX_WGMMA_WAIT_GROUP; only then read or write them again. The
           verifier checks this order on every path.
    RAW TEXT  ptx_raw() inserts PTX text. $0 $1 ... are its results, then its operands, at most 64 of each;
-          they are typed and tracked. Results are taken to differ between threads, and its barriers count. Its
-          instructions, names, branches and exits are checked by the assembler only. Brackets, comments and
-          statements must end in the text in which they begin. Put labels in braces if a text is used twice.
+          they are typed and tracked. Results are taken to differ between threads, and the text to wait for
+          copies. Its instructions, barriers, names, branches and exits are checked by the assembler only.
+          Brackets, comments and statements must end in the text in which they begin. Put labels in braces if
+          a text is used twice.
    VERIFIED  On every path, before there is a text: definitions before uses; labels, scopes and ends;
           unreachable code; loops without an exit; constant offsets that are misaligned or outside an array or
           variable; limits of shared, constant and parameter memory, of launch bounds and of setmaxnreg; waits
@@ -142,6 +146,7 @@
    PTXGEN_IMPLEMENTATION   in one file: compile the code
    PTXGEN_STATIC           with it: all functions static, a private copy in that file
    PTXGEN_API              your own linkage, e.g. __declspec(dllexport)
+   PTXGEN_NO_MATH          without the functions of [MATH]
 */
 #include <stddef.h>
 #include <stdint.h>
@@ -742,12 +747,13 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 
 /* INSTRUCTIONS. A line is a form, and a form is a line: what is checked, gated, printed, documented and
    tested of it is read from there.
-     OP(ID, mnemonic, operands, types, source types, modifiers allowed, needed, default, first .version, first
-     target)
-   The first form of an instruction is an OP, which makes the enumerator PTX_<ID>; further forms are FORMs.
-   After the target, an OP may have facts that hold for all its forms. One modifier of each needed group must
-   be given; if none is, the default is added. The first form that fits the types, the modifiers and the
-   number of operands is taken. The facts are those of ptxas 13.0.
+     OP(ID, mnemonic, operands, first .version, first target, facts, types, source types, modifiers allowed,
+     needed, default)
+   The first form of an instruction is an OP, which makes the enumerator PTX_<ID>; further forms are FORMs,
+   without facts: those of the OP hold for all of them. Sets at the end that are (0), none, may be left out.
+   Needed modifiers are allowed too. One of each needed group must be given; if none is, the default is added.
+   The first form that fits the types, the modifiers and the number of operands is taken. The facts are those
+   of ptxas 13.0.
    Mnemonic: modifiers, type and source type follow it; or stand where it says %m %t %s, layouts at %l. Of the
      number of registers in a group, n, %1 makes n, %2 2n, %4 4n, %h n/2, %q n/4.
    Operands: results, '=', sources.
@@ -817,7 +823,7 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
 #define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
 
-/* How a row writes a set. {0}: none. PTX__T2(U32, I64): types. PTX__M3(RN, FTZ, SAT): modifiers. Each name
+/* How a row writes a set. (0): none. PTX__T2(U32, I64): types. PTX__M3(RN, FTZ, SAT): modifiers. Each name
    is a single one or a group from above. A set has at most three names, of source types two, of defaults
    one. A group or modifier that no row has used so far must be added to these lists. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
@@ -853,1395 +859,1256 @@ enum { PTX__CT_0, PTX_TYPES(PTX__ENUM) PTX__TYPE_GROUPS(PTX__GROUP_ENUM) PTX__CT
 #define PTX__ENUM(name) PTX__CM_##name,
 enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX__CM_END };
 #undef PTX__ENUM
-#define PTX__T1(a) {PTX__CT_##a}
-#define PTX__T2(a, b) {PTX__CT_##a, PTX__CT_##b}
-#define PTX__T3(a, b, c) {PTX__CT_##a, PTX__CT_##b, PTX__CT_##c}
-#define PTX__M1(a) {PTX__CM_##a}
-#define PTX__M2(a, b) {PTX__CM_##a, PTX__CM_##b}
-#define PTX__M3(a, b, c) {PTX__CM_##a, PTX__CM_##b, PTX__CM_##c}
+#define PTX__T1(a) (PTX__CT_##a)
+#define PTX__T2(a, b) (PTX__CT_##a, PTX__CT_##b)
+#define PTX__T3(a, b, c) (PTX__CT_##a, PTX__CT_##b, PTX__CT_##c)
+#define PTX__M1(a) (PTX__CM_##a)
+#define PTX__M2(a, b) (PTX__CM_##a, PTX__CM_##b)
+#define PTX__M3(a, b, c) (PTX__CM_##a, PTX__CM_##b, PTX__CM_##c)
 
 #define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
-    /* id mnemonic operands types source allowed needed default ver target */                                \
+    /* id mnemonic operands version target facts types source allowed needed default */                      \
     /* moves */                                                                                              \
-    OP(MOV, "mov", "*t=t", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                   \
-    FORM(MOV, "mov", "*t=t", PTX__T1(B128), {0}, {0}, {0}, {0}, 83, 70)                                      \
+    OP(MOV, "mov", "*t=t", 10, 0, 0, PTX__T2(BITS, PRED))                                                    \
+    FORM(MOV, "mov", "*t=t", 83, 70, PTX__T1(B128))                                                          \
     /* integers and floats */                                                                                \
-    OP(ADD, "add", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
-    FORM(ADD, "add", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), PTX__M1(CC), {0}, 43, 0)                   \
-    FORM(ADD, "add", "t=tt", PTX__T1(S32), {0}, PTX__M1(SAT), PTX__M1(SAT), {0}, 10, 0)                      \
-    FORM(ADD, "add", "t=tt", PTX__T1(X16), {0}, {0}, {0}, {0}, 80, 90)                                       \
-    FORM(ADD, "add", "t=tt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), {0}, {0}, 10, 0)                   \
-    FORM(ADD, "add", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), {0}, {0}, 10, 0)                             \
-    FORM(ADD, "add", "t=tt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), {0}, {0}, 86, 100)                    \
-    FORM(ADD, "add", "t=tt", PTX__T1(F16S), {0}, PTX__M3(RN, FTZ, SAT), {0}, {0}, 42, 53)                    \
-    FORM(ADD, "add", "t=tt", PTX__T1(BF16S), {0}, PTX__M1(RN), {0}, {0}, 78, 90)                             \
-    OP(ADDC, "addc", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), {0}, {0}, 43, 0)                           \
-    OP(ADD_F32, "add%m.f32%s", "f=cf", {0}, PTX__T1(H16), PTX__M2(ROUND, SAT), {0}, {0}, 86, 100)            \
-    OP(SUB, "sub", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
-    FORM(SUB, "sub", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), PTX__M1(CC), {0}, 43, 0)                   \
-    FORM(SUB, "sub", "t=tt", PTX__T1(S32), {0}, PTX__M1(SAT), PTX__M1(SAT), {0}, 10, 0)                      \
-    FORM(SUB, "sub", "t=tt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), {0}, {0}, 10, 0)                   \
-    FORM(SUB, "sub", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), {0}, {0}, 10, 0)                             \
-    FORM(SUB, "sub", "t=tt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), {0}, {0}, 86, 100)                    \
-    FORM(SUB, "sub", "t=tt", PTX__T1(F16S), {0}, PTX__M3(RN, FTZ, SAT), {0}, {0}, 42, 53)                    \
-    FORM(SUB, "sub", "t=tt", PTX__T1(BF16S), {0}, PTX__M1(RN), {0}, {0}, 78, 90)                             \
-    OP(SUBC, "subc", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), {0}, {0}, 43, 0)                           \
-    OP(SUB_F32, "sub%m.f32%s", "f=cf", {0}, PTX__T1(H16), PTX__M2(ROUND, SAT), {0}, {0}, 86, 100)            \
-    OP(MUL, "mul", "t=tt", PTX__T1(INT), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)              \
-    FORM(MUL, "mul", "w=tt", PTX__T2(I16, I32), {0}, PTX__M1(WIDE), PTX__M1(WIDE), {0}, 10, 0)               \
-    FORM(MUL, "mul", "t=tt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), {0}, {0}, 10, 0)                   \
-    FORM(MUL, "mul", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), {0}, {0}, 10, 0)                             \
-    FORM(MUL, "mul", "t=tt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), {0}, {0}, 86, 100)                    \
-    FORM(MUL, "mul", "t=tt", PTX__T1(F16S), {0}, PTX__M3(RN, FTZ, SAT), {0}, {0}, 42, 53)                    \
-    FORM(MUL, "mul", "t=tt", PTX__T1(BF16S), {0}, PTX__M1(RN), {0}, {0}, 78, 90)                             \
-    OP(MUL24, "mul24", "t=tt", PTX__T1(I32), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)          \
-    OP(MAD, "mad", "t=ttt", PTX__T1(INT), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)             \
-    FORM(MAD, "mad", "t=ttt", PTX__T2(I32, I64), {0}, PTX__M2(LOHI, CC), PTX__M2(LOHI, CC), PTX__M1(LO),     \
-        43, 0)                                                                                               \
-    FORM(MAD, "mad", "t=ttt", PTX__T1(S32), {0}, PTX__M2(HI, SAT), PTX__M2(HI, SAT), {0}, 10, 0)             \
-    FORM(MAD, "mad", "w=ttw", PTX__T2(I16, I32), {0}, PTX__M1(WIDE), PTX__M1(WIDE), {0}, 10, 0)              \
-    OP(MADC, "madc", "t=ttt", PTX__T2(I32, I64), {0}, PTX__M2(LOHI, CC), PTX__M1(LOHI), PTX__M1(LO), 43, 0)  \
-    OP(MAD24, "mad24", "t=ttt", PTX__T1(I32), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)         \
-    FORM(MAD24, "mad24", "t=ttt", PTX__T1(S32), {0}, PTX__M2(HI, SAT), PTX__M2(HI, SAT), {0}, 10, 0)         \
-    OP(SAD, "sad", "t=ttt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                         \
-    OP(DP4A, "dp4a", "y=tcu", PTX__T1(I32), PTX__T1(I32), {0}, {0}, {0}, 50, 61)                             \
-    OP(DP2A, "dp2a", "y=tcu", PTX__T1(I32), PTX__T1(I32), PTX__M1(LOHI), PTX__M1(LOHI), {0}, 50, 61)         \
-    OP(FMA, "fma", "t=ttt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN), 10, 0) \
-    FORM(FMA, "fma", "t=ttt", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)         \
-    FORM(FMA, "fma", "t=ttt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), PTX__M1(ROUND), PTX__M1(RN), 86,     \
-        100)                                                                                                 \
-    FORM(FMA, "fma", "t=ttt", PTX__T1(F16S), {0}, PTX__M1(RN_FTZ_SAT_RELU), PTX__M1(RN), PTX__M1(RN), 42,    \
-        53)                                                                                                  \
-    FORM(FMA, "fma", "t=ttt", PTX__T1(BF16S), {0}, PTX__M2(RN, RELU), PTX__M1(RN), PTX__M1(RN), 70, 80)      \
-    FORM(FMA, "fma", "t=ttt", PTX__T2(F16S, BF16S), {0}, PTX__M3(RN, OOB, RELU), PTX__M2(RN, OOB),           \
-        PTX__M1(RN), 81, 90)                                                                                 \
-    OP(FMA_F32, "fma%m.f32%s", "f=ccf", {0}, PTX__T1(H16), PTX__M2(ROUND, SAT), PTX__M1(ROUND),              \
-        PTX__M1(RN), 86, 100)                                                                                \
-    OP(DIV, "div", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
-    FORM(DIV, "div", "t=tt", PTX__T1(F32), {0}, PTX__M1(DIVIDE), PTX__M3(ROUND, APPROX, FULL),               \
-        PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(DIV, "div", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)          \
-    OP(REM, "rem", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
-    OP(ABS, "abs", "t=t", PTX__T2(SINT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
-    FORM(ABS, "abs", "t=t", PTX__T1(F32), {0}, PTX__M1(FTZ), {0}, {0}, 10, 0)                                \
-    FORM(ABS, "abs", "t=t", PTX__T1(F16S), {0}, PTX__M1(FTZ), {0}, {0}, 65, 53)                              \
-    FORM(ABS, "abs", "t=t", PTX__T1(BF16S), {0}, {0}, {0}, {0}, 70, 80)                                      \
-    OP(NEG, "neg", "t=t", PTX__T2(SINT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
-    FORM(NEG, "neg", "t=t", PTX__T1(F32), {0}, PTX__M1(FTZ), {0}, {0}, 10, 0)                                \
-    FORM(NEG, "neg", "t=t", PTX__T1(F16S), {0}, PTX__M1(FTZ), {0}, {0}, 60, 53)                              \
-    FORM(NEG, "neg", "t=t", PTX__T1(BF16S), {0}, {0}, {0}, {0}, 70, 80)                                      \
-    OP(MIN, "min", "t=tt", PTX__T2(INT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
-    FORM(MIN, "min", "t=tt", PTX__T1(S32), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                   \
-    FORM(MIN, "min", "t=tt", PTX__T1(X16), {0}, {0}, {0}, {0}, 80, 90)                                       \
-    FORM(MIN, "min", "t=tt", PTX__T1(S16X2), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                 \
-    FORM(MIN, "min", "t=tt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 10, 0)             \
-    FORM(MIN, "min", "t=ttt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, ABS_OF), {0}, {0}, 88, 100)               \
-    FORM(MIN, "min", "t=tt", PTX__T1(F16S), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 70, 80)           \
-    FORM(MIN, "min", "t=tt", PTX__T1(BF16S), {0}, PTX__M2(NAN, XORSIGN_ABS), {0}, {0}, 70, 80)               \
-    OP(MAX, "max", "t=tt", PTX__T2(INT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
-    FORM(MAX, "max", "t=tt", PTX__T1(S32), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                   \
-    FORM(MAX, "max", "t=tt", PTX__T1(X16), {0}, {0}, {0}, {0}, 80, 90)                                       \
-    FORM(MAX, "max", "t=tt", PTX__T1(S16X2), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                 \
-    FORM(MAX, "max", "t=tt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 10, 0)             \
-    FORM(MAX, "max", "t=ttt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, ABS_OF), {0}, {0}, 88, 100)               \
-    FORM(MAX, "max", "t=tt", PTX__T1(F16S), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 70, 80)           \
-    FORM(MAX, "max", "t=tt", PTX__T1(BF16S), {0}, PTX__M2(NAN, XORSIGN_ABS), {0}, {0}, 70, 80)               \
-    OP(RCP, "rcp", "t=t", PTX__T1(F32), {0}, PTX__M3(ROUND, APPROX, FTZ), PTX__M2(ROUND, APPROX),            \
-        PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(RCP, "rcp", "t=t", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)           \
-    FORM(RCP, "rcp", "t=t", PTX__T1(F64), {0}, PTX__M2(APPROX, FTZ), PTX__M2(APPROX, FTZ), {0}, 21, 0)       \
-    OP(SQRT, "sqrt", "t=t", PTX__T1(F32), {0}, PTX__M3(ROUND, APPROX, FTZ), PTX__M2(ROUND, APPROX),          \
-        PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(SQRT, "sqrt", "t=t", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)         \
-    OP(RSQRT, "rsqrt", "t=t", PTX__T1(FLT), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX),     \
-        40, 0)                                                                                               \
-    OP(EX2, "ex2", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
-    FORM(EX2, "ex2", "t=t", PTX__T1(F16S), {0}, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX), 70, 75)   \
-    FORM(EX2, "ex2", "t=t", PTX__T1(BF16S), {0}, PTX__M2(APPROX, FTZ), PTX__M2(APPROX, FTZ),                 \
-        PTX__M1(APPROX_FTZ), 78, 90)                                                                         \
-    OP(LG2, "lg2", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
-    OP(SIN, "sin", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
-    OP(COS, "cos", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
-    OP(TANH, "tanh", "t=t", PTX__T2(F32, F16S), {0}, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX),      \
-        70, 75)                                                                                              \
-    FORM(TANH, "tanh", "t=t", PTX__T1(BF16S), {0}, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX), 78,    \
-        90)                                                                                                  \
-    OP(TESTP, "testp", "p=t", PTX__T1(FLT), {0}, PTX__M1(TEST), PTX__M1(TEST), {0}, 20, 0)                   \
-    OP(COPYSIGN, "copysign", "t=tt", PTX__T1(FLT), {0}, {0}, {0}, {0}, 20, 0)
+    OP(ADD, "add", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
+    FORM(ADD, "add", "t=tt", 43, 0, PTX__T2(I32, I64), (0), (0), PTX__M1(CC))                                \
+    FORM(ADD, "add", "t=tt", 10, 0, PTX__T1(S32), (0), (0), PTX__M1(SAT))                                    \
+    FORM(ADD, "add", "t=tt", 80, 90, PTX__T1(X16))                                                           \
+    FORM(ADD, "add", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(ROUND, FTZ, SAT))                             \
+    FORM(ADD, "add", "t=tt", 10, 0, PTX__T1(F64), (0), PTX__M1(ROUND))                                       \
+    FORM(ADD, "add", "t=tt", 86, 100, PTX__T1(F32X2), (0), PTX__M2(ROUND, FTZ))                              \
+    FORM(ADD, "add", "t=tt", 42, 53, PTX__T1(F16S), (0), PTX__M3(RN, FTZ, SAT))                              \
+    FORM(ADD, "add", "t=tt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(RN))                                       \
+    OP(ADDC, "addc", "t=tt", 43, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(CC))                                  \
+    OP(ADD_F32, "add%m.f32%s", "f=cf", 86, 100, 0, (0), PTX__T1(H16), PTX__M2(ROUND, SAT))                   \
+    OP(SUB, "sub", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
+    FORM(SUB, "sub", "t=tt", 43, 0, PTX__T2(I32, I64), (0), (0), PTX__M1(CC))                                \
+    FORM(SUB, "sub", "t=tt", 10, 0, PTX__T1(S32), (0), (0), PTX__M1(SAT))                                    \
+    FORM(SUB, "sub", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(ROUND, FTZ, SAT))                             \
+    FORM(SUB, "sub", "t=tt", 10, 0, PTX__T1(F64), (0), PTX__M1(ROUND))                                       \
+    FORM(SUB, "sub", "t=tt", 86, 100, PTX__T1(F32X2), (0), PTX__M2(ROUND, FTZ))                              \
+    FORM(SUB, "sub", "t=tt", 42, 53, PTX__T1(F16S), (0), PTX__M3(RN, FTZ, SAT))                              \
+    FORM(SUB, "sub", "t=tt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(RN))                                       \
+    OP(SUBC, "subc", "t=tt", 43, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(CC))                                  \
+    OP(SUB_F32, "sub%m.f32%s", "f=cf", 86, 100, 0, (0), PTX__T1(H16), PTX__M2(ROUND, SAT))                   \
+    OP(MUL, "mul", "t=tt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                     \
+    FORM(MUL, "mul", "w=tt", 10, 0, PTX__T2(I16, I32), (0), (0), PTX__M1(WIDE))                              \
+    FORM(MUL, "mul", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(ROUND, FTZ, SAT))                             \
+    FORM(MUL, "mul", "t=tt", 10, 0, PTX__T1(F64), (0), PTX__M1(ROUND))                                       \
+    FORM(MUL, "mul", "t=tt", 86, 100, PTX__T1(F32X2), (0), PTX__M2(ROUND, FTZ))                              \
+    FORM(MUL, "mul", "t=tt", 42, 53, PTX__T1(F16S), (0), PTX__M3(RN, FTZ, SAT))                              \
+    FORM(MUL, "mul", "t=tt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(RN))                                       \
+    OP(MUL24, "mul24", "t=tt", 10, 0, 0, PTX__T1(I32), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                 \
+    OP(MAD, "mad", "t=ttt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                    \
+    FORM(MAD, "mad", "t=ttt", 43, 0, PTX__T2(I32, I64), (0), (0), PTX__M2(LOHI, CC), PTX__M1(LO))            \
+    FORM(MAD, "mad", "t=ttt", 10, 0, PTX__T1(S32), (0), (0), PTX__M2(HI, SAT))                               \
+    FORM(MAD, "mad", "w=ttw", 10, 0, PTX__T2(I16, I32), (0), (0), PTX__M1(WIDE))                             \
+    OP(MADC, "madc", "t=ttt", 43, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(CC), PTX__M1(LOHI), PTX__M1(LO))     \
+    OP(MAD24, "mad24", "t=ttt", 10, 0, 0, PTX__T1(I32), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                \
+    FORM(MAD24, "mad24", "t=ttt", 10, 0, PTX__T1(S32), (0), (0), PTX__M2(HI, SAT))                           \
+    OP(SAD, "sad", "t=ttt", 10, 0, 0, PTX__T1(INT))                                                          \
+    OP(DP4A, "dp4a", "y=tcu", 50, 61, 0, PTX__T1(I32), PTX__T1(I32))                                         \
+    OP(DP2A, "dp2a", "y=tcu", 50, 61, 0, PTX__T1(I32), PTX__T1(I32), (0), PTX__M1(LOHI))                     \
+    OP(FMA, "fma", "t=ttt", 10, 0, 0, PTX__T1(F32), (0), PTX__M2(FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN))     \
+    FORM(FMA, "fma", "t=ttt", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
+    FORM(FMA, "fma", "t=ttt", 86, 100, PTX__T1(F32X2), (0), PTX__M1(FTZ), PTX__M1(ROUND), PTX__M1(RN))       \
+    FORM(FMA, "fma", "t=ttt", 42, 53, PTX__T1(F16S), (0), PTX__M1(RN_FTZ_SAT_RELU), PTX__M1(RN),             \
+        PTX__M1(RN))                                                                                         \
+    FORM(FMA, "fma", "t=ttt", 70, 80, PTX__T1(BF16S), (0), PTX__M1(RELU), PTX__M1(RN), PTX__M1(RN))          \
+    FORM(FMA, "fma", "t=ttt", 81, 90, PTX__T2(F16S, BF16S), (0), PTX__M1(RELU), PTX__M2(RN, OOB),            \
+        PTX__M1(RN))                                                                                         \
+    OP(FMA_F32, "fma%m.f32%s", "f=ccf", 86, 100, 0, (0), PTX__T1(H16), PTX__M1(SAT), PTX__M1(ROUND),         \
+        PTX__M1(RN))                                                                                         \
+    OP(DIV, "div", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
+    FORM(DIV, "div", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M1(DIVIDE), PTX__M3(ROUND, APPROX, FULL),        \
+        PTX__M1(RN))                                                                                         \
+    FORM(DIV, "div", "t=tt", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                     \
+    OP(REM, "rem", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
+    OP(ABS, "abs", "t=t", 10, 0, 0, PTX__T2(SINT, F64))                                                      \
+    FORM(ABS, "abs", "t=t", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ))                                          \
+    FORM(ABS, "abs", "t=t", 65, 53, PTX__T1(F16S), (0), PTX__M1(FTZ))                                        \
+    FORM(ABS, "abs", "t=t", 70, 80, PTX__T1(BF16S))                                                          \
+    OP(NEG, "neg", "t=t", 10, 0, 0, PTX__T2(SINT, F64))                                                      \
+    FORM(NEG, "neg", "t=t", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ))                                          \
+    FORM(NEG, "neg", "t=t", 60, 53, PTX__T1(F16S), (0), PTX__M1(FTZ))                                        \
+    FORM(NEG, "neg", "t=t", 70, 80, PTX__T1(BF16S))                                                          \
+    OP(MIN, "min", "t=tt", 10, 0, 0, PTX__T2(INT, F64))                                                      \
+    FORM(MIN, "min", "t=tt", 80, 90, PTX__T1(S32), (0), (0), PTX__M1(RELU))                                  \
+    FORM(MIN, "min", "t=tt", 80, 90, PTX__T1(X16))                                                           \
+    FORM(MIN, "min", "t=tt", 80, 90, PTX__T1(S16X2), (0), (0), PTX__M1(RELU))                                \
+    FORM(MIN, "min", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                       \
+    FORM(MIN, "min", "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                         \
+    FORM(MIN, "min", "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                     \
+    FORM(MIN, "min", "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))                         \
+    OP(MAX, "max", "t=tt", 10, 0, 0, PTX__T2(INT, F64))                                                      \
+    FORM(MAX, "max", "t=tt", 80, 90, PTX__T1(S32), (0), (0), PTX__M1(RELU))                                  \
+    FORM(MAX, "max", "t=tt", 80, 90, PTX__T1(X16))                                                           \
+    FORM(MAX, "max", "t=tt", 80, 90, PTX__T1(S16X2), (0), (0), PTX__M1(RELU))                                \
+    FORM(MAX, "max", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                       \
+    FORM(MAX, "max", "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                         \
+    FORM(MAX, "max", "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                     \
+    FORM(MAX, "max", "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))                         \
+    OP(RCP, "rcp", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(ROUND, APPROX), PTX__M1(RN))    \
+    FORM(RCP, "rcp", "t=t", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                      \
+    FORM(RCP, "rcp", "t=t", 21, 0, PTX__T1(F64), (0), (0), PTX__M2(APPROX, FTZ))                             \
+    OP(SQRT, "sqrt", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(ROUND, APPROX), PTX__M1(RN))  \
+    FORM(SQRT, "sqrt", "t=t", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
+    OP(RSQRT, "rsqrt", "t=t", 40, 0, 0, PTX__T1(FLT), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))   \
+    OP(EX2, "ex2", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
+    FORM(EX2, "ex2", "t=t", 70, 75, PTX__T1(F16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))               \
+    FORM(EX2, "ex2", "t=t", 78, 90, PTX__T1(BF16S), (0), (0), PTX__M2(APPROX, FTZ), PTX__M1(APPROX_FTZ))     \
+    OP(LG2, "lg2", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
+    OP(SIN, "sin", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
+    OP(COS, "cos", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
+    OP(TANH, "tanh", "t=t", 70, 75, 0, PTX__T2(F32, F16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))       \
+    FORM(TANH, "tanh", "t=t", 78, 90, PTX__T1(BF16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))            \
+    OP(TESTP, "testp", "p=t", 20, 0, 0, PTX__T1(FLT), (0), (0), PTX__M1(TEST))                               \
+    OP(COPYSIGN, "copysign", "t=tt", 20, 0, 0, PTX__T1(FLT))
 #define PTX__TABLE_LOGIC(OP, FORM)                                                                           \
     /* logic and bits */                                                                                     \
-    OP(AND, "and", "*t=tt", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                  \
-    OP(OR, "or", "*t=tt", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                    \
-    OP(XOR, "xor", "*t=tt", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                  \
-    OP(NOT, "not", "*t=t", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                   \
-    OP(CNOT, "cnot", "*t=t", PTX__T1(BITS), {0}, {0}, {0}, {0}, 10, 0)                                       \
-    OP(SHL, "shl", "*t=te", PTX__T1(BITS), {0}, {0}, {0}, {0}, 10, 0)                                        \
-    OP(SHR, "shr", "t=te", PTX__T2(INT, BITS), {0}, {0}, {0}, {0}, 10, 0)                                    \
-    OP(SHF_L, "shf.l", "*t=ttj", PTX__T1(B32), {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), PTX__M1(WRAP), 31, 32) \
-    OP(SHF_R, "shf.r", "*t=ttj", PTX__T1(B32), {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), PTX__M1(WRAP), 31, 32) \
-    OP(LOP3, "lop3", "*t=ttti", PTX__T1(B32), {0}, {0}, {0}, {0}, 43, 50)                                    \
-    FORM(LOP3, "lop3", "*_|p=tttip", PTX__T1(B32), {0}, PTX__M2(BOOL_AND, BOOL_OR), PTX__M2(BOOL_AND,        \
-        BOOL_OR), {0}, 82, 70)                                                                               \
-    FORM(LOP3, "lop3", "*t|p=tttip", PTX__T1(B32), {0}, PTX__M2(BOOL_AND, BOOL_OR), PTX__M2(BOOL_AND,        \
-        BOOL_OR), {0}, 82, 70)                                                                               \
-    OP(PRMT, "prmt", "*t=ttU", PTX__T1(B32), {0}, {0}, {0}, {0}, 20, 0)                                      \
-    OP(PRMT_F4E, "prmt.b32.f4e", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(PRMT_B4E, "prmt.b32.b4e", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(PRMT_RC8, "prmt.b32.rc8", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(PRMT_ECL, "prmt.b32.ecl", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(PRMT_ECR, "prmt.b32.ecr", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(PRMT_RC16, "prmt.b32.rc16", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                  \
-    OP(BFE, "bfe", "t=tej", PTX__T2(I32, I64), {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(BFI, "bfi", "*t=ttej", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(BFIND, "bfind", "u=t", PTX__T2(I32, I64), {0}, PTX__M1(SHIFTAMT), {0}, {0}, 20, 0)                    \
-    OP(FNS, "fns.b32", "u=uuu", {0}, {0}, {0}, {0}, {0}, 60, 30)                                             \
-    OP(BMSK, "bmsk%m.b32", "u=uu", {0}, {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), {0}, 76, 70)                  \
-    OP(SZEXT, "szext", "t=tu", PTX__T1(I32), {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), {0}, 76, 70)             \
-    OP(POPC, "popc", "*u=t", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                     \
-    OP(CLZ, "clz", "*u=t", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                       \
-    OP(BREV, "brev", "*t=t", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                     \
+    OP(AND, "and", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                   \
+    OP(OR, "or", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                     \
+    OP(XOR, "xor", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                   \
+    OP(NOT, "not", "*t=t", 10, 0, 0, PTX__T2(BITS, PRED))                                                    \
+    OP(CNOT, "cnot", "*t=t", 10, 0, 0, PTX__T1(BITS))                                                        \
+    OP(SHL, "shl", "*t=te", 10, 0, 0, PTX__T1(BITS))                                                         \
+    OP(SHR, "shr", "t=te", 10, 0, 0, PTX__T2(INT, BITS))                                                     \
+    OP(SHF_L, "shf.l", "*t=ttj", 31, 32, 0, PTX__T1(B32), (0), (0), PTX__M1(FUNNEL), PTX__M1(WRAP))          \
+    OP(SHF_R, "shf.r", "*t=ttj", 31, 32, 0, PTX__T1(B32), (0), (0), PTX__M1(FUNNEL), PTX__M1(WRAP))          \
+    OP(LOP3, "lop3", "*t=ttti", 43, 50, 0, PTX__T1(B32))                                                     \
+    FORM(LOP3, "lop3", "*_|p=tttip", 82, 70, PTX__T1(B32), (0), (0), PTX__M2(BOOL_AND, BOOL_OR))             \
+    FORM(LOP3, "lop3", "*t|p=tttip", 82, 70, PTX__T1(B32), (0), (0), PTX__M2(BOOL_AND, BOOL_OR))             \
+    OP(PRMT, "prmt", "*t=ttU", 20, 0, 0, PTX__T1(B32))                                                       \
+    OP(PRMT_F4E, "prmt.b32.f4e", "x=xxu", 20, 0, 0, (0))                                                     \
+    OP(PRMT_B4E, "prmt.b32.b4e", "x=xxu", 20, 0, 0, (0))                                                     \
+    OP(PRMT_RC8, "prmt.b32.rc8", "x=xxu", 20, 0, 0, (0))                                                     \
+    OP(PRMT_ECL, "prmt.b32.ecl", "x=xxu", 20, 0, 0, (0))                                                     \
+    OP(PRMT_ECR, "prmt.b32.ecr", "x=xxu", 20, 0, 0, (0))                                                     \
+    OP(PRMT_RC16, "prmt.b32.rc16", "x=xxu", 20, 0, 0, (0))                                                   \
+    OP(BFE, "bfe", "t=tej", 20, 0, 0, PTX__T2(I32, I64))                                                     \
+    OP(BFI, "bfi", "*t=ttej", 20, 0, 0, PTX__T1(B32_64))                                                     \
+    OP(BFIND, "bfind", "u=t", 20, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(SHIFTAMT))                           \
+    OP(FNS, "fns.b32", "u=uuu", 60, 30, 0, (0))                                                              \
+    OP(BMSK, "bmsk%m.b32", "u=uu", 76, 70, 0, (0), (0), (0), PTX__M1(FUNNEL))                                \
+    OP(SZEXT, "szext", "t=tu", 76, 70, 0, PTX__T1(I32), (0), (0), PTX__M1(FUNNEL))                           \
+    OP(POPC, "popc", "*u=t", 20, 0, 0, PTX__T1(B32_64))                                                      \
+    OP(CLZ, "clz", "*u=t", 20, 0, 0, PTX__T1(B32_64))                                                        \
+    OP(BREV, "brev", "*t=t", 20, 0, 0, PTX__T1(B32_64))                                                      \
     /* comparison and selection */                                                                           \
-    OP(SETP, "setp", "p?p=tt", PTX__T1(INT), {0}, PTX__M1(CMP_ORDERED), PTX__M1(CMP), {0}, 10, 0)            \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T1(INT), {0}, PTX__M2(CMP_ORDERED, BOOL), PTX__M2(BOOL, CMP), {0},    \
-        10, 0)                                                                                               \
-    FORM(SETP, "setp", "p?p=tt", PTX__T1(BITS), {0}, PTX__M2(EQ, NE), PTX__M1(CMP), {0}, 10, 0)              \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T1(BITS), {0}, PTX__M3(EQ, NE, BOOL), PTX__M2(BOOL, CMP), {0}, 10, 0) \
-    FORM(SETP, "setp", "p?p=tt", PTX__T1(F32), {0}, PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 10, 0)             \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T1(F32), {0}, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP), {0}, 10,   \
-        0)                                                                                                   \
-    FORM(SETP, "setp", "p?p=tt", PTX__T1(F64), {0}, PTX__M1(CMP), PTX__M1(CMP), {0}, 10, 0)                  \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T1(F64), {0}, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), {0}, 10, 0)     \
-    FORM(SETP, "setp", "p=tt", PTX__T1(F16), {0}, PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)              \
-    FORM(SETP, "setp", "p=tt", PTX__T1(BF16), {0}, PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)                  \
-    FORM(SETP, "setp", "p=ttp", PTX__T1(F16), {0}, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP), {0}, 42, 53) \
-    FORM(SETP, "setp", "p=ttp", PTX__T1(BF16), {0}, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), {0}, 78, 90)     \
-    FORM(SETP, "setp", "p|p=tt", PTX__T1(F16X2), {0}, PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)          \
-    FORM(SETP, "setp", "p|p=tt", PTX__T1(BF16X2), {0}, PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)              \
-    FORM(SETP, "setp", "p|p=ttp", PTX__T1(F16X2), {0}, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP), {0},     \
-        42, 53)                                                                                              \
-    FORM(SETP, "setp", "p|p=ttp", PTX__T1(BF16X2), {0}, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), {0}, 78, 90) \
-    OP(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(INT), PTX__M1(CMP_ORDERED), PTX__M1(CMP), {0}, 10, 0)  \
-    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(INT), PTX__M2(CMP_ORDERED, BOOL), PTX__M2(CMP,      \
-        BOOL), {0}, 10, 0)                                                                                   \
-    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(BITS), PTX__M2(EQ, NE), PTX__M1(CMP), {0}, 10, 0)    \
-    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(BITS), PTX__M3(EQ, NE, BOOL), PTX__M2(CMP, BOOL),   \
-        {0}, 10, 0)                                                                                          \
-    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(F32), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 10, 0)   \
-    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(F32), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP,         \
-        BOOL), {0}, 10, 0)                                                                                   \
-    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(F64), PTX__M1(CMP), PTX__M1(CMP), {0}, 10, 0)        \
-    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(F64), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),       \
-        {0}, 10, 0)                                                                                          \
-    FORM(SET, "set", "t=cc", PTX__T1(F16), PTX__T1(F16), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)       \
-    FORM(SET, "set", "t=cc", PTX__T1(F16X2), PTX__T1(F16X2), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)   \
-    FORM(SET, "set", "t=cc", PTX__T2(I16, I32), PTX__T1(F16), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 65, 53)  \
-    FORM(SET, "set", "t=cc", PTX__T1(I32), PTX__T1(F16X2), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 65, 53)     \
-    FORM(SET, "set", "t=cc", PTX__T1(BF16), PTX__T1(BF16), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)          \
-    FORM(SET, "set", "t=cc", PTX__T1(BF16X2), PTX__T1(BF16X2), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)      \
-    FORM(SET, "set", "t=cc", PTX__T2(I16, I32), PTX__T1(BF16), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)      \
-    FORM(SET, "set", "t=cc", PTX__T1(I32), PTX__T1(BF16X2), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)         \
-    FORM(SET, "set", "t=ccp", PTX__T1(F16), PTX__T1(F16), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP, BOOL),       \
-        {0}, 42, 53)                                                                                         \
-    FORM(SET, "set", "t=ccp", PTX__T1(F16X2), PTX__T1(F16X2), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP, BOOL),   \
-        {0}, 42, 53)                                                                                         \
-    FORM(SET, "set", "t=ccp", PTX__T2(I16, I32), PTX__T1(F16), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP,         \
-        BOOL), {0}, 65, 53)                                                                                  \
-    FORM(SET, "set", "t=ccp", PTX__T1(I32), PTX__T1(F16X2), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP, BOOL),     \
-        {0}, 65, 53)                                                                                         \
-    FORM(SET, "set", "t=ccp", PTX__T1(BF16), PTX__T1(BF16), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL), {0},     \
-        78, 90)                                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__T1(BF16X2), PTX__T1(BF16X2), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),      \
-        {0}, 78, 90)                                                                                         \
-    FORM(SET, "set", "t=ccp", PTX__T2(I16, I32), PTX__T1(BF16), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),      \
-        {0}, 78, 90)                                                                                         \
-    FORM(SET, "set", "t=ccp", PTX__T1(I32), PTX__T1(BF16X2), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL), {0},    \
-        78, 90)                                                                                              \
-    OP(SELP, "selp", "*t=ttp", PTX__T1(BITS), {0}, {0}, {0}, {0}, 10, 0)                                     \
-    OP(SLCT, "slct", "*t=ttc", PTX__T1(BITS), PTX__T1(S32), {0}, {0}, {0}, 10, 0)                            \
-    FORM(SLCT, "slct", "*t=ttc", PTX__T1(BITS), PTX__T1(F32), PTX__M1(FTZ), {0}, {0}, 10, 0)
+    OP(SETP, "setp", "p?p=tt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(CMP_ORDERED))                       \
+    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(INT), (0), (0), PTX__M2(CMP_ORDERED, BOOL))                 \
+    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(BITS), (0), (0), PTX__M2(EQ, NE))                            \
+    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(BITS), (0), (0), PTX__M3(EQ, NE, BOOL))                     \
+    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(CMP))                       \
+    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))                \
+    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(CMP))                                \
+    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(F64), (0), (0), PTX__M2(BOOL, CMP))                         \
+    FORM(SETP, "setp", "p=tt", 42, 53, PTX__T1(F16), (0), PTX__M1(FTZ), PTX__M1(CMP))                        \
+    FORM(SETP, "setp", "p=tt", 78, 90, PTX__T1(BF16), (0), (0), PTX__M1(CMP))                                \
+    FORM(SETP, "setp", "p=ttp", 42, 53, PTX__T1(F16), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))                 \
+    FORM(SETP, "setp", "p=ttp", 78, 90, PTX__T1(BF16), (0), (0), PTX__M2(BOOL, CMP))                         \
+    FORM(SETP, "setp", "p|p=tt", 42, 53, PTX__T1(F16X2), (0), PTX__M1(FTZ), PTX__M1(CMP))                    \
+    FORM(SETP, "setp", "p|p=tt", 78, 90, PTX__T1(BF16X2), (0), (0), PTX__M1(CMP))                            \
+    FORM(SETP, "setp", "p|p=ttp", 42, 53, PTX__T1(F16X2), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))             \
+    FORM(SETP, "setp", "p|p=ttp", 78, 90, PTX__T1(BF16X2), (0), (0), PTX__M2(BOOL, CMP))                     \
+    OP(SET, "set", "t=cc", 10, 0, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M1(CMP_ORDERED))             \
+    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M2(CMP_ORDERED, BOOL))       \
+    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M2(EQ, NE))                  \
+    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M3(EQ, NE, BOOL))           \
+    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M1(CMP))             \
+    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M2(CMP, BOOL))      \
+    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(F64), (0), PTX__M1(CMP))                      \
+    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(F64), (0), PTX__M2(CMP, BOOL))               \
+    FORM(SET, "set", "t=cc", 42, 53, PTX__T1(F16), PTX__T1(F16), PTX__M1(FTZ), PTX__M1(CMP))                 \
+    FORM(SET, "set", "t=cc", 42, 53, PTX__T1(F16X2), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M1(CMP))             \
+    FORM(SET, "set", "t=cc", 65, 53, PTX__T2(I16, I32), PTX__T1(F16), PTX__M1(FTZ), PTX__M1(CMP))            \
+    FORM(SET, "set", "t=cc", 65, 53, PTX__T1(I32), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M1(CMP))               \
+    FORM(SET, "set", "t=cc", 78, 90, PTX__T1(BF16), PTX__T1(BF16), (0), PTX__M1(CMP))                        \
+    FORM(SET, "set", "t=cc", 78, 90, PTX__T1(BF16X2), PTX__T1(BF16X2), (0), PTX__M1(CMP))                    \
+    FORM(SET, "set", "t=cc", 78, 90, PTX__T2(I16, I32), PTX__T1(BF16), (0), PTX__M1(CMP))                    \
+    FORM(SET, "set", "t=cc", 78, 90, PTX__T1(I32), PTX__T1(BF16X2), (0), PTX__M1(CMP))                       \
+    FORM(SET, "set", "t=ccp", 42, 53, PTX__T1(F16), PTX__T1(F16), PTX__M1(FTZ), PTX__M2(CMP, BOOL))          \
+    FORM(SET, "set", "t=ccp", 42, 53, PTX__T1(F16X2), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M2(CMP, BOOL))      \
+    FORM(SET, "set", "t=ccp", 65, 53, PTX__T2(I16, I32), PTX__T1(F16), PTX__M1(FTZ), PTX__M2(CMP, BOOL))     \
+    FORM(SET, "set", "t=ccp", 65, 53, PTX__T1(I32), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M2(CMP, BOOL))        \
+    FORM(SET, "set", "t=ccp", 78, 90, PTX__T1(BF16), PTX__T1(BF16), (0), PTX__M2(CMP, BOOL))                 \
+    FORM(SET, "set", "t=ccp", 78, 90, PTX__T1(BF16X2), PTX__T1(BF16X2), (0), PTX__M2(CMP, BOOL))             \
+    FORM(SET, "set", "t=ccp", 78, 90, PTX__T2(I16, I32), PTX__T1(BF16), (0), PTX__M2(CMP, BOOL))             \
+    FORM(SET, "set", "t=ccp", 78, 90, PTX__T1(I32), PTX__T1(BF16X2), (0), PTX__M2(CMP, BOOL))                \
+    OP(SELP, "selp", "*t=ttp", 10, 0, 0, PTX__T1(BITS))                                                      \
+    OP(SLCT, "slct", "*t=ttc", 10, 0, 0, PTX__T1(BITS), PTX__T1(S32))                                        \
+    FORM(SLCT, "slct", "*t=ttc", 10, 0, PTX__T1(BITS), PTX__T1(F32), PTX__M1(FTZ))
 #define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
     /* conversions */                                                                                        \
-    OP(CVT, "cvt", "t=c", PTX__T2(INT, I8), PTX__T2(INT, I8), PTX__M1(SAT), {0}, {0}, 10, 0,                 \
-        PTX__REGISTERS_3)                                                                                    \
-    FORM(CVT, "cvt", "t=c", PTX__T2(INT, I8), PTX__T1(F32), PTX__M3(ROUND_INT, FTZ, SAT),                    \
-        PTX__M1(ROUND_INT), PTX__M1(RZI), 10, 0)                                                             \
-    FORM(CVT, "cvt", "t=c", PTX__T2(INT, I8), PTX__T2(F64, F16), PTX__M2(ROUND_INT, SAT),                    \
-        PTX__M1(ROUND_INT), PTX__M1(RZI), 10, 0)                                                             \
-    FORM(CVT, "cvt", "t=c", PTX__T1(INT), PTX__T1(BF16), PTX__M1(ROUND_INT), PTX__M1(ROUND_INT),             \
-        PTX__M1(RZI), 78, 90)                                                                                \
-    FORM(CVT, "cvt", "t=c", PTX__T2(FLT, F16), PTX__T2(INT, I8), PTX__M2(ROUND, SAT), PTX__M1(ROUND),        \
-        PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(BF16), PTX__T1(INT), PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 78,    \
-        90)                                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F64), PTX__M3(ROUND, FTZ, SAT), PTX__M1(ROUND),            \
-        PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F32), PTX__M3(ROUND, FTZ, SAT), PTX__M1(ROUND),            \
-        PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M3(RN, RZ, RELU),        \
-        PTX__M1(RN), 70, 80)                                                                                 \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F32), PTX__M3(RN, RZ, SATFINITE), PTX__M3(RN, RZ,          \
-        SATFINITE), PTX__M1(RN), 81, 0)                                                                      \
-    FORM(CVT, "cvt", "t=c", PTX__T1(H16), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE), PTX__M3(RN, RZ,       \
-        SATFINITE), PTX__M1(RN), 81, 80)                                                                     \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F64), PTX__M2(ROUND, SAT), PTX__M1(ROUND), PTX__M1(RN),    \
-        10, 0)                                                                                               \
-    FORM(CVT, "cvt", "t=c", PTX__T1(FLT), PTX__T1(F16), PTX__M1(SAT), {0}, {0}, 10, 0)                       \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F16), PTX__M2(FTZ, SAT), PTX__M1(FTZ), {0}, 10, 0)         \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(F32), PTX__M2(FTZ, SAT), {0}, {0}, 10, 0)                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F32), PTX__M3(ROUND_INT, FTZ, SAT), PTX__M1(ROUND_INT),    \
-        {0}, 10, 0)                                                                                          \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(SAT), {0}, 10, 0)         \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(F64), PTX__M2(ROUND_INT, SAT), PTX__M1(ROUND_INT), {0},    \
-        10, 0)                                                                                               \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F16), PTX__M2(ROUND_INT, SAT), PTX__M1(ROUND_INT), {0},    \
-        10, 0)                                                                                               \
-    FORM(CVT, "cvt", "t=c", PTX__T1(BF16), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M2(RN, RZ),             \
-        PTX__M1(RN), 70, 80)                                                                                 \
-    FORM(CVT, "cvt", "t=c", PTX__T1(BF16), PTX__T2(F16, F64), PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN),   \
-        78, 90)                                                                                              \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(BF16), PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 78,    \
-        90)                                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(BF16), {0}, {0}, {0}, 71, 80)                              \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(BF16), PTX__M1(FTZ), PTX__M1(FTZ), {0}, 78, 90)            \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(BF16), {0}, {0}, {0}, 78, 90)                              \
-    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M1(RNA), PTX__M1(RNA), PTX__M1(RNA), 70, 80)   \
-    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M2(RNA, SATFINITE), PTX__M2(RNA, SATFINITE),   \
-        {0}, 81, 80)                                                                                         \
-    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M2(RN, RZ), {0}, 78,    \
-        90)                                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE), PTX__M3(RN, RZ,      \
-        SATFINITE), {0}, 86, 100)                                                                            \
-    FORM(CVT, "cvt", "t=c", PTX__T1(FP8X2), PTX__T1(F16X2), PTX__M3(RN, SATFINITE, RELU), PTX__M2(RN,        \
-        SATFINITE), PTX__M1(RN_SATFINITE), 81, 89)                                                           \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16X2), PTX__T1(FP8X2), PTX__M2(RN, RELU), PTX__M1(RN), PTX__M1(RN),     \
-        81, 89)                                                                                              \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16X2), PTX__T1(FP64X2), PTX__M2(RN, RELU), PTX__M1(RN), PTX__M1(RN),    \
-        86, PTX__ON_100UP)                                                                                   \
-    FORM(CVT, "cvt", "t=c", PTX__T1(UE8M0X2), PTX__T1(BF16X2), PTX__M3(RZ, RP, SATFINITE), PTX__M2(RZ,       \
-        RP), {0}, 86, PTX__ON_100UP)                                                                         \
-    FORM(CVT, "cvt", "t=c", PTX__T1(BF16X2), PTX__T1(UE8M0X2), PTX__M1(RN), PTX__M1(RN), PTX__M1(RN), 86,    \
-        PTX__ON_100UP)                                                                                       \
-    OP(CVT_PAIR, "cvt", "t=cc", PTX__T2(F16X2, BF16X2), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M2(RN,     \
-        RZ), PTX__M1(RN), 70, 80, PTX__REGISTERS_3)                                                          \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T2(F16X2, BF16X2), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),       \
-        PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN), 81, 80)                                                     \
-    FORM(CVT_PAIR, "cvt", "t=ccu", PTX__T2(F16X2, BF16X2), PTX__T1(F32), PTX__M3(RS, RELU, SATFINITE),       \
-        PTX__M1(RS), {0}, 87, PTX__ON_100A_103A)                                                             \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T1(FP8X2), PTX__T1(F32), PTX__M3(RN, SATFINITE, RELU), PTX__M2(RN,    \
-        SATFINITE), PTX__M1(RN_SATFINITE), 81, 89)                                                           \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T1(FP64X2), PTX__T1(F32), PTX__M3(RN, SATFINITE, RELU), PTX__M2(RN,   \
-        SATFINITE), PTX__M1(RN_SATFINITE), 86, PTX__ON_100UP)                                                \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T1(UE8M0X2), PTX__T1(F32), PTX__M3(RZ, RP, SATFINITE), PTX__M2(RZ,    \
-        RP), {0}, 86, PTX__ON_100UP)                                                                         \
-    OP(CVT_QUAD, "cvt", "t={4c}u", PTX__T1(FPX4), PTX__T1(F32), PTX__M3(RS, RELU, SATFINITE), PTX__M2(RS,    \
-        SATFINITE), PTX__M1(RS_SATFINITE), 87, PTX__ON_100A_103A, PTX__REGISTERS_3)                          \
-    OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", PTX__T1(I16), {0}, {0}, {0}, {0}, 65, 72)                     \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T1(I8), {0}, {0}, {0}, {0}, 65, 72)               \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T1(I42), {0}, {0}, {0}, {0}, 65, 75)              \
+    OP(CVT, "cvt", "t=c", 10, 0, PTX__REGISTERS_3, PTX__T2(INT, I8), PTX__T2(INT, I8), PTX__M1(SAT))         \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T2(INT, I8), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT),    \
+        PTX__M1(RZI))                                                                                        \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T2(INT, I8), PTX__T2(F64, F16), PTX__M1(SAT), PTX__M1(ROUND_INT),    \
+        PTX__M1(RZI))                                                                                        \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(INT), PTX__T1(BF16), (0), PTX__M1(ROUND_INT), PTX__M1(RZI))      \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T2(FLT, F16), PTX__T2(INT, I8), PTX__M1(SAT), PTX__M1(ROUND),        \
+        PTX__M1(RN))                                                                                         \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(BF16), PTX__T1(INT), (0), PTX__M1(ROUND), PTX__M1(RN))           \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F64), PTX__M2(FTZ, SAT), PTX__M1(ROUND),            \
+        PTX__M1(RN))                                                                                         \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F16), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND),            \
+        PTX__M1(RN))                                                                                         \
+    FORM(CVT, "cvt", "t=c", 70, 80, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, RELU), PTX__M1(RN))     \
+    FORM(CVT, "cvt", "t=c", 81, 0, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN)) \
+    FORM(CVT, "cvt", "t=c", 81, 80, PTX__T1(H16), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),               \
+        PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))                                                             \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F16), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND), PTX__M1(RN))    \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(FLT), PTX__T1(F16), PTX__M1(SAT))                                 \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F16), PTX__M1(SAT), PTX__M1(FTZ))                   \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F64), PTX__T1(F32), PTX__M2(FTZ, SAT))                            \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT))        \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M1(SAT))                   \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F64), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND_INT))             \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F16), PTX__T1(F16), PTX__M1(SAT), PTX__M1(ROUND_INT))             \
+    FORM(CVT, "cvt", "t=c", 70, 80, PTX__T1(BF16), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ),             \
+        PTX__M1(RN))                                                                                         \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(BF16), PTX__T2(F16, F64), (0), PTX__M1(ROUND), PTX__M1(RN))      \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F16), PTX__T1(BF16), (0), PTX__M1(ROUND), PTX__M1(RN))           \
+    FORM(CVT, "cvt", "t=c", 71, 80, PTX__T1(F32), PTX__T1(BF16))                                             \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F32), PTX__T1(BF16), (0), PTX__M1(FTZ))                          \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F64), PTX__T1(BF16))                                             \
+    FORM(CVT, "cvt", "t=c", 70, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M1(RNA), PTX__M1(RNA))            \
+    FORM(CVT, "cvt", "t=c", 81, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M2(RNA, SATFINITE))               \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ))             \
+    FORM(CVT, "cvt", "t=c", 86, 100, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),             \
+        PTX__M3(RN, RZ, SATFINITE))                                                                          \
+    FORM(CVT, "cvt", "t=c", 81, 89, PTX__T1(FP8X2), PTX__T1(F16X2), PTX__M1(RELU), PTX__M2(RN, SATFINITE),   \
+        PTX__M1(RN_SATFINITE))                                                                               \
+    FORM(CVT, "cvt", "t=c", 81, 89, PTX__T1(F16X2), PTX__T1(FP8X2), PTX__M1(RELU), PTX__M1(RN), PTX__M1(RN)) \
+    FORM(CVT, "cvt", "t=c", 86, PTX__ON_100UP, PTX__T1(F16X2), PTX__T1(FP64X2), PTX__M1(RELU), PTX__M1(RN),  \
+        PTX__M1(RN))                                                                                         \
+    FORM(CVT, "cvt", "t=c", 86, PTX__ON_100UP, PTX__T1(UE8M0X2), PTX__T1(BF16X2), PTX__M1(SATFINITE),        \
+        PTX__M2(RZ, RP))                                                                                     \
+    FORM(CVT, "cvt", "t=c", 86, PTX__ON_100UP, PTX__T1(BF16X2), PTX__T1(UE8M0X2), (0), PTX__M1(RN),          \
+        PTX__M1(RN))                                                                                         \
+    OP(CVT_PAIR, "cvt", "t=cc", 70, 80, PTX__REGISTERS_3, PTX__T2(F16X2, BF16X2), PTX__T1(F32),              \
+        PTX__M1(RELU), PTX__M2(RN, RZ), PTX__M1(RN))                                                         \
+    FORM(CVT_PAIR, "cvt", "t=cc", 81, 80, PTX__T2(F16X2, BF16X2), PTX__T1(F32),                              \
+        PTX__M1(RN_RZ_RELU_SATFINITE), PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))                              \
+    FORM(CVT_PAIR, "cvt", "t=ccu", 87, PTX__ON_100A_103A, PTX__T2(F16X2, BF16X2), PTX__T1(F32),              \
+        PTX__M2(RELU, SATFINITE), PTX__M1(RS))                                                               \
+    FORM(CVT_PAIR, "cvt", "t=cc", 81, 89, PTX__T1(FP8X2), PTX__T1(F32), PTX__M1(RELU),                       \
+        PTX__M2(RN, SATFINITE), PTX__M1(RN_SATFINITE))                                                       \
+    FORM(CVT_PAIR, "cvt", "t=cc", 86, PTX__ON_100UP, PTX__T1(FP64X2), PTX__T1(F32), PTX__M1(RELU),           \
+        PTX__M2(RN, SATFINITE), PTX__M1(RN_SATFINITE))                                                       \
+    FORM(CVT_PAIR, "cvt", "t=cc", 86, PTX__ON_100UP, PTX__T1(UE8M0X2), PTX__T1(F32), PTX__M1(SATFINITE),     \
+        PTX__M2(RZ, RP))                                                                                     \
+    OP(CVT_QUAD, "cvt", "t={4c}u", 87, PTX__ON_100A_103A, PTX__REGISTERS_3, PTX__T1(FPX4), PTX__T1(F32),     \
+        PTX__M1(RELU), PTX__M2(RS, SATFINITE), PTX__M1(RS_SATFINITE))                                        \
+    OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", 65, 72, 0, PTX__T1(I16))                                      \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", 65, 72, PTX__T1(I8))                                   \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", 65, 75, PTX__T1(I42))                                  \
     /* addresses */                                                                                          \
-    OP(CVTA_TO, "cvta.to", "t=t", PTX__T1(U64), {0}, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), {0}, 23,    \
-        20)                                                                                                  \
-    OP(CVTA, "cvta", "t=t", PTX__T1(U64), {0}, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), {0}, 23, 20)      \
-    FORM(CVTA, "cvta", "t=t", PTX__T1(U64), {0}, PTX__M1(M_PARAM), PTX__M1(M_PARAM), {0}, 77, 70)            \
-    FORM(CVTA, "cvta", "t=t", PTX__T1(U64), {0}, PTX__M1(M_SHARED_CLUSTER), PTX__M1(M_SHARED_CLUSTER),       \
-        {0}, 78, 90)                                                                                         \
-    OP(ISSPACEP, "isspacep", "p=d", {0}, {0}, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), {0}, 31, 20)       \
-    FORM(ISSPACEP, "isspacep", "p=d", {0}, {0}, PTX__M1(M_PARAM), PTX__M1(M_PARAM), {0}, 77, 70)             \
-    FORM(ISSPACEP, "isspacep", "p=d", {0}, {0}, PTX__M1(M_SHARED_CLUSTER), PTX__M1(M_SHARED_CLUSTER), {0},   \
-        78, 90)                                                                                              \
-    OP(MAPA, "mapa.shared::cluster.u32", "u=uu", {0}, {0}, {0}, {0}, {0}, 78, 90)                            \
-    OP(MAPA_GENERIC, "mapa.u64", "d=du", {0}, {0}, {0}, {0}, {0}, 78, 90)                                    \
-    OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", {0}, {0}, {0}, {0}, {0}, 78, 90)                 \
-    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", {0}, {0}, {0}, {0}, {0}, 78, 90)
+    OP(CVTA_TO, "cvta.to", "t=t", 23, 20, 0, PTX__T1(U64), (0), (0), PTX__M1(CONVERTIBLE))                   \
+    OP(CVTA, "cvta", "t=t", 23, 20, 0, PTX__T1(U64), (0), (0), PTX__M1(CONVERTIBLE))                         \
+    FORM(CVTA, "cvta", "t=t", 77, 70, PTX__T1(U64), (0), (0), PTX__M1(M_PARAM))                              \
+    FORM(CVTA, "cvta", "t=t", 78, 90, PTX__T1(U64), (0), (0), PTX__M1(M_SHARED_CLUSTER))                     \
+    OP(ISSPACEP, "isspacep", "p=d", 31, 20, 0, (0), (0), (0), PTX__M1(CONVERTIBLE))                          \
+    FORM(ISSPACEP, "isspacep", "p=d", 77, 70, (0), (0), (0), PTX__M1(M_PARAM))                               \
+    FORM(ISSPACEP, "isspacep", "p=d", 78, 90, (0), (0), (0), PTX__M1(M_SHARED_CLUSTER))                      \
+    OP(MAPA, "mapa.shared::cluster.u32", "u=uu", 78, 90, 0, (0))                                             \
+    OP(MAPA_GENERIC, "mapa.u64", "d=du", 78, 90, 0, (0))                                                     \
+    OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", 78, 90, 0, (0))                                  \
+    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 78, 90, 0, (0))
 #define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
     /* memory */                                                                                             \
-    OP(LD, "ld", "~v=m", PTX__T1(MEMORY), {0}, PTX__M1(LOAD), {0}, {0}, 10, 0, PTX__GIVES_LANE               \
-        | PTX__DOES_READ)                                                                                    \
-    FORM(LD, "ld", "~v=m", PTX__T1(WORDS), {0}, PTX__M1(LOAD32), PTX__M1(VEC32), {0}, 88, 100)               \
-    FORM(LD, "ld", "~v=m", PTX__T1(B128), {0}, PTX__M1(LOAD_ONE), {0}, {0}, 83, 70)                          \
-    OP(ST, "st", "~=mv", PTX__T1(MEMORY), {0}, PTX__M1(STORE), {0}, {0}, 10, 0)                              \
-    FORM(ST, "st", "~=mv", PTX__T1(WORDS), {0}, PTX__M1(STORE32), PTX__M1(VEC32), {0}, 88, 100)              \
-    FORM(ST, "st", "~=mv", PTX__T1(B128), {0}, PTX__M1(STORE_ONE), {0}, {0}, 83, 70)                         \
-    OP(LDU, "ldu", "t=m", PTX__T1(MEMORY), {0}, PTX__M1(M_GLOBAL), {0}, {0}, 20, 0, PTX__GIVES_LANE)         \
-    FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", PTX__T1(MEMORY), {0}, PTX__M1(M_GLOBAL), {0}, {0}, 20, 0)            \
-    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", PTX__T1(WORDS), {0},       \
-        {0}, {0}, {0}, 81, 90, PTX__NO_FLOATS)                                                               \
-    FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r",                \
-        PTX__T1(WORDS), {0}, {0}, {0}, {0}, 81, 90)                                                          \
-    OP(ST_ASYNC_GLOBAL, "st.async", "=mt", PTX__T3(BITS, INT, FLT), {0}, PTX__M1(RELEASE_MMIO),              \
-        PTX__M1(RELEASE_GLOBAL), {0}, 87, 100, PTX__NO_FLOATS)                                               \
-    OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", {0}, {0}, {0}, {0}, {0}, 86, 100)                        \
-    OP(PREFETCH_L1, "prefetch%m.L1", "=m", {0}, {0}, PTX__M2(M_GLOBAL, M_LOCAL), {0}, {0}, 20, 0)            \
-    OP(PREFETCH_L2, "prefetch%m.L2", "=m", {0}, {0}, PTX__M2(M_GLOBAL, M_LOCAL), {0}, {0}, 20, 0)            \
-    OP(PREFETCH_L2_EVICT_LAST, "prefetch.global.L2::evict_last", "=g", {0}, {0}, {0}, {0}, {0}, 74, 80)      \
-    OP(PREFETCH_L2_EVICT_NORMAL, "prefetch.global.L2::evict_normal", "=g", {0}, {0}, {0}, {0}, {0}, 74, 80)  \
-    OP(PREFETCHU_L1, "prefetchu.L1", "=o", {0}, {0}, {0}, {0}, {0}, 20, 0)                                   \
-    OP(PREFETCH_TENSORMAP, "prefetch%m.tensormap", "=m", {0}, {0}, PTX__M2(M_PARAM, M_CONST), {0}, {0},      \
-        80, 90)                                                                                              \
-    OP(APPLYPRIORITY, "applypriority%m.L2::evict_normal", "=mD", {0}, {0}, PTX__M1(M_GLOBAL), {0}, {0},      \
-        74, 80)                                                                                              \
-    OP(DISCARD, "discard%m.L2", "=mD", {0}, {0}, PTX__M1(M_GLOBAL), {0}, {0}, 74, 80)                        \
-    OP(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=", {0}, {0}, PTX__M2(L2_PRIMARY, L2_SECONDARY),     \
-        PTX__M1(L2_PRIMARY), {0}, 74, 80)                                                                    \
-    FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", {0}, {0}, PTX__M2(L2_PRIMARY,                 \
-        L2_SECONDARY), PTX__M1(L2_PRIMARY), {0}, 74, 80)                                                     \
-    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", {0}, {0}, PTX__M3(L2_PRIMARY,                \
-        L2_SECONDARY, M_GLOBAL), PTX__M1(L2_PRIMARY), {0}, 74, 80)                                           \
-    OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", {0}, {0}, {0}, {0}, {0}, 74, 80)                  \
-    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T2(I32, I64), {0}, PTX__M2(MULTIMEM,            \
-        ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0}, 81, 90, PTX__GIVES_LANE)                                    \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T2(I32, U64), {0}, PTX__M2(MULTIMEM,          \
-        ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                                           \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T1(B32_64), {0}, PTX__M2(MULTIMEM,            \
-        ATOM_BITS), PTX__M1(ATOM_BITS), {0}, 81, 90)                                                         \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T1(FLT), {0}, PTX__M2(MULTIMEM, ATOM_ADD),    \
-        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T1(F32), {0}, PTX__M2(MULTIMEM,   \
-        ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                                           \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(F16X2, BF16X2), {0},           \
-        PTX__M3(MULTIMEM, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 81, 90)               \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(F16X2, BF16X2), {0},           \
-        PTX__M3(MULTIMEM, ATOM_ADD, ACC_F32), PTX__M2(ATOM_ADD, ACC_F32), {0}, 82, 90)                       \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(E4M3X4, E5M2X4), {0},          \
-        PTX__M3(MULTIMEM, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 86, PTX__ON_MULTIMEM) \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(E4M3X4, E5M2X4), {0},          \
-        PTX__M3(MULTIMEM, ATOM_ADD, ACC_F16), PTX__M2(ATOM_ADD, ACC_F16), {0}, 86, PTX__ON_MULTIMEM)         \
-    OP(MULTIMEM_ST, "multimem.st", "=mt", PTX__T1(WORDS), {0}, PTX__M1(MULTIMEM_ST), {0}, {0}, 81, 90,       \
-        PTX__GIVES_LANE)                                                                                     \
-    FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", PTX__T3(F32, F16X2, BF16X2), {0},                    \
-        PTX__M1(MULTIMEM_ST), {0}, {0}, 81, 90)                                                              \
-    OP(MULTIMEM_RED, "multimem.red", "=mt", PTX__T2(I32, I64), {0}, PTX__M2(MULTIMEM_ST, ATOM_MINMAX),       \
-        PTX__M1(ATOM_MINMAX), {0}, 81, 90, PTX__GIVES_LANE)                                                  \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T2(I32, U64), {0}, PTX__M2(MULTIMEM_ST, ATOM_ADD),        \
-        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T1(B32_64), {0}, PTX__M2(MULTIMEM_ST, ATOM_BITS),         \
-        PTX__M1(ATOM_BITS), {0}, 81, 90)                                                                     \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T1(FLT), {0}, PTX__M2(MULTIMEM_ST, ATOM_ADD),             \
-        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
-    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T1(F32), {0}, PTX__M2(MULTIMEM_ST,            \
-        ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                                           \
-    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T2(F16X2, BF16X2), {0},                       \
-        PTX__M3(MULTIMEM_ST, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 81, 90)            \
+    OP(LD, "ld", "~v=m", 10, 0, PTX__GIVES_LANE | PTX__DOES_READ, PTX__T1(MEMORY), (0), PTX__M1(LOAD))       \
+    FORM(LD, "ld", "~v=m", 88, 100, PTX__T1(WORDS), (0), PTX__M1(LOAD32), PTX__M1(VEC32))                    \
+    FORM(LD, "ld", "~v=m", 83, 70, PTX__T1(B128), (0), PTX__M1(LOAD_ONE))                                    \
+    OP(ST, "st", "~=mv", 10, 0, 0, PTX__T1(MEMORY), (0), PTX__M1(STORE))                                     \
+    FORM(ST, "st", "~=mv", 88, 100, PTX__T1(WORDS), (0), PTX__M1(STORE32), PTX__M1(VEC32))                   \
+    FORM(ST, "st", "~=mv", 83, 70, PTX__T1(B128), (0), PTX__M1(STORE_ONE))                                   \
+    OP(LDU, "ldu", "t=m", 20, 0, PTX__GIVES_LANE, PTX__T1(MEMORY), (0), PTX__M1(M_GLOBAL))                   \
+    FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", 20, 0, PTX__T1(MEMORY), (0), PTX__M1(M_GLOBAL))                      \
+    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81, 90, PTX__NO_FLOATS,    \
+        PTX__T1(WORDS))                                                                                      \
+    FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r", 81, 90,        \
+        PTX__T1(WORDS))                                                                                      \
+    OP(ST_ASYNC_GLOBAL, "st.async", "=mt", 87, 100, PTX__NO_FLOATS, PTX__T3(BITS, INT, FLT), (0),            \
+        PTX__M1(RELEASE_MMIO), PTX__M1(RELEASE_GLOBAL))                                                      \
+    OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", 86, 100, 0, (0))                                         \
+    OP(PREFETCH_L1, "prefetch%m.L1", "=m", 20, 0, 0, (0), (0), PTX__M2(M_GLOBAL, M_LOCAL))                   \
+    OP(PREFETCH_L2, "prefetch%m.L2", "=m", 20, 0, 0, (0), (0), PTX__M2(M_GLOBAL, M_LOCAL))                   \
+    OP(PREFETCH_L2_EVICT_LAST, "prefetch.global.L2::evict_last", "=g", 74, 80, 0, (0))                       \
+    OP(PREFETCH_L2_EVICT_NORMAL, "prefetch.global.L2::evict_normal", "=g", 74, 80, 0, (0))                   \
+    OP(PREFETCHU_L1, "prefetchu.L1", "=o", 20, 0, 0, (0))                                                    \
+    OP(PREFETCH_TENSORMAP, "prefetch%m.tensormap", "=m", 80, 90, 0, (0), (0), PTX__M2(M_PARAM, M_CONST))     \
+    OP(APPLYPRIORITY, "applypriority%m.L2::evict_normal", "=mD", 74, 80, 0, (0), (0), PTX__M1(M_GLOBAL))     \
+    OP(DISCARD, "discard%m.L2", "=mD", 74, 80, 0, (0), (0), PTX__M1(M_GLOBAL))                               \
+    OP(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=", 74, 80, 0, (0), (0), PTX__M1(L2_SECONDARY),      \
+        PTX__M1(L2_PRIMARY))                                                                                 \
+    FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", 74, 80, (0), (0), PTX__M1(L2_SECONDARY),      \
+        PTX__M1(L2_PRIMARY))                                                                                 \
+    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", 74, 80, 0, (0), (0),                         \
+        PTX__M2(L2_SECONDARY, M_GLOBAL), PTX__M1(L2_PRIMARY))                                                \
+    OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", 74, 80, 0, (0))                                   \
+    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__GIVES_LANE, PTX__T2(I32, I64), (0),     \
+        PTX__M1(MULTIMEM), PTX__M1(ATOM_MINMAX))                                                             \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__T2(I32, U64), (0), PTX__M1(MULTIMEM), \
+        PTX__M1(ATOM_ADD))                                                                                   \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__T1(B32_64), (0), PTX__M1(MULTIMEM),   \
+        PTX__M1(ATOM_BITS))                                                                                  \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__T1(FLT), (0), PTX__M1(MULTIMEM),      \
+        PTX__M1(ATOM_ADD))                                                                                   \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 81, 90, PTX__T1(F32), (0),             \
+        PTX__M1(MULTIMEM), PTX__M1(ATOM_ADD))                                                                \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 81, 90, PTX__T2(F16X2, BF16X2), (0),   \
+        PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ATOM_MINMAX))                                                   \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 82, 90, PTX__T2(F16X2, BF16X2), (0),   \
+        PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ACC_F32))                                                       \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 86, PTX__ON_MULTIMEM,                  \
+        PTX__T2(E4M3X4, E5M2X4), (0), PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ATOM_MINMAX))                     \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 86, PTX__ON_MULTIMEM,                  \
+        PTX__T2(E4M3X4, E5M2X4), (0), PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ACC_F16))                         \
+    OP(MULTIMEM_ST, "multimem.st", "=mt", 81, 90, PTX__GIVES_LANE, PTX__T1(WORDS), (0),                      \
+        PTX__M1(MULTIMEM_ST))                                                                                \
+    FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", 81, 90, PTX__T3(F32, F16X2, BF16X2), (0),            \
+        PTX__M1(MULTIMEM_ST))                                                                                \
+    OP(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__GIVES_LANE, PTX__T2(I32, I64), (0),                 \
+        PTX__M1(MULTIMEM_ST), PTX__M1(ATOM_MINMAX))                                                          \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__T2(I32, U64), (0), PTX__M1(MULTIMEM_ST),          \
+        PTX__M1(ATOM_ADD))                                                                                   \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__T1(B32_64), (0), PTX__M1(MULTIMEM_ST),            \
+        PTX__M1(ATOM_BITS))                                                                                  \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__T1(FLT), (0), PTX__M1(MULTIMEM_ST),               \
+        PTX__M1(ATOM_ADD))                                                                                   \
+    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T1(F32), (0), PTX__M1(MULTIMEM_ST),   \
+        PTX__M1(ATOM_ADD))                                                                                   \
+    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0),               \
+        PTX__M1(MULTIMEM_ST), PTX__M2(ATOM_ADD, ATOM_MINMAX))                                                \
     /* atomics */                                                                                            \
-    OP(ATOMIC_BITS, "atom", "*t=mt", PTX__T1(B32_64), {0}, PTX__M3(ATOMIC, ATOM_BITS, ATOM_EXCH),            \
-        PTX__M2(ATOM_BITS, ATOM_EXCH), {0}, 32, 32, PTX__GIVES_LANE)                                         \
-    FORM(ATOMIC_BITS, "atom", "*t=mt", PTX__T1(B128), {0}, PTX__M2(ATOMIC, ATOM_EXCH), PTX__M1(ATOM_EXCH),   \
-        {0}, 83, 90)                                                                                         \
-    OP(ATOMIC_CAS, "atom", "*t=mtt", PTX__T1(BITS), {0}, PTX__M2(ATOMIC_PLAIN, ATOM_CAS),                    \
-        PTX__M1(ATOM_CAS), PTX__M1(ATOM_CAS), 63, 70, PTX__GIVES_LANE)                                       \
-    FORM(ATOMIC_CAS, "atom", "*t=mtt", PTX__T1(B128), {0}, PTX__M2(ATOMIC_PLAIN, ATOM_CAS),                  \
-        PTX__M1(ATOM_CAS), PTX__M1(ATOM_CAS), 83, 90)                                                        \
-    OP(ATOMIC, "atom", "t=mt", PTX__T2(I32, I64), {0}, PTX__M2(ATOMIC, ATOM_MINMAX), PTX__M1(ATOM_MINMAX),   \
-        {0}, 32, 32, PTX__GIVES_LANE)                                                                        \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T3(I32, U64, F32), {0}, PTX__M2(ATOMIC, ATOM_ADD),                     \
-        PTX__M1(ATOM_ADD), {0}, 20, 20)                                                                      \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T1(F64), {0}, PTX__M2(ATOMIC, ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 50,   \
-        60)                                                                                                  \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T1(U32), {0}, PTX__M3(ATOMIC, ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC,   \
-        ATOM_DEC), {0}, 20, 20)                                                                              \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T1(F16S), {0}, PTX__M3(ATOMIC, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,     \
-        NOFTZ), {0}, 63, 70)                                                                                 \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T1(BF16S), {0}, PTX__M3(ATOMIC, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,    \
-        NOFTZ), {0}, 78, 90)                                                                                 \
-    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T1(F32), {0}, PTX__M2(ATOMIC_GLOBAL, ATOM_ADD),     \
-        PTX__M1(ATOM_ADD), {0}, 81, 90, PTX__GIVES_LANE)                                                     \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T2(F16X2, BF16X2), {0}, PTX__M1(ATOMIC_NOFTZ),    \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                  \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", PTX__T1(H16), {0}, PTX__M1(ATOMIC_NOFTZ),              \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                  \
-    OP(RED_BITS, "red", "*=mt", PTX__T1(B32_64), {0}, PTX__M2(REDUCE, ATOM_BITS), PTX__M1(ATOM_BITS), {0},   \
-        32, 32)                                                                                              \
-    OP(RED, "red", "=mt", PTX__T2(I32, I64), {0}, PTX__M2(REDUCE, ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0},   \
-        32, 32)                                                                                              \
-    FORM(RED, "red", "=mt", PTX__T3(I32, U64, F32), {0}, PTX__M2(REDUCE, ATOM_ADD), PTX__M1(ATOM_ADD),       \
-        {0}, 20, 20)                                                                                         \
-    FORM(RED, "red", "=mt", PTX__T1(F64), {0}, PTX__M2(REDUCE, ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 50, 60)    \
-    FORM(RED, "red", "=mt", PTX__T1(U32), {0}, PTX__M3(REDUCE, ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC,        \
-        ATOM_DEC), {0}, 20, 20)                                                                              \
-    FORM(RED, "red", "=mt", PTX__T1(F16S), {0}, PTX__M3(REDUCE, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,          \
-        NOFTZ), {0}, 63, 70)                                                                                 \
-    FORM(RED, "red", "=mt", PTX__T1(BF16S), {0}, PTX__M3(REDUCE, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,         \
-        NOFTZ), {0}, 78, 90)                                                                                 \
-    OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T1(F32), {0}, PTX__M2(REDUCE_GLOBAL, ATOM_ADD),            \
-        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
-    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T2(F16X2, BF16X2), {0}, PTX__M1(REDUCE_NOFTZ),           \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                  \
-    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", PTX__T1(H16), {0}, PTX__M1(REDUCE_NOFTZ), PTX__M3(ATOM_ADD,   \
-        ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                                    \
-    OP(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",          \
-        PTX__T1(I32), {0}, PTX__M2(ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 81, 90)      \
-    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
-        PTX__T1(U32), {0}, PTX__M2(ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC, ATOM_DEC), {0}, 81, 90)            \
-    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
-        PTX__T1(U64), {0}, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                \
-    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
-        PTX__T1(B32), {0}, PTX__M1(ATOM_BITS), PTX__M1(ATOM_BITS), {0}, 81, 90)                              \
-    OP(RED_ASYNC_GLOBAL, "red.async", "=mt", PTX__T2(I32, I64), {0}, PTX__M1(RELEASE_MMIO_ADD),              \
-        PTX__M1(RELEASE_GLOBAL_ADD), {0}, 87, 100)
+    OP(ATOMIC_BITS, "atom", "*t=mt", 32, 32, PTX__GIVES_LANE, PTX__T1(B32_64), (0), PTX__M1(ATOMIC),         \
+        PTX__M2(ATOM_BITS, ATOM_EXCH))                                                                       \
+    FORM(ATOMIC_BITS, "atom", "*t=mt", 83, 90, PTX__T1(B128), (0), PTX__M1(ATOMIC), PTX__M1(ATOM_EXCH))      \
+    OP(ATOMIC_CAS, "atom", "*t=mtt", 63, 70, PTX__GIVES_LANE, PTX__T1(BITS), (0), PTX__M1(ATOMIC_PLAIN),     \
+        PTX__M1(ATOM_CAS), PTX__M1(ATOM_CAS))                                                                \
+    FORM(ATOMIC_CAS, "atom", "*t=mtt", 83, 90, PTX__T1(B128), (0), PTX__M1(ATOMIC_PLAIN), PTX__M1(ATOM_CAS), \
+        PTX__M1(ATOM_CAS))                                                                                   \
+    OP(ATOMIC, "atom", "t=mt", 32, 32, PTX__GIVES_LANE, PTX__T2(I32, I64), (0), PTX__M1(ATOMIC),             \
+        PTX__M1(ATOM_MINMAX))                                                                                \
+    FORM(ATOMIC, "atom", "t=mt", 20, 20, PTX__T3(I32, U64, F32), (0), PTX__M1(ATOMIC), PTX__M1(ATOM_ADD))    \
+    FORM(ATOMIC, "atom", "t=mt", 50, 60, PTX__T1(F64), (0), PTX__M1(ATOMIC), PTX__M1(ATOM_ADD))              \
+    FORM(ATOMIC, "atom", "t=mt", 20, 20, PTX__T1(U32), (0), PTX__M1(ATOMIC), PTX__M2(ATOM_INC, ATOM_DEC))    \
+    FORM(ATOMIC, "atom", "t=mt", 63, 70, PTX__T1(F16S), (0), PTX__M1(ATOMIC), PTX__M2(ATOM_ADD, NOFTZ))      \
+    FORM(ATOMIC, "atom", "t=mt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(ATOMIC), PTX__M2(ATOM_ADD, NOFTZ))     \
+    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__GIVES_LANE, PTX__T1(F32), (0),              \
+        PTX__M1(ATOMIC_GLOBAL), PTX__M1(ATOM_ADD))                                                           \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0),                   \
+        PTX__M1(ATOMIC_NOFTZ), PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                        \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", 81, 90, PTX__T1(H16), (0), PTX__M1(ATOMIC_NOFTZ),      \
+        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
+    OP(RED_BITS, "red", "*=mt", 32, 32, 0, PTX__T1(B32_64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_BITS))        \
+    OP(RED, "red", "=mt", 32, 32, 0, PTX__T2(I32, I64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_MINMAX))          \
+    FORM(RED, "red", "=mt", 20, 20, PTX__T3(I32, U64, F32), (0), PTX__M1(REDUCE), PTX__M1(ATOM_ADD))         \
+    FORM(RED, "red", "=mt", 50, 60, PTX__T1(F64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_ADD))                   \
+    FORM(RED, "red", "=mt", 20, 20, PTX__T1(U32), (0), PTX__M1(REDUCE), PTX__M2(ATOM_INC, ATOM_DEC))         \
+    FORM(RED, "red", "=mt", 63, 70, PTX__T1(F16S), (0), PTX__M1(REDUCE), PTX__M2(ATOM_ADD, NOFTZ))           \
+    FORM(RED, "red", "=mt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(REDUCE), PTX__M2(ATOM_ADD, NOFTZ))          \
+    OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, 0, PTX__T1(F32), (0), PTX__M1(REDUCE_GLOBAL),           \
+        PTX__M1(ATOM_ADD))                                                                                   \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0), PTX__M1(REDUCE_NOFTZ),   \
+        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", 81, 90, PTX__T1(H16), (0), PTX__M1(REDUCE_NOFTZ),             \
+        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
+    OP(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81, 90,  \
+        0, PTX__T1(I32), (0), (0), PTX__M2(ATOM_ADD, ATOM_MINMAX))                                           \
+    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81,    \
+        90, PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))                                             \
+    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81,    \
+        90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))                                                       \
+    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81,    \
+        90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))                                                      \
+    OP(RED_ASYNC_GLOBAL, "red.async", "=mt", 87, 100, 0, PTX__T2(I32, I64), (0), PTX__M1(RELEASE_MMIO_ADD),  \
+        PTX__M1(RELEASE_GLOBAL_ADD))
 #define PTX__TABLE_COPIES(OP, FORM)                                                                          \
     /* fences */                                                                                             \
-    OP(FENCE, "fence", "=", {0}, {0}, PTX__M3(ACQ_REL, SC, SCOPE), PTX__M3(ACQ_REL, SC, SCOPE),              \
-        PTX__M1(ACQ_REL), 60, 70)                                                                            \
-    FORM(FENCE, "fence", "=", {0}, {0}, PTX__M3(ACQUIRE, RELEASE, SCOPE), PTX__M3(ACQUIRE, RELEASE,          \
-        SCOPE), {0}, 60, 70)                                                                                 \
-    OP(FENCE_PROXY_ALIAS, "fence.proxy.alias", "=", {0}, {0}, {0}, {0}, {0}, 75, 70)                         \
-    OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", {0}, {0}, PTX__M1(M_GLOBAL), {0}, {0}, 80, 90)           \
-    OP(FENCE_PROXY_ASYNC_SHARED, "fence.proxy.async.shared::cta", "=", {0}, {0}, {0}, {0}, {0}, 80, 90)      \
-    OP(FENCE_PROXY_ASYNC_CLUSTER, "fence.proxy.async.shared::cluster", "=", {0}, {0}, {0}, {0}, {0}, 80, 90) \
-    OP(FENCE_MBARRIER_INIT, "fence.mbarrier_init.release.cluster", "=", {0}, {0}, {0}, {0}, {0}, 80, 90)     \
-    OP(FENCE_TENSORMAP_RELEASE, "fence.proxy.tensormap::generic.release", "=", {0}, {0}, PTX__M1(SCOPE),     \
-        PTX__M1(SCOPE), {0}, 83, 90)                                                                         \
-    OP(FENCE_TENSORMAP_ACQUIRE, "fence.proxy.tensormap::generic.acquire", "=oD", {0}, {0}, PTX__M1(SCOPE),   \
-        PTX__M1(SCOPE), {0}, 83, 90)                                                                         \
-    OP(FENCE_ACQUIRE_CLUSTER, "fence.acquire.sync_restrict::shared::cluster.cluster", "=", {0}, {0}, {0},    \
-        {0}, {0}, 86, 90)                                                                                    \
-    OP(FENCE_RELEASE_CTA, "fence.release.sync_restrict::shared::cta.cluster", "=", {0}, {0}, {0}, {0},       \
-        {0}, 86, 90)                                                                                         \
+    OP(FENCE, "fence", "=", 60, 70, 0, (0), (0), (0), PTX__M3(ACQ_REL, SC, SCOPE), PTX__M1(ACQ_REL))         \
+    FORM(FENCE, "fence", "=", 60, 70, (0), (0), (0), PTX__M3(ACQUIRE, RELEASE, SCOPE))                       \
+    OP(FENCE_PROXY_ALIAS, "fence.proxy.alias", "=", 75, 70, 0, (0))                                          \
+    OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", 80, 90, 0, (0), (0), PTX__M1(M_GLOBAL))                  \
+    OP(FENCE_PROXY_ASYNC_SHARED, "fence.proxy.async.shared::cta", "=", 80, 90, 0, (0))                       \
+    OP(FENCE_PROXY_ASYNC_CLUSTER, "fence.proxy.async.shared::cluster", "=", 80, 90, 0, (0))                  \
+    OP(FENCE_MBARRIER_INIT, "fence.mbarrier_init.release.cluster", "=", 80, 90, 0, (0))                      \
+    OP(FENCE_TENSORMAP_RELEASE, "fence.proxy.tensormap::generic.release", "=", 83, 90, 0, (0), (0), (0),     \
+        PTX__M1(SCOPE))                                                                                      \
+    OP(FENCE_TENSORMAP_ACQUIRE, "fence.proxy.tensormap::generic.acquire", "=oD", 83, 90, 0, (0), (0), (0),   \
+        PTX__M1(SCOPE))                                                                                      \
+    OP(FENCE_ACQUIRE_CLUSTER, "fence.acquire.sync_restrict::shared::cluster.cluster", "=", 86, 90, 0, (0))   \
+    OP(FENCE_RELEASE_CTA, "fence.release.sync_restrict::shared::cta.cluster", "=", 86, 90, 0, (0))           \
     OP(FENCE_PROXY_ACQUIRE_CLUSTER,                                                                          \
-        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", "=", {0}, {0}, {0},     \
-        {0}, {0}, 86, 90)                                                                                    \
+        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", "=", 86, 90, 0, (0))    \
     OP(FENCE_PROXY_RELEASE_CTA, "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster",     \
-        "=", {0}, {0}, {0}, {0}, {0}, 86, 90)                                                                \
-    OP(MEMBAR_CTA, "membar.cta", "=", {0}, {0}, {0}, {0}, {0}, 14, 0)                                        \
-    OP(MEMBAR_GL, "membar.gl", "=", {0}, {0}, {0}, {0}, {0}, 14, 0)                                          \
-    OP(MEMBAR_SYS, "membar.sys", "=", {0}, {0}, {0}, {0}, {0}, 20, 0)                                        \
+        "=", 86, 90, 0, (0))                                                                                 \
+    OP(MEMBAR_CTA, "membar.cta", "=", 14, 0, 0, (0))                                                         \
+    OP(MEMBAR_GL, "membar.gl", "=", 14, 0, 0, (0))                                                           \
+    OP(MEMBAR_SYS, "membar.sys", "=", 20, 0, 0, (0))                                                         \
     /* asynchronous copies */                                                                                \
-    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80,       \
-        PTX__DOES_COPY)                                                                                      \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80)    \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),       \
-        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),      \
-        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
-    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 75,   \
-        80, PTX__DOES_COPY)                                                                                  \
-    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80,       \
-        PTX__DOES_COPY)                                                                                      \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80)    \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),       \
-        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),      \
-        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
-    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 75,   \
-        80, PTX__DOES_COPY)                                                                                  \
-    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", {0}, {0}, {0}, {0}, {0}, 70, 80,                 \
-        PTX__DOES_COMMIT)                                                                                    \
-    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", {0}, {0}, {0}, {0}, {0}, 70, 80,                    \
-        PTX__DOES_WAIT_GROUPS)                                                                               \
-    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__DOES_WAIT)         \
-    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", {0}, {0}, {0}, {0}, {0}, 70,   \
-        80, PTX__DOES_WAIT)                                                                                  \
-    OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", {0}, {0}, {0},     \
-        {0}, {0}, 70, 80, PTX__DOES_WAIT)                                                                    \
+    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", 70, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE)) \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", 70, 80, (0), (0), PTX__M1(L2_SIZE))              \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", 74, 80, (0), (0), PTX__M1(L2_SIZE),              \
+        PTX__M1(L2_CACHE_HINT))                                                                              \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", 74, 80, (0), (0), PTX__M1(L2_SIZE),             \
+        PTX__M1(L2_CACHE_HINT))                                                                              \
+    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", 75, 80, PTX__DOES_COPY, (0), (0),           \
+        PTX__M1(L2_SIZE))                                                                                    \
+    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", 70, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE)) \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", 70, 80, (0), (0), PTX__M1(L2_SIZE))              \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", 74, 80, (0), (0), PTX__M1(L2_SIZE),              \
+        PTX__M1(L2_CACHE_HINT))                                                                              \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", 74, 80, (0), (0), PTX__M1(L2_SIZE),             \
+        PTX__M1(L2_CACHE_HINT))                                                                              \
+    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", 75, 80, PTX__DOES_COPY, (0), (0),           \
+        PTX__M1(L2_SIZE))                                                                                    \
+    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 70, 80, PTX__DOES_COMMIT, (0))                   \
+    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 70, 80, PTX__DOES_WAIT_GROUPS, (0))                 \
+    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 70, 80, PTX__DOES_WAIT, (0))                             \
+    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", 70, 80, PTX__DOES_WAIT, (0))   \
+    OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", 70, 80,            \
+        PTX__DOES_WAIT, (0))                                                                                 \
     /* bulk copies */                                                                                        \
-    OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", {0}, {0},     \
-        {0}, {0}, {0}, 86, 90, PTX__DOES_BULK)                                                               \
-    FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", {0},       \
-        {0}, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 86, 90)                                    \
-    OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", {0}, {0},     \
-        {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                                               \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", {0},       \
-        {0}, PTX__M1(MULTICAST), PTX__M1(MULTICAST), {0}, 80, 90)                                            \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", {0},       \
-        {0}, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                    \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", {0},      \
-        {0}, PTX__M2(MULTICAST, L2_CACHE_HINT), PTX__M2(MULTICAST, L2_CACHE_HINT), {0}, 80, 90)              \
-    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr", {0},     \
-        {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                                          \
-    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", {0}, {0}, {0}, {0}, {0}, 80, 90,     \
-        PTX__DOES_BULK)                                                                                      \
-    FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", {0}, {0},                         \
-        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                         \
-    OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", {0}, {0}, {0},       \
-        {0}, {0}, 86, 100, PTX__DOES_BULK)                                                                   \
-    FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", {0}, {0},       \
-        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 86, 100)                                        \
-    OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", {0}, {0}, {0}, {0}, {0}, 80, 90)            \
-    FORM(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gCd", {0}, {0}, PTX__M1(L2_CACHE_HINT),        \
-        PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                                                 \
-    OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", {0}, {0}, {0}, {0}, {0}, 80, 90)                \
-    OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", {0}, {0}, {0}, {0}, {0}, 80, 90)                   \
-    OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", {0}, {0}, {0}, {0}, {0}, 80, 90)         \
-    OP(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T2(I32,       \
-        I64), {0}, PTX__M1(ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0}, 80, 90, PTX__DOES_BULK)                  \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T2(I32,     \
-        U64), {0}, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 80, 90)                                        \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC",                  \
-        PTX__T1(B32_64), {0}, PTX__M1(ATOM_BITS), PTX__M1(ATOM_BITS), {0}, 80, 90)                           \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(U32),    \
-        {0}, PTX__M2(ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC, ATOM_DEC), {0}, 80, 90)                          \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(FLT),    \
-        {0}, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 80, 90)                                              \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(H16),    \
-        {0}, PTX__M2(ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD, NOFTZ), {0}, 80, 90)                                \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(H16),    \
-        {0}, PTX__M1(ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0}, 80, 90)                                        \
-    OP(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                   \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(I32), {0}, PTX__M2(ATOM_ADD, ATOM_MINMAX),     \
-        PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 80, 90, PTX__DOES_BULK)                                         \
-    FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(U64), {0}, PTX__M1(ATOM_ADD),                  \
-        PTX__M1(ATOM_ADD), {0}, 80, 90)                                                                      \
-    FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(B32), {0}, PTX__M1(ATOM_BITS),                 \
-        PTX__M1(ATOM_BITS), {0}, 80, 90)                                                                     \
-    FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(U32), {0}, PTX__M2(ATOM_INC, ATOM_DEC),        \
-        PTX__M2(ATOM_INC, ATOM_DEC), {0}, 80, 90)
+    OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", 86, 90,       \
+        PTX__DOES_BULK, (0))                                                                                 \
+    FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", 86, 90,    \
+        (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                                               \
+    OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", 80, 90,       \
+        PTX__DOES_BULK, (0))                                                                                 \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", 80, 90,    \
+        (0), (0), (0), PTX__M1(MULTICAST))                                                                   \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", 80, 90,    \
+        (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                                               \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", 80, 90,   \
+        (0), (0), (0), PTX__M2(MULTICAST, L2_CACHE_HINT))                                                    \
+    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr", 80, 90,  \
+        PTX__DOES_BULK, (0))                                                                                 \
+    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 80, 90, PTX__DOES_BULK, (0))         \
+    FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", 80, 90, (0), (0), (0),            \
+        PTX__M1(L2_CACHE_HINT))                                                                              \
+    OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", 86, 100,             \
+        PTX__DOES_BULK, (0))                                                                                 \
+    FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", 86, 100, (0),   \
+        (0), (0), PTX__M1(L2_CACHE_HINT))                                                                    \
+    OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 80, 90, 0, (0))                             \
+    FORM(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gCd", 80, 90, (0), (0), (0),                   \
+        PTX__M1(L2_CACHE_HINT))                                                                              \
+    OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", 80, 90, 0, (0))                                 \
+    OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", 80, 90, 0, (0))                                    \
+    OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", 80, 90, 0, (0))                          \
+    OP(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,            \
+        PTX__DOES_BULK, PTX__T2(I32, I64), (0), (0), PTX__M1(ATOM_MINMAX))                                   \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
+        PTX__T2(I32, U64), (0), (0), PTX__M1(ATOM_ADD))                                                      \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
+        PTX__T1(B32_64), (0), (0), PTX__M1(ATOM_BITS))                                                       \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
+        PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))                                                 \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
+        PTX__T1(FLT), (0), (0), PTX__M1(ATOM_ADD))                                                           \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
+        PTX__T1(H16), (0), (0), PTX__M2(ATOM_ADD, NOFTZ))                                                    \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
+        PTX__T1(H16), (0), (0), PTX__M1(ATOM_MINMAX))                                                        \
+    OP(BULK_REDUCE_S2S,                                                                                      \
+        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
+        90, PTX__DOES_BULK, PTX__T1(I32), (0), (0), PTX__M2(ATOM_ADD, ATOM_MINMAX))                          \
+    FORM(BULK_REDUCE_S2S,                                                                                    \
+        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
+        90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))                                                       \
+    FORM(BULK_REDUCE_S2S,                                                                                    \
+        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
+        90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))                                                      \
+    FORM(BULK_REDUCE_S2S,                                                                                    \
+        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
+        90, PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))
 #define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
     /* tensor copies */                                                                                      \
     OP(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile.mbarrier::complete_tx::bytes",      \
-        "=s[n{u+d}]b", {0}, {0}, {0}, {0}, {0}, 86, 90, PTX__DOES_BULK)                                      \
-    FORM(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=s[n{u+d}]bd", {0}, {0}, PTX__M1(L2_CACHE_HINT),                 \
-        PTX__M1(L2_CACHE_HINT), {0}, 86, 90)                                                                 \
+        "=s[n{u+d}]b", 86, 90, PTX__DOES_BULK, (0))                                                          \
+    FORM(TENSOR_G2S_CTA,                                                                                     \
+        "cp.async.bulk.tensor.%1d.shared::cta.global.tile" ".mbarrier::complete_tx::bytes%m",                \
+        "=s[n{u+d}]bd", 86, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                       \
     OP(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes",   \
-        "=k[n{u+d}]r", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                      \
-    FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rh", {0}, {0}, PTX__M1(MULTICAST),                     \
-        PTX__M1(MULTICAST), {0}, 80, 90)                                                                     \
-    FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rd", {0}, {0}, PTX__M1(L2_CACHE_HINT),                 \
-        PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                                                 \
-    FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rhd", {0}, {0}, PTX__M2(MULTICAST, L2_CACHE_HINT),     \
-        PTX__M2(MULTICAST, L2_CACHE_HINT), {0}, 80, 90)                                                      \
-    OP(TENSOR_G2S_PAIR, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                               \
-        ".mbarrier::complete_tx::bytes.cta_group::2", "=k[n{u+d}]r", {0}, {0}, {0}, {0}, {0}, 86,            \
-        PTX__ON_100_110, PTX__DOES_BULK)                                                                     \
-    OP(TENSOR_GATHER4, "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=k[n{5u}]r", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100_110,         \
-        PTX__DOES_BULK)                                                                                      \
-    OP(TENSOR_GATHER4_CTA, "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=s[n{5u}]b", {0}, {0}, {0}, {0}, {0}, 86, 100, PTX__DOES_BULK)     \
-    OP(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                               \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{h-}", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK) \
-    FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}h", {0}, {0}, PTX__M1(MULTICAST),                 \
-        PTX__M1(MULTICAST), {0}, 80, 90)                                                                     \
-    FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}d", {0}, {0}, PTX__M1(L2_CACHE_HINT),             \
-        PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                                                 \
-    OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w"                          \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{2h}", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100_110,    \
-        PTX__DOES_BULK)                                                                                      \
-    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", {0}, {0},    \
-        {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                                               \
-    FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd", {0},    \
-        {0}, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                    \
+        "=k[n{u+d}]r", 80, 90, PTX__DOES_BULK, (0))                                                          \
+    FORM(TENSOR_G2S,                                                                                         \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes%m",            \
+        "=k[n{u+d}]rh", 80, 90, (0), (0), (0), PTX__M1(MULTICAST))                                           \
+    FORM(TENSOR_G2S,                                                                                         \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes%m",            \
+        "=k[n{u+d}]rd", 80, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                       \
+    FORM(TENSOR_G2S,                                                                                         \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes%m",            \
+        "=k[n{u+d}]rhd", 80, 90, (0), (0), (0), PTX__M2(MULTICAST, L2_CACHE_HINT))                           \
+    OP(TENSOR_G2S_PAIR,                                                                                      \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes.cta_group::2", \
+        "=k[n{u+d}]r", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                             \
+    OP(TENSOR_GATHER4,                                                                                       \
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4" ".mbarrier::complete_tx::bytes",      \
+        "=k[n{5u}]r", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                              \
+    OP(TENSOR_GATHER4_CTA,                                                                                   \
+        "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4" ".mbarrier::complete_tx::bytes",          \
+        "=s[n{5u}]b", 86, 100, PTX__DOES_BULK, (0))                                                          \
+    OP(TENSOR_IM2COL,                                                                                        \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" ".mbarrier::complete_tx::bytes",            \
+        "=k[n{u+i}]r{h-}", 80, 90, PTX__DOES_BULK, (0))                                                      \
+    FORM(TENSOR_IM2COL,                                                                                      \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" ".mbarrier::complete_tx::bytes%m",          \
+        "=k[n{u+i}]r{h-}h", 80, 90, (0), (0), (0), PTX__M1(MULTICAST))                                       \
+    FORM(TENSOR_IM2COL,                                                                                      \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" ".mbarrier::complete_tx::bytes%m",          \
+        "=k[n{u+i}]r{h-}d", 80, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                   \
+    OP(TENSOR_IM2COL_W,                                                                                      \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w" ".mbarrier::complete_tx::bytes",         \
+        "=k[n{u+i}]r{2h}", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                         \
+    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", 80, 90,      \
+        PTX__DOES_BULK, (0))                                                                                 \
+    FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd", 80, 90, \
+        (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                                               \
     OP(TENSOR_S2G_IM2COL, "cp.async.bulk.tensor.%1d.global.shared::cta.im2col_no_offs.bulk_group",           \
-        "=[n{u+i}]s", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                       \
-    OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group",              \
-        "=[n{5u}]s", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100_110, PTX__DOES_BULK)                           \
-    OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group",                \
-        "=[n{u+d}]s", {0}, {0}, PTX__M1(BULK_REDUCE), PTX__M1(BULK_REDUCE), {0}, 80, 90, PTX__DOES_BULK)     \
-    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", {0}, {0}, {0},      \
-        {0}, {0}, 80, 90)                                                                                    \
-    FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", {0}, {0},      \
-        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                         \
-    OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", {0}, {0},      \
-        PTX__M1(M_GLOBAL), {0}, {0}, 83, PTX__ON_90A_100UP)                                                  \
+        "=[n{u+i}]s", 80, 90, PTX__DOES_BULK, (0))                                                           \
+    OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group", "=[n{5u}]s", \
+        86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                                            \
+    OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group", "=[n{u+d}]s",  \
+        80, 90, PTX__DOES_BULK, (0), (0), (0), PTX__M1(BULK_REDUCE))                                         \
+    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", 80, 90, 0, (0))     \
+    FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", 80, 90, (0),   \
+        (0), (0), PTX__M1(L2_CACHE_HINT))                                                                    \
+    OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", 83,            \
+        PTX__ON_90A_100UP, 0, (0), (0), PTX__M1(M_GLOBAL))                                                   \
     OP(TENSORMAP_REPLACE_ADDRESS_SHARED, "tensormap.replace.tile.global_address.shared::cta.b1024.b64",      \
-        "=sd", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                               \
-    OP(TENSORMAP_REPLACE_RANK, "tensormap.replace.tile.rank.shared::cta.b1024.b32", "=su", {0}, {0}, {0},    \
-        {0}, {0}, 83, PTX__ON_90A_100UP)                                                                     \
-    OP(TENSORMAP_REPLACE_BOX_DIM, "tensormap.replace.tile.box_dim.shared::cta.b1024.b32", "=sVu", {0},       \
-        {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                           \
-    OP(TENSORMAP_REPLACE_GLOBAL_DIM, "tensormap.replace.tile.global_dim.shared::cta.b1024.b32", "=sVu",      \
-        {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                      \
+        "=sd", 83, PTX__ON_90A_100UP, 0, (0))                                                                \
+    OP(TENSORMAP_REPLACE_RANK, "tensormap.replace.tile.rank.shared::cta.b1024.b32", "=su", 83,               \
+        PTX__ON_90A_100UP, 0, (0))                                                                           \
+    OP(TENSORMAP_REPLACE_BOX_DIM, "tensormap.replace.tile.box_dim.shared::cta.b1024.b32", "=sVu", 83,        \
+        PTX__ON_90A_100UP, 0, (0))                                                                           \
+    OP(TENSORMAP_REPLACE_GLOBAL_DIM, "tensormap.replace.tile.global_dim.shared::cta.b1024.b32", "=sVu", 83,  \
+        PTX__ON_90A_100UP, 0, (0))                                                                           \
     OP(TENSORMAP_REPLACE_GLOBAL_STRIDE, "tensormap.replace.tile.global_stride.shared::cta.b1024.b64",        \
-        "=sVd", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                              \
+        "=sVd", 83, PTX__ON_90A_100UP, 0, (0))                                                               \
     OP(TENSORMAP_REPLACE_ELEMENT_STRIDE, "tensormap.replace.tile.element_stride.shared::cta.b1024.b32",      \
-        "=sVu", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                              \
-    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", {0},      \
-        {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                           \
+        "=sVu", 83, PTX__ON_90A_100UP, 0, (0))                                                               \
+    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", 83,       \
+        PTX__ON_90A_100UP, 0, (0))                                                                           \
     OP(TENSORMAP_REPLACE_INTERLEAVE, "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32",       \
-        "=sW", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                               \
-    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", {0},   \
-        {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                           \
-    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", {0}, {0},    \
-        {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                                \
-    OP(TENSORMAP_REPLACE_ATOMICITY, "tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32",        \
-        "=sR", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100UP)                                                   \
-    OP(TENSORMAP_CP_FENCE, "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic"                   \
-        ".release%m.sync.aligned", "=gsD", {0}, {0}, PTX__M1(SCOPE), PTX__M1(SCOPE), {0}, 83, 90,            \
-        PTX__BY_WARP)                                                                                        \
+        "=sW", 83, PTX__ON_90A_100UP, 0, (0))                                                                \
+    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", 83,    \
+        PTX__ON_90A_100UP, 0, (0))                                                                           \
+    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", 83,          \
+        PTX__ON_90A_100UP, 0, (0))                                                                           \
+    OP(TENSORMAP_REPLACE_ATOMICITY, "tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32", "=sR", \
+        86, PTX__ON_100UP, 0, (0))                                                                           \
+    OP(TENSORMAP_CP_FENCE,                                                                                   \
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic" ".release%m.sync.aligned", "=gsD",   \
+        83, 90, PTX__BY_WARP, (0), (0), (0), PTX__M1(SCOPE))                                                 \
     /* mbarrier */                                                                                           \
-    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__GIVES_LANE)   \
-    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__GIVES_LANE)  \
-    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", {0}, {0}, {0}, {0}, {0}, 70, 80,                \
-        PTX__GIVES_LANE)                                                                                     \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", {0}, {0}, {0}, {0}, {0}, 71, 80)              \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", {0}, {0}, {0}, {0}, {0}, 78, 90)             \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", {0}, {0}, {0}, {0}, {0}, 78, 90)             \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", {0}, {0}, PTX__M3(RELEASE, CTA,        \
-        CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), {0}, 80, 90)                                               \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", {0}, {0}, PTX__M3(RELAXED, CTA,        \
-        CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), {0}, 86, 90)                                               \
-    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", {0}, {0}, PTX__M3(RELEASE,   \
-        CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER), 80, 90, PTX__GIVES_LANE)    \
-    FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", {0}, {0},                 \
-        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER), 80, 90)    \
-    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", {0}, {0}, {0}, {0},      \
-        {0}, 70, 80, PTX__GIVES_LANE)                                                                        \
-    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", {0}, {0}, {0}, {0}, {0},   \
-        80, 90, PTX__GIVES_LANE)                                                                             \
-    FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", {0}, {0}, {0}, {0},      \
-        {0}, 80, 90)                                                                                         \
-    OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT", {0},    \
-        {0}, PTX__M3(RELEASE, CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER), 80,   \
-        90, PTX__GIVES_LANE)                                                                                 \
-    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", {0}, {0}, {0}, {0}, {0}, 70, 80,      \
-        PTX__GIVES_LANE)                                                                                     \
-    FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", {0}, {0}, {0}, {0}, {0}, 78, 90)   \
-    OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", {0}, {0},      \
-        {0}, {0}, {0}, 70, 80, PTX__GIVES_LANE)                                                              \
-    OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", {0}, {0}, PTX__M3(RELAXED, CTA,    \
-        CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA), 80, 90, PTX__GIVES_LANE)             \
-    OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", {0}, {0},              \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER), 80, 90,    \
-        PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", {0}, {0}, PTX__M3(RELAXED,     \
-        CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA), 80, 90, PTX__GIVES_LANE)        \
-    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", {0}, {0},          \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER), 80, 90,    \
-        PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", {0}, {0}, {0}, {0}, {0}, 70, 80,         \
-        PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", {0}, {0}, {0}, {0}, {0},   \
-        71, 80, PTX__GIVES_LANE | PTX__PARITY)                                                               \
-    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", {0}, {0}, {0}, {0}, {0}, 78, 90,      \
-        PTX__GIVES_LANE)                                                                                     \
-    FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", {0}, {0}, {0}, {0}, {0}, 78, 90)   \
-    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", {0}, {0}, {0}, {0},     \
-        {0}, 78, 90, PTX__GIVES_LANE | PTX__PARITY)                                                          \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", {0}, {0}, {0},       \
-        {0}, {0}, 78, 90)                                                                                    \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", {0}, {0},           \
-        PTX__M3(ACQUIRE, CTA, CLUSTER), PTX__M3(ACQUIRE, CTA, CLUSTER), {0}, 80, 90)                         \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", {0}, {0},           \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), {0}, 86, 90)                         \
-    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", {0}, {0}, {0}, {0}, {0}, 70, 80)
+    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", 70, 80, PTX__GIVES_LANE, (0))                       \
+    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", 70, 80, PTX__GIVES_LANE, (0))                      \
+    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", 70, 80, PTX__GIVES_LANE, (0))                   \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", 71, 80, (0))                                  \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", 78, 90, (0))                                 \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", 78, 90, (0))                                 \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 80, 90, (0), (0), (0),                 \
+        PTX__M3(RELEASE, CTA, CLUSTER))                                                                      \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 86, 90, (0), (0), (0),                 \
+        PTX__M3(RELAXED, CTA, CLUSTER))                                                                      \
+    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", 80, 90, PTX__GIVES_LANE,     \
+        (0), (0), (0), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                             \
+    FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", 80, 90, (0), (0), (0),    \
+        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
+    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", 70, 80, PTX__GIVES_LANE, \
+        (0))                                                                                                 \
+    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", 80, 90, PTX__GIVES_LANE,   \
+        (0))                                                                                                 \
+    FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", 80, 90, (0))             \
+    OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT", 80, 90, \
+        PTX__GIVES_LANE, (0), (0), (0), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))            \
+    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", 70, 80, PTX__GIVES_LANE, (0))         \
+    FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", 78, 90, (0))                       \
+    OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", 70, 80,        \
+        PTX__GIVES_LANE, (0))                                                                                \
+    OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", 80, 90, PTX__GIVES_LANE, (0), (0), \
+        (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA))                                           \
+    OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", 80, 90,                \
+        PTX__GIVES_LANE, (0), (0), (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))            \
+    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", 80, 90, PTX__GIVES_LANE, (0),  \
+        (0), (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA))                                      \
+    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", 80, 90,            \
+        PTX__GIVES_LANE, (0), (0), (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))            \
+    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", 70, 80, PTX__GIVES_LANE, (0))            \
+    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 71, 80,                    \
+        PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
+    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", 78, 90, PTX__GIVES_LANE, (0))         \
+    FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", 78, 90, (0))                       \
+    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", 78, 90,                 \
+        PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", 78, 90, (0))         \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 80, 90, (0), (0),   \
+        (0), PTX__M3(ACQUIRE, CTA, CLUSTER))                                                                 \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 86, 90, (0), (0),   \
+        (0), PTX__M3(RELAXED, CTA, CLUSTER))                                                                 \
+    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 70, 80, 0, (0))
 #define PTX__TABLE_WARPS(OP, FORM)                                                                           \
     /* warps and blocks */                                                                                   \
-    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30, PTX__SHUFFLE)         \
-    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30, PTX__SHUFFLE)     \
-    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30, PTX__SHUFFLE)     \
-    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30,                     \
-        PTX__BY_MEMBERS | PTX__GIVES_LANE_OF)                                                                \
-    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)                   \
-    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)                   \
-    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)                   \
-    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)              \
-    OP(MATCH_ANY, "match.any.sync", "*u=tO", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 60, 70, PTX__SHUFFLE)      \
-    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 60, 70, PTX__VOTE)       \
-    OP(ACTIVEMASK, "activemask.b32", "u=", {0}, {0}, {0}, {0}, {0}, 62, 30, PTX__GIVES_UNI_WARP)             \
-    OP(REDUX_ADD, "redux.sync.add", "t=tO", PTX__T1(I32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)            \
-    OP(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T1(I32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)            \
-    FORM(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T1(F32), {0}, PTX__M2(ABS_OF, NAN), {0}, {0}, 86,         \
-        PTX__ON_100_103)                                                                                     \
-    OP(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T1(I32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)            \
-    FORM(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T1(F32), {0}, PTX__M2(ABS_OF, NAN), {0}, {0}, 86,         \
-        PTX__ON_100_103)                                                                                     \
-    OP(REDUX_AND, "redux.sync.and", "*t=tO", PTX__T1(B32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)           \
-    OP(REDUX_OR, "redux.sync.or", "*t=tO", PTX__T1(B32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)             \
-    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", PTX__T1(B32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)           \
-    OP(ELECT, "elect.sync", "_|p=O", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__SHUFFLE)                          \
-    FORM(ELECT, "elect.sync", "u|p=O", {0}, {0}, {0}, {0}, {0}, 80, 90)                                      \
-    OP(BAR_SYNC, "bar.sync", "=F", {0}, {0}, {0}, {0}, {0}, 10, 0, PTX__BY_BLOCK)                            \
-    FORM(BAR_SYNC, "bar.sync", "=FG", {0}, {0}, {0}, {0}, {0}, 10, 0)                                        \
-    OP(BAR_ARRIVE, "bar.arrive", "=FG", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BY_WARP)                        \
-    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BAR_RED)               \
-    FORM(BAR_RED_POPC, "bar.red.popc.u32", "u=FGp", {0}, {0}, {0}, {0}, {0}, 20, 0)                          \
-    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BAR_RED)                \
-    FORM(BAR_RED_AND, "bar.red.and.pred", "p=FGp", {0}, {0}, {0}, {0}, {0}, 20, 0)                           \
-    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BAR_RED)                  \
-    FORM(BAR_RED_OR, "bar.red.or.pred", "p=FGp", {0}, {0}, {0}, {0}, {0}, 20, 0)                             \
-    OP(BARRIER_SYNC, "barrier.sync", "=F", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__BY_BLOCK)                   \
-    FORM(BARRIER_SYNC, "barrier.sync", "=FG", {0}, {0}, {0}, {0}, {0}, 60, 30)                               \
-    OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", {0}, {0}, {0}, {0}, {0}, 60, 30)                             \
-    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__BY_BLOCK)   \
-    FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", {0}, {0}, {0}, {0}, {0}, 60, 30)               \
-    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__BY_MEMBERS)               \
-    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,     \
-        PTX__BY_CLUSTER)                                                                                     \
-    FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", {0}, {0}, PTX__M2(RELEASE,         \
-        RELAXED), PTX__M2(RELEASE, RELAXED), {0}, 80, 90)                                                    \
-    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,         \
-        PTX__BY_CLUSTER)                                                                                     \
-    FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", {0}, {0}, PTX__M1(ACQUIRE),            \
-        PTX__M1(ACQUIRE), {0}, 80, 90)                                                                       \
-    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,     \
-        PTX__BY_CLUSTER)                                                                                     \
-    FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", {0}, {0}, PTX__M2(RELEASE,         \
-        RELAXED), PTX__M2(RELEASE, RELAXED), {0}, 80, 90)                                                    \
-    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,         \
-        PTX__BY_CLUSTER)                                                                                     \
-    FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", {0}, {0}, PTX__M1(ACQUIRE),            \
-        PTX__M1(ACQUIRE), {0}, 80, 90)                                                                       \
-    OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", {0}, {0}, {0}, {0}, {0}, 78, 90)      \
-    OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", {0}, {0}, {0}, {0}, {0}, 78, 90)                     \
-    OP(NANOSLEEP, "nanosleep.u32", "=T", {0}, {0}, {0}, {0}, {0}, 63, 70)                                    \
-    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", {0}, {0}, {0}, {0}, {0}, 80,                 \
-        PTX__ON_90A_100UP, PTX__BY_GROUP)                                                                    \
-    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", {0}, {0}, {0}, {0}, {0}, 80,                 \
-        PTX__ON_90A_100UP, PTX__BY_GROUP)                                                                    \
-    OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta"                                       \
-        ".mbarrier::complete_tx::bytes.b128", "=sb", {0}, {0}, {0}, {0}, {0}, 86, 100, PTX__DOES_BULK)       \
-    OP(TRY_CANCEL_CLUSTER, "clusterlaunchcontrol.try_cancel.async.shared::cta"                               \
-        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128", "=sb", {0}, {0}, {0}, {0}, {0}, 86,    \
-        PTX__ON_100UP, PTX__DOES_BULK)                                                                       \
-    OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", {0}, {0}, {0}, {0},    \
-        {0}, 86, 100)                                                                                        \
-    OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", {0}, {0},   \
-        {0}, {0}, {0}, 86, 100)
+    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, PTX__T1(B32))                             \
+    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, PTX__T1(B32))                         \
+    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, PTX__T1(B32))                         \
+    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", 60, 30, PTX__BY_MEMBERS | PTX__GIVES_LANE_OF, PTX__T1(B32))   \
+    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
+    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
+    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
+    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 60, 30, PTX__VOTE, (0))                                  \
+    OP(MATCH_ANY, "match.any.sync", "*u=tO", 60, 70, PTX__SHUFFLE, PTX__T1(B32_64))                          \
+    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", 60, 70, PTX__VOTE, PTX__T1(B32_64))                           \
+    OP(ACTIVEMASK, "activemask.b32", "u=", 62, 30, PTX__GIVES_UNI_WARP, (0))                                 \
+    OP(REDUX_ADD, "redux.sync.add", "t=tO", 70, 80, PTX__REDUX, PTX__T1(I32))                                \
+    OP(REDUX_MIN, "redux.sync.min", "t=tO", 70, 80, PTX__REDUX, PTX__T1(I32))                                \
+    FORM(REDUX_MIN, "redux.sync.min", "t=tO", 86, PTX__ON_100_103, PTX__T1(F32), (0), PTX__M2(ABS_OF, NAN))  \
+    OP(REDUX_MAX, "redux.sync.max", "t=tO", 70, 80, PTX__REDUX, PTX__T1(I32))                                \
+    FORM(REDUX_MAX, "redux.sync.max", "t=tO", 86, PTX__ON_100_103, PTX__T1(F32), (0), PTX__M2(ABS_OF, NAN))  \
+    OP(REDUX_AND, "redux.sync.and", "*t=tO", 70, 80, PTX__REDUX, PTX__T1(B32))                               \
+    OP(REDUX_OR, "redux.sync.or", "*t=tO", 70, 80, PTX__REDUX, PTX__T1(B32))                                 \
+    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", 70, 80, PTX__REDUX, PTX__T1(B32))                               \
+    OP(ELECT, "elect.sync", "_|p=O", 80, 90, PTX__SHUFFLE, (0))                                              \
+    FORM(ELECT, "elect.sync", "u|p=O", 80, 90, (0))                                                          \
+    OP(BAR_SYNC, "bar.sync", "=F", 10, 0, PTX__BY_BLOCK, (0))                                                \
+    FORM(BAR_SYNC, "bar.sync", "=FG", 10, 0, (0))                                                            \
+    OP(BAR_ARRIVE, "bar.arrive", "=FG", 20, 0, PTX__BY_WARP, (0))                                            \
+    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", 20, 0, PTX__BAR_RED, (0))                                   \
+    FORM(BAR_RED_POPC, "bar.red.popc.u32", "u=FGp", 20, 0, (0))                                              \
+    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", 20, 0, PTX__BAR_RED, (0))                                    \
+    FORM(BAR_RED_AND, "bar.red.and.pred", "p=FGp", 20, 0, (0))                                               \
+    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", 20, 0, PTX__BAR_RED, (0))                                      \
+    FORM(BAR_RED_OR, "bar.red.or.pred", "p=FGp", 20, 0, (0))                                                 \
+    OP(BARRIER_SYNC, "barrier.sync", "=F", 60, 30, PTX__BY_BLOCK, (0))                                       \
+    FORM(BARRIER_SYNC, "barrier.sync", "=FG", 60, 30, (0))                                                   \
+    OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", 60, 30, 0, (0))                                              \
+    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", 60, 30, PTX__BY_BLOCK, (0))                       \
+    FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", 60, 30, (0))                                   \
+    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 60, 30, PTX__BY_MEMBERS, (0))                                   \
+    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 78, 90, PTX__BY_CLUSTER, (0))        \
+    FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 80, 90, (0), (0), (0),             \
+        PTX__M2(RELEASE, RELAXED))                                                                           \
+    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 78, 90, PTX__BY_CLUSTER, (0))            \
+    FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 80, 90, (0), (0), (0),                 \
+        PTX__M1(ACQUIRE))                                                                                    \
+    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 78, 90, PTX__BY_CLUSTER, (0))        \
+    FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 80, 90, (0), (0), (0),             \
+        PTX__M2(RELEASE, RELAXED))                                                                           \
+    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 78, 90, PTX__BY_CLUSTER, (0))            \
+    FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 80, 90, (0), (0), (0),                 \
+        PTX__M1(ACQUIRE))                                                                                    \
+    OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", 78, 90, 0, (0))                       \
+    OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", 78, 90, 0, (0))                                      \
+    OP(NANOSLEEP, "nanosleep.u32", "=T", 63, 70, 0, (0))                                                     \
+    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", 80, PTX__ON_90A_100UP, PTX__BY_GROUP, (0))   \
+    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 80, PTX__ON_90A_100UP, PTX__BY_GROUP, (0))   \
+    OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta" ".mbarrier::complete_tx::bytes.b128", \
+        "=sb", 86, 100, PTX__DOES_BULK, (0))                                                                 \
+    OP(TRY_CANCEL_CLUSTER,                                                                                   \
+        "clusterlaunchcontrol.try_cancel.async.shared::cta"                                                  \
+        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128",                                        \
+        "=sb", 86, PTX__ON_100UP, PTX__DOES_BULK, (0))                                                       \
+    OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 86, 100, 0, (0))       \
+    OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 86, 100, 0, \
+        (0))
 #define PTX__TABLE_MMA(OP, FORM)                                                                             \
     /* matrices in a warp */                                                                                 \
-    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", {0}, {0}, {0}, {0}, {0}, 65, 75,    \
-        PTX__LDMATRIX)                                                                                       \
-    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", {0}, {0}, {0}, {0},     \
-        {0}, 65, 75, PTX__LDMATRIX)                                                                          \
-    OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", {0}, {0}, {0}, {0},       \
-        {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                               \
-    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", {0}, {0},    \
-        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
-    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", {0}, {0},    \
-        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
-    OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", {0}, {0},     \
-        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
-    OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", {0}, {0},     \
-        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
-    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", {0}, {0}, {0}, {0}, {0}, 78, 90,    \
-        PTX__STMATRIX)                                                                                       \
-    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", {0}, {0}, {0}, {0},     \
-        {0}, 78, 90, PTX__STMATRIX)                                                                          \
-    OP(STMATRIX_B8, "stmatrix.sync.aligned.m16n8.x%1.trans.shared.b8", "=l{x+x}", {0}, {0}, {0}, {0}, {0},   \
-        86, PTX__ON_100UP, PTX__STMATRIX)                                                                    \
-    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", {0}, {0}, {0}, {0}, {0}, 78, 75,           \
-        PTX__BY_WARP | PTX__GIVES_LANE | PTX__REGISTER_1)                                                    \
-    OP(MMA_M8N8K4_F32, "mma.sync.aligned.m8n8k4.row.col.f32%t%t.f32", "{8f}={2x}{2x}{8f}", PTX__T1(F16),     \
-        {0}, {0}, {0}, {0}, 64, 70, PTX__MMA)                                                                \
-    OP(MMA_M8N8K4_F16, "mma.sync.aligned.m8n8k4.row.col.f16%t%t.f16", "{4x}={2x}{2x}{4x}", PTX__T1(F16),     \
-        {0}, {0}, {0}, {0}, 64, 70, PTX__MMA)                                                                \
-    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T1(F16),    \
-        {0}, {0}, {0}, {0}, 65, 75, PTX__MMA)                                                                \
-    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}",                \
-        PTX__T1(BF16), {0}, {0}, {0}, {0}, 70, 80)                                                           \
-    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}",               \
-        PTX__T1(TF32), {0}, {0}, {0}, {0}, 70, 80)                                                           \
-    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", PTX__T1(F16),    \
-        {0}, {0}, {0}, {0}, 65, 75, PTX__MMA)                                                                \
-    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}",               \
-        PTX__T1(H16), {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                  \
-    FORM(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%s.f32", "{4f}={2x}{x}{4f}",              \
-        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 87, 89)                                                   \
-    OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}",               \
-        PTX__T1(F16), {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                  \
-    FORM(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%s.f16", "{2x}={2x}{x}{2x}",              \
-        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 87, 89)                                                   \
-    OP(MMA_M16N8K4_F32, "mma.sync.aligned.m16n8k4.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T1(TF32),   \
-        {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                                \
-    OP(MMA_M16N8K32_F32, "mma.sync.aligned.m16n8k32.row.col.f32%t%s.f32", "{4f}={4x}{2x}{4f}",               \
-        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 84, 89, PTX__MMA)                                         \
-    OP(MMA_M16N8K32_F16, "mma.sync.aligned.m16n8k32.row.col.f16%t%s.f16", "{2x}={4x}{2x}{2x}",               \
-        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 87, 89, PTX__MMA)                                         \
-    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", {0}, {0},       \
-        {0}, {0}, {0}, 70, 80, PTX__MMA)                                                                     \
-    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", {0}, {0},    \
-        {0}, {0}, {0}, 78, 90, PTX__MMA)                                                                     \
-    OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", {0}, {0},   \
-        {0}, {0}, {0}, 78, 90, PTX__MMA)                                                                     \
-    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", {0},      \
-        {0}, {0}, {0}, {0}, 78, 90, PTX__MMA)                                                                \
-    OP(MMA_M8N8K16_S32, "mma.sync.aligned.m8n8k16.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__T1(I8),    \
-        PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 65, 75, PTX__MMA)                                         \
-    OP(MMA_M16N8K16_S32, "mma.sync.aligned.m16n8k16.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}",              \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 70, 80, PTX__MMA)                            \
-    OP(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}",             \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 70, 80, PTX__MMA)                            \
-    FORM(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}",            \
-        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE), {0}, {0}, 70, 80)                                      \
-    OP(MMA_M8N8K32_S32, "mma.sync.aligned.m8n8k32.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__T1(I4),    \
-        PTX__T1(I4), PTX__M1(SATFINITE), {0}, {0}, 65, 75, PTX__MMA)                                         \
-    OP(MMA_M16N8K64_S32, "mma.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}",             \
-        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE), {0}, {0}, 70, 80, PTX__MMA)                            \
-    OP(MMA_M8N8K128_XOR, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}",      \
-        {0}, {0}, {0}, {0}, {0}, 70, 75, PTX__MMA)                                                           \
+    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 65, 75, PTX__LDMATRIX, (0))         \
+    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 65, 75, PTX__LDMATRIX,  \
+        (0))                                                                                                 \
+    OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", 86, PTX__ON_100UP,        \
+        PTX__LDMATRIX, (0))                                                                                  \
+    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", 86,          \
+        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
+    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", 86,          \
+        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
+    OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", 86,           \
+        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
+    OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", 86,           \
+        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
+    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", 78, 90, PTX__STMATRIX, (0))         \
+    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", 78, 90, PTX__STMATRIX,  \
+        (0))                                                                                                 \
+    OP(STMATRIX_B8, "stmatrix.sync.aligned.m16n8.x%1.trans.shared.b8", "=l{x+x}", 86, PTX__ON_100UP,         \
+        PTX__STMATRIX, (0))                                                                                  \
+    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 78, 75,                                    \
+        PTX__BY_WARP | PTX__GIVES_LANE | PTX__REGISTER_1, (0))                                               \
+    OP(MMA_M8N8K4_F32, "mma.sync.aligned.m8n8k4.row.col.f32%t%t.f32", "{8f}={2x}{2x}{8f}", 64, 70, PTX__MMA, \
+        PTX__T1(F16))                                                                                        \
+    OP(MMA_M8N8K4_F16, "mma.sync.aligned.m8n8k4.row.col.f16%t%t.f16", "{4x}={2x}{2x}{4x}", 64, 70, PTX__MMA, \
+        PTX__T1(F16))                                                                                        \
+    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", 65, 75,          \
+        PTX__MMA, PTX__T1(F16))                                                                              \
+    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80,        \
+        PTX__T1(BF16))                                                                                       \
+    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80,       \
+        PTX__T1(TF32))                                                                                       \
+    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", 65, 75,          \
+        PTX__MMA, PTX__T1(F16))                                                                              \
+    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80,       \
+        PTX__MMA, PTX__T1(H16))                                                                              \
+    FORM(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%s.f32", "{4f}={2x}{x}{4f}", 87, 89,      \
+        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+    OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}", 70, 80,       \
+        PTX__MMA, PTX__T1(F16))                                                                              \
+    FORM(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%s.f16", "{2x}={2x}{x}{2x}", 87, 89,      \
+        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+    OP(MMA_M16N8K4_F32, "mma.sync.aligned.m16n8k4.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80,          \
+        PTX__MMA, PTX__T1(TF32))                                                                             \
+    OP(MMA_M16N8K32_F32, "mma.sync.aligned.m16n8k32.row.col.f32%t%s.f32", "{4f}={4x}{2x}{4f}", 84, 89,       \
+        PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                                                \
+    OP(MMA_M16N8K32_F16, "mma.sync.aligned.m16n8k32.row.col.f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87, 89,       \
+        PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                                                \
+    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80,         \
+        PTX__MMA, (0))                                                                                       \
+    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 78, 90,      \
+        PTX__MMA, (0))                                                                                       \
+    OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", 78, 90,     \
+        PTX__MMA, (0))                                                                                       \
+    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 78, 90,   \
+        PTX__MMA, (0))                                                                                       \
+    OP(MMA_M8N8K16_S32, "mma.sync.aligned.m8n8k16.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75,         \
+        PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                              \
+    OP(MMA_M16N8K16_S32, "mma.sync.aligned.m16n8k16.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80,      \
+        PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                              \
+    OP(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80,     \
+        PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                              \
+    FORM(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80,    \
+        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE))                                                        \
+    OP(MMA_M8N8K32_S32, "mma.sync.aligned.m8n8k32.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75,         \
+        PTX__MMA, PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE))                                              \
+    OP(MMA_M16N8K64_S32, "mma.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80,     \
+        PTX__MMA, PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE))                                              \
+    OP(MMA_M8N8K128_XOR, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}", 70,  \
+        75, PTX__MMA, (0))                                                                                   \
     OP(MMA_M16N8K128_XOR, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}",   \
-        {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                           \
-    OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc",                       \
-        "{4S}={4x}{2x}{4S}", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                      \
-    OP(MMA_M8N8K128_AND, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}",      \
-        {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                           \
+        70, 80, PTX__MMA, (0))                                                                               \
+    OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", "{4S}={4x}{2x}{4S}",  \
+        70, 80, PTX__MMA, (0))                                                                               \
+    OP(MMA_M8N8K128_AND, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}", 71,  \
+        80, PTX__MMA, (0))                                                                                   \
     OP(MMA_M16N8K128_AND, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}",   \
-        {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                           \
-    OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",                       \
-        "{4S}={4x}{2x}{4S}", {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                      \
+        71, 80, PTX__MMA, (0))                                                                               \
+    OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}",  \
+        71, 80, PTX__MMA, (0))                                                                               \
     OP(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",    \
-        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__MMA)                              \
-    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32",                       \
-        "{4f}={4x}{2x}{4f}", PTX__T1(FP864), PTX__T1(FP864), {0}, {0}, {0}, 87, PTX__ON_120)                 \
+        86, PTX__ON_100UP, PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                             \
+    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",  \
+        87, PTX__ON_120, PTX__T1(FP864), PTX__T1(FP864))                                                     \
     OP(MMA_F8F6F4_F16, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}",    \
-        PTX__T1(FP864), PTX__T1(FP864), {0}, {0}, {0}, 87, PTX__ON_120, PTX__MMA)                            \
-    OP(MMA_MXF8F6F4, "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale"                          \
-        ".scale_vec::1X.f32%t%s.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__T1(FP864), PTX__T1(FP864),   \
-        {0}, {0}, {0}, 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1)                                            \
-    OP(MMA_MXF4, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X"                    \
-        ".f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", {0}, {0}, {0}, {0}, {0}, 87,              \
-        PTX__ON_120, PTX__MMA | PTX__SCALES_2)                                                               \
-    OP(MMA_MXF4NVF4_2X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
-        ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", {0}, {0}, {0}, {0}, {0},    \
-        87, PTX__ON_120, PTX__MMA | PTX__SCALES_2)                                                           \
-    OP(MMA_MXF4NVF4_4X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
-        ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", {0}, {0}, {0}, {0}, {0},    \
-        87, PTX__ON_120, PTX__MMA | PTX__SCALES_4)
+        87, PTX__ON_120, PTX__MMA, PTX__T1(FP864), PTX__T1(FP864))                                           \
+    OP(MMA_MXF8F6F4,                                                                                         \
+        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale" ".scale_vec::1X.f32%t%s.f32.ue8m0",   \
+        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1, PTX__T1(FP864),            \
+        PTX__T1(FP864))                                                                                      \
+    OP(MMA_MXF4,                                                                                             \
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X" ".f32.e2m1.e2m1.f32.ue8m0", \
+        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_2, (0))                       \
+    OP(MMA_MXF4NVF4_2X,                                                                                      \
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                                       \
+        ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",                                                            \
+        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_2, (0))                       \
+    OP(MMA_MXF4NVF4_4X,                                                                                      \
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                                       \
+        ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",                                                            \
+        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_4, (0))
 #define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
     /* sparse: the selector is one of 4 threads, of 2, or 0,                                                 \
         as the ISA has it; ptxas takes 2 and 3 too for f16 of m16n8k32 in f32,                               \
         where no pair of that number is */                                                                   \
-    OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
-        PTX__T1(H16), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                  \
-    FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",     \
-        PTX__T1(TF32), {0}, {0}, {0}, {0}, 71, 80)                                                           \
-    OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",       \
-        PTX__T1(H16), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                  \
-    OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH",       \
-        PTX__T1(F16), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                  \
-    OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",         \
-        PTX__T1(TF32), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                 \
-    OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH",     \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 71, 80, PTX__MMA)                            \
-    OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ",       \
-        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 84, 89, PTX__MMA)                                         \
-    OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ",     \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 71, 80, PTX__MMA)                            \
+    OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71,   \
+        80, PTX__MMA, PTX__T1(H16))                                                                          \
+    FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, \
+        80, PTX__T1(TF32))                                                                                   \
+    OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71,   \
+        80, PTX__MMA, PTX__T1(H16))                                                                          \
+    OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH", 71,   \
+        80, PTX__MMA, PTX__T1(F16))                                                                          \
+    OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80, \
+        PTX__MMA, PTX__T1(TF32))                                                                             \
+    OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH", 71, \
+        80, PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                          \
+    OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 84,   \
+        89, PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                                            \
+    OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ", 71, \
+        80, PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                          \
     OP(MMA_SPO_M16N8K16_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32%t%t.f32",           \
-        "{4f}={2x}{2x}{4f}xR", PTX__T1(H16), {0}, {0}, {0}, {0}, 85, 80, PTX__MMA)                           \
+        "{4f}={2x}{2x}{4f}xR", 85, 80, PTX__MMA, PTX__T1(H16))                                               \
     OP(MMA_SPO_M16N8K32_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32%t%t.f32",           \
-        "{4f}={4x}{4x}{4f}xH", PTX__T1(H16), {0}, {0}, {0}, {0}, 85, 80, PTX__MMA)                           \
+        "{4f}={4x}{4x}{4f}xH", 85, 80, PTX__MMA, PTX__T1(H16))                                               \
     OP(MMA_SPO_M16N8K64_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32%t%s.f32",           \
-        "{4f}={4x}{4x}{4f}xZ", PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 85, 89, PTX__MMA)                  \
+        "{4f}={4x}{4x}{4f}xZ", 85, 89, PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                 \
     OP(MMA_SPO_M16N8K64_S32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32",         \
-        "{4S}={4x}{4x}{4S}xZ", PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 85, 80, PTX__MMA)     \
-    OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4"                 \
-        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__T1(FP864), PTX__T1(FP864), {0}, {0}, {0}, 87,            \
-        PTX__ON_120, PTX__MMA)                                                                               \
-    OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
-        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", {0}, {0},     \
-        {0}, {0}, {0}, 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4)
+        "{4S}={4x}{4x}{4S}xZ", 85, 80, PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))               \
+    OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4" ".f32%t%s.f32", \
+        "{4f}={4x}{4x}{4f}xZ", 87, PTX__ON_120, PTX__MMA, PTX__T1(FP864), PTX__T1(FP864))                    \
+    OP(MMA_SPO_MXF4NVF4_4X,                                                                                  \
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"                             \
+        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",                                                \
+        "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4, (0))
 #define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
-    OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T1(BF16),       \
-        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                             \
-    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__T1(I8), {0},    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", PTX__T1(BF16), {0},    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                                  \
-    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", PTX__T1(I8), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(BF16), {0},    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                                  \
-    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T1(I8), {0},      \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T1(TF32), {0},      \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T1(F64), {0},            \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", PTX__T1(I4), {0},         \
-        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
-    OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", {0}, {0},              \
-        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
-    OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T1(BF16),       \
-        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                             \
-    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__T1(I8), {0},    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 72)                                  \
-    OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(BF16), {0},    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                                  \
-    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T1(I8), {0},      \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 72)                                  \
-    OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", PTX__T1(BF16), {0},    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                                  \
-    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", PTX__T1(I8), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 72)                                  \
-    OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T1(TF32), {0},      \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T1(F64), {0},            \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", PTX__T1(I4), {0},         \
-        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
-    OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", {0}, {0},              \
-        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
-    OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T1(F16), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T1(F32), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
-    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T1(S32), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T1(F16), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T1(F32), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
-    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T1(S32), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T1(F16), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T1(F32), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
-    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T1(S32), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", PTX__T1(F32), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", PTX__T1(F64), {0},           \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", PTX__T1(S32), {0},         \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", PTX__T1(S32), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_LOAD)                  \
-    OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", PTX__T1(F16), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)                 \
-    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T1(F32),      \
-        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                             \
-    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T1(S32),      \
-        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                             \
-    OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", PTX__T1(F16), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)                 \
-    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T1(F32), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
-    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T1(S32), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", PTX__T1(F16), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)                 \
-    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T1(F32), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
-    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T1(S32), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", PTX__T1(F32), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_STORE)                 \
-    OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", PTX__T1(F64), {0},         \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_STORE)                 \
-    OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T1(S32), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_STORE)                 \
-    OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T1(S32), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_STORE)
+    OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", 63, 70,                \
+        PTX__WMMA_LOAD, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))               \
+    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", 70, 80,              \
+        PTX__T1(BF16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                              \
+    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", 63, 72, PTX__T1(I8), \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
+        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", 70, 80, PTX__T1(BF16), \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", 63, 72, PTX__T1(I8),    \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
+        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", 70, 80, PTX__T1(BF16), \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", 63, 72, PTX__T1(I8),   \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", 70, 80, PTX__WMMA_LOAD,  \
+        PTX__T1(TF32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                              \
+    OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", 70, 80, PTX__WMMA_LOAD,       \
+        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", 63, 75, PTX__WMMA_LOAD,   \
+        PTX__T1(I4), (0), PTX__M1(WMMA_SPACE))                                                               \
+    OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", 63, 75,                \
+        PTX__WMMA_LOAD, (0), (0), PTX__M1(WMMA_SPACE))                                                       \
+    OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", 63, 70,                \
+        PTX__WMMA_LOAD, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))               \
+    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", 70, 80,              \
+        PTX__T1(BF16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                              \
+    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", 63, 72, PTX__T1(I8), \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
+    OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
+        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                               \
+    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", 70, 80, PTX__T1(BF16), \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
+    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", 63, 72, PTX__T1(I8),   \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
+    OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
+        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                               \
+    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", 70, 80, PTX__T1(BF16), \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
+    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", 63, 72, PTX__T1(I8),    \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
+    OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", 70, 80, PTX__WMMA_LOAD,  \
+        PTX__T1(TF32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                              \
+    OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", 70, 80, PTX__WMMA_LOAD,       \
+        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                               \
+    OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", 63, 75, PTX__WMMA_LOAD,   \
+        PTX__T1(I4), (0), PTX__M1(WMMA_SPACE))                                                               \
+    OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", 63, 75,                \
+        PTX__WMMA_LOAD, (0), (0), PTX__M1(WMMA_SPACE))                                                       \
+    OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", 63, 70,                \
+        PTX__WMMA_LOAD, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))               \
+    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", 63, 70,              \
+        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", 63, 72,              \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
+        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", 63, 70, PTX__T1(F32),  \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", 63, 72, PTX__T1(S32),  \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
+        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", 63, 70, PTX__T1(F32),  \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", 63, 72, PTX__T1(S32),  \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", 70, 80, PTX__WMMA_LOAD,  \
+        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", 70, 80, PTX__WMMA_LOAD,      \
+        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", 63, 75, PTX__WMMA_LOAD,    \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", 63, 75, PTX__WMMA_LOAD,  \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", 63, 70,              \
+        PTX__WMMA_STORE, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
+    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", 63, 70,            \
+        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", 63, 72,            \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", 63, 70,                \
+        PTX__WMMA_STORE, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
+    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", 63, 70,              \
+        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", 63, 72,              \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", 63, 70,                \
+        PTX__WMMA_STORE, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
+    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", 63, 70,              \
+        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", 63, 72,              \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", 70, 80,                \
+        PTX__WMMA_STORE, PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
+    OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", 70, 80, PTX__WMMA_STORE,   \
+        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", 63, 75, PTX__WMMA_STORE, \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", 63, 75,                \
+        PTX__WMMA_STORE, PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))
 #define PTX__TABLE_WMMA(OP, FORM)                                                                            \
-    OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T1(F16),   \
-        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
-    FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}",           \
-        PTX__T1(BF16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                    \
-    OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T1(F16),   \
-        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
-    OP(WMMA_M16N16K16_F32_F16, "wmma.mma.sync.aligned%l.m16n16k16.f32.f16", "{8f}={8x}{8x}{4x}",             \
-        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
-    OP(WMMA_M16N16K16_F16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f16.f32", "{4x}={8x}{8x}{8f}",             \
-        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
-    OP(WMMA_M16N16K16_S32, "wmma.mma.sync.aligned%l.m16n16k16.s32%t%t.s32%m", "{8S}={2x}{2x}{8S}",           \
-        PTX__T1(I8), {0}, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,           \
-        PTX__WMMA)                                                                                           \
-    OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T1(F16),     \
-        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
-    FORM(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32%t%t.f32", "{8f}={2x}{8x}{8f}",             \
-        PTX__T1(BF16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                    \
-    OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T1(F16),     \
-        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
-    OP(WMMA_M8N32K16_F32_F16, "wmma.mma.sync.aligned%l.m8n32k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
-    OP(WMMA_M8N32K16_F16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
-    OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}",              \
-        PTX__T1(I8), {0}, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,           \
-        PTX__WMMA)                                                                                           \
-    OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T1(F16),     \
-        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
-    FORM(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32%t%t.f32", "{8f}={8x}{2x}{8f}",             \
-        PTX__T1(BF16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                    \
-    OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T1(F16),     \
-        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
-    OP(WMMA_M32N8K16_F32_F16, "wmma.mma.sync.aligned%l.m32n8k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
-    OP(WMMA_M32N8K16_F16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
-    OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}",              \
-        PTX__T1(I8), {0}, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,           \
-        PTX__WMMA)                                                                                           \
-    OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}",               \
-        PTX__T1(TF32), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80, PTX__WMMA)         \
-    OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}",               \
-        PTX__T1(F64), {0}, PTX__M2(LAYOUTS, ROUND), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80, PTX__WMMA)   \
-    OP(WMMA_M8N8K32_S32, "wmma.mma.sync.aligned.row.col.m8n8k32.s32%t%t.s32%m", "{2S}={x}{x}{2S}",           \
-        PTX__T1(I4), {0}, PTX__M1(SATFINITE), {0}, {0}, 63, 75, PTX__WMMA)                                   \
+    OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", 63, 70,         \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}", 70, 80,   \
+        PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                         \
+    OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", 63, 70,         \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M16N16K16_F32_F16, "wmma.mma.sync.aligned%l.m16n16k16.f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,     \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M16N16K16_F16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,     \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M16N16K16_S32, "wmma.mma.sync.aligned%l.m16n16k16.s32%t%t.s32%m", "{8S}={2x}{2x}{8S}", 63, 72,   \
+        PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                 \
+    OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", 63, 70,           \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    FORM(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32%t%t.f32", "{8f}={2x}{8x}{8f}", 70, 80,     \
+        PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                         \
+    OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", 63, 70,           \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M8N32K16_F32_F16, "wmma.mma.sync.aligned%l.m8n32k16.f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,       \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M8N32K16_F16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,       \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}", 63, 72,      \
+        PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                 \
+    OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", 63, 70,           \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    FORM(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32%t%t.f32", "{8f}={8x}{2x}{8f}", 70, 80,     \
+        PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                         \
+    OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", 63, 70,           \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M32N8K16_F32_F16, "wmma.mma.sync.aligned%l.m32n8k16.f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,       \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M32N8K16_F16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,       \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}", 63, 72,      \
+        PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                 \
+    OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}", 70, 80,       \
+        PTX__WMMA, PTX__T1(TF32), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                              \
+    OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80,       \
+        PTX__WMMA, PTX__T1(F64), (0), PTX__M1(ROUND), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                    \
+    OP(WMMA_M8N8K32_S32, "wmma.mma.sync.aligned.row.col.m8n8k32.s32%t%t.s32%m", "{2S}={x}{x}{2S}", 63, 75,   \
+        PTX__WMMA, PTX__T1(I4), (0), PTX__M1(SATFINITE))                                                     \
     OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", {0}, {0}, {0}, {0}, {0}, 63, 75, PTX__WMMA)                                       \
+        "{2S}={x}{x}{2S}", 63, 75, PTX__WMMA, (0))                                                           \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__WMMA)
+        "{2S}={x}{x}{2S}", 71, 80, PTX__WMMA, (0))
 #define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
-    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 80, PTX__ON_90A,               \
-        PTX__BY_GROUP | PTX__DOES_MMA_FENCE)                                                                 \
-    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 80,              \
-        PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_COMMIT)                                                   \
-    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", {0}, {0}, {0}, {0}, {0}, 80, PTX__ON_90A,    \
-        PTX__BY_GROUP | PTX__DOES_MMA_WAIT)                                                                  \
-    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", PTX__T1(H16), {0},     \
-        {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                          \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", PTX__T1(TF32), {0},     \
-        {0}, {0}, {0}, 80, PTX__ON_90A)                                                                      \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}=ddpKK", PTX__T1(FP8),          \
-        PTX__T1(FP8), {0}, {0}, {0}, 80, PTX__ON_90A)                                                        \
-    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", PTX__T1(F16), {0},     \
-        {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                          \
-    FORM(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k32.f16%t%s", "!{x+z}=ddpKK", PTX__T1(FP8),          \
-        PTX__T1(FP8), {0}, {0}, {0}, 80, PTX__ON_90A)                                                        \
-    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T1(S8),             \
-        PTX__T1(S8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                              \
-    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T1(U8),           \
-        PTX__T1(U8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A)                                          \
-    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T1(I8),           \
-        PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 84, PTX__ON_90A)                                          \
-    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", {0}, {0},       \
-        {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                          \
-    OP(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}={4x}dpKKH", PTX__T1(H16),      \
-        {0}, {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                     \
-    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}={4x}dpKK", PTX__T1(TF32),     \
-        {0}, {0}, {0}, {0}, 80, PTX__ON_90A)                                                                 \
-    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}={4x}dpKK", PTX__T1(FP8),     \
-        PTX__T1(FP8), {0}, {0}, {0}, 80, PTX__ON_90A)                                                        \
-    OP(WGMMA_A_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}={4x}dpKKH", PTX__T1(F16),      \
-        {0}, {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                     \
-    OP(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T1(S8),        \
-        PTX__T1(S8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                              \
-    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T1(U8),      \
-        PTX__T1(U8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A)                                          \
-    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T1(I8),      \
-        PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 84, PTX__ON_90A)                                          \
-    OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH",                \
-        PTX__T1(H16), {0}, {0}, {0}, {0}, 82, PTX__ON_90A, PTX__WGMMA)                                       \
+    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 80, PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_FENCE,   \
+        (0))                                                                                                 \
+    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 80, PTX__ON_90A,                          \
+        PTX__BY_GROUP | PTX__DOES_MMA_COMMIT, (0))                                                           \
+    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 80, PTX__ON_90A,                             \
+        PTX__BY_GROUP | PTX__DOES_MMA_WAIT, (0))                                                             \
+    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", 80, PTX__ON_90A,       \
+        PTX__WGMMA, PTX__T1(H16))                                                                            \
+    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", 80, PTX__ON_90A,        \
+        PTX__T1(TF32))                                                                                       \
+    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}=ddpKK", 80, PTX__ON_90A,       \
+        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", 80, PTX__ON_90A,       \
+        PTX__WGMMA, PTX__T1(F16))                                                                            \
+    FORM(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k32.f16%t%s", "!{x+z}=ddpKK", 80, PTX__ON_90A,       \
+        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__ON_90A,         \
+        PTX__WGMMA, PTX__T1(S8), PTX__T1(S8), PTX__M1(SATFINITE))                                            \
+    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__ON_90A,       \
+        PTX__T1(U8), PTX__T1(U8), PTX__M1(SATFINITE))                                                        \
+    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", 84, PTX__ON_90A,       \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 80,             \
+        PTX__ON_90A, PTX__WGMMA, (0))                                                                        \
+    OP(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}={4x}dpKKH", 80, PTX__ON_90A,   \
+        PTX__WGMMA, PTX__T1(H16))                                                                            \
+    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}={4x}dpKK", 80, PTX__ON_90A,   \
+        PTX__T1(TF32))                                                                                       \
+    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}={4x}dpKK", 80, PTX__ON_90A,  \
+        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+    OP(WGMMA_A_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}={4x}dpKKH", 80, PTX__ON_90A,   \
+        PTX__WGMMA, PTX__T1(F16))                                                                            \
+    OP(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__ON_90A,    \
+        PTX__WGMMA, PTX__T1(S8), PTX__T1(S8), PTX__M1(SATFINITE))                                            \
+    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__ON_90A,  \
+        PTX__T1(U8), PTX__T1(U8), PTX__M1(SATFINITE))                                                        \
+    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", 84, PTX__ON_90A,  \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+    OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH", 82,            \
+        PTX__ON_90A, PTX__WGMMA, PTX__T1(H16))                                                               \
     /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
-    OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", {0}, {0}, PTX__M1(CTA_GROUP),   \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__BY_WARP)                         \
-    OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", {0}, {0}, PTX__M1(CTA_GROUP),           \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__BY_WARP)                         \
-    OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", {0}, {0},                  \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__BY_WARP)     \
-    OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", {0}, {0},                   \
-        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
-    OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", {0}, {0},                   \
-        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
-    OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", {0}, {0},                 \
-        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
-    OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", {0}, {0},                 \
-        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
-    OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", {0}, {0},              \
-        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
-    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", {0}, {0}, {0},      \
-        {0}, {0}, 88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                       \
-    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", {0}, {0}, {0},      \
-        {0}, {0}, 88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                       \
-    OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", {0}, {0},                   \
-        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
-    OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", {0}, {0},                   \
-        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
-    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", {0}, {0},                 \
-        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
-    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", {0}, {0},                 \
-        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
-    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 86,                   \
-        PTX__ON_100_110, PTX__BY_WARP)                                                                       \
-    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 86,                   \
-        PTX__ON_100_110, PTX__BY_WARP)                                                                       \
-    OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", {0}, {0}, PTX__M1(CTA_GROUP),                    \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", {0}, {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP),    \
-        PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                                           \
-    OP(TCGEN05_CP_128X128B, "tcgen05.cp%m.128x128b", "=ad", {0}, {0}, PTX__M1(CTA_GROUP),                    \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_CP_32X128B_WARPX4, "tcgen05.cp%m.32x128b.warpx4", "=ad", {0}, {0}, PTX__M1(CTA_GROUP),        \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_CP_64X128B_02_13, "tcgen05.cp%m.64x128b.warpx2::02_13", "=ad", {0}, {0},                      \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_CP_128X256B_B4, "tcgen05.cp%m.128x256b.b8x16.b4x16_p64", "=ad", {0}, {0},                     \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_CP_128X256B_B6, "tcgen05.cp%m.128x256b.b8x16.b6x16_p32", "=ad", {0}, {0},                     \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_SHIFT_DOWN, "tcgen05.shift%m.down", "=a", {0}, {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP),   \
-        PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)                                                    \
-    OP(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),                   \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    FORM(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addupP", {0}, {0}, PTX__M1(CTA_GROUP),                \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_103)                                       \
-    OP(TCGEN05_MMA_F16_A_FILL, "tcgen05.mma%m.kind::f16.collector::a::fill", "=addup", {0}, {0},             \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_MMA_F16_A_USE, "tcgen05.mma%m.kind::f16.collector::a::use", "=addup", {0}, {0},               \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_MMA_TF32, "tcgen05.mma%m.kind::tf32", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),                 \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),             \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_I8, "tcgen05.mma%m.kind::i8", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),                     \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_110A)                                     \
-    OP(TCGEN05_MMA_A_F16, "tcgen05.mma%m.kind::f16", "=aadup", {0}, {0}, PTX__M1(CTA_GROUP),                 \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_A_TF32, "tcgen05.mma%m.kind::tf32", "=aadup", {0}, {0}, PTX__M1(CTA_GROUP),               \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_A_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=aadup", {0}, {0}, PTX__M1(CTA_GROUP),           \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", {0}, {0},               \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 88, PTX__ON_100_110)                   \
-    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", {0},   \
-        {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)       \
-    OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", {0}, {0},      \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)            \
-    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", {0},   \
-        {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 87, PTX__ON_100A_103A_110A)       \
-    OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", {0}, {0},    \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 88, PTX__ON_100_110)                   \
-    OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", {0}, {0}, PTX__M1(CTA_GROUP),            \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_WS_F16, "tcgen05.mma.ws.cta_group::1.kind::f16", "=addup", {0}, {0}, {0}, {0}, {0}, 86,   \
-        PTX__ON_100_110)                                                                                     \
-    OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", {0}, {0}, {0}, {0}, {0}, 86,          \
-        PTX__ON_100_110)                                                                                     \
-    OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", {0}, {0}, {0}, {0}, {0}, 86,            \
-        PTX__ON_100_110)                                                                                     \
-    OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", {0}, {0},         \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__REGISTERS_2) \
+    OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", 86, PTX__ON_100_110,            \
+        PTX__BY_WARP, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                               \
+    OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", 86, PTX__ON_100_110, PTX__BY_WARP, (0), \
+        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
+    OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", 86, PTX__ON_100_110,       \
+        PTX__BY_WARP, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                               \
+    OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", 86, PTX__ON_100_110,        \
+        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
+    OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", 86, PTX__ON_100_110,        \
+        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
+    OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", 86, PTX__ON_100_110,      \
+        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
+    OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", 86, PTX__ON_100_110,      \
+        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
+    OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", 86, PTX__ON_100_110,   \
+        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
+    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", 88,                 \
+        PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE, (0))                                                \
+    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", 88,                 \
+        PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE, (0))                                                \
+    OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", 86, PTX__ON_100_110,        \
+        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
+    OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", 86, PTX__ON_100_110,        \
+        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
+    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", 86, PTX__ON_100_110,      \
+        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
+    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", 86, PTX__ON_100_110,      \
+        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
+    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 86, PTX__ON_100_110, PTX__BY_WARP, (0))        \
+    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 86, PTX__ON_100_110, PTX__BY_WARP, (0))        \
+    OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", 86, PTX__ON_100_110, 0, (0), (0), (0),           \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", 86, PTX__ON_100_110, 0, (0), (0), (0),               \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_CP_128X128B, "tcgen05.cp%m.128x128b", "=ad", 86, PTX__ON_100_110, 0, (0), (0), (0),           \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_CP_32X128B_WARPX4, "tcgen05.cp%m.32x128b.warpx4", "=ad", 86, PTX__ON_100_110, 0, (0), (0),    \
+        (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                       \
+    OP(TCGEN05_CP_64X128B_02_13, "tcgen05.cp%m.64x128b.warpx2::02_13", "=ad", 86, PTX__ON_100_110, 0, (0),   \
+        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
+    OP(TCGEN05_CP_128X256B_B4, "tcgen05.cp%m.128x256b.b8x16.b4x16_p64", "=ad", 86, PTX__ON_100_110, 0, (0),  \
+        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
+    OP(TCGEN05_CP_128X256B_B6, "tcgen05.cp%m.128x256b.b8x16.b6x16_p32", "=ad", 86, PTX__ON_100_110, 0, (0),  \
+        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
+    OP(TCGEN05_SHIFT_DOWN, "tcgen05.shift%m.down", "=a", 86, PTX__ON_100A_103A_110A, 0, (0), (0), (0),       \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addup", 86, PTX__ON_100_110, 0, (0), (0), (0),          \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    FORM(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addupP", 86, PTX__ON_100_103, (0), (0), (0),          \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_F16_A_FILL, "tcgen05.mma%m.kind::f16.collector::a::fill", "=addup", 86, PTX__ON_100_110,  \
+        0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                          \
+    OP(TCGEN05_MMA_F16_A_USE, "tcgen05.mma%m.kind::f16.collector::a::use", "=addup", 86, PTX__ON_100_110, 0, \
+        (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                             \
+    OP(TCGEN05_MMA_TF32, "tcgen05.mma%m.kind::tf32", "=addup", 86, PTX__ON_100_110, 0, (0), (0), (0),        \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=addup", 86, PTX__ON_100_110, 0, (0), (0), (0),    \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_I8, "tcgen05.mma%m.kind::i8", "=addup", 86, PTX__ON_100A_110A, 0, (0), (0), (0),          \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_A_F16, "tcgen05.mma%m.kind::f16", "=aadup", 86, PTX__ON_100_110, 0, (0), (0), (0),        \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_A_TF32, "tcgen05.mma%m.kind::tf32", "=aadup", 86, PTX__ON_100_110, 0, (0), (0), (0),      \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_A_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=aadup", 86, PTX__ON_100_110, 0, (0), (0), (0),  \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", 88, PTX__ON_100_110, 0, \
+        (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                             \
+    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 86,    \
+        PTX__ON_100A_103A_110A, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                  \
+    OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", 86,            \
+        PTX__ON_100A_103A_110A, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                  \
+    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 87,    \
+        PTX__ON_100A_103A_110A, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                  \
+    OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", 88,          \
+        PTX__ON_100_110, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                         \
+    OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", 86, PTX__ON_100_110, 0, (0), (0), (0),   \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_WS_F16, "tcgen05.mma.ws.cta_group::1.kind::f16", "=addup", 86, PTX__ON_100_110, 0, (0))   \
+    OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", 86, PTX__ON_100_110, 0, (0))          \
+    OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", 86, PTX__ON_100_110, 0, (0))            \
+    OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", 86,               \
+        PTX__ON_100_110, PTX__REGISTERS_2, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))          \
     OP(TCGEN05_COMMIT_MULTICAST,                                                                             \
-        "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", {0}, {0},    \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__REGISTERS_2)
+        "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 86,          \
+        PTX__ON_100_110, PTX__REGISTERS_2, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))
 #define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
     /* textures, by 64-bit handle; surfaces: below */                                                        \
-    OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,      \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,     \
-        20, PTX__TEXTURE)                                                                                    \
-    FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0},     \
-        71, 60)                                                                                              \
-    FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", PTX__T1(F16X2), PTX__T2(S32, F32), {0}, {0}, {0}, 42, 53)  \
-    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,     \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,   \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0},     \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,         \
-        PTX__TEXTURE)                                                                                        \
-    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,     \
-        PTX__TEXTURE)                                                                                        \
-    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31,    \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31,    \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0},    \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},   \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31,     \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0},      \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0},    \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T2(F32, I32), {0}, {0}, {0},     \
-        {0}, 31, 20, PTX__TEXTURE)                                                                           \
-    OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},      \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},   \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},   \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", PTX__T2(F32, I32), {0}, {0}, {0},    \
-        {0}, 31, 20, PTX__TEXTURE)                                                                           \
-    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T2(F32, I32), {0}, {0}, {0},    \
-        {0}, 43, 20, PTX__TEXTURE)                                                                           \
-    OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", PTX__T2(F32, I32), {0}, {0},     \
-        {0}, {0}, 43, 20, PTX__TEXTURE)                                                                      \
-    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
-    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)              \
-    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
-    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20, PTX__REGISTER_1)      \
-    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20,         \
-        PTX__REGISTER_1)
+    OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))   \
+    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))  \
+    FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", 71, 60, PTX__T2(F32, I32), PTX__T2(S32, F32))            \
+    FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", 42, 53, PTX__T1(F16X2), PTX__T2(S32, F32))                 \
+    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))  \
+    OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32),                   \
+        PTX__T2(S32, F32))                                                                                   \
+    OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32),                 \
+        PTX__T2(S32, F32))                                                                                   \
+    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))               \
+    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))           \
+    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))      \
+    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))      \
+    OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))  \
+    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32)) \
+    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))       \
+    OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))    \
+    OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))  \
+    OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", 31, 20, PTX__TEXTURE,                 \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))    \
+    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32)) \
+    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32)) \
+    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", 31, 20, PTX__TEXTURE,                \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", 43, 20, PTX__TEXTURE,                \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", 43, 20, PTX__TEXTURE,            \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
+    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
+    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
+    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
+    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
+    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
+    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
+    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
+    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
+    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                  \
+    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
+    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))                          \
+    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))
 #define PTX__TABLE_SURFACES(OP, FORM)                                                                        \
-    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),      \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
-    FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),               \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
-    FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
-    FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
-    FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
-    FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),      \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),               \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),           \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),          \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),        \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),        \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),          \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", PTX__T2(I32, U64), {0}, PTX__M1(BORDER),             \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER),                  \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                                      \
-    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", PTX__T2(I32, U64), {0}, PTX__M1(BORDER),              \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                   \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                   \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER),                   \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER), PTX__M1(BORDER),    \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                                      \
-    OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", PTX__T2(I32, U64), {0}, PTX__M1(BORDER),             \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER),                  \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                                      \
-    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
-    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)              \
-    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
-    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20, PTX__REGISTER_1)      \
-    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", {0}, {0}, {0}, {0}, {0}, 40, 30, PTX__REGISTER_1)            \
+    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),             \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER),  \
+        PTX__M1(SURFACE_TRAP))                                                                               \
+    OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),            \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
+        PTX__M1(SURFACE_TRAP))                                                                               \
+    OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),            \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
+        PTX__M1(SURFACE_TRAP))                                                                               \
+    OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),          \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", 31, 20, PTX__T1(SURFACE), (0), (0),                \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),          \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", 31, 20, PTX__T1(SURFACE), (0), (0),                \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, PTX__T1(SURFACE),   \
+        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
+    FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER),  \
+        PTX__M1(SURFACE_TRAP))                                                                               \
+    OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, PTX__T1(SURFACE),  \
+        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
+    FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
+        PTX__M1(SURFACE_TRAP))                                                                               \
+    OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, PTX__T1(SURFACE),  \
+        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
+    FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
+        PTX__M1(SURFACE_TRAP))                                                                               \
+    OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS,                  \
+        PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                  \
+    FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0),                \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS,                  \
+        PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                  \
+    FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0),                \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0), (0),   \
+        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
+    OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0), (0),  \
+        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
+    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0),     \
+        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
+    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0),     \
+        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
+    OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0), (0),  \
+        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
+    OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T2(I32, U64), (0),     \
+        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
+    OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),     \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),       \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T2(I32, U64), (0), (0), \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),      \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),      \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),      \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),        \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T2(I32, U64), (0),     \
+        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
+    OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),     \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),       \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
+    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                  \
+    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
+    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))                          \
+    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 40, 30, PTX__REGISTER_1, (0))                                \
     /* video */                                                                                              \
-    OP(VADD, "vadd%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
-    OP(VSUB, "vsub%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
-    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)     \
-    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0},    \
-        20, 20)                                                                                              \
-    OP(VMIN, "vmin%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
-    OP(VMAX, "vmax%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
-    OP(VMAD, "vmad%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)            \
-    OP(VSET, "vset%s%s%m", "u=uu", {0}, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED), {0}, 20,   \
-        20)                                                                                                  \
-    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,        \
-        PTX__REGISTERS)                                                                                      \
-    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30,      \
-        30, PTX__REGISTERS)                                                                                  \
-    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,        \
-        PTX__REGISTERS)                                                                                      \
-    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30,      \
-        30, PTX__REGISTERS)                                                                                  \
-    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VSET2, "vset2%s%s%m", "u=uuu", {0}, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED), {0},    \
-        30, 30, PTX__REGISTERS)                                                                              \
-    OP(VSET4, "vset4%s%s%m", "u=uuu", {0}, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED), {0},    \
-        30, 30, PTX__REGISTERS)                                                                              \
+    OP(VADD, "vadd%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
+    OP(VSUB, "vsub%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
+    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))            \
+    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))   \
+    OP(VMIN, "vmin%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
+    OP(VMAX, "vmax%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
+    OP(VMAD, "vmad%t%s%s%m", "y=uuu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                   \
+    OP(VSET, "vset%s%s%m", "u=uu", 20, 20, 0, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))                  \
+    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))  \
+    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
+        PTX__M1(SAT))                                                                                        \
+    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))  \
+    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
+        PTX__M1(SAT))                                                                                        \
+    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VSET2, "vset2%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))  \
+    OP(VSET4, "vset4%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))  \
     /* the stack, control */                                                                                 \
-    OP(STACKSAVE, "stacksave.u64", "d=", {0}, {0}, {0}, {0}, {0}, 73, 52, PTX__GIVES_LANE)                   \
-    OP(STACKRESTORE, "stackrestore.u64", "=d", {0}, {0}, {0}, {0}, {0}, 73, 52, PTX__REGISTER_1)             \
-    OP(ALLOCA, "alloca.u64", "d=d", {0}, {0}, {0}, {0}, {0}, 73, 52, PTX__GIVES_LANE)                        \
-    FORM(ALLOCA, "alloca.u64", "d=dX", {0}, {0}, {0}, {0}, {0}, 73, 52)                                      \
-    OP(TRAP, "trap", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                    \
-    OP(BRKPT, "brkpt", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                  \
-    OP(PMEVENT, "pmevent", "=P", {0}, {0}, {0}, {0}, {0}, 14, 0)                                             \
-    OP(PMEVENT_MASK, "pmevent.mask", "=Q", {0}, {0}, {0}, {0}, {0}, 30, 20)                                  \
-    OP(EXIT, "exit", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                    \
-    OP(RET, "ret", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                      \
-    OP(BRA, "bra", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                      \
-    OP(BRX_EDGE, "", "=", {0}, {0}, {0}, {0}, {0}, 60, 30)                                                   \
-    OP(RAW, "", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)
+    OP(STACKSAVE, "stacksave.u64", "d=", 73, 52, PTX__GIVES_LANE, (0))                                       \
+    OP(STACKRESTORE, "stackrestore.u64", "=d", 73, 52, PTX__REGISTER_1, (0))                                 \
+    OP(ALLOCA, "alloca.u64", "d=d", 73, 52, PTX__GIVES_LANE, (0))                                            \
+    FORM(ALLOCA, "alloca.u64", "d=dX", 73, 52, (0))                                                          \
+    OP(TRAP, "trap", "=", 10, 0, 0, (0))                                                                     \
+    OP(BRKPT, "brkpt", "=", 10, 0, 0, (0))                                                                   \
+    OP(PMEVENT, "pmevent", "=P", 14, 0, 0, (0))                                                              \
+    OP(PMEVENT_MASK, "pmevent.mask", "=Q", 30, 20, 0, (0))                                                   \
+    OP(EXIT, "exit", "=", 10, 0, 0, (0))                                                                     \
+    OP(RET, "ret", "=", 10, 0, 0, (0))                                                                       \
+    OP(BRA, "bra", "=", 10, 0, 0, (0))                                                                       \
+    OP(BRX_EDGE, "", "=", 60, 30, 0, (0))                                                                    \
+    OP(RAW, "", "=", 10, 0, 0, (0))
 #define PTX_TABLE(OP, FORM)                                                                                  \
     PTX__TABLE_ARITHMETIC(OP, FORM) PTX__TABLE_LOGIC(OP, FORM) PTX__TABLE_CONVERSIONS(OP, FORM)              \
     PTX__TABLE_MEMORY(OP, FORM) PTX__TABLE_COPIES(OP, FORM) PTX__TABLE_TENSOR_COPIES(OP, FORM)               \
@@ -3129,6 +2996,7 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p);
 #define ptx_comment(k, text) ptx_comment_((k), PTX__AT, (text))
 PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
+#ifndef PTXGEN_NO_MATH
 /* -- mathematics: [MATH] --
 
    Functions of C and of shading languages. The operands of a call are all f32 or all f64; a typed immediate
@@ -3181,7 +3049,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 2.3; the same; see below */
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
-#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6, 1.0 */
+#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6, 1.1 */
 /* lgamma has zeros between its poles: below -2 its error is counted in units of the largest of
    |lgamma(x)|, lgamma(-x) and 1. From -2 on the error in f64 is 1.7. */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
@@ -3251,6 +3119,7 @@ PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_va
 PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba);
 PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, ptx_val high);
 PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out);
+#endif /* PTXGEN_NO_MATH */
 
 #ifdef __cplusplus
 }
@@ -3369,13 +3238,14 @@ typedef struct ptx__row {
     uint8_t sm, version; /* sm: or one of PTX__ON_* */
     uint8_t types[3], src[2], allow[3], need[3], dflt[1]; /* see ptx__types_of and those that follow it */
 } ptx__row;
-#define PTX__FIRST(sm, ...) sm
-#define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, ...)                                     \
-    {name, sig, PTX_##id, PTX__FIRST(__VA_ARGS__, 0), ver, types, src, allow, need, dflt},
-static const ptx__row ptx__rows[] = {PTX_TABLE(PTX__ROW, PTX__ROW)};
+#define PTX__SET(...) {__VA_ARGS__}
+#define PTX__SETS(a, b, c, d, e, ...) PTX__SET a, PTX__SET b, PTX__SET c, PTX__SET d, PTX__SET e
+#define PTX__NO_FACTS(id, name, sig, ver, sm, ...)                                                           \
+    {name, sig, PTX_##id, sm, ver, PTX__SETS(__VA_ARGS__, (0), (0), (0), (0), 0)},
+#define PTX__ROW(id, name, sig, ver, sm, facts, ...) PTX__NO_FACTS(id, name, sig, ver, sm, __VA_ARGS__)
+static const ptx__row ptx__rows[] = {PTX_TABLE(PTX__ROW, PTX__NO_FACTS)};
 #undef PTX__ROW
-#define PTX__FACTS(sm, facts, ...) facts
-#define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, ...) PTX__FACTS(__VA_ARGS__, 0, 0),
+#define PTX__ROW(id, name, sig, ver, sm, facts, ...) facts,
 #define PTX__NO_ROW(id, ...)
 static const uint32_t ptx__facts[] = {PTX_TABLE(PTX__ROW, PTX__NO_ROW)}; /* of each instruction */
 #undef PTX__ROW
@@ -3395,12 +3265,12 @@ static uint64_t ptx__types_of(const ptx__row *r) {
 static uint64_t ptx__sources_of(const ptx__row *r) {
     return ptx__type_sets[r->src[0]] | ptx__type_sets[r->src[1]];
 }
-static ptx_mods ptx__allowed(const ptx__row *r) {
-    return ptx__modifier_sets[r->allow[0]] | ptx__modifier_sets[r->allow[1]]
-           | ptx__modifier_sets[r->allow[2]];
-}
 static ptx_mods ptx__needed(const ptx__row *r) {
     return ptx__modifier_sets[r->need[0]] | ptx__modifier_sets[r->need[1]] | ptx__modifier_sets[r->need[2]];
+}
+static ptx_mods ptx__allowed(const ptx__row *r) { /* beside the needed ones */
+    return ptx__modifier_sets[r->allow[0]] | ptx__modifier_sets[r->allow[1]]
+           | ptx__modifier_sets[r->allow[2]] | ptx__needed(r);
 }
 static ptx_mods ptx__default(const ptx__row *r) { return ptx__modifier_sets[r->dflt[0]]; }
 #define PTX__ROW_COUNT (sizeof ptx__rows / sizeof ptx__rows[0])
@@ -3604,36 +3474,6 @@ enum {
     PTX__EFFECT_BULK,
     PTX__EFFECT_CALL
 };
-/* What raw text is searched for: the first of these that an instruction of it begins with. */
-typedef struct ptx__raw_fact {
-    char text[22];
-    uint16_t facts;
-} ptx__raw_fact;
-static const ptx__raw_fact ptx__raw_facts[] = {{"bar.warp.sync", PTX__BY_MEMBERS},
-                                               {"bar.arrive", PTX__BY_WARP},
-                                               {"bar.cta.arrive", PTX__BY_WARP},
-                                               {"bar.", PTX__BY_BLOCK},
-                                               {"barrier.cluster", PTX__BY_CLUSTER},
-                                               {"barrier.arrive", 0},
-                                               {"barrier.cta.arrive", 0},
-                                               {"barrier.", PTX__BY_BLOCK},
-                                               {"setmaxnreg", PTX__BY_GROUP},
-                                               {"wgmma", PTX__BY_GROUP},
-                                               {"shfl.sync", PTX__BY_MEMBERS},
-                                               {"vote.sync", PTX__BY_MEMBERS},
-                                               {"redux.sync", PTX__BY_MEMBERS},
-                                               {"match.", PTX__BY_MEMBERS},
-                                               {"elect.sync", PTX__BY_MEMBERS},
-                                               {"ldmatrix", PTX__BY_WARP},
-                                               {"stmatrix", PTX__BY_WARP},
-                                               {"movmatrix", PTX__BY_WARP},
-                                               {"mma", PTX__BY_WARP},
-                                               {"wmma", PTX__BY_WARP},
-                                               {"tcgen05.ld", PTX__BY_WARP},
-                                               {"tcgen05.alloc", PTX__BY_WARP},
-                                               {"cp.async.wait_all", PTX__DOES_WAIT},
-                                               {"cp.async.mbarrier", PTX__DOES_WAIT}};
-
 enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT };
 
 typedef struct ptx__ins {
@@ -5006,28 +4846,6 @@ static void ptx__set_behaviour(ptx__form *form, unsigned op, ptx_mods mods) {
         form->effect = PTX__EFFECT_NONE;
 }
 
-PTX__RARE void ptx__raw_behaviour(const char *text, unsigned *who, unsigned *effect) {
-    const char *p = text;
-    int fresh = 1; /* an instruction may begin here */
-    *who = PTX__WHO_ANY;
-    *effect = PTX__EFFECT_NONE;
-    for (; *p; p++) {
-        const ptx__raw_fact *f = ptx__raw_facts, *end = f + sizeof ptx__raw_facts / sizeof *f;
-        unsigned wants;
-        while (fresh && f < end && strncmp(p, f->text, strlen(f->text)) != 0) f++;
-        if (fresh && f < end) {
-            wants = f->facts & 7u;
-            if (wants == PTX__WHO_MEMBERS ? *who == PTX__WHO_ANY : wants > *who) *who = wants;
-            if (f->facts >> 6) *effect = PTX__EFFECT_WAIT;
-        }
-        fresh = strchr(" ;{}\n\t", *p) != NULL;
-    }
-    if (*who == PTX__WHO_ANY && strstr(text, ".aligned")) *who = PTX__WHO_WARP;
-    if (*who == PTX__WHO_MEMBERS
-        && (strstr(text, "0xffffffff") || strstr(text, " -1") || strstr(text, ",-1")))
-        *who = PTX__WHO_WARP;
-}
-
 /* The mnemonic of a form. What its modifiers need raises version and sm. */
 PTX__RARE size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigned type, unsigned src,
                                      unsigned count, char *text, uint32_t *version, uint32_t *sm) {
@@ -5739,7 +5557,8 @@ static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, p
                             unsigned type);
 
 /* Record a plain instruction of at most four sources; the rest of src[4] is zero. */
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src) {
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                           const ptx_val *src) {
     const uint64_t kinds = ptx__kinds_of(src);
     const unsigned n = PTX__COUNT_OF(what);
     uint32_t wrong = 0, *w, *first, place;
@@ -5877,8 +5696,8 @@ static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, un
 }
 
 static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
-    static const char *const spaces[] = {"generic", "global", "shared", "local",
-                                         "const",   "param",  "shared::cluster"};
+    static const char spaces[][16] = {"generic", "global", "shared",         "local",
+                                      "const",   "param",  "shared::cluster"};
     static const ptx__slot_place any = {'m', 0xff, 1, NULL};
     const ptx__slot_place *want = ptx__slot_places;
     ptx__access mem;
@@ -7500,13 +7319,13 @@ PTX__RARE const char *ptx__unfinished_at(const char *text) {
     return depth ? text : rest;
 }
 
-/* Results of those types are made where out is not NULL. */
-PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int call, const char *text,
-                              unsigned n, const ptx_val *src, unsigned results, const ptx_type *types,
-                              ptx_val *out) {
+/* Results of those types are made where out is not NULL. effect: of a call, or of text that may wait. */
+PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned effect,
+                              const char *text, unsigned n, const ptx_val *src, unsigned results,
+                              const ptx_type *types, ptx_val *out) {
+    const int call = effect == PTX__EFFECT_CALL;
     const char *p, *digits;
     uint32_t form, kept, i;
-    unsigned who, effect;
     size_t at;
     ptx__operand v[64];
     ptx__use u;
@@ -7550,9 +7369,7 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, in
                   "a guard is for one instruction, and this text has a block or more of them");
         return 0;
     }
-    ptx__raw_behaviour(text, &who, &effect);
-    if (call) who = PTX__WHO_CALL, effect = PTX__EFFECT_CALL;
-    form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
+    form = ptx__get_form(k, site, PTX_RAW, effect, call ? PTX__WHO_CALL : PTX__WHO_ANY, 0);
     kept = ptx__keep(k->m, text, strlen(text));
     for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, ptx__read_handle(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
@@ -7595,7 +7412,8 @@ PTX__RARE_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, u
         ready = 0, ptx__fail(k, PTX_E_ARGUMENT, site,
                              "ptx_raw: the text, the operands, the types or the results are NULL");
     /* a result may stand where an operand was */
-    if (!ready || !ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, n, operands, results, types, out))
+    if (!ready
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_WAIT, text, n, operands, results, types, out))
         for (i = 0; out && results <= 64 && i < results; i++) out[i] = ptx__none();
 }
 
@@ -7708,7 +7526,8 @@ PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *
     ptx_type type = (ptx_type)result;
     int ok;
     PTX__ROOM(k->m, k->calls, 2, ok);
-    if (!ok || !ptx__record_raw(k, site, PTX__I_PLAIN, 1, text, n, v, result ? 1 : 0, &type, &out))
+    if (!ok
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_CALL, text, n, v, result != 0, &type, &out))
         return ptx__none();
     k->calls.at[k->calls.count++] = (uint32_t)k->ins.count - 1;
     k->calls.at[k->calls.count++] = function ? function->index : PTX__ANY_CALLEE;
@@ -9720,8 +9539,8 @@ PTX__RARE void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out,
 static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t b) {
     static const char *const together[] = {"all threads of the cluster", "all threads of the block",
                                            "all threads of a warpgroup", "all threads of a warp"};
-    static const char *const assert_[] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
-                                          "ptx_warp_uniform"};
+    static const char assert_[][22] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
+                                       "ptx_warp_uniform"};
     ptx_kernel *k = u->k;
     const ptx__ins *ins = &k->ins.at[i], *branch;
     const unsigned bears = ptx__bears(k, ins);
@@ -9753,7 +9572,7 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     const uint32_t *end, *w = ptx__sources(k, ins, &end), threads = ptx__most_threads(k);
     const char *slot = form->operands;
     char root[360];
-    if (form->who != PTX__WHO_BLOCK || form->row->op == PTX_RAW) return PTX_E_NONE;
+    if (form->who != PTX__WHO_BLOCK) return PTX_E_NONE;
     for (; w < end && (*slot == 'F' || *slot == 'G'); w = ptx__next_operand(w), slot++) {
         ptx__uniform x = ptx__operand_class(u, w, i, b);
         if (x.class_ > ptx__bears(k, ins)) {
@@ -10072,8 +9891,7 @@ PTX__RARE uint32_t ptx__transfer_carry(const ptx__forward *p, uint32_t i, uint32
     const ptx__form *form = ptx__form_of(p->k, ins);
     const unsigned op = ptx__op_of(p->k, ins);
     const int reads = op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC;
-    if (op == PTX_RAW && form->effect == PTX__EFFECT_CALL) return PTX__CARRY_NONE;
-    if (op == PTX_RAW && strstr(ptx__raw_text(p->k, ins), ".cc")) return PTX__CARRY_SET;
+    if (op == PTX_RAW) return form->effect == PTX__EFFECT_CALL ? PTX__CARRY_NONE : PTX__CARRY_SET;
     if (report && reads && fact & PTX__CARRY_NONE)
         ptx__fault(
             p->k, PTX_E_UNDEFINED, i,
@@ -11369,6 +11187,7 @@ PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_i
     return 1;
 }
 
+#ifndef PTXGEN_NO_MATH
 /* ---- [MATH] -----------------------------------------------------------------------------------------------
 
    Each function is a formula: a text of statements "result=operation operands;" in which a value is one
@@ -11633,13 +11452,15 @@ static const ptx__formula ptx__formulas[] = {
     {"arc", "a=abs x;c=gt a 0.5;z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;y=sel 0 y d;v=mul z y;h=mul y 0.5;"
      "e=neg v;e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;p=poly z 0x1.5959aap-5"
      " 0x1.8c415ap-6 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;s=mov c;",
-     "a=abs x;c=gt a 0.5;v:mov a;z:mul x x;if c;z=fma a -0.5 0.5;v=sqrt z;end;p=poly z"
+     "a=abs x;c=gt a 0.5;v:mov a;z:mul x x;q:mov 0.0;if c;z=fma a -0.5 0.5;v=sqrt z;e=neg v;e=fma e v z;"
+     "l=max v 0x1p-500;l=rcpd l;q=mul e l;end;p=poly z"
      " 0x1.0bca20bc36e71p-5 -0x1.599d3b384063ap-6 0x1.64bf5a2ba6ce6p-6 0x1.e2415a0fe22ecp-9"
      " 0x1.617ada64d7afep-7 0x1.757a7a86b95f3p-7 0x1.ca20e6b3af4c7p-7 0x1.1c49e1ee93811p-6"
      " 0x1.6e8bdfafaebefp-6 0x1.f1c71a8d72419p-6 0x1.6db6db7227295p-5 0x1.333333332df54p-4"
      " 0x1.5555555555578p-3;p=mul p z;r=fma p v v;s=mov c;"},
     {"asin", "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;",
-     "v,c=arc x;w=fma v -2 0x1.921fb54442d18p0;w=add w 0x1.1a62633145c06p-54;v=sel w v c;r=cps x v;"},
+     "v,c,l=arc x;w=fma v -2 0x1.921fb54442d18p0;l=sub 0x1.1a62633145c06p-54 l;w=add w l;v=sel w v c;"
+     "r=cps x v;"},
     {"acos", "v,c=arc x;u=cps x v;u=neg u;u=fma 0x1.85e368p-1 0x1.0808aap1 u;v=add v v;w=neg v;w=fma"
      " 0x1.85e368p0 0x1.0808aap1 w;d=lt x 0;v=sel w v d;r=sel v u c;",
      "v,c=arc x;u=cps x v;u=sub 0x1.1a62633145c06p-54 u;u=add u 0x1.921fb54442d18p0;v=add v v;w=sub"
@@ -12359,6 +12180,8 @@ PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed
     out[0] = ptx_cvt_(k, site, 0, PTX_F32, parts[0]);
     out[1] = ptx_cvt_(k, site, 0, PTX_F32, parts[1]);
 }
+
+#endif /* PTXGEN_NO_MATH */
 
 #ifdef __cplusplus
 }

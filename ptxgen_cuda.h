@@ -27,7 +27,7 @@
        ptxcu_close(cu);                                          // unloads p
 
    INDEX  (search for the tag; the three headers have the same, and [MATH] is in ptxgen.h)
-     [MANUAL]     how to think about it, rules, what it does not do
+     [MANUAL]     concepts, rules, what it does not do
      [CONFIG]     macros that you may define before including
      [ERRORS]     the catalogue: one line makes the code, its name and its meaning
      [TYPES]      handles, descriptions, arguments
@@ -38,29 +38,32 @@
      [LICENSE]
 
    [MANUAL]
-   LIBRARY  ptxcu_open loads ptxcu_desc.library, else the library named by PTXGEN_CUDA_LIBRARY, else
-          libcuda.so.1 or libcuda.so (nvcuda.dll on Windows). If that gives no working device, it loads
-          ptxcu_desc.fallback, else the library named by PTXGEN_CUDA_FALLBACK. With a fallback, a machine
-          without a GPU runs the same program on the CPU driver of tests/sim (`make build/libptxsim.so`). An
-          empty variable counts as unset. A program with more rights than its caller (setuid) ignores both
-          variables. The library stays loaded after ptxcu_close, because its own threads may still run.
-   CONTEXT  The handle uses the device's primary context, which it shares with other users such as the CUDA
-          runtime, or a context of the caller: ptxcu_desc.context, or the current one (use_current_context).
-          The caller keeps its context until ptxcu_close. Each call pushes the handle's context and pops it
-          before it returns, also on errors. A call pushes nothing if the handle's context is already current:
-          a thread that launches often can make it current (ptxcu_get_context).
+   LIBRARY  ptxcu_open loads ptxcu_desc.library. Without one it loads the library that the environment
+          variable PTXGEN_CUDA_LIBRARY names, and without that libcuda.so.1 or libcuda.so (nvcuda.dll on
+          Windows). If no device works, it loads ptxcu_desc.fallback, or the library that
+          PTXGEN_CUDA_FALLBACK names. So a machine without a GPU runs the same program on the CPU driver of
+          tests/sim (`make build/libptxsim.so`). An empty variable counts as unset. A program with more
+          rights than its caller (setuid) ignores both variables. The library stays loaded after ptxcu_close,
+          because its own threads may still run.
+   CONTEXT  The handle uses the device's primary context, which it shares with the CUDA runtime and others.
+          ptxcu_desc.context gives another one; use_current_context takes the current one. The caller keeps
+          such a context until ptxcu_close. Each call pushes the handle's context and pops it before it
+          returns, also on errors. It pushes nothing if that context is already current: a thread that
+          launches often can make it current (ptxcu_get_context).
    THREADS  Several threads may use one handle at the same time, and several handles one context. These may
-          not run at the same time: ptxcu_open or ptxcu_close and any other call with that handle;
-          ptxcu_unload, ptxcu_cache_clear or ptxcu_entry_by_name and any use of the program; two calls with
-          one result. Threads that ask for the same operation build it once. A caller's allocator must be
-          thread-safe if several threads use the handle. Streams and events order the GPU's work.
+          not run at the same time:
+          - ptxcu_open or ptxcu_close, and any other call with that handle;
+          - ptxcu_unload, ptxcu_cache_clear or ptxcu_entry_by_name, and any use of the program;
+          - two calls with one result.
+          Threads that ask for the same operation build it once. A caller's allocator must be thread-safe if
+          several threads use the handle. Streams and events order the work of the GPU.
    ERRORS  Every function returns PTXCU_E_NONE (0) or a code. ptxcu_get_error describes the calling thread's
           last failure. Errors are not sticky: a failed call leaves the handle unchanged. If ptxcu_open fails,
           the handle keeps that error and every call returns its code. A fault in a kernel is reported by the
           next call that waits. ptxcu_desc.log receives each message as it arises.
    STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
-          valid until the stream has executed the copy. The driver itself waits for pageable memory;
-          ptxcu_host_alloc gives pinned memory.
+          valid until the stream has executed the copy. Copies of pinned memory (ptxcu_host_alloc) overlap
+          with other work; for pageable memory the driver may wait.
    LAUNCH  Each launch is checked against the entry's parameters and limits before the driver sees it.
           Launching allocates nothing, waits for nothing, formats no text, and may be captured in a graph.
    TENSORS  A ptxcu_tensor is a value: address, shape, strides, type, and the memory block that holds it.
@@ -69,10 +72,11 @@
    TEXTURES  A ptxcu_array holds texels in the driver's layout. A texture object (ptxcu_texture_create) says
           how coordinates read an array or memory, a surface object (ptxcu_surface_create) lets kernels write
           an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them with ptx_tex_2d,
-          ptx_surface_store_2d and their like (ptxgen.h). Objects keep nothing alive: destroy them before the
-          array or memory. Copies of arrays, and what other graphics interfaces share, stand beside them.
+          ptx_surface_store_2d and their like (ptxgen.h). Destroy an object before its array or memory.
+          Copies of arrays are declared beside them, and the import of memory and semaphores of Vulkan,
+          Direct3D 12 and OpenGL.
    CALLS  A call is an operation of ptxgen_kernels.h on given tensors. Include that header too, before or
-          after this one. Its manual says under ZERO what 0 means in a description.
+          after this one. A field that is 0 means what that header's manual says under ZERO.
 
               ptxcu_flash_decode_desc d = PTX_ZERO;                // then its tensors
               ptxcu_call call;
@@ -83,19 +87,20 @@
 
           A call is checked once and launched often. ptxcu_call_run queues it on the caller's stream.
           ptxcu_call_finish also waits. ptxcu_call_start runs it on the stream of a ptxcu_result, which keeps
-          the tensors' memory until the call has finished; the host can wait for the result or poll it, and a
-          stream can wait for it.
-   DEPENDENT LAUNCH  With ptxcu_desc.dependent_launch, a kernel may start before the kernel before it in the
-          stream has ended: its blocks take places that are free, and wait (griddepcontrol.wait) until that
-          kernel and its stores are complete; gemv fetches weights meanwhile. Results are the same. The time
-          of a launch is hidden behind the end of the kernel before. It needs sm_90 and driver 12.3, else the
-          flag has no effect. It holds for operations, and for modules of ptx_module_desc.dependent_launch;
-          not for cooperative launches. In a graph programmatic edges join such launches.
+          the tensors' memory until the call has finished. The host can wait for a result or poll it; a stream
+          can wait for it.
+   DEPENDENT LAUNCH  ptxcu_desc.dependent_launch hides the time of a launch behind the end of the previous
+          kernel (programmatic dependent launch). A kernel may start before the previous kernel in its stream
+          has ended, on multiprocessors that have room. It executes griddepcontrol.wait before it uses memory
+          that others write; until then gemv fetches weights. Results are the same. The flag needs sm_90 and
+          driver 12.3, else it has no effect. It applies to operations and to modules with
+          ptx_module_desc.dependent_launch, not to cooperative launches. In a graph, programmatic edges join
+          such launches.
    GRAPHS  The work queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one graph, which
           is launched by one call. Arguments are frozen. Values that change between launches must be read from
           device memory, as the operations of ptxgen_kernels.h do with lengths and positions.
-   CACHE  ptxcu_operation builds and loads a kernel at the first call and finds it again by the operation and
-          the bytes of its description. Padding counts: start each description from PTX_ZERO.
+   CACHE  ptxcu_operation builds and loads a kernel at the first call. Later calls find it by the operation
+          and the bytes of its description. Padding counts: start each description from PTX_ZERO.
    DISK  With ptxcu_desc.cache_folder, machine code is kept between runs in at most cache_files files of at
           most 4 MiB. A hash of text, chip and driver version selects four files that may hold a text; a new
           text replaces the oldest of the four. A file stores chip, driver version, the whole text and a

@@ -1,30 +1,39 @@
 /* ptxgen_kernels.h - v0.2.0 - ready GPU kernels on ptxgen.h. Public domain or MIT, at your choice.
 
-   WHAT   Generators of the kernels that LLM inference needs, and their launches. A description goes in; PTX
-          and a plan (entries, grids, workspace size, bytes of traffic) come out.
+   WHAT   Generates the kernels that inference of language models needs. You fill in a description. You get
+          PTX, and a plan: the launches, their grids, the workspace size, the least memory traffic.
    DO     In exactly one C or C++ file:   #define PTXGEN_IMPLEMENTATION
                                           #include "ptxgen_kernels.h"     (includes ptxgen.h)
           Everywhere else include it plainly.
 
-   Attention of one new token per sequence over cached keys and values, 32 heads on 8 KV heads:
+   A kernel of RMSNorm for rows of 4096 halves, and its launch for a batch of rows:
 
-       ptxk_flash_decode_desc desc = PTX_ZERO;             // a field that stays 0: see ZERO
-       desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
-       desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
-       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u,
-                                        target};
+       ptxk_norm_desc desc = PTX_ZERO;                          // a field that stays 0: see ZERO
+       desc.n = 4096;
+       desc.x_type = desc.y_type = desc.weight_type = PTX_F16;
+       ptx_module *m = ptx_module_new(NULL);                    // for sm_75
+       ptxk_norm_emit(m, &desc);
+       const char *text = ptx_text(m, NULL);                    // NULL: ptx_get_error(m)->message says why
+       ptxk_norm_shape shape = PTX_ZERO;
+       shape.rows = rows;
        ptx_plan plan;
        ptxk_message why;
-       if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
-       ptx_module *m = ptx_module_new(NULL);
-       ptxk_flash_decode_emit(m, &desc);
-       const char *text = ptx_text(m, NULL);
-       // load it, allocate plan.workspace_bytes (the first plan.zero_bytes of them 0), fill a
-       // ptxk_flash_decode_args, and run plan.launch[0] ... with that struct as the one argument;
-       // ptxgen_cuda.h does all that.
+       if (ptxk_norm_plan(&desc, &shape, &plan, &why)) puts(why.text);
+
+   Load the text. Allocate plan.workspace_bytes, and set the first plan.zero_bytes of them to 0. Fill in a
+   ptxk_norm_args. Launch each plan.launch[] with that struct as its only argument. With ptxgen_cuda.h, use
+   ptxcu_operation and ptxcu_run; or ptxcu_norm_prepare and ptxcu_call_run, which take tensors.
+
+   OPERATIONS  (search for "==== name" to see what one computes, its limits and its functions)
+     attention    flash_decode (new tokens over caches), flash_prefill (prompts), flash_mla (compressed
+                  caches), kv_scatter (writes caches)
+     products     gemv (a vector), gemm (quantised or plain weights, any number of columns), matmul (dense)
+     rows         norm, softmax, activation, rope, embed, quantize, sample
+     experts      route, combine
+     whole model  decoder
 
    INDEX  (search for the tag; the three headers have the same, and [MATH] is in ptxgen.h)
-     [MANUAL]     what holds for all operations
+     [MANUAL]     rules that hold for all operations
      [CONFIG]     macros that you may define before including
      [ERRORS]     how a description or a shape is refused
      [TYPES]      formats of weights
@@ -36,17 +45,17 @@
      [LICENSE]
 
    [MANUAL]
-   OPERATION  An operation `name` has three structs. ptxk_<name>_desc holds what is compiled into the code:
-          head counts, head_dim, types. ptxk_<name>_shape holds what changes the launch: ptxk_<name>_plan()
-          makes a plan from both. ptxk_<name>_args is the one parameter, passed by value, of every entry of
-          the plan; its addresses are device addresses. Sizes that change with every token, such as lengths,
-          are read from device memory, so a captured graph replays with the new ones.
+   STRUCTS  An operation has three. ptxk_<name>_desc is compiled into the code: types, head counts, options.
+          ptxk_<name>_shape changes the launch only: rows, batch, multiprocessors. ptxk_<name>_args is the
+          parameter of every entry of the plan, passed by value. Its addresses are device addresses. Sizes
+          that change with every token, such as lengths, are read from device memory, so a captured graph
+          replays with new ones.
 
-   FUNCTIONS  ptxk_<name>_emit() appends the entries to a module. An entry's name contains all that is
-          compiled into it, so one module can hold several. ptxk_<name>_plan() fills in the launches, the
-          workspace size and plan.min_bytes, a lower bound of the memory traffic. ptxk_<name>_check() tests
-          arguments before a launch: addresses not NULL and aligned, numbers in range, no overlap with
-          memory that is written. It does not read device memory.
+   FUNCTIONS  ptxk_<name>_emit() appends the entries to a module. The name of an entry contains everything
+          that is compiled into it, so one module can hold several. ptxk_<name>_plan() fills in the plan;
+          plan.min_bytes is a lower bound of the memory traffic. ptxk_<name>_check() tests arguments before a
+          launch: addresses are not NULL and aligned, numbers are in range, nothing that is written overlaps
+          anything else. It does not read device memory.
 
    ZERO   A field that is 0 means the same in every description. A type or a format: refused, except the type
           of an optional tensor (append_type, second, third), which is then absent, and weight_type of a norm
@@ -55,14 +64,18 @@
           soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method: the first of
           their list. In a shape, 0 sequences, rows or tokens give a plan without launches.
 
-   EPS    The eps of a norm (norm, gemv, decoder) is an argument and has no default: 0 adds nothing. Models
-          state theirs, mostly 1e-5 or 1e-6. With eps 0 a row of zeros stays zeros; a row whose mean square
-          is below the smallest normal f32, 1.2e-38, loses precision.
+   EPS    The eps of a norm (norm, gemv, gemm, decoder) is an argument without a default: 0 adds nothing. A
+          model states its own, mostly 1e-5 or 1e-6. With eps 0, a row of zeros stays zeros, and a row whose
+          mean square is below 1.2e-38, the smallest normal f32, loses precision.
 
-   TARGET  A plan and a module belong to one target; a plan made for one device does not fit another.
+   TARGET  A plan is made for the target of its module (ptx_module_desc.target, shape.target) and the
+          multiprocessors of one device. Other devices need their own.
 
-   MAPS   Some plans list tensor maps, which the entry takes behind its argument struct: see ptx_tensor_map in
-          ptxgen.h. ptxcu_run makes them.
+   MAPS   Some plans for sm_90a and later list tensor maps. Each is a parameter of the entry, behind the
+          argument struct: see ptx_tensor_map in ptxgen.h. ptxcu_run makes them.
+
+   TRUST  What device memory holds is not checked. Lengths, page numbers and offsets must be in range, except
+          where an operation says what it does with others.
 */
 #ifndef PTXGEN_KERNELS_H
 #define PTXGEN_KERNELS_H
@@ -143,7 +156,7 @@ typedef struct ptxk_message {
 #define PTXK__FORMATS_1(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
 #define PTXK__FORMATS_73(X)                                                                                  \
     X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4)                            \
-    X(IQ2_XXS) X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S)
+    X(IQ2_XXS) X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S) X(IQ1_S) X(IQ1_M) X(TQ1_0) X(TQ2_0)
 #define PTXK__ENUM(format) PTXK_##format,
 enum {
     PTXK__NO_FORMAT,
@@ -790,9 +803,10 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
 
    W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. Tensor
    cores multiply: rows of W are the rows of a product of 16 by 8, rows of x its columns. There are two
-   launches. The first scales x and splits each element into 16-bit numbers, in the order of the second. The
-   blocks of the second take tiles of rows of W by rows of x, or slices of K of them; the last block of a
-   tile to finish adds its slices, in their order: the same bits in every run.
+   launches. The first scales x and splits each element into 16-bit numbers, in the order of the second. Its
+   tiles are rows of W by rows of x. Each block of the second takes as many steps of K as the others: tiles,
+   or parts of them. The last block of a tile to finish adds its parts, in their order: the same bits in
+   every run.
 
      several matrices    second and third: up to three matrices over one x in the same launches, such as Q, K
                          and V. Each has its format, rows, bias and y. A residual needs a single y: one
@@ -870,10 +884,9 @@ typedef struct ptxk_gemm_desc {
 } ptxk_gemm_desc;
 
 typedef struct ptxk_gemm_shape {
-    uint32_t m;        /* rows of x and of y, at most 65535 tiles: 2^19 - 8 with tiles of 8; with tiles of 64
-                           and more 2^22; 0: no launches. With GROUPED rows of y, of all groups */
-    uint32_t n;        /* rows of W, at most 2^26; with tiles of 64 and more, of all matrices, 2^26 - 1024 (a
-                           gated pair 2^25 - 512) */
+    uint32_t m;        /* rows of x and of y, at most 2^22; 0: no launches. With GROUPED rows of y, of all
+                           groups */
+    uint32_t n;        /* rows of W, at most 2^26; all tiles together have at most 2^31 steps of K */
     uint32_t k;        /* columns of W and of x, whole units, at most 2^20 */
     uint32_t second_n; /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
     uint32_t third_n;  /* rows of the third matrix, at least 1 */
@@ -1157,8 +1170,8 @@ PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk
      silu(x)        x / (1 + exp(-x))
      gelu by tanh   x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi)
      gelu by erf    Abramowitz and Stegun 7.1.26: within 1.5e-7 |x| of the gelu with erf
-     clamped        gated only, as gpt-oss has it: x / (1 + exp(-1.702 x)) (up + 1) of x up to 7 and up from -7
-                    to 7
+     clamped        gated only, as gpt-oss has it: x / (1 + exp(-1.702 x)) (up + 1) of x up to 7 and up from
+                    -7 to 7
      x -inf         NaN (all but gelu by erf) */
 enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2, PTXK_SWIGLU_CLAMPED = 3 };
 typedef struct ptxk_activation_desc {
@@ -2647,18 +2660,6 @@ PTXK__SHARED ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t,
     return ptx_off(reader, ptxk__tile_offset(t, first_row, pair));
 }
 
-/* The byte distance from a chunk of a row below 8 to the same chunk `rows` rows further on. The tile begins
-   at a multiple of 128; rows is a multiple of 8, or of a power of two that the row is below. */
-PTXK__SHARED ptx_val ptxk__tile_row_distance(ptx_kernel *k, const ptxk__tile *t, ptx_val place,
-                                             uint32_t rows) {
-    uint32_t turn = rows / (8 / t->swap) % t->swap;
-    if (turn) {
-        place = ptx_xor(k, ptx_as(place, PTX_B32), ptx_b32(turn * 16));
-        place = ptx_ptr(ptx_as(place, PTX_U32), PTX_SHARED);
-    }
-    return ptx_off(place, (int64_t)(rows * t->pitch * 16));
-}
-
 #endif
 #if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_GEMM             \
               | PTXK_OP_MATMUL)
@@ -3605,6 +3606,7 @@ enum {
    the bits of their signs, which are not applied; a word of e2m1 whose low nibbles are the first quad. */
 enum {
     PTXK__PART_QUADS,
+    PTXK__PART_BIAS_1 = 1,
     PTXK__PART_BIAS_16 = 16,
     PTXK__PART_BIAS_128 = 128,
     PTXK__PART_SIGNS,
@@ -3803,15 +3805,6 @@ static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const p
     return ptxk__read_16(k, s, p, ptxk__number_add(k, from, ptxk__known(16)), out + n) + n;
 }
 
-static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 16, out);
-    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 2, 0);
-    for (i = 0; i < n; i++) {
-        out[i] = ptxk__shr_b32(k, out[i], ptxk__number_value(k, by));
-        out[i] = ptx_and(k, out[i], ptx_b32(0x03030303));
-    }
-}
-
 static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptx_val pair = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0)), x;
     uint32_t i;
@@ -3860,9 +3853,9 @@ static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->factor = ptxk__read_f16(k, s, 108);
 }
 
-/* Tables of IQ2 and IQ3: an entry is `digits` values, digits of `base` of a number, the first the lowest;
-   `map` has what they stand for. The numbers ascend: `steps` has the differences, from -1 on, as characters
-   from ']' on; '~' adds 33 to the next. */
+/* Tables of IQ1, IQ2 and IQ3: an entry is `digits` values, digits of `base` of a number, the first the
+   lowest; `map` has what they stand for. The numbers ascend: `steps` has the differences, from -1 on, as
+   characters from ']' on; '~' adds 33 to the next. */
 typedef struct ptxk__grid {
     const char *name;
     uint32_t entries, base, digits;
@@ -3914,13 +3907,37 @@ static const ptxk__grid ptxk__iq3_s_grid = {
         "c`~^^ng]uh^f}umptaggbub`bj`__hba^^ace|befabisa]kiahbb_hfh~_ho^~r|^j~r^^h^qllcyrnbgabdhak~pjkj_up"
         "qw~d^~p`_e^h^hblcgk^x_`b_cmut_jr`bat~el|s~b"};
 
+static const ptxk__grid ptxk__iq1_grid = {
+    "ptxk_iq1_grid", 2048, 3, 8, {0x80, 0x88, 0x90, 0, 0, 0, 0, 0},
+        "]^^^^^_a^`^ab^^da^`^aa^`^`]b^^^]ab`^`^`^^^]cb^^da^`^aa^`^abba`^^`^^__^^`^g^^dbbb``]kbbb^]]d^^d^``]"
+        "]^]]^^^^^^^e_^^^^]]^j`h^b^^^_]`^bb^`g^`^aa^`^ab`da^`^aa^`^ab^`a]bd]_b^`h^^^ba^`^aa^`^abb__a^^^^aa^"
+        "`^f]^`a]b^b`^`^]_h^^a_b^^^^^^^`^`b`]]]]]]^^`dd^b^l^^daa^`^^^`^db^^db`^a]^]_`a_]]^^^]]^`^^b`^_]^]]^"
+        "^]_`^`^^]]^^^^^^^^]]a]]]]^]^^]]^^^]]^^]]^]]^]]^^b^]]d]]^^``^]]^^^_]]]_^]^]]b__^d`h`db^^^^`^^]]^^^b"
+        "b^fj^^`^_c]]^`^]]^]]``d_]^^``^ecc^c^^^^^^``^bb`_f^`^aa^^^^abb__a^`^aa^^^^ab^`bc]`b^^^^]]daa^bba^^_"
+        "a^`^ab`^bba^^_a^`^ad^^bd]]^`^^^bdb^`__hbbb^`^`^]_`^^f^_]^^^^^^ba^abbbba]ba^`df^`^aa^`^ab^fa^`^f^`^"
+        "d_^`bf^`^b^^^baa^a]a^`^f^`^ab`^ba^`^aa^`^ab`dh`^^^^^^l`_``]^^^`^]]^^`^b^^^^]]^]a^^^^^`^^a]]gb^^dbf"
+        "^```eafbh_eb^^^^]]a]^^^^`^^^^a]b_]^`^^]]^^``^^]]^^]^]]]]_^]]^`]]^`^]]^]a^^^__a]^^^^`^^^^_]]^]^`^^`"
+        "_``]b^^db_`aca^`^`^^^bb^^^bb_]_]_]^`^^```^]]]]^^^^]_b^`^]]`^^^ll^^b^^``jfb^]]^`^`^^`^`^`^]]^b^d^b^"
+        "_]`^b^]]^^]]]]^`]]^^^]]^^]]]]]]]]^^]]^`^b^]]^^``^`b^`^^d^`^^]]^`^ea^^_]`e]b^]]]]__^^^^]]^]]]^]]]]]"
+        "^]]]]^^b^^^]]^_^]`^]]]]^^]]]]]^]^^]]^^]]]]]]]^]]]]]]]]]]^]]]]]^^]_]]]^]]]]_^]]^^]]]^]]_^]^]^]]]]]]"
+        "]__]]]]]]]]]]]]]^^]_`^]]]]^_`_^]]]a]]^^`^`ca^^^^]]]]^^]]ca^^^^`b_]^`^^]]^bb^]]^^]]]]]]]]^^]]^____^"
+        "]]]]bd_c`]`]^b^]__]]]`^^^^c_^]]^^hd^^bdb`]]^^^^^_idb^^^`^b]_^b___]^b]_`a_^b`^h`^g]`d]]_ib`dk]^]_^`"
+        "^^^^^^^^]]^]]^^d]_^^]]]]^^^`b^^^_]^j]]^^]^]]^_^]]^c^]^_]^]_^]]aabaa]]^`^^^^]]]^]`^_^^``^]]^_^_k^bb"
+        "f^`^bbbada^b`b^^^^]_]]`^]]^^``_]aab^]_h`]i^`^`^^`]_cc_^b`^`^f^`^aa]^^^ba^`^aa^`^ab^^^bb^`^^^]]]a^^"
+        "b_a^^ba^`^aa^`^g^`ba^`^aa^`^i`h^c_`^^`j`hb`^`b^^]_^`^]]^]a]]^^^^^^^^^dj`^bb^`]]`_]^`_abc`b^`^aa^`^"
+        "^_b^`b_^^`^aa^`^a]a^^db^^^^^^`^^ff^ba^`^aa^`^ab^^i^`^aa^`^ab`]]bb`^b^^d]ab^^^bb^^^^`^^^^^^^`a]^]]^"
+        "`^d^b^^`^^^bb^`bd^^^^^^d^bd^g_^^``^d`d^^]]]]^]]^d^b]]^`b^`^^]]^]]^___]^^]]^^]]]]]]]]^^]]^__^`]]]]^"
+        "]]^^^^^^b`_^a^b^]_]^]^b^a]`]_]]d^^bf^bb``^^]_`]eb`^bd^^^^^^^]]^^`^^^^^^]]^`^]_^^b^^`^`deed^^^`^`hb"
+        "^]]i^`^aa^`^ab^^^g^`^aa^`^a__^^^]k^__^^^^fa^_^i`^]c``^ab`^ba^`^aa^`^mbb^b_]^^^_]]]bx^^^^^d^`^b^]]^"
+        "b`^^]]^`^^lb`_^_d^__^]]_^h``]^_^^`^`^f^`^g^^^g^`^aa^`^ad`__bd``^`^gai^`^f^`^g^^i^`^aa^`^"};
+
 /* The table's address, in global memory: a variable of the module, made when it is first asked for. */
 static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     ptx_module *m = ptx_kernel_module(k);
     const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, g->name);
     ptx_symbol symbol;
     ptx_variable_desc desc;
-    uint8_t bytes[1024 * 8];
+    uint8_t bytes[2048 * 8];
     const char *step = g->steps;
     uint32_t i, j, number = 0xffffffffu, rest;
     symbol.index = had ? had->what : 0;
@@ -4095,6 +4112,182 @@ static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
+/* IQ1: indexes of 8 values each at `at`, 3 bits of each index further on: 12 bits of two bytes for a share
+   (IQ1_M: a nibble for each); and a bit, here or in each nibble: whether the values 8 g, from the table, are
+   less 1 or plus 1. */
+static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                             int nibbles, ptx_val *out) {
+    ptx_val table = ptxk__grid_address(k, &ptxk__iq1_grid), index, high, less, x;
+    uint32_t i, j;
+    for (i = 0; i < (p->whole ? 4 : 1); i++) {
+        ptxk__number g = p->whole ? ptxk__known(i) : ptxk__unknown(p->lane), here, by;
+        here = ptxk__number_of(k, p->share, 0, 0xffffffffu, 4, at);
+        index = ptxk__read_byte(k, s, ptxk__number_add(k, here, g));
+        here = ptxk__number_of(k, p->share, 0, 0xffffffffu, 2, at + 32);
+        if (nibbles) {
+            high = ptxk__read_byte(k, s, ptxk__number_add(k, here, ptxk__number_of(k, g, 1, 1, 1, 0)));
+            by = ptxk__number_of(k, g, 0, 1, 4, 0);
+        } else {
+            high = ptxk__read_half(k, s, here);
+            by = ptxk__number_of(k, g, 0, 3, 3, 0);
+        }
+        less = ptx_shr(k, high, nibbles ? ptxk__number_value(k, ptxk__number_of(k, g, 0, 1, 4, 3))
+                                        : ptx_u32(15));
+        less = ptx_and(k, less, ptx_u32(1));
+        less = ptx_mad(k, less, ptx_u32(0x02020202), ptx_u32(0x07070707));
+        high = ptx_shr(k, high, ptxk__number_value(k, by));
+        high = ptx_and(k, high, ptx_u32(7));
+        index = ptx_mad(k, high, ptx_u32(256), index);
+        x = ptx_ptr_add(k, table, index, 8);
+        ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(x, 0), out + 2 * i);
+        for (j = 2 * i; j < 2 * i + 2; j++) { /* bytes of the table are 8 g + 136 */
+            x = ptx_sub(k, ptx_as(out[j], PTX_U32), less);
+            out[j] = ptx_xor(k, ptx_as(x, PTX_B32), ptx_b32(0x80808080u));
+        }
+    }
+}
+
+static void ptxk__iq1_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__iq1_values(k, s, p, 2, 0, out);
+}
+
+static void ptxk__iq1_m_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__iq1_values(k, s, p, 0, 1, out);
+}
+
+/* 2 q + 1 of the three bits q at `by`. */
+static ptx_val ptxk__iq1_scale(ptx_kernel *k, ptx_val x, ptxk__number by) {
+    x = ptx_shr(k, x, ptxk__number_value(k, by));
+    x = ptx_and(k, x, ptx_u32(7));
+    x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
+    return ptx_as(x, PTX_S32);
+}
+
+static void ptxk__iq1_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 34));
+    f->scale[0] = f->scale[1] = ptxk__iq1_scale(k, x, ptxk__known(12));
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
+/* Four numbers of 16 bits: in each, scales of 12 bits, and four bits of the factor, the lowest first. */
+static void ptxk__iq1_m_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 1, 3, 2, 48)), d = x;
+    uint32_t i;
+    for (i = 0; i < 2; i++)
+        f->scale[i] = ptxk__iq1_scale(k, x, ptxk__number_of(k, share, 0, 1, 6, 3 * i));
+    for (i = 0; i < 4; i++) {
+        x = ptxk__read_byte(k, s, ptxk__known(49 + 2 * i));
+        x = ptx_shr(k, x, ptx_u32(4));
+        d = i ? ptx_mad(k, x, ptx_u32(1u << 4 * i), d) : x;
+    }
+    d = ptx_cvt(k, PTX_U16, d);
+    f->factor = ptx_cvt(k, PTX_F32, ptx_as(d, PTX_F16));
+}
+
+/* q - 1, as signed bytes, of bytes q up to 3. */
+static void ptxk__less_1(ptx_kernel *k, uint32_t n, ptx_val *out) {
+    uint32_t i;
+    for (i = 0; i < n; i++) {
+        ptx_val x = ptx_or(k, out[i], ptx_b32(0x80808080u));
+        x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(0x01010101));
+        out[i] = ptx_xor(k, ptx_as(x, PTX_B32), ptx_b32(0x80808080u));
+    }
+}
+
+static void ptxk__two_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                           ptx_val *out) {
+    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, at, out);
+    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 2, 0);
+    for (i = 0; i < n; i++) {
+        out[i] = ptxk__shr_b32(k, out[i], ptxk__number_value(k, by));
+        out[i] = ptx_and(k, out[i], ptx_b32(0x03030303));
+    }
+}
+
+static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__two_bits(k, s, p, 16, out);
+}
+
+/* A lane's part: q. */
+static void ptxk__tq2_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__two_bits(k, s, p, 0, out);
+    if (p->whole) ptxk__less_1(k, 8, out);
+}
+
+static void ptxk__tq2_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    (void)share;
+    f->factor = ptxk__read_f16(k, s, 64);
+}
+
+/* The digits of base 3 of 4 bytes, each a fraction of 256: the first behind `times`, a power of 3. */
+static ptx_val ptxk__digits(ptx_kernel *k, ptx_val x, ptx_val times) {
+    ptx_val half[2];
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        half[i] = ptx_as(i ? ptxk__shr_b32(k, x, ptx_u32(8)) : x, PTX_U32);
+        half[i] = ptx_and(k, half[i], ptx_u32(0x00ff00ff));
+        half[i] = ptx_mul(k, half[i], times);
+        half[i] = ptx_and(k, half[i], ptx_u32(0x00ff00ff));
+        half[i] = ptx_mul(k, half[i], ptx_u32(3));
+    }
+    half[0] = ptx_shr(k, half[0], ptx_u32(8));
+    half[0] = ptx_and(k, half[0], ptx_u32(0x00030003));
+    half[1] = ptx_and(k, half[1], ptx_u32(0x03000300));
+    return ptx_as(ptx_or(k, half[0], half[1]), PTX_B32);
+}
+
+/* 3^n, n up to 4. */
+static ptx_val ptxk__power_of_3(ptx_kernel *k, ptxk__number n) {
+    static const uint32_t power[5] = {1, 3, 9, 27, 81};
+    ptx_val x;
+    if (n.known) return ptx_u32(power[n.c % 5]);
+    x = ptxk__number_value(k, n);
+    x = ptx_prmt(k, ptx_b32(0x1b090301), ptx_b32(81), ptx_as(x, PTX_B32));
+    return ptx_as(ptx_and(k, x, ptx_b32(255)), PTX_U32);
+}
+
+/* Five digits of a byte are values of five shares (32 bytes at 0), then of five halves of a share (16 at 32);
+   the last half has four digits of 4 bytes at 48. A lane's part: q. */
+static void ptxk__tq1_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    const int known = p->share.known;
+    const uint32_t share = p->share.c, count = p->whole ? 4 : 1;
+    ptx_val late = {0}, last = {0}, x, times[2], end[1], own;
+    ptxk__number n = ptxk__known(share < 5 ? share : 2 * share - 10), at;
+    uint32_t i;
+    if (!known) {
+        own = ptxk__number_value(k, p->share);
+        late = ptx_setp(k, PTX_GE, own, ptx_u32(5));
+        last = ptx_setp(k, PTX_EQ, own, ptx_u32(7));
+        x = ptx_shl(k, own, ptx_u32(1));
+        x = ptx_sub(k, x, ptx_u32(10));
+        n = ptxk__unknown(ptx_selp(k, x, own, late));
+    }
+    times[0] = times[1] = ptxk__power_of_3(k, n);
+    if (!known || share >= 5) times[1] = ptx_mul(k, times[0], ptx_u32(3));
+    if (!known) times[1] = ptx_selp(k, times[1], times[0], late);
+    ptxk__read_words(k, s, ptxk__known(48), 1, end);
+    for (i = 0; i < 2; i++) {
+        at = known ? ptxk__known(share < 5 ? 16 * i : 32)
+                   : ptxk__unknown(ptx_selp(k, ptx_u32(32), ptx_u32(16 * i), late));
+        (void)ptxk__read_16(k, s, p, at, out + i * count);
+    }
+    for (i = 0; i < 2 * count; i++) {
+        x = times[i / count];
+        if (i >= count && (!known || share == 7)) {
+            own = ptxk__power_of_3(k, p->whole ? ptxk__known(i - count) : ptxk__unknown(p->lane));
+            x = known ? own : ptx_selp(k, own, x, last);
+            out[i] = known ? end[0] : ptx_selp(k, end[0], out[i], last);
+        }
+        out[i] = ptxk__digits(k, out[i], x);
+    }
+    if (p->whole) ptxk__less_1(k, 8, out);
+}
+
+static void ptxk__tq1_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    (void)share;
+    f->factor = ptxk__read_f16(k, s, 52);
+}
+
 static const ptxk__reader
     ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
     ptxk__q5_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_16, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
@@ -4118,7 +4311,13 @@ static const ptxk__reader
     ptxk__iq3_xxs_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,     1, 0,
                             ptxk__iq3_xxs_values, ptxk__iq3_xxs_factors},
     ptxk__iq3_s_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,   1, 0,
-                          ptxk__iq3_s_values,   ptxk__iq3_s_factors};
+                          ptxk__iq3_s_values,   ptxk__iq3_s_factors},
+    ptxk__iq1_s_reader = {PTXK__QUADS_ADJACENT, 0, 1, 0, ptxk__iq1_s_values, ptxk__iq1_s_factors},
+    ptxk__iq1_m_reader = {PTXK__QUADS_ADJACENT, 0, 1, 0, ptxk__iq1_m_values, ptxk__iq1_m_factors},
+    ptxk__tq1_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_1, 0, 0,
+                          ptxk__tq1_0_values,   ptxk__tq1_0_factor},
+    ptxk__tq2_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_1, 0, 0,
+                          ptxk__tq2_0_values,   ptxk__tq2_0_factor};
 
 /* -- vocabulary: rows of weights, the table of formats -- */
 
@@ -4156,7 +4355,11 @@ static const ptxk__block ptxk__blocks[] = {
     PTXK__READ("iq2_xs", PTXK_IQ2_XS, 256, 74, 1, 0.125f, ptxk__iq2_xs_reader),
     PTXK__READ("iq2_s", PTXK_IQ2_S, 256, 82, 1, 0.125f, ptxk__iq2_s_reader),
     PTXK__READ("iq3_xxs", PTXK_IQ3_XXS, 256, 98, 1, 0.25f, ptxk__iq3_xxs_reader),
-    PTXK__READ("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader)};
+    PTXK__READ("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader),
+    PTXK__READ("iq1_s", PTXK_IQ1_S, 256, 50, 1, 0.125f, ptxk__iq1_s_reader),
+    PTXK__READ("iq1_m", PTXK_IQ1_M, 256, 56, 1, 0.125f, ptxk__iq1_m_reader),
+    PTXK__READ("tq1_0", PTXK_TQ1_0, 256, 54, 1, 1, ptxk__tq1_0_reader),
+    PTXK__READ("tq2_0", PTXK_TQ2_0, 256, 66, 1, 1, ptxk__tq2_0_reader)};
 #undef PTXK__READ
 
 static const ptxk__block *ptxk__block_of(uint32_t format) {
@@ -5407,7 +5610,8 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
 #define PTXK__JOIN 16u /* partial results that the combining block has in flight */
 #define PTXK__QUERIES 8u
 #define PTXK__FLIGHT 65536u       /* mma: bytes that a block has in flight */
-#define PTXK__SLAB 128u           /* mma: most elements of a row in one ring item */
+#define PTXK__RING 100000u        /* mma: ... and most of its ring: a block has 99 KB on every chip */
+#define PTXK__ROW_STEPS 16u       /* mma: most 16-element steps of a row */
 #define PTXK__REST 0.000244140625 /* 2^-12: the weight of f16's second term of q, which is at most 2^15 */
 
 /* Everything that a flash_decode description determines. */
@@ -5432,6 +5636,7 @@ typedef struct ptxk__flash {
     uint32_t least;     /* ... and at least so many */
     uint32_t frugal;    /* keys of a chunk whose overhead is 4 % of their own traffic */
     uint32_t record;    /* bytes of one partial result in the workspace */
+    uint32_t threads;   /* of a block of this variant */
     float scale;        /* of q . k, times log2 e: scores are in base 2; with a cap: scores are 2 s / cap */
     float cap;          /* the cap in base 2; 0: none */
     /* scalar */
@@ -5445,16 +5650,18 @@ typedef struct ptxk__flash {
     uint32_t mma;      /* this variant */
     uint32_t terms;    /* numbers of the cache's type whose sum is q */
     uint32_t nt, kt;   /* 8-column tiles; 16-key tiles of a warp's step */
-    uint32_t slabs;    /* parts of a row that are staged in turn */
-    uint32_t chunks;   /* 16-byte chunks of a slab in shared memory, even */
-    uint32_t item;     /* bytes of a ring item: the tile, and q8_0's factors of its rows */
-    uint32_t ring;     /* ring items of a warp in shared memory; all but one are in flight */
+    uint32_t keys;     /* keys of the block in one step: of a ring item */
+    uint32_t chunks;   /* 16-byte chunks of a row in shared memory, even */
+    uint32_t piece_keys, piece; /* keys of an eighth of an item; bytes from one to the next */
+    uint32_t factor_piece;      /* the same of q8_0's factors, which lie behind the pieces */
+    uint32_t item;     /* bytes of a ring item: the pieces, and q8_0's factors of its rows */
+    uint32_t ring;     /* ring items in shared memory; all but one are in flight */
     float bias, slack; /* weights stay below 2^(bias + slack); the largest is at least 2^bias */
 } ptxk__flash;
 
 /* Chooses the shapes of the tensor core variant: 16-bit caches, sm_80 and later. */
 static void ptxk__flash_mma(ptxk__flash *f) {
-    uint32_t padded = (f->d + 15) / 16 * 16, room;
+    uint32_t padded = (f->d + 15) / 16 * 16, room, most;
     /* Splits q into terms of the cache's type, 11 or 8 bits each, so that scores are as precise as with
        f32. */
     f->terms = f->q_type == f->type ? 1
@@ -5465,17 +5672,22 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     f->nt = f->tiles < room ? f->tiles : room;
     if (f->nt < 1) f->nt = 1;
     if (f->nt > 4) f->nt = 4;
-    f->slabs = f->bytes ? 1 : ptxk__ceil_div(padded, PTXK__SLAB);
-    f->chunks = ptxk__ceil_div(padded / 16, f->slabs) * 2;
-    if (f->bytes) f->chunks = (padded / 16 + 1) / 2 * 2;
-    f->kt = PTXK__SLAB / 8 / f->chunks; /* steps of some 4 KB */
+    f->chunks = f->bytes ? (padded / 16 + 1) / 2 * 2 : padded / 8;
+    f->kt = f->chunks > 16 ? 1 : f->chunks > 4 ? 2 : 4;
     if (f->kt > 4 / f->nt) f->kt = 4 / f->nt;
-    if (f->kt > 4) f->kt = 4;
     if (f->kt == 3) f->kt = 2;
-    if (f->kt < 1 || (f->factor_row && f->nt > 1)) f->kt = 1;
-    if (f->page_size && f->kt > f->page_size / 16) f->kt = f->page_size / 16;
-    f->item = 16 * f->kt * f->chunks * 16 + (16 * f->kt * f->factor_row + 127) / 128 * 128;
-    f->ring = ptxk__ceil_div(PTXK__FLIGHT, PTXK__WARPS * f->item) + 1;
+    if (f->factor_row && f->nt > 1) f->kt = 1;
+    if (f->page_size && f->kt > f->page_size / 8) f->kt = f->page_size / 8; /* a piece lies in one page */
+    do {
+        f->keys = 16 * f->kt * PTXK__WARPS;
+        f->piece_keys = f->keys / 8;
+        f->piece = f->piece_keys * f->chunks * 16 + 16; /* 16 modulo 128 */
+        f->factor_piece = f->factor_row ? f->piece_keys * f->factor_row + 16 : 0;
+        f->item = 8 * (f->piece + f->factor_piece);
+        f->ring = ptxk__ceil_div(PTXK__FLIGHT, f->keys * (16 * f->chunks + f->factor_row)) + 1;
+        most = PTXK__RING / f->item;
+    } while (f->ring > most && f->kt > 1 && (f->kt /= 2) > 0);
+    if (f->ring > most) f->ring = most; /* d 200 to 248: 52 KB and more */
     /* Large weights keep the second term of an f16 weight above 2^-24. bf16 has f32's range, and so may V:
        weights of at most 2^-32. */
     f->slack = 8;
@@ -5485,9 +5697,11 @@ static void ptxk__flash_mma(ptxk__flash *f) {
 /* Chooses the variant of a target. */
 static void ptxk__flash_set_variant(ptxk__flash *f, ptx_target target) {
     f->mma = f->type != PTX_F32 && (target & 0xfffu) >= 80 && !(f->flags & PTXK_FLASH_SCALAR);
+    f->threads = PTXK__THREADS;
     f->pitch = (f->d + 15) / 16 * 16 + 4; /* so that columns 2, 4 and 6 of an mma are 8 banks apart */
     if (!f->mma) return;
     f->tile = 8 * f->nt;
+    f->threads = PTXK__THREADS + 32;
     if (!f->bytes) return;
     f->vec_bytes = f->per_vec = 16; /* whole chunks */
     f->row_vecs = f->d / 16;
@@ -5589,7 +5803,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->step = f->warp_keys * PTXK__WARPS;
     f->record = (f->d + 8) * 4;
     ptxk__flash_mma(f);
-    f->unit = 16 * f->kt * PTXK__WARPS;
+    f->unit = f->keys;
     if (f->unit < f->step) f->unit = f->step;
 
     /* The overhead of a split is, for each of its columns, one read of q (d elements) and one write and read
@@ -5718,12 +5932,17 @@ static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_b
 
 static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
 
-/* Before that, the tensor core variant has the warps' rings there, slot by slot, and q in the last slot. */
+/* Before that, the tensor core variant has the ring there, and q in its last slot; behind both the ring's
+   mbarriers and a word for missing pages. */
+static uint32_t ptxk__flash_bars_at(const ptxk__flash *f) {
+    uint32_t q = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile, bytes;
+    bytes = f->item * (f->ring - 1) + (q > f->item ? q : f->item);
+    if (bytes < ptxk__flash_join_bytes(f)) bytes = ptxk__flash_join_bytes(f);
+    return ptxk__ceil_div(bytes, 16) * 16;
+}
+
 static uint32_t ptxk__flash_tensor_bytes(const ptxk__flash *f) {
-    uint32_t slot = PTXK__WARPS * f->item, q, bytes;
-    q = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile;
-    bytes = slot * (f->ring - 1) + (q > slot ? q : slot);
-    return bytes < ptxk__flash_join_bytes(f) ? ptxk__flash_join_bytes(f) : bytes;
+    return ptxk__flash_bars_at(f) + 16 * f->ring + 16;
 }
 
 PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
@@ -5817,13 +6036,13 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     l->grid[0] = f.kv_heads * f.tiles;
     l->grid[1] = shape->batch;
     l->grid[2] = splits;
-    l->block[0] = PTXK__THREADS;
+    ptxk__flash_set_variant(&f, shape->target);
+    l->block[0] = f.threads;
     l->block[1] = l->block[2] = 1;
     if (cluster > 1) {
         l->cluster[0] = l->cluster[1] = 1;
         l->cluster[2] = cluster;
     }
-    ptxk__flash_set_variant(&f, shape->target);
     if (f.mma) l->shared_bytes = ptxk__flash_tensor_bytes(&f);
     if (splits == cluster) return PTX_E_NONE;
     plan->zero_bytes = ptxk__flash_header(&f, shape->batch);
@@ -5892,6 +6111,11 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
 
 /* -- flash_decode: what a block works on -- */
 
+/* Columns of the first block. */
+static uint32_t ptxk__flash_columns(const ptxk__flash *f) {
+    return f->columns < f->tile ? f->columns : f->tile;
+}
+
 /* What a block works on. All fields but tid, warp, lane and poison are uniform over the block. Positions are
    s32. */
 typedef struct ptxk__flash_work {
@@ -5928,6 +6152,7 @@ static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__fl
         w->table = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, block_table));
         w->table = ptx_ptr_add(k, w->table, wide, 4);
         w->pool_pages = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, pool_pages));
+        w->row_bytes = ptx_u64((f->flags & PTXK_FLASH_PAGE_ROWS ? f->kv_heads : 1) * f->row_bytes);
         for (which = 0; which < 2; which++) {
             w->base[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_cache(which));
             if (f->factor_row) w->factors[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_factors(which));
@@ -5979,7 +6204,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
                               uint32_t shared_bytes) {
     ptx_val here, wide, max_seq, limit, bad, chunk, keys, length, first, begin, i, p;
     uint32_t fresh = f->fresh_type ? ptxk__kv_bytes((uint32_t)f->fresh_type) : 0, which;
-    ptx_launch_bounds(k, PTXK__THREADS, 1);
+    ptx_launch_bounds(k, f->threads, 1);
     w->cluster = ptxk__cluster_new(k);
     w->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_decode_args), 8);
     w->shared =
@@ -5998,7 +6223,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     ptx_comment(k, "the columns of this block: query t, head h of the group is column t * group + h");
     w->kv_head = ptx_ctaid_x(k);
     w->first_column = ptx_u32(0);
-    w->columns = ptx_u32(f->columns < f->tile ? f->columns : f->tile);
+    w->columns = ptx_u32(ptxk__flash_columns(f));
     if (f->tiles > 1) {
         here = w->kv_head;
         w->kv_head = ptx_div(k, here, ptx_u32(f->tiles));
@@ -6393,7 +6618,7 @@ static void ptxk__flash_combine_chunks(ptx_kernel *k, const ptxk__flash *f, cons
     ptx_var at, sum[4];
     ptxk__softmax s;
     i = ptx_mul(k, w->columns, ptx_u32(head_vecs));
-    i = ptx_for(k, w->tid, i, ptx_u32(PTXK__THREADS));
+    i = ptx_for(k, w->tid, i, ptx_u32(f->threads));
     column = ptx_div(k, i, ptx_u32(head_vecs));
     vec = ptx_rem(k, i, ptx_u32(head_vecs));
     here = ptxk__flash_record(k, f, w, ptx_u32(0), column);
@@ -6465,7 +6690,7 @@ static void ptxk__flash_merge_cluster(ptx_kernel *k, const ptxk__flash *f, const
     i = ptx_mad(k, w->warp, w->cluster.live, w->cluster.rank);
     i = ptx_mad(k, i, ptx_u32(32), w->lane);
     n = ptx_mul(k, w->columns, ptx_u32(head_vecs));
-    at = ptx_mul(k, w->cluster.live, ptx_u32(PTXK__THREADS));
+    at = ptx_mul(k, w->cluster.live, ptx_u32(f->threads));
     i = ptx_for(k, i, n, at);
     {
         column = ptx_div(k, i, ptx_u32(head_vecs));
@@ -6501,13 +6726,13 @@ static void ptxk__flash_merge_warps(ptx_kernel *k, const ptxk__flash *f, const p
 
 /* Stores the block's result for the other blocks of its cluster, in place of its first warp's sums. */
 static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
-    uint32_t head_vecs = f->d / 4, n = ptxk__ceil_div(f->tile * head_vecs, PTXK__THREADS), j;
+    uint32_t pieces = f->d / 4 * ptxk__flash_columns(f), n = ptxk__ceil_div(pieces, f->threads), j;
     ptx_val i, column[8], vec[8], first[8], all[8][2], joined[8][4], here, row, p;
-    for (j = 0; j < n; j++) { /* also of absent columns, which nobody reads */
-        i = ptx_add(k, w->tid, ptx_u32(j * PTXK__THREADS));
-        if (f->tile * head_vecs % PTXK__THREADS) i = ptx_min(k, i, ptx_u32(f->tile * head_vecs - 1));
-        column[j] = ptx_div(k, i, ptx_u32(head_vecs));
-        vec[j] = ptx_rem(k, i, ptx_u32(head_vecs));
+    for (j = 0; j < n; j++) { /* also of columns that only other blocks have */
+        i = ptx_add(k, w->tid, ptx_u32(j * f->threads));
+        if (pieces % f->threads) i = ptx_min(k, i, ptx_u32(pieces - 1));
+        column[j] = ptx_div(k, i, ptx_u32(f->d / 4));
+        vec[j] = ptx_rem(k, i, ptx_u32(f->d / 4));
         ptxk__flash_merge_warps(k, f, w, column[j], vec[j], all[j], joined[j]);
         first[j] = ptx_setp(k, PTX_EQ, vec[j], ptx_u32(0));
     }
@@ -6516,8 +6741,8 @@ static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const 
         here = ptx_ptr_add(k, w->shared, column[j], 8);
         row = ptx_ptr_add(k, w->shared, column[j], f->pitch * 4);
         row = ptx_ptr_add(k, row, vec[j], 16);
-        if (j + 1 == n && f->tile * head_vecs % PTXK__THREADS) {
-            p = ptx_setp(k, PTX_LT, w->tid, ptx_u32(f->tile * head_vecs - j * PTXK__THREADS));
+        if (j + 1 == n && pieces % f->threads) {
+            p = ptx_setp(k, PTX_LT, w->tid, ptx_u32(pieces - j * f->threads));
             first[j] = ptx_and(k, first[j], p);
             ptx_guard(k, p);
         }
@@ -6542,7 +6767,7 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
         ptx_else(k);
     }
     i = ptx_mul(k, w->columns, ptx_u32(head_vecs));
-    i = ptx_for(k, w->tid, i, ptx_u32(PTXK__THREADS));
+    i = ptx_for(k, w->tid, i, ptx_u32(f->threads));
     {
         column = ptx_div(k, i, ptx_u32(head_vecs));
         vec = ptx_rem(k, i, ptx_u32(head_vecs));
@@ -6945,71 +7170,455 @@ static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flas
 
 /* The tensor core variant. The columns are the N of an mma, 8: scores are K q^T, 16 keys by 8 columns; sums
    are V^T P, 16 dimensions by 8 columns. K and V are read once for all columns, and a column's maximum and
-   sums stay in the same lanes. Each warp has its own keys and its own ring in shared memory; warps meet only
-   at the end. A step is 16 kt keys; a ring item is a slab of their K or their V. */
+   sums stay in the same lanes.
+
+   One warp loads, four compute. A step is 64 kt keys of the block; an item of the ring is their K or their V,
+   with two mbarriers: full, at which a lane of the loader warp arrives, and empty, at which one of every
+   computing warp does. An item has 8 pieces of consecutive keys, each 16 bytes further on modulo 128. The
+   8 rows of a matrix that ldmatrix loads come from the 8 pieces: without a swizzle, no two share a bank, and
+   addresses differ by constants. From sm_90 on a piece whose rows are adjacent in memory is one bulk copy. */
 typedef struct ptxk__flash_mma_state {
-    ptxk__tile tile;
-    ptx_val q[3][4][PTXK__SLAB / 8][2];  /* terms, column tiles, 16-element steps */
-    ptx_var sum[PTXK__SLAB / 8][4][4];   /* 16-dimension steps, column tiles, the accumulator's registers */
+    ptx_val q[3][4][PTXK__ROW_STEPS][2]; /* terms, column tiles, 16-element steps */
+    ptx_var sum[PTXK__ROW_STEPS][4][4];  /* 16-dimension steps, column tiles, the accumulator's registers */
     ptxk__softmax soft[4][2];            /* most: the maximum less bias, or at most slack below that */
     ptx_var limit[4][2];                 /* while no score exceeds this, the maximum need not change */
     ptx_val factor[4][2], inverse[4][2]; /* products times factor are scores in base 2 */
     ptx_val k_at, v_at;                  /* where this lane reads fragments of an item at offset 0 */
-    ptx_val to, chunk, row;              /* where this lane copies to, and its chunk and row of a pass */
-    ptx_val pass_bytes;                  /* u64: from pass to pass */
-    uint32_t passes;                     /* of an item */
-    ptx_val ring, stop;                  /* this warp's first item; keys from `stop` on need the edge path */
-    ptx_val tile_bytes;                  /* u64: bytes from one of the warp's steps to the next */
-    ptx_var copied;                      /* s32: the first key of the step to copy next, which */
-    ptx_var from[2], page;               /* ... has this lane's first chunk of K, V; paged: its page */
-    ptx_var factors_from[2];             /* ... q8_0: has the factors of row `lane` */
-    ptx_var whole;                       /* ... kind, where its rows lie in the caches, seen by all; else 0 */
-    ptx_val kind;  /* 1 + the number of the caches' layout */
+    ptx_val first;                       /* u32: of the warp's keys in a piece */
+    ptx_val bars, slots; /* the ring's mbarriers; the slot of mbarrier b: b item / 16 + slots */
+    ptx_var bar, parity; /* full mbarrier of the next item; the phase that its arrival ends */
 } ptxk__flash_mma_state;
 
-static uint32_t ptxk__flash_keys(const ptxk__flash *f) { return 16 * f->kt; }
-
-/* 16-byte chunks of slab s in a row; below, its 16-element steps. */
-static uint32_t ptxk__flash_slab(const ptxk__flash *f, uint32_t s) {
-    uint32_t rest = f->row_vecs - s * f->chunks;
-    return rest < f->chunks ? rest : f->chunks;
-}
-
-static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
-    return (ptxk__flash_slab(f, s) + 1) / 2;
-}
-
-/* 16-element steps of a row; below, those with sums. A pair of chunks is one step, or two of 8-bit caches. */
+/* 16-element steps of a row. A pair of chunks is one step, or two of 8-bit caches. */
 static uint32_t ptxk__flash_row_steps(const ptxk__flash *f) { return (f->d + 15) / 16; }
-
-static uint32_t ptxk__flash_sums(const ptxk__flash *f) {
-    return f->bytes ? ptxk__flash_row_steps(f) : f->slabs * f->chunks / 2;
-}
 
 /* Whether the bytes of a word of K become pairs 0, 2 and 1, 3: shifts make these at less cost. */
 static int ptxk__flash_pairs_across(ptx_kernel *k, const ptxk__flash *f) {
     return f->cache == PTX_E4M3 && !ptxk__has_e4m3(k);
 }
 
+/* Waits for a phase of an mbarrier; before sm_90 by asking again and again, some 30 ns apart. */
+static void ptxk__flash_wait(ptx_kernel *k, ptx_val bar, ptx_val parity) {
+    int suspends = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 90;
+    ptx_val p;
+    ptx_loop(k);
+    p = ptx_op2(k, suspends ? PTX_MBARRIER_TRY_WAIT_PARITY : PTX_MBARRIER_TEST_WAIT_PARITY, 0, bar, parity);
+    ptx_while(k, ptx_inv(p));
+    if (!suspends) ptx_nanosleep(k, ptx_u32(32));
+    ptx_end(k);
+}
+
+/* One lane arrives for the warp. */
+static void ptxk__flash_arrive(ptx_kernel *k, ptx_val lane, ptx_val bar) {
+    ptx_val p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_guard(k, p);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &bar, 0, NULL);
+}
+
+/* The slot of the next item, whose full mbarrier is *bar, *parity its phase; the empty one is 8 bytes on. */
+static ptx_val ptxk__flash_next_item(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                     ptx_val *bar, ptx_val *parity) {
+    ptx_val next, p, slot;
+    *parity = ptx_get(k, s->parity);
+    *bar = ptx_get(k, s->bar);
+    slot = ptx_mad(k, ptx_as(*bar, PTX_U32), ptx_u32(f->item / 16), s->slots);
+    next = ptx_add(k, ptx_as(*bar, PTX_U32), ptx_u32(16));
+    p = ptx_add(k, ptx_as(s->bars, PTX_U32), ptx_u32(16 * f->ring));
+    p = ptx_setp(k, PTX_EQ, next, p);
+    next = ptx_selp(k, ptx_as(s->bars, PTX_U32), next, p);
+    ptx_set(k, s->bar, next);
+    next = ptx_xor(k, *parity, ptx_u32(1));
+    next = ptx_selp(k, next, *parity, p);
+    ptx_set(k, s->parity, next);
+    *bar = ptx_ptr(*bar, PTX_SHARED);
+    return ptx_ptr(slot, PTX_SHARED);
+}
+
+/* Whether all keys of the step at `position` are seen by all columns, as far as positions tell. */
+static ptx_val ptxk__flash_step_is_whole(ptx_kernel *k, const ptxk__flash *f, ptx_val position, ptx_val low,
+                                         ptx_val high) {
+    ptx_val at = ptx_add(k, position, ptx_s32(f->keys)), p, q;
+    p = ptx_setp(k, PTX_LE, at, high);
+    if (!f->window) return p;
+    q = ptx_setp(k, PTX_GE, position, low);
+    return ptx_and(k, p, q);
+}
+
+/* -- flash_decode: tensor cores, the loader warp -- */
+
+typedef struct ptxk__flash_loader {
+    uint32_t pass;      /* rows that the warp copies at once: a power of two, at most those of a piece */
+    ptx_val row, chunk; /* this lane's row of them, its chunk of a row */
+    ptx_val copies;     /* predicate: it has one; set only where some lane has none */
+    ptx_val to;         /* u32: bytes from a piece in shared memory to its place */
+    ptx_val piece;      /* u32: the first key of piece lane % 8 of a step */
+    ptx_val stop;       /* s32: rows from here on are not in the caches */
+    ptx_val kind,
+        pieces;     /* of the step: how whole pieces are copied, 0: row by row; a bit for each that exists */
+    ptx_val offset; /* u64, of the step: bytes from base to piece lane % 8 */
+    ptx_var here;   /* s32: the first key of the next step */
+    ptx_var next, page; /* of the next step: the offset; pages: the page of piece lane % 8 */
+    ptx_val layout;     /* kind, where a step is whole */
+} ptxk__flash_loader;
+
+/* Layouts with code of their own: adjacent rows (1) and rows of all heads (2), which pages may have only one
+   of. Copies of any other layout are row by row. */
+static uint32_t ptxk__flash_layout_bytes(const ptxk__flash *f, uint32_t layout) {
+    if (!f->page_size) return layout == 1 ? f->row_bytes : f->kv_heads * f->row_bytes;
+    return f->flags & PTXK_FLASH_PAGE_ROWS ? f->kv_heads * f->row_bytes : f->row_bytes;
+}
+
+/* What lane `lane` has of a u64. */
+static ptx_val ptxk__flash_shuffle(ptx_kernel *k, ptx_val x, ptx_val lane) {
+    ptx_val half[2];
+    uint32_t i;
+    ptx_unpack(k, PTX_U32, 2, x, half);
+    for (i = 0; i < 2; i++) half[i] = ptx_shfl_idx(k, half[i], lane, ptx_u32(31), ptx_u32(0xffffffffu));
+    return ptx_pack(k, PTX_U64, 2, half);
+}
+
+/* Locates the pieces of the step at `position`, a lane each. Poisons the output where a page is missing. */
+static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                    ptxk__flash_loader *l, ptx_val position) {
+    ptx_val at, page, next, p, q, there;
+    p = ptxk__flash_step_is_whole(k, f, position, w->first, l->stop);
+    l->offset = ptx_get(k, l->next);
+    if (!f->page_size) {
+        next = ptx_mul(k, w->row_bytes, ptx_u64(f->keys));
+        next = ptx_add(k, l->offset, next);
+        ptx_set(k, l->next, next);
+    } else {
+        at = ptx_add(k, position, ptx_as(l->piece, PTX_S32));
+        there = ptx_setp(k, PTX_LT, at, w->end);
+        if (f->window) {
+            next = ptx_add(k, at, ptx_s32(f->piece_keys));
+            q = ptx_setp(k, PTX_GT, next, w->first);
+            there = ptx_and(k, there, q);
+        }
+        page = ptx_get(k, l->page); /* loaded one step ago; the next step's is loaded now */
+        q = ptx_setp(k, PTX_GE, page, w->pool_pages);
+        q = ptx_and(k, q, there);
+        ptx_guard(k, q);
+        ptx_set(k, w->poison, ptx_f32(NAN));
+        there = ptx_op2(k, PTX_XOR, 0, there, q);
+        l->pieces = ptx_ballot(k, there, ptx_u32(0xffffffffu));
+        q = ptx_setp(k, PTX_EQ, l->pieces, ptx_u32(0xffffffffu));
+        p = ptx_and(k, p, q);
+        next = ptx_add(k, at, ptx_s32(f->keys));
+        q = ptx_setp(k, PTX_LT, next, w->end);
+        next = ptx_shr(k, ptx_as(next, PTX_U32), ptx_u32(f->page_shift));
+        next = ptx_ptr_add(k, w->table, next, 4);
+        next = ptx_ld_if(k, q, PTX_U32, ptx_at(next, 0), ptx_u32(0));
+        ptx_set(k, l->page, next);
+        at = ptx_and(k, ptx_as(at, PTX_U32), ptx_u32(f->page_size - 1));
+        at = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
+                            w->kv_head, at);
+        l->offset = ptx_mul(k, at, ptx_u64(f->row_bytes));
+    }
+    l->kind = ptx_selp(k, l->layout, ptx_u32(0), p);
+}
+
+/* p where a piece is there, too: pages may be missing. */
+static ptx_val ptxk__flash_piece_exists(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_loader *l,
+                                        ptx_val piece, ptx_val p) {
+    ptx_val x;
+    if (!f->page_size) return p;
+    x = ptx_shr(k, l->pieces, piece);
+    x = ptx_and(k, x, ptx_u32(1));
+    x = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    return ptx_and(k, p, x);
+}
+
+/* The address of q8_0's factors of a row of a piece. */
+static ptx_val ptxk__flash_factors_of_row(ptx_kernel *k, const ptxk__flash *f, ptx_val slot, ptx_val piece,
+                                          ptx_val row) {
+    slot = ptx_ptr_add(k, slot, piece, f->factor_piece);
+    slot = ptx_ptr_add(k, slot, row, f->factor_row);
+    return ptx_ptr_add(k, slot, ptx_u32(8 * f->piece), 1);
+}
+
+/* Copies q8_0's factors of an item: a lane takes a row. New rows have theirs from ptxk__flash_append. Rows of
+   factors that are no whole number of words do not fit cp.async. */
+static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val position) {
+    uint32_t size = 16, i, e;
+    ptx_val row, piece, to, p, q, at, x, absent;
+    while (f->factor_row % size) size /= 2;
+    for (i = 0; i < f->keys; i += 32) {
+        row = ptx_add(k, w->lane, ptx_u32(i));
+        at = ptx_add(k, position, ptx_as(row, PTX_S32));
+        piece = ptx_div(k, row, ptx_u32(f->piece_keys));
+        row = ptx_and(k, row, ptx_u32(f->piece_keys - 1));
+        to = ptxk__flash_factors_of_row(k, f, slot, piece, row);
+        p = ptx_setp(k, PTX_LT, at, l->stop);
+        q = ptx_setp(k, PTX_GE, at, w->end);
+        q = ptx_or(k, p, q); /* not new */
+        x = ptx_setp(k, PTX_GE, at, w->first);
+        p = ptx_and(k, p, x);
+        p = ptxk__flash_piece_exists(k, f, l, piece, p);
+        absent = ptx_op1(k, PTX_NOT, 0, p);
+        at = ptxk__flash_shuffle(k, l->offset, piece);
+        x = ptx_cvt(k, PTX_U64, row);
+        at = ptx_mad(k, x, w->row_bytes, at);
+        at = ptxk__factors_at(k, w->factors[which], at);
+        for (e = 0; e < f->factor_row; e += size) {
+            if (size == 2) x = ptx_ld_if(k, p, PTX_U16, ptx_at(at, (int64_t)e), ptx_imm(0));
+            ptx_guard(k, q);
+            if (size == 2)
+                ptx_st(k, PTX_U16, ptx_at(to, (int64_t)e), x);
+            else
+                ptx_op4(k, size == 16 ? PTX_CP_ASYNC_CG_IGNORE : PTX_CP_ASYNC_CA_IGNORE, 0,
+                        ptx_off(to, (int64_t)e), ptx_off(at, (int64_t)e), ptx_imm((int64_t)size), absent);
+        }
+    }
+}
+
+/* Stores the new rows of an item, in shared memory and in the caches: a lane takes a chunk. */
+static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                               const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val position) {
+    ptx_val t, at, row, piece, p, q, from, to, words[4], factor = {0}, block = {0};
+    t = ptx_for(k, ptx_u32(0), ptx_u32(f->queries), ptx_u32(1));
+    at = ptx_add(k, w->length, ptx_as(t, PTX_S32));
+    at = ptx_sub(k, at, ptx_s32(f->queries));
+    row = ptx_sub(k, at, position);
+    p = ptx_setp(k, PTX_LT, ptx_as(row, PTX_U32), ptx_u32(f->keys));
+    q = ptx_setp(k, PTX_LT, at, w->end);
+    p = ptx_and(k, p, q);
+    ptx_if(k, p);
+    {
+        row = ptx_as(row, PTX_U32);
+        piece = ptx_div(k, row, ptx_u32(f->piece_keys));
+        from = ptxk__flash_shuffle(k, l->offset, piece);
+        to = ptx_ptr_add(k, slot, piece, f->piece);
+        row = ptx_and(k, row, ptx_u32(f->piece_keys - 1));
+        if (f->factor_row) block = ptxk__flash_factors_of_row(k, f, slot, piece, row);
+        to = ptx_ptr_add(k, to, row, 16 * f->chunks);
+        to = ptx_ptr_add(k, to, w->lane, 16);
+        row = ptx_cvt(k, PTX_U64, row);
+        from = ptx_mad(k, row, w->row_bytes, from);
+        if (f->row_vecs % 2) { /* zeros behind an odd number of chunks */
+            words[0] = words[1] = words[2] = words[3] = ptx_b32(0);
+            q = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(f->row_vecs));
+            ptx_guard(k, q);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
+        }
+        q = ptx_setp(k, PTX_LT, w->lane, ptx_u32(f->row_vecs));
+        ptx_if(k, q);
+        ptxk__flash_load_fresh(k, f, w, which, at, w->lane, words, &factor);
+        ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
+        p = f->tiles > 1 ? w->owner : q;
+        p = ptxk__flash_piece_exists(k, f, l, piece, p);
+        at = ptx_ptr_add(k, w->base[which], from, 1);
+        at = ptx_ptr_add(k, at, w->lane, 16);
+        ptx_guard(k, p);
+        ptx_st_vec(k, PTX_B32, 4, ptx_at(at, 0), words);
+        if (f->factor_row) { /* by the lane of the first chunk of a block */
+            factor = ptx_cvt(k, PTX_F16, factor);
+            piece = ptx_shr(k, w->lane, ptx_u32(1));
+            at = ptxk__factors_at(k, w->factors[which], from);
+            at = ptx_ptr_add(k, at, piece, 2);
+            to = ptx_ptr_add(k, block, piece, 2);
+            piece = ptx_and(k, w->lane, ptx_u32(1));
+            q = ptx_setp(k, PTX_EQ, piece, ptx_u32(0));
+            p = ptx_and(k, p, q);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_F16, ptx_at(at, 0), factor);
+            ptx_guard(k, q);
+            ptx_st(k, PTX_F16, ptx_at(to, 0), factor);
+        }
+        ptx_end(k);
+    }
+    ptx_end(k);
+    ptx_end(k);
+}
+
+/* Copies an item by cp.async. row_bytes: all rows exist, so many bytes apart; 0: by the strides of the
+   arguments, zeros for absent rows, new ones from their source. */
+static void ptxk__flash_copy_rows(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                  const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val bar,
+                                  ptx_val position, uint32_t row_bytes) {
+    int all = l->pass * f->chunks == 32, odd = f->row_vecs % 2 != 0;
+    uint32_t i;
+    ptx_val j, row, from, to, p, q, exists, real, some = l->copies, pass_bytes = {0};
+    real = ptx_setp(k, PTX_LT, l->chunk, ptx_u32(f->row_vecs)); /* zeros behind an odd number of chunks */
+    exists = ptx_op1(k, PTX_NOT, 0, real);
+    if (!row_bytes && !f->page_size) pass_bytes = ptx_mul(k, w->row_bytes, ptx_u64(l->pass));
+    if (f->page_size) pass_bytes = ptx_u64(l->pass * ptxk__flash_layout_bytes(f, 1));
+    j = ptx_for(k, ptx_u32(0), ptx_u32(8), ptx_u32(1));
+    from = ptxk__flash_shuffle(k, l->offset, j);
+    row = ptx_cvt(k, PTX_U64, l->row);
+    from = ptx_mad(k, row, row_bytes ? ptx_u64(row_bytes) : w->row_bytes, from);
+    from = ptx_ptr_add(k, w->base[which], from, 1);
+    from = ptx_ptr_add(k, from, l->chunk, 16);
+    to = ptx_ptr_add(k, slot, l->to, 1);
+    to = ptx_ptr_add(k, to, j, f->piece);
+    if (!row_bytes) {
+        real = ptxk__flash_piece_exists(k, f, l, j, real);
+        row = ptx_mad(k, j, ptx_u32(f->piece_keys), l->row);
+        row = ptx_add(k, position, ptx_as(row, PTX_S32));
+    }
+    for (i = 0; i < f->piece_keys; i += l->pass) {
+        ptx_val place = ptx_off(to, (int64_t)(i * f->chunks * 16));
+        if (row_bytes) {
+            ptx_val source = ptx_off(from, (int64_t)(i * row_bytes));
+            if (!all) ptx_guard(k, some);
+            if (odd)
+                ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, place, source, ptx_imm(16), exists);
+            else
+                ptx_cp_async_16(k, place, source);
+            continue;
+        }
+        if (i) row = ptx_add(k, row, ptx_s32(l->pass));
+        if (i) from = ptx_ptr_add(k, from, pass_bytes, 1);
+        p = ptx_setp(k, PTX_LT, row, l->stop);
+        exists = ptx_and(k, p, real);
+        if (f->window) {
+            q = ptx_setp(k, PTX_GE, row, w->first);
+            exists = ptx_and(k, exists, q);
+        }
+        if (f->fresh_type) {
+            q = ptx_setp(k, PTX_GE, row, w->end);
+            some = ptx_or(k, p, q);
+            if (!all) some = ptx_and(k, some, l->copies);
+        }
+        exists = ptx_op1(k, PTX_NOT, 0, exists);
+        if (f->fresh_type || !all) ptx_guard(k, some);
+        ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, place, from, ptx_imm(16), exists);
+    }
+    ptx_end(k);
+    if (f->fresh_type && !row_bytes) ptxk__flash_append(k, f, w, l, which, slot, position);
+    ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE, 0, bar);
+    ptxk__flash_arrive(k, w->lane, bar);
+}
+
+/* Copies an item of adjacent rows in bulk. */
+static void ptxk__flash_copy_bulk(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                  const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val bar) {
+    uint32_t bytes = f->piece_keys * f->row_bytes, j;
+    ptx_val p, at, o[2];
+    if (f->factor_row) { /* by cp.async */
+        ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE, 0, bar);
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    }
+    if (f->window) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* the slot may have had rows by cp.async */
+    p = ptx_elect(k, ptx_u32(0xffffffffu));
+    o[0] = bar;
+    o[1] = ptx_u32(8 * bytes);
+    ptx_guard(k, p);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE_EXPECT_TX, 0, PTX_NONE, PTX_NONE, 2, o, 0, NULL);
+    for (j = 0; j < 8; j++) {
+        if (j && !f->page_size) {
+            at = ptx_off(at, (int64_t)bytes);
+        } else {
+            at = ptxk__flash_shuffle(k, l->offset, ptx_u32(j));
+            at = ptx_ptr_add(k, w->base[which], at, 1);
+        }
+        ptx_guard(k, p);
+        ptx_bulk_load(k, ptx_off(slot, (int64_t)(j * f->piece)), at, ptx_u32(bytes), bar);
+    }
+}
+
+/* Copies the next item: K or V of the step at `position`. */
+static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                             const ptxk__flash_mma_state *s, const ptxk__flash_loader *l, int which,
+                             ptx_val position, int waits) {
+    uint32_t layout, layouts = f->page_size || f->kv_heads == 1 ? 1 : 2, row_bytes;
+    int bulk = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 90;
+    ptx_val bar, parity, slot = ptxk__flash_next_item(k, f, s, &bar, &parity), p;
+    if (waits) ptxk__flash_wait(k, ptx_off(bar, 8), ptx_xor(k, parity, ptx_u32(1)));
+    if (f->factor_row) ptxk__flash_copy_factors(k, f, w, l, which, slot, position);
+    for (layout = 1; layout <= layouts; layout++) {
+        row_bytes = ptxk__flash_layout_bytes(f, layout);
+        p = ptx_setp(k, PTX_EQ, l->kind, ptx_u32(layout));
+        ptx_if(k, p);
+        if (bulk && row_bytes == 16 * f->chunks)
+            ptxk__flash_copy_bulk(k, f, w, l, which, slot, bar);
+        else
+            ptxk__flash_copy_rows(k, f, w, l, which, slot, bar, position, row_bytes);
+        ptx_else(k);
+    }
+    ptxk__flash_copy_rows(k, f, w, l, which, slot, bar, position, 0);
+    for (layout = 1; layout <= layouts; layout++) ptx_end(k);
+}
+
+/* Computes what a lane copies. */
+static void ptxk__flash_loader_set(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                   ptxk__flash_loader *l) {
+    uint32_t i;
+    ptx_val p;
+    for (l->pass = 1; 2 * l->pass * f->chunks <= 32 && l->pass < f->piece_keys;) l->pass *= 2;
+    l->chunk = ptx_rem(k, w->lane, ptx_u32(f->chunks));
+    l->row = ptx_div(k, w->lane, ptx_u32(f->chunks));
+    if (l->pass * f->chunks < 32) l->copies = ptx_setp(k, PTX_LT, w->lane, ptx_u32(l->pass * f->chunks));
+    l->to = ptx_mad(k, l->row, ptx_u32(f->chunks), l->chunk);
+    l->to = ptx_mul(k, l->to, ptx_u32(16));
+    l->piece = ptx_and(k, w->lane, ptx_u32(7));
+    l->piece = ptx_mul(k, l->piece, ptx_u32(f->piece_keys));
+    l->stop = w->end;
+    if (f->fresh_type) {
+        l->stop = ptx_sub(k, w->length, ptx_s32(f->queries));
+        l->stop = ptx_min(k, l->stop, w->end);
+    }
+    l->layout = ptx_u32(f->page_size != 0);
+    for (i = f->page_size ? 0 : 2; i > 0; i--) {
+        p = ptx_setp(k, PTX_EQ, w->row_bytes, ptx_u64(ptxk__flash_layout_bytes(f, i)));
+        l->layout = ptx_selp(k, ptx_u32(i), l->layout, p);
+    }
+}
+
+/* Sets the first step's pieces. */
+static void ptxk__flash_loader_begin(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     const ptxk__flash_loader *l) {
+    ptx_val p, at = ptx_add(k, ptx_as(w->begin, PTX_U32), l->piece);
+    if (f->page_size) {
+        p = ptx_setp(k, PTX_LT, ptx_as(at, PTX_S32), w->end);
+        at = ptx_shr(k, at, ptx_u32(f->page_shift));
+        at = ptx_ptr_add(k, w->table, at, 4);
+        at = ptx_ld_if(k, p, PTX_U32, ptx_at(at, 0), ptx_u32(0));
+        ptx_set(k, l->page, at);
+    } else {
+        at = ptx_cvt(k, PTX_U64, at);
+        at = ptx_mul(k, at, w->row_bytes);
+        ptx_set(k, l->next, at);
+    }
+}
+
+/* Copies K and V of the next step, if there is one, in a loop of the caller. */
+static void ptxk__flash_load_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                  const ptxk__flash_mma_state *s, ptxk__flash_loader *l, int waits) {
+    ptx_val position = ptx_get(k, l->here), p;
+    int i;
+    p = ptx_setp(k, PTX_LT, position, w->end);
+    ptx_while(k, p);
+    ptxk__flash_locate_step(k, f, w, l, position);
+    for (i = 0; i < 2; i++) ptxk__flash_copy(k, f, w, s, l, i, position, waits);
+    position = ptx_add(k, position, ptx_s32(f->keys));
+    ptx_set(k, l->here, position);
+    ptx_end(k);
+}
+
+/* -- flash_decode: tensor cores, the computing warps -- */
+
 /* Stores q in shared memory as a sum of `terms` numbers of the cache's type, then loads it to registers. Each
    column is scaled by a power of two so that its largest element is about 2^14; with bf16 below 2^-8, so that
    256 products with the largest K stay finite; with infinite elements by the smallest power. The first term
    is 0 only where q is 0, so that products with infinite K are infinite. f16's second term is the rest times
    2^12, at most 2^3, which extends the range below. With 8-bit caches a lane's word of K has elements 4 t ...
-   4 t + 3 of 16: q is stored so that it gets the same. */
+   4 t + 3 of 16: q is stored so that it gets the same. Columns of 8 that no block has get another's. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
     int32_t goal = f->type == PTX_F16 ? 14 : -9;
     double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
-    uint32_t per = ptxk__flash_q_elements(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
-             steps = ptxk__flash_row_steps(f), term_bytes;
+    uint32_t per = ptxk__flash_q_elements(f), turns = ptxk__ceil_div(ptxk__flash_columns(f), PTXK__WARPS), n,
+             i, e, h, j, pass, count, vecs, steps = ptxk__flash_row_steps(f), term_bytes;
     ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
-        inside[8], place[8][2], there[8][2], factors, k_factor = ptx_f32(1);
-    ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
+        inside[8], place[8][2], there[8][2], factors, k_factor = ptx_f32(1), busy = {0};
+    ptxk__tile_form(&t, PTXK__WARPS * turns, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
     vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
-    count = vecs * per;           /* elements of a lane */
+    count = vecs * per; /* elements of a lane */
     if (f->cache == PTX_E4M3) {
         k_factor = ptxk__head_factor(k, w->args, ptxk__flash_factors(0), w->kv_head);
         k_factor = ptx_mul(k, k_factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
@@ -7017,6 +7626,8 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     for (n = 0; n < turns; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
         column[n] = ptx_add(k, w->warp, ptx_u32(n * PTXK__WARPS));
         p = ptx_setp(k, PTX_LT, column[n], w->columns);
+        busy = ptx_setp(k, PTX_LT, w->warp, ptx_u32(PTXK__WARPS)); /* not the loader */
+        p = ptx_and(k, p, busy);
         p = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (i = 0; i < vecs; i++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * i));
@@ -7074,10 +7685,12 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         size[n] = ptx_max(k, size[n], ptx_f32(1e-37)); /* not 0, not infinite: see ptxk__flash_exponents */
         size[n] = ptx_min(k, size[n], ptx_f32(FLT_MAX));
         p = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(0));
+        p = ptx_and(k, p, busy);
         inside[n] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (h = 0; h < vecs; h++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * h));
             p = ptx_setp(k, PTX_LT, row, ptx_u32(t.wide * 8 / per));
+            p = ptx_and(k, p, busy);
             there[n][h] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
             if (f->bytes) { /* elements 4 t ... 4 t + 3 of 16: words t of the two chunks */
                 chunk = ptx_div(k, row, ptx_u32(16 / per));
@@ -7093,7 +7706,6 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             place[n][h] = ptx_mad(k, row, ptx_u32(2 * per), to);
         }
     }
-    ptx_cp_async_wait(k, f->ring - 1); /* the copies in flight do not write here */
     for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, stage, &here); pass++)
         for (n = 0; n < turns; n++) {
             for (h = 0; h < vecs; h++) {
@@ -7123,11 +7735,14 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     factors = ptx_ptr_add(k, stage, ptx_u32(f->terms * term_bytes), 1);
     for (n = 0; n < f->nt; n++) {
         here = ptx_and(k, w->lane, ptx_u32(3));
+        if (n) here = ptx_add(k, here, ptx_u32(4 * n));
+        if (8 * n + 8 > PTXK__WARPS * turns) here = ptx_min(k, here, ptx_u32(PTXK__WARPS / 2 * turns - 1));
         here = ptx_ptr_add(k, factors, here, 8);
-        ptx_ld_vec(k, PTX_F32, 2, ptx_at(here, (int64_t)(n * 32)), s->factor[n]);
+        ptx_ld_vec(k, PTX_F32, 2, ptx_at(here, 0), s->factor[n]);
         for (j = 0; j < 2; j++) s->inverse[n][j] = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, s->factor[n][j]);
         row = ptx_and(k, w->lane, ptx_u32(7));
-        row = ptx_add(k, row, ptx_u32(8 * n));
+        if (n) row = ptx_add(k, row, ptx_u32(8 * n));
+        if (8 * n + 8 > PTXK__WARPS * turns) row = ptx_min(k, row, ptx_u32(PTXK__WARPS * turns - 1));
         for (j = 0; j < steps; j += 2) {
             uint32_t pair = j + 1 < steps ? 2 : 1;
             ptx_val regs[4];
@@ -7143,264 +7758,37 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             }
         }
     }
-    ptx_bar_sync(k, ptx_imm(0)); /* the ring may overwrite it from here on */
+    ptx_bar_sync(k, ptx_imm(0)); /* the loader may overwrite it from here on */
 }
 
-/* Layouts with specialised code, in which row addresses are constants: heads first, rows first, and for pages
-   the described one; kind 0: any other layout. */
-#define PTXK__KINDS 3u
-static uint32_t ptxk__flash_kind(const ptxk__flash *f, uint32_t i) {
-    if (f->flags & PTXK_FLASH_PAGE_ROWS) return f->kv_heads * f->row_bytes;
-    return i == 0 ? f->row_bytes : i == 1 ? f->kv_heads * f->row_bytes : 0;
+/* The address of what this lane reads of row step `mt` and pair of chunks j, both constants, behind `at`. */
+static ptx_val ptxk__flash_chunk_address(const ptxk__flash *f, ptx_val at, uint32_t mt, uint32_t j) {
+    return ptx_off(at, (int64_t)(mt * 2 * f->chunks * 16 + j * 32));
 }
 
-/* Whether all rows of the warp's step at `position` lie in the caches and are seen by all columns, as far as
-   positions tell. */
-static ptx_val ptxk__flash_step_is_whole(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                         const ptxk__flash_mma_state *s, ptx_val position) {
-    ptx_val at = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f))), p, q;
-    p = ptx_setp(k, PTX_LE, at, s->stop);
-    if (!f->window) return p;
-    q = ptx_setp(k, PTX_GE, position, w->safe_lo);
-    return ptx_and(k, p, q);
-}
-
-/* Locates the warp's step at `position` in K and V, for this lane's first chunk. Called for its steps in
-   turn. */
-static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                    const ptxk__flash_mma_state *s, ptx_val position) {
-    ptx_val at, page, next, p, q, wide;
-    uint32_t which;
-    p = ptxk__flash_step_is_whole(k, f, w, s, position);
-    if (!f->page_size) {
-        for (which = 0; which < 2; which++) {
-            at = ptx_get(k, s->from[which]);
-            at = ptx_add(k, at, s->tile_bytes);
-            ptx_set(k, s->from[which], at);
-            if (!f->factor_row) continue;
-            at = ptx_get(k, s->factors_from[which]);
-            at = ptxk__factors_at(k, ptx_ptr(at, PTX_GLOBAL), s->tile_bytes);
-            ptx_set(k, s->factors_from[which], at);
-        }
-    } else {
-        page = ptx_get(k, s->page); /* loaded one step ago; the next step's is loaded now */
-        q = ptx_setp(k, PTX_LT, page, w->pool_pages);
-        p = ptx_and(k, p, q);
-        next = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
-        q = ptx_setp(k, PTX_LT, next, w->end);
-        next = ptx_shr(k, ptx_as(next, PTX_U32), ptx_u32(f->page_shift));
-        at = ptx_ptr_add(k, w->table, next, 4);
-        next = ptx_ld_if(k, q, PTX_U32, ptx_at(at, 0), ptx_u32(0));
-        ptx_set(k, s->page, next);
-        at = ptx_and(k, ptx_as(position, PTX_U32), ptx_u32(f->page_size - 1));
-        if (f->factor_row) {
-            wide = ptx_add(k, at, w->lane);
-            wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
-                                  w->kv_head, wide);
-            for (which = 0; which < 2; which++)
-                ptx_set(k, s->factors_from[which], ptx_ptr_add(k, w->factors[which], wide, f->factor_row));
-        }
-        at = ptx_add(k, at, s->row);
-        wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
-                              w->kv_head, at);
-        wide = ptx_mul(k, wide, ptx_u64(f->row_bytes));
-        at = ptx_cvt(k, PTX_U64, s->chunk);
-        wide = ptx_mad(k, at, ptx_u64(16), wide);
-        for (which = 0; which < 2; which++) {
-            at = ptx_ptr_add(k, w->base[which], wide, 1);
-            ptx_set(k, s->from[which], at);
-        }
-    }
-    at = ptx_selp(k, s->kind, ptx_u32(0), p);
-    ptx_set(k, s->whole, at);
-}
-
-/* Whether this lane copies one of the first `chunks` chunks of a row in a pass. */
-static ptx_val ptxk__flash_lane_copies(ptx_kernel *k, const ptxk__flash_mma_state *s, uint32_t chunks) {
-    ptx_val p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(chunks)), q;
-    if (s->tile.pass * s->tile.wide == 32) return p;
-    q = ptx_setp(k, PTX_LT, s->row, ptx_u32(s->tile.pass));
-    return ptx_and(k, p, q);
-}
-
-/* Copies an item row by row: zeros for absent rows, new rows from their source. */
-static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                  const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
-                                  ptx_val slot) {
-    uint32_t real = ptxk__flash_slab(f, slab);
-    ptx_val i, row, at, to, from, there, p, active, is_real, fresh, words[4], chunk, factor, first,
-        factor_from = {0}, factor_to = {0};
-    i = ptx_for(k, ptx_u32(0), ptx_u32(s->passes), ptx_u32(1));
-    row = ptx_mad(k, i, ptx_u32(s->tile.pass), s->row);
-    at = ptx_add(k, position, ptx_as(row, PTX_S32));
-    there = ptx_setp(k, PTX_GE, at, w->first);
-    p = ptx_setp(k, PTX_LT, at, w->end);
-    there = ptx_and(k, there, p);
-    from = ptxk__flash_key_offset(k, f, w, at, &there);
-    first = is_real = ptxk__flash_lane_copies(k, s, real);
-    if (f->factor_row) { /* by the lane of the first chunk of a block */
-        factor_from = ptxk__factors_at(k, w->factors[which], from);
-        p = ptx_shr(k, s->chunk, ptx_u32(1));
-        factor_from = ptx_ptr_add(k, factor_from, p, 2);
-        factor_to = ptx_mad(k, row, ptx_u32(f->factor_row / 2), p);
-        factor_to = ptx_ptr_add(k, slot, factor_to, 2);
-        factor_to = ptx_ptr_add(k, factor_to, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
-        p = ptx_and(k, s->chunk, ptx_u32(1));
-        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
-        first = ptx_and(k, p, is_real);
-    }
-    from = ptx_ptr_add(k, w->base[which], from, 1);
-    chunk = ptx_add(k, s->chunk, ptx_u32(slab * f->chunks));
-    from = ptx_ptr_add(k, from, chunk, 16);
-    to = ptxk__tile_chunk_offset(k, &s->tile, row, s->chunk);
-    to = ptx_ptr_add(k, slot, to, 1);
-    active = ptxk__flash_lane_copies(k, s, f->chunks);
-    if (f->fresh_type) {
-        fresh = ptxk__flash_is_fresh(k, f, w, at);
-        fresh = ptx_and(k, fresh, is_real);
-        ptx_if(k, fresh);
-        ptxk__flash_load_fresh(k, f, w, which, at, chunk, words, &factor);
-        ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
-        p = there;
-        if (f->tiles > 1) p = ptx_and(k, p, w->owner);
-        ptx_guard(k, p);
-        ptx_st_vec(k, PTX_B32, 4, ptx_at(from, 0), words);
-        if (f->factor_row) {
-            factor = ptx_cvt(k, PTX_F16, factor);
-            p = ptx_and(k, p, first);
-            ptx_guard(k, p);
-            ptx_st(k, PTX_F16, ptx_at(factor_from, 0), factor);
-            ptx_guard(k, first);
-            ptx_st(k, PTX_F16, ptx_at(factor_to, 0), factor);
-        }
-        ptx_else(k);
-    }
-    if (f->factor_row) {
-        p = ptx_and(k, there, first);
-        factor = ptx_ld_if(k, p, PTX_U16, ptx_at(factor_from, 0), ptx_imm(0));
-        ptx_guard(k, first);
-        ptx_st(k, PTX_U16, ptx_at(factor_to, 0), factor);
-    }
-    p = ptx_and(k, there, is_real);
-    p = ptx_op1(k, PTX_NOT, 0, p);
-    ptx_guard(k, active);
-    ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, to, from, ptx_imm(16), p);
-    if (f->fresh_type) ptx_end(k);
-    ptx_end(k);
-}
-
-/* Copies q8_0's factors of an item whose rows all exist: a lane takes a row, or two. Rows of them that are no
-   whole number of words do not fit cp.async. */
-static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                     const ptxk__flash_mma_state *s, int which, ptx_val slot,
-                                     uint32_t row_bytes) {
-    uint32_t rows = ptxk__flash_keys(f),
-             size = f->factor_row % 16 == 0  ? 16
-                    : f->factor_row % 8 == 0 ? 8
-                    : f->factor_row % 4 == 0 ? 4
-                                             : 2,
-             i, e;
-    ptx_val from = ptx_get(k, s->factors_from[which]), to, p, at, words[8];
-    to = ptx_ptr_add(k, slot, w->lane, f->factor_row);
-    to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
-    p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(rows));
-    for (i = 0; i < rows; i += 32) {
-        at = ptx_ptr(from, PTX_GLOBAL);
-        if (i && row_bytes) at = ptx_off(at, (int64_t)(i / 32 * 2 * row_bytes));
-        if (i && !row_bytes) at = ptx_ptr_add(k, at, w->row_bytes, 2);
-        for (e = 0; e < f->factor_row; e += size) {
-            ptx_mem mem = ptx_at(at, (int64_t)e);
-            if (size == 2) {
-                words[e / 2] = ptx_ld_if(k, p, PTX_U16, mem, ptx_imm(0));
-                continue;
-            }
-            if (rows < 32) ptx_guard(k, p);
-            if (size == 16)
-                ptx_cp_async_16(k, ptx_off(to, (int64_t)(i * f->factor_row)), at);
-            else
-                ptx_cp_async(k, ptx_off(to, (int64_t)(i * f->factor_row + e)), ptx_off(at, (int64_t)e),
-                             ptx_imm((int64_t)size));
-        }
-        for (e = 0; e < f->factor_row && size == 2; e += 2) {
-            if (rows < 32) ptx_guard(k, p);
-            ptx_st(k, PTX_U16, ptx_at(to, (int64_t)(i * f->factor_row + e)), words[e / 2]);
-        }
-    }
-}
-
-/* Copies an item whose rows all exist, row_bytes apart; 0: by the strides of the arguments. */
-static void ptxk__flash_copy_whole(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                                   int which, uint32_t slab, ptx_val slot, uint32_t row_bytes) {
-    uint32_t real = ptxk__flash_slab(f, slab), copied = real + real % 2, i;
-    int all = copied == s->tile.wide && s->tile.pass * s->tile.wide == 32;
-    ptx_val from = ptx_get(k, s->from[which]), to = ptx_ptr_add(k, slot, s->to, 1), some = from, none = from;
-    if (real % 2) none = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(real)); /* pads with zeros */
-    if (!all) some = ptxk__flash_lane_copies(k, s, copied);
-    for (i = 0; i < s->passes; i++) {
-        ptx_val row = ptxk__tile_row_distance(k, &s->tile, to, i * s->tile.pass), at;
-        if (i && !row_bytes) from = ptx_add(k, ptx_as(from, PTX_U64), s->pass_bytes);
-        at = ptx_off(ptx_ptr(from, PTX_GLOBAL),
-                     (int64_t)(slab * f->chunks * 16 + i * s->tile.pass * row_bytes));
-        if (!all) ptx_guard(k, some);
-        if (real % 2)
-            ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, row, at, ptx_imm(16), none);
-        else
-            ptx_cp_async_16(k, row, at);
-    }
-}
-
-/* Issues the copies of an item: slab `slab` of K or V of the step at `position`. Always commits a group. */
-static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                             const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
-                             ptx_val slot) {
-    ptx_val whole = ptx_get(k, s->whole), p;
-    uint32_t i, kinds = f->page_size ? 1 : PTXK__KINDS;
-    for (i = 0; i < kinds; i++) {
-        p = ptx_setp(k, PTX_EQ, whole, ptx_u32(i + 1));
-        ptx_if(k, p);
-        ptxk__flash_copy_whole(k, f, s, which, slab, slot, ptxk__flash_kind(f, i));
-        if (f->factor_row) ptxk__flash_copy_factors(k, f, w, s, which, slot, ptxk__flash_kind(f, i));
-        ptx_else(k);
-    }
-    p = ptx_setp(k, PTX_LT, position, w->end);
-    ptx_if(k, p);
-    ptxk__flash_copy_edge(k, f, w, s, which, slab, position, slot);
-    ptx_end(k);
-    for (i = 0; i < kinds; i++) ptx_end(k);
-    ptx_cp_async_commit(k);
-}
-
-/* Adds the scores of slab `slab` of K for a step, kt 16-key tiles by nt 8-column tiles. Keeps two sums: of
-   q's first term, and of the others, which are small. */
+/* Adds the scores of a step, kt 16-key tiles by nt 8-column tiles. Keeps two sums: of q's first term, and of
+   the others, which are small. */
 static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                               uint32_t slab, ptx_val slot, ptx_val score[4][4][2][4]) {
+                               ptx_val slot, ptx_val score[4][4][2][4]) {
     uint32_t j, mt, n, i;
     ptx_val keys[4];
     ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1);
-    for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
+    for (j = 0; j < ptxk__flash_row_steps(f); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
-            ptx_ldmatrix(k, 4, row, keys);
+            ptx_ldmatrix(k, 4, ptxk__flash_chunk_address(f, at, mt, j), keys);
             for (n = 0; n < f->nt; n++)
                 for (i = 0; i < f->terms; i++)
                     ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, score[mt][n][i > 0], keys,
-                            s->q[i][n][slab * f->chunks / 2 + j], score[mt][n][i > 0]);
+                            s->q[i][n][j], score[mt][n][i > 0]);
         }
     }
 }
 
-/* The address of q8_0's factors of a row of an item. */
-static ptx_val ptxk__flash_factors_of_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                                          ptx_val slot, ptx_val row) {
-    slot = ptx_ptr_add(k, slot, row, f->factor_row);
-    return ptx_ptr_add(k, slot, ptx_u32(ptxk__tile_bytes(&s->tile)), 1);
-}
-
-/* Loads the factor of block j, f16, of the row `row` rows further on; for an even j that of the next block,
-   too, if rows have an even number. */
-static void ptxk__flash_load_factors(ptx_kernel *k, const ptxk__flash *f, ptx_val at, uint32_t row,
+/* Loads the factor of block j, f16, of the row `bytes` bytes further on; for an even j that of the next
+   block, too, if rows have an even number. */
+static void ptxk__flash_load_factors(ptx_kernel *k, const ptxk__flash *f, ptx_val at, uint32_t bytes,
                                      uint32_t j, ptx_val out[2]) {
-    ptx_mem mem = ptx_at(at, (int64_t)(row * f->factor_row + 2 * j));
+    ptx_mem mem = ptx_at(at, (int64_t)(bytes + 2 * j));
     if (f->factor_row % 4)
         out[j % 2] = ptx_ld(k, PTX_F16, mem);
     else if (j % 2 == 0)
@@ -7418,19 +7806,18 @@ static void ptxk__flash_scores_bytes(ptx_kernel *k, const ptxk__flash *f, const 
     if (f->factor_row) {
         zero = ptx_mov(k, zero);
         row = ptx_shr(k, w->lane, ptx_u32(2));
-        factors = ptxk__flash_factors_of_row(k, f, s, slot, row);
+        factors = ptxk__flash_factors_of_row(k, f, slot, row, s->first);
     }
     for (j = 0; 2 * j < steps; j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
-            ptx_ldmatrix(k, 4, row, words);
+            ptx_ldmatrix(k, 4, ptxk__flash_chunk_address(f, at, mt, j), words);
             for (i = 0; i < 4; i++) {
                 ptxk__widen_bytes(k, f->cache, ptxk__flash_pairs_across(k, f), words[i], pair);
                 keys[i / 2][i % 2] = pair[0];
                 keys[i / 2][i % 2 + 2] = pair[1];
             }
             for (h = 0; h < 2 && f->factor_row; h++) {
-                ptxk__flash_load_factors(k, f, factors, 16 * mt + 8 * h, j, factor[mt][h]);
+                ptxk__flash_load_factors(k, f, factors, (2 * mt + h) * f->factor_row, j, factor[mt][h]);
                 now[h] = ptx_cvt(k, PTX_F32, factor[mt][h][j % 2]);
             }
             for (n = 0; n < f->nt; n++) {
@@ -7531,7 +7918,7 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
                         old = ptx_op2(k, PTX_MIN, PTX_NAN, old, ptx_f32((double)f->bias + (double)f->slack));
                     ptx_set(k, x[mt][n][e], old);
                 }
-            for (h = 0; h < ptxk__flash_sums(f); h++)
+            for (h = 0; h < ptxk__flash_row_steps(f); h++)
                 for (e = j; e < 4; e += 2) {
                     old = ptx_get(k, s->sum[h][n][e]);
                     old = ptx_mul(k, old, shrink);
@@ -7543,19 +7930,20 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
 }
 
 /* Sets the scores of keys that a column does not see to -inf. */
-static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val position,
-                             ptx_var x[4][4][4]) {
+static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                             const ptxk__flash_mma_state *s, ptx_val position, ptx_var x[4][4][4]) {
     uint32_t mt, n, e;
     ptx_val column, row, visible, at, score;
     column = ptx_and(k, w->lane, ptx_u32(3));
     column = ptx_mad(k, column, ptx_u32(2), w->first_column);
     row = ptx_shr(k, w->lane, ptx_u32(2));
+    row = ptx_mad(k, row, ptx_u32(f->piece_keys), s->first);
     row = ptx_add(k, ptx_as(row, PTX_S32), position);
     for (mt = 0; mt < f->kt; mt++) {
         for (n = 0; n < f->nt; n++) {
             for (e = 0; e < 4; e++) {
                 ptx_val mine = ptx_add(k, column, ptx_u32(8 * n + e % 2));
-                at = ptx_add(k, row, ptx_s32(16 * mt + e / 2 * 8));
+                at = ptx_add(k, row, ptx_s32(2 * mt + e / 2));
                 visible = ptxk__flash_is_visible(k, f, w, mine, at);
                 score = ptx_get(k, x[mt][n][e]);
                 score = ptx_selp(k, score, ptx_f32(-INFINITY), visible);
@@ -7595,18 +7983,17 @@ static void ptxk__flash_pack_weights(ptx_kernel *k, const ptxk__flash *f, const 
     }
 }
 
-/* Adds slab `slab` of V, transposed by ldmatrix, times the weights. */
+/* Adds V, transposed by ldmatrix, times the weights. */
 static void ptxk__flash_add_values(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                                   uint32_t slab, ptx_val slot, ptx_val weight[4][4][2][2]) {
+                                   ptx_val slot, ptx_val weight[4][4][2][2]) {
     uint32_t j, mt, n, i, e;
     ptx_val values[4], sum[4];
     ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1);
-    for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
+    for (j = 0; j < ptxk__flash_row_steps(f); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
-            ptx_ldmatrix_trans(k, 4, row, values);
+            ptx_ldmatrix_trans(k, 4, ptxk__flash_chunk_address(f, at, mt, j), values);
             for (n = 0; n < f->nt; n++) {
-                const ptx_var *to = s->sum[slab * f->chunks / 2 + j][n];
+                const ptx_var *to = s->sum[j][n];
                 for (e = 0; e < 4; e++) sum[e] = ptx_get(k, to[e]);
                 for (i = 0; i < 2; i++)
                     ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, sum, values, weight[mt][n][i], sum);
@@ -7628,14 +8015,15 @@ static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, co
     if (f->factor_row) {
         row = ptx_and(k, w->lane, ptx_u32(3));
         row = ptx_mul(k, row, ptx_u32(2));
-        factors = ptxk__flash_factors_of_row(k, f, s, slot, row);
+        factors = ptxk__flash_factors_of_row(k, f, slot, row, s->first);
     }
     for (j = 0; 2 * j < steps; j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
-            ptx_ldmatrix_trans(k, 4, row, words);
+            ptx_ldmatrix_trans(k, 4, ptxk__flash_chunk_address(f, at, mt, j), words);
             for (i = 0; i < 4 && f->factor_row; i++) { /* keys 2 t and 2 t + 1, and those 8 further on */
-                ptxk__flash_load_factors(k, f, factors, 16 * mt + 8 * (i / 2) + i % 2, j, factor[mt][i]);
+                ptxk__flash_load_factors(k, f, factors,
+                                         (2 * mt + i / 2) * f->factor_row + i % 2 * f->factor_piece, j,
+                                         factor[mt][i]);
                 pair[i % 2] = factor[mt][i][j % 2];
                 if (i % 2) now[i / 2] = ptx_pack(k, PTX_F16X2, 2, pair);
             }
@@ -7661,13 +8049,13 @@ static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, co
     }
 }
 
-/* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block. */
+/* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block, after the whole block
+   has finished with the ring. */
 static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s) {
     uint32_t n, j, h, e, dims = (f->d + 15) / 16 * 16;
     ptx_val poison, total[4][2], pair[2], here, column, row, p, x;
-    poison = ptx_get(k, w->poison);
-    poison = ptxk_warp_reduce(k, PTX_ADD, poison, 1, 32);
+    poison = ptx_ld(k, PTX_F32, ptx_at(s->bars, (int64_t)(16 * f->ring)));
     for (n = 0; n < f->nt; n++) {
         for (j = 0; j < 2; j++) {
             total[n][j] = ptx_get(k, s->soft[n][j].total);
@@ -7675,8 +8063,6 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
             total[n][j] = ptxk_warp_reduce(k, PTX_ADD, total[n][j], 4, 32);
         }
     }
-    ptx_cp_async_wait_all(k);    /* only empty groups remain */
-    ptx_bar_sync(k, ptx_imm(0)); /* all warps have finished with their rings */
     column = ptx_and(k, w->lane, ptx_u32(3));
     row = ptx_shr(k, w->lane, ptx_u32(2));
     here = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
@@ -7711,200 +8097,152 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_end(k);
 }
 
-/* The next slot of the ring. */
-static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                                     ptx_val slot) {
-    ptx_val next = ptx_ptr_add(k, slot, ptx_u32(f->item * PTXK__WARPS), 1), end, p;
-    end = ptx_ptr_add(k, s->ring, ptx_u32(f->ring * f->item * PTXK__WARPS), 1);
-    p = ptx_setp(k, PTX_EQ, next, end);
-    return ptx_selp(k, s->ring, next, p);
-}
-
-/* One step of 16 kt keys: the items of K, then those of V. Before an item is read, the copy of the item
-   `ring` - 1 ahead is issued, into the slot of the one before. */
+/* A computing warp's step: K, then V. */
 static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                 const ptxk__flash_mma_state *s, ptx_val position, ptx_val zero,
-                                 ptx_var reads, ptx_var writes) {
-    uint32_t i, n, mt, e, items = 2 * f->slabs, rest = (f->ring - 1) % items;
-    ptx_val slot, to, copied, p, score[4][4][2][4], weight[4][4][2][2];
+                                 const ptxk__flash_mma_state *s, ptx_val position, ptx_val high,
+                                 ptx_val zero) {
+    uint32_t n, mt, e;
+    ptx_val slot, bar, parity, p, score[4][4][2][4], weight[4][4][2][2];
     ptx_var x[4][4][4];
-    slot = ptx_get(k, reads);
-    to = ptx_get(k, writes);
-    slot = ptx_ptr(slot, PTX_SHARED);
-    to = ptx_ptr(to, PTX_SHARED);
-    copied = ptx_get(k, s->copied);
-    if (!rest) ptxk__flash_locate_step(k, f, w, s, copied);
     for (mt = 0; mt < f->kt; mt++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) score[mt][n][0][e] = score[mt][n][1][e] = zero;
-    for (i = 0; i < items; i++) {
-        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read the previous item */
-        n = (i + rest) % items;
-        if (rest && !n) {
-            copied = ptx_add(k, copied, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
-            ptxk__flash_locate_step(k, f, w, s, copied);
-        }
-        ptxk__flash_copy(k, f, w, s, n >= f->slabs, n % f->slabs, copied, to);
-        ptx_cp_async_wait(k, f->ring - 1);
-        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' copies of this item have arrived */
-        if (i < f->slabs && f->bytes) ptxk__flash_scores_bytes(k, f, w, s, slot, score);
-        if (i < f->slabs && !f->bytes) ptxk__flash_scores(k, f, s, i, slot, score);
-        if (i + 1 == f->slabs) {
-            for (mt = 0; mt < f->kt; mt++)
-                for (n = 0; n < f->nt; n++)
-                    for (e = 0; e < 4; e++) {
-                        ptx_val v = score[mt][n][0][e];
-                        if (f->terms > 1 && f->type == PTX_F16 && !f->factor_row)
-                            v = ptx_fma(k, score[mt][n][1][e], ptx_f32(PTXK__REST), v);
-                        else if (f->terms > 1 && !f->factor_row)
-                            v = ptx_add(k, v, score[mt][n][1][e]);
-                        if (f->cap > 0) {
-                            v = ptx_op2(k, PTX_MUL, PTX_RN, v, s->factor[n][e % 2]);
-                            v = ptxk__flash_cap_score(k, f, v);
-                        }
-                        x[mt][n][e] = ptx_var_new(k, v);
-                    }
-            p = ptxk__flash_step_is_whole(k, f, w, s, position);
-            p = ptx_op1(k, PTX_NOT, 0, p);
-            ptx_if(k, p);
-            ptxk__flash_mask(k, f, w, position, x);
-            ptx_end(k);
-            ptxk__flash_exponents(k, f, s, score, x);
-            ptxk__flash_pack_weights(k, f, s, x, weight);
-        }
-        if (i >= f->slabs && f->bytes) ptxk__flash_add_values_bytes(k, f, w, s, slot, weight);
-        if (i >= f->slabs && !f->bytes) ptxk__flash_add_values(k, f, s, i - f->slabs, slot, weight);
-        to = slot;
-        slot = ptxk__flash_next_slot(k, f, s, slot);
+    slot = ptxk__flash_next_item(k, f, s, &bar, &parity);
+    ptxk__flash_wait(k, bar, parity);
+    if (f->bytes)
+        ptxk__flash_scores_bytes(k, f, w, s, slot, score);
+    else
+        ptxk__flash_scores(k, f, s, slot, score);
+    ptxk__flash_arrive(k, w->lane, ptx_off(bar, 8));
+    for (mt = 0; mt < f->kt; mt++)
+        for (n = 0; n < f->nt; n++)
+            for (e = 0; e < 4; e++) {
+                ptx_val v = score[mt][n][0][e];
+                if (f->terms > 1 && f->type == PTX_F16 && !f->factor_row)
+                    v = ptx_fma(k, score[mt][n][1][e], ptx_f32(PTXK__REST), v);
+                else if (f->terms > 1 && !f->factor_row)
+                    v = ptx_add(k, v, score[mt][n][1][e]);
+                if (f->cap > 0) {
+                    v = ptx_op2(k, PTX_MUL, PTX_RN, v, s->factor[n][e % 2]);
+                    v = ptxk__flash_cap_score(k, f, v);
+                }
+                x[mt][n][e] = ptx_var_new(k, v);
+            }
+    p = ptxk__flash_step_is_whole(k, f, position, w->safe_lo, high);
+    p = ptx_op1(k, PTX_NOT, 0, p);
+    ptx_if(k, p);
+    ptxk__flash_mask(k, f, w, s, position, x);
+    ptx_end(k);
+    ptxk__flash_exponents(k, f, s, score, x);
+    ptxk__flash_pack_weights(k, f, s, x, weight);
+    slot = ptxk__flash_next_item(k, f, s, &bar, &parity);
+    ptxk__flash_wait(k, bar, parity);
+    if (f->bytes)
+        ptxk__flash_add_values_bytes(k, f, w, s, slot, weight);
+    else
+        ptxk__flash_add_values(k, f, s, slot, weight);
+    ptxk__flash_arrive(k, w->lane, ptx_off(bar, 8));
+}
+
+/* What a computing warp does with the keys. */
+static void ptxk__flash_compute(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                ptxk__flash_mma_state *s) {
+    ptx_val row, half, p, at, position, high, zero;
+    ptx_var next;
+    s->first = ptx_mul(k, w->warp, ptx_u32(2 * f->kt));
+    row = ptx_and(k, w->lane, ptx_u32(7));
+    row = ptx_mul(k, row, ptx_u32(f->piece));
+    row = ptx_mad(k, s->first, ptx_u32(16 * f->chunks), row);
+    at = ptx_bfe(k, w->lane, ptx_u32(3), ptx_u32(1));
+    half = ptx_shr(k, w->lane, ptx_u32(4));
+    p = ptx_mad(k, at, ptx_u32(16 * f->chunks), row); /* A: keys by elements */
+    s->k_at = ptx_mad(k, half, ptx_u32(16), p);
+    p = ptx_mad(k, half, ptx_u32(16 * f->chunks), row); /* A transposed: elements by keys */
+    s->v_at = ptx_mad(k, at, ptx_u32(16), p);
+    high = ptx_min(k, w->safe_hi, w->end);
+    zero = ptx_get(k, ptx_var_new(k, ptx_f32(0)));
+    next = ptx_var_new(k, w->begin);
+    ptx_loop(k);
+    {
+        position = ptx_get(k, next);
+        p = ptx_setp(k, PTX_LT, position, w->end);
+        ptx_while(k, p);
+        ptxk__flash_mma_step(k, f, w, s, position, high, zero);
+        position = ptx_add(k, position, ptx_s32(f->keys));
+        ptx_set(k, next, position);
     }
-    if (!rest) copied = ptx_add(k, copied, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
-    ptx_set(k, s->copied, copied);
-    ptx_set(k, reads, slot);
-    ptx_set(k, writes, to);
+    ptx_end(k);
 }
 
 static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    uint32_t n, j, h, e, i, slots = f->item * PTXK__WARPS;
+    uint32_t n, j, h, e;
     ptxk__flash_work w;
     ptxk__flash_mma_state s;
-    ptx_val here, p, position, zero, at, row;
-    ptx_var next, reads, writes;
+    ptxk__flash_loader l;
+    ptx_val p, at, bar, loads;
     memset(&w, 0, sizeof w);
     memset(&s, 0, sizeof s);
-    ptxk__tile_form(&s.tile, ptxk__flash_keys(f), f->chunks * 16, 2, 32);
-    s.passes = ptxk__flash_keys(f) / s.tile.pass;
+    memset(&l, 0, sizeof l);
     ptxk__flash_begin(k, f, &w, 0);
-
-    ptx_comment(k, "the first items, on their way while q is read");
-    here = ptx_mul(k, w.warp, ptx_u32(f->item));
-    s.ring = ptx_ptr_add(k, w.shared, here, 1);
-    ptxk__lane_rows(k, w.lane, &row, &here);
-    s.k_at = ptxk__tile_chunk_offset(k, &s.tile, row, here);
-    ptxk__lane_columns(k, w.lane, &row, &here); /* of V transposed */
-    s.v_at = ptxk__tile_chunk_offset(k, &s.tile, row, here);
-    s.chunk = ptx_rem(k, w.lane, ptx_u32(s.tile.wide));
-    s.row = ptx_div(k, w.lane, ptx_u32(s.tile.wide));
-    s.to = ptxk__tile_chunk_offset(k, &s.tile, s.row, s.chunk);
-    here = ptx_mul(k, w.warp, ptx_u32(ptxk__flash_keys(f)));
-    position = ptx_add(k, ptx_as(here, PTX_S32), w.begin);
-    next = ptx_var_new(k, position);
-    s.stop = ptx_min(k, w.safe_hi, w.end);
-    s.whole = ptx_var_new(k, ptx_u32(0));
-    s.kind = ptx_u32(1);
-    if (f->page_size) {
-        p = ptx_setp(k, PTX_LT, position, w.end);
-        here = ptx_shr(k, ptx_as(position, PTX_U32), ptx_u32(f->page_shift));
-        here = ptx_ptr_add(k, w.table, here, 4);
-        here = ptx_ld_if(k, p, PTX_U32, ptx_at(here, 0), ptx_u32(0));
-        s.page = ptx_var_new(k, here);
-        for (e = 0; e < 2; e++) s.from[e] = ptx_var_new(k, w.base[e]);
-        for (e = 0; e < 2 && f->factor_row; e++) s.factors_from[e] = ptx_var_new(k, w.factors[e]);
-    } else {
-        s.tile_bytes = ptx_mul(k, w.row_bytes, ptx_u64(ptxk__flash_keys(f) * PTXK__WARPS));
-        s.pass_bytes = ptx_mul(k, w.row_bytes, ptx_u64(s.tile.pass));
-        s.kind = ptx_u32(PTXK__KINDS);
-        for (i = PTXK__KINDS - 1; i-- > 0;) {
-            p = ptx_setp(k, PTX_EQ, w.row_bytes, ptx_u64(ptxk__flash_kind(f, i)));
-            s.kind = ptx_selp(k, ptx_u32(i + 1), s.kind, p);
-        }
-        row = ptx_add(k, ptx_as(position, PTX_U32), s.row);
-        at = ptx_cvt(k, PTX_U64, row);
-        at = ptx_mul(k, at, w.row_bytes);
-        here = ptx_mul_wide(k, s.chunk, ptx_u32(16));
-        at = ptx_add(k, at, here);
-        at = ptx_sub(k, at, s.tile_bytes); /* because locating the first step adds it */
-        for (e = 0; e < 2; e++) {
-            here = ptx_ptr_add(k, w.base[e], at, 1);
-            s.from[e] = ptx_var_new(k, here);
-        }
-        if (f->factor_row) {
-            row = ptx_add(k, ptx_as(position, PTX_U32), w.lane);
-            at = ptx_cvt(k, PTX_U64, row);
-            at = ptx_mul(k, at, w.row_bytes);
-            at = ptx_sub(k, at, s.tile_bytes);
-            at = ptx_op2(k, PTX_SHR, 0, ptx_as(at, PTX_S64), ptx_u32(5)); /* may be negative */
-            for (e = 0; e < 2; e++) {
-                here = ptx_ptr_add(k, w.factors[e], at, 2);
-                s.factors_from[e] = ptx_var_new(k, here);
-            }
-        }
-    }
-    reads = ptx_var_new(k, s.ring);
-    writes = ptx_var_new(k, s.ring);
-    s.copied = ptx_var_new(k, position);
-    (void)ptx_for(k, ptx_u32(0), ptx_u32((f->ring - 1) / (2 * f->slabs)), ptx_u32(1));
+    s.bars = ptx_ptr_add(k, w.shared, ptx_u32(ptxk__flash_bars_at(f)), 1);
+    at = ptx_mul(k, ptx_as(s.bars, PTX_U32), ptx_u32(f->item / 16));
+    s.slots = ptx_sub(k, ptx_as(w.shared, PTX_U32), at);
+    s.bar = ptx_var_new(k, ptx_as(s.bars, PTX_U32));
+    s.parity = ptx_var_new(k, ptx_u32(0));
+    l.here = ptx_var_new(k, w.begin);
+    l.next = ptx_var_new(k, ptx_u64(0));
+    l.page = ptx_var_new(k, ptx_u32(0));
+    loads = ptx_setp(k, PTX_EQ, w.warp, ptx_u32(PTXK__WARPS));
+    ptx_if(k, loads);
     {
-        position = ptx_get(k, s.copied);
-        ptxk__flash_locate_step(k, f, &w, &s, position);
-        here = ptx_get(k, writes);
-        here = ptx_ptr(here, PTX_SHARED);
-        for (i = 0; i < 2 * f->slabs; i++) {
-            ptxk__flash_copy(k, f, &w, &s, i >= f->slabs, i % f->slabs, position, here);
-            here = ptx_ptr_add(k, here, ptx_u32(slots), 1);
-        }
-        ptx_set(k, writes, here);
-        position = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
-        ptx_set(k, s.copied, position);
+        ptx_comment(k, "the first items, on their way while q is read");
+        p = ptx_setp(k, PTX_LT, w.lane, ptx_u32(2 * f->ring)); /* a lane each: full, empty, full ... */
+        at = ptx_and(k, w.lane, ptx_u32(1));
+        at = ptx_mad(k, at, ptx_u32(PTXK__WARPS - 1), ptx_u32(1));
+        bar = ptx_ptr_add(k, s.bars, w.lane, 8);
+        ptx_guard(k, p);
+        ptx_mbarrier_init(k, bar, at);
+        if (w.cluster.possible) ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+        ptxk__flash_loader_set(k, f, &w, &l);
+        ptxk__flash_loader_begin(k, f, &w, &l);
+        (void)ptx_for(k, ptx_u32(0), ptx_u32((f->ring - 1) / 2), ptx_u32(1));
+        ptxk__flash_load_step(k, f, &w, &s, &l, 0);
     }
     ptx_end(k);
-    if ((f->ring - 1) % (2 * f->slabs)) { /* a part of the next step */
-        position = ptx_get(k, s.copied);
-        ptxk__flash_locate_step(k, f, &w, &s, position);
-        here = ptx_get(k, writes);
-        here = ptx_ptr(here, PTX_SHARED);
-        for (i = 0; i < (f->ring - 1) % (2 * f->slabs); i++) {
-            ptxk__flash_copy(k, f, &w, &s, i >= f->slabs, i % f->slabs, position, here);
-            here = ptx_ptr_add(k, here, ptx_u32(slots), 1);
-        }
-        ptx_set(k, writes, here);
-    }
     ptx_comment(k, "q, staged where the last item of the ring will be");
-    here = ptx_ptr_add(k, w.shared, ptx_u32(slots * (f->ring - 1)), 1);
-    ptxk__flash_mma_q(k, f, &w, &s, here);
+    ptxk__flash_mma_q(k, f, &w, &s, ptx_ptr_add(k, w.shared, ptx_u32(f->item * (f->ring - 1)), 1));
     for (n = 0; n < f->nt; n++) {
         for (j = 0; j < 2; j++) {
             s.soft[n][j] = ptxk__softmax_new(k);
             s.limit[n][j] = ptx_var_new(k, ptx_f32(-FLT_MAX));
         }
-        for (h = 0; h < ptxk__flash_sums(f); h++)
+        for (h = 0; h < ptxk__flash_row_steps(f); h++)
             for (e = 0; e < 4; e++) s.sum[h][n][e] = ptx_var_new(k, ptx_f32(0));
     }
-    zero = ptx_get(k, ptx_var_new(k, ptx_f32(0)));
-
-    ptx_comment(k, "the keys, step by step");
-    ptx_loop(k);
+    ptx_if(k, loads);
     {
-        position = ptx_get(k, next);
-        p = ptx_setp(k, PTX_LT, position, w.end);
-        ptx_while(k, p);
-        ptxk__flash_mma_step(k, f, &w, &s, position, zero, reads, writes);
-        position = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
-        ptx_set(k, next, position);
+        ptx_comment(k, "the other items, each as soon as its slot is empty");
+        if (w.cluster.possible) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* bulk copies overwrite q */
+        ptxk__flash_loader_set(k, f, &w, &l);
+        ptx_loop(k);
+        ptxk__flash_load_step(k, f, &w, &s, &l, 1);
+        at = ptx_get(k, w.poison);
+        at = ptxk_warp_reduce(k, PTX_ADD, at, 1, 32);
+        p = ptx_setp(k, PTX_EQ, w.lane, ptx_u32(0));
+        ptx_guard(k, p);
+        ptx_st(k, PTX_F32, ptx_at(s.bars, (int64_t)(16 * f->ring)), at);
     }
+    ptx_else(k);
+    ptx_comment(k, "the keys, step by step");
+    ptxk__flash_compute(k, f, &w, &s);
     ptx_end(k);
     ptx_comment(k, "the warps through shared memory, then the blocks");
+    ptx_bar_sync(k, ptx_imm(0)); /* all warps have finished with the ring */
+    ptx_if(k, ptx_inv(loads));
     ptxk__flash_mma_stage(k, f, &w, &s);
+    ptx_end(k);
     ptxk__flash_combine_block(k, f, &w);
 }
 
@@ -12412,7 +12750,7 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     for (i = 0; i < f->classes; i++)
         if (f->kind[i].block->id == PTXK_Q6_K || f->kind[i].block->reader)
             f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
-    f->shared += 16; /* the flag of the last block */
+    f->shared += 32; /* the flag of the last block, and what ptxk__gemm_go_to writes */
 }
 
 #define PTXK__WIDE_WARPS 8u
@@ -12442,7 +12780,7 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
         if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
     }
     f->bulk = chip >= 90;
-    f->shared = f->rows_at + 4096 + 32;
+    f->shared = f->rows_at + 4096 + 48;
     return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
 }
 
@@ -12602,31 +12940,51 @@ static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_
     return at;
 }
 
-/* Slices of K are whole granules, so many values. Few columns: steps begin at whole sectors, and rows of
-   2-byte aligned blocks are 4-byte aligned there where all of them are. */
-static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) { return f->wide ? 256 : 512; }
+/* Values of a step of K, of which blocks take whole ones. Few columns: steps begin at whole sectors; where
+   all rows are 4-byte aligned, so are they there. */
+static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
+    uint32_t i, step;
+    for (i = 0; i < f->classes && !f->wide; i++) {
+        step = !f->kind[i].block->aligned ? 4 : f->columns > 32 ? 16 : 32;
+        if (ptxk__gemm_row_unit(f->kind[i].block, 256) % step) return 512;
+    }
+    return 256;
+}
 
-/* Chooses the slices of K. Minimises the time of the slowest multiprocessor, in 64 values of a tile: a block
-   costs 6 more for its start, and where there are slices, the sum of its tile. */
-static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
-    uint32_t granule = ptxk__gemm_granule(f), units = ptxk__ceil_div(shape->k, granule), s, best_s = 1;
-    uint32_t chip = shape->target & 0xfffu;
+/* Chooses the blocks, which share the steps of all tiles alike, one tile after the other: a block has a part
+   of K of its first tile and of its last. Minimises a time in 64 values of a tile: half of it the steps of
+   the busiest multiprocessor, half those of the longest block; a block's start costs 6 more, another tile 3,
+   and where tiles have parts, their sums. Where columns are many, runs of more than 8 tiles would part blocks
+   that share rows in L2. */
+static uint32_t ptxk__gemm_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
+    uint32_t units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(f)), step = ptxk__gemm_granule(f) / 64;
+    uint32_t chip = shape->target & 0xfffu, resident, chosen = 0;
     uint32_t total = chip < 80                                 ? 65536
                      : chip == 86 || chip == 89 || chip >= 120 ? 102400
                      : chip < 90                               ? 167936
                                                                : 233472;
-    uint32_t resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
-    uint64_t slots = (uint64_t)shape->sm_count * resident;
-    uint64_t best = UINT64_MAX;
-    for (s = 1; s <= units && s <= 512; s++) {
-        uint32_t per = ptxk__ceil_div(units, s);
-        uint64_t waves, cost;
-        if (ptxk__ceil_div(units, per) != s) continue;
-        waves = (tiles * s + slots - 1) / slots;
-        cost = waves * (granule / 64 * per + 6) + (s > 1 ? 2 + s / 4 : 0);
-        if (cost < best) best = cost, best_s = s;
+    uint64_t sms = shape->sm_count, slots, all = tiles * units, best = UINT64_MAX, least, most, cost;
+    resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
+    slots = sms * resident;
+    least = (all + slots - 1) / slots;
+    if (!(f->flags & PTXK_GEMM_GROUPED)) { /* a tile for each */
+        cost = (tiles + slots - 1) / slots;
+        best = ((tiles + sms - 1) / sms + cost) * units * step + 12 * cost;
+        chosen = (uint32_t)tiles;
+        if (f->columns >= 64 && least > 8ull * units) return chosen;
     }
-    return best_s;
+    for (most = least; most <= least + units; most++) { /* steps of the longest block */
+        uint64_t blocks = most == least && all > slots ? slots : (all + most - 1) / most;
+        uint64_t longer = all % blocks ? all % blocks : blocks, busiest;
+        uint64_t starts = (most + units - 2) / units + 1; /* tiles of a block, at most */
+        if (longer == blocks && most % units == 0) starts = most / units;
+        if (longer == blocks && units % most == 0) starts = 1;
+        busiest = (all - longer) / blocks * ((blocks + sms - 1) / sms) + (longer + sms - 1) / sms;
+        cost = (busiest + most) * step + 6 + 6 * starts;
+        if (most % units) cost += 4 + 2 * (units / most / 4);
+        if (cost < best) best = cost, chosen = (uint32_t)blocks;
+    }
+    return chosen;
 }
 
 static ptx_code ptxk__gemm_check_k(const ptxk__gemm *f, uint32_t k, ptx_code code, ptxk_message *why) {
@@ -12640,7 +12998,7 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     static const char *const names[PTXK__GEMM_MATRICES] = {"n", "second_n", "third_n"};
     ptxk__gemm f;
     ptx_launch *l;
-    uint32_t n[PTXK__GEMM_MATRICES], i, slices, rasters, groups = 1;
+    uint32_t n[PTXK__GEMM_MATRICES], i, units, groups = 1;
     uint64_t tiles, column_tiles, results = 0, rows = 0;
     ptx_code code;
     if (shape && ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999))
@@ -12668,21 +13026,13 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     tiles = ptxk__gemm_row_tiles(&f, n);
     column_tiles = ptxk__gemm_column_tiles(&f, shape->m, shape->groups);
     if (f.flags & PTXK_GEMM_GROUPED) groups = shape->groups < shape->m ? shape->groups : shape->m;
-    rasters = f.columns >= 64 ? PTXK__GEMM_RASTER : 0;
-    if (!rasters && column_tiles > 65535 && f.flags & PTXK_GEMM_GROUPED)
+    units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(&f));
+    if (tiles * column_tiles > 0x80000000u / units)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: m is %u in %u groups, up to %u tiles of %u columns, must be at most "
-                            "65535: call it for parts of the groups",
-                            shape->m, shape->groups, (unsigned)column_tiles, f.columns);
-    if (!rasters && column_tiles > 65535)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: m is %u, must be at most %u, 65535 tiles of %u: call it for parts of x",
-                            shape->m, 65535 * f.columns, f.columns);
-    if (rasters && (tiles + rasters - 1) / rasters > 65535)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: n is %u, must be at most %u, all matrices: call it for parts of W",
-                            (unsigned)rows, 65535 * rasters * f.rows);
-    slices = ptxk__gemm_slices(&f, shape, tiles * column_tiles);
+                            "gemm: m is %u, n %u, k %u, all matrices: %llu tiles of %u by %u with %u steps "
+                            "of %u values each, must be at most 2^31 steps: call it for parts",
+                            shape->m, (unsigned)rows, shape->k, (unsigned long long)(tiles * column_tiles),
+                            f.rows, f.columns, units, ptxk__gemm_granule(&f));
     plan->launches = 2;
     l = &plan->launch[0];
     l->entry = 0;
@@ -12692,16 +13042,15 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     l->grid[1] = l->grid[2] = l->block[1] = l->block[2] = 1;
     l = &plan->launch[1];
     l->entry = 1;
-    l->grid[0] = rasters ? rasters * (uint32_t)column_tiles : (uint32_t)tiles;
-    l->grid[1] = slices;
-    l->grid[2] = rasters ? (uint32_t)((tiles + rasters - 1) / rasters) : (uint32_t)column_tiles;
+    l->grid[0] = ptxk__gemm_blocks(&f, shape, tiles * column_tiles);
+    l->grid[1] = l->grid[2] = 1;
     l->block[0] = 32 * f.warps;
     l->block[1] = l->block[2] = 1;
     l->shared_bytes = f.shared;
     plan->workspace_bytes = ptxk__gemm_parts_at(&f, tiles, column_tiles, shape->k);
-    if (slices > 1) {
+    if (tiles * column_tiles % l->grid[0] || f.flags & PTXK_GEMM_GROUPED) { /* parts of two tiles a block */
         plan->zero_bytes = ptxk__up_256(tiles * column_tiles * 4);
-        plan->workspace_bytes += tiles * column_tiles * slices * f.rows * f.pair * f.columns * 4;
+        plan->workspace_bytes += 2ull * l->grid[0] * f.rows * f.pair * f.columns * 4;
     }
     plan->min_bytes = (uint64_t)shape->m * shape->k * ptxk__kv_bytes(f.x_type)
                       + results * ptxk__kv_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
@@ -12879,6 +13228,7 @@ static ptx_val ptxk__gemm_stride(ptx_kernel *k, ptx_val args, size_t offset, ptx
 typedef struct ptxk__gemm_place {
     ptx_val group, first, left; /* u32: the tile's first row of y, the group's rows from there on */
     ptx_val exists;             /* there are so many tiles */
+    ptx_val tiles;              /* else all that there are */
 } ptxk__gemm_place;
 
 static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val tile) {
@@ -12946,6 +13296,7 @@ static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_
     x = ptx_uniform(k, x);
     place.exists = ptx_setp(k, PTX_EQ, x, ptx_u32(0xffffffffu));
     for (i = 0; i < 4; i++) value[i] = ptx_uniform(k, ptx_get(k, found[i]));
+    place.tiles = ptx_get(k, before);
     place.group = value[0];
     begin = value[1];
     end = value[2];
@@ -13305,8 +13656,14 @@ typedef struct ptxk__gemm_state {
     ptxk__gemm_layout layout;
     ptx_val columns_left; /* rows of x from this tile of columns on, of its group */
     ptxk__gemm_place place; /* groups */
-    ptx_val column_tile, slice, slices;
-    ptx_val row_tile;   /* of this matrix */
+    ptx_val column_tile, tile;       /* the tile's number among all of the launch */
+    ptx_val granules;                /* of a tile */
+    ptx_val per, longer;             /* see ptxk__gemm_share */
+    ptx_val first, stop;             /* of this tile those that the block multiplies */
+    ptx_val column_tiles;            /* of groups those that there are */
+    ptx_var at_granule;              /* among those of all tiles, the block's next; */
+    ptx_val end_granule;             /* its end */
+    ptx_val row_tile;                /* of this matrix */
     ptx_val n;          /* its rows */
     ptx_val weights[2]; /* gated pair: of both matrices */
     ptx_val y, bias[2], y_stride;
@@ -14343,23 +14700,18 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptx_end(k);
 }
 
-/* The first unit of this block's slice of K; sets its end. all: units of a row. */
+/* The first unit of this block's part of K; sets its end. all: units of a row. */
 static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val *all) {
-    uint32_t granule = ptxk__gemm_granule(f), per = granule / s->form->unit;
-    ptx_val first, at;
-    ptx_comment(k, "this block's slice of K, in units");
-    at = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
-    *all = ptxk__gemm_div_up(k, at, s->form->unit);
-    at = ptxk__gemm_div_up(k, at, granule);
-    at = ptxk_div_up(k, at, s->slices);
-    first = ptx_mul(k, at, s->slice);
-    first = ptx_mul(k, first, ptx_u32(per));
-    s->end = ptx_mad(k, at, ptx_u32(per), first);
+    uint32_t per = ptxk__gemm_granule(f) / s->form->unit;
+    ptx_comment(k, "this block's part of K, in units");
+    *all = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    *all = ptxk__gemm_div_up(k, *all, s->form->unit);
+    s->end = ptx_mul(k, s->stop, ptx_u32(per));
     s->end = ptx_min(k, s->end, *all);
-    return first;
+    return ptx_mul(k, s->first, ptx_u32(per));
 }
 
-/* Multiplies the tile's slice of K: fills in the sums. */
+/* Multiplies the block's part of K of the tile: fills in the sums. */
 static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
     ptx_val first, p, at, y, m;
@@ -15122,15 +15474,6 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
             for (e = 0; e < 4; e++) s->sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
     ptxk__wide_copy(k, f, s, first);
     ptx_cp_async_commit(k);
-    if (f->bulk) {
-        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(2));
-        y = ptx_ptr_add(k, s->flag, s->tid, 8);
-        ptx_if(k, q);
-        ptx_mbarrier_init(k, ptx_off(y, -16), ptx_u32(1));
-        ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
-        ptx_end(k);
-        ptx_bar_sync(k, ptx_imm(0));
-    }
     ptxk__wide_copy_x(k, f, s, at, 0, NULL);
     ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
@@ -15196,6 +15539,15 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     }
     ptx_end(k);
     ptx_cp_async_wait_all(k);
+    if (f->bulk && x->parts == 2) { /* an even number of phases of each barrier, for the next tile */
+        y = ptx_sub(k, s->end, first);
+        y = ptx_and(k, y, ptx_u32(1));
+        q = ptx_setp(k, PTX_LT, s->tid, y);
+        ptx_bar_sync(k, ptx_imm(0));
+        ptx_if(k, q);
+        for (i = 8; i <= 16; i += 8) ptx_mbarrier_arrive(k, ptx_off(s->flag, -(int64_t)i));
+        ptx_end(k);
+    }
     if (scaled) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
         y = ptx_get(k, wide.power);
         y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
@@ -15207,38 +15559,83 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     s->wide = NULL;
 }
 
-/* Where K has slices: writes the sums; the last block of the tile adds those of all slices, in order, the
-   others end. */
-static void ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile) {
+/* Whether registers hold the place of a tile during its products. */
+static int ptxk__gemm_is_kept(const ptxk__gemm *f) { return f->columns <= (f->classes > 1 ? 16u : 32u); }
+
+/* The steps of all tiles: `per` for each block, one more for the first `longer`. This block's begin at
+   s->first. */
+static void ptxk__gemm_share(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val all, b, x = ptx_sreg(k, PTX_NCTAID_X);
+    all = ptx_mul(k, s->layout.tiles[f->outputs - 1], s->column_tiles);
+    all = ptx_mul(k, all, s->granules);
+    s->per = ptx_div(k, all, x);
+    x = ptx_mul(k, s->per, x);
+    s->longer = ptx_sub(k, all, x);
+    b = ptx_ctaid_x(k);
+    x = ptx_min(k, b, s->longer);
+    s->first = ptx_mad(k, s->per, b, x);
+    b = ptx_add(k, b, ptx_u32(1));
+    x = ptx_min(k, b, s->longer);
+    s->end_granule = ptx_mad(k, s->per, b, x);
+}
+
+/* The block that has a granule, by what ptxk__gemm_share computes. */
+static ptx_val ptxk__gemm_block_of(ptx_kernel *k, const ptxk__gemm_state *s, ptx_val granule) {
+    ptx_val steps = ptx_add(k, s->per, ptx_u32(1)), x, y, p;
+    x = ptx_mul(k, s->longer, steps);
+    p = ptx_setp(k, PTX_LT, granule, x);
+    x = ptx_sub(k, granule, s->longer);
+    x = ptx_selp(k, granule, x, p);
+    y = ptx_max(k, s->per, ptx_u32(1));
+    steps = ptx_selp(k, steps, y, p);
+    return ptx_div(k, x, steps);
+}
+
+/* Where the block has a part of K only: writes the sums; the last block of the tile adds those of all parts,
+   in order. A block has at most two parts of tiles: its last, if that is the tile's first part, has the
+   second place. Returns whether the sums are complete. */
+static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     uint32_t i, n, e, quads = f->m * f->n;
-    uint64_t tile_bytes = (uint64_t)quads * 16 * 32 * f->warps;
-    ptx_val p, at, from, q[4], x;
-    ptx_var here;
-    p = ptx_setp(k, PTX_GT, s->slices, ptx_u32(1));
+    uint32_t tile_bytes = quads * 16 * 32 * f->warps;
+    ptx_val p, at, parts, q[4], x, first, count, step;
+    ptx_var here, complete = ptx_var_new(k, ptx_u32(1));
+    at = ptx_sub(k, s->stop, s->first);
+    p = ptx_setp(k, PTX_LT, at, s->granules);
     ptx_if(k, p);
     {
-        tile = ptx_mad(k, tile, s->layout.column_tiles, s->column_tile);
-        at = ptx_mul_wide(k, tile, s->slices);
-        at = ptx_mul(k, at, ptx_u64(tile_bytes));
-        from = ptx_ptr_add(k, s->layout.parts, at, 1);
-        from = ptx_ptr_add(k, from, s->tid, 16);
-        at = ptx_mul_wide(k, s->slice, ptx_u32((uint32_t)tile_bytes));
-        at = ptx_ptr_add(k, from, at, 1);
+        parts = ptx_ptr_add(k, s->layout.parts, s->tid, 16);
+        p = ptx_setp(k, PTX_EQ, s->first, ptx_u32(0));
+        x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+        at = ptx_ctaid_x(k);
+        at = ptx_mad(k, at, ptx_u32(2), x);
+        at = ptx_ptr_add(k, parts, at, tile_bytes);
         for (i = 0; i < f->m; i++)
             for (n = 0; n < f->n; n++) {
                 for (e = 0; e < 4; e++) q[e] = ptx_get(k, s->sum[i][n][e]);
                 ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((i * f->n + n) * 512 * f->warps)), q);
             }
-        at = ptx_ptr_add(k, s->layout.counters, tile, 4);
-        p = ptxk__is_last_block(k, s->tid, at, s->slices, s->flag);
-        p = ptx_not(k, p);
-        ptx_guard(k, p);
-        ptx_ret(k);
+        ptx_ld_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), q);
+        s->per = ptx_uniform(k, q[0]);
+        s->longer = ptx_uniform(k, q[1]);
+        x = ptx_mul(k, s->tile, s->granules);
+        first = ptxk__gemm_block_of(k, s, x);
+        x = ptx_add(k, x, s->granules);
+        x = ptx_sub(k, x, ptx_u32(1));
+        count = ptxk__gemm_block_of(k, s, x);
+        count = ptx_sub(k, count, first);
+        count = ptx_add(k, count, ptx_u32(1));
+        at = ptx_ptr_add(k, s->layout.counters, s->tile, 4);
+        p = ptxk__is_last_block(k, s->tid, at, count, s->flag);
+        x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+        ptx_set(k, complete, x);
+        ptx_if(k, p);
         for (i = 0; i < f->m; i++)
             for (n = 0; n < f->n; n++)
                 for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], ptx_f32(0));
-        here = ptx_var_new(k, ptx_as(from, PTX_U64));
-        (void)ptx_for(k, ptx_u32(0), s->slices, ptx_u32(1));
+        x = ptx_mad(k, first, ptx_u32(2), ptx_u32(1));
+        at = ptx_ptr_add(k, parts, x, tile_bytes);
+        here = ptx_var_new(k, ptx_as(at, PTX_U64));
+        step = ptx_for(k, ptx_u32(0), count, ptx_u32(1));
         {
             at = ptx_get(k, here);
             at = ptx_ptr(at, PTX_GLOBAL);
@@ -15251,12 +15648,18 @@ static void ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
                         ptx_set(k, s->sum[i][n][e], x);
                     }
                 }
-            at = ptx_ptr_add(k, at, ptx_u64(tile_bytes), 1);
+            p = ptx_setp(k, PTX_EQ, step, ptx_u32(0));
+            x = ptx_selp(k, ptx_u32(tile_bytes), ptx_u32(2 * tile_bytes), p);
+            at = ptx_ptr_add(k, at, x, 1);
             ptx_set(k, here, ptx_as(at, PTX_U64));
         }
         ptx_end(k);
+        ptx_end(k);
     }
     ptx_end(k);
+    x = ptx_get(k, complete);
+    x = ptx_uniform(k, x);
+    return ptx_setp(k, PTX_NE, x, ptx_u32(0));
 }
 
 /* Writes the tile of y: value * factor (+ bias), a gated pair as one, (+ residual). */
@@ -15338,19 +15741,46 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     }
 }
 
-/* The block's place: returns its tile of rows, numbered through all outputs. */
-static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    ptx_val tile, x, q;
-    tile = ptx_ctaid_x(k);
-    s->column_tile = ptx_sreg(k, PTX_CTAID_Z);
-    if (f->columns >= 64) {
-        x = ptx_div(k, tile, ptx_u32(PTXK__GEMM_RASTER));
-        tile = ptx_and(k, tile, ptx_u32(PTXK__GEMM_RASTER - 1));
-        tile = ptx_mad(k, s->column_tile, ptx_u32(PTXK__GEMM_RASTER), tile);
-        s->column_tile = x;
+/* The part of a tile that begins at granule `at_granule` of all. Where registers are few, shared memory has
+   that and what else is the same in all turns. */
+static void ptxk__gemm_part_of_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val x, v[4];
+    uint32_t i;
+    if (!ptxk__gemm_is_kept(f)) {
+        ptx_ld_vec(k, PTX_U32, 4, ptx_at(s->flag, 16), v);
+        for (i = 0; i < 4; i++) v[i] = ptx_uniform(k, v[i]);
+        s->end_granule = v[1];
+        s->granules = v[2];
+        s->column_tiles = v[3];
+    } else {
+        v[0] = ptx_get(k, s->at_granule);
     }
-    s->slice = ptx_ctaid_y(k);
-    s->slices = ptx_sreg(k, PTX_NCTAID_Y);
+    s->tile = ptx_div(k, v[0], s->granules);
+    x = ptx_mul(k, s->tile, s->granules);
+    s->first = ptx_sub(k, v[0], x);
+    s->stop = ptx_sub(k, s->end_granule, x);
+    s->stop = ptx_min(k, s->stop, s->granules);
+}
+
+/* The place of that tile: returns its tile of rows, numbered through all outputs. Where columns are many,
+   PTXK__GEMM_RASTER tiles of rows take turns before the next columns. */
+static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val rows = s->layout.tiles[f->outputs - 1], tile, skip = ptx_u32(0), x, q;
+    ptxk__gemm_part_of_tile(k, f, s);
+    tile = s->tile;
+    if (f->columns >= 64) {
+        x = ptx_mul(k, s->column_tiles, ptx_u32(PTXK__GEMM_RASTER));
+        q = ptx_div(k, tile, x);
+        x = ptx_mul(k, q, x);
+        tile = ptx_sub(k, tile, x);
+        skip = ptx_mul(k, q, ptx_u32(PTXK__GEMM_RASTER));
+        rows = ptx_sub(k, rows, skip);
+        rows = ptx_min(k, rows, ptx_u32(PTXK__GEMM_RASTER));
+    }
+    s->column_tile = ptx_div(k, tile, rows);
+    x = ptx_mul(k, s->column_tile, rows);
+    tile = ptx_sub(k, tile, x);
+    tile = ptx_add(k, tile, skip);
     if (f->flags & PTXK_GEMM_GROUPED) {
         s->place = ptxk__gemm_find(k, f, s->args, s->column_tile);
         s->columns_left = s->place.left;
@@ -15400,7 +15830,7 @@ static ptx_val ptxk__gemm_group_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk
 
 /* Computes a tile of the matrices of one class. */
 static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile) {
-    ptx_val later[PTXK__GEMM_MATRICES], skip, x;
+    ptx_val later[PTXK__GEMM_MATRICES], skip, x, complete;
     uint32_t i;
     ptxk__gemm_select(k, f, s, tile, later);
     for (i = 0; i < f->pair; i++) {
@@ -15414,11 +15844,13 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         ptxk__gemm_wide_products(k, f, s);
     else
         ptxk__gemm_products(k, f, s);
-    /* computed again, to save registers in the loop */
-    ptxk__gemm_layout_of(k, f, s->args, &s->layout);
-    tile = ptxk__gemm_locate(k, f, s);
-    ptxk__gemm_select(k, f, s, tile, later);
-    ptxk__gemm_join(k, f, s, tile);
+    if (!ptxk__gemm_is_kept(f)) { /* computed again, to save registers in the loop */
+        ptxk__gemm_layout_of(k, f, s->args, &s->layout);
+        tile = ptxk__gemm_locate(k, f, s);
+        ptxk__gemm_select(k, f, s, tile, later);
+    }
+    complete = ptxk__gemm_join(k, f, s);
+    ptx_if(k, complete);
     x = ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, y), PTX_U64);
     s->y = ptx_ptr(x, PTX_GLOBAL);
     x = ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, y_stride), PTX_U64);
@@ -15434,35 +15866,72 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         s->bias[i] = ptx_ptr_add(k, s->bias[i], x, 4);
     }
     ptxk__gemm_store(k, f, s);
+    ptx_end(k);
+}
+
+/* Sets the block's next granule. */
+static void ptxk__gemm_go_to(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val granule) {
+    ptx_val v[4], p;
+    if (ptxk__gemm_is_kept(f)) {
+        ptx_set(k, s->at_granule, granule);
+        return;
+    }
+    v[0] = granule;
+    v[1] = s->end_granule;
+    v[2] = s->granules;
+    v[3] = s->column_tiles;
+    p = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st_vec(k, PTX_U32, 4, ptx_at(s->flag, 16), v);
 }
 
 static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__gemm_state state, *s = &state, start;
-    ptx_val tile, p, q, x;
+    ptx_val tile, p, q, x, share[2];
     uint32_t i, c;
     memset(s, 0, sizeof *s);
     ptx_launch_bounds(k, 32 * f->warps, 1);
     s->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemm_args), 8);
     s->shared = ptx_shared_dynamic_aligned(k, 128);
-    s->flag = ptx_ptr_add(k, s->shared, ptx_u32(f->shared - 16), 1);
+    s->flag = ptx_ptr_add(k, s->shared, ptx_u32(f->shared - 32), 1);
     s->tid = ptx_tid_x(k);
+    ptxk__gemm_layout_of(k, f, s->args, &s->layout);
+    s->column_tiles = s->layout.column_tiles;
+    if (f->flags & PTXK_GEMM_GROUPED)
+        s->column_tiles = ptx_uniform(k, ptxk__gemm_find(k, f, s->args, ptx_u32(0xffffffffu)).tiles);
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    s->granules = ptxk__gemm_div_up(k, x, ptxk__gemm_granule(f));
+    ptxk__gemm_share(k, f, s);
+    p = ptx_setp(k, PTX_GE, s->first, s->end_granule);
+    ptx_guard(k, p);
+    ptx_ret(k);
+    if (ptxk__gemm_is_kept(f)) s->at_granule = ptx_var_new(k, s->first);
+    x = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
+    share[0] = s->per;
+    share[1] = s->longer;
+    ptx_guard(k, x);
+    ptx_st_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), share);
+    ptxk__gemm_go_to(k, f, s, s->first);
+    if (f->bulk) { /* for x */
+        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(2));
+        x = ptx_ptr_add(k, s->flag, s->tid, 8);
+        ptx_if(k, q);
+        ptx_mbarrier_init(k, ptx_off(x, -16), ptx_u32(1));
+        ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+        ptx_end(k);
+    }
+    ptx_loop(k);
+    if (!ptxk__gemm_is_kept(f)) {
+        ptx_bar_sync(k, ptx_imm(0));
+        ptxk__gemm_layout_of(k, f, s->args, &s->layout);
+    }
+    s->tid = ptx_tid_x(k); /* in each turn, which needs no register before */
     s->lane = ptx_and(k, s->tid, ptx_u32(31));
     s->warp = ptx_shr(k, s->tid, ptx_u32(5));
     s->g = ptx_shr(k, s->lane, ptx_u32(2));
     s->t = ptx_and(k, s->lane, ptx_u32(3));
-    ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     tile = ptxk__gemm_locate(k, f, s);
-    if (f->columns >= 64) {
-        p = ptx_setp(k, PTX_GE, tile, s->layout.tiles[f->outputs - 1]);
-        ptx_guard(k, p);
-        ptx_ret(k);
-    }
-    if (f->flags & PTXK_GEMM_GROUPED) {
-        p = ptx_not(k, s->place.exists);
-        ptx_guard(k, p);
-        ptx_ret(k);
-    }
     start = state;
     for (c = 0; c < f->classes; c++) {
         state = start;
@@ -15478,12 +15947,23 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
                 }
                 p = ptx_or(k, p, q);
             }
+            p = ptx_uniform(k, p);
             ptx_if(k, p);
         }
         ptxk__gemm_tile(k, f, s, tile);
-        ptx_ret(k);
-        if (c + 1 < f->classes) ptx_end(k);
+        if (c + 1 < f->classes) ptx_else(k);
     }
+    for (c = 1; c < f->classes; c++) ptx_end(k);
+    state = start; /* on to the next tile */
+    if (!ptxk__gemm_is_kept(f)) ptxk__gemm_part_of_tile(k, f, s);
+    x = ptx_mad(k, s->tile, s->granules, s->stop);
+    p = ptx_setp(k, PTX_LT, x, s->end_granule);
+    p = ptx_uniform(k, p);
+    ptx_while(k, p);
+    ptx_bar_sync(k, ptx_imm(0)); /* all have read what shared memory holds */
+    ptxk__gemm_go_to(k, f, s, x);
+    ptx_end(k);
+    ptx_ret(k);
 }
 
 /* -- gemm: the entries -- */

@@ -16,7 +16,8 @@
 
    --chat writes messages as the file's own template has them, where that is one of those in chat.h; further
    messages are the lines of standard input. --stop ends the text before such words. --prompts takes a prompt
-   from each line of a file (\n: a new line, \\: a backslash), --sequences of them in one step.
+   from each line of a file (\n: a new line, \\: a backslash), --sequences of them in one step; what these begin
+   with is fed and read once for all.
 
    Several GPUs share a model that is too large for one: each is a process (ranks.h), started by mpirun -n 2
    generate ..., by torchrun --nproc-per-node 2 --no-python generate ..., or by hand with RANK=0 WORLD_SIZE=2,
@@ -617,21 +618,34 @@ static int take_tokens(run *r, task *group, uint32_t count, uint32_t tokens) {
     return going > 0;
 }
 
+/* How many tokens all prompts of a group begin with, the last of each apart. */
+static uint32_t common_prefix(const task *group, uint32_t count) {
+    uint32_t n = group->count - 1, b, i;
+    for (b = 1; b < count; b++) {
+        if (group[b].count - 1 < n) n = group[b].count - 1;
+        for (i = 0; i < n && group[b].tokens[i] == group->tokens[i];) i++;
+        n = i;
+    }
+    return n;
+}
+
 /* A group of prompts side by side; sequences past them write for nobody. */
 static int write_group(run *r, task *group, uint32_t count, uint32_t *prompts, gguf_error *why) {
     uint32_t batch = r->model.options.batch, limit = r->model.options.max_seq, b, lengths[LLAMA_SEQUENCES];
-    uint32_t longest = 0, tokens = r->o->tokens;
+    uint32_t longest = 0, tokens = r->o->tokens, shared;
     double start = seconds(), first = 0;
     int going;
+    shared = count > 1 ? llama_can_share(&r->model, common_prefix(group, count)) : 0;
     for (b = 0; b < batch; b++) {
         const task *t = &group[b < count ? b : 0];
-        lengths[b] = b < count ? t->count : 1;
+        lengths[b] = b < count ? t->count : shared + 1;
         memcpy(prompts + (size_t)b * limit, t->tokens, lengths[b] * sizeof *prompts);
         if (lengths[b] > longest) longest = lengths[b];
         if (b < count) r->prompt += lengths[b];
     }
     if (tokens > limit - longest) tokens = limit - longest;
     if (llama_begin(&r->model, prompts, lengths, r->stream, why)
+        || llama_share_prefix(&r->model, shared, r->stream, why)
         || llama_prompt(&r->model, shows_progress(r->o) ? reading : NULL, r->stream, why))
         return 1;
     for (going = 1; going;) {
@@ -924,7 +938,10 @@ int main(int argc, char **argv) {
     memset(&r, 0, sizeof r);
     memset(&draft, 0, sizeof draft);
     r.o = &o;
-    if (ranks_read(&world) || ranks_meet(&world)) {
+    failed = ranks_read(&world);
+    if (!failed && world.count > 1 && o.persistent)
+        return refuse("--persistent", "several ranks go by launches or --graph"), 2;
+    if (failed || ranks_meet(&world)) {
         computing = !world.failed; /* else rank 0 has said it */
         tell("%s", world.error);
         return 1;

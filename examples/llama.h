@@ -8,6 +8,7 @@
        llama_options o = {1, 512};                      // batch, positions; the rest 0: the likeliest token
        llama_open(&m, cu, &g, file, &o, NULL, &why);
        llama_begin(&m, prompts, lengths, stream, &why); // tokens of each sequence
+       llama_share_prefix(&m, n, stream, &why);         // where all prompts begin with the same n tokens
        llama_prompt(&m, NULL, stream, &why);            // feeds them, up to 512 at a time; finds the next
        llama_step(&m, choose, stream, &why);            // takes a token of each; choose 1: finds the next
        llama_record(&m, stream, &why);                  // from now on steps are launches of a graph
@@ -85,7 +86,9 @@ typedef struct llama_list {
     ptxcu_buffer heads_offsets, heads_rows;        /* u32 [heads + 1], [heads, rows]: which row of q it is */
     ptxcu_buffer heads_address;                    /* u64: where `attention` lies */
     ptxcu_buffer tokens, positions, sequences;       /* u32 [rows] */
-    ptxcu_buffer lengths;                            /* u32 [batch]: of the sequences, with these rows */
+    ptxcu_buffer lengths;                            /* u32 [batch]: of the sequences, with these rows; */
+                                                     /* [batch]: less m->shared */
+    ptxcu_buffer prior, prior_lse;                   /* f32: attention to the shared tokens; its lse */
     ptxcu_buffer logits, chosen;                     /* f32 [rows, vocab]; u32 [rows] */
     ptxcu_buffer part, gathered, whole;              /* f32, of ranks: logits of this; of all; rows of q */
     struct {                                         /* of experts; [1]: of the shared one */
@@ -137,10 +140,13 @@ typedef struct llama {
     uint64_t memory_used;
     ptxcu_buffer prompts, prompt_lengths, ones; /* u32 [batch, max_seq], [batch], [batch] */
     ptxcu_buffer cache_table;                   /* u64 [layers, 2, batch]; q8_0: [layers, 4, batch] */
+    ptxcu_buffer own_table;                     /* the same behind the shared tokens */
+    ptxcu_buffer masks;                         /* u32 [batch], all ones */
     ptxcu_buffer frequencies;         /* f64 [2, rope_dims / 2]: the second of layers with a window */
     ptxcu_buffer block_table;         /* u32 [batch, pages], where the caches are paged */
     uint32_t length[LLAMA_SEQUENCES]; /* of the prompts */
     uint32_t kept[LLAMA_SEQUENCES];   /* of these tokens, how many lie in the caches already */
+    uint32_t shared;                  /* tokens that all begin with, which a step reads once; 0: none */
     ptxcu_event event[2];             /* of progress */
     ptxcu_graph graph[2];             /* of a step without and with the choice of the next token */
 } llama;
@@ -204,7 +210,7 @@ static inline int llama_share_ffn(const llama *m, enum llama_layer_name down, ui
         if (one->from && llama_unit(one) >= unit) t = one, unit = llama_unit(one);
     }
     if (!t) return 0;
-    if (*ffn / unit < llama_ranks(m))
+    if (*ffn % unit || *ffn / unit < llama_ranks(m))
         return gguf_fail(why, t->from->offset, "%u columns of %s in %u ranks: parts are multiples of %u",
                          (unsigned)*ffn, gguf_format_name(t->from->format), (unsigned)llama_ranks(m),
                          (unsigned)unit);
@@ -515,7 +521,9 @@ static inline void llama_share_out_list(const llama *m, llama_list *l) {
     LLAMA_PART(tokens, rows, 4);
     LLAMA_PART(positions, rows, 4);
     LLAMA_PART(sequences, rows, 4);
-    LLAMA_PART(lengths, m->options.batch, 4);
+    LLAMA_PART(lengths, 2ull * m->options.batch, 4);
+    LLAMA_PART(prior, l == &m->step && rows > 1 ? rows * c->heads * c->head_dim : 0, 4);
+    LLAMA_PART(prior_lse, l == &m->step ? rows * c->heads : 0, 4);
     LLAMA_PART(chosen, choose ? rows : 0, 4);
     LLAMA_PART(logits, choose ? rows * c->vocab : 0, 4);
     LLAMA_PART(part, rows * part, 4);
@@ -533,6 +541,8 @@ static inline void llama_share_out(llama *m) {
     m->prompt_lengths = llama_part(m->memory, used, batch, 4);
     m->ones = llama_part(m->memory, used, batch, 4);
     m->cache_table = llama_part(m->memory, used, llama_cache_lists(m) * batch * c->layers, 8);
+    m->own_table = llama_part(m->memory, used, llama_cache_lists(m) * batch * c->layers, 8);
+    m->masks = llama_part(m->memory, used, batch, 4);
     m->frequencies = llama_part(m->memory, used, c->rope_dims, 8);
     m->block_table = llama_part(m->memory, used, batch * llama_pages(m), 4);
 }
@@ -583,6 +593,7 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     bad = bad || llama_cuda(m, ptxcu_upload(m->cu, m->cache_table, 0, table, (size_t)entries * 8, NULL), why)
           || llama_cuda(m, ptxcu_upload(m->cu, m->frequencies, 0, frequency, c->rope_dims * 8ull, NULL), why)
           || llama_cuda(m, ptxcu_fill32(m->cu, m->ones, 0, 1, m->options.batch, NULL), why)
+          || llama_cuda(m, ptxcu_fill32(m->cu, m->masks, 0, ~0u, m->options.batch, NULL), why)
           || (pages && llama_cuda(m, ptxcu_upload(m->cu, m->block_table, 0, block, pages * 4ull, NULL), why))
           || llama_cuda(m, ptxcu_sync(m->cu), why);
     free(table);
@@ -686,7 +697,7 @@ static inline ptx_module *llama_spread(const ptxcu_device *device) {
 
 /* Advances: one thread a sequence. */
 
-/* addresses of: tokens, chosen, positions, lengths, prompts, prompt_lengths; then max_seq, 0 */
+/* addresses of: tokens, chosen, positions, lengths, prompts, prompt_lengths; then max_seq, m->shared */
 static inline ptx_val llama_pointer(ptx_kernel *k, ptx_val args, unsigned i) {
     ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)i * 8));
     return ptx_ptr(p, PTX_GLOBAL);
@@ -711,6 +722,11 @@ static inline ptx_module *llama_advance(const ptxcu_device *device) {
     at = llama_pointer(k, args, 3);
     at = ptx_ptr_add(k, at, b, 4);
     length = ptx_add(k, next, ptx_u32(1));
+    ptx_st(k, PTX_U32, ptx_at(at, 0), length);
+    stride = ptx_ntid_x(k);
+    at = ptx_ptr_add(k, at, stride, 4);
+    stride = ptx_ld(k, PTX_U32, ptx_at(args, 56));
+    length = ptx_sub(k, length, stride);
     ptx_st(k, PTX_U32, ptx_at(at, 0), length);
     at = llama_pointer(k, args, 5);
     at = ptx_ptr_add(k, at, b, 4);
@@ -1059,9 +1075,10 @@ static inline int llama_add_to_stream(llama *m, llama_list *l, const llama_tenso
 /* q or k at x by its norm, of each head or of the whole row, where the model has such */
 static inline int llama_add_qk_norm(llama *m, llama_list *l, const llama_tensor *gamma, uint64_t x,
                                     uint32_t heads, gguf_error *why) {
-    uint32_t parts = m->config.kind->qk_norm == LLAMA_QK_ROWS ? 1 : heads, n = m->config.head_dim * heads;
+    int rows = m->config.kind->qk_norm == LLAMA_QK_ROWS;
+    uint32_t parts = rows ? 1 : heads, n = m->config.head_dim * heads;
     if (!gamma->from) return 0;
-    if (parts == 1 && llama_ranks(m) > 1) { /* the whole row is in all ranks together */
+    if (rows && llama_ranks(m) > 1) { /* the whole row is in all ranks together */
         uint64_t row = l->whole.address;
         return llama_add_gather(m, l, x, n, row, gamma->columns, why)
                || llama_add_norm(m, l, PTXK_NORM_RMS, gamma->columns, l->rows, row, gamma, NULL,
@@ -1155,10 +1172,13 @@ static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, uint
     return 0;
 }
 
-/* Attention of the same number of tokens of each sequence, the last in its cache. */
-static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t layer, gguf_error *why) {
+/* Attention of the same number of tokens of each sequence, the last in its cache. What all sequences begin
+   with is read by a launch of its own, once: to it they are the queries of one sequence. first 1: that. */
+static inline int llama_add_decode_part(llama *m, llama_list *l, uint32_t layer, int first, gguf_error *why) {
     const llama_config *c = &m->config;
     const llama_tensor *sinks = llama_layer_tensor(m, layer, LLAMA_SINKS);
+    int shares = m->shared && l == &m->step && !llama_window(m, layer), own = shares && !first;
+    uint64_t behind = own ? m->own_table.address - m->cache_table.address : 0;
     ptxk_flash_decode_desc desc = {0};
     ptxk_flash_decode_shape shape = {0};
     ptxk_flash_decode_args *a;
@@ -1167,27 +1187,42 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
     desc.head_dim = c->head_dim;
     desc.kv_type = m->options.kv_type;
     desc.q_type = desc.out_type = PTX_F32;
-    desc.queries = l->rows / m->options.batch;
+    desc.queries = first ? m->options.batch : l->rows / m->options.batch;
     desc.scale = llama_score_scale(m, layer);
     desc.window = llama_window(m, layer);
     desc.soft_cap = (float)c->attention_cap;
     desc.page_size = m->options.page_size;
-    desc.flags = sinks->from ? PTXK_FLASH_SINK : 0;
-    shape.batch = m->options.batch;
-    shape.max_len = shape.max_seq = m->options.max_seq;
+    desc.flags = (uint32_t)(first          ? PTXK_FLASH_TREE | PTXK_FLASH_LSE
+                            : sinks->from ? PTXK_FLASH_SINK
+                                          : 0)
+                 | (uint32_t)(own ? PTXK_FLASH_PRIOR : 0);
+    shape.batch = first ? 1 : m->options.batch;
+    shape.max_seq = m->options.max_seq;
+    shape.max_len = first ? m->shared : own ? m->options.max_seq - m->shared : m->options.max_seq;
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
     shape.cluster = ptxcu_device_info(m->cu)->max_cluster;
     shape.target = ptxcu_device_info(m->cu)->target;
     a = LLAMA_ADD(flash_decode, desc, shape);
     if (!a) return 1;
     a->q = l->q.address;
-    a->k_caches = llama_caches(m, layer, 0);
-    a->v_caches = llama_caches(m, layer, 1);
-    a->k_factors = llama_factors(m, layer, 0);
-    a->v_factors = llama_factors(m, layer, 1);
-    a->lengths = l->lengths.address;
+    a->k_caches = llama_caches(m, layer, 0) + behind;
+    a->v_caches = llama_caches(m, layer, 1) + behind;
+    if (m->options.kv_type == PTXK_Q8_0) {
+        a->k_factors = llama_factors(m, layer, 0) + behind;
+        a->v_factors = llama_factors(m, layer, 1) + behind;
+    }
+    a->lengths = l->lengths.address + (own ? 4ull * m->options.batch : 0);
     a->sinks = sinks->address;
     a->out = l->attention.address;
+    if (first) {
+        a->lengths = 0;
+        a->length = m->shared;
+        a->tree = m->masks.address;
+        a->out = l->prior.address;
+        a->lse = l->prior_lse.address;
+    }
+    a->prior = l->prior.address;
+    a->prior_lse = l->prior_lse.address;
     a->workspace = llama_workspace(m, l);
     a->max_seq = m->options.max_seq;
     if (m->options.page_size) {
@@ -1196,6 +1231,12 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
         a->pool_pages = a->max_pages * m->options.batch;
     }
     return 0;
+}
+
+static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t layer, gguf_error *why) {
+    int shares = m->shared && l == &m->step && !llama_window(m, layer);
+    return (shares && llama_add_decode_part(m, l, layer, 1, why))
+           || llama_add_decode_part(m, l, layer, 0, why);
 }
 
 /* q in the type that prompts are computed in: as it would be scattered into a cache of one sequence, rows
@@ -1369,6 +1410,7 @@ static inline int llama_add_advance(llama *m, llama_list *l, gguf_error *why) {
     a[4] = m->prompts.address;
     a[5] = m->prompt_lengths.address;
     a[6] = m->options.max_seq;
+    a[7] = m->shared;
     return 0;
 }
 
@@ -2015,13 +2057,16 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
 
 /* -- running -- */
 
+static inline int llama_set_shared(llama *m, uint32_t shared, ptxcu_stream stream, gguf_error *why);
+
 /* Starts sequences: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. Of these
    the first kept[b] < lengths[b] have been fed, as prompt or as chosen tokens, and lie in the caches: the
    sequence goes on from there. */
 static inline int llama_resume(llama *m, const uint32_t *prompts, const uint32_t *lengths,
                                const uint32_t *kept, ptxcu_stream stream, gguf_error *why) {
-    uint32_t tokens[LLAMA_SEQUENCES], filled[LLAMA_SEQUENCES], b, i;
+    uint32_t tokens[LLAMA_SEQUENCES], filled[2 * LLAMA_SEQUENCES], b, i;
     llama_list *l = &m->step;
+    if (m->shared && llama_set_shared(m, 0, stream, why)) return 1;
     for (b = 0; b < m->options.batch; b++) {
         const uint32_t *prompt = prompts + (size_t)b * m->options.max_seq;
         if (lengths[b] < 1 || lengths[b] > m->options.max_seq)
@@ -2034,7 +2079,7 @@ static inline int llama_resume(llama *m, const uint32_t *prompts, const uint32_t
             if (prompt[i] >= m->config.vocab)
                 return gguf_fail(why, GGUF_NOWHERE, "token %u is none", (unsigned)prompt[i]);
         tokens[b] = prompt[kept[b]];
-        filled[b] = kept[b] + 1;
+        filled[b] = filled[m->options.batch + b] = kept[b] + 1;
         m->length[b] = lengths[b];
         m->kept[b] = kept[b];
     }
@@ -2183,20 +2228,14 @@ static inline int llama_queue_pass(llama *m, uint64_t fed, uint64_t all, llama_p
     return 0;
 }
 
-/* Feeds the prompts that llama_begin has been given, options.prompt_tokens tokens in a pass, which reads the
-   weights once, and chooses the token behind each; the next step takes that. Logits are made for the last
-   token of each prompt. progress: called with parts of a whole, or NULL. Waits for the stream. */
-static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream stream, gguf_error *why) {
+/* Feeds the tokens of all sequences from kept to length, and keeps x of the last of each. */
+static inline int llama_feed(llama *m, llama_progress *progress, ptxcu_stream stream, gguf_error *why) {
     llama_span span[LLAMA_SEQUENCES];
     llama_list *step = &m->step;
     uint64_t all = 0, fed = 0, row = 4ull * m->config.hidden;
-    uint32_t last[LLAMA_SEQUENCES], b, n, *host;
+    uint32_t b, n, *host;
     int bad = 0;
-    for (b = 0; b < m->options.batch; b++) {
-        if (!m->length[b]) return gguf_fail(why, GGUF_NOWHERE, "no prompts: llama_begin comes first");
-        all += m->length[b] - m->kept[b];
-        last[b] = m->length[b] - 1;
-    }
+    for (b = 0; b < m->options.batch; b++) all += m->length[b] - m->kept[b];
     host = (uint32_t *)malloc(8ull * m->options.prompt_tokens);
     if (!host) return gguf_fail(why, GGUF_NOWHERE, "no memory");
     for (; !bad && fed < all; fed += m->pass.rows) {
@@ -2215,16 +2254,110 @@ static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream 
                                  why);
         bad = bad || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
     }
-    bad = bad
-          || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, last, step->positions.bytes, stream), why)
-          || llama_queue_part(m, step, m->first_of_output, step->count, stream, why);
-    if (bad)
-        ptxcu_stream_sync(m->cu, stream); /* which may still read `host` */
-    else
-        bad = llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    if (bad) ptxcu_stream_sync(m->cu, stream); /* which may still read `host` */
     if (progress && !bad) progress(all, all);
     free(host);
     return bad;
+}
+
+/* Feeds the prompts that llama_begin has been given, options.prompt_tokens tokens in a pass, which reads the
+   weights once, and chooses the token behind each; the next step takes that. Logits are made for the last
+   token of each prompt. progress: called with parts of a whole, or NULL. Waits for the stream. */
+static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream stream, gguf_error *why) {
+    llama_list *step = &m->step;
+    uint32_t last[LLAMA_SEQUENCES], b;
+    int bad;
+    for (b = 0; b < m->options.batch; b++) {
+        if (!m->length[b]) return gguf_fail(why, GGUF_NOWHERE, "no prompts: llama_begin comes first");
+        last[b] = m->length[b] - 1;
+    }
+    bad = llama_feed(m, progress, stream, why)
+          || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, last, step->positions.bytes, stream), why)
+          || llama_queue_part(m, step, m->first_of_output, step->count, stream, why);
+    if (!bad) return llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    ptxcu_stream_sync(m->cu, stream);
+    return 1;
+}
+
+/* -- a prefix that sequences share -- */
+
+/* Bytes of so many positions of one head in a cache (which 0, 1) or in its factors (2, 3). */
+static inline uint64_t llama_position_bytes(const llama *m, uint32_t which, uint64_t positions) {
+    uint64_t values = positions * m->config.head_dim;
+    if (which > 1) return values / 16;
+    return llama_has_byte_caches(m) ? values : values * (m->options.kv_type == PTX_F32 ? 4 : 2);
+}
+
+/* The launches of steps, and their graphs, for so many tokens that all sequences begin with. */
+static inline int llama_set_shared(llama *m, uint32_t shared, ptxcu_stream stream, gguf_error *why) {
+    uint32_t lists = llama_cache_lists(m), sequence, layer, list;
+    uint64_t entries = (uint64_t)lists * m->options.batch * m->config.layers, i = 0;
+    uint64_t *table = (uint64_t *)malloc((size_t)entries * 8);
+    int recorded = m->graph[0] != NULL, bad;
+    if (!table) return gguf_fail(why, GGUF_NOWHERE, "no memory");
+    for (layer = 0; layer < m->config.layers; layer++)
+        for (list = 0; list < lists; list++)
+            for (sequence = 0; sequence < m->options.batch; sequence++)
+                table[i++] = (list < 2 ? llama_cache(m, layer, list, sequence)
+                                       : llama_cache_factors(m, layer, list - 2, sequence))
+                             + llama_position_bytes(m, list, shared);
+    m->shared = shared;
+    bad = llama_cuda(m, ptxcu_upload(m->cu, m->own_table, 0, table, (size_t)entries * 8, stream), why)
+          || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why)
+          || llama_build(m, &m->step, m->options.batch, NULL, 0, why);
+    free(table);
+    if (bad || !recorded) return bad;
+    for (i = 0; i < 2; i++) {
+        ptxcu_graph_destroy(m->cu, m->graph[i]);
+        m->graph[i] = NULL;
+    }
+    return llama_record(m, stream, why);
+}
+
+/* Of the first `tokens` tokens, which the prompts that llama_begin has been given have in common and which
+   are the last of none: how many sequences can share. Caches in pages cannot, nor those of latents. */
+static inline uint32_t llama_can_share(const llama *m, uint32_t tokens) {
+    if (m->options.batch < 2 || m->options.page_size || m->config.latent) return 0;
+    return tokens & ~15u; /* whole vectors of each cache and its factors */
+}
+
+/* Feeds the first n tokens, a number that llama_can_share has given, of all prompts once, behind llama_begin.
+   Steps then read their keys and values once for all sequences, in layers without a window. Until the next
+   llama_begin. */
+static inline int llama_share_prefix(llama *m, uint32_t n, ptxcu_stream stream, gguf_error *why) {
+    uint32_t length[LLAMA_SEQUENCES], lists = llama_cache_lists(m), b, layer, list, head;
+    int bad;
+    if (!n) return 0;
+    if (n != llama_can_share(m, n))
+        return gguf_fail(why, GGUF_NOWHERE, "%u tokens cannot be shared", (unsigned)n);
+    memcpy(length, m->length, sizeof length);
+    for (b = 0; b < m->options.batch; b++) {
+        if (n >= length[b])
+            return gguf_fail(why, GGUF_NOWHERE, "%u shared tokens, and a prompt has %u", (unsigned)n,
+                             (unsigned)length[b]);
+        m->kept[b] = b ? n : 0;
+        m->length[b] = n;
+    }
+    bad = llama_feed(m, NULL, stream, why);
+    memcpy(m->length, length, sizeof length);
+    m->kept[0] = n;
+    for (layer = 0; layer < m->config.layers; layer++)
+        for (list = 0; list < lists; list++)
+            for (head = 0; head < m->config.kv_heads; head++)
+                for (b = 1; !bad && b < m->options.batch; b++) {
+                    uint64_t at = llama_position_bytes(m, list, (uint64_t)head * m->options.max_seq)
+                                  - m->caches.address;
+                    uint64_t from = list < 2 ? llama_cache(m, layer, list, 0)
+                                             : llama_cache_factors(m, layer, list - 2, 0);
+                    uint64_t to = list < 2 ? llama_cache(m, layer, list, b)
+                                           : llama_cache_factors(m, layer, list - 2, b);
+                    bad = llama_cuda(m,
+                                     ptxcu_copy(m->cu, m->caches, (size_t)(to + at), m->caches,
+                                                (size_t)(from + at),
+                                                (size_t)llama_position_bytes(m, list, n), stream),
+                                     why);
+                }
+    return bad || llama_set_shared(m, n, stream, why);
 }
 
 /* -- drafts: some tokens of each sequence verified in one step -- */

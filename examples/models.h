@@ -168,7 +168,11 @@ static const llama_architecture llama_architectures[] = {
     X(IQ2_XS, PTXK_IQ2_XS)                                                                                   \
     X(IQ2_S, PTXK_IQ2_S)                                                                                     \
     X(IQ3_XXS, PTXK_IQ3_XXS)                                                                                 \
-    X(IQ3_S, PTXK_IQ3_S)
+    X(IQ3_S, PTXK_IQ3_S)                                                                                     \
+    X(IQ1_S, PTXK_IQ1_S)                                                                                     \
+    X(IQ1_M, PTXK_IQ1_M)                                                                                     \
+    X(TQ1_0, PTXK_TQ1_0)                                                                                     \
+    X(TQ2_0, PTXK_TQ2_0)
 
 /* What the file says of the model. */
 typedef struct llama_config {

@@ -304,6 +304,14 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values) 
     return ok;
 }
 
+/* Bytes moved: sectors, and bulk copies, which are not counted among them. Those are of 16 keys, beyond d 128 of 8. */
+static inline double bytes_moved(const problem *p, const ptxsim_counters *c) {
+    double bytes = 32.0 * (double)(c->global_load_sectors + c->global_store_sectors);
+    uint32_t piece = (p->desc.head_dim > 128 ? 8 : 16) * 2 * p->desc.head_dim;
+    if (p->target < PTX_SM(90) || p->desc.kv_type == PTX_F32) return bytes;
+    return bytes + (double)(c->async_copy_bytes - 16 * c->async_copies) * piece / (piece - 16);
+}
+
 /* The caches as the kernel finds them, what is to append not there yet; or, after, as it shall leave them. */
 static void *physical(const problem *p, int which, uint32_t first, uint32_t count, int after) {
     size_t bytes = ref_bytes(p->format), row = p->desc.head_dim * bytes;

@@ -8,10 +8,11 @@
 
 /* Waits whose result is a predicate become true at once; the others vanish. */
 static const char *const synchronising[] = {
-    "mbarrier.try_wait", "mbarrier.init", "mbarrier.arrive", "mbarrier.expect_tx", "fence.", "wgmma.fence",
+    "mbarrier.try_wait", "mbarrier.test_wait", "mbarrier.init", "mbarrier.arrive", "mbarrier.expect_tx", "fence.", "wgmma.fence",
     "wgmma.commit_group", "wgmma.wait_group", "tcgen05.fence", "tcgen05.wait", "tcgen05.commit", "bar.sync",
     "bar.warp.sync", "barrier.cluster", "setmaxnreg",
-    "cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "cp.async.wait", "cp.async.commit"};
+    "cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "cp.async.wait", "cp.async.commit",
+    "cp.async.mbarrier"};
 
 /* The text without the other entries. to: as large as text. */
 static inline void one_entry(const char *text, const char *name, char *to)
@@ -47,7 +48,7 @@ static inline int mutate(const char *text, unsigned n, char *to, char what[160])
         snprintf(what, 160, "%.*s", (int)(end - line < 150 ? end - line : 150), line + strspn(line, " \t"));
         memcpy(to, text, (size_t)(line - text));
         to += line - text;
-        if (i == 0) {
+        if (i < 2) {
             op = strchr(op, ' ') + 1;
             to += sprintf(to, "\tsetp.eq.u32 %.*s, 0, 0;\n", (int)strcspn(op, ","), op);
         }

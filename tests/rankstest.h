@@ -26,9 +26,9 @@ static inline void set_number(const char *name, unsigned long x)
     setenv(name, text, 1);
 }
 
-/* Runs `body` in as many processes as ranks, and adds up what they have counted. Only rank 0 prints. end: whether
- * they are expected to end by themselves (1), or some are killed. */
-static inline void run_ranks(uint32_t count, void (*body)(void))
+/* Runs `body` in as many processes as ranks, and adds up what they have counted. Only rank 0 prints, all of them where
+ * RANKSTEST_ALL is set. A rank whose number is `killed` ends by a signal. */
+static inline void run_ranks_but(uint32_t count, uint32_t killed, void (*body)(void))
 {
     pid_t process[RANKS_MOST];
     uint32_t i;
@@ -59,11 +59,17 @@ static inline void run_ranks(uint32_t count, void (*body)(void))
     for (i = 0; i < count; i++) {
         char what[80];
         snprintf(what, sizeof what, "rank %u of %u", (unsigned)i, (unsigned)count);
-        CHECK_MORE(waitpid(process[i], &status, 0) == process[i] && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+        CHECK_MORE(waitpid(process[i], &status, 0) == process[i]
+                       && (i == killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0),
                    what);
         CHECK_MORE(results->failed[i] == 0, what);
         passed += results->passed[i];
     }
+}
+
+static inline void run_ranks(uint32_t count, void (*body)(void))
+{
+    run_ranks_but(count, RANKS_MOST, body);
 }
 
 /* In a rank: the device, its stream, the collectives. */
@@ -101,6 +107,7 @@ static inline model_shape shape_of_ranks(model_shape s)
     if (s.heads < 4) s.heads = 4;
     if (values > 1) s.head_dim = (uint32_t)((s.head_dim + values - 1) / values * values);
     if (!strcmp(s.architecture, "qwen2moe")) s.down_format = GGUF_FORMAT_F16, down = 1; /* its shared expert of 64 */
+    if (s.down_format == GGUF_FORMAT_MXFP4) down *= 2;
     s.ffn = (uint32_t)(down > 1 || values > 1 ? 5 * (down > values ? down : values) : 88);
     return s;
 }

@@ -6,34 +6,6 @@
 #include "../../ptxgen_cuda.h"
 #include "../architecturetest.h"
 
-/* The sum of "name" over the launches of a profile whose kernel's name holds `kernel`. */
-static double sum_of(const char *json, const char *kernel, const char *name)
-{
-    double sum = 0;
-    const char *at, *next;
-    for (at = strstr(json, "{\"launch\""); at; at = next) {
-        const char *own, *value;
-        next = strstr(at + 1, "{\"launch\"");
-        own = strstr(at, kernel);
-        value = strstr(at, name);
-        if (own && value && (!next || (own < next && value < next))) sum += strtod(strchr(value, ':') + 1, NULL);
-    }
-    return sum;
-}
-
-static char *profile_of(void)
-{
-    size_t (*profile)(int, char *, size_t);
-    void *symbol = ptxcu_symbol(device, "ptxsim_profile");
-    size_t bytes;
-    char *text;
-    memcpy(&profile, &symbol, sizeof symbol);
-    bytes = profile(1, NULL, 0);
-    text = (char *)calloc(1, bytes + 1);
-    if (text) profile(1, text, bytes + 1);
-    return text;
-}
-
 /* One token: the launches' distinct bytes beside the chosen experts' weights. */
 static void check_bytes(const model_shape *shape, const char *what)
 {

@@ -693,6 +693,9 @@ static void no_byte_is_read_twice(void) {
         scatter(&p);
         decode(&p);
         sectors = 32.0 * (double)counted.global_load_sectors;
+        if (p.target >= 90) /* and what is copied in bulk: all but factors */
+            sectors += (double)counted.async_copy_bytes - (p.type == PTXK_Q8_0 ? keys * p.d / 8 : 0);
+        CHECK(sectors >= keys * 2 * p.d);
         bytes = keys * 2 * (p.d + (p.type == PTXK_Q8_0 ? p.d / 16 : 0)) + p.heads * p.d * 4;
         printf("note: sm_%u, %s: %.1f bytes read and %.1f warp instructions a key; %.4f bank conflicts a wavefront\n",
                p.target, p.type == PTX_E4M3 ? "e4m3" : "q8_0", sectors / keys,

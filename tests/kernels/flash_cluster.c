@@ -122,7 +122,7 @@ static double traffic(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t ty
     p.target = PTX_SM(90);
     (void)problem_run(&p);
     cu.ptxsim_counters_get(&c, sizeof c);
-    ratio = 32.0 * (double)(c.global_load_sectors + c.global_store_sectors) / (double)p.plan.min_bytes;
+    ratio = bytes_moved(&p, &c) / (double)p.plan.min_bytes;
     printf("note: %u heads on %u, d %u, %s, batch %u, length %u, %u multiprocessors: %u chunks in clusters "
            "of %u, traffic %.4f of the lower bound; %.4f bank conflicts an instruction\n",
            heads, kv_heads, d, ptx_type_name((ptx_type)type), batch, length, sm_count,

@@ -821,7 +821,8 @@ static void bad_shapes_are_refused(void)
     CHECK(ptxk_flash_decode_emit(NULL, &desc) != PTX_E_NONE);
 }
 
-/* 64 KB of K and V, in less than the 99 KB that a block of every chip from sm_80 on may have. */
+/* 64 KB of K and V and what is computed with, in less than the 99 KB that a block of every chip from sm_80 on may
+   have. */
 static void plans_keep_enough_in_flight(void)
 {
     static const uint32_t types[] = {PTX_F16, PTX_BF16, PTX_E4M3, PTXK_Q8_0};
@@ -877,7 +878,7 @@ static void traffic_within(uint32_t heads, uint32_t kv_heads, uint32_t d, enum r
     problem_check(&p);
     cu.ptxsim_counters_get(&c, sizeof c);
     CHECK(p.plan.min_bytes == ptxk_flash_decode_bytes(&p.desc, lengths, batch));
-    ratio = 32.0 * (double)(c.global_load_sectors + c.global_store_sectors) / (double)p.plan.min_bytes;
+    ratio = bytes_moved(&p, &c) / (double)p.plan.min_bytes;
     printf("note: traffic of %2u heads on %u, d %u, %s, sm_%u, batch %u, length %u, %u splits for %u "
            "multiprocessors: %.4f of the lower bound; %.1f warp instructions a key and KV head, %.2f bank "
            "conflicts a wavefront, %.4f an instruction\n",
@@ -895,7 +896,8 @@ static void traffic_within(uint32_t heads, uint32_t kv_heads, uint32_t d, enum r
         double products = (double)length * batch * kv_heads * d * 8;
         CHECK((double)c.tensor_operations >= 2 * products * 2);
         CHECK(c.async_copy_bytes >= 2 * (uint64_t)length * batch * kv_heads * d * 2);
-        CHECK(c.async_copy_bytes == 16 * c.async_copies); /* all loads of K and V are of 16 bytes */
+        CHECK(target >= 90 ? c.async_copies < length * batch * kv_heads / 2 /* in bulk, or of 16 bytes */
+                           : c.async_copy_bytes == 16 * c.async_copies);
     }
     problem_free(&p);
 }
@@ -978,15 +980,21 @@ static void scalar_conflicts_are_not_in_the_loop(void) {
 
 /* -- machine instructions: ptxas alone can tell -- */
 
-/* Whether an instruction is what a step is made of: LDGSTS, LDSM, HMMA. */
-static uint32_t is_work(const unsigned char *code, uint32_t i) {
-    uint32_t low = sass_opcode(code, i) & 255;
-    return low == 0xae || low == 0x3b || low == SASS_HMMA;
+/* Whether an instruction is what a round is made of: of the computing warps LDSM and HMMA, of the loader UBLKCP. */
+static uint32_t is_work(const unsigned char *code, uint32_t i, int loads) {
+    uint32_t op = sass_opcode(code, i), low = op & 255;
+    return loads ? op == 0x3ba : low == 0x3b || low == SASS_HMMA;
+}
+
+static uint32_t work_between(const unsigned char *code, uint32_t first, uint32_t last, int loads) {
+    uint32_t n = 0;
+    for (; first <= last; first++) n += is_work(code, first, loads);
+    return n;
 }
 
 /* The fewest instructions on a way once around the loop first ... last that meets `work` of those. */
 static uint32_t shortest_round(const unsigned char *code, uint32_t count, uint32_t first, uint32_t last,
-                               uint32_t work) {
+                               uint32_t work, int loads) {
     uint32_t row = work + 1, i, w, e, changed = 1, *best = (uint32_t *)malloc(sizeof(uint32_t) * count * row),
              result;
     for (i = 0; i < count * row; i++) best[i] = UINT32_MAX; /* [i][w]: before instruction i, having met w */
@@ -998,7 +1006,7 @@ static uint32_t shortest_round(const unsigned char *code, uint32_t count, uint32
             to[1] = sass_guarded(code, i) ? i + 1 : UINT32_MAX;
             for (w = 0; w <= work && i != last; w++)
                 for (e = 0; e < 2; e++) {
-                    uint32_t met = w + is_work(code, i) > work ? work : w + is_work(code, i), *there;
+                    uint32_t met = w + is_work(code, i, loads) > work ? work : w + is_work(code, i, loads), *there;
                     if (best[i * row + w] == UINT32_MAX || to[e] >= count) continue;
                     there = &best[to[e] * row + met];
                     if (*there > best[i * row + w] + 1) *there = best[i * row + w] + 1, changed = 1;
@@ -1009,51 +1017,56 @@ static uint32_t shortest_round(const unsigned char *code, uint32_t count, uint32
     return result == UINT32_MAX ? result : result + 1;
 }
 
-/* 8 heads of 128, f16: at most 12 instructions of a warp for a key, where q is f32 (two terms) and where it
-   is f16. A step is 16 keys: 16 copies, 16 matrices of 16 x 16, 16 products and as many for each term more.
-   */
-static void instructions_per_key(uint32_t q_type, uint32_t products) {
-    ptxk_flash_decode_desc desc;
+/* The loop with most work, the shortest of those, and the fewest instructions on a way around it that does `work`. */
+static uint32_t round_with(const unsigned char *code, uint32_t count, uint32_t work, int loads) {
+    uint32_t j, first = 0, last = 0;
+    for (j = 0; j < count; j++) {
+        uint32_t to = sass_opcode(code, j) == SASS_BRA ? (uint32_t)sass_target(code, j) : j + 1;
+        if (to < j && work_between(code, to, j - 1, loads) == work && (!last || j - to <= last - first))
+            first = to, last = j;
+    }
+    return CHECK(last) ? shortest_round(code, count, first, last, work, loads) : 0;
+}
+
+/* Instructions of warps for a key, on sm_90. A step of the block is 64 keys, or 128: each of four warps has a quarter
+   of them, for which it reads matrices of 16 x 16 and multiplies each by every 8 columns, once for each term of q and
+   of the weights; the loader issues 16 bulk copies. */
+static void instructions_per_key(uint32_t heads, uint32_t kv_type, uint32_t q_type, uint32_t d, uint32_t page,
+                                 uint32_t terms, uint32_t keys, double most_computing, double most_loading) {
+    ptxk_flash_decode_desc desc = plain(heads, 4, d, kv_type);
     ptx_module_desc module_desc;
     ptx_entry_info info;
     ptx_module *m;
     static unsigned char image[1 << 18];
     const unsigned char *code;
-    uint32_t count, j, first = 0, last = 0, most = 0, all;
-    memset(&desc, 0, sizeof desc);
+    unsigned remarks;
+    uint32_t count, matrices = keys / 4 * d / 256, tiles = (heads / 4 + 7) / 8, computing, loading;
     memset(&module_desc, 0, sizeof module_desc);
-    desc.heads = 32;
-    desc.kv_heads = 4;
-    desc.head_dim = 128;
-    desc.kv_type = PTX_F16;
     desc.q_type = q_type;
-    desc.out_type = PTX_F32;
-    desc.queries = 1;
+    desc.page_size = page;
     module_desc.target = PTX_SM(90);
     m = ptx_module_new(&module_desc);
     ptxk_flash_decode_emit(m, &desc);
-    if (sass_assemble(ptx_text(m, NULL), image, sizeof image) && CHECK(ptx_entry_get(m, 0, &info))
-        && (code = sass_code(image, info.name, &count)) != NULL) {
-        for (j = 0; j < count; j++) { /* the loop with the products: the shortest with most of them */
-            uint32_t to = sass_opcode(code, j) == SASS_BRA ? (uint32_t)sass_target(code, j) : j + 1;
-            uint32_t inside = to < j ? sass_products(code, to, j - 1) : 0;
-            if (inside < most || !inside || (inside == most && j - to >= last - first)) continue;
-            first = to, last = j, most = inside;
-        }
-        CHECK(most == products); /* tensor-core instructions, and no more than needed */
-        all = shortest_round(code, count, first, last, 16 + 16 + products);
-        printf("note: sm_90, 8 heads of 128 on one KV head, f16, q %s: %u instructions of a warp for 16 "
-               "keys, %.2f a key\n",
-               ptx_type_name((ptx_type)q_type), all, all / 16.0);
-        CHECK(all <= 12 * 16);
+    if (sass_assemble_for("sm_90", ptx_text(m, NULL), image, sizeof image, &remarks)
+        && CHECK(ptx_entry_get(m, 0, &info)) && (code = sass_code(image, info.name, &count)) != NULL) {
+        CHECK(remarks == 0); /* no spill */
+        computing = round_with(code, count, matrices * (2 + tiles * (terms + 2)), 0);
+        loading = round_with(code, count, 16, 1);
+        printf("note: sm_90, %u heads of %u on one KV head, %s, q %s%s: %u instructions for %u keys, %.2f a key; "
+               "the loader %u for %u keys, %.2f a key\n",
+               heads / 4, d, ptx_type_name((ptx_type)kv_type), ptx_type_name((ptx_type)q_type),
+               page ? ", pages" : "", computing, keys / 4, 4.0 * computing / keys, loading, keys, (double)loading / keys);
+        CHECK(computing <= most_computing * keys / 4 && loading <= most_loading * keys);
     }
     ptx_module_free(m);
 }
 
-static void at_most_12_instructions_per_key(void) {
-    if (!sass_possible("at_most_12_instructions_per_key")) return;
-    instructions_per_key(PTX_F32, 32);
-    instructions_per_key(PTX_F16, 24);
+static void few_instructions_per_key(void) {
+    if (!sass_possible("few_instructions_per_key")) return;
+    instructions_per_key(32, PTX_F16, PTX_F32, 128, 0, 2, 128, 6.6, 1.2);
+    instructions_per_key(16, PTX_F16, PTX_F16, 128, 64, 1, 128, 6.1, 2.3);
+    instructions_per_key(64, PTX_BF16, PTX_F32, 64, 0, 3, 128, 8.8, 1.2);
+    instructions_per_key(16, PTX_BF16, PTX_F32, 256, 0, 3, 64, 13.6, 2.4);
 }
 
 int main(void) {
@@ -1066,7 +1079,7 @@ int main(void) {
     bad_features_are_refused();
     registry_finds_its_operations();
     plans_keep_enough_in_flight();
-    at_most_12_instructions_per_key();
+    few_instructions_per_key();
     if (CHECK(open_driver())) {
         zero_length_gives_zeros();
         length_above_max_seq_is_nan_and_touches_no_cache();

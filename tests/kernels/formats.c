@@ -116,6 +116,8 @@ static void products_of_every_value(void)
                 if (l->factor >= 0) memcpy(w + b + l->factor, old + b + l->factor, 2);
                 if (l->second >= 0) memcpy(w + b + l->second, old + b + l->second, 2);
                 if (l->type == REF_BLOCK_MXFP4) w[b] = old[b];
+                for (r = 49; r < 56 && l->type == REF_BLOCK_IQ1_M; r += 2)
+                    w[b + r] = (unsigned char)((w[b + r] & 15) | (old[b + r] & 240));
             }
             memset(w + 5 * p.m[0].row_bytes, 0, p.m[0].row_bytes);
             q.m[0].weights = w;

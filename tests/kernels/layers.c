@@ -445,7 +445,8 @@ static void every_activation(void) {
     worst = 0;
     for (i = 0; i < sizeof n / sizeof *n; i++)
         for (kind = 0; kind < 4; kind++) {
-            activation_one(kind, kind == PTXK_SWIGLU_CLAMPED || random_below(2), any_type(), any_type(), 1 + random_below(4), n[i], 0, 0);
+            activation_one(kind, kind == PTXK_SWIGLU_CLAMPED || random_below(2), any_type(), any_type(),
+                           1 + random_below(4), n[i], 0, 0);
             activation_one(kind, 1, PTX_F32, PTX_F32, 2, n[i], 1, 0);
         }
     printf("note: activations: at most %.3f of the bound\n", worst);

@@ -170,7 +170,7 @@ int main(void) {
             fprintf(source, "void t%d_%d(const uint64_t *x, uint64_t *y) { %s(x, y); }\n", i, wide, name);
         }
     fclose(source);
-    library = load_twins(path);
+    library = load_twins(path, "");
     for (wide = 0; wide < 2; wide++)
         for (i = 0; i < MATH_FUNCTIONS; i++) {
             const char *text = modules[wide][i] ? ptx_text(modules[wide][i], NULL) : NULL;

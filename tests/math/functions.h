@@ -55,7 +55,7 @@ static const math_function math_functions[] = {
     ONE(lgamma, 4.0, 2.3), /* below -2 in units of lgamma(-x), or 1 */
     TWO(atan2, 1.8, 1.7),
     TWO(hypot, 1.2, 1.2),
-    {"pow", 2, 1.6, 1.0, NULL, pow, NULL, exact_powl},
+    {"pow", 2, 1.6, 1.1, NULL, pow, NULL, exact_powl},
 };
 enum { MATH_FUNCTIONS = sizeof math_functions / sizeof *math_functions };
 
@@ -89,15 +89,15 @@ static ptx_module *math_kernel(const math_function *f, ptx_type type)
 typedef void twin_fn(const uint64_t *x, uint64_t *y);
 
 /* Compiles the twins, functions t0, t1 ... that `source` has, and loads them. They are exact but for `twin_share`
- * (twin_prelude.h). NULL: no compiler; a failed check: it refuses them. */
-static void *load_twins(const char *source)
+ * (twin_prelude.h). `libraries`: what else to link. NULL: no compiler; a failed check: it refuses them. */
+static void *load_twins(const char *source, const char *libraries)
 {
     char command[800];
     void *library;
     snprintf(command, sizeof command,
              "${CC:-cc} -std=gnu11 -O2 -march=native -ffp-contract=off -fno-math-errno "
-             "-w -Werror=implicit-function-declaration -shared -fPIC -I. -xc -o %s.so %s -lm",
-             source, source);
+             "-w -Werror=implicit-function-declaration -shared -fPIC -I. -xc -o %s.so %s %s -lm",
+             source, source, libraries);
     if (!CHECK_MORE(system(command) == 0, command)) return NULL;
     snprintf(command, sizeof command, "%s.so", source);
     library = dlopen(command, RTLD_NOW);
@@ -120,6 +120,12 @@ static inline uint32_t bits_of(float v)
     return x;
 }
 
+static inline uint64_t bits64_of(double v)
+{
+    uint64_t x;
+    memcpy(&x, &v, sizeof x);
+    return x;
+}
 static inline double double_of(uint64_t bits)
 {
     double v;
