@@ -170,16 +170,18 @@
 #endif
 #endif
 
-/* Compiled for size: functions that run once a kernel, or only for an error. */
+/* Compiled for size: what runs once a kernel, or only for an error. With GCC no public function is, for
+   "cold" makes its callers cold too. */
 #if defined(__clang__)
-#define PTX__FOR_SIZE __attribute__((minsize))
+#define PTX__RARE __attribute__((minsize)) static
+#define PTX__RARE_API __attribute__((minsize)) PTXGEN_API
 #elif defined(__GNUC__)
-#define PTX__FOR_SIZE __attribute__((cold))
+#define PTX__RARE __attribute__((cold)) static
+#define PTX__RARE_API PTXGEN_API
 #else
-#define PTX__FOR_SIZE
+#define PTX__RARE static
+#define PTX__RARE_API PTXGEN_API
 #endif
-#define PTX__RARE PTX__FOR_SIZE static
-#define PTX__RARE_API PTX__FOR_SIZE PTXGEN_API
 
 #ifdef __cplusplus
 extern "C" {
@@ -7014,8 +7016,8 @@ PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem 
 }
 
 /* atom and red: the type comes from the value. */
-PTX__RARE ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem address,
-                              const ptx_val *values, unsigned n) {
+static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem address,
+                           const ptx_val *values, unsigned n) {
     ptx_val d = ptx__none();
     ptx__operand v[2];
     ptx__access mem;
@@ -11957,8 +11959,8 @@ PTX__RARE ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, con
 }
 
 /* A formula for the caller, after its operands are checked. */
-PTX__RARE void ptx__math_call(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *v,
-                              ptx_val out[3]) {
+static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *v,
+                           ptx_val out[3]) {
     ptx_module *m = ptx_kernel_module(k);
     ptx_type type = PTX_NONE;
     const char *text;
