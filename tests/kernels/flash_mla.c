@@ -23,6 +23,7 @@ typedef struct problem {
     int heads_first;   /* q and out are [heads, batch * queries] */
     int one_length;    /* lengths is 0 */
     uint32_t bad_page; /* of sequence 0, paged: position whose page is past the pool, + 1; 0: none */
+    double traffic;    /* most sectors, of plan.min_bytes; 0: any */
 } problem;
 
 static enum ref_format format_of(uint32_t type) {
@@ -128,9 +129,24 @@ static void run(const problem *o) {
     CHECK_MORE(!ptxk_flash_mla_check(d, &args, &why), why.text);
     CHECK_MORE(!ptxk_flash_mla_emit(module, d), ptx_get_error(module)->message);
     loaded = load_text(ptx_text(module, NULL));
+    if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
     for (i = 0; loaded && i < plan.launches; i++)
         CHECK(launch_entry(module, loaded, &plan.launch[i], &args, sizeof args));
     CHECK(cu.cuCtxSynchronize() == 0);
+    if (o->traffic > 0 && cu.ptxsim_counters_get) {
+        ptxsim_counters n;
+        double ratio, keys = 0;
+        cu.ptxsim_counters_get(&n, sizeof n);
+        for (b = 0; b < o->batch; b++) keys += o->length[b];
+        ratio = 32.0 * (double)(n.global_load_sectors + n.global_store_sectors) / (double)plan.min_bytes;
+        printf("note: %u heads, %u queries, tile %u, %u sequences, %u chunks: %.4f of the lower bound; %.1f warp "
+               "instructions a key, %.2f bank conflicts a wavefront\n",
+               d->heads, o->queries, d->tile, o->batch, plan.launch[0].grid[2], ratio,
+               (double)n.warp_instructions / keys,
+               (double)n.shared_bank_conflicts / (double)n.shared_wavefronts);
+        CHECK(ratio <= o->traffic && n.local_requests == 0);
+        CHECK((double)n.shared_bank_conflicts <= 0.03 * (double)n.shared_wavefronts);
+    }
     CHECK(cu.cuMemcpyDtoH(out, args.out, out_bytes + 64) == 0);
     CHECK(cu.cuMemcpyDtoH(lse, args.lse, rows * d->heads * 4ull) == 0);
     for (i = 0; i < 64; i++) CHECK(((unsigned char *)out)[out_bytes + i] == 0xa5);
@@ -257,6 +273,26 @@ int main(void) {
         if (i % 5 == 3) o.length[0] = random_below(o.queries + 1);
         if (i % 6 == 1 && o.length[0]) o.bad_page = 1 + random_below(o.length[0]);
         if (!o.d.page_size) o.bad_page = 0;
+        run(&o);
+    }
+    for (i = 0; i < 3; i++) { /* a latent is read once for the tile's heads */
+        problem o;
+        memset(&o, 0, sizeof o);
+        o.target = 90;
+        o.d.heads = i < 2 ? 16 : 64;
+        o.d.latent = 512;
+        o.d.rope = 64;
+        o.d.kv_type = PTX_F16;
+        o.d.q_type = o.d.out_type = PTX_F32;
+        o.d.tile = ptxk_flash_mla_tile(o.d.heads, 1);
+        o.d.scale = 0.0722f;
+        o.d.flags = PTXK_MLA_LSE;
+        o.batch = i == 1 ? 1 : 2;
+        o.queries = 1;
+        o.sm_count = 2;
+        o.max_seq = 512;
+        o.traffic = i == 1 ? 1.35 : 1.02; /* 2 chunks write and read partial results, and read q */
+        for (b = 0; b < o.batch; b++) o.length[b] = 512;
         run(&o);
     }
     return check_end();
