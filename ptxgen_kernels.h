@@ -11202,22 +11202,30 @@ static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state 
                                 offsetof(ptxk_flash_mla_args, q_row_stride), f->latent, bytes, number);
         from[1] = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, q_rope),
                                 offsetof(ptxk_flash_mla_args, rope_row_stride), f->rope, bytes, number);
-        to = ptxk__tile_chunk_offset(k, &f->q, row, s->chunk);
-        to = ptx_ptr_add(k, s->shared, to, 1);
-        for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
-            int rope = 64 * j >= f->latent;
-            here = ptx_ptr_add(k, from[rope], s->chunk, 8 * bytes);
-            if (rope && f->rope < 64) {
-                c = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 8));
-                p = ptx_and(k, p, c);
-                inside = ptx_and(k, inside, c);
+        for (e = 0; e < 8; e += per) { /* a request reads whole sectors: 16 bytes a lane, 128 a row */
+            c = ptx_mul(k, s->chunk, ptx_u32(per));
+            to = ptx_shr(k, c, ptx_u32(3));
+            if (e) to = ptx_add(k, to, ptx_u32(e));
+            to = ptxk__tile_chunk_offset(k, &f->q, row, to);
+            to = ptx_ptr_add(k, s->shared, to, 1);
+            here = ptx_and(k, c, ptx_u32(7));
+            to = ptx_ptr_add(k, to, here, 2);
+            for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
+                int rope = 64 * j >= f->latent;
+                ptx_val seen = p, stored = inside;
+                if (rope && 8 * e >= f->rope) continue;
+                here = ptx_ptr_add(k, from[rope], s->chunk, 16);
+                if (rope && f->rope < 8 * e + 8 * per) {
+                    c = ptx_setp(k, PTX_LT, s->chunk, ptx_u32((f->rope - 8 * e) / per));
+                    seen = ptx_and(k, p, c);
+                    stored = ptx_and(k, inside, c);
+                }
+                ptxk__load_f32_if(k, &seen, f->q_type, per,
+                                  ptx_at(here, (int64_t)(((rope ? 0 : 64 * j) + 8 * e) * bytes)), x);
+                ptxk_narrow(k, f->type, per, x, words);
+                ptx_guard(k, stored);
+                ptx_st_vec(k, PTX_B32, per / 2, ptx_at(to, (int64_t)(128 * j)), words);
             }
-            for (e = 0; e < 8; e += per)
-                ptxk__load_f32_if(k, &p, f->q_type, per,
-                                  ptx_at(here, (int64_t)(((rope ? 0 : 64 * j) + e) * bytes)), x + e);
-            ptxk_narrow(k, f->type, 8, x, words);
-            ptx_guard(k, inside);
-            ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)(128 * j)), words);
         }
     }
 }
