@@ -267,6 +267,17 @@ static void deepest_rows(void)
     problem_free(&p);
 }
 
+/* m n k past 2^32, compared in part. */
+static void products_past_2_32(void)
+{
+    problem p = problem_new(PTXK_Q4_K, 1030, 2050, 2304, 256, PTXK_GEMM_FAST, 0);
+    p.shape.target = PTX_SM(90);
+    p.row_step = 97;
+    p.column_step = 101;
+    problem_run(&p);
+    problem_free(&p);
+}
+
 int main(void)
 {
     start_random();
@@ -276,5 +287,6 @@ int main(void)
     waves();
     traffic();
     deepest_rows();
+    products_past_2_32();
     return check_end();
 }
