@@ -11719,7 +11719,7 @@ static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
 }
 
 /* A number of the text: a float where the type is one, and where it has a point or an exponent. */
-static ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
+PTX__RARE ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
     const char *s = e->at;
     int negative = *s == '-', hex, point = 0, exponent = 0;
     double v = 0, factor = 2, tens = 1;
@@ -11759,7 +11759,7 @@ static ptx_val ptx__to_register(ptx_kernel *k, const char *site, ptx_val v) {
     return ptx__is_register(v) || ptx_type_of(v) == PTX_NONE ? v : ptx_op1_(k, site, PTX_MOV, 0, v);
 }
 
-static ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
+PTX__RARE ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
     char c = *e->at;
     ptx_val v;
     int minus = c == '-';
@@ -11794,7 +11794,7 @@ static const char *ptx__formula_text(const char *name, size_t length, ptx_type t
 }
 
 /* p 2^n; p is a register, or the immediate 1. */
-static ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
+PTX__RARE ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
     ptx_val half[2] = {PTX_ZERO, PTX_ZERO};
     if (e->type == PTX_F32) {
         n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(23));
@@ -11844,7 +11844,7 @@ static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
 }
 
 /* One operation with its operands, up to the ';'. */
-static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
+PTX__RARE void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     const char *name = e->at;
     const ptx__calc *calc = ptx__calcs, *end = ptx__calcs + sizeof ptx__calcs / sizeof *ptx__calcs;
     ptx_val v[8];
@@ -11891,8 +11891,8 @@ static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v)
         e->value[i] = v;
 }
 
-static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
-                          const ptx_val *args, ptx_val out[3]) {
+PTX__RARE void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                             const ptx_val *args, ptx_val out[3]) {
     static const ptx__evaluation empty = PTX_ZERO;
     static const char letters[] = "xyzwvup";
     ptx__evaluation e = empty;
@@ -11937,8 +11937,8 @@ static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name
 }
 
 /* The module's function of that formula, made when it is first called. */
-static ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, ptx_type type,
-                                         uint32_t n, const ptx_val *v) {
+PTX__RARE ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, ptx_type type,
+                                            uint32_t n, const ptx_val *v) {
     char full[48], letter[2] = {0, 0};
     ptx_val operands[4];
     const ptx__named *had;
@@ -11957,8 +11957,8 @@ static ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const 
 }
 
 /* A formula for the caller, after its operands are checked. */
-static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *v,
-                           ptx_val out[3]) {
+PTX__RARE void ptx__math_call(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *v,
+                              ptx_val out[3]) {
     ptx_module *m = ptx_kernel_module(k);
     ptx_type type = PTX_NONE;
     const char *text;
@@ -12043,8 +12043,8 @@ PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const p
     return r;
 }
 
-PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
-                           ptx_val *out) {
+PTX__RARE_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
+                              ptx_val *out) {
     ptx_val r[3];
     uint32_t i;
     if (!ptx__given(k, site, "ptx_cross", a && b && out)) return;
@@ -12060,7 +12060,8 @@ PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, cons
     return ptx_op1_(k, site, PTX_SQRT, 0, ptx_dot_(k, site, n, a, a));
 }
 
-PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, ptx_val *out) {
+PTX__RARE_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a,
+                                  ptx_val *out) {
     ptx_val d;
     uint32_t i;
     if (!ptx__given(k, site, "ptx_normalize", a && out)) return;
@@ -12073,8 +12074,8 @@ PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, cons
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times(k, site, a[i], d);
 }
 
-PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
-                             const ptx_val *normal, ptx_val *out) {
+PTX__RARE_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
+                                const ptx_val *normal, ptx_val *out) {
     ptx_val d;
     uint32_t i;
     if (!ptx__given(k, site, "ptx_reflect", v && normal && out)) return;
@@ -12084,16 +12085,16 @@ PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const 
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
 }
 
-PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
-                          ptx_val t, ptx_val *out) {
+PTX__RARE_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                             ptx_val t, ptx_val *out) {
     uint32_t i;
     if (!ptx__given(k, site, "ptx_lerp", a && b && out)) return;
     n = ptx__dimensions(k, site, "ptx_lerp", n, 2, 4);
     for (i = 0; i < n; i++) out[i] = ptx_math_(k, site, "mix", 3, a[i], b[i], t);
 }
 
-PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns, const ptx_val *a,
-                             const ptx_val *b, ptx_val *out) {
+PTX__RARE_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns,
+                                const ptx_val *a, const ptx_val *b, ptx_val *out) {
     ptx_val r[16];
     uint32_t i, j, l;
     if (!ptx__given(k, site, "ptx_mat_mul", a && b && out)) return;
@@ -12112,8 +12113,8 @@ PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x) {
     return ptx_as(ptx__formula_of(k, site, "pcg", PTX_F32, 1, &x), PTX_U32);
 }
 
-PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
-                            ptx_val *out) {
+PTX__RARE_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
+                               ptx_val *out) {
     ptx_val c[4], a[2], b[2], keys[2];
     uint32_t round;
     if (!ptx__given(k, site, "ptx_philox", counter && key && out)) return;
@@ -12141,8 +12142,8 @@ PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x) {
     return ptx__formula_of(k, site, "unit", PTX_F32, 1, &x);
 }
 
-PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
-                              ptx_val seed) {
+PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n,
+                                 const ptx_val *p, ptx_val seed) {
     ptx_val v[4];
     char full[32];
     uint32_t i;
@@ -12161,7 +12162,7 @@ PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name,
     return ptx_call_(k, site, ptx__formula_function(k->m, site, full, PTX_F32, 4, v), 4, v);
 }
 
-PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
+PTX__RARE_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
     ptx_val v, packed = ptx__none();
     uint32_t i;
     if (!ptx__given(k, site, "ptx_pack_rgba8", rgba != NULL)) return packed;
@@ -12173,7 +12174,7 @@ PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_va
     }
     return ptx_as(packed, PTX_U32);
 }
-PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
+PTX__RARE_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
     uint32_t i;
     if (!ptx__given(k, site, "ptx_unpack_rgba8", rgba != NULL)) return;
     packed = ptx__to_register(k, site, packed);

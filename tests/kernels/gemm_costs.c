@@ -31,7 +31,7 @@ static const struct cost {
              {PTXK_IQ2_XXS, 8, 0, 4.6, {5, 5.6}},  {PTXK_IQ2_XS, 8, 0, 4.4, {4.8, 5.4}},
              {PTXK_IQ2_S, 8, 0, 4.4, {4.8, 5.4}},  {PTXK_IQ3_XXS, 8, 0, 5, {5.3, 6.1}},
              {PTXK_IQ3_S, 8, 0, 5.2, {5.5, 6.3}},  {PTXK_IQ1_S, 8, 0, 4.4, {4.8, 5.4}},
-             {PTXK_IQ1_M, 8, 0, 4.75, {5.1, 5.7}}, {PTXK_TQ1_0, 8, 0, 4.75, {5.1, 5.7}},
+             {PTXK_IQ1_M, 8, 0, 4.75, {5.1, 6.3}}, {PTXK_TQ1_0, 8, 0, 4.75, {5.1, 5.7}},
              {PTXK_TQ2_0, 8, 0, 2.85, {3.2, 3.8}}};
 
 /* How often a block starts in a tile. */
