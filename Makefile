@@ -77,7 +77,7 @@ proof: $(addprefix $(B)/results/,$(TESTS) $(SCRIPTS))
 	@sh tests/run.sh sum $(B) $(TESTS) $(SCRIPTS)
 
 # Every f32 function of one operand over all 2^32 operands: about an hour of one core. Then f64 ones and those of
-# two operands over 2^28 random ones: about two.
+# two operands over 2^28 random ones: about another.
 proof-math: $(B)/tests/math/exhaustive $(B)/tests/math/random
 	@$(B)/tests/math/exhaustive 1
 	@$(B)/tests/math/random 0x10000000

@@ -170,16 +170,18 @@
 #endif
 #endif
 
-/* Compiled for size: functions that run once a kernel, or only for an error. */
+/* Compiled for size: what runs once a kernel, or only for an error. With GCC no public function is, for
+   "cold" makes its callers cold too. */
 #if defined(__clang__)
-#define PTX__FOR_SIZE __attribute__((minsize))
+#define PTX__RARE __attribute__((minsize)) static
+#define PTX__RARE_API __attribute__((minsize)) PTXGEN_API
 #elif defined(__GNUC__)
-#define PTX__FOR_SIZE __attribute__((cold))
+#define PTX__RARE __attribute__((cold)) static
+#define PTX__RARE_API PTXGEN_API
 #else
-#define PTX__FOR_SIZE
+#define PTX__RARE static
+#define PTX__RARE_API PTXGEN_API
 #endif
-#define PTX__RARE PTX__FOR_SIZE static
-#define PTX__RARE_API PTX__FOR_SIZE PTXGEN_API
 
 #ifdef __cplusplus
 extern "C" {
@@ -3005,9 +3007,9 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    (ptx_sin_approx above, ptx_ex2). Behind a function stand its errors in f32 and f64: the largest
    |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
    approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all
-   operands of the f32 functions of one. The code is put where the call stands: on the usual path 1 to 52
-   instructions in f32, 20 to 140 in f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of
-   160 bytes. */
+   operands of the f32 functions of one, and random ones of the rest; docs/mathematics.md has what it printed.
+   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, 20 to 140 in
+   f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of 160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -3028,9 +3030,9 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_sin(k, x) ptx_math1(k, "sin", x)           /* 1.6, 1.6; any x, however large */
 #define ptx_cos(k, x) ptx_math1(k, "cos", x)           /* 1.7, 1.7 */
 #define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 1.9, 2.0 */
-#define ptx_asin(k, x) ptx_math1(k, "asin", x)         /* 2.0, 2.0 */
+#define ptx_asin(k, x) ptx_math1(k, "asin", x)         /* 2.0, 1.7 */
 #define ptx_acos(k, x) ptx_math1(k, "acos", x)         /* 1.2, 1.3 */
-#define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.8, 1.6 */
+#define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.9, 1.6 */
 #define ptx_sinh(k, x) ptx_math1(k, "sinh", x)         /* 1.7, 1.8 */
 #define ptx_cosh(k, x) ptx_math1(k, "cosh", x)         /* 1.4, 1.4 */
 #define ptx_tanh(k, x) ptx_math1(k, "tanh", x)         /* 1.9, 1.8 */
@@ -3044,12 +3046,12 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_log1p(k, x) ptx_math1(k, "log1p", x)       /* 1.4, 1.5 */
 #define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)         /* 0.9, 0.8 */
 #define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.8, 1.7 */
-#define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.0 */
+#define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.3 */
 #define ptx_tgamma(k, x) ptx_math1(k, "tgamma", x)     /* 4.0, 1.8; a function of the module */
-#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 2.3; the same; see below */
+#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 2.4; the same; see below */
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
-#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6, 1.1 */
+#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 2.0, 1.3 */
 /* lgamma has zeros between its poles: below -2 its error is counted in units of the largest of
    |lgamma(x)|, lgamma(-x) and 1. From -2 on the error in f64 is 1.7. */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
@@ -3656,6 +3658,11 @@ struct ptx_kernel {
 #define PTX__SEEN_TCGEN05 0x10000000u
 #define PTX__SEEN_CONVERGENT 0x04000000u /* what is not for ANY threads, and addresses of symbols */
 #define PTX__MEMOS 512
+/* The row of a matrix product for elements of a type, and the lengths of its first four groups. */
+typedef struct ptx__shape {
+    const ptx__row *row;
+    uint32_t op, type, count[4];
+} ptx__shape;
 /* The text of a register, "%r12, ", and its length in the last character. Most registers are printed more
    than once, and copying is faster than converting digits. */
 typedef struct ptx__spelling {
@@ -3692,6 +3699,7 @@ struct ptx_module {
     PTX__ARRAY(uint32_t) spread;
     PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* the registers of a class, for all kernels */
     ptx__known known[PTX__KNOWN];
+    ptx__shape shape; /* of the last ptx_mma */
     uint32_t bucket[PTX__BUCKETS];
     ptx__memo memos[PTX__MEMOS + 1];
     ptx__memo *memo; /* of `memos` what begins with a line of the cache */
@@ -5520,8 +5528,8 @@ PTX__INLINE uint32_t ptx__is_foreign(const ptx_kernel *k, ptx_val v) {
 
 /* Write the words of the sources to w, as the memo says. Returns the end of the words, or NULL if an operand
    does not match the memo; what was written is then ignored. */
-static uint32_t *ptx__copy_operands(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *src,
-                                    unsigned n, uint32_t *w) {
+PTX__INLINE uint32_t *ptx__copy_operands(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *src,
+                                         unsigned n, uint32_t *w) {
     uint32_t wrong = 0;
     unsigned i;
     for (i = 0; i < n; i++) {
@@ -5583,7 +5591,7 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_m
         w = ptx__copy_operands(k, memo, src, n, w);
         wrong = !w;
     }
-    if (what & PTX__INTO) wrong |= ptx__is_foreign(k, src[n]);
+    if (!memo->result && what & PTX__INTO) wrong |= ptx__is_foreign(k, src[n]);
     if (wrong) return ptx__record_new(k, site, what, mods, src);
     if (memo->special | k->guard) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
@@ -5599,11 +5607,11 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_m
     k->guard = 0;
     k->verified = 0;
     if (memo->version > k->version) k->version = memo->version;
-    if (what & PTX__INTO) {
+    if (!memo->result) {
+        if (!(what & PTX__INTO)) return ptx__none();
         *first = (uint32_t)src[n].handle;
         return src[n];
     }
-    if (!memo->result) return ptx__none();
     *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
     d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
     return d;
@@ -7008,8 +7016,8 @@ PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem 
 }
 
 /* atom and red: the type comes from the value. */
-PTX__RARE ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem address,
-                              const ptx_val *values, unsigned n) {
+static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem address,
+                           const ptx_val *values, unsigned n) {
     ptx_val d = ptx__none();
     ptx__operand v[2];
     ptx__access mem;
@@ -7981,11 +7989,18 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
                          ptx_type b_type, ptx_val *d, const ptx_val *a, const ptx_val *b, const ptx_val *c,
                          uint32_t n, const ptx_val *extra) {
     ptx_val v[40];
-    uint32_t count[4];
+    ptx__shape *shape;
+    const uint32_t *count;
     const ptx__row *row;
     if (!ptx__ready(k)) return;
-    if ((unsigned)a_type >= PTX__TYPE_COUNT || (unsigned)op >= PTX__OP_COUNT
-        || !(row = ptx__mma_row(&ptx__rows[k->m->first[op]], op, a_type, count))) {
+    shape = &k->m->shape;
+    if (!shape->row || shape->op != (uint32_t)op || shape->type != (uint32_t)a_type) {
+        shape->op = (uint32_t)op, shape->type = (uint32_t)a_type, shape->row = NULL;
+        if ((unsigned)a_type < PTX__TYPE_COUNT && (unsigned)op < PTX__OP_COUNT)
+            shape->row = ptx__mma_row(&ptx__rows[k->m->first[op]], op, a_type, shape->count);
+    }
+    count = shape->count, row = shape->row;
+    if (!row) {
         ptx__fail(k, PTX_E_FORM, site, "there is no such matrix product of elements of type %s",
                   ptx_type_name(a_type));
         return;
@@ -10717,8 +10732,8 @@ PTX__RARE int ptx__spell_registers(const ptx_kernel *k) {
 }
 
 /* An operand that is a register, and ", " behind it. */
-static inline char *ptx__print_listed(const ptx_kernel *k, char *p, uint32_t word) {
-    const char *text = k->m->spelt[PTX__TAG(word)].at[PTX__INDEX(word)].text;
+static inline char *ptx__print_listed(const ptx_module *m, char *p, uint32_t word) {
+    const char *text = m->spelt[PTX__TAG(word)].at[PTX__INDEX(word)].text;
     memcpy(p, text, 16);
     return p + text[15];
 }
@@ -10727,12 +10742,13 @@ static inline char *ptx__print_listed(const ptx_kernel *k, char *p, uint32_t wor
    the next operand. */
 static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at,
                                         const uint32_t *w) {
+    const ptx_module *const m = k->m;
     uint32_t left = *w & 0xffffu;
     char *p = *at;
     if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES) {
         int32_t offset = (int32_t)w[2];
         *p = '[';
-        p = ptx__print_listed(k, p + 1, w[1]) - 2;
+        p = ptx__print_listed(m, p + 1, w[1]) - 2;
         if (offset) *p++ = '+';
         if (offset < 0) *p++ = '-';
         if (offset) p = ptx__digits32(p, offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
@@ -10742,7 +10758,7 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at,
     }
     if ((*w & ~0xffffu) == PTX__GROUP(PTX__G_BRACES, 0)) {
         for (*p++ = '{', w++; left; left--)
-            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(k, p, *w++);
+            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(m, p, *w++);
             else
                 w = ptx__print_other(k, &p, w);
         memcpy(p - 2, "}, ", 3);
@@ -10758,9 +10774,10 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at,
 /* Operands, and ", " behind each. */
 static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_t *w,
                                      const uint32_t *end) {
+    const ptx_module *const m = k->m;
     while (w < end) {
         if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
-            p = ptx__print_listed(k, p, *w++);
+            p = ptx__print_listed(m, p, *w++);
         else if ((PTX__TAG(*w) == PTX__W_UNSIGNED || PTX__TAG(*w) == PTX__W_SIGNED) && !w[2]) {
             p = ptx__digits32(p, w[1]);
             w += 3;
@@ -11704,7 +11721,7 @@ static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
 }
 
 /* A number of the text: a float where the type is one, and where it has a point or an exponent. */
-static ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
+PTX__RARE ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
     const char *s = e->at;
     int negative = *s == '-', hex, point = 0, exponent = 0;
     double v = 0, factor = 2, tens = 1;
@@ -11744,7 +11761,7 @@ static ptx_val ptx__to_register(ptx_kernel *k, const char *site, ptx_val v) {
     return ptx__is_register(v) || ptx_type_of(v) == PTX_NONE ? v : ptx_op1_(k, site, PTX_MOV, 0, v);
 }
 
-static ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
+PTX__RARE ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
     char c = *e->at;
     ptx_val v;
     int minus = c == '-';
@@ -11779,7 +11796,7 @@ static const char *ptx__formula_text(const char *name, size_t length, ptx_type t
 }
 
 /* p 2^n; p is a register, or the immediate 1. */
-static ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
+PTX__RARE ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
     ptx_val half[2] = {PTX_ZERO, PTX_ZERO};
     if (e->type == PTX_F32) {
         n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(23));
@@ -11829,7 +11846,7 @@ static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
 }
 
 /* One operation with its operands, up to the ';'. */
-static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
+PTX__RARE void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     const char *name = e->at;
     const ptx__calc *calc = ptx__calcs, *end = ptx__calcs + sizeof ptx__calcs / sizeof *ptx__calcs;
     ptx_val v[8];
@@ -11876,8 +11893,8 @@ static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v)
         e->value[i] = v;
 }
 
-static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
-                          const ptx_val *args, ptx_val out[3]) {
+PTX__RARE void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                             const ptx_val *args, ptx_val out[3]) {
     static const ptx__evaluation empty = PTX_ZERO;
     static const char letters[] = "xyzwvup";
     ptx__evaluation e = empty;
@@ -11922,8 +11939,8 @@ static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name
 }
 
 /* The module's function of that formula, made when it is first called. */
-static ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, ptx_type type,
-                                         uint32_t n, const ptx_val *v) {
+PTX__RARE ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, ptx_type type,
+                                            uint32_t n, const ptx_val *v) {
     char full[48], letter[2] = {0, 0};
     ptx_val operands[4];
     const ptx__named *had;
@@ -12028,8 +12045,8 @@ PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const p
     return r;
 }
 
-PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
-                           ptx_val *out) {
+PTX__RARE_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
+                              ptx_val *out) {
     ptx_val r[3];
     uint32_t i;
     if (!ptx__given(k, site, "ptx_cross", a && b && out)) return;
@@ -12045,7 +12062,8 @@ PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, cons
     return ptx_op1_(k, site, PTX_SQRT, 0, ptx_dot_(k, site, n, a, a));
 }
 
-PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, ptx_val *out) {
+PTX__RARE_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a,
+                                  ptx_val *out) {
     ptx_val d;
     uint32_t i;
     if (!ptx__given(k, site, "ptx_normalize", a && out)) return;
@@ -12058,8 +12076,8 @@ PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, cons
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times(k, site, a[i], d);
 }
 
-PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
-                             const ptx_val *normal, ptx_val *out) {
+PTX__RARE_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
+                                const ptx_val *normal, ptx_val *out) {
     ptx_val d;
     uint32_t i;
     if (!ptx__given(k, site, "ptx_reflect", v && normal && out)) return;
@@ -12069,16 +12087,16 @@ PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const 
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
 }
 
-PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
-                          ptx_val t, ptx_val *out) {
+PTX__RARE_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                             ptx_val t, ptx_val *out) {
     uint32_t i;
     if (!ptx__given(k, site, "ptx_lerp", a && b && out)) return;
     n = ptx__dimensions(k, site, "ptx_lerp", n, 2, 4);
     for (i = 0; i < n; i++) out[i] = ptx_math_(k, site, "mix", 3, a[i], b[i], t);
 }
 
-PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns, const ptx_val *a,
-                             const ptx_val *b, ptx_val *out) {
+PTX__RARE_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns,
+                                const ptx_val *a, const ptx_val *b, ptx_val *out) {
     ptx_val r[16];
     uint32_t i, j, l;
     if (!ptx__given(k, site, "ptx_mat_mul", a && b && out)) return;
@@ -12097,8 +12115,8 @@ PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x) {
     return ptx_as(ptx__formula_of(k, site, "pcg", PTX_F32, 1, &x), PTX_U32);
 }
 
-PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
-                            ptx_val *out) {
+PTX__RARE_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
+                               ptx_val *out) {
     ptx_val c[4], a[2], b[2], keys[2];
     uint32_t round;
     if (!ptx__given(k, site, "ptx_philox", counter && key && out)) return;
@@ -12126,8 +12144,8 @@ PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x) {
     return ptx__formula_of(k, site, "unit", PTX_F32, 1, &x);
 }
 
-PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
-                              ptx_val seed) {
+PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n,
+                                 const ptx_val *p, ptx_val seed) {
     ptx_val v[4];
     char full[32];
     uint32_t i;
@@ -12146,7 +12164,7 @@ PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name,
     return ptx_call_(k, site, ptx__formula_function(k->m, site, full, PTX_F32, 4, v), 4, v);
 }
 
-PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
+PTX__RARE_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
     ptx_val v, packed = ptx__none();
     uint32_t i;
     if (!ptx__given(k, site, "ptx_pack_rgba8", rgba != NULL)) return packed;
@@ -12158,7 +12176,7 @@ PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_va
     }
     return ptx_as(packed, PTX_U32);
 }
-PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
+PTX__RARE_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
     uint32_t i;
     if (!ptx__given(k, site, "ptx_unpack_rgba8", rgba != NULL)) return;
     packed = ptx__to_register(k, site, packed);

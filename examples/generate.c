@@ -16,8 +16,8 @@
 
    --chat writes messages as the file's own template has them, where that is one of those in chat.h; further
    messages are the lines of standard input. --stop ends the text before such words. --prompts takes a prompt
-   from each line of a file (\n: a new line, \\: a backslash), --sequences of them in one step; what these begin
-   with is fed and read once for all.
+   from each line of a file (\n: a new line, \\: a backslash), --sequences of them in one step; what these
+   begin with is fed and read once for all.
 
    Several GPUs share a model that is too large for one: each is a process (ranks.h), started by mpirun -n 2
    generate ..., by torchrun --nproc-per-node 2 --no-python generate ..., or by hand with RANK=0 WORLD_SIZE=2,

@@ -234,8 +234,8 @@ static size_t pack_rows(uint32_t width, uint32_t height, const uint32_t *pixels,
     return zlib_stream(raw, (row + 1) * height, out);
 }
 
-/* Several pictures are an animated PNG: acTL, then fcTL before the data of each, all but the first in fdAT. What
-   knows no animation shows the first. */
+/* Several pictures are an animated PNG: acTL, then fcTL before the data of each, which is IDAT for the first
+   and fdAT for the others. What knows no animation shows the first. */
 static int write_png(const char *path, uint32_t width, uint32_t height, uint32_t pictures,
                      uint32_t milliseconds, const uint32_t *pixels) {
     size_t bytes = (3 * (size_t)width + 1) * height, packed;

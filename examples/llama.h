@@ -2315,9 +2315,9 @@ static inline int llama_set_shared(llama *m, uint32_t shared, ptxcu_stream strea
 }
 
 /* Of the first `tokens` tokens, which the prompts that llama_begin has been given have in common and which
-   are the last of none: how many sequences can share. Caches in pages cannot. */
+   are the last of none: how many sequences can share. Caches in pages cannot, nor those of latents. */
 static inline uint32_t llama_can_share(const llama *m, uint32_t tokens) {
-    if (m->options.batch < 2 || m->options.page_size) return 0;
+    if (m->options.batch < 2 || m->options.page_size || m->config.latent) return 0;
     return tokens & ~15u; /* whole vectors of each cache and its factors */
 }
 

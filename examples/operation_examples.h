@@ -67,7 +67,12 @@
     X("28 heads on 4, d 96, q8_0, 2 queries, window, append f32",                                            \
       28, 4, 96, PTXK_Q8_0, 0, PTX_F16, PTX_F16, 2, 99, 0, 0, PTX_F32, 0)                                    \
     X("8 heads on 2, d 64, e4m3, pages of 64, rows first, append bf16",                                      \
-      8, 2, 64, PTX_E4M3, 0, PTX_BF16, PTX_F32, 1, 0, 0, 64, PTX_BF16, PTXK_FLASH_PAGE_ROWS)
+      8, 2, 64, PTX_E4M3, 0, PTX_BF16, PTX_F32, 1, 0, 0, 64, PTX_BF16, PTXK_FLASH_PAGE_ROWS)                 \
+    X("64 heads on 8, d 64, f16, window, sinks",                                                             \
+      64, 8, 64, PTX_F16, 0, PTX_F32, PTX_F32, 1, 128, 0, 0, 0, PTXK_FLASH_SINK)                             \
+    X("64 heads on 8, d 64, f32, prior, sinks, lse",                                                         \
+      64, 8, 64, PTX_F32, 0, PTX_F32, PTX_F32, 1, 0, 0, 0, 0,                                                \
+      PTXK_FLASH_SINK | PTXK_FLASH_PRIOR | PTXK_FLASH_LSE)
 
 #define EXAMPLES_kv_scatter(X)                                                                               \
     X("8 heads, d 128, f16 to f16", 8, 128, PTX_F16, PTX_F16, 0, 0)                                          \
@@ -99,6 +104,8 @@
     X("4 heads on 1, d 128, f32, causal", 4, 1, 128, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 0, 0)                  \
     X("4 heads on 1, d 128, f32 to bf16, 19 bits, lse", 4, 1, 128, PTX_F32, PTX_BF16, 3, 0, 1, 0, 0, 0, 0)   \
     X("1 head, d 64, f32, window 512, lse", 1, 1, 64, PTX_F32, PTX_F32, 3, 512, 0, 0, 0, 0, 0)               \
+    X("64 heads on 8, d 64, f16, causal, window 128, sinks, lse",                                            \
+      64, 8, 64, PTX_F16, PTX_F32, 3 | PTXK_PREFILL_SINK, 128, 0, 0, 0, 0, 0)                                \
     X("1 head, d 256, f32, cap 30", 1, 1, 256, PTX_F32, PTX_F32, 0, 0, 0, 0, 30.0f, 0, 0)                    \
     X("1 head, d 40, f16 to bf16, negative scale", 1, 1, 40, PTX_F16, PTX_BF16, 1, 0, 0, -0.5f, 0, 0, 0)     \
     X("2 heads, d 136, f16, causal", 2, 2, 136, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 0, 0)                       \
@@ -216,7 +223,9 @@
     X("Q4_0, 128 columns", PTXK_Q4_0, PTX_F32, PTX_F32, 128, 0, 0, 0, 0)                                     \
     X("groups", PTXK_Q8_0, PTX_F32, PTX_F32, 8, 0, PTXK_GEMM_GROUPED | PTXK_GEMM_BIAS, 0, 0)                 \
     X("groups, SwiGLU, 64 columns", PTXK_Q4_K, PTX_F32, PTX_F32, 64, 0,                                      \
-      PTXK_GEMM_GROUPED | PTXK_GEMM_SWIGLU, PTXK_Q4_K, 0)
+      PTXK_GEMM_GROUPED | PTXK_GEMM_SWIGLU, PTXK_Q4_K, 0)                                                    \
+    X("groups, clamped SwiGLU, MXFP4", PTXK_MXFP4, PTX_F32, PTX_F32, 8, 0,                                   \
+      PTXK_GEMM_GROUPED | PTXK_GEMM_CLAMPED | PTXK_GEMM_BIAS, PTXK_MXFP4, 0)
 
 #define EXAMPLES_norm(X)                                                                                     \
     X("rms 4096, f32", 4096, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, 0)                                    \

@@ -466,6 +466,34 @@ static inline void ranks_leave(ranks_group *r) {
     if (symbol) pop(&context);
 }
 
+/* Queues the sum of `count` f32 numbers over all ranks, in place. */
+static inline int ranks_sum(ranks_group *r, uint64_t address, size_t count, ptxcu_stream stream) {
+    void *at = (void *)(uintptr_t)address;
+    int bad;
+    if (r->count == 1) return 0;
+    if (ranks_enter(r)) return 1;
+    bad = ranks_nccl(r, "ncclAllReduce",
+                     r->ncclAllReduce(at, at, count, RANKS_FLOAT, RANKS_SUM, r->communicator, stream));
+    ranks_leave(r);
+    return bad;
+}
+
+/* A first sum: NCCL connects the ranks, which it should not do while a graph is recorded. */
+static inline int ranks_try(ranks_group *r) {
+    float one = 1;
+    ptxcu_buffer b;
+    int bad = ptxcu_alloc(r->cu, sizeof one, &b) || ptxcu_upload(r->cu, b, 0, &one, sizeof one, NULL);
+    if (!bad && ranks_sum(r, b.address, 1, NULL)) {
+        ptxcu_free(r->cu, b);
+        return 1;
+    }
+    bad = bad || ptxcu_download(r->cu, &one, b, 0, sizeof one, NULL) || ptxcu_sync(r->cu);
+    if (bad) ranks_fail(r, "%.380s", ptxcu_get_error(r->cu)->message);
+    ptxcu_free(r->cu, b);
+    if (bad || (one > (float)r->count - 0.5f && one < (float)r->count + 0.5f)) return bad;
+    return ranks_fail(r, "the sum of a 1 from each of %u ranks is %g", (unsigned)r->count, (double)one);
+}
+
 /* Prepares the sums, on the handle's device. All ranks, or none: what is wrong with one is told by all. */
 static inline int ranks_open(ranks_group *r, ptxcu *cu) {
     ranks_id id;
@@ -481,19 +509,8 @@ static inline int ranks_open(ranks_group *r, ptxcu *cu) {
                          r->ncclCommInitRank(&r->communicator, (int)r->count, id, (int)r->rank));
         ranks_leave(r);
     }
-    return ranks_agree(r, bad ? r->error : NULL);
-}
-
-/* Queues the sum of `count` f32 numbers over all ranks, in place. */
-static inline int ranks_sum(ranks_group *r, uint64_t address, size_t count, ptxcu_stream stream) {
-    void *at = (void *)(uintptr_t)address;
-    int bad;
-    if (r->count == 1) return 0;
-    if (ranks_enter(r)) return 1;
-    bad = ranks_nccl(r, "ncclAllReduce",
-                     r->ncclAllReduce(at, at, count, RANKS_FLOAT, RANKS_SUM, r->communicator, stream));
-    ranks_leave(r);
-    return bad;
+    if (ranks_agree(r, bad ? r->error : NULL)) return 1;
+    return ranks_agree(r, ranks_try(r) ? r->error : NULL);
 }
 
 /* Queues copies of `count` f32 numbers of each rank to all: to[rank * count ...]. */

@@ -353,7 +353,7 @@ static void have_other_sizes(void)
     a = ones();
     CHECK(ranks_sum(&group, a.address, 8, stream) == 0);
     CHECK(ranks_sum(&group, a.address, group.rank ? 16 : 32, stream) == 0);
-    check_fault("ranks differ in their 2nd collective: rank 0 has ncclAllReduce of 32 ncclFloat32, ncclSum, rank 1 "
+    check_fault("ranks differ in their 3rd collective: rank 0 has ncclAllReduce of 32 ncclFloat32, ncclSum, rank 1 "
                 "ncclAllReduce of 16 ncclFloat32, ncclSum");
 }
 
@@ -365,7 +365,7 @@ static void have_other_order(void)
     if (group.rank) CHECK(ranks_sum(&group, a.address, 8, stream) == 0);
     CHECK(ranks_gather(&group, a.address, a.address + 128, 8, stream) == 0);
     if (!group.rank) CHECK(ranks_sum(&group, a.address, 8, stream) == 0);
-    check_fault("ranks differ in their 1st collective: rank 0 has ncclAllGather of 8 ncclFloat32, rank 1 "
+    check_fault("ranks differ in their 2nd collective: rank 0 has ncclAllGather of 8 ncclFloat32, rank 1 "
                 "ncclAllReduce of 8 ncclFloat32, ncclSum");
 }
 
@@ -377,8 +377,8 @@ static void leave_early(void)
     CHECK(ranks_sum(&group, a.address, 8, stream) == 0);
     if (group.rank) return;
     CHECK(ranks_sum(&group, a.address, 8, stream) == 0);
-    check_fault("rank 0 waits in its 2nd collective (ncclAllReduce of 8 ncclFloat32, ncclSum) for rank 1, which has "
-                "left after 1 of its own");
+    check_fault("rank 0 waits in its 3rd collective (ncclAllReduce of 8 ncclFloat32, ncclSum) for rank 1, which has "
+                "left after 2 of its own");
 }
 
 static void be_killed(void)
@@ -388,7 +388,7 @@ static void be_killed(void)
     a = ones();
     if (group.rank) raise(SIGKILL);
     CHECK(ranks_sum(&group, a.address, 8, stream) == 0);
-    check_fault("for rank 1, which has ended after 0 of its own");
+    check_fault("for rank 1, which has ended after 1 of its own");
 }
 
 static void come_never(void)
@@ -398,7 +398,7 @@ static void come_never(void)
     a = ones();
     if (!group.rank) {
         CHECK(ranks_sum(&group, a.address, 8, stream) == 0);
-        check_fault("for rank 1, which has not come after 0 of its own in the time given (NCCLSIM_TIMEOUT)");
+        check_fault("for rank 1, which has not come after 1 of its own in the time given (NCCLSIM_TIMEOUT)");
     }
     group.failed = 0;
     CHECK(ranks_agree(&group, NULL) == 0);

@@ -107,6 +107,17 @@ model=tests/model/fables.gguf
 check "a model writes text" 0 "^Once upon a time[^ ]* [a-z]" "$generate" $model "Once upon a time" --tokens 3
 check "a model's tokens are counted" 0 "; 3 tokens written" "$generate" $model "The king" --tokens 3 --graph
 printf 'sm = 90\nsms = 3\n' >"$build/small.device"
+export TORCHELASTIC_RUN_ID=command_lines-$$ # tells ranks of this run from those of others
+check "a rank without the number of ranks" 1 "generate: RANK is set, and WORLD_SIZE is not" env RANK=0 "$generate" $model x
+check "a rank whose others are missing" 1 "of 3 ranks these have not come to 127.0.0.1, port [0-9]*, in 1 seconds: 1, 2" \
+    env RANK=0 WORLD_SIZE=3 PTXGEN_RANKS_TIMEOUT=1 "$generate" $model x
+check "a rank whose first is missing" 1 "generate: rank 1: rank 0 of 2 does not answer at 127.0.0.1, ports " \
+    env RANK=1 WORLD_SIZE=2 PTXGEN_RANKS_TIMEOUT=1 "$generate" $model x
+check "several ranks in one launch" 2 "^generate: --persistent: several ranks go by launches or --graph" \
+    env RANK=0 WORLD_SIZE=2 "$generate" $model x --persistent
+check "ranks without NCCL, told once" 0 "^1$" sh -c \
+    'export WORLD_SIZE=2 PTXGEN_NCCL_LIBRARY=/nowhere.so; { RANK=1 "$1" "$2" x & RANK=0 "$1" "$2" x; wait; } 2>&1 |
+     grep -c "2 ranks need NCCL: /nowhere.so: .*PTXGEN_NCCL_LIBRARY"' sh "$generate" $model
 check "all tokens in one launch" 0 "; 2 tokens written" \
     env PTXSIM_DEVICE="$build/small.device" "$generate" $model "The king" --tokens 2 --persistent
 rm -f "$build/small.device"
