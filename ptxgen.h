@@ -170,16 +170,18 @@
 #endif
 #endif
 
-/* Compiled for size: functions that run once a kernel, or only for an error. */
+/* Compiled for size: what runs once a kernel, or only for an error. With GCC no public function is, for
+   "cold" makes its callers cold too. */
 #if defined(__clang__)
-#define PTX__FOR_SIZE __attribute__((minsize))
+#define PTX__RARE __attribute__((minsize)) static
+#define PTX__RARE_API __attribute__((minsize)) PTXGEN_API
 #elif defined(__GNUC__)
-#define PTX__FOR_SIZE __attribute__((cold))
+#define PTX__RARE __attribute__((cold)) static
+#define PTX__RARE_API PTXGEN_API
 #else
-#define PTX__FOR_SIZE
+#define PTX__RARE static
+#define PTX__RARE_API PTXGEN_API
 #endif
-#define PTX__RARE PTX__FOR_SIZE static
-#define PTX__RARE_API PTX__FOR_SIZE PTXGEN_API
 
 #ifdef __cplusplus
 extern "C" {
@@ -7014,8 +7016,8 @@ PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem 
 }
 
 /* atom and red: the type comes from the value. */
-PTX__RARE ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem address,
-                              const ptx_val *values, unsigned n) {
+static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem address,
+                           const ptx_val *values, unsigned n) {
     ptx_val d = ptx__none();
     ptx__operand v[2];
     ptx__access mem;
@@ -11719,7 +11721,7 @@ static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
 }
 
 /* A number of the text: a float where the type is one, and where it has a point or an exponent. */
-static ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
+PTX__RARE ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
     const char *s = e->at;
     int negative = *s == '-', hex, point = 0, exponent = 0;
     double v = 0, factor = 2, tens = 1;
@@ -11759,7 +11761,7 @@ static ptx_val ptx__to_register(ptx_kernel *k, const char *site, ptx_val v) {
     return ptx__is_register(v) || ptx_type_of(v) == PTX_NONE ? v : ptx_op1_(k, site, PTX_MOV, 0, v);
 }
 
-static ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
+PTX__RARE ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
     char c = *e->at;
     ptx_val v;
     int minus = c == '-';
@@ -11794,7 +11796,7 @@ static const char *ptx__formula_text(const char *name, size_t length, ptx_type t
 }
 
 /* p 2^n; p is a register, or the immediate 1. */
-static ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
+PTX__RARE ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
     ptx_val half[2] = {PTX_ZERO, PTX_ZERO};
     if (e->type == PTX_F32) {
         n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(23));
@@ -11844,7 +11846,7 @@ static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
 }
 
 /* One operation with its operands, up to the ';'. */
-static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
+PTX__RARE void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     const char *name = e->at;
     const ptx__calc *calc = ptx__calcs, *end = ptx__calcs + sizeof ptx__calcs / sizeof *ptx__calcs;
     ptx_val v[8];
@@ -11891,8 +11893,8 @@ static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v)
         e->value[i] = v;
 }
 
-static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
-                          const ptx_val *args, ptx_val out[3]) {
+PTX__RARE void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                             const ptx_val *args, ptx_val out[3]) {
     static const ptx__evaluation empty = PTX_ZERO;
     static const char letters[] = "xyzwvup";
     ptx__evaluation e = empty;
@@ -11937,8 +11939,8 @@ static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name
 }
 
 /* The module's function of that formula, made when it is first called. */
-static ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, ptx_type type,
-                                         uint32_t n, const ptx_val *v) {
+PTX__RARE ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, ptx_type type,
+                                            uint32_t n, const ptx_val *v) {
     char full[48], letter[2] = {0, 0};
     ptx_val operands[4];
     const ptx__named *had;
@@ -12043,8 +12045,8 @@ PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const p
     return r;
 }
 
-PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
-                           ptx_val *out) {
+PTX__RARE_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
+                              ptx_val *out) {
     ptx_val r[3];
     uint32_t i;
     if (!ptx__given(k, site, "ptx_cross", a && b && out)) return;
@@ -12060,7 +12062,8 @@ PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, cons
     return ptx_op1_(k, site, PTX_SQRT, 0, ptx_dot_(k, site, n, a, a));
 }
 
-PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, ptx_val *out) {
+PTX__RARE_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a,
+                                  ptx_val *out) {
     ptx_val d;
     uint32_t i;
     if (!ptx__given(k, site, "ptx_normalize", a && out)) return;
@@ -12073,8 +12076,8 @@ PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, cons
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times(k, site, a[i], d);
 }
 
-PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
-                             const ptx_val *normal, ptx_val *out) {
+PTX__RARE_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
+                                const ptx_val *normal, ptx_val *out) {
     ptx_val d;
     uint32_t i;
     if (!ptx__given(k, site, "ptx_reflect", v && normal && out)) return;
@@ -12084,16 +12087,16 @@ PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const 
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
 }
 
-PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
-                          ptx_val t, ptx_val *out) {
+PTX__RARE_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                             ptx_val t, ptx_val *out) {
     uint32_t i;
     if (!ptx__given(k, site, "ptx_lerp", a && b && out)) return;
     n = ptx__dimensions(k, site, "ptx_lerp", n, 2, 4);
     for (i = 0; i < n; i++) out[i] = ptx_math_(k, site, "mix", 3, a[i], b[i], t);
 }
 
-PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns, const ptx_val *a,
-                             const ptx_val *b, ptx_val *out) {
+PTX__RARE_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns,
+                                const ptx_val *a, const ptx_val *b, ptx_val *out) {
     ptx_val r[16];
     uint32_t i, j, l;
     if (!ptx__given(k, site, "ptx_mat_mul", a && b && out)) return;
@@ -12112,8 +12115,8 @@ PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x) {
     return ptx_as(ptx__formula_of(k, site, "pcg", PTX_F32, 1, &x), PTX_U32);
 }
 
-PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
-                            ptx_val *out) {
+PTX__RARE_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
+                               ptx_val *out) {
     ptx_val c[4], a[2], b[2], keys[2];
     uint32_t round;
     if (!ptx__given(k, site, "ptx_philox", counter && key && out)) return;
@@ -12141,8 +12144,8 @@ PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x) {
     return ptx__formula_of(k, site, "unit", PTX_F32, 1, &x);
 }
 
-PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
-                              ptx_val seed) {
+PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n,
+                                 const ptx_val *p, ptx_val seed) {
     ptx_val v[4];
     char full[32];
     uint32_t i;
@@ -12161,7 +12164,7 @@ PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name,
     return ptx_call_(k, site, ptx__formula_function(k->m, site, full, PTX_F32, 4, v), 4, v);
 }
 
-PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
+PTX__RARE_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
     ptx_val v, packed = ptx__none();
     uint32_t i;
     if (!ptx__given(k, site, "ptx_pack_rgba8", rgba != NULL)) return packed;
@@ -12173,7 +12176,7 @@ PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_va
     }
     return ptx_as(packed, PTX_U32);
 }
-PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
+PTX__RARE_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
     uint32_t i;
     if (!ptx__given(k, site, "ptx_unpack_rgba8", rgba != NULL)) return;
     packed = ptx__to_register(k, site, packed);

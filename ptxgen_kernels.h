@@ -811,14 +811,15 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      several matrices    second and third: up to three matrices over one x in the same launches, such as Q, K
                          and V. Each has its format, rows, bias and y. A residual needs a single y: one
                          matrix, or a gated pair.
-     PTXK_GEMM_SWIGLU    two matrices of one format, gate and up, and one y = g / (1 + e^-g) * u; the norm's
+     PTXK_GEMM_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; the norm's
      PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
      PTXK_GEMM_CLAMPED   activation. CLAMPED: PTXK_SWIGLU_CLAMPED of activation.
      columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
-                         of them: the last tile is padded. Where registers are few for a format or a target,
-                         tiles have fewer, down to 8. Tiles of 128 columns unpack weights once, into shared
-                         memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80 on; EXACT not on sm_86, sm_89 and
-                         from sm_120 on, which have too little of it. 256: Q4_K, FAST, sm_90 to sm_110.
+                         of them: the last tile is padded. Where registers are few for a format, a target or
+                         a gated pair of two formats, tiles have fewer, down to 8. Tiles of 128 columns
+                         unpack weights once, into shared memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80
+                         on; EXACT not on sm_86, sm_89 and from sm_120 on, which have too little of it. 256:
+                         Q4_K, FAST, sm_90 to sm_110.
      k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
                          With several matrices, of the largest unit.
      precision           Quantised weights are multiplied exactly: as integers times the scale of their
@@ -12684,7 +12685,8 @@ typedef struct ptxk__gemm {
     ptx_type x_type, output;
     uint32_t flags, precision, k_step;
     uint32_t columns, tiles; /* columns of a block's tile; its tiles of 8 */
-    uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp */
+    uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp; */
+    uint32_t mixed;          /* a pair of two formats, half the rows one after the other */
     uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
     uint32_t weights, stage; /* shared bytes of a step of weights and of a part of x; two of each */
     uint32_t scales, shared; /* where unpacked scales are; all of it */
@@ -12738,7 +12740,7 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
         c->chunks = PTXK__GEMM_PAIR_UNITS * c->unit_bytes / 16;
         if (units > 1) c->chunks = (PTXK__GEMM_PAIR_UNITS * c->unit_bytes + 30 + 15) / 16;
         c->pitch = ((units > 1 ? c->chunks : c->unit_bytes / 16) | 1) * 16;
-        c->area = warps * f->m * 16 * c->pitch;
+        c->area = warps * (f->mixed ? 2 : f->m) * 16 * c->pitch;
         c->parts = f->x[c->x].parts;
         if (PTXK__GEMM_PAIR_UNITS / units * c->area > f->weights)
             f->weights = PTXK__GEMM_PAIR_UNITS / units * c->area;
@@ -12836,10 +12838,8 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         ptxk__gemm_class *c = &f->kind[f->classes];
         ptxk__gemm_x x;
         if (!b) return ptxk__refuse_format(op, names[i], format[i], why);
-        if (f->pair > 1 && format[i] != format[0])
-            return ptxk__refuse(why, PTX_E_DESC,
-                                "gemm: second is %s and format is %s: a gated pair has one format",
-                                ptxk_format_name(format[i]), ptxk_format_name(format[0]));
+        f->mixed = f->pair > 1 && format[i] != format[0];
+        if (f->mixed && wide) return PTX_E_DESC;
         if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
         for (j = 0; j < f->classes && f->kind[j].block != b;) j++;
         f->which[i] = j;
@@ -12886,10 +12886,11 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     f->columns = d->columns > 64 ? 64 : d->columns;
     for (i = 0; i < f->classes; i++) {
         part = ptxk__gemm_most_columns(&f->kind[i], d->precision, target);
+        if (f->mixed && part > 8) part /= 2; /* twice the sums */
         if (f->columns > part) f->columns = part;
     }
     f->n = f->tiles = f->columns / 8;
-    f->m = 2;
+    f->m = f->mixed ? 4 : 2;
     limit = ptxk__gemm_shared_limit(target, f->columns);
     /* numbers of warps that divide the copies of x evenly need fewer registers */
     for (warps = f->columns > 32 ? 8 : 4; warps; warps = f->columns > 32 ? warps / 2 : warps - 1)
@@ -15695,7 +15696,7 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (e) column = ptx_add(k, column, ptx_u32(1));
             exists[e] = ptx_setp(k, PTX_LT, x, s->columns_left);
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
-            if (s->kind->format->factor > 1 && !(f->wide && f->precision == PTXK_GEMM_FAST))
+            if (s->kind->format->factor > 1 && !(f->wide && f->precision == PTXK_GEMM_FAST) && !f->mixed)
                 factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32((double)s->kind->format->factor));
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
@@ -15814,18 +15815,45 @@ static void ptxk__gemm_select(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 /* The address of the weights of the tile's group. */
 static ptx_val ptxk__gemm_group_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
                                         ptx_val later[PTXK__GEMM_MATRICES], uint32_t i, ptx_val weights) {
+    const ptxk__block *b = i ? f->kind[f->which[i]].block : s->kind->block;
     size_t at = offsetof(ptxk_gemm_args, group_stride);
     ptx_val stride, packed, p;
     stride = i ? ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)(at + 8)))
                : ptxk__gemm_select_field(k, f, s, later, at, 8, PTX_U64);
     packed = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
-    packed = ptx_div(k, packed, ptx_u32(s->kind->block->values));
-    packed = ptx_mul(k, packed, ptx_u32(s->kind->block->bytes));
+    packed = ptx_div(k, packed, ptx_u32(b->values));
+    packed = ptx_mul(k, packed, ptx_u32(b->bytes));
     packed = ptx_mul_wide(k, packed, s->n);
     p = ptx_setp(k, PTX_EQ, stride, ptx_u64(0));
     stride = ptx_selp(k, packed, stride, p);
     p = ptx_cvt(k, PTX_U64, s->place.group);
     return ptx_mad(k, stride, p, weights);
+}
+
+/* A pair of two formats: the rows of gate, then those of up. */
+static void ptxk__gemm_mixed_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__gemm half = *f;
+    ptxk__gemm_state turn;
+    uint32_t i, j, n, e;
+    ptx_val x;
+    half.pair = 1;
+    half.m = 2;
+    for (i = 0; i < 2; i++) {
+        turn = *s;
+        turn.kind = &f->kind[f->which[i]];
+        turn.form = &f->x[turn.kind->x];
+        turn.weights[0] = s->weights[i];
+        if (i) ptx_bar_sync(k, ptx_imm(0));
+        ptxk__gemm_products(k, &half, &turn);
+        for (j = 0; j < half.m; j++)
+            for (n = 0; n < f->n; n++)
+                for (e = 0; e < 4; e++) {
+                    x = ptx_get(k, turn.sum[j][n][e]);
+                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)turn.kind->format->factor));
+                    ptx_set(k, turn.sum[j][n][e], x);
+                    s->sum[2 * j + i][n][e] = turn.sum[j][n][e];
+                }
+    }
 }
 
 /* Computes a tile of the matrices of one class. */
@@ -15842,6 +15870,8 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     s->form = &f->x[s->kind->x];
     if (f->wide)
         ptxk__gemm_wide_products(k, f, s);
+    else if (f->mixed)
+        ptxk__gemm_mixed_products(k, f, s);
     else
         ptxk__gemm_products(k, f, s);
     if (!ptxk__gemm_is_kept(f)) { /* computed again, to save registers in the loop */
@@ -15889,7 +15919,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__gemm_state state, *s = &state, start;
     ptx_val tile, p, q, x, share[2];
-    uint32_t i, c;
+    uint32_t i, c, classes = f->mixed ? 1 : f->classes;
     memset(s, 0, sizeof *s);
     ptx_launch_bounds(k, 32 * f->warps, 1);
     s->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemm_args), 8);
@@ -15933,10 +15963,10 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     s->t = ptx_and(k, s->lane, ptx_u32(3));
     tile = ptxk__gemm_locate(k, f, s);
     start = state;
-    for (c = 0; c < f->classes; c++) {
+    for (c = 0; c < classes; c++) {
         state = start;
         s->kind = &f->kind[c];
-        if (c + 1 < f->classes) { /* the tiles of this class */
+        if (c + 1 < classes) { /* the tiles of this class */
             p = ptx_setp(k, PTX_NE, ptx_u32(0), ptx_u32(0));
             for (i = 0; i < f->outputs; i++) {
                 if (f->which[i] != c) continue;
@@ -15951,9 +15981,9 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
             ptx_if(k, p);
         }
         ptxk__gemm_tile(k, f, s, tile);
-        if (c + 1 < f->classes) ptx_else(k);
+        if (c + 1 < classes) ptx_else(k);
     }
-    for (c = 1; c < f->classes; c++) ptx_end(k);
+    for (c = 1; c < classes; c++) ptx_end(k);
     state = start; /* on to the next tile */
     if (!ptxk__gemm_is_kept(f)) ptxk__gemm_part_of_tile(k, f, s);
     x = ptx_mad(k, s->tile, s->granules, s->stop);

@@ -610,6 +610,16 @@ static inline int llama_read_experts(llama_config *c, const gguf *g, gguf_error 
            || (LLAMA_HAS_LATENT(c->kind) && llama_read_routing(c, g, why));
 }
 
+/* A number that may be missing, but must then be this one or the other. */
+static inline int llama_expect(const gguf *g, const char *key, uint32_t one, uint32_t other,
+                               gguf_error *why) {
+    char room[160];
+    uint32_t x;
+    if (!gguf_find(g, llama_key(room, sizeof room, g, key))) return 0;
+    if (gguf_get_u32(g, room, &x) && (x == one || x == other)) return 0;
+    return gguf_fail(why, gguf_place(g, room), "'%s' must be %u or %u", room, (unsigned)one, (unsigned)other);
+}
+
 /* Attention over latents (see ptxk_flash_mla): a head of q has elements that meet the latent and, behind
    them, rotated ones; so has the key, which all heads share: the latent by its norm, rotated elements. For
    each head attn_k_b takes the former of q to the latent's space, and attn_v_b what attention gives back from
@@ -636,7 +646,10 @@ static inline int llama_read_latent(llama_config *c, const gguf *g, gguf_error *
                          "keys of %u elements, %u of them rotated, and values of %u: must be multiples of 8, "
                          "the rotated ones of 16, and some not rotated",
                          (unsigned)c->head_dim, (unsigned)c->rope_dims, (unsigned)c->value_dim);
-    return 0;
+    return llama_expect(g, "attention.head_count_kv", 1, c->heads, why)
+           || (c->is_split
+               && (llama_expect(g, "attention.key_length", c->latent + c->rope_dims, c->head_dim, why)
+                   || llama_expect(g, "attention.value_length", c->latent, c->value_dim, why)));
 }
 
 /* heads, kv_heads, head_dim */

@@ -112,6 +112,21 @@ static inline model_shape shape_of_ranks(model_shape s)
     return s;
 }
 
+/* Sums of a token: one for each half of a layer, or one for both; behind that logits are gathered. Norms of whole rows
+ * gather q and k. */
+static inline void check_collectives(const llama *m, const char *what)
+{
+    const llama_architecture *a = m->config.kind;
+    uint32_t sums = 0, gathered = 0, i;
+    for (i = 0; i < m->step.count; i++) {
+        if (m->step.launch[i].program) continue;
+        sums += m->step.launch[i].args.ranks.to == 0;
+        gathered += m->step.launch[i].args.ranks.to != 0;
+    }
+    CHECK_MORE(sums == m->config.layers * (a->places == LLAMA_PARALLEL ? 1 : 2), what);
+    CHECK_MORE(gathered == 1 + (a->qk_norm == LLAMA_QK_ROWS ? 2 * m->config.layers : 0), what);
+}
+
 /* A model beside the reference, and the same in all ranks: one token after the other by launches; then the prompt in
  * passes, and the tokens by a graph. */
 static inline void check_ranks(const model_shape *shape, uint32_t batch, uint32_t prompt, uint32_t tokens,
@@ -147,6 +162,7 @@ static inline void check_ranks(const model_shape *shape, uint32_t batch, uint32_
         close_file(&f);
         return;
     }
+    check_collectives(&m, what);
     if (run_model(&m, &single, NULL) && CHECK_MORE(llama_record(&m, stream, &why) == 0, why.text)
         && run_prompts(&m, &passes, logits)) {
         for (b = 0; b < batch; b++) {

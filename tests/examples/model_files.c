@@ -42,7 +42,9 @@ static void check_refusals(const model_shape *s, const char *what)
                                            "freq_base",      "scaling.type",      "scaling.factor",  "dimension_count",
                                            "softcapping",    "sliding_window",    "logit_scale",     "embedding_scale",
                                            "residual_scale", "attention.scale",   "yarn_beta_fast",  "yarn_beta_slow",
-                                           "attn_factor",    "original_context_length", "llama.expert_count"};
+                                           "attn_factor",    "original_context_length", "llama.expert_count",
+                                           "q_lora_rank",    "leading_dense",     "shared_count",    "weights_scale",
+                                           "weights_norm",   "gating_func",       "group_count"};
     gguf_error why;
     model_keys odd;
     uint32_t count, i, j, n, values;
@@ -78,7 +80,7 @@ static void check_refusals(const model_shape *s, const char *what)
             for (j = 0; j < sizeof optional / sizeof *optional; j++) may |= strstr(odd.odd_key, optional[j]) != NULL;
             if (odd.renamed) /* of another value where it goes without */
                 CHECK_MORE(may || (said && strstr(said, odd.odd_key)), said ? said : odd.odd_key);
-            else if (!strstr(odd.odd_key, "vocab_size"))
+            else if (!strstr(odd.odd_key, "vocab_size") && !strstr(odd.odd_key, "weights_norm")) /* a bool */
                 CHECK_MORE(said && strstr(said, odd.odd_key), said ? said : odd.odd_key);
         }
     free(lines);

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "../kerneltest.h"
+#include "../mutations.h"
 #include "../reference/blocks.h"
 
 enum { BATCH_MOST = 4 };
@@ -48,7 +49,9 @@ static device_ptr random_array(uint32_t type, uint32_t round, size_t n, double s
     return at;
 }
 
-static void run(const problem *o) {
+/* left_out: NULL, or the number of the synchronising instruction that is taken out; then nothing is checked. Returns
+   whether that was noticed; 2 where there is no such instruction, named in what. */
+static int run(const problem *o, const unsigned *left_out, char what[160]) {
     const ptxk_flash_mla_desc *d = &o->d;
     ptxk_flash_mla_shape shape;
     ptxk_flash_mla_args args;
@@ -57,15 +60,17 @@ static void run(const problem *o) {
     ptx_plan plan;
     ptx_module *module;
     void *loaded, *out;
-    uint32_t rows = o->batch * o->queries, pages = d->page_size ? (o->max_seq + d->page_size - 1) / d->page_size : 0;
+    uint32_t rows = o->batch * o->queries,
+             pages = d->page_size ? (o->max_seq + d->page_size - 1) / d->page_size : 0;
     uint32_t page[4096], pool = pages * o->batch, b, t, h, e, i, wrong = 0, longest = 1;
     uint64_t cache[2][BATCH_MOST], cache_row[2];
     size_t out_bytes, positions = d->page_size ? (size_t)pool * d->page_size : (size_t)o->batch * o->max_seq;
     double *q, *q_rope, *c, *r, scale = d->scale > 0 ? (double)d->scale : 1, *weight, worst = 0;
     float *lse;
     enum ref_format of = format_of(d->out_type);
-    char detail[200] = "";
-    if ((int)o->target > capability) return;
+    char detail[200] = "", *mutant;
+    int noticed = 1;
+    if ((int)o->target > capability) return 2;
     memset(&args, 0, sizeof args);
     memset(&shape, 0, sizeof shape);
     shape.batch = args.batch = o->batch;
@@ -84,7 +89,8 @@ static void run(const problem *o) {
     args.c_caches = random_array(d->kv_type, d->kv_type, positions * cache_row[0], 1, &c);
     args.r_caches = args.c_caches + 2 * d->latent;
     r = c + d->latent;
-    if (!o->side_by_side) args.r_caches = random_array(d->kv_type, d->kv_type, positions * cache_row[1], 1, &r);
+    if (!o->side_by_side)
+        args.r_caches = random_array(d->kv_type, d->kv_type, positions * cache_row[1], 1, &r);
     if (o->side_by_side) args.c_stride = cache_row[0], args.r_stride = cache_row[1];
     for (i = 0; i < pool; i++) page[i] = i;
     for (i = 0; i < pool; i++) { /* any order */
@@ -128,18 +134,23 @@ static void run(const problem *o) {
     if (plan.workspace_bytes) CHECK(cu.cuMemAlloc(&args.workspace, plan.workspace_bytes) == 0);
     CHECK_MORE(!ptxk_flash_mla_check(d, &args, &why), why.text);
     CHECK_MORE(!ptxk_flash_mla_emit(module, d), ptx_get_error(module)->message);
-    loaded = load_text(ptx_text(module, NULL));
+    mutant = (char *)malloc(strlen(ptx_text(module, NULL)) + 64);
+    strcpy(mutant, ptx_text(module, NULL));
+    if (left_out && !mutate(ptx_text(module, NULL), *left_out, mutant, what)) noticed = 2;
+    loaded = load_text(mutant);
+    free(mutant);
     if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
     for (i = 0; loaded && i < plan.launches; i++)
         CHECK(launch_entry(module, loaded, &plan.launch[i], &args, sizeof args));
-    CHECK(cu.cuCtxSynchronize() == 0);
+    if (!left_out) CHECK(cu.cuCtxSynchronize() == 0);
     if (o->traffic > 0 && cu.ptxsim_counters_get) {
         ptxsim_counters n;
         double ratio, keys = 0;
         cu.ptxsim_counters_get(&n, sizeof n);
         for (b = 0; b < o->batch; b++) keys += o->length[b];
         ratio = 32.0 * (double)(n.global_load_sectors + n.global_store_sectors) / (double)plan.min_bytes;
-        printf("note: %u heads, %u queries, tile %u, %u sequences, %u chunks: %.4f of the lower bound; %.1f warp "
+        printf("note: %u heads, %u queries, tile %u, %u sequences, %u chunks: %.4f of the lower bound; %.1f "
+               "warp "
                "instructions a key, %.2f bank conflicts a wavefront\n",
                d->heads, o->queries, d->tile, o->batch, plan.launch[0].grid[2], ratio,
                (double)n.warp_instructions / keys,
@@ -158,7 +169,8 @@ static void run(const problem *o) {
                 uint32_t length = o->one_length ? o->length[0] : o->length[b];
                 uint32_t seen = length + t + 1 > o->queries ? length + t + 1 - o->queries : 0;
                 double most = -INFINITY, sum = 0, slack = 0, have;
-                int is_nan = length > (d->page_size ? pages * d->page_size : o->max_seq) || length > o->max_seq;
+                int is_nan =
+                    length > (d->page_size ? pages * d->page_size : o->max_seq) || length > o->max_seq;
                 if (o->heads_first) at = ((size_t)h * rows + row) * d->latent;
                 if (o->bad_page && b == 0 && !is_nan) /* blocks that find it; others are right */
                     is_nan = seen >= o->bad_page ? 1 : 2;
@@ -206,24 +218,36 @@ static void run(const problem *o) {
                         if (is_nan == 2) wrong--;
                         continue;
                     }
-                    bound = size * ((d->kv_type == PTX_F16 ? 0x1p-11 : 0x1p-8) + 2 * slack + seen * 0x1p-22
-                                    + plan.launch[0].grid[2] * 0x1p-20 + 0x1p-19)
+                    bound = size
+                                * ((d->kv_type == PTX_F16 ? 0x1p-11 : 0x1p-8) + 2 * slack + seen * 0x1p-22
+                                   + plan.launch[0].grid[2] * 0x1p-20 + 0x1p-19)
                             + (d->kv_type == PTX_F16 ? 0x1p-33 * seen : 0);
-                    bound += fabs(want) * (of == REF_F32 ? 0x1p-23 : of == REF_F16 ? 0x1p-11 : 0x1p-8) + 0x1p-25;
+                    bound += fabs(want)
+                                 * (of == REF_F32   ? 0x1p-23
+                                    : of == REF_F16 ? 0x1p-11
+                                                    : 0x1p-8)
+                             + 0x1p-25;
                     if (fabs(have - want) > worst * bound) worst = fabs(have - want) / bound;
                     if (!(fabs(have - want) <= bound)) {
                         if (!wrong++)
-                            snprintf(detail, sizeof detail, "%u, %u, %u, element %u: %.9g, not %.9g", b, t, h, e,
-                                     have, want);
+                            snprintf(detail, sizeof detail, "%u, %u, %u, element %u: %.9g, not %.9g", b, t, h,
+                                     e, have, want);
                     }
                 }
             }
-    printf("sm_%u, %u heads, %u + %u, types %u %u %u, tile %u, pages %u, %u x %u queries, %u keys in %u: %.3f of the "
-           "bound%s%s\n",
-           o->target, d->heads, d->latent, d->rope, d->kv_type, d->q_type, d->out_type, d->tile, d->page_size,
-           o->batch, o->queries, longest, plan.launch[0].grid[2], worst, wrong ? ", " : "", detail);
-    CHECK_MORE(wrong == 0, detail);
-    check_reports();
+    if (left_out) {
+        if (noticed != 2) noticed = wrong || cu.ptxsim_report_count();
+        cu.ptxsim_report_clear();
+    } else {
+        printf("sm_%u, %u heads, %u + %u, types %u %u %u, tile %u, pages %u, %u x %u queries, %u keys in %u: "
+               "%.3f of the "
+               "bound%s%s\n",
+               o->target, d->heads, d->latent, d->rope, d->kv_type, d->q_type, d->out_type, d->tile,
+               d->page_size, o->batch, o->queries, longest, plan.launch[0].grid[2], worst, wrong ? ", " : "",
+               detail);
+        CHECK_MORE(wrong == 0, detail);
+        check_reports();
+    }
     cu.cuMemFree(args.q);
     cu.cuMemFree(args.q_rope);
     cu.cuMemFree(args.out);
@@ -238,6 +262,7 @@ static void run(const problem *o) {
     free(out);
     free(lse);
     free(weight);
+    return noticed;
 }
 
 int main(void) {
@@ -273,7 +298,7 @@ int main(void) {
         if (i % 5 == 3) o.length[0] = random_below(o.queries + 1);
         if (i % 6 == 1 && o.length[0]) o.bad_page = 1 + random_below(o.length[0]);
         if (!o.d.page_size) o.bad_page = 0;
-        run(&o);
+        (void)run(&o, NULL, NULL);
     }
     for (i = 0; i < 3; i++) { /* a latent is read once for the tile's heads */
         problem o;
@@ -293,7 +318,32 @@ int main(void) {
         o.max_seq = 512;
         o.traffic = i == 1 ? 1.35 : 1.02; /* 2 chunks write and read partial results, and read q */
         for (b = 0; b < o.batch; b++) o.length[b] = 512;
-        run(&o);
+        (void)run(&o, NULL, NULL);
+    }
+    for (b = 0; b < 2 && cu.ptxsim_report; b++) { /* without each barrier and each wait: it must be noticed */
+        problem o;
+        unsigned n, missed = 0;
+        char what[160];
+        int noticed;
+        memset(&o, 0, sizeof o);
+        o.target = b ? 90 : 80;
+        o.d.heads = 10;
+        o.d.latent = 128;
+        o.d.rope = 32;
+        o.d.kv_type = o.d.q_type = PTX_F16;
+        o.d.out_type = PTX_F32;
+        o.d.tile = b ? 64 : 16;
+        o.d.page_size = b ? 16 : 0;
+        o.d.scale = 0.1f;
+        o.batch = o.queries = 2;
+        o.sm_count = 1;
+        o.max_seq = 210;
+        o.length[0] = 210;
+        o.length[1] = 200;
+        for (n = 0; (noticed = run(&o, &n, what)) != 2; n++)
+            if (!noticed) printf("not noticed: %s\n", what), missed++;
+        printf("sm_%u: %u synchronising instructions taken out, %u not noticed\n", o.target, n, missed);
+        CHECK(n > 5 && missed == 0);
     }
     return check_end();
 }

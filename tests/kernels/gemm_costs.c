@@ -31,7 +31,7 @@ static const struct cost {
              {PTXK_IQ2_XXS, 8, 0, 4.6, {5, 5.6}},  {PTXK_IQ2_XS, 8, 0, 4.4, {4.8, 5.4}},
              {PTXK_IQ2_S, 8, 0, 4.4, {4.8, 5.4}},  {PTXK_IQ3_XXS, 8, 0, 5, {5.3, 6.1}},
              {PTXK_IQ3_S, 8, 0, 5.2, {5.5, 6.3}},  {PTXK_IQ1_S, 8, 0, 4.4, {4.8, 5.4}},
-             {PTXK_IQ1_M, 8, 0, 4.75, {5.1, 5.7}}, {PTXK_TQ1_0, 8, 0, 4.75, {5.1, 5.7}},
+             {PTXK_IQ1_M, 8, 0, 4.75, {5.1, 6.3}}, {PTXK_TQ1_0, 8, 0, 4.75, {5.1, 5.7}},
              {PTXK_TQ2_0, 8, 0, 2.85, {3.2, 3.8}}};
 
 /* How often a block starts in a tile. */
@@ -267,6 +267,17 @@ static void deepest_rows(void)
     problem_free(&p);
 }
 
+/* m n k past 2^32, compared in part. */
+static void products_past_2_32(void)
+{
+    problem p = problem_new(PTXK_Q4_K, 1030, 2050, 2304, 256, PTXK_GEMM_FAST, 0);
+    p.shape.target = PTX_SM(90);
+    p.row_step = 97;
+    p.column_step = 101;
+    problem_run(&p);
+    problem_free(&p);
+}
+
 int main(void)
 {
     start_random();
@@ -276,5 +287,6 @@ int main(void)
     waves();
     traffic();
     deepest_rows();
+    products_past_2_32();
     return check_end();
 }

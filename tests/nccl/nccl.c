@@ -139,6 +139,7 @@ typedef struct communicator {
     uint32_t rank, ranks;
     bool left;
     uint64_t serial, pieces;
+    struct piece *queued;              /* not run yet, or of a graph */
     uint8_t *in, *out;                 /* pinned: PIECE bytes, and of each rank */
     int seconds;
 } communicator;
@@ -256,6 +257,7 @@ static bool compare_ranks(communicator *c)
 /* --- a piece of a collective, as a host function ---------------------------------------------------------------- */
 
 typedef struct piece {
+    struct piece *next, **before;      /* of the communicator's */
     communicator *communicator;
     operation operation;
     size_t bytes;                      /* of this rank */
@@ -316,6 +318,15 @@ static bool exchange(communicator *c, const operation *o, size_t bytes)
     return fine;
 }
 
+static void drop(piece *p)
+{
+    pthread_mutex_lock(&communicators_mutex);
+    *p->before = p->next;
+    if (p->next) p->next->before = p->before;
+    pthread_mutex_unlock(&communicators_mutex);
+    free(p);
+}
+
 static void run_piece(void *argument)
 {
     piece *p = argument;
@@ -334,7 +345,7 @@ static void run_piece(void *argument)
             cu.ptxsim_fault(text);
         }
     }
-    if (p->once) free(p);
+    if (p->once) drop(p);
 }
 
 static result queue(communicator *c, operation o, const void *from, void *to, void *stream)
@@ -346,11 +357,18 @@ static result queue(communicator *c, operation o, const void *from, void *to, vo
         size_t n = o.count - at < most ? (size_t)(o.count - at) : most;
         piece *p = calloc(1, sizeof *p);
         if (!p) return fail(SYSTEM_ERROR, "no memory");
-        *p = (piece){ c, o, n * size, !capturing };
+        *p = (piece){ .communicator = c, .operation = o, .bytes = n * size, .once = !capturing };
         p->operation.done = at;
+        pthread_mutex_lock(&communicators_mutex);
+        p->next = c->queued;
+        p->before = &c->queued;
+        if (p->next) p->next->before = &p->next;
+        c->queued = p;
+        pthread_mutex_unlock(&communicators_mutex);
         code = driver("cuMemcpyDtoHAsync_v2",
                       cu.cuMemcpyDtoHAsync_v2(c->in, (uint64_t)(uintptr_t)from + at * size, n * size, stream));
         if (!code) code = driver("cuLaunchHostFunc", cu.cuLaunchHostFunc(stream, run_piece, p));
+        if (code) drop(p);
         for (uint32_t k = 0; !code && k < (o.kind ? c->ranks : 1); k++)
             code = driver("cuMemcpyHtoDAsync_v2",
                           cu.cuMemcpyHtoDAsync_v2((uint64_t)(uintptr_t)to + (k * o.count + at) * size,
