@@ -4,15 +4,18 @@
 CC      ?= cc
 CXX     ?= c++
 CFLAGS  ?= -O2
+TESTFLAGS = $(CFLAGS:-O2=-O1)
 SIMFLAGS = -O2
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 WARN     = -Wall -Wextra -pedantic -Wconversion -Wshadow
 B        = build
 MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 SIM      = $(B)/libptxsim.so
+NCCL     = $(B)/libncclsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(patsubst examples/%.c,$(B)/%,$(wildcard examples/*.c)) $(EXAMPLES_CXX)
 EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst examples/%.cpp,$(B)/%,$(wildcard examples/*.cpp)))
+PLAIN    = $(patsubst $(B)/%,$(B)/plain/%,$(EXAMPLES))
 PICTURES = mandelbrot particles blur shader_graph raymarch $(notdir $(EXAMPLES_CXX))
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 
@@ -20,12 +23,13 @@ SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 # slow and seldom find a fault in a change.
 SUITES   = builder faults math kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
-SCRIPTS  = dropin snippets packaging cuda/threads examples/command_lines examples/operators
-PROOF    = math/exhaustive math/sass kernels/ptxas kernels/gemm_costs kernels/decoder kernels/flash_cluster \
+SCRIPTS  = dropin left_out snippets packaging cuda/threads examples/command_lines examples/operators
+PROOF    = math/exhaustive math/random math/sass kernels/ptxas kernels/gemm_costs kernels/decoder \
+           kernels/flash_cluster \
            kernels/flash_hopper_random kernels/flash_hopper_faults kernels/matmul_dense_faults \
            kernels/matmul_dense_sass examples/generate examples/persistent examples/prompt_lengths \
            kernels/flash_decode_faults kernels/matmul_memory_faults examples/architectures examples/experts \
-           cuda/threads dropin
+           examples/ranks_all cuda/threads dropin
 SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
 OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
 DRIVER   = $(SIM)
@@ -39,7 +43,7 @@ help:
 	@echo 'make plot      the time from a graph to PTX beside NVRTC, where that is installed: docs/emission.svg'
 	@echo 'make test      the tests for every change; ends with the line "N passed, N failed"'
 	@echo 'make proof     all tests, for a release'
-	@echo 'make proof-math  the mathematics over all 2^32 operands, hours'
+	@echo 'make proof-math  the mathematics over all 2^32 operands, or 2^28 random ones: hours'
 	@echo 'make sanitize  all tests, built with the address and undefined-behaviour sanitizers'
 	@echo 'make bench     emission speed, launch overhead, compile times beside stb_image.h (BENCH_COMPILE=0:'
 	@echo '               without them), the speed of the CPU driver'
@@ -73,20 +77,27 @@ test: $(addprefix $(B)/results/,$(SHORT))
 proof: $(addprefix $(B)/results/,$(TESTS) $(SCRIPTS))
 	@sh tests/run.sh sum $(B) $(TESTS) $(SCRIPTS)
 
-# Every f32 function of one operand over all 2^32 operands: about two hours of one core.
-proof-math: $(B)/tests/math/exhaustive
+# Every f32 function of one operand over all 2^32 operands: about an hour of one core. Then f64 ones and those of
+# two operands over 2^28 random ones: about another.
+proof-math: $(B)/tests/math/exhaustive $(B)/tests/math/random
 	@$(B)/tests/math/exhaustive 1
+	@$(B)/tests/math/random 0x10000000
 
 $(B)/results/driver/%: $(B)/tests/driver/% $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) driver/$* $< $(SIM)
-$(B)/results/examples/command_lines: tests/examples/command_lines.sh $(SIM) $(EXAMPLES) FORCE
-	@sh tests/run.sh one $(DRIVER) $(B) examples/command_lines sh $< $(B)
-$(B)/results/examples/pictures: $(B)/tests/examples/pictures $(SIM) $(addprefix $(B)/,$(PICTURES)) FORCE
-	@sh tests/run.sh one $(DRIVER) $(B) examples/pictures $< $(B)
+$(B)/results/examples/command_lines: tests/examples/command_lines.sh $(SIM) $(PLAIN) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) examples/command_lines sh $< $(B)/plain
+$(B)/results/examples/pictures: $(B)/tests/examples/pictures $(SIM) $(addprefix $(B)/plain/,$(PICTURES)) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) examples/pictures $< $(B)/plain
 $(B)/results/examples/operators: tests/examples/operators.sh FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) examples/operators sh $<
+$(addprefix $(B)/results/examples/,ranks ranks_all collectives): $(B)/results/%: $(B)/tests/% $(SIM) $(NCCL) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) $* $< $(NCCL)
+$(B)/results/examples/ranks_all: $(B)/generate
 $(B)/results/cuda/threads: tests/cuda/threads.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) cuda/threads sh $< $(SIM)
+$(B)/results/left_out: tests/left_out.sh $(B)/implementation.o FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) left_out sh $< $(B)
 $(B)/results/dropin $(B)/results/snippets $(B)/results/packaging: $(B)/results/%: tests/%.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) $* sh $<
 $(B)/results/%: $(B)/tests/% $(SIM) FORCE
@@ -133,7 +144,7 @@ PREFIX  ?= /usr/local
 TO       = $(DESTDIR)$(PREFIX)
 version  = $(shell sed -n 's/^\#define PTX_VERSION_$(1) \([0-9]*\).*/\1/p' ptxgen.h)
 VERSION  = $(call version,MAJOR).$(call version,MINOR).$(call version,PATCH)
-FILL     = sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' -e 's,@MAJOR@,$(call version,MAJOR),' \
+FILL     = sed -e 's,@PREFIX@,$(subst &,\&,$(PREFIX)),' -e 's,@VERSION@,$(VERSION),' -e 's,@MAJOR@,$(call version,MAJOR),' \
   -e 's,@MINOR@,$(call version,MINOR),' -e 's,@LIBS@,-ldl,'
 INSTALLED = $(addprefix include/,$(HEADERS)) share/pkgconfig/ptxgen.pc \
   $(addprefix share/cmake/ptxgen/,ptxgen-config.cmake ptxgen-config-version.cmake)
@@ -164,6 +175,11 @@ $(SIM): $(SIMOBJ)
 	@mkdir -p $(B)
 	$(CC) $(SIMFLAGS) -shared -pthread $(SIMOBJ) -o $@ -lm
 
+# NCCL on the CPU driver, for ranks in as many processes.
+$(NCCL): tests/nccl/nccl.c
+	@mkdir -p $(B)
+	$(CC) -std=c11 $(SIMFLAGS) -Wall -Wextra -fPIC -shared -pthread -fvisibility=hidden $< -o $@ -ldl
+
 $(B)/sim/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*.def)
 	@mkdir -p $(B)/sim
 	$(CC) -std=c11 $(SIMFLAGS) -fPIC -pthread -c $< -o $@
@@ -177,25 +193,34 @@ $(EXAMPLES_CXX): $(B)/%: examples/%.cpp $(HEADERS) $(wildcard examples/*.h examp
 	@mkdir -p $(B)
 	$(CXX) -std=c++11 $(CFLAGS) -Wall -Wextra -pedantic -Wshadow $< -o $@ -ldl -lm
 
+# The same for the tests: by that command, without optimisation, as the time goes into the compiler.
+$(filter-out $(EXAMPLES_CXX:$(B)/%=$(B)/plain/%),$(PLAIN)): $(B)/plain/%: examples/%.c $(HEADERS) $(wildcard examples/*.h)
+	@mkdir -p $(B)/plain
+	@sh tests/examples/compile.sh $< $@ "$(CFLAGS:-O2=-O0)"
+
+$(EXAMPLES_CXX:$(B)/%=$(B)/plain/%): $(B)/plain/%: examples/%.cpp $(HEADERS) $(wildcard examples/*.h examples/*.hpp)
+	@mkdir -p $(B)/plain
+	@sh tests/examples/compile.sh $< $@ "$(CFLAGS:-O2=-O0)"
+
 # The implementation of the three headers, compiled once; tests include the headers as users do and link it.
 # A test that asks for private parts of a header compiles its own copy (see OWN_COPY).
 $(B)/implementation.o: tests/implementation.c $(HEADERS)
 	@mkdir -p $(B)
-	$(CC) -std=c99 $(CFLAGS) $(WARN) -c $< -o $@
+	$(CC) -std=c99 $(TESTFLAGS) $(WARN) -c $< -o $@
 
 TESTHEADERS = $(wildcard tests/*.h tests/reference/*.h tests/forms/*.h examples/*.h) tests/sim/ptxsim.h
 
 $(B)/tests/driver/%: tests/driver/%.c tests/simtest.h tests/sim/ptxsim.h $(wildcard tests/forms/*.h)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $< -o $@ -ldl -lm
+	$(CC) -std=c11 $(TESTFLAGS) $< -o $@ -ldl -lm
 
 $(OWN_COPY): $(B)/tests/%: tests/%.c $(HEADERS) $(TESTHEADERS)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $(WARN) -Wno-unused-function $< -o $@ -ldl -lm -pthread
+	$(CC) -std=c11 $(TESTFLAGS) $(WARN) -Wno-unused-function $< -o $@ -ldl -lm -pthread
 
 $(B)/tests/%: tests/%.c $(B)/implementation.o $(HEADERS) $(TESTHEADERS)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $(WARN) -Wno-unused-function $< $(B)/implementation.o -o $@ -ldl -lm -pthread
+	$(CC) -std=c11 $(TESTFLAGS) $(WARN) -Wno-unused-function $< $(B)/implementation.o -o $@ -ldl -lm -pthread
 
 $(B)/bench_sim: tests/bench/sim.c tests/simtest.h tests/sim/ptxsim.h
 	@mkdir -p $(B)
@@ -250,13 +275,14 @@ $(B)/fuzz/ptx: tests/fuzz/ptx.c $(FUZZOBJ)
 $(B)/fuzz/builder: tests/fuzz/builder.c tests/program.h tests/kerneltest.h $(wildcard tests/forms/*.h) ptxgen.h $(FUZZOBJ)
 	$(CLANG) $(FUZZFLAGS) -Wno-unused-function -fsanitize=fuzzer,address,undefined $< $(FUZZOBJ) -o $@ -lm -ldl
 
-$(B)/fuzz/gguf: tests/fuzz/gguf.c $(HEADERS) examples/gguf.h examples/tokeniser.h examples/llama.h
+$(B)/fuzz/gguf: tests/fuzz/gguf.c $(HEADERS) $(wildcard examples/*.h)
 	@mkdir -p $(B)/fuzz
 	$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer,address,undefined $< -o $@ -ldl -lm
 
-$(B)/fuzz/models: $(B)/tests/examples/gguf
+$(B)/fuzz/models: $(B)/tests/examples/gguf $(B)/tests/examples/model_files
 	@mkdir -p $@
 	@GGUFTEST_KEEP=$@ $(B)/tests/examples/gguf >/dev/null
+	@GGUFTEST_KEEP=$@ $(B)/tests/examples/model_files >/dev/null
 	@touch $@
 
 $(B)/fuzz/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*.def)

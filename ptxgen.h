@@ -41,9 +41,10 @@
           several may be open at the same time. There is no global state. One thread may use a module at a
           time; any number of modules may exist.
    VALUES  A ptx_val is a typed operand in 8 bytes, passed by value. It is a register that one instruction
-          wrote, or an immediate: ptx_f32(1.5), ptx_u32(7). ptx_imm(7) takes the type of the operand that it
-          stands for. No instruction writes to a value a second time, so a copy of a handle always means the
-          same number. A handle has 55 bits for an immediate; a 64-bit number that needs more is refused where
+          wrote, or an immediate: ptx_f32(1.5), ptx_u32(7). ptx_imm(7) is an integer that takes the type of
+          the operand that it stands for. A C number is not an operand: ptx_add(k, x, ptx_imm(1)). No
+          instruction writes to a value a second time, so a copy of a handle always means the same number. A
+          handle has 55 bits for an immediate; a 64-bit number that needs more is refused where
           it is used: make it with ptx_wide(k, PTX_U64, bits). A handle of another kernel is refused. It holds
           16 bits of its owner (a place of ptx_off: 8): one in 65,536 (256) of such mistakes is not seen.
    VARIABLES  What changes is a ptx_var: v = ptx_var_new(k, init); ptx_set(k, v, x) writes it; ptx_get(k, v)
@@ -69,12 +70,14 @@
           ptx_opn() is for those with groups of operands or several results. An address stands for [address],
           ptx_off(address, 16) for [address+16]. `build/ptxdump --reference` prints the table.
    MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
-          units in the last place, stated function by function in [INTERFACE]. What the hardware approximates
-          has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and ptx_sin_approx where C has the name.
+          units in the last place (erfc, tgamma, lgamma: 4), stated function by function in [INTERFACE]. What
+          the hardware approximates has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and
+          ptx_sin_approx where C has the name. They take f32 and f64; integers have ptx_min, ptx_max, ptx_abs.
    CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
           ptx_while, ptx_break and ptx_continue; labels and branches. ptx_guard(k, p) predicates the one
-          instruction after it: compute operands and addresses before. A scope that is left by a C `break` or
-          `return` is an error: "scope opened at file:line is not closed".
+          instruction after it: compute operands and addresses before. ptx_selp(k, a, b, p) is p ? a : b,
+          without a branch. A C loop around calls emits its body in every round: it unrolls. A scope that is
+          left by a C `break` or `return` is an error: "scope opened at file:line is not closed".
    SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, 0) ... ptx_default(k) ... ptx_end(k), for up to 512
           cases. A case does not fall through. ptx_brx() is the plain branch through a table.
    ORDER  C does not define the order in which the arguments of a call are evaluated. ptx_sub(k, ptx_ld(...),
@@ -90,9 +93,9 @@
    SHARED MEMORY  ptx_shared(k, "tile", PTX_F32, 1024, 16) is an array of the block; its address has 32 bits.
           All such arrays together have at most 48 KiB. ptx_shared_dynamic(), once a kernel, is the memory
           that the launch gives beyond; divide it with ptx_off(). Contents are undefined at the start. A
-          thread may read what another thread wrote only after ptx_bar_sync() (in a warp: ptx_bar_warp_sync),
-          and overwrite it only after another one. ptx_mapa() gives the address in another block of the
-          cluster.
+          thread may read what another thread wrote only after the block's barrier,
+          ptx_bar_sync(k, ptx_imm(0)) (in a warp: ptx_bar_warp_sync), and overwrite it only after another one.
+          ptx_mapa() gives the address in another block of the cluster.
    VARIABLES OF THE MODULE  ptx_variable() defines global or constant memory, with data or zeros.
           ptx_address() is its address. ptx_point() stores the addresses of earlier variables in it.
    FUNCTIONS  ptx_func() starts a function, ptx_return() ends it, ptx_call() calls it with up to 32 arguments,
@@ -107,9 +110,10 @@
           products, PTX_WGMMA_COMMIT_GROUP and PTX_WGMMA_WAIT_GROUP; only then read or write them again. The
           verifier checks this order on every path.
    RAW TEXT  ptx_raw() inserts PTX text. $0 $1 ... are its results, then its operands, at most 64 of each;
-          they are typed and tracked. Results are taken to differ between threads, and its barriers count. Its
-          instructions, names, branches and exits are checked by the assembler only. Brackets, comments and
-          statements must end in the text in which they begin. Put labels in braces if a text is used twice.
+          they are typed and tracked. Results are taken to differ between threads, and the text to wait for
+          copies. Its instructions, barriers, names, branches and exits are checked by the assembler only.
+          Brackets, comments and statements must end in the text in which they begin. Put labels in braces if
+          a text is used twice.
    VERIFIED  On every path, before there is a text: definitions before uses; labels, scopes and ends;
           unreachable code; loops without an exit; constant offsets that are misaligned or outside an array or
           variable; limits of shared, constant and parameter memory, of launch bounds and of setmaxnreg; waits
@@ -142,6 +146,7 @@
    PTXGEN_IMPLEMENTATION   in one file: compile the code
    PTXGEN_STATIC           with it: all functions static, a private copy in that file
    PTXGEN_API              your own linkage, e.g. __declspec(dllexport)
+   PTXGEN_NO_MATH          without the functions of [MATH]
 */
 #include <stddef.h>
 #include <stdint.h>
@@ -163,6 +168,19 @@
 #else
 #define PTXGEN_API PTX__APART extern
 #endif
+#endif
+
+/* Compiled for size: what runs once a kernel, or only for an error. With GCC no public function is, for
+   "cold" makes its callers cold too. */
+#if defined(__clang__)
+#define PTX__RARE __attribute__((minsize)) static
+#define PTX__RARE_API __attribute__((minsize)) PTXGEN_API
+#elif defined(__GNUC__)
+#define PTX__RARE __attribute__((cold)) static
+#define PTX__RARE_API PTXGEN_API
+#else
+#define PTX__RARE static
+#define PTX__RARE_API PTXGEN_API
 #endif
 
 #ifdef __cplusplus
@@ -731,12 +749,13 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 
 /* INSTRUCTIONS. A line is a form, and a form is a line: what is checked, gated, printed, documented and
    tested of it is read from there.
-     OP(ID, mnemonic, operands, types, source types, modifiers allowed, needed, default, first .version, first
-     target)
-   The first form of an instruction is an OP, which makes the enumerator PTX_<ID>; further forms are FORMs.
-   After the target, an OP may have facts that hold for all its forms. One modifier of each needed group must
-   be given; if none is, the default is added. The first form that fits the types, the modifiers and the
-   number of operands is taken. The facts are those of ptxas 13.0.
+     OP(ID, mnemonic, operands, first .version, first target, facts, types, source types, modifiers allowed,
+     needed, default)
+   The first form of an instruction is an OP, which makes the enumerator PTX_<ID>; further forms are FORMs,
+   without facts: those of the OP hold for all of them. Sets at the end that are (0), none, may be left out.
+   Needed modifiers are allowed too. One of each needed group must be given; if none is, the default is added.
+   The first form that fits the types, the modifiers and the number of operands is taken. The facts are those
+   of ptxas 13.0.
    Mnemonic: modifiers, type and source type follow it; or stand where it says %m %t %s, layouts at %l. Of the
      number of registers in a group, n, %1 makes n, %2 2n, %4 4n, %h n/2, %q n/4.
    Operands: results, '=', sources.
@@ -806,7 +825,7 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
 #define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
 
-/* How a row writes a set. {0}: none. PTX__T2(U32, I64): types. PTX__M3(RN, FTZ, SAT): modifiers. Each name
+/* How a row writes a set. (0): none. PTX__T2(U32, I64): types. PTX__M3(RN, FTZ, SAT): modifiers. Each name
    is a single one or a group from above. A set has at most three names, of source types two, of defaults
    one. A group or modifier that no row has used so far must be added to these lists. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
@@ -842,1395 +861,1256 @@ enum { PTX__CT_0, PTX_TYPES(PTX__ENUM) PTX__TYPE_GROUPS(PTX__GROUP_ENUM) PTX__CT
 #define PTX__ENUM(name) PTX__CM_##name,
 enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX__CM_END };
 #undef PTX__ENUM
-#define PTX__T1(a) {PTX__CT_##a}
-#define PTX__T2(a, b) {PTX__CT_##a, PTX__CT_##b}
-#define PTX__T3(a, b, c) {PTX__CT_##a, PTX__CT_##b, PTX__CT_##c}
-#define PTX__M1(a) {PTX__CM_##a}
-#define PTX__M2(a, b) {PTX__CM_##a, PTX__CM_##b}
-#define PTX__M3(a, b, c) {PTX__CM_##a, PTX__CM_##b, PTX__CM_##c}
+#define PTX__T1(a) (PTX__CT_##a)
+#define PTX__T2(a, b) (PTX__CT_##a, PTX__CT_##b)
+#define PTX__T3(a, b, c) (PTX__CT_##a, PTX__CT_##b, PTX__CT_##c)
+#define PTX__M1(a) (PTX__CM_##a)
+#define PTX__M2(a, b) (PTX__CM_##a, PTX__CM_##b)
+#define PTX__M3(a, b, c) (PTX__CM_##a, PTX__CM_##b, PTX__CM_##c)
 
 #define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
-    /* id mnemonic operands types source allowed needed default ver target */                                \
+    /* id mnemonic operands version target facts types source allowed needed default */                      \
     /* moves */                                                                                              \
-    OP(MOV, "mov", "*t=t", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                   \
-    FORM(MOV, "mov", "*t=t", PTX__T1(B128), {0}, {0}, {0}, {0}, 83, 70)                                      \
+    OP(MOV, "mov", "*t=t", 10, 0, 0, PTX__T2(BITS, PRED))                                                    \
+    FORM(MOV, "mov", "*t=t", 83, 70, PTX__T1(B128))                                                          \
     /* integers and floats */                                                                                \
-    OP(ADD, "add", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
-    FORM(ADD, "add", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), PTX__M1(CC), {0}, 43, 0)                   \
-    FORM(ADD, "add", "t=tt", PTX__T1(S32), {0}, PTX__M1(SAT), PTX__M1(SAT), {0}, 10, 0)                      \
-    FORM(ADD, "add", "t=tt", PTX__T1(X16), {0}, {0}, {0}, {0}, 80, 90)                                       \
-    FORM(ADD, "add", "t=tt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), {0}, {0}, 10, 0)                   \
-    FORM(ADD, "add", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), {0}, {0}, 10, 0)                             \
-    FORM(ADD, "add", "t=tt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), {0}, {0}, 86, 100)                    \
-    FORM(ADD, "add", "t=tt", PTX__T1(F16S), {0}, PTX__M3(RN, FTZ, SAT), {0}, {0}, 42, 53)                    \
-    FORM(ADD, "add", "t=tt", PTX__T1(BF16S), {0}, PTX__M1(RN), {0}, {0}, 78, 90)                             \
-    OP(ADDC, "addc", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), {0}, {0}, 43, 0)                           \
-    OP(ADD_F32, "add%m.f32%s", "f=cf", {0}, PTX__T1(H16), PTX__M2(ROUND, SAT), {0}, {0}, 86, 100)            \
-    OP(SUB, "sub", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
-    FORM(SUB, "sub", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), PTX__M1(CC), {0}, 43, 0)                   \
-    FORM(SUB, "sub", "t=tt", PTX__T1(S32), {0}, PTX__M1(SAT), PTX__M1(SAT), {0}, 10, 0)                      \
-    FORM(SUB, "sub", "t=tt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), {0}, {0}, 10, 0)                   \
-    FORM(SUB, "sub", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), {0}, {0}, 10, 0)                             \
-    FORM(SUB, "sub", "t=tt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), {0}, {0}, 86, 100)                    \
-    FORM(SUB, "sub", "t=tt", PTX__T1(F16S), {0}, PTX__M3(RN, FTZ, SAT), {0}, {0}, 42, 53)                    \
-    FORM(SUB, "sub", "t=tt", PTX__T1(BF16S), {0}, PTX__M1(RN), {0}, {0}, 78, 90)                             \
-    OP(SUBC, "subc", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), {0}, {0}, 43, 0)                           \
-    OP(SUB_F32, "sub%m.f32%s", "f=cf", {0}, PTX__T1(H16), PTX__M2(ROUND, SAT), {0}, {0}, 86, 100)            \
-    OP(MUL, "mul", "t=tt", PTX__T1(INT), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)              \
-    FORM(MUL, "mul", "w=tt", PTX__T2(I16, I32), {0}, PTX__M1(WIDE), PTX__M1(WIDE), {0}, 10, 0)               \
-    FORM(MUL, "mul", "t=tt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), {0}, {0}, 10, 0)                   \
-    FORM(MUL, "mul", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), {0}, {0}, 10, 0)                             \
-    FORM(MUL, "mul", "t=tt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), {0}, {0}, 86, 100)                    \
-    FORM(MUL, "mul", "t=tt", PTX__T1(F16S), {0}, PTX__M3(RN, FTZ, SAT), {0}, {0}, 42, 53)                    \
-    FORM(MUL, "mul", "t=tt", PTX__T1(BF16S), {0}, PTX__M1(RN), {0}, {0}, 78, 90)                             \
-    OP(MUL24, "mul24", "t=tt", PTX__T1(I32), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)          \
-    OP(MAD, "mad", "t=ttt", PTX__T1(INT), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)             \
-    FORM(MAD, "mad", "t=ttt", PTX__T2(I32, I64), {0}, PTX__M2(LOHI, CC), PTX__M2(LOHI, CC), PTX__M1(LO),     \
-        43, 0)                                                                                               \
-    FORM(MAD, "mad", "t=ttt", PTX__T1(S32), {0}, PTX__M2(HI, SAT), PTX__M2(HI, SAT), {0}, 10, 0)             \
-    FORM(MAD, "mad", "w=ttw", PTX__T2(I16, I32), {0}, PTX__M1(WIDE), PTX__M1(WIDE), {0}, 10, 0)              \
-    OP(MADC, "madc", "t=ttt", PTX__T2(I32, I64), {0}, PTX__M2(LOHI, CC), PTX__M1(LOHI), PTX__M1(LO), 43, 0)  \
-    OP(MAD24, "mad24", "t=ttt", PTX__T1(I32), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)         \
-    FORM(MAD24, "mad24", "t=ttt", PTX__T1(S32), {0}, PTX__M2(HI, SAT), PTX__M2(HI, SAT), {0}, 10, 0)         \
-    OP(SAD, "sad", "t=ttt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                         \
-    OP(DP4A, "dp4a", "y=tcu", PTX__T1(I32), PTX__T1(I32), {0}, {0}, {0}, 50, 61)                             \
-    OP(DP2A, "dp2a", "y=tcu", PTX__T1(I32), PTX__T1(I32), PTX__M1(LOHI), PTX__M1(LOHI), {0}, 50, 61)         \
-    OP(FMA, "fma", "t=ttt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN), 10, 0) \
-    FORM(FMA, "fma", "t=ttt", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)         \
-    FORM(FMA, "fma", "t=ttt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), PTX__M1(ROUND), PTX__M1(RN), 86,     \
-        100)                                                                                                 \
-    FORM(FMA, "fma", "t=ttt", PTX__T1(F16S), {0}, PTX__M1(RN_FTZ_SAT_RELU), PTX__M1(RN), PTX__M1(RN), 42,    \
-        53)                                                                                                  \
-    FORM(FMA, "fma", "t=ttt", PTX__T1(BF16S), {0}, PTX__M2(RN, RELU), PTX__M1(RN), PTX__M1(RN), 70, 80)      \
-    FORM(FMA, "fma", "t=ttt", PTX__T2(F16S, BF16S), {0}, PTX__M3(RN, OOB, RELU), PTX__M2(RN, OOB),           \
-        PTX__M1(RN), 81, 90)                                                                                 \
-    OP(FMA_F32, "fma%m.f32%s", "f=ccf", {0}, PTX__T1(H16), PTX__M2(ROUND, SAT), PTX__M1(ROUND),              \
-        PTX__M1(RN), 86, 100)                                                                                \
-    OP(DIV, "div", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
-    FORM(DIV, "div", "t=tt", PTX__T1(F32), {0}, PTX__M1(DIVIDE), PTX__M3(ROUND, APPROX, FULL),               \
-        PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(DIV, "div", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)          \
-    OP(REM, "rem", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
-    OP(ABS, "abs", "t=t", PTX__T2(SINT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
-    FORM(ABS, "abs", "t=t", PTX__T1(F32), {0}, PTX__M1(FTZ), {0}, {0}, 10, 0)                                \
-    FORM(ABS, "abs", "t=t", PTX__T1(F16S), {0}, PTX__M1(FTZ), {0}, {0}, 65, 53)                              \
-    FORM(ABS, "abs", "t=t", PTX__T1(BF16S), {0}, {0}, {0}, {0}, 70, 80)                                      \
-    OP(NEG, "neg", "t=t", PTX__T2(SINT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
-    FORM(NEG, "neg", "t=t", PTX__T1(F32), {0}, PTX__M1(FTZ), {0}, {0}, 10, 0)                                \
-    FORM(NEG, "neg", "t=t", PTX__T1(F16S), {0}, PTX__M1(FTZ), {0}, {0}, 60, 53)                              \
-    FORM(NEG, "neg", "t=t", PTX__T1(BF16S), {0}, {0}, {0}, {0}, 70, 80)                                      \
-    OP(MIN, "min", "t=tt", PTX__T2(INT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
-    FORM(MIN, "min", "t=tt", PTX__T1(S32), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                   \
-    FORM(MIN, "min", "t=tt", PTX__T1(X16), {0}, {0}, {0}, {0}, 80, 90)                                       \
-    FORM(MIN, "min", "t=tt", PTX__T1(S16X2), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                 \
-    FORM(MIN, "min", "t=tt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 10, 0)             \
-    FORM(MIN, "min", "t=ttt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, ABS_OF), {0}, {0}, 88, 100)               \
-    FORM(MIN, "min", "t=tt", PTX__T1(F16S), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 70, 80)           \
-    FORM(MIN, "min", "t=tt", PTX__T1(BF16S), {0}, PTX__M2(NAN, XORSIGN_ABS), {0}, {0}, 70, 80)               \
-    OP(MAX, "max", "t=tt", PTX__T2(INT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
-    FORM(MAX, "max", "t=tt", PTX__T1(S32), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                   \
-    FORM(MAX, "max", "t=tt", PTX__T1(X16), {0}, {0}, {0}, {0}, 80, 90)                                       \
-    FORM(MAX, "max", "t=tt", PTX__T1(S16X2), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                 \
-    FORM(MAX, "max", "t=tt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 10, 0)             \
-    FORM(MAX, "max", "t=ttt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, ABS_OF), {0}, {0}, 88, 100)               \
-    FORM(MAX, "max", "t=tt", PTX__T1(F16S), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 70, 80)           \
-    FORM(MAX, "max", "t=tt", PTX__T1(BF16S), {0}, PTX__M2(NAN, XORSIGN_ABS), {0}, {0}, 70, 80)               \
-    OP(RCP, "rcp", "t=t", PTX__T1(F32), {0}, PTX__M3(ROUND, APPROX, FTZ), PTX__M2(ROUND, APPROX),            \
-        PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(RCP, "rcp", "t=t", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)           \
-    FORM(RCP, "rcp", "t=t", PTX__T1(F64), {0}, PTX__M2(APPROX, FTZ), PTX__M2(APPROX, FTZ), {0}, 21, 0)       \
-    OP(SQRT, "sqrt", "t=t", PTX__T1(F32), {0}, PTX__M3(ROUND, APPROX, FTZ), PTX__M2(ROUND, APPROX),          \
-        PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(SQRT, "sqrt", "t=t", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)         \
-    OP(RSQRT, "rsqrt", "t=t", PTX__T1(FLT), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX),     \
-        40, 0)                                                                                               \
-    OP(EX2, "ex2", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
-    FORM(EX2, "ex2", "t=t", PTX__T1(F16S), {0}, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX), 70, 75)   \
-    FORM(EX2, "ex2", "t=t", PTX__T1(BF16S), {0}, PTX__M2(APPROX, FTZ), PTX__M2(APPROX, FTZ),                 \
-        PTX__M1(APPROX_FTZ), 78, 90)                                                                         \
-    OP(LG2, "lg2", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
-    OP(SIN, "sin", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
-    OP(COS, "cos", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
-    OP(TANH, "tanh", "t=t", PTX__T2(F32, F16S), {0}, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX),      \
-        70, 75)                                                                                              \
-    FORM(TANH, "tanh", "t=t", PTX__T1(BF16S), {0}, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX), 78,    \
-        90)                                                                                                  \
-    OP(TESTP, "testp", "p=t", PTX__T1(FLT), {0}, PTX__M1(TEST), PTX__M1(TEST), {0}, 20, 0)                   \
-    OP(COPYSIGN, "copysign", "t=tt", PTX__T1(FLT), {0}, {0}, {0}, {0}, 20, 0)
+    OP(ADD, "add", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
+    FORM(ADD, "add", "t=tt", 43, 0, PTX__T2(I32, I64), (0), (0), PTX__M1(CC))                                \
+    FORM(ADD, "add", "t=tt", 10, 0, PTX__T1(S32), (0), (0), PTX__M1(SAT))                                    \
+    FORM(ADD, "add", "t=tt", 80, 90, PTX__T1(X16))                                                           \
+    FORM(ADD, "add", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(ROUND, FTZ, SAT))                             \
+    FORM(ADD, "add", "t=tt", 10, 0, PTX__T1(F64), (0), PTX__M1(ROUND))                                       \
+    FORM(ADD, "add", "t=tt", 86, 100, PTX__T1(F32X2), (0), PTX__M2(ROUND, FTZ))                              \
+    FORM(ADD, "add", "t=tt", 42, 53, PTX__T1(F16S), (0), PTX__M3(RN, FTZ, SAT))                              \
+    FORM(ADD, "add", "t=tt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(RN))                                       \
+    OP(ADDC, "addc", "t=tt", 43, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(CC))                                  \
+    OP(ADD_F32, "add%m.f32%s", "f=cf", 86, 100, 0, (0), PTX__T1(H16), PTX__M2(ROUND, SAT))                   \
+    OP(SUB, "sub", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
+    FORM(SUB, "sub", "t=tt", 43, 0, PTX__T2(I32, I64), (0), (0), PTX__M1(CC))                                \
+    FORM(SUB, "sub", "t=tt", 10, 0, PTX__T1(S32), (0), (0), PTX__M1(SAT))                                    \
+    FORM(SUB, "sub", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(ROUND, FTZ, SAT))                             \
+    FORM(SUB, "sub", "t=tt", 10, 0, PTX__T1(F64), (0), PTX__M1(ROUND))                                       \
+    FORM(SUB, "sub", "t=tt", 86, 100, PTX__T1(F32X2), (0), PTX__M2(ROUND, FTZ))                              \
+    FORM(SUB, "sub", "t=tt", 42, 53, PTX__T1(F16S), (0), PTX__M3(RN, FTZ, SAT))                              \
+    FORM(SUB, "sub", "t=tt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(RN))                                       \
+    OP(SUBC, "subc", "t=tt", 43, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(CC))                                  \
+    OP(SUB_F32, "sub%m.f32%s", "f=cf", 86, 100, 0, (0), PTX__T1(H16), PTX__M2(ROUND, SAT))                   \
+    OP(MUL, "mul", "t=tt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                     \
+    FORM(MUL, "mul", "w=tt", 10, 0, PTX__T2(I16, I32), (0), (0), PTX__M1(WIDE))                              \
+    FORM(MUL, "mul", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(ROUND, FTZ, SAT))                             \
+    FORM(MUL, "mul", "t=tt", 10, 0, PTX__T1(F64), (0), PTX__M1(ROUND))                                       \
+    FORM(MUL, "mul", "t=tt", 86, 100, PTX__T1(F32X2), (0), PTX__M2(ROUND, FTZ))                              \
+    FORM(MUL, "mul", "t=tt", 42, 53, PTX__T1(F16S), (0), PTX__M3(RN, FTZ, SAT))                              \
+    FORM(MUL, "mul", "t=tt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(RN))                                       \
+    OP(MUL24, "mul24", "t=tt", 10, 0, 0, PTX__T1(I32), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                 \
+    OP(MAD, "mad", "t=ttt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                    \
+    FORM(MAD, "mad", "t=ttt", 43, 0, PTX__T2(I32, I64), (0), (0), PTX__M2(LOHI, CC), PTX__M1(LO))            \
+    FORM(MAD, "mad", "t=ttt", 10, 0, PTX__T1(S32), (0), (0), PTX__M2(HI, SAT))                               \
+    FORM(MAD, "mad", "w=ttw", 10, 0, PTX__T2(I16, I32), (0), (0), PTX__M1(WIDE))                             \
+    OP(MADC, "madc", "t=ttt", 43, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(CC), PTX__M1(LOHI), PTX__M1(LO))     \
+    OP(MAD24, "mad24", "t=ttt", 10, 0, 0, PTX__T1(I32), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                \
+    FORM(MAD24, "mad24", "t=ttt", 10, 0, PTX__T1(S32), (0), (0), PTX__M2(HI, SAT))                           \
+    OP(SAD, "sad", "t=ttt", 10, 0, 0, PTX__T1(INT))                                                          \
+    OP(DP4A, "dp4a", "y=tcu", 50, 61, 0, PTX__T1(I32), PTX__T1(I32))                                         \
+    OP(DP2A, "dp2a", "y=tcu", 50, 61, 0, PTX__T1(I32), PTX__T1(I32), (0), PTX__M1(LOHI))                     \
+    OP(FMA, "fma", "t=ttt", 10, 0, 0, PTX__T1(F32), (0), PTX__M2(FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN))     \
+    FORM(FMA, "fma", "t=ttt", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
+    FORM(FMA, "fma", "t=ttt", 86, 100, PTX__T1(F32X2), (0), PTX__M1(FTZ), PTX__M1(ROUND), PTX__M1(RN))       \
+    FORM(FMA, "fma", "t=ttt", 42, 53, PTX__T1(F16S), (0), PTX__M1(RN_FTZ_SAT_RELU), PTX__M1(RN),             \
+        PTX__M1(RN))                                                                                         \
+    FORM(FMA, "fma", "t=ttt", 70, 80, PTX__T1(BF16S), (0), PTX__M1(RELU), PTX__M1(RN), PTX__M1(RN))          \
+    FORM(FMA, "fma", "t=ttt", 81, 90, PTX__T2(F16S, BF16S), (0), PTX__M1(RELU), PTX__M2(RN, OOB),            \
+        PTX__M1(RN))                                                                                         \
+    OP(FMA_F32, "fma%m.f32%s", "f=ccf", 86, 100, 0, (0), PTX__T1(H16), PTX__M1(SAT), PTX__M1(ROUND),         \
+        PTX__M1(RN))                                                                                         \
+    OP(DIV, "div", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
+    FORM(DIV, "div", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M1(DIVIDE), PTX__M3(ROUND, APPROX, FULL),        \
+        PTX__M1(RN))                                                                                         \
+    FORM(DIV, "div", "t=tt", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                     \
+    OP(REM, "rem", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
+    OP(ABS, "abs", "t=t", 10, 0, 0, PTX__T2(SINT, F64))                                                      \
+    FORM(ABS, "abs", "t=t", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ))                                          \
+    FORM(ABS, "abs", "t=t", 65, 53, PTX__T1(F16S), (0), PTX__M1(FTZ))                                        \
+    FORM(ABS, "abs", "t=t", 70, 80, PTX__T1(BF16S))                                                          \
+    OP(NEG, "neg", "t=t", 10, 0, 0, PTX__T2(SINT, F64))                                                      \
+    FORM(NEG, "neg", "t=t", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ))                                          \
+    FORM(NEG, "neg", "t=t", 60, 53, PTX__T1(F16S), (0), PTX__M1(FTZ))                                        \
+    FORM(NEG, "neg", "t=t", 70, 80, PTX__T1(BF16S))                                                          \
+    OP(MIN, "min", "t=tt", 10, 0, 0, PTX__T2(INT, F64))                                                      \
+    FORM(MIN, "min", "t=tt", 80, 90, PTX__T1(S32), (0), (0), PTX__M1(RELU))                                  \
+    FORM(MIN, "min", "t=tt", 80, 90, PTX__T1(X16))                                                           \
+    FORM(MIN, "min", "t=tt", 80, 90, PTX__T1(S16X2), (0), (0), PTX__M1(RELU))                                \
+    FORM(MIN, "min", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                       \
+    FORM(MIN, "min", "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                         \
+    FORM(MIN, "min", "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                     \
+    FORM(MIN, "min", "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))                         \
+    OP(MAX, "max", "t=tt", 10, 0, 0, PTX__T2(INT, F64))                                                      \
+    FORM(MAX, "max", "t=tt", 80, 90, PTX__T1(S32), (0), (0), PTX__M1(RELU))                                  \
+    FORM(MAX, "max", "t=tt", 80, 90, PTX__T1(X16))                                                           \
+    FORM(MAX, "max", "t=tt", 80, 90, PTX__T1(S16X2), (0), (0), PTX__M1(RELU))                                \
+    FORM(MAX, "max", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                       \
+    FORM(MAX, "max", "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                         \
+    FORM(MAX, "max", "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                     \
+    FORM(MAX, "max", "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))                         \
+    OP(RCP, "rcp", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(ROUND, APPROX), PTX__M1(RN))    \
+    FORM(RCP, "rcp", "t=t", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                      \
+    FORM(RCP, "rcp", "t=t", 21, 0, PTX__T1(F64), (0), (0), PTX__M2(APPROX, FTZ))                             \
+    OP(SQRT, "sqrt", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(ROUND, APPROX), PTX__M1(RN))  \
+    FORM(SQRT, "sqrt", "t=t", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
+    OP(RSQRT, "rsqrt", "t=t", 40, 0, 0, PTX__T1(FLT), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))   \
+    OP(EX2, "ex2", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
+    FORM(EX2, "ex2", "t=t", 70, 75, PTX__T1(F16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))               \
+    FORM(EX2, "ex2", "t=t", 78, 90, PTX__T1(BF16S), (0), (0), PTX__M2(APPROX, FTZ), PTX__M1(APPROX_FTZ))     \
+    OP(LG2, "lg2", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
+    OP(SIN, "sin", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
+    OP(COS, "cos", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
+    OP(TANH, "tanh", "t=t", 70, 75, 0, PTX__T2(F32, F16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))       \
+    FORM(TANH, "tanh", "t=t", 78, 90, PTX__T1(BF16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))            \
+    OP(TESTP, "testp", "p=t", 20, 0, 0, PTX__T1(FLT), (0), (0), PTX__M1(TEST))                               \
+    OP(COPYSIGN, "copysign", "t=tt", 20, 0, 0, PTX__T1(FLT))
 #define PTX__TABLE_LOGIC(OP, FORM)                                                                           \
     /* logic and bits */                                                                                     \
-    OP(AND, "and", "*t=tt", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                  \
-    OP(OR, "or", "*t=tt", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                    \
-    OP(XOR, "xor", "*t=tt", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                  \
-    OP(NOT, "not", "*t=t", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                   \
-    OP(CNOT, "cnot", "*t=t", PTX__T1(BITS), {0}, {0}, {0}, {0}, 10, 0)                                       \
-    OP(SHL, "shl", "*t=te", PTX__T1(BITS), {0}, {0}, {0}, {0}, 10, 0)                                        \
-    OP(SHR, "shr", "t=te", PTX__T2(INT, BITS), {0}, {0}, {0}, {0}, 10, 0)                                    \
-    OP(SHF_L, "shf.l", "*t=ttj", PTX__T1(B32), {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), PTX__M1(WRAP), 31, 32) \
-    OP(SHF_R, "shf.r", "*t=ttj", PTX__T1(B32), {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), PTX__M1(WRAP), 31, 32) \
-    OP(LOP3, "lop3", "*t=ttti", PTX__T1(B32), {0}, {0}, {0}, {0}, 43, 50)                                    \
-    FORM(LOP3, "lop3", "*_|p=tttip", PTX__T1(B32), {0}, PTX__M2(BOOL_AND, BOOL_OR), PTX__M2(BOOL_AND,        \
-        BOOL_OR), {0}, 82, 70)                                                                               \
-    FORM(LOP3, "lop3", "*t|p=tttip", PTX__T1(B32), {0}, PTX__M2(BOOL_AND, BOOL_OR), PTX__M2(BOOL_AND,        \
-        BOOL_OR), {0}, 82, 70)                                                                               \
-    OP(PRMT, "prmt", "*t=ttU", PTX__T1(B32), {0}, {0}, {0}, {0}, 20, 0)                                      \
-    OP(PRMT_F4E, "prmt.b32.f4e", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(PRMT_B4E, "prmt.b32.b4e", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(PRMT_RC8, "prmt.b32.rc8", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(PRMT_ECL, "prmt.b32.ecl", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(PRMT_ECR, "prmt.b32.ecr", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(PRMT_RC16, "prmt.b32.rc16", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                  \
-    OP(BFE, "bfe", "t=tej", PTX__T2(I32, I64), {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(BFI, "bfi", "*t=ttej", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                    \
-    OP(BFIND, "bfind", "u=t", PTX__T2(I32, I64), {0}, PTX__M1(SHIFTAMT), {0}, {0}, 20, 0)                    \
-    OP(FNS, "fns.b32", "u=uuu", {0}, {0}, {0}, {0}, {0}, 60, 30)                                             \
-    OP(BMSK, "bmsk%m.b32", "u=uu", {0}, {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), {0}, 76, 70)                  \
-    OP(SZEXT, "szext", "t=tu", PTX__T1(I32), {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), {0}, 76, 70)             \
-    OP(POPC, "popc", "*u=t", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                     \
-    OP(CLZ, "clz", "*u=t", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                       \
-    OP(BREV, "brev", "*t=t", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                     \
+    OP(AND, "and", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                   \
+    OP(OR, "or", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                     \
+    OP(XOR, "xor", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                   \
+    OP(NOT, "not", "*t=t", 10, 0, 0, PTX__T2(BITS, PRED))                                                    \
+    OP(CNOT, "cnot", "*t=t", 10, 0, 0, PTX__T1(BITS))                                                        \
+    OP(SHL, "shl", "*t=te", 10, 0, 0, PTX__T1(BITS))                                                         \
+    OP(SHR, "shr", "t=te", 10, 0, 0, PTX__T2(INT, BITS))                                                     \
+    OP(SHF_L, "shf.l", "*t=ttj", 31, 32, 0, PTX__T1(B32), (0), (0), PTX__M1(FUNNEL), PTX__M1(WRAP))          \
+    OP(SHF_R, "shf.r", "*t=ttj", 31, 32, 0, PTX__T1(B32), (0), (0), PTX__M1(FUNNEL), PTX__M1(WRAP))          \
+    OP(LOP3, "lop3", "*t=ttti", 43, 50, 0, PTX__T1(B32))                                                     \
+    FORM(LOP3, "lop3", "*_|p=tttip", 82, 70, PTX__T1(B32), (0), (0), PTX__M2(BOOL_AND, BOOL_OR))             \
+    FORM(LOP3, "lop3", "*t|p=tttip", 82, 70, PTX__T1(B32), (0), (0), PTX__M2(BOOL_AND, BOOL_OR))             \
+    OP(PRMT, "prmt", "*t=ttU", 20, 0, 0, PTX__T1(B32))                                                       \
+    OP(PRMT_F4E, "prmt.b32.f4e", "x=xxu", 20, 0, 0, (0))                                                     \
+    OP(PRMT_B4E, "prmt.b32.b4e", "x=xxu", 20, 0, 0, (0))                                                     \
+    OP(PRMT_RC8, "prmt.b32.rc8", "x=xxu", 20, 0, 0, (0))                                                     \
+    OP(PRMT_ECL, "prmt.b32.ecl", "x=xxu", 20, 0, 0, (0))                                                     \
+    OP(PRMT_ECR, "prmt.b32.ecr", "x=xxu", 20, 0, 0, (0))                                                     \
+    OP(PRMT_RC16, "prmt.b32.rc16", "x=xxu", 20, 0, 0, (0))                                                   \
+    OP(BFE, "bfe", "t=tej", 20, 0, 0, PTX__T2(I32, I64))                                                     \
+    OP(BFI, "bfi", "*t=ttej", 20, 0, 0, PTX__T1(B32_64))                                                     \
+    OP(BFIND, "bfind", "u=t", 20, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(SHIFTAMT))                           \
+    OP(FNS, "fns.b32", "u=uuu", 60, 30, 0, (0))                                                              \
+    OP(BMSK, "bmsk%m.b32", "u=uu", 76, 70, 0, (0), (0), (0), PTX__M1(FUNNEL))                                \
+    OP(SZEXT, "szext", "t=tu", 76, 70, 0, PTX__T1(I32), (0), (0), PTX__M1(FUNNEL))                           \
+    OP(POPC, "popc", "*u=t", 20, 0, 0, PTX__T1(B32_64))                                                      \
+    OP(CLZ, "clz", "*u=t", 20, 0, 0, PTX__T1(B32_64))                                                        \
+    OP(BREV, "brev", "*t=t", 20, 0, 0, PTX__T1(B32_64))                                                      \
     /* comparison and selection */                                                                           \
-    OP(SETP, "setp", "p?p=tt", PTX__T1(INT), {0}, PTX__M1(CMP_ORDERED), PTX__M1(CMP), {0}, 10, 0)            \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T1(INT), {0}, PTX__M2(CMP_ORDERED, BOOL), PTX__M2(BOOL, CMP), {0},    \
-        10, 0)                                                                                               \
-    FORM(SETP, "setp", "p?p=tt", PTX__T1(BITS), {0}, PTX__M2(EQ, NE), PTX__M1(CMP), {0}, 10, 0)              \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T1(BITS), {0}, PTX__M3(EQ, NE, BOOL), PTX__M2(BOOL, CMP), {0}, 10, 0) \
-    FORM(SETP, "setp", "p?p=tt", PTX__T1(F32), {0}, PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 10, 0)             \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T1(F32), {0}, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP), {0}, 10,   \
-        0)                                                                                                   \
-    FORM(SETP, "setp", "p?p=tt", PTX__T1(F64), {0}, PTX__M1(CMP), PTX__M1(CMP), {0}, 10, 0)                  \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T1(F64), {0}, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), {0}, 10, 0)     \
-    FORM(SETP, "setp", "p=tt", PTX__T1(F16), {0}, PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)              \
-    FORM(SETP, "setp", "p=tt", PTX__T1(BF16), {0}, PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)                  \
-    FORM(SETP, "setp", "p=ttp", PTX__T1(F16), {0}, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP), {0}, 42, 53) \
-    FORM(SETP, "setp", "p=ttp", PTX__T1(BF16), {0}, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), {0}, 78, 90)     \
-    FORM(SETP, "setp", "p|p=tt", PTX__T1(F16X2), {0}, PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)          \
-    FORM(SETP, "setp", "p|p=tt", PTX__T1(BF16X2), {0}, PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)              \
-    FORM(SETP, "setp", "p|p=ttp", PTX__T1(F16X2), {0}, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP), {0},     \
-        42, 53)                                                                                              \
-    FORM(SETP, "setp", "p|p=ttp", PTX__T1(BF16X2), {0}, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), {0}, 78, 90) \
-    OP(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(INT), PTX__M1(CMP_ORDERED), PTX__M1(CMP), {0}, 10, 0)  \
-    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(INT), PTX__M2(CMP_ORDERED, BOOL), PTX__M2(CMP,      \
-        BOOL), {0}, 10, 0)                                                                                   \
-    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(BITS), PTX__M2(EQ, NE), PTX__M1(CMP), {0}, 10, 0)    \
-    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(BITS), PTX__M3(EQ, NE, BOOL), PTX__M2(CMP, BOOL),   \
-        {0}, 10, 0)                                                                                          \
-    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(F32), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 10, 0)   \
-    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(F32), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP,         \
-        BOOL), {0}, 10, 0)                                                                                   \
-    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(F64), PTX__M1(CMP), PTX__M1(CMP), {0}, 10, 0)        \
-    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(F64), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),       \
-        {0}, 10, 0)                                                                                          \
-    FORM(SET, "set", "t=cc", PTX__T1(F16), PTX__T1(F16), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)       \
-    FORM(SET, "set", "t=cc", PTX__T1(F16X2), PTX__T1(F16X2), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)   \
-    FORM(SET, "set", "t=cc", PTX__T2(I16, I32), PTX__T1(F16), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 65, 53)  \
-    FORM(SET, "set", "t=cc", PTX__T1(I32), PTX__T1(F16X2), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 65, 53)     \
-    FORM(SET, "set", "t=cc", PTX__T1(BF16), PTX__T1(BF16), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)          \
-    FORM(SET, "set", "t=cc", PTX__T1(BF16X2), PTX__T1(BF16X2), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)      \
-    FORM(SET, "set", "t=cc", PTX__T2(I16, I32), PTX__T1(BF16), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)      \
-    FORM(SET, "set", "t=cc", PTX__T1(I32), PTX__T1(BF16X2), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)         \
-    FORM(SET, "set", "t=ccp", PTX__T1(F16), PTX__T1(F16), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP, BOOL),       \
-        {0}, 42, 53)                                                                                         \
-    FORM(SET, "set", "t=ccp", PTX__T1(F16X2), PTX__T1(F16X2), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP, BOOL),   \
-        {0}, 42, 53)                                                                                         \
-    FORM(SET, "set", "t=ccp", PTX__T2(I16, I32), PTX__T1(F16), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP,         \
-        BOOL), {0}, 65, 53)                                                                                  \
-    FORM(SET, "set", "t=ccp", PTX__T1(I32), PTX__T1(F16X2), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP, BOOL),     \
-        {0}, 65, 53)                                                                                         \
-    FORM(SET, "set", "t=ccp", PTX__T1(BF16), PTX__T1(BF16), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL), {0},     \
-        78, 90)                                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__T1(BF16X2), PTX__T1(BF16X2), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),      \
-        {0}, 78, 90)                                                                                         \
-    FORM(SET, "set", "t=ccp", PTX__T2(I16, I32), PTX__T1(BF16), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),      \
-        {0}, 78, 90)                                                                                         \
-    FORM(SET, "set", "t=ccp", PTX__T1(I32), PTX__T1(BF16X2), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL), {0},    \
-        78, 90)                                                                                              \
-    OP(SELP, "selp", "*t=ttp", PTX__T1(BITS), {0}, {0}, {0}, {0}, 10, 0)                                     \
-    OP(SLCT, "slct", "*t=ttc", PTX__T1(BITS), PTX__T1(S32), {0}, {0}, {0}, 10, 0)                            \
-    FORM(SLCT, "slct", "*t=ttc", PTX__T1(BITS), PTX__T1(F32), PTX__M1(FTZ), {0}, {0}, 10, 0)
+    OP(SETP, "setp", "p?p=tt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(CMP_ORDERED))                       \
+    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(INT), (0), (0), PTX__M2(CMP_ORDERED, BOOL))                 \
+    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(BITS), (0), (0), PTX__M2(EQ, NE))                            \
+    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(BITS), (0), (0), PTX__M3(EQ, NE, BOOL))                     \
+    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(CMP))                       \
+    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))                \
+    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(CMP))                                \
+    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(F64), (0), (0), PTX__M2(BOOL, CMP))                         \
+    FORM(SETP, "setp", "p=tt", 42, 53, PTX__T1(F16), (0), PTX__M1(FTZ), PTX__M1(CMP))                        \
+    FORM(SETP, "setp", "p=tt", 78, 90, PTX__T1(BF16), (0), (0), PTX__M1(CMP))                                \
+    FORM(SETP, "setp", "p=ttp", 42, 53, PTX__T1(F16), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))                 \
+    FORM(SETP, "setp", "p=ttp", 78, 90, PTX__T1(BF16), (0), (0), PTX__M2(BOOL, CMP))                         \
+    FORM(SETP, "setp", "p|p=tt", 42, 53, PTX__T1(F16X2), (0), PTX__M1(FTZ), PTX__M1(CMP))                    \
+    FORM(SETP, "setp", "p|p=tt", 78, 90, PTX__T1(BF16X2), (0), (0), PTX__M1(CMP))                            \
+    FORM(SETP, "setp", "p|p=ttp", 42, 53, PTX__T1(F16X2), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))             \
+    FORM(SETP, "setp", "p|p=ttp", 78, 90, PTX__T1(BF16X2), (0), (0), PTX__M2(BOOL, CMP))                     \
+    OP(SET, "set", "t=cc", 10, 0, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M1(CMP_ORDERED))             \
+    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M2(CMP_ORDERED, BOOL))       \
+    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M2(EQ, NE))                  \
+    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M3(EQ, NE, BOOL))           \
+    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M1(CMP))             \
+    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M2(CMP, BOOL))      \
+    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(F64), (0), PTX__M1(CMP))                      \
+    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(F64), (0), PTX__M2(CMP, BOOL))               \
+    FORM(SET, "set", "t=cc", 42, 53, PTX__T1(F16), PTX__T1(F16), PTX__M1(FTZ), PTX__M1(CMP))                 \
+    FORM(SET, "set", "t=cc", 42, 53, PTX__T1(F16X2), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M1(CMP))             \
+    FORM(SET, "set", "t=cc", 65, 53, PTX__T2(I16, I32), PTX__T1(F16), PTX__M1(FTZ), PTX__M1(CMP))            \
+    FORM(SET, "set", "t=cc", 65, 53, PTX__T1(I32), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M1(CMP))               \
+    FORM(SET, "set", "t=cc", 78, 90, PTX__T1(BF16), PTX__T1(BF16), (0), PTX__M1(CMP))                        \
+    FORM(SET, "set", "t=cc", 78, 90, PTX__T1(BF16X2), PTX__T1(BF16X2), (0), PTX__M1(CMP))                    \
+    FORM(SET, "set", "t=cc", 78, 90, PTX__T2(I16, I32), PTX__T1(BF16), (0), PTX__M1(CMP))                    \
+    FORM(SET, "set", "t=cc", 78, 90, PTX__T1(I32), PTX__T1(BF16X2), (0), PTX__M1(CMP))                       \
+    FORM(SET, "set", "t=ccp", 42, 53, PTX__T1(F16), PTX__T1(F16), PTX__M1(FTZ), PTX__M2(CMP, BOOL))          \
+    FORM(SET, "set", "t=ccp", 42, 53, PTX__T1(F16X2), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M2(CMP, BOOL))      \
+    FORM(SET, "set", "t=ccp", 65, 53, PTX__T2(I16, I32), PTX__T1(F16), PTX__M1(FTZ), PTX__M2(CMP, BOOL))     \
+    FORM(SET, "set", "t=ccp", 65, 53, PTX__T1(I32), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M2(CMP, BOOL))        \
+    FORM(SET, "set", "t=ccp", 78, 90, PTX__T1(BF16), PTX__T1(BF16), (0), PTX__M2(CMP, BOOL))                 \
+    FORM(SET, "set", "t=ccp", 78, 90, PTX__T1(BF16X2), PTX__T1(BF16X2), (0), PTX__M2(CMP, BOOL))             \
+    FORM(SET, "set", "t=ccp", 78, 90, PTX__T2(I16, I32), PTX__T1(BF16), (0), PTX__M2(CMP, BOOL))             \
+    FORM(SET, "set", "t=ccp", 78, 90, PTX__T1(I32), PTX__T1(BF16X2), (0), PTX__M2(CMP, BOOL))                \
+    OP(SELP, "selp", "*t=ttp", 10, 0, 0, PTX__T1(BITS))                                                      \
+    OP(SLCT, "slct", "*t=ttc", 10, 0, 0, PTX__T1(BITS), PTX__T1(S32))                                        \
+    FORM(SLCT, "slct", "*t=ttc", 10, 0, PTX__T1(BITS), PTX__T1(F32), PTX__M1(FTZ))
 #define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
     /* conversions */                                                                                        \
-    OP(CVT, "cvt", "t=c", PTX__T2(INT, I8), PTX__T2(INT, I8), PTX__M1(SAT), {0}, {0}, 10, 0,                 \
-        PTX__REGISTERS_3)                                                                                    \
-    FORM(CVT, "cvt", "t=c", PTX__T2(INT, I8), PTX__T1(F32), PTX__M3(ROUND_INT, FTZ, SAT),                    \
-        PTX__M1(ROUND_INT), PTX__M1(RZI), 10, 0)                                                             \
-    FORM(CVT, "cvt", "t=c", PTX__T2(INT, I8), PTX__T2(F64, F16), PTX__M2(ROUND_INT, SAT),                    \
-        PTX__M1(ROUND_INT), PTX__M1(RZI), 10, 0)                                                             \
-    FORM(CVT, "cvt", "t=c", PTX__T1(INT), PTX__T1(BF16), PTX__M1(ROUND_INT), PTX__M1(ROUND_INT),             \
-        PTX__M1(RZI), 78, 90)                                                                                \
-    FORM(CVT, "cvt", "t=c", PTX__T2(FLT, F16), PTX__T2(INT, I8), PTX__M2(ROUND, SAT), PTX__M1(ROUND),        \
-        PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(BF16), PTX__T1(INT), PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 78,    \
-        90)                                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F64), PTX__M3(ROUND, FTZ, SAT), PTX__M1(ROUND),            \
-        PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F32), PTX__M3(ROUND, FTZ, SAT), PTX__M1(ROUND),            \
-        PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M3(RN, RZ, RELU),        \
-        PTX__M1(RN), 70, 80)                                                                                 \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F32), PTX__M3(RN, RZ, SATFINITE), PTX__M3(RN, RZ,          \
-        SATFINITE), PTX__M1(RN), 81, 0)                                                                      \
-    FORM(CVT, "cvt", "t=c", PTX__T1(H16), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE), PTX__M3(RN, RZ,       \
-        SATFINITE), PTX__M1(RN), 81, 80)                                                                     \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F64), PTX__M2(ROUND, SAT), PTX__M1(ROUND), PTX__M1(RN),    \
-        10, 0)                                                                                               \
-    FORM(CVT, "cvt", "t=c", PTX__T1(FLT), PTX__T1(F16), PTX__M1(SAT), {0}, {0}, 10, 0)                       \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F16), PTX__M2(FTZ, SAT), PTX__M1(FTZ), {0}, 10, 0)         \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(F32), PTX__M2(FTZ, SAT), {0}, {0}, 10, 0)                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F32), PTX__M3(ROUND_INT, FTZ, SAT), PTX__M1(ROUND_INT),    \
-        {0}, 10, 0)                                                                                          \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(SAT), {0}, 10, 0)         \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(F64), PTX__M2(ROUND_INT, SAT), PTX__M1(ROUND_INT), {0},    \
-        10, 0)                                                                                               \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F16), PTX__M2(ROUND_INT, SAT), PTX__M1(ROUND_INT), {0},    \
-        10, 0)                                                                                               \
-    FORM(CVT, "cvt", "t=c", PTX__T1(BF16), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M2(RN, RZ),             \
-        PTX__M1(RN), 70, 80)                                                                                 \
-    FORM(CVT, "cvt", "t=c", PTX__T1(BF16), PTX__T2(F16, F64), PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN),   \
-        78, 90)                                                                                              \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(BF16), PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 78,    \
-        90)                                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(BF16), {0}, {0}, {0}, 71, 80)                              \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(BF16), PTX__M1(FTZ), PTX__M1(FTZ), {0}, 78, 90)            \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(BF16), {0}, {0}, {0}, 78, 90)                              \
-    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M1(RNA), PTX__M1(RNA), PTX__M1(RNA), 70, 80)   \
-    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M2(RNA, SATFINITE), PTX__M2(RNA, SATFINITE),   \
-        {0}, 81, 80)                                                                                         \
-    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M2(RN, RZ), {0}, 78,    \
-        90)                                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE), PTX__M3(RN, RZ,      \
-        SATFINITE), {0}, 86, 100)                                                                            \
-    FORM(CVT, "cvt", "t=c", PTX__T1(FP8X2), PTX__T1(F16X2), PTX__M3(RN, SATFINITE, RELU), PTX__M2(RN,        \
-        SATFINITE), PTX__M1(RN_SATFINITE), 81, 89)                                                           \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16X2), PTX__T1(FP8X2), PTX__M2(RN, RELU), PTX__M1(RN), PTX__M1(RN),     \
-        81, 89)                                                                                              \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16X2), PTX__T1(FP64X2), PTX__M2(RN, RELU), PTX__M1(RN), PTX__M1(RN),    \
-        86, PTX__ON_100UP)                                                                                   \
-    FORM(CVT, "cvt", "t=c", PTX__T1(UE8M0X2), PTX__T1(BF16X2), PTX__M3(RZ, RP, SATFINITE), PTX__M2(RZ,       \
-        RP), {0}, 86, PTX__ON_100UP)                                                                         \
-    FORM(CVT, "cvt", "t=c", PTX__T1(BF16X2), PTX__T1(UE8M0X2), PTX__M1(RN), PTX__M1(RN), PTX__M1(RN), 86,    \
-        PTX__ON_100UP)                                                                                       \
-    OP(CVT_PAIR, "cvt", "t=cc", PTX__T2(F16X2, BF16X2), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M2(RN,     \
-        RZ), PTX__M1(RN), 70, 80, PTX__REGISTERS_3)                                                          \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T2(F16X2, BF16X2), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),       \
-        PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN), 81, 80)                                                     \
-    FORM(CVT_PAIR, "cvt", "t=ccu", PTX__T2(F16X2, BF16X2), PTX__T1(F32), PTX__M3(RS, RELU, SATFINITE),       \
-        PTX__M1(RS), {0}, 87, PTX__ON_100A_103A)                                                             \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T1(FP8X2), PTX__T1(F32), PTX__M3(RN, SATFINITE, RELU), PTX__M2(RN,    \
-        SATFINITE), PTX__M1(RN_SATFINITE), 81, 89)                                                           \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T1(FP64X2), PTX__T1(F32), PTX__M3(RN, SATFINITE, RELU), PTX__M2(RN,   \
-        SATFINITE), PTX__M1(RN_SATFINITE), 86, PTX__ON_100UP)                                                \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T1(UE8M0X2), PTX__T1(F32), PTX__M3(RZ, RP, SATFINITE), PTX__M2(RZ,    \
-        RP), {0}, 86, PTX__ON_100UP)                                                                         \
-    OP(CVT_QUAD, "cvt", "t={4c}u", PTX__T1(FPX4), PTX__T1(F32), PTX__M3(RS, RELU, SATFINITE), PTX__M2(RS,    \
-        SATFINITE), PTX__M1(RS_SATFINITE), 87, PTX__ON_100A_103A, PTX__REGISTERS_3)                          \
-    OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", PTX__T1(I16), {0}, {0}, {0}, {0}, 65, 72)                     \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T1(I8), {0}, {0}, {0}, {0}, 65, 72)               \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T1(I42), {0}, {0}, {0}, {0}, 65, 75)              \
+    OP(CVT, "cvt", "t=c", 10, 0, PTX__REGISTERS_3, PTX__T2(INT, I8), PTX__T2(INT, I8), PTX__M1(SAT))         \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T2(INT, I8), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT),    \
+        PTX__M1(RZI))                                                                                        \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T2(INT, I8), PTX__T2(F64, F16), PTX__M1(SAT), PTX__M1(ROUND_INT),    \
+        PTX__M1(RZI))                                                                                        \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(INT), PTX__T1(BF16), (0), PTX__M1(ROUND_INT), PTX__M1(RZI))      \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T2(FLT, F16), PTX__T2(INT, I8), PTX__M1(SAT), PTX__M1(ROUND),        \
+        PTX__M1(RN))                                                                                         \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(BF16), PTX__T1(INT), (0), PTX__M1(ROUND), PTX__M1(RN))           \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F64), PTX__M2(FTZ, SAT), PTX__M1(ROUND),            \
+        PTX__M1(RN))                                                                                         \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F16), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND),            \
+        PTX__M1(RN))                                                                                         \
+    FORM(CVT, "cvt", "t=c", 70, 80, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, RELU), PTX__M1(RN))     \
+    FORM(CVT, "cvt", "t=c", 81, 0, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN)) \
+    FORM(CVT, "cvt", "t=c", 81, 80, PTX__T1(H16), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),               \
+        PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))                                                             \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F16), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND), PTX__M1(RN))    \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(FLT), PTX__T1(F16), PTX__M1(SAT))                                 \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F16), PTX__M1(SAT), PTX__M1(FTZ))                   \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F64), PTX__T1(F32), PTX__M2(FTZ, SAT))                            \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT))        \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M1(SAT))                   \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F64), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND_INT))             \
+    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F16), PTX__T1(F16), PTX__M1(SAT), PTX__M1(ROUND_INT))             \
+    FORM(CVT, "cvt", "t=c", 70, 80, PTX__T1(BF16), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ),             \
+        PTX__M1(RN))                                                                                         \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(BF16), PTX__T2(F16, F64), (0), PTX__M1(ROUND), PTX__M1(RN))      \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F16), PTX__T1(BF16), (0), PTX__M1(ROUND), PTX__M1(RN))           \
+    FORM(CVT, "cvt", "t=c", 71, 80, PTX__T1(F32), PTX__T1(BF16))                                             \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F32), PTX__T1(BF16), (0), PTX__M1(FTZ))                          \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F64), PTX__T1(BF16))                                             \
+    FORM(CVT, "cvt", "t=c", 70, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M1(RNA), PTX__M1(RNA))            \
+    FORM(CVT, "cvt", "t=c", 81, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M2(RNA, SATFINITE))               \
+    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ))             \
+    FORM(CVT, "cvt", "t=c", 86, 100, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),             \
+        PTX__M3(RN, RZ, SATFINITE))                                                                          \
+    FORM(CVT, "cvt", "t=c", 81, 89, PTX__T1(FP8X2), PTX__T1(F16X2), PTX__M1(RELU), PTX__M2(RN, SATFINITE),   \
+        PTX__M1(RN_SATFINITE))                                                                               \
+    FORM(CVT, "cvt", "t=c", 81, 89, PTX__T1(F16X2), PTX__T1(FP8X2), PTX__M1(RELU), PTX__M1(RN), PTX__M1(RN)) \
+    FORM(CVT, "cvt", "t=c", 86, PTX__ON_100UP, PTX__T1(F16X2), PTX__T1(FP64X2), PTX__M1(RELU), PTX__M1(RN),  \
+        PTX__M1(RN))                                                                                         \
+    FORM(CVT, "cvt", "t=c", 86, PTX__ON_100UP, PTX__T1(UE8M0X2), PTX__T1(BF16X2), PTX__M1(SATFINITE),        \
+        PTX__M2(RZ, RP))                                                                                     \
+    FORM(CVT, "cvt", "t=c", 86, PTX__ON_100UP, PTX__T1(BF16X2), PTX__T1(UE8M0X2), (0), PTX__M1(RN),          \
+        PTX__M1(RN))                                                                                         \
+    OP(CVT_PAIR, "cvt", "t=cc", 70, 80, PTX__REGISTERS_3, PTX__T2(F16X2, BF16X2), PTX__T1(F32),              \
+        PTX__M1(RELU), PTX__M2(RN, RZ), PTX__M1(RN))                                                         \
+    FORM(CVT_PAIR, "cvt", "t=cc", 81, 80, PTX__T2(F16X2, BF16X2), PTX__T1(F32),                              \
+        PTX__M1(RN_RZ_RELU_SATFINITE), PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))                              \
+    FORM(CVT_PAIR, "cvt", "t=ccu", 87, PTX__ON_100A_103A, PTX__T2(F16X2, BF16X2), PTX__T1(F32),              \
+        PTX__M2(RELU, SATFINITE), PTX__M1(RS))                                                               \
+    FORM(CVT_PAIR, "cvt", "t=cc", 81, 89, PTX__T1(FP8X2), PTX__T1(F32), PTX__M1(RELU),                       \
+        PTX__M2(RN, SATFINITE), PTX__M1(RN_SATFINITE))                                                       \
+    FORM(CVT_PAIR, "cvt", "t=cc", 86, PTX__ON_100UP, PTX__T1(FP64X2), PTX__T1(F32), PTX__M1(RELU),           \
+        PTX__M2(RN, SATFINITE), PTX__M1(RN_SATFINITE))                                                       \
+    FORM(CVT_PAIR, "cvt", "t=cc", 86, PTX__ON_100UP, PTX__T1(UE8M0X2), PTX__T1(F32), PTX__M1(SATFINITE),     \
+        PTX__M2(RZ, RP))                                                                                     \
+    OP(CVT_QUAD, "cvt", "t={4c}u", 87, PTX__ON_100A_103A, PTX__REGISTERS_3, PTX__T1(FPX4), PTX__T1(F32),     \
+        PTX__M1(RELU), PTX__M2(RS, SATFINITE), PTX__M1(RS_SATFINITE))                                        \
+    OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", 65, 72, 0, PTX__T1(I16))                                      \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", 65, 72, PTX__T1(I8))                                   \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", 65, 75, PTX__T1(I42))                                  \
     /* addresses */                                                                                          \
-    OP(CVTA_TO, "cvta.to", "t=t", PTX__T1(U64), {0}, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), {0}, 23,    \
-        20)                                                                                                  \
-    OP(CVTA, "cvta", "t=t", PTX__T1(U64), {0}, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), {0}, 23, 20)      \
-    FORM(CVTA, "cvta", "t=t", PTX__T1(U64), {0}, PTX__M1(M_PARAM), PTX__M1(M_PARAM), {0}, 77, 70)            \
-    FORM(CVTA, "cvta", "t=t", PTX__T1(U64), {0}, PTX__M1(M_SHARED_CLUSTER), PTX__M1(M_SHARED_CLUSTER),       \
-        {0}, 78, 90)                                                                                         \
-    OP(ISSPACEP, "isspacep", "p=d", {0}, {0}, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), {0}, 31, 20)       \
-    FORM(ISSPACEP, "isspacep", "p=d", {0}, {0}, PTX__M1(M_PARAM), PTX__M1(M_PARAM), {0}, 77, 70)             \
-    FORM(ISSPACEP, "isspacep", "p=d", {0}, {0}, PTX__M1(M_SHARED_CLUSTER), PTX__M1(M_SHARED_CLUSTER), {0},   \
-        78, 90)                                                                                              \
-    OP(MAPA, "mapa.shared::cluster.u32", "u=uu", {0}, {0}, {0}, {0}, {0}, 78, 90)                            \
-    OP(MAPA_GENERIC, "mapa.u64", "d=du", {0}, {0}, {0}, {0}, {0}, 78, 90)                                    \
-    OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", {0}, {0}, {0}, {0}, {0}, 78, 90)                 \
-    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", {0}, {0}, {0}, {0}, {0}, 78, 90)
+    OP(CVTA_TO, "cvta.to", "t=t", 23, 20, 0, PTX__T1(U64), (0), (0), PTX__M1(CONVERTIBLE))                   \
+    OP(CVTA, "cvta", "t=t", 23, 20, 0, PTX__T1(U64), (0), (0), PTX__M1(CONVERTIBLE))                         \
+    FORM(CVTA, "cvta", "t=t", 77, 70, PTX__T1(U64), (0), (0), PTX__M1(M_PARAM))                              \
+    FORM(CVTA, "cvta", "t=t", 78, 90, PTX__T1(U64), (0), (0), PTX__M1(M_SHARED_CLUSTER))                     \
+    OP(ISSPACEP, "isspacep", "p=d", 31, 20, 0, (0), (0), (0), PTX__M1(CONVERTIBLE))                          \
+    FORM(ISSPACEP, "isspacep", "p=d", 77, 70, (0), (0), (0), PTX__M1(M_PARAM))                               \
+    FORM(ISSPACEP, "isspacep", "p=d", 78, 90, (0), (0), (0), PTX__M1(M_SHARED_CLUSTER))                      \
+    OP(MAPA, "mapa.shared::cluster.u32", "u=uu", 78, 90, 0, (0))                                             \
+    OP(MAPA_GENERIC, "mapa.u64", "d=du", 78, 90, 0, (0))                                                     \
+    OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", 78, 90, 0, (0))                                  \
+    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 78, 90, 0, (0))
 #define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
     /* memory */                                                                                             \
-    OP(LD, "ld", "~v=m", PTX__T1(MEMORY), {0}, PTX__M1(LOAD), {0}, {0}, 10, 0, PTX__GIVES_LANE               \
-        | PTX__DOES_READ)                                                                                    \
-    FORM(LD, "ld", "~v=m", PTX__T1(WORDS), {0}, PTX__M1(LOAD32), PTX__M1(VEC32), {0}, 88, 100)               \
-    FORM(LD, "ld", "~v=m", PTX__T1(B128), {0}, PTX__M1(LOAD_ONE), {0}, {0}, 83, 70)                          \
-    OP(ST, "st", "~=mv", PTX__T1(MEMORY), {0}, PTX__M1(STORE), {0}, {0}, 10, 0)                              \
-    FORM(ST, "st", "~=mv", PTX__T1(WORDS), {0}, PTX__M1(STORE32), PTX__M1(VEC32), {0}, 88, 100)              \
-    FORM(ST, "st", "~=mv", PTX__T1(B128), {0}, PTX__M1(STORE_ONE), {0}, {0}, 83, 70)                         \
-    OP(LDU, "ldu", "t=m", PTX__T1(MEMORY), {0}, PTX__M1(M_GLOBAL), {0}, {0}, 20, 0, PTX__GIVES_LANE)         \
-    FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", PTX__T1(MEMORY), {0}, PTX__M1(M_GLOBAL), {0}, {0}, 20, 0)            \
-    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", PTX__T1(WORDS), {0},       \
-        {0}, {0}, {0}, 81, 90, PTX__NO_FLOATS)                                                               \
-    FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r",                \
-        PTX__T1(WORDS), {0}, {0}, {0}, {0}, 81, 90)                                                          \
-    OP(ST_ASYNC_GLOBAL, "st.async", "=mt", PTX__T3(BITS, INT, FLT), {0}, PTX__M1(RELEASE_MMIO),              \
-        PTX__M1(RELEASE_GLOBAL), {0}, 87, 100, PTX__NO_FLOATS)                                               \
-    OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", {0}, {0}, {0}, {0}, {0}, 86, 100)                        \
-    OP(PREFETCH_L1, "prefetch%m.L1", "=m", {0}, {0}, PTX__M2(M_GLOBAL, M_LOCAL), {0}, {0}, 20, 0)            \
-    OP(PREFETCH_L2, "prefetch%m.L2", "=m", {0}, {0}, PTX__M2(M_GLOBAL, M_LOCAL), {0}, {0}, 20, 0)            \
-    OP(PREFETCH_L2_EVICT_LAST, "prefetch.global.L2::evict_last", "=g", {0}, {0}, {0}, {0}, {0}, 74, 80)      \
-    OP(PREFETCH_L2_EVICT_NORMAL, "prefetch.global.L2::evict_normal", "=g", {0}, {0}, {0}, {0}, {0}, 74, 80)  \
-    OP(PREFETCHU_L1, "prefetchu.L1", "=o", {0}, {0}, {0}, {0}, {0}, 20, 0)                                   \
-    OP(PREFETCH_TENSORMAP, "prefetch%m.tensormap", "=m", {0}, {0}, PTX__M2(M_PARAM, M_CONST), {0}, {0},      \
-        80, 90)                                                                                              \
-    OP(APPLYPRIORITY, "applypriority%m.L2::evict_normal", "=mD", {0}, {0}, PTX__M1(M_GLOBAL), {0}, {0},      \
-        74, 80)                                                                                              \
-    OP(DISCARD, "discard%m.L2", "=mD", {0}, {0}, PTX__M1(M_GLOBAL), {0}, {0}, 74, 80)                        \
-    OP(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=", {0}, {0}, PTX__M2(L2_PRIMARY, L2_SECONDARY),     \
-        PTX__M1(L2_PRIMARY), {0}, 74, 80)                                                                    \
-    FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", {0}, {0}, PTX__M2(L2_PRIMARY,                 \
-        L2_SECONDARY), PTX__M1(L2_PRIMARY), {0}, 74, 80)                                                     \
-    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", {0}, {0}, PTX__M3(L2_PRIMARY,                \
-        L2_SECONDARY, M_GLOBAL), PTX__M1(L2_PRIMARY), {0}, 74, 80)                                           \
-    OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", {0}, {0}, {0}, {0}, {0}, 74, 80)                  \
-    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T2(I32, I64), {0}, PTX__M2(MULTIMEM,            \
-        ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0}, 81, 90, PTX__GIVES_LANE)                                    \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T2(I32, U64), {0}, PTX__M2(MULTIMEM,          \
-        ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                                           \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T1(B32_64), {0}, PTX__M2(MULTIMEM,            \
-        ATOM_BITS), PTX__M1(ATOM_BITS), {0}, 81, 90)                                                         \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T1(FLT), {0}, PTX__M2(MULTIMEM, ATOM_ADD),    \
-        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T1(F32), {0}, PTX__M2(MULTIMEM,   \
-        ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                                           \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(F16X2, BF16X2), {0},           \
-        PTX__M3(MULTIMEM, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 81, 90)               \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(F16X2, BF16X2), {0},           \
-        PTX__M3(MULTIMEM, ATOM_ADD, ACC_F32), PTX__M2(ATOM_ADD, ACC_F32), {0}, 82, 90)                       \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(E4M3X4, E5M2X4), {0},          \
-        PTX__M3(MULTIMEM, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 86, PTX__ON_MULTIMEM) \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(E4M3X4, E5M2X4), {0},          \
-        PTX__M3(MULTIMEM, ATOM_ADD, ACC_F16), PTX__M2(ATOM_ADD, ACC_F16), {0}, 86, PTX__ON_MULTIMEM)         \
-    OP(MULTIMEM_ST, "multimem.st", "=mt", PTX__T1(WORDS), {0}, PTX__M1(MULTIMEM_ST), {0}, {0}, 81, 90,       \
-        PTX__GIVES_LANE)                                                                                     \
-    FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", PTX__T3(F32, F16X2, BF16X2), {0},                    \
-        PTX__M1(MULTIMEM_ST), {0}, {0}, 81, 90)                                                              \
-    OP(MULTIMEM_RED, "multimem.red", "=mt", PTX__T2(I32, I64), {0}, PTX__M2(MULTIMEM_ST, ATOM_MINMAX),       \
-        PTX__M1(ATOM_MINMAX), {0}, 81, 90, PTX__GIVES_LANE)                                                  \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T2(I32, U64), {0}, PTX__M2(MULTIMEM_ST, ATOM_ADD),        \
-        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T1(B32_64), {0}, PTX__M2(MULTIMEM_ST, ATOM_BITS),         \
-        PTX__M1(ATOM_BITS), {0}, 81, 90)                                                                     \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T1(FLT), {0}, PTX__M2(MULTIMEM_ST, ATOM_ADD),             \
-        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
-    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T1(F32), {0}, PTX__M2(MULTIMEM_ST,            \
-        ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                                           \
-    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T2(F16X2, BF16X2), {0},                       \
-        PTX__M3(MULTIMEM_ST, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 81, 90)            \
+    OP(LD, "ld", "~v=m", 10, 0, PTX__GIVES_LANE | PTX__DOES_READ, PTX__T1(MEMORY), (0), PTX__M1(LOAD))       \
+    FORM(LD, "ld", "~v=m", 88, 100, PTX__T1(WORDS), (0), PTX__M1(LOAD32), PTX__M1(VEC32))                    \
+    FORM(LD, "ld", "~v=m", 83, 70, PTX__T1(B128), (0), PTX__M1(LOAD_ONE))                                    \
+    OP(ST, "st", "~=mv", 10, 0, 0, PTX__T1(MEMORY), (0), PTX__M1(STORE))                                     \
+    FORM(ST, "st", "~=mv", 88, 100, PTX__T1(WORDS), (0), PTX__M1(STORE32), PTX__M1(VEC32))                   \
+    FORM(ST, "st", "~=mv", 83, 70, PTX__T1(B128), (0), PTX__M1(STORE_ONE))                                   \
+    OP(LDU, "ldu", "t=m", 20, 0, PTX__GIVES_LANE, PTX__T1(MEMORY), (0), PTX__M1(M_GLOBAL))                   \
+    FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", 20, 0, PTX__T1(MEMORY), (0), PTX__M1(M_GLOBAL))                      \
+    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81, 90, PTX__NO_FLOATS,    \
+        PTX__T1(WORDS))                                                                                      \
+    FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r", 81, 90,        \
+        PTX__T1(WORDS))                                                                                      \
+    OP(ST_ASYNC_GLOBAL, "st.async", "=mt", 87, 100, PTX__NO_FLOATS, PTX__T3(BITS, INT, FLT), (0),            \
+        PTX__M1(RELEASE_MMIO), PTX__M1(RELEASE_GLOBAL))                                                      \
+    OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", 86, 100, 0, (0))                                         \
+    OP(PREFETCH_L1, "prefetch%m.L1", "=m", 20, 0, 0, (0), (0), PTX__M2(M_GLOBAL, M_LOCAL))                   \
+    OP(PREFETCH_L2, "prefetch%m.L2", "=m", 20, 0, 0, (0), (0), PTX__M2(M_GLOBAL, M_LOCAL))                   \
+    OP(PREFETCH_L2_EVICT_LAST, "prefetch.global.L2::evict_last", "=g", 74, 80, 0, (0))                       \
+    OP(PREFETCH_L2_EVICT_NORMAL, "prefetch.global.L2::evict_normal", "=g", 74, 80, 0, (0))                   \
+    OP(PREFETCHU_L1, "prefetchu.L1", "=o", 20, 0, 0, (0))                                                    \
+    OP(PREFETCH_TENSORMAP, "prefetch%m.tensormap", "=m", 80, 90, 0, (0), (0), PTX__M2(M_PARAM, M_CONST))     \
+    OP(APPLYPRIORITY, "applypriority%m.L2::evict_normal", "=mD", 74, 80, 0, (0), (0), PTX__M1(M_GLOBAL))     \
+    OP(DISCARD, "discard%m.L2", "=mD", 74, 80, 0, (0), (0), PTX__M1(M_GLOBAL))                               \
+    OP(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=", 74, 80, 0, (0), (0), PTX__M1(L2_SECONDARY),      \
+        PTX__M1(L2_PRIMARY))                                                                                 \
+    FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", 74, 80, (0), (0), PTX__M1(L2_SECONDARY),      \
+        PTX__M1(L2_PRIMARY))                                                                                 \
+    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", 74, 80, 0, (0), (0),                         \
+        PTX__M2(L2_SECONDARY, M_GLOBAL), PTX__M1(L2_PRIMARY))                                                \
+    OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", 74, 80, 0, (0))                                   \
+    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__GIVES_LANE, PTX__T2(I32, I64), (0),     \
+        PTX__M1(MULTIMEM), PTX__M1(ATOM_MINMAX))                                                             \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__T2(I32, U64), (0), PTX__M1(MULTIMEM), \
+        PTX__M1(ATOM_ADD))                                                                                   \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__T1(B32_64), (0), PTX__M1(MULTIMEM),   \
+        PTX__M1(ATOM_BITS))                                                                                  \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__T1(FLT), (0), PTX__M1(MULTIMEM),      \
+        PTX__M1(ATOM_ADD))                                                                                   \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 81, 90, PTX__T1(F32), (0),             \
+        PTX__M1(MULTIMEM), PTX__M1(ATOM_ADD))                                                                \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 81, 90, PTX__T2(F16X2, BF16X2), (0),   \
+        PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ATOM_MINMAX))                                                   \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 82, 90, PTX__T2(F16X2, BF16X2), (0),   \
+        PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ACC_F32))                                                       \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 86, PTX__ON_MULTIMEM,                  \
+        PTX__T2(E4M3X4, E5M2X4), (0), PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ATOM_MINMAX))                     \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 86, PTX__ON_MULTIMEM,                  \
+        PTX__T2(E4M3X4, E5M2X4), (0), PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ACC_F16))                         \
+    OP(MULTIMEM_ST, "multimem.st", "=mt", 81, 90, PTX__GIVES_LANE, PTX__T1(WORDS), (0),                      \
+        PTX__M1(MULTIMEM_ST))                                                                                \
+    FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", 81, 90, PTX__T3(F32, F16X2, BF16X2), (0),            \
+        PTX__M1(MULTIMEM_ST))                                                                                \
+    OP(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__GIVES_LANE, PTX__T2(I32, I64), (0),                 \
+        PTX__M1(MULTIMEM_ST), PTX__M1(ATOM_MINMAX))                                                          \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__T2(I32, U64), (0), PTX__M1(MULTIMEM_ST),          \
+        PTX__M1(ATOM_ADD))                                                                                   \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__T1(B32_64), (0), PTX__M1(MULTIMEM_ST),            \
+        PTX__M1(ATOM_BITS))                                                                                  \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__T1(FLT), (0), PTX__M1(MULTIMEM_ST),               \
+        PTX__M1(ATOM_ADD))                                                                                   \
+    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T1(F32), (0), PTX__M1(MULTIMEM_ST),   \
+        PTX__M1(ATOM_ADD))                                                                                   \
+    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0),               \
+        PTX__M1(MULTIMEM_ST), PTX__M2(ATOM_ADD, ATOM_MINMAX))                                                \
     /* atomics */                                                                                            \
-    OP(ATOMIC_BITS, "atom", "*t=mt", PTX__T1(B32_64), {0}, PTX__M3(ATOMIC, ATOM_BITS, ATOM_EXCH),            \
-        PTX__M2(ATOM_BITS, ATOM_EXCH), {0}, 32, 32, PTX__GIVES_LANE)                                         \
-    FORM(ATOMIC_BITS, "atom", "*t=mt", PTX__T1(B128), {0}, PTX__M2(ATOMIC, ATOM_EXCH), PTX__M1(ATOM_EXCH),   \
-        {0}, 83, 90)                                                                                         \
-    OP(ATOMIC_CAS, "atom", "*t=mtt", PTX__T1(BITS), {0}, PTX__M2(ATOMIC_PLAIN, ATOM_CAS),                    \
-        PTX__M1(ATOM_CAS), PTX__M1(ATOM_CAS), 63, 70, PTX__GIVES_LANE)                                       \
-    FORM(ATOMIC_CAS, "atom", "*t=mtt", PTX__T1(B128), {0}, PTX__M2(ATOMIC_PLAIN, ATOM_CAS),                  \
-        PTX__M1(ATOM_CAS), PTX__M1(ATOM_CAS), 83, 90)                                                        \
-    OP(ATOMIC, "atom", "t=mt", PTX__T2(I32, I64), {0}, PTX__M2(ATOMIC, ATOM_MINMAX), PTX__M1(ATOM_MINMAX),   \
-        {0}, 32, 32, PTX__GIVES_LANE)                                                                        \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T3(I32, U64, F32), {0}, PTX__M2(ATOMIC, ATOM_ADD),                     \
-        PTX__M1(ATOM_ADD), {0}, 20, 20)                                                                      \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T1(F64), {0}, PTX__M2(ATOMIC, ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 50,   \
-        60)                                                                                                  \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T1(U32), {0}, PTX__M3(ATOMIC, ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC,   \
-        ATOM_DEC), {0}, 20, 20)                                                                              \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T1(F16S), {0}, PTX__M3(ATOMIC, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,     \
-        NOFTZ), {0}, 63, 70)                                                                                 \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T1(BF16S), {0}, PTX__M3(ATOMIC, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,    \
-        NOFTZ), {0}, 78, 90)                                                                                 \
-    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T1(F32), {0}, PTX__M2(ATOMIC_GLOBAL, ATOM_ADD),     \
-        PTX__M1(ATOM_ADD), {0}, 81, 90, PTX__GIVES_LANE)                                                     \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T2(F16X2, BF16X2), {0}, PTX__M1(ATOMIC_NOFTZ),    \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                  \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", PTX__T1(H16), {0}, PTX__M1(ATOMIC_NOFTZ),              \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                  \
-    OP(RED_BITS, "red", "*=mt", PTX__T1(B32_64), {0}, PTX__M2(REDUCE, ATOM_BITS), PTX__M1(ATOM_BITS), {0},   \
-        32, 32)                                                                                              \
-    OP(RED, "red", "=mt", PTX__T2(I32, I64), {0}, PTX__M2(REDUCE, ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0},   \
-        32, 32)                                                                                              \
-    FORM(RED, "red", "=mt", PTX__T3(I32, U64, F32), {0}, PTX__M2(REDUCE, ATOM_ADD), PTX__M1(ATOM_ADD),       \
-        {0}, 20, 20)                                                                                         \
-    FORM(RED, "red", "=mt", PTX__T1(F64), {0}, PTX__M2(REDUCE, ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 50, 60)    \
-    FORM(RED, "red", "=mt", PTX__T1(U32), {0}, PTX__M3(REDUCE, ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC,        \
-        ATOM_DEC), {0}, 20, 20)                                                                              \
-    FORM(RED, "red", "=mt", PTX__T1(F16S), {0}, PTX__M3(REDUCE, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,          \
-        NOFTZ), {0}, 63, 70)                                                                                 \
-    FORM(RED, "red", "=mt", PTX__T1(BF16S), {0}, PTX__M3(REDUCE, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,         \
-        NOFTZ), {0}, 78, 90)                                                                                 \
-    OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T1(F32), {0}, PTX__M2(REDUCE_GLOBAL, ATOM_ADD),            \
-        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
-    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T2(F16X2, BF16X2), {0}, PTX__M1(REDUCE_NOFTZ),           \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                  \
-    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", PTX__T1(H16), {0}, PTX__M1(REDUCE_NOFTZ), PTX__M3(ATOM_ADD,   \
-        ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                                    \
-    OP(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",          \
-        PTX__T1(I32), {0}, PTX__M2(ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 81, 90)      \
-    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
-        PTX__T1(U32), {0}, PTX__M2(ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC, ATOM_DEC), {0}, 81, 90)            \
-    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
-        PTX__T1(U64), {0}, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                \
-    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
-        PTX__T1(B32), {0}, PTX__M1(ATOM_BITS), PTX__M1(ATOM_BITS), {0}, 81, 90)                              \
-    OP(RED_ASYNC_GLOBAL, "red.async", "=mt", PTX__T2(I32, I64), {0}, PTX__M1(RELEASE_MMIO_ADD),              \
-        PTX__M1(RELEASE_GLOBAL_ADD), {0}, 87, 100)
+    OP(ATOMIC_BITS, "atom", "*t=mt", 32, 32, PTX__GIVES_LANE, PTX__T1(B32_64), (0), PTX__M1(ATOMIC),         \
+        PTX__M2(ATOM_BITS, ATOM_EXCH))                                                                       \
+    FORM(ATOMIC_BITS, "atom", "*t=mt", 83, 90, PTX__T1(B128), (0), PTX__M1(ATOMIC), PTX__M1(ATOM_EXCH))      \
+    OP(ATOMIC_CAS, "atom", "*t=mtt", 63, 70, PTX__GIVES_LANE, PTX__T1(BITS), (0), PTX__M1(ATOMIC_PLAIN),     \
+        PTX__M1(ATOM_CAS), PTX__M1(ATOM_CAS))                                                                \
+    FORM(ATOMIC_CAS, "atom", "*t=mtt", 83, 90, PTX__T1(B128), (0), PTX__M1(ATOMIC_PLAIN), PTX__M1(ATOM_CAS), \
+        PTX__M1(ATOM_CAS))                                                                                   \
+    OP(ATOMIC, "atom", "t=mt", 32, 32, PTX__GIVES_LANE, PTX__T2(I32, I64), (0), PTX__M1(ATOMIC),             \
+        PTX__M1(ATOM_MINMAX))                                                                                \
+    FORM(ATOMIC, "atom", "t=mt", 20, 20, PTX__T3(I32, U64, F32), (0), PTX__M1(ATOMIC), PTX__M1(ATOM_ADD))    \
+    FORM(ATOMIC, "atom", "t=mt", 50, 60, PTX__T1(F64), (0), PTX__M1(ATOMIC), PTX__M1(ATOM_ADD))              \
+    FORM(ATOMIC, "atom", "t=mt", 20, 20, PTX__T1(U32), (0), PTX__M1(ATOMIC), PTX__M2(ATOM_INC, ATOM_DEC))    \
+    FORM(ATOMIC, "atom", "t=mt", 63, 70, PTX__T1(F16S), (0), PTX__M1(ATOMIC), PTX__M2(ATOM_ADD, NOFTZ))      \
+    FORM(ATOMIC, "atom", "t=mt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(ATOMIC), PTX__M2(ATOM_ADD, NOFTZ))     \
+    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__GIVES_LANE, PTX__T1(F32), (0),              \
+        PTX__M1(ATOMIC_GLOBAL), PTX__M1(ATOM_ADD))                                                           \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0),                   \
+        PTX__M1(ATOMIC_NOFTZ), PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                        \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", 81, 90, PTX__T1(H16), (0), PTX__M1(ATOMIC_NOFTZ),      \
+        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
+    OP(RED_BITS, "red", "*=mt", 32, 32, 0, PTX__T1(B32_64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_BITS))        \
+    OP(RED, "red", "=mt", 32, 32, 0, PTX__T2(I32, I64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_MINMAX))          \
+    FORM(RED, "red", "=mt", 20, 20, PTX__T3(I32, U64, F32), (0), PTX__M1(REDUCE), PTX__M1(ATOM_ADD))         \
+    FORM(RED, "red", "=mt", 50, 60, PTX__T1(F64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_ADD))                   \
+    FORM(RED, "red", "=mt", 20, 20, PTX__T1(U32), (0), PTX__M1(REDUCE), PTX__M2(ATOM_INC, ATOM_DEC))         \
+    FORM(RED, "red", "=mt", 63, 70, PTX__T1(F16S), (0), PTX__M1(REDUCE), PTX__M2(ATOM_ADD, NOFTZ))           \
+    FORM(RED, "red", "=mt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(REDUCE), PTX__M2(ATOM_ADD, NOFTZ))          \
+    OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, 0, PTX__T1(F32), (0), PTX__M1(REDUCE_GLOBAL),           \
+        PTX__M1(ATOM_ADD))                                                                                   \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0), PTX__M1(REDUCE_NOFTZ),   \
+        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", 81, 90, PTX__T1(H16), (0), PTX__M1(REDUCE_NOFTZ),             \
+        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
+    OP(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81, 90,  \
+        0, PTX__T1(I32), (0), (0), PTX__M2(ATOM_ADD, ATOM_MINMAX))                                           \
+    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81,    \
+        90, PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))                                             \
+    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81,    \
+        90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))                                                       \
+    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81,    \
+        90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))                                                      \
+    OP(RED_ASYNC_GLOBAL, "red.async", "=mt", 87, 100, 0, PTX__T2(I32, I64), (0), PTX__M1(RELEASE_MMIO_ADD),  \
+        PTX__M1(RELEASE_GLOBAL_ADD))
 #define PTX__TABLE_COPIES(OP, FORM)                                                                          \
     /* fences */                                                                                             \
-    OP(FENCE, "fence", "=", {0}, {0}, PTX__M3(ACQ_REL, SC, SCOPE), PTX__M3(ACQ_REL, SC, SCOPE),              \
-        PTX__M1(ACQ_REL), 60, 70)                                                                            \
-    FORM(FENCE, "fence", "=", {0}, {0}, PTX__M3(ACQUIRE, RELEASE, SCOPE), PTX__M3(ACQUIRE, RELEASE,          \
-        SCOPE), {0}, 60, 70)                                                                                 \
-    OP(FENCE_PROXY_ALIAS, "fence.proxy.alias", "=", {0}, {0}, {0}, {0}, {0}, 75, 70)                         \
-    OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", {0}, {0}, PTX__M1(M_GLOBAL), {0}, {0}, 80, 90)           \
-    OP(FENCE_PROXY_ASYNC_SHARED, "fence.proxy.async.shared::cta", "=", {0}, {0}, {0}, {0}, {0}, 80, 90)      \
-    OP(FENCE_PROXY_ASYNC_CLUSTER, "fence.proxy.async.shared::cluster", "=", {0}, {0}, {0}, {0}, {0}, 80, 90) \
-    OP(FENCE_MBARRIER_INIT, "fence.mbarrier_init.release.cluster", "=", {0}, {0}, {0}, {0}, {0}, 80, 90)     \
-    OP(FENCE_TENSORMAP_RELEASE, "fence.proxy.tensormap::generic.release", "=", {0}, {0}, PTX__M1(SCOPE),     \
-        PTX__M1(SCOPE), {0}, 83, 90)                                                                         \
-    OP(FENCE_TENSORMAP_ACQUIRE, "fence.proxy.tensormap::generic.acquire", "=oD", {0}, {0}, PTX__M1(SCOPE),   \
-        PTX__M1(SCOPE), {0}, 83, 90)                                                                         \
-    OP(FENCE_ACQUIRE_CLUSTER, "fence.acquire.sync_restrict::shared::cluster.cluster", "=", {0}, {0}, {0},    \
-        {0}, {0}, 86, 90)                                                                                    \
-    OP(FENCE_RELEASE_CTA, "fence.release.sync_restrict::shared::cta.cluster", "=", {0}, {0}, {0}, {0},       \
-        {0}, 86, 90)                                                                                         \
+    OP(FENCE, "fence", "=", 60, 70, 0, (0), (0), (0), PTX__M3(ACQ_REL, SC, SCOPE), PTX__M1(ACQ_REL))         \
+    FORM(FENCE, "fence", "=", 60, 70, (0), (0), (0), PTX__M3(ACQUIRE, RELEASE, SCOPE))                       \
+    OP(FENCE_PROXY_ALIAS, "fence.proxy.alias", "=", 75, 70, 0, (0))                                          \
+    OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", 80, 90, 0, (0), (0), PTX__M1(M_GLOBAL))                  \
+    OP(FENCE_PROXY_ASYNC_SHARED, "fence.proxy.async.shared::cta", "=", 80, 90, 0, (0))                       \
+    OP(FENCE_PROXY_ASYNC_CLUSTER, "fence.proxy.async.shared::cluster", "=", 80, 90, 0, (0))                  \
+    OP(FENCE_MBARRIER_INIT, "fence.mbarrier_init.release.cluster", "=", 80, 90, 0, (0))                      \
+    OP(FENCE_TENSORMAP_RELEASE, "fence.proxy.tensormap::generic.release", "=", 83, 90, 0, (0), (0), (0),     \
+        PTX__M1(SCOPE))                                                                                      \
+    OP(FENCE_TENSORMAP_ACQUIRE, "fence.proxy.tensormap::generic.acquire", "=oD", 83, 90, 0, (0), (0), (0),   \
+        PTX__M1(SCOPE))                                                                                      \
+    OP(FENCE_ACQUIRE_CLUSTER, "fence.acquire.sync_restrict::shared::cluster.cluster", "=", 86, 90, 0, (0))   \
+    OP(FENCE_RELEASE_CTA, "fence.release.sync_restrict::shared::cta.cluster", "=", 86, 90, 0, (0))           \
     OP(FENCE_PROXY_ACQUIRE_CLUSTER,                                                                          \
-        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", "=", {0}, {0}, {0},     \
-        {0}, {0}, 86, 90)                                                                                    \
+        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", "=", 86, 90, 0, (0))    \
     OP(FENCE_PROXY_RELEASE_CTA, "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster",     \
-        "=", {0}, {0}, {0}, {0}, {0}, 86, 90)                                                                \
-    OP(MEMBAR_CTA, "membar.cta", "=", {0}, {0}, {0}, {0}, {0}, 14, 0)                                        \
-    OP(MEMBAR_GL, "membar.gl", "=", {0}, {0}, {0}, {0}, {0}, 14, 0)                                          \
-    OP(MEMBAR_SYS, "membar.sys", "=", {0}, {0}, {0}, {0}, {0}, 20, 0)                                        \
+        "=", 86, 90, 0, (0))                                                                                 \
+    OP(MEMBAR_CTA, "membar.cta", "=", 14, 0, 0, (0))                                                         \
+    OP(MEMBAR_GL, "membar.gl", "=", 14, 0, 0, (0))                                                           \
+    OP(MEMBAR_SYS, "membar.sys", "=", 20, 0, 0, (0))                                                         \
     /* asynchronous copies */                                                                                \
-    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80,       \
-        PTX__DOES_COPY)                                                                                      \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80)    \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),       \
-        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),      \
-        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
-    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 75,   \
-        80, PTX__DOES_COPY)                                                                                  \
-    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80,       \
-        PTX__DOES_COPY)                                                                                      \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80)    \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),       \
-        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),      \
-        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
-    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 75,   \
-        80, PTX__DOES_COPY)                                                                                  \
-    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", {0}, {0}, {0}, {0}, {0}, 70, 80,                 \
-        PTX__DOES_COMMIT)                                                                                    \
-    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", {0}, {0}, {0}, {0}, {0}, 70, 80,                    \
-        PTX__DOES_WAIT_GROUPS)                                                                               \
-    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__DOES_WAIT)         \
-    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", {0}, {0}, {0}, {0}, {0}, 70,   \
-        80, PTX__DOES_WAIT)                                                                                  \
-    OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", {0}, {0}, {0},     \
-        {0}, {0}, 70, 80, PTX__DOES_WAIT)                                                                    \
+    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", 70, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE)) \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", 70, 80, (0), (0), PTX__M1(L2_SIZE))              \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", 74, 80, (0), (0), PTX__M1(L2_SIZE),              \
+        PTX__M1(L2_CACHE_HINT))                                                                              \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", 74, 80, (0), (0), PTX__M1(L2_SIZE),             \
+        PTX__M1(L2_CACHE_HINT))                                                                              \
+    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", 75, 80, PTX__DOES_COPY, (0), (0),           \
+        PTX__M1(L2_SIZE))                                                                                    \
+    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", 70, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE)) \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", 70, 80, (0), (0), PTX__M1(L2_SIZE))              \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", 74, 80, (0), (0), PTX__M1(L2_SIZE),              \
+        PTX__M1(L2_CACHE_HINT))                                                                              \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", 74, 80, (0), (0), PTX__M1(L2_SIZE),             \
+        PTX__M1(L2_CACHE_HINT))                                                                              \
+    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", 75, 80, PTX__DOES_COPY, (0), (0),           \
+        PTX__M1(L2_SIZE))                                                                                    \
+    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 70, 80, PTX__DOES_COMMIT, (0))                   \
+    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 70, 80, PTX__DOES_WAIT_GROUPS, (0))                 \
+    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 70, 80, PTX__DOES_WAIT, (0))                             \
+    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", 70, 80, PTX__DOES_WAIT, (0))   \
+    OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", 70, 80,            \
+        PTX__DOES_WAIT, (0))                                                                                 \
     /* bulk copies */                                                                                        \
-    OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", {0}, {0},     \
-        {0}, {0}, {0}, 86, 90, PTX__DOES_BULK)                                                               \
-    FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", {0},       \
-        {0}, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 86, 90)                                    \
-    OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", {0}, {0},     \
-        {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                                               \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", {0},       \
-        {0}, PTX__M1(MULTICAST), PTX__M1(MULTICAST), {0}, 80, 90)                                            \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", {0},       \
-        {0}, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                    \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", {0},      \
-        {0}, PTX__M2(MULTICAST, L2_CACHE_HINT), PTX__M2(MULTICAST, L2_CACHE_HINT), {0}, 80, 90)              \
-    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr", {0},     \
-        {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                                          \
-    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", {0}, {0}, {0}, {0}, {0}, 80, 90,     \
-        PTX__DOES_BULK)                                                                                      \
-    FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", {0}, {0},                         \
-        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                         \
-    OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", {0}, {0}, {0},       \
-        {0}, {0}, 86, 100, PTX__DOES_BULK)                                                                   \
-    FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", {0}, {0},       \
-        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 86, 100)                                        \
-    OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", {0}, {0}, {0}, {0}, {0}, 80, 90)            \
-    FORM(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gCd", {0}, {0}, PTX__M1(L2_CACHE_HINT),        \
-        PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                                                 \
-    OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", {0}, {0}, {0}, {0}, {0}, 80, 90)                \
-    OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", {0}, {0}, {0}, {0}, {0}, 80, 90)                   \
-    OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", {0}, {0}, {0}, {0}, {0}, 80, 90)         \
-    OP(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T2(I32,       \
-        I64), {0}, PTX__M1(ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0}, 80, 90, PTX__DOES_BULK)                  \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T2(I32,     \
-        U64), {0}, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 80, 90)                                        \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC",                  \
-        PTX__T1(B32_64), {0}, PTX__M1(ATOM_BITS), PTX__M1(ATOM_BITS), {0}, 80, 90)                           \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(U32),    \
-        {0}, PTX__M2(ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC, ATOM_DEC), {0}, 80, 90)                          \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(FLT),    \
-        {0}, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 80, 90)                                              \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(H16),    \
-        {0}, PTX__M2(ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD, NOFTZ), {0}, 80, 90)                                \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(H16),    \
-        {0}, PTX__M1(ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0}, 80, 90)                                        \
-    OP(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                   \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(I32), {0}, PTX__M2(ATOM_ADD, ATOM_MINMAX),     \
-        PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 80, 90, PTX__DOES_BULK)                                         \
-    FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(U64), {0}, PTX__M1(ATOM_ADD),                  \
-        PTX__M1(ATOM_ADD), {0}, 80, 90)                                                                      \
-    FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(B32), {0}, PTX__M1(ATOM_BITS),                 \
-        PTX__M1(ATOM_BITS), {0}, 80, 90)                                                                     \
-    FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(U32), {0}, PTX__M2(ATOM_INC, ATOM_DEC),        \
-        PTX__M2(ATOM_INC, ATOM_DEC), {0}, 80, 90)
+    OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", 86, 90,       \
+        PTX__DOES_BULK, (0))                                                                                 \
+    FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", 86, 90,    \
+        (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                                               \
+    OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", 80, 90,       \
+        PTX__DOES_BULK, (0))                                                                                 \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", 80, 90,    \
+        (0), (0), (0), PTX__M1(MULTICAST))                                                                   \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", 80, 90,    \
+        (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                                               \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", 80, 90,   \
+        (0), (0), (0), PTX__M2(MULTICAST, L2_CACHE_HINT))                                                    \
+    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr", 80, 90,  \
+        PTX__DOES_BULK, (0))                                                                                 \
+    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 80, 90, PTX__DOES_BULK, (0))         \
+    FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", 80, 90, (0), (0), (0),            \
+        PTX__M1(L2_CACHE_HINT))                                                                              \
+    OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", 86, 100,             \
+        PTX__DOES_BULK, (0))                                                                                 \
+    FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", 86, 100, (0),   \
+        (0), (0), PTX__M1(L2_CACHE_HINT))                                                                    \
+    OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 80, 90, 0, (0))                             \
+    FORM(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gCd", 80, 90, (0), (0), (0),                   \
+        PTX__M1(L2_CACHE_HINT))                                                                              \
+    OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", 80, 90, 0, (0))                                 \
+    OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", 80, 90, 0, (0))                                    \
+    OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", 80, 90, 0, (0))                          \
+    OP(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,            \
+        PTX__DOES_BULK, PTX__T2(I32, I64), (0), (0), PTX__M1(ATOM_MINMAX))                                   \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
+        PTX__T2(I32, U64), (0), (0), PTX__M1(ATOM_ADD))                                                      \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
+        PTX__T1(B32_64), (0), (0), PTX__M1(ATOM_BITS))                                                       \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
+        PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))                                                 \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
+        PTX__T1(FLT), (0), (0), PTX__M1(ATOM_ADD))                                                           \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
+        PTX__T1(H16), (0), (0), PTX__M2(ATOM_ADD, NOFTZ))                                                    \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
+        PTX__T1(H16), (0), (0), PTX__M1(ATOM_MINMAX))                                                        \
+    OP(BULK_REDUCE_S2S,                                                                                      \
+        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
+        90, PTX__DOES_BULK, PTX__T1(I32), (0), (0), PTX__M2(ATOM_ADD, ATOM_MINMAX))                          \
+    FORM(BULK_REDUCE_S2S,                                                                                    \
+        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
+        90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))                                                       \
+    FORM(BULK_REDUCE_S2S,                                                                                    \
+        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
+        90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))                                                      \
+    FORM(BULK_REDUCE_S2S,                                                                                    \
+        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
+        90, PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))
 #define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
     /* tensor copies */                                                                                      \
     OP(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile.mbarrier::complete_tx::bytes",      \
-        "=s[n{u+d}]b", {0}, {0}, {0}, {0}, {0}, 86, 90, PTX__DOES_BULK)                                      \
-    FORM(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=s[n{u+d}]bd", {0}, {0}, PTX__M1(L2_CACHE_HINT),                 \
-        PTX__M1(L2_CACHE_HINT), {0}, 86, 90)                                                                 \
+        "=s[n{u+d}]b", 86, 90, PTX__DOES_BULK, (0))                                                          \
+    FORM(TENSOR_G2S_CTA,                                                                                     \
+        "cp.async.bulk.tensor.%1d.shared::cta.global.tile" ".mbarrier::complete_tx::bytes%m",                \
+        "=s[n{u+d}]bd", 86, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                       \
     OP(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes",   \
-        "=k[n{u+d}]r", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                      \
-    FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rh", {0}, {0}, PTX__M1(MULTICAST),                     \
-        PTX__M1(MULTICAST), {0}, 80, 90)                                                                     \
-    FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rd", {0}, {0}, PTX__M1(L2_CACHE_HINT),                 \
-        PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                                                 \
-    FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rhd", {0}, {0}, PTX__M2(MULTICAST, L2_CACHE_HINT),     \
-        PTX__M2(MULTICAST, L2_CACHE_HINT), {0}, 80, 90)                                                      \
-    OP(TENSOR_G2S_PAIR, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                               \
-        ".mbarrier::complete_tx::bytes.cta_group::2", "=k[n{u+d}]r", {0}, {0}, {0}, {0}, {0}, 86,            \
-        PTX__ON_100_110, PTX__DOES_BULK)                                                                     \
-    OP(TENSOR_GATHER4, "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=k[n{5u}]r", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100_110,         \
-        PTX__DOES_BULK)                                                                                      \
-    OP(TENSOR_GATHER4_CTA, "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=s[n{5u}]b", {0}, {0}, {0}, {0}, {0}, 86, 100, PTX__DOES_BULK)     \
-    OP(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                               \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{h-}", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK) \
-    FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}h", {0}, {0}, PTX__M1(MULTICAST),                 \
-        PTX__M1(MULTICAST), {0}, 80, 90)                                                                     \
-    FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}d", {0}, {0}, PTX__M1(L2_CACHE_HINT),             \
-        PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                                                 \
-    OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w"                          \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{2h}", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100_110,    \
-        PTX__DOES_BULK)                                                                                      \
-    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", {0}, {0},    \
-        {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                                               \
-    FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd", {0},    \
-        {0}, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                    \
+        "=k[n{u+d}]r", 80, 90, PTX__DOES_BULK, (0))                                                          \
+    FORM(TENSOR_G2S,                                                                                         \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes%m",            \
+        "=k[n{u+d}]rh", 80, 90, (0), (0), (0), PTX__M1(MULTICAST))                                           \
+    FORM(TENSOR_G2S,                                                                                         \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes%m",            \
+        "=k[n{u+d}]rd", 80, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                       \
+    FORM(TENSOR_G2S,                                                                                         \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes%m",            \
+        "=k[n{u+d}]rhd", 80, 90, (0), (0), (0), PTX__M2(MULTICAST, L2_CACHE_HINT))                           \
+    OP(TENSOR_G2S_PAIR,                                                                                      \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes.cta_group::2", \
+        "=k[n{u+d}]r", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                             \
+    OP(TENSOR_GATHER4,                                                                                       \
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4" ".mbarrier::complete_tx::bytes",      \
+        "=k[n{5u}]r", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                              \
+    OP(TENSOR_GATHER4_CTA,                                                                                   \
+        "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4" ".mbarrier::complete_tx::bytes",          \
+        "=s[n{5u}]b", 86, 100, PTX__DOES_BULK, (0))                                                          \
+    OP(TENSOR_IM2COL,                                                                                        \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" ".mbarrier::complete_tx::bytes",            \
+        "=k[n{u+i}]r{h-}", 80, 90, PTX__DOES_BULK, (0))                                                      \
+    FORM(TENSOR_IM2COL,                                                                                      \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" ".mbarrier::complete_tx::bytes%m",          \
+        "=k[n{u+i}]r{h-}h", 80, 90, (0), (0), (0), PTX__M1(MULTICAST))                                       \
+    FORM(TENSOR_IM2COL,                                                                                      \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" ".mbarrier::complete_tx::bytes%m",          \
+        "=k[n{u+i}]r{h-}d", 80, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                   \
+    OP(TENSOR_IM2COL_W,                                                                                      \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w" ".mbarrier::complete_tx::bytes",         \
+        "=k[n{u+i}]r{2h}", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                         \
+    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", 80, 90,      \
+        PTX__DOES_BULK, (0))                                                                                 \
+    FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd", 80, 90, \
+        (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                                               \
     OP(TENSOR_S2G_IM2COL, "cp.async.bulk.tensor.%1d.global.shared::cta.im2col_no_offs.bulk_group",           \
-        "=[n{u+i}]s", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                       \
-    OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group",              \
-        "=[n{5u}]s", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100_110, PTX__DOES_BULK)                           \
-    OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group",                \
-        "=[n{u+d}]s", {0}, {0}, PTX__M1(BULK_REDUCE), PTX__M1(BULK_REDUCE), {0}, 80, 90, PTX__DOES_BULK)     \
-    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", {0}, {0}, {0},      \
-        {0}, {0}, 80, 90)                                                                                    \
-    FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", {0}, {0},      \
-        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                         \
-    OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", {0}, {0},      \
-        PTX__M1(M_GLOBAL), {0}, {0}, 83, PTX__ON_90A_100UP)                                                  \
+        "=[n{u+i}]s", 80, 90, PTX__DOES_BULK, (0))                                                           \
+    OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group", "=[n{5u}]s", \
+        86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                                            \
+    OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group", "=[n{u+d}]s",  \
+        80, 90, PTX__DOES_BULK, (0), (0), (0), PTX__M1(BULK_REDUCE))                                         \
+    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", 80, 90, 0, (0))     \
+    FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", 80, 90, (0),   \
+        (0), (0), PTX__M1(L2_CACHE_HINT))                                                                    \
+    OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", 83,            \
+        PTX__ON_90A_100UP, 0, (0), (0), PTX__M1(M_GLOBAL))                                                   \
     OP(TENSORMAP_REPLACE_ADDRESS_SHARED, "tensormap.replace.tile.global_address.shared::cta.b1024.b64",      \
-        "=sd", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                               \
-    OP(TENSORMAP_REPLACE_RANK, "tensormap.replace.tile.rank.shared::cta.b1024.b32", "=su", {0}, {0}, {0},    \
-        {0}, {0}, 83, PTX__ON_90A_100UP)                                                                     \
-    OP(TENSORMAP_REPLACE_BOX_DIM, "tensormap.replace.tile.box_dim.shared::cta.b1024.b32", "=sVu", {0},       \
-        {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                           \
-    OP(TENSORMAP_REPLACE_GLOBAL_DIM, "tensormap.replace.tile.global_dim.shared::cta.b1024.b32", "=sVu",      \
-        {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                      \
+        "=sd", 83, PTX__ON_90A_100UP, 0, (0))                                                                \
+    OP(TENSORMAP_REPLACE_RANK, "tensormap.replace.tile.rank.shared::cta.b1024.b32", "=su", 83,               \
+        PTX__ON_90A_100UP, 0, (0))                                                                           \
+    OP(TENSORMAP_REPLACE_BOX_DIM, "tensormap.replace.tile.box_dim.shared::cta.b1024.b32", "=sVu", 83,        \
+        PTX__ON_90A_100UP, 0, (0))                                                                           \
+    OP(TENSORMAP_REPLACE_GLOBAL_DIM, "tensormap.replace.tile.global_dim.shared::cta.b1024.b32", "=sVu", 83,  \
+        PTX__ON_90A_100UP, 0, (0))                                                                           \
     OP(TENSORMAP_REPLACE_GLOBAL_STRIDE, "tensormap.replace.tile.global_stride.shared::cta.b1024.b64",        \
-        "=sVd", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                              \
+        "=sVd", 83, PTX__ON_90A_100UP, 0, (0))                                                               \
     OP(TENSORMAP_REPLACE_ELEMENT_STRIDE, "tensormap.replace.tile.element_stride.shared::cta.b1024.b32",      \
-        "=sVu", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                              \
-    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", {0},      \
-        {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                           \
+        "=sVu", 83, PTX__ON_90A_100UP, 0, (0))                                                               \
+    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", 83,       \
+        PTX__ON_90A_100UP, 0, (0))                                                                           \
     OP(TENSORMAP_REPLACE_INTERLEAVE, "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32",       \
-        "=sW", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                               \
-    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", {0},   \
-        {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                           \
-    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", {0}, {0},    \
-        {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                                \
-    OP(TENSORMAP_REPLACE_ATOMICITY, "tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32",        \
-        "=sR", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100UP)                                                   \
-    OP(TENSORMAP_CP_FENCE, "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic"                   \
-        ".release%m.sync.aligned", "=gsD", {0}, {0}, PTX__M1(SCOPE), PTX__M1(SCOPE), {0}, 83, 90,            \
-        PTX__BY_WARP)                                                                                        \
+        "=sW", 83, PTX__ON_90A_100UP, 0, (0))                                                                \
+    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", 83,    \
+        PTX__ON_90A_100UP, 0, (0))                                                                           \
+    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", 83,          \
+        PTX__ON_90A_100UP, 0, (0))                                                                           \
+    OP(TENSORMAP_REPLACE_ATOMICITY, "tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32", "=sR", \
+        86, PTX__ON_100UP, 0, (0))                                                                           \
+    OP(TENSORMAP_CP_FENCE,                                                                                   \
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic" ".release%m.sync.aligned", "=gsD",   \
+        83, 90, PTX__BY_WARP, (0), (0), (0), PTX__M1(SCOPE))                                                 \
     /* mbarrier */                                                                                           \
-    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__GIVES_LANE)   \
-    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__GIVES_LANE)  \
-    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", {0}, {0}, {0}, {0}, {0}, 70, 80,                \
-        PTX__GIVES_LANE)                                                                                     \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", {0}, {0}, {0}, {0}, {0}, 71, 80)              \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", {0}, {0}, {0}, {0}, {0}, 78, 90)             \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", {0}, {0}, {0}, {0}, {0}, 78, 90)             \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", {0}, {0}, PTX__M3(RELEASE, CTA,        \
-        CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), {0}, 80, 90)                                               \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", {0}, {0}, PTX__M3(RELAXED, CTA,        \
-        CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), {0}, 86, 90)                                               \
-    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", {0}, {0}, PTX__M3(RELEASE,   \
-        CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER), 80, 90, PTX__GIVES_LANE)    \
-    FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", {0}, {0},                 \
-        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER), 80, 90)    \
-    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", {0}, {0}, {0}, {0},      \
-        {0}, 70, 80, PTX__GIVES_LANE)                                                                        \
-    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", {0}, {0}, {0}, {0}, {0},   \
-        80, 90, PTX__GIVES_LANE)                                                                             \
-    FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", {0}, {0}, {0}, {0},      \
-        {0}, 80, 90)                                                                                         \
-    OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT", {0},    \
-        {0}, PTX__M3(RELEASE, CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER), 80,   \
-        90, PTX__GIVES_LANE)                                                                                 \
-    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", {0}, {0}, {0}, {0}, {0}, 70, 80,      \
-        PTX__GIVES_LANE)                                                                                     \
-    FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", {0}, {0}, {0}, {0}, {0}, 78, 90)   \
-    OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", {0}, {0},      \
-        {0}, {0}, {0}, 70, 80, PTX__GIVES_LANE)                                                              \
-    OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", {0}, {0}, PTX__M3(RELAXED, CTA,    \
-        CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA), 80, 90, PTX__GIVES_LANE)             \
-    OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", {0}, {0},              \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER), 80, 90,    \
-        PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", {0}, {0}, PTX__M3(RELAXED,     \
-        CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA), 80, 90, PTX__GIVES_LANE)        \
-    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", {0}, {0},          \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER), 80, 90,    \
-        PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", {0}, {0}, {0}, {0}, {0}, 70, 80,         \
-        PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", {0}, {0}, {0}, {0}, {0},   \
-        71, 80, PTX__GIVES_LANE | PTX__PARITY)                                                               \
-    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", {0}, {0}, {0}, {0}, {0}, 78, 90,      \
-        PTX__GIVES_LANE)                                                                                     \
-    FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", {0}, {0}, {0}, {0}, {0}, 78, 90)   \
-    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", {0}, {0}, {0}, {0},     \
-        {0}, 78, 90, PTX__GIVES_LANE | PTX__PARITY)                                                          \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", {0}, {0}, {0},       \
-        {0}, {0}, 78, 90)                                                                                    \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", {0}, {0},           \
-        PTX__M3(ACQUIRE, CTA, CLUSTER), PTX__M3(ACQUIRE, CTA, CLUSTER), {0}, 80, 90)                         \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", {0}, {0},           \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), {0}, 86, 90)                         \
-    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", {0}, {0}, {0}, {0}, {0}, 70, 80)
+    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", 70, 80, PTX__GIVES_LANE, (0))                       \
+    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", 70, 80, PTX__GIVES_LANE, (0))                      \
+    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", 70, 80, PTX__GIVES_LANE, (0))                   \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", 71, 80, (0))                                  \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", 78, 90, (0))                                 \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", 78, 90, (0))                                 \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 80, 90, (0), (0), (0),                 \
+        PTX__M3(RELEASE, CTA, CLUSTER))                                                                      \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 86, 90, (0), (0), (0),                 \
+        PTX__M3(RELAXED, CTA, CLUSTER))                                                                      \
+    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", 80, 90, PTX__GIVES_LANE,     \
+        (0), (0), (0), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                             \
+    FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", 80, 90, (0), (0), (0),    \
+        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
+    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", 70, 80, PTX__GIVES_LANE, \
+        (0))                                                                                                 \
+    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", 80, 90, PTX__GIVES_LANE,   \
+        (0))                                                                                                 \
+    FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", 80, 90, (0))             \
+    OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT", 80, 90, \
+        PTX__GIVES_LANE, (0), (0), (0), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))            \
+    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", 70, 80, PTX__GIVES_LANE, (0))         \
+    FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", 78, 90, (0))                       \
+    OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", 70, 80,        \
+        PTX__GIVES_LANE, (0))                                                                                \
+    OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", 80, 90, PTX__GIVES_LANE, (0), (0), \
+        (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA))                                           \
+    OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", 80, 90,                \
+        PTX__GIVES_LANE, (0), (0), (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))            \
+    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", 80, 90, PTX__GIVES_LANE, (0),  \
+        (0), (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA))                                      \
+    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", 80, 90,            \
+        PTX__GIVES_LANE, (0), (0), (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))            \
+    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", 70, 80, PTX__GIVES_LANE, (0))            \
+    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 71, 80,                    \
+        PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
+    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", 78, 90, PTX__GIVES_LANE, (0))         \
+    FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", 78, 90, (0))                       \
+    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", 78, 90,                 \
+        PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", 78, 90, (0))         \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 80, 90, (0), (0),   \
+        (0), PTX__M3(ACQUIRE, CTA, CLUSTER))                                                                 \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 86, 90, (0), (0),   \
+        (0), PTX__M3(RELAXED, CTA, CLUSTER))                                                                 \
+    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 70, 80, 0, (0))
 #define PTX__TABLE_WARPS(OP, FORM)                                                                           \
     /* warps and blocks */                                                                                   \
-    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30, PTX__SHUFFLE)         \
-    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30, PTX__SHUFFLE)     \
-    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30, PTX__SHUFFLE)     \
-    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30,                     \
-        PTX__BY_MEMBERS | PTX__GIVES_LANE_OF)                                                                \
-    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)                   \
-    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)                   \
-    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)                   \
-    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)              \
-    OP(MATCH_ANY, "match.any.sync", "*u=tO", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 60, 70, PTX__SHUFFLE)      \
-    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 60, 70, PTX__VOTE)       \
-    OP(ACTIVEMASK, "activemask.b32", "u=", {0}, {0}, {0}, {0}, {0}, 62, 30, PTX__GIVES_UNI_WARP)             \
-    OP(REDUX_ADD, "redux.sync.add", "t=tO", PTX__T1(I32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)            \
-    OP(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T1(I32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)            \
-    FORM(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T1(F32), {0}, PTX__M2(ABS_OF, NAN), {0}, {0}, 86,         \
-        PTX__ON_100_103)                                                                                     \
-    OP(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T1(I32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)            \
-    FORM(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T1(F32), {0}, PTX__M2(ABS_OF, NAN), {0}, {0}, 86,         \
-        PTX__ON_100_103)                                                                                     \
-    OP(REDUX_AND, "redux.sync.and", "*t=tO", PTX__T1(B32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)           \
-    OP(REDUX_OR, "redux.sync.or", "*t=tO", PTX__T1(B32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)             \
-    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", PTX__T1(B32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)           \
-    OP(ELECT, "elect.sync", "_|p=O", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__SHUFFLE)                          \
-    FORM(ELECT, "elect.sync", "u|p=O", {0}, {0}, {0}, {0}, {0}, 80, 90)                                      \
-    OP(BAR_SYNC, "bar.sync", "=F", {0}, {0}, {0}, {0}, {0}, 10, 0, PTX__BY_BLOCK)                            \
-    FORM(BAR_SYNC, "bar.sync", "=FG", {0}, {0}, {0}, {0}, {0}, 10, 0)                                        \
-    OP(BAR_ARRIVE, "bar.arrive", "=FG", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BY_WARP)                        \
-    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BAR_RED)               \
-    FORM(BAR_RED_POPC, "bar.red.popc.u32", "u=FGp", {0}, {0}, {0}, {0}, {0}, 20, 0)                          \
-    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BAR_RED)                \
-    FORM(BAR_RED_AND, "bar.red.and.pred", "p=FGp", {0}, {0}, {0}, {0}, {0}, 20, 0)                           \
-    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BAR_RED)                  \
-    FORM(BAR_RED_OR, "bar.red.or.pred", "p=FGp", {0}, {0}, {0}, {0}, {0}, 20, 0)                             \
-    OP(BARRIER_SYNC, "barrier.sync", "=F", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__BY_BLOCK)                   \
-    FORM(BARRIER_SYNC, "barrier.sync", "=FG", {0}, {0}, {0}, {0}, {0}, 60, 30)                               \
-    OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", {0}, {0}, {0}, {0}, {0}, 60, 30)                             \
-    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__BY_BLOCK)   \
-    FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", {0}, {0}, {0}, {0}, {0}, 60, 30)               \
-    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__BY_MEMBERS)               \
-    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,     \
-        PTX__BY_CLUSTER)                                                                                     \
-    FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", {0}, {0}, PTX__M2(RELEASE,         \
-        RELAXED), PTX__M2(RELEASE, RELAXED), {0}, 80, 90)                                                    \
-    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,         \
-        PTX__BY_CLUSTER)                                                                                     \
-    FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", {0}, {0}, PTX__M1(ACQUIRE),            \
-        PTX__M1(ACQUIRE), {0}, 80, 90)                                                                       \
-    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,     \
-        PTX__BY_CLUSTER)                                                                                     \
-    FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", {0}, {0}, PTX__M2(RELEASE,         \
-        RELAXED), PTX__M2(RELEASE, RELAXED), {0}, 80, 90)                                                    \
-    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,         \
-        PTX__BY_CLUSTER)                                                                                     \
-    FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", {0}, {0}, PTX__M1(ACQUIRE),            \
-        PTX__M1(ACQUIRE), {0}, 80, 90)                                                                       \
-    OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", {0}, {0}, {0}, {0}, {0}, 78, 90)      \
-    OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", {0}, {0}, {0}, {0}, {0}, 78, 90)                     \
-    OP(NANOSLEEP, "nanosleep.u32", "=T", {0}, {0}, {0}, {0}, {0}, 63, 70)                                    \
-    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", {0}, {0}, {0}, {0}, {0}, 80,                 \
-        PTX__ON_90A_100UP, PTX__BY_GROUP)                                                                    \
-    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", {0}, {0}, {0}, {0}, {0}, 80,                 \
-        PTX__ON_90A_100UP, PTX__BY_GROUP)                                                                    \
-    OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta"                                       \
-        ".mbarrier::complete_tx::bytes.b128", "=sb", {0}, {0}, {0}, {0}, {0}, 86, 100, PTX__DOES_BULK)       \
-    OP(TRY_CANCEL_CLUSTER, "clusterlaunchcontrol.try_cancel.async.shared::cta"                               \
-        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128", "=sb", {0}, {0}, {0}, {0}, {0}, 86,    \
-        PTX__ON_100UP, PTX__DOES_BULK)                                                                       \
-    OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", {0}, {0}, {0}, {0},    \
-        {0}, 86, 100)                                                                                        \
-    OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", {0}, {0},   \
-        {0}, {0}, {0}, 86, 100)
+    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, PTX__T1(B32))                             \
+    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, PTX__T1(B32))                         \
+    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, PTX__T1(B32))                         \
+    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", 60, 30, PTX__BY_MEMBERS | PTX__GIVES_LANE_OF, PTX__T1(B32))   \
+    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
+    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
+    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
+    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 60, 30, PTX__VOTE, (0))                                  \
+    OP(MATCH_ANY, "match.any.sync", "*u=tO", 60, 70, PTX__SHUFFLE, PTX__T1(B32_64))                          \
+    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", 60, 70, PTX__VOTE, PTX__T1(B32_64))                           \
+    OP(ACTIVEMASK, "activemask.b32", "u=", 62, 30, PTX__GIVES_UNI_WARP, (0))                                 \
+    OP(REDUX_ADD, "redux.sync.add", "t=tO", 70, 80, PTX__REDUX, PTX__T1(I32))                                \
+    OP(REDUX_MIN, "redux.sync.min", "t=tO", 70, 80, PTX__REDUX, PTX__T1(I32))                                \
+    FORM(REDUX_MIN, "redux.sync.min", "t=tO", 86, PTX__ON_100_103, PTX__T1(F32), (0), PTX__M2(ABS_OF, NAN))  \
+    OP(REDUX_MAX, "redux.sync.max", "t=tO", 70, 80, PTX__REDUX, PTX__T1(I32))                                \
+    FORM(REDUX_MAX, "redux.sync.max", "t=tO", 86, PTX__ON_100_103, PTX__T1(F32), (0), PTX__M2(ABS_OF, NAN))  \
+    OP(REDUX_AND, "redux.sync.and", "*t=tO", 70, 80, PTX__REDUX, PTX__T1(B32))                               \
+    OP(REDUX_OR, "redux.sync.or", "*t=tO", 70, 80, PTX__REDUX, PTX__T1(B32))                                 \
+    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", 70, 80, PTX__REDUX, PTX__T1(B32))                               \
+    OP(ELECT, "elect.sync", "_|p=O", 80, 90, PTX__SHUFFLE, (0))                                              \
+    FORM(ELECT, "elect.sync", "u|p=O", 80, 90, (0))                                                          \
+    OP(BAR_SYNC, "bar.sync", "=F", 10, 0, PTX__BY_BLOCK, (0))                                                \
+    FORM(BAR_SYNC, "bar.sync", "=FG", 10, 0, (0))                                                            \
+    OP(BAR_ARRIVE, "bar.arrive", "=FG", 20, 0, PTX__BY_WARP, (0))                                            \
+    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", 20, 0, PTX__BAR_RED, (0))                                   \
+    FORM(BAR_RED_POPC, "bar.red.popc.u32", "u=FGp", 20, 0, (0))                                              \
+    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", 20, 0, PTX__BAR_RED, (0))                                    \
+    FORM(BAR_RED_AND, "bar.red.and.pred", "p=FGp", 20, 0, (0))                                               \
+    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", 20, 0, PTX__BAR_RED, (0))                                      \
+    FORM(BAR_RED_OR, "bar.red.or.pred", "p=FGp", 20, 0, (0))                                                 \
+    OP(BARRIER_SYNC, "barrier.sync", "=F", 60, 30, PTX__BY_BLOCK, (0))                                       \
+    FORM(BARRIER_SYNC, "barrier.sync", "=FG", 60, 30, (0))                                                   \
+    OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", 60, 30, 0, (0))                                              \
+    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", 60, 30, PTX__BY_BLOCK, (0))                       \
+    FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", 60, 30, (0))                                   \
+    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 60, 30, PTX__BY_MEMBERS, (0))                                   \
+    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 78, 90, PTX__BY_CLUSTER, (0))        \
+    FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 80, 90, (0), (0), (0),             \
+        PTX__M2(RELEASE, RELAXED))                                                                           \
+    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 78, 90, PTX__BY_CLUSTER, (0))            \
+    FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 80, 90, (0), (0), (0),                 \
+        PTX__M1(ACQUIRE))                                                                                    \
+    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 78, 90, PTX__BY_CLUSTER, (0))        \
+    FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 80, 90, (0), (0), (0),             \
+        PTX__M2(RELEASE, RELAXED))                                                                           \
+    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 78, 90, PTX__BY_CLUSTER, (0))            \
+    FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 80, 90, (0), (0), (0),                 \
+        PTX__M1(ACQUIRE))                                                                                    \
+    OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", 78, 90, 0, (0))                       \
+    OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", 78, 90, 0, (0))                                      \
+    OP(NANOSLEEP, "nanosleep.u32", "=T", 63, 70, 0, (0))                                                     \
+    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", 80, PTX__ON_90A_100UP, PTX__BY_GROUP, (0))   \
+    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 80, PTX__ON_90A_100UP, PTX__BY_GROUP, (0))   \
+    OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta" ".mbarrier::complete_tx::bytes.b128", \
+        "=sb", 86, 100, PTX__DOES_BULK, (0))                                                                 \
+    OP(TRY_CANCEL_CLUSTER,                                                                                   \
+        "clusterlaunchcontrol.try_cancel.async.shared::cta"                                                  \
+        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128",                                        \
+        "=sb", 86, PTX__ON_100UP, PTX__DOES_BULK, (0))                                                       \
+    OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 86, 100, 0, (0))       \
+    OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 86, 100, 0, \
+        (0))
 #define PTX__TABLE_MMA(OP, FORM)                                                                             \
     /* matrices in a warp */                                                                                 \
-    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", {0}, {0}, {0}, {0}, {0}, 65, 75,    \
-        PTX__LDMATRIX)                                                                                       \
-    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", {0}, {0}, {0}, {0},     \
-        {0}, 65, 75, PTX__LDMATRIX)                                                                          \
-    OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", {0}, {0}, {0}, {0},       \
-        {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                               \
-    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", {0}, {0},    \
-        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
-    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", {0}, {0},    \
-        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
-    OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", {0}, {0},     \
-        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
-    OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", {0}, {0},     \
-        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
-    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", {0}, {0}, {0}, {0}, {0}, 78, 90,    \
-        PTX__STMATRIX)                                                                                       \
-    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", {0}, {0}, {0}, {0},     \
-        {0}, 78, 90, PTX__STMATRIX)                                                                          \
-    OP(STMATRIX_B8, "stmatrix.sync.aligned.m16n8.x%1.trans.shared.b8", "=l{x+x}", {0}, {0}, {0}, {0}, {0},   \
-        86, PTX__ON_100UP, PTX__STMATRIX)                                                                    \
-    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", {0}, {0}, {0}, {0}, {0}, 78, 75,           \
-        PTX__BY_WARP | PTX__GIVES_LANE | PTX__REGISTER_1)                                                    \
-    OP(MMA_M8N8K4_F32, "mma.sync.aligned.m8n8k4.row.col.f32%t%t.f32", "{8f}={2x}{2x}{8f}", PTX__T1(F16),     \
-        {0}, {0}, {0}, {0}, 64, 70, PTX__MMA)                                                                \
-    OP(MMA_M8N8K4_F16, "mma.sync.aligned.m8n8k4.row.col.f16%t%t.f16", "{4x}={2x}{2x}{4x}", PTX__T1(F16),     \
-        {0}, {0}, {0}, {0}, 64, 70, PTX__MMA)                                                                \
-    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T1(F16),    \
-        {0}, {0}, {0}, {0}, 65, 75, PTX__MMA)                                                                \
-    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}",                \
-        PTX__T1(BF16), {0}, {0}, {0}, {0}, 70, 80)                                                           \
-    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}",               \
-        PTX__T1(TF32), {0}, {0}, {0}, {0}, 70, 80)                                                           \
-    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", PTX__T1(F16),    \
-        {0}, {0}, {0}, {0}, 65, 75, PTX__MMA)                                                                \
-    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}",               \
-        PTX__T1(H16), {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                  \
-    FORM(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%s.f32", "{4f}={2x}{x}{4f}",              \
-        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 87, 89)                                                   \
-    OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}",               \
-        PTX__T1(F16), {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                  \
-    FORM(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%s.f16", "{2x}={2x}{x}{2x}",              \
-        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 87, 89)                                                   \
-    OP(MMA_M16N8K4_F32, "mma.sync.aligned.m16n8k4.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T1(TF32),   \
-        {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                                \
-    OP(MMA_M16N8K32_F32, "mma.sync.aligned.m16n8k32.row.col.f32%t%s.f32", "{4f}={4x}{2x}{4f}",               \
-        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 84, 89, PTX__MMA)                                         \
-    OP(MMA_M16N8K32_F16, "mma.sync.aligned.m16n8k32.row.col.f16%t%s.f16", "{2x}={4x}{2x}{2x}",               \
-        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 87, 89, PTX__MMA)                                         \
-    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", {0}, {0},       \
-        {0}, {0}, {0}, 70, 80, PTX__MMA)                                                                     \
-    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", {0}, {0},    \
-        {0}, {0}, {0}, 78, 90, PTX__MMA)                                                                     \
-    OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", {0}, {0},   \
-        {0}, {0}, {0}, 78, 90, PTX__MMA)                                                                     \
-    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", {0},      \
-        {0}, {0}, {0}, {0}, 78, 90, PTX__MMA)                                                                \
-    OP(MMA_M8N8K16_S32, "mma.sync.aligned.m8n8k16.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__T1(I8),    \
-        PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 65, 75, PTX__MMA)                                         \
-    OP(MMA_M16N8K16_S32, "mma.sync.aligned.m16n8k16.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}",              \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 70, 80, PTX__MMA)                            \
-    OP(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}",             \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 70, 80, PTX__MMA)                            \
-    FORM(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}",            \
-        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE), {0}, {0}, 70, 80)                                      \
-    OP(MMA_M8N8K32_S32, "mma.sync.aligned.m8n8k32.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__T1(I4),    \
-        PTX__T1(I4), PTX__M1(SATFINITE), {0}, {0}, 65, 75, PTX__MMA)                                         \
-    OP(MMA_M16N8K64_S32, "mma.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}",             \
-        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE), {0}, {0}, 70, 80, PTX__MMA)                            \
-    OP(MMA_M8N8K128_XOR, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}",      \
-        {0}, {0}, {0}, {0}, {0}, 70, 75, PTX__MMA)                                                           \
+    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 65, 75, PTX__LDMATRIX, (0))         \
+    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 65, 75, PTX__LDMATRIX,  \
+        (0))                                                                                                 \
+    OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", 86, PTX__ON_100UP,        \
+        PTX__LDMATRIX, (0))                                                                                  \
+    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", 86,          \
+        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
+    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", 86,          \
+        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
+    OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", 86,           \
+        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
+    OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", 86,           \
+        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
+    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", 78, 90, PTX__STMATRIX, (0))         \
+    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", 78, 90, PTX__STMATRIX,  \
+        (0))                                                                                                 \
+    OP(STMATRIX_B8, "stmatrix.sync.aligned.m16n8.x%1.trans.shared.b8", "=l{x+x}", 86, PTX__ON_100UP,         \
+        PTX__STMATRIX, (0))                                                                                  \
+    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 78, 75,                                    \
+        PTX__BY_WARP | PTX__GIVES_LANE | PTX__REGISTER_1, (0))                                               \
+    OP(MMA_M8N8K4_F32, "mma.sync.aligned.m8n8k4.row.col.f32%t%t.f32", "{8f}={2x}{2x}{8f}", 64, 70, PTX__MMA, \
+        PTX__T1(F16))                                                                                        \
+    OP(MMA_M8N8K4_F16, "mma.sync.aligned.m8n8k4.row.col.f16%t%t.f16", "{4x}={2x}{2x}{4x}", 64, 70, PTX__MMA, \
+        PTX__T1(F16))                                                                                        \
+    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", 65, 75,          \
+        PTX__MMA, PTX__T1(F16))                                                                              \
+    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80,        \
+        PTX__T1(BF16))                                                                                       \
+    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80,       \
+        PTX__T1(TF32))                                                                                       \
+    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", 65, 75,          \
+        PTX__MMA, PTX__T1(F16))                                                                              \
+    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80,       \
+        PTX__MMA, PTX__T1(H16))                                                                              \
+    FORM(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%s.f32", "{4f}={2x}{x}{4f}", 87, 89,      \
+        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+    OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}", 70, 80,       \
+        PTX__MMA, PTX__T1(F16))                                                                              \
+    FORM(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%s.f16", "{2x}={2x}{x}{2x}", 87, 89,      \
+        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+    OP(MMA_M16N8K4_F32, "mma.sync.aligned.m16n8k4.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80,          \
+        PTX__MMA, PTX__T1(TF32))                                                                             \
+    OP(MMA_M16N8K32_F32, "mma.sync.aligned.m16n8k32.row.col.f32%t%s.f32", "{4f}={4x}{2x}{4f}", 84, 89,       \
+        PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                                                \
+    OP(MMA_M16N8K32_F16, "mma.sync.aligned.m16n8k32.row.col.f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87, 89,       \
+        PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                                                \
+    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80,         \
+        PTX__MMA, (0))                                                                                       \
+    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 78, 90,      \
+        PTX__MMA, (0))                                                                                       \
+    OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", 78, 90,     \
+        PTX__MMA, (0))                                                                                       \
+    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 78, 90,   \
+        PTX__MMA, (0))                                                                                       \
+    OP(MMA_M8N8K16_S32, "mma.sync.aligned.m8n8k16.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75,         \
+        PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                              \
+    OP(MMA_M16N8K16_S32, "mma.sync.aligned.m16n8k16.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80,      \
+        PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                              \
+    OP(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80,     \
+        PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                              \
+    FORM(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80,    \
+        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE))                                                        \
+    OP(MMA_M8N8K32_S32, "mma.sync.aligned.m8n8k32.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75,         \
+        PTX__MMA, PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE))                                              \
+    OP(MMA_M16N8K64_S32, "mma.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80,     \
+        PTX__MMA, PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE))                                              \
+    OP(MMA_M8N8K128_XOR, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}", 70,  \
+        75, PTX__MMA, (0))                                                                                   \
     OP(MMA_M16N8K128_XOR, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}",   \
-        {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                           \
-    OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc",                       \
-        "{4S}={4x}{2x}{4S}", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                      \
-    OP(MMA_M8N8K128_AND, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}",      \
-        {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                           \
+        70, 80, PTX__MMA, (0))                                                                               \
+    OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", "{4S}={4x}{2x}{4S}",  \
+        70, 80, PTX__MMA, (0))                                                                               \
+    OP(MMA_M8N8K128_AND, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}", 71,  \
+        80, PTX__MMA, (0))                                                                                   \
     OP(MMA_M16N8K128_AND, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}",   \
-        {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                           \
-    OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",                       \
-        "{4S}={4x}{2x}{4S}", {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                      \
+        71, 80, PTX__MMA, (0))                                                                               \
+    OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}",  \
+        71, 80, PTX__MMA, (0))                                                                               \
     OP(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",    \
-        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__MMA)                              \
-    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32",                       \
-        "{4f}={4x}{2x}{4f}", PTX__T1(FP864), PTX__T1(FP864), {0}, {0}, {0}, 87, PTX__ON_120)                 \
+        86, PTX__ON_100UP, PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                             \
+    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",  \
+        87, PTX__ON_120, PTX__T1(FP864), PTX__T1(FP864))                                                     \
     OP(MMA_F8F6F4_F16, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}",    \
-        PTX__T1(FP864), PTX__T1(FP864), {0}, {0}, {0}, 87, PTX__ON_120, PTX__MMA)                            \
-    OP(MMA_MXF8F6F4, "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale"                          \
-        ".scale_vec::1X.f32%t%s.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__T1(FP864), PTX__T1(FP864),   \
-        {0}, {0}, {0}, 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1)                                            \
-    OP(MMA_MXF4, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X"                    \
-        ".f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", {0}, {0}, {0}, {0}, {0}, 87,              \
-        PTX__ON_120, PTX__MMA | PTX__SCALES_2)                                                               \
-    OP(MMA_MXF4NVF4_2X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
-        ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", {0}, {0}, {0}, {0}, {0},    \
-        87, PTX__ON_120, PTX__MMA | PTX__SCALES_2)                                                           \
-    OP(MMA_MXF4NVF4_4X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
-        ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", {0}, {0}, {0}, {0}, {0},    \
-        87, PTX__ON_120, PTX__MMA | PTX__SCALES_4)
+        87, PTX__ON_120, PTX__MMA, PTX__T1(FP864), PTX__T1(FP864))                                           \
+    OP(MMA_MXF8F6F4,                                                                                         \
+        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale" ".scale_vec::1X.f32%t%s.f32.ue8m0",   \
+        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1, PTX__T1(FP864),            \
+        PTX__T1(FP864))                                                                                      \
+    OP(MMA_MXF4,                                                                                             \
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X" ".f32.e2m1.e2m1.f32.ue8m0", \
+        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_2, (0))                       \
+    OP(MMA_MXF4NVF4_2X,                                                                                      \
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                                       \
+        ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",                                                            \
+        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_2, (0))                       \
+    OP(MMA_MXF4NVF4_4X,                                                                                      \
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                                       \
+        ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",                                                            \
+        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_4, (0))
 #define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
     /* sparse: the selector is one of 4 threads, of 2, or 0,                                                 \
         as the ISA has it; ptxas takes 2 and 3 too for f16 of m16n8k32 in f32,                               \
         where no pair of that number is */                                                                   \
-    OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
-        PTX__T1(H16), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                  \
-    FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",     \
-        PTX__T1(TF32), {0}, {0}, {0}, {0}, 71, 80)                                                           \
-    OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",       \
-        PTX__T1(H16), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                  \
-    OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH",       \
-        PTX__T1(F16), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                  \
-    OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",         \
-        PTX__T1(TF32), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                 \
-    OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH",     \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 71, 80, PTX__MMA)                            \
-    OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ",       \
-        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 84, 89, PTX__MMA)                                         \
-    OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ",     \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 71, 80, PTX__MMA)                            \
+    OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71,   \
+        80, PTX__MMA, PTX__T1(H16))                                                                          \
+    FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, \
+        80, PTX__T1(TF32))                                                                                   \
+    OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71,   \
+        80, PTX__MMA, PTX__T1(H16))                                                                          \
+    OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH", 71,   \
+        80, PTX__MMA, PTX__T1(F16))                                                                          \
+    OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80, \
+        PTX__MMA, PTX__T1(TF32))                                                                             \
+    OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH", 71, \
+        80, PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                          \
+    OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 84,   \
+        89, PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                                            \
+    OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ", 71, \
+        80, PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                          \
     OP(MMA_SPO_M16N8K16_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32%t%t.f32",           \
-        "{4f}={2x}{2x}{4f}xR", PTX__T1(H16), {0}, {0}, {0}, {0}, 85, 80, PTX__MMA)                           \
+        "{4f}={2x}{2x}{4f}xR", 85, 80, PTX__MMA, PTX__T1(H16))                                               \
     OP(MMA_SPO_M16N8K32_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32%t%t.f32",           \
-        "{4f}={4x}{4x}{4f}xH", PTX__T1(H16), {0}, {0}, {0}, {0}, 85, 80, PTX__MMA)                           \
+        "{4f}={4x}{4x}{4f}xH", 85, 80, PTX__MMA, PTX__T1(H16))                                               \
     OP(MMA_SPO_M16N8K64_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32%t%s.f32",           \
-        "{4f}={4x}{4x}{4f}xZ", PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 85, 89, PTX__MMA)                  \
+        "{4f}={4x}{4x}{4f}xZ", 85, 89, PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                 \
     OP(MMA_SPO_M16N8K64_S32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32",         \
-        "{4S}={4x}{4x}{4S}xZ", PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 85, 80, PTX__MMA)     \
-    OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4"                 \
-        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__T1(FP864), PTX__T1(FP864), {0}, {0}, {0}, 87,            \
-        PTX__ON_120, PTX__MMA)                                                                               \
-    OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
-        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", {0}, {0},     \
-        {0}, {0}, {0}, 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4)
+        "{4S}={4x}{4x}{4S}xZ", 85, 80, PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))               \
+    OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4" ".f32%t%s.f32", \
+        "{4f}={4x}{4x}{4f}xZ", 87, PTX__ON_120, PTX__MMA, PTX__T1(FP864), PTX__T1(FP864))                    \
+    OP(MMA_SPO_MXF4NVF4_4X,                                                                                  \
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"                             \
+        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",                                                \
+        "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4, (0))
 #define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
-    OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T1(BF16),       \
-        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                             \
-    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__T1(I8), {0},    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", PTX__T1(BF16), {0},    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                                  \
-    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", PTX__T1(I8), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(BF16), {0},    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                                  \
-    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T1(I8), {0},      \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T1(TF32), {0},      \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T1(F64), {0},            \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", PTX__T1(I4), {0},         \
-        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
-    OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", {0}, {0},              \
-        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
-    OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T1(BF16),       \
-        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                             \
-    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__T1(I8), {0},    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 72)                                  \
-    OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(BF16), {0},    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                                  \
-    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T1(I8), {0},      \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 72)                                  \
-    OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", PTX__T1(BF16), {0},    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                                  \
-    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", PTX__T1(I8), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 72)                                  \
-    OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T1(TF32), {0},      \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T1(F64), {0},            \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", PTX__T1(I4), {0},         \
-        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
-    OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", {0}, {0},              \
-        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
-    OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T1(F16), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T1(F32), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
-    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T1(S32), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T1(F16), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T1(F32), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
-    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T1(S32), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T1(F16), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T1(F32), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
-    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T1(S32), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", PTX__T1(F32), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", PTX__T1(F64), {0},           \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", PTX__T1(S32), {0},         \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", PTX__T1(S32), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_LOAD)                  \
-    OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", PTX__T1(F16), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)                 \
-    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T1(F32),      \
-        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                             \
-    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T1(S32),      \
-        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                             \
-    OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", PTX__T1(F16), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)                 \
-    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T1(F32), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
-    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T1(S32), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", PTX__T1(F16), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)                 \
-    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T1(F32), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
-    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T1(S32), {0},   \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", PTX__T1(F32), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_STORE)                 \
-    OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", PTX__T1(F64), {0},         \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_STORE)                 \
-    OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T1(S32), {0},       \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_STORE)                 \
-    OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T1(S32), {0},     \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_STORE)
+    OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", 63, 70,                \
+        PTX__WMMA_LOAD, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))               \
+    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", 70, 80,              \
+        PTX__T1(BF16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                              \
+    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", 63, 72, PTX__T1(I8), \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
+        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", 70, 80, PTX__T1(BF16), \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", 63, 72, PTX__T1(I8),    \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
+        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", 70, 80, PTX__T1(BF16), \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", 63, 72, PTX__T1(I8),   \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", 70, 80, PTX__WMMA_LOAD,  \
+        PTX__T1(TF32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                              \
+    OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", 70, 80, PTX__WMMA_LOAD,       \
+        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", 63, 75, PTX__WMMA_LOAD,   \
+        PTX__T1(I4), (0), PTX__M1(WMMA_SPACE))                                                               \
+    OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", 63, 75,                \
+        PTX__WMMA_LOAD, (0), (0), PTX__M1(WMMA_SPACE))                                                       \
+    OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", 63, 70,                \
+        PTX__WMMA_LOAD, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))               \
+    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", 70, 80,              \
+        PTX__T1(BF16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                              \
+    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", 63, 72, PTX__T1(I8), \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
+    OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
+        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                               \
+    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", 70, 80, PTX__T1(BF16), \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
+    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", 63, 72, PTX__T1(I8),   \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
+    OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
+        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                               \
+    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", 70, 80, PTX__T1(BF16), \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
+    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", 63, 72, PTX__T1(I8),    \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
+    OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", 70, 80, PTX__WMMA_LOAD,  \
+        PTX__T1(TF32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                              \
+    OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", 70, 80, PTX__WMMA_LOAD,       \
+        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                               \
+    OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", 63, 75, PTX__WMMA_LOAD,   \
+        PTX__T1(I4), (0), PTX__M1(WMMA_SPACE))                                                               \
+    OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", 63, 75,                \
+        PTX__WMMA_LOAD, (0), (0), PTX__M1(WMMA_SPACE))                                                       \
+    OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", 63, 70,                \
+        PTX__WMMA_LOAD, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))               \
+    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", 63, 70,              \
+        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", 63, 72,              \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
+        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", 63, 70, PTX__T1(F32),  \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", 63, 72, PTX__T1(S32),  \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
+        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", 63, 70, PTX__T1(F32),  \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", 63, 72, PTX__T1(S32),  \
+        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
+    OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", 70, 80, PTX__WMMA_LOAD,  \
+        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", 70, 80, PTX__WMMA_LOAD,      \
+        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", 63, 75, PTX__WMMA_LOAD,    \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", 63, 75, PTX__WMMA_LOAD,  \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", 63, 70,              \
+        PTX__WMMA_STORE, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
+    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", 63, 70,            \
+        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", 63, 72,            \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", 63, 70,                \
+        PTX__WMMA_STORE, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
+    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", 63, 70,              \
+        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", 63, 72,              \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", 63, 70,                \
+        PTX__WMMA_STORE, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
+    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", 63, 70,              \
+        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", 63, 72,              \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", 70, 80,                \
+        PTX__WMMA_STORE, PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
+    OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", 70, 80, PTX__WMMA_STORE,   \
+        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", 63, 75, PTX__WMMA_STORE, \
+        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
+    OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", 63, 75,                \
+        PTX__WMMA_STORE, PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))
 #define PTX__TABLE_WMMA(OP, FORM)                                                                            \
-    OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T1(F16),   \
-        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
-    FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}",           \
-        PTX__T1(BF16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                    \
-    OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T1(F16),   \
-        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
-    OP(WMMA_M16N16K16_F32_F16, "wmma.mma.sync.aligned%l.m16n16k16.f32.f16", "{8f}={8x}{8x}{4x}",             \
-        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
-    OP(WMMA_M16N16K16_F16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f16.f32", "{4x}={8x}{8x}{8f}",             \
-        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
-    OP(WMMA_M16N16K16_S32, "wmma.mma.sync.aligned%l.m16n16k16.s32%t%t.s32%m", "{8S}={2x}{2x}{8S}",           \
-        PTX__T1(I8), {0}, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,           \
-        PTX__WMMA)                                                                                           \
-    OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T1(F16),     \
-        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
-    FORM(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32%t%t.f32", "{8f}={2x}{8x}{8f}",             \
-        PTX__T1(BF16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                    \
-    OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T1(F16),     \
-        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
-    OP(WMMA_M8N32K16_F32_F16, "wmma.mma.sync.aligned%l.m8n32k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
-    OP(WMMA_M8N32K16_F16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
-    OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}",              \
-        PTX__T1(I8), {0}, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,           \
-        PTX__WMMA)                                                                                           \
-    OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T1(F16),     \
-        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
-    FORM(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32%t%t.f32", "{8f}={8x}{2x}{8f}",             \
-        PTX__T1(BF16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                    \
-    OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T1(F16),     \
-        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
-    OP(WMMA_M32N8K16_F32_F16, "wmma.mma.sync.aligned%l.m32n8k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
-    OP(WMMA_M32N8K16_F16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
-    OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}",              \
-        PTX__T1(I8), {0}, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,           \
-        PTX__WMMA)                                                                                           \
-    OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}",               \
-        PTX__T1(TF32), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80, PTX__WMMA)         \
-    OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}",               \
-        PTX__T1(F64), {0}, PTX__M2(LAYOUTS, ROUND), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80, PTX__WMMA)   \
-    OP(WMMA_M8N8K32_S32, "wmma.mma.sync.aligned.row.col.m8n8k32.s32%t%t.s32%m", "{2S}={x}{x}{2S}",           \
-        PTX__T1(I4), {0}, PTX__M1(SATFINITE), {0}, {0}, 63, 75, PTX__WMMA)                                   \
+    OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", 63, 70,         \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}", 70, 80,   \
+        PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                         \
+    OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", 63, 70,         \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M16N16K16_F32_F16, "wmma.mma.sync.aligned%l.m16n16k16.f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,     \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M16N16K16_F16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,     \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M16N16K16_S32, "wmma.mma.sync.aligned%l.m16n16k16.s32%t%t.s32%m", "{8S}={2x}{2x}{8S}", 63, 72,   \
+        PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                 \
+    OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", 63, 70,           \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    FORM(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32%t%t.f32", "{8f}={2x}{8x}{8f}", 70, 80,     \
+        PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                         \
+    OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", 63, 70,           \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M8N32K16_F32_F16, "wmma.mma.sync.aligned%l.m8n32k16.f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,       \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M8N32K16_F16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,       \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}", 63, 72,      \
+        PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                 \
+    OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", 63, 70,           \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    FORM(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32%t%t.f32", "{8f}={8x}{2x}{8f}", 70, 80,     \
+        PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                         \
+    OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", 63, 70,           \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M32N8K16_F32_F16, "wmma.mma.sync.aligned%l.m32n8k16.f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,       \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M32N8K16_F16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,       \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}", 63, 72,      \
+        PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                 \
+    OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}", 70, 80,       \
+        PTX__WMMA, PTX__T1(TF32), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                              \
+    OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80,       \
+        PTX__WMMA, PTX__T1(F64), (0), PTX__M1(ROUND), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                    \
+    OP(WMMA_M8N8K32_S32, "wmma.mma.sync.aligned.row.col.m8n8k32.s32%t%t.s32%m", "{2S}={x}{x}{2S}", 63, 75,   \
+        PTX__WMMA, PTX__T1(I4), (0), PTX__M1(SATFINITE))                                                     \
     OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", {0}, {0}, {0}, {0}, {0}, 63, 75, PTX__WMMA)                                       \
+        "{2S}={x}{x}{2S}", 63, 75, PTX__WMMA, (0))                                                           \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__WMMA)
+        "{2S}={x}{x}{2S}", 71, 80, PTX__WMMA, (0))
 #define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
-    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 80, PTX__ON_90A,               \
-        PTX__BY_GROUP | PTX__DOES_MMA_FENCE)                                                                 \
-    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 80,              \
-        PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_COMMIT)                                                   \
-    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", {0}, {0}, {0}, {0}, {0}, 80, PTX__ON_90A,    \
-        PTX__BY_GROUP | PTX__DOES_MMA_WAIT)                                                                  \
-    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", PTX__T1(H16), {0},     \
-        {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                          \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", PTX__T1(TF32), {0},     \
-        {0}, {0}, {0}, 80, PTX__ON_90A)                                                                      \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}=ddpKK", PTX__T1(FP8),          \
-        PTX__T1(FP8), {0}, {0}, {0}, 80, PTX__ON_90A)                                                        \
-    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", PTX__T1(F16), {0},     \
-        {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                          \
-    FORM(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k32.f16%t%s", "!{x+z}=ddpKK", PTX__T1(FP8),          \
-        PTX__T1(FP8), {0}, {0}, {0}, 80, PTX__ON_90A)                                                        \
-    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T1(S8),             \
-        PTX__T1(S8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                              \
-    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T1(U8),           \
-        PTX__T1(U8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A)                                          \
-    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T1(I8),           \
-        PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 84, PTX__ON_90A)                                          \
-    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", {0}, {0},       \
-        {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                          \
-    OP(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}={4x}dpKKH", PTX__T1(H16),      \
-        {0}, {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                     \
-    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}={4x}dpKK", PTX__T1(TF32),     \
-        {0}, {0}, {0}, {0}, 80, PTX__ON_90A)                                                                 \
-    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}={4x}dpKK", PTX__T1(FP8),     \
-        PTX__T1(FP8), {0}, {0}, {0}, 80, PTX__ON_90A)                                                        \
-    OP(WGMMA_A_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}={4x}dpKKH", PTX__T1(F16),      \
-        {0}, {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                     \
-    OP(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T1(S8),        \
-        PTX__T1(S8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                              \
-    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T1(U8),      \
-        PTX__T1(U8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A)                                          \
-    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T1(I8),      \
-        PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 84, PTX__ON_90A)                                          \
-    OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH",                \
-        PTX__T1(H16), {0}, {0}, {0}, {0}, 82, PTX__ON_90A, PTX__WGMMA)                                       \
+    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 80, PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_FENCE,   \
+        (0))                                                                                                 \
+    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 80, PTX__ON_90A,                          \
+        PTX__BY_GROUP | PTX__DOES_MMA_COMMIT, (0))                                                           \
+    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 80, PTX__ON_90A,                             \
+        PTX__BY_GROUP | PTX__DOES_MMA_WAIT, (0))                                                             \
+    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", 80, PTX__ON_90A,       \
+        PTX__WGMMA, PTX__T1(H16))                                                                            \
+    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", 80, PTX__ON_90A,        \
+        PTX__T1(TF32))                                                                                       \
+    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}=ddpKK", 80, PTX__ON_90A,       \
+        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", 80, PTX__ON_90A,       \
+        PTX__WGMMA, PTX__T1(F16))                                                                            \
+    FORM(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k32.f16%t%s", "!{x+z}=ddpKK", 80, PTX__ON_90A,       \
+        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__ON_90A,         \
+        PTX__WGMMA, PTX__T1(S8), PTX__T1(S8), PTX__M1(SATFINITE))                                            \
+    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__ON_90A,       \
+        PTX__T1(U8), PTX__T1(U8), PTX__M1(SATFINITE))                                                        \
+    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", 84, PTX__ON_90A,       \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 80,             \
+        PTX__ON_90A, PTX__WGMMA, (0))                                                                        \
+    OP(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}={4x}dpKKH", 80, PTX__ON_90A,   \
+        PTX__WGMMA, PTX__T1(H16))                                                                            \
+    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}={4x}dpKK", 80, PTX__ON_90A,   \
+        PTX__T1(TF32))                                                                                       \
+    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}={4x}dpKK", 80, PTX__ON_90A,  \
+        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+    OP(WGMMA_A_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}={4x}dpKKH", 80, PTX__ON_90A,   \
+        PTX__WGMMA, PTX__T1(F16))                                                                            \
+    OP(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__ON_90A,    \
+        PTX__WGMMA, PTX__T1(S8), PTX__T1(S8), PTX__M1(SATFINITE))                                            \
+    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__ON_90A,  \
+        PTX__T1(U8), PTX__T1(U8), PTX__M1(SATFINITE))                                                        \
+    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", 84, PTX__ON_90A,  \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+    OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH", 82,            \
+        PTX__ON_90A, PTX__WGMMA, PTX__T1(H16))                                                               \
     /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
-    OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", {0}, {0}, PTX__M1(CTA_GROUP),   \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__BY_WARP)                         \
-    OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", {0}, {0}, PTX__M1(CTA_GROUP),           \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__BY_WARP)                         \
-    OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", {0}, {0},                  \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__BY_WARP)     \
-    OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", {0}, {0},                   \
-        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
-    OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", {0}, {0},                   \
-        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
-    OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", {0}, {0},                 \
-        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
-    OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", {0}, {0},                 \
-        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
-    OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", {0}, {0},              \
-        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
-    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", {0}, {0}, {0},      \
-        {0}, {0}, 88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                       \
-    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", {0}, {0}, {0},      \
-        {0}, {0}, 88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                       \
-    OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", {0}, {0},                   \
-        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
-    OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", {0}, {0},                   \
-        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
-    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", {0}, {0},                 \
-        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
-    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", {0}, {0},                 \
-        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
-    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 86,                   \
-        PTX__ON_100_110, PTX__BY_WARP)                                                                       \
-    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 86,                   \
-        PTX__ON_100_110, PTX__BY_WARP)                                                                       \
-    OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", {0}, {0}, PTX__M1(CTA_GROUP),                    \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", {0}, {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP),    \
-        PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                                           \
-    OP(TCGEN05_CP_128X128B, "tcgen05.cp%m.128x128b", "=ad", {0}, {0}, PTX__M1(CTA_GROUP),                    \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_CP_32X128B_WARPX4, "tcgen05.cp%m.32x128b.warpx4", "=ad", {0}, {0}, PTX__M1(CTA_GROUP),        \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_CP_64X128B_02_13, "tcgen05.cp%m.64x128b.warpx2::02_13", "=ad", {0}, {0},                      \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_CP_128X256B_B4, "tcgen05.cp%m.128x256b.b8x16.b4x16_p64", "=ad", {0}, {0},                     \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_CP_128X256B_B6, "tcgen05.cp%m.128x256b.b8x16.b6x16_p32", "=ad", {0}, {0},                     \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_SHIFT_DOWN, "tcgen05.shift%m.down", "=a", {0}, {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP),   \
-        PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)                                                    \
-    OP(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),                   \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    FORM(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addupP", {0}, {0}, PTX__M1(CTA_GROUP),                \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_103)                                       \
-    OP(TCGEN05_MMA_F16_A_FILL, "tcgen05.mma%m.kind::f16.collector::a::fill", "=addup", {0}, {0},             \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_MMA_F16_A_USE, "tcgen05.mma%m.kind::f16.collector::a::use", "=addup", {0}, {0},               \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_MMA_TF32, "tcgen05.mma%m.kind::tf32", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),                 \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),             \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_I8, "tcgen05.mma%m.kind::i8", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),                     \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_110A)                                     \
-    OP(TCGEN05_MMA_A_F16, "tcgen05.mma%m.kind::f16", "=aadup", {0}, {0}, PTX__M1(CTA_GROUP),                 \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_A_TF32, "tcgen05.mma%m.kind::tf32", "=aadup", {0}, {0}, PTX__M1(CTA_GROUP),               \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_A_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=aadup", {0}, {0}, PTX__M1(CTA_GROUP),           \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", {0}, {0},               \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 88, PTX__ON_100_110)                   \
-    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", {0},   \
-        {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)       \
-    OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", {0}, {0},      \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)            \
-    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", {0},   \
-        {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 87, PTX__ON_100A_103A_110A)       \
-    OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", {0}, {0},    \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 88, PTX__ON_100_110)                   \
-    OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", {0}, {0}, PTX__M1(CTA_GROUP),            \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_WS_F16, "tcgen05.mma.ws.cta_group::1.kind::f16", "=addup", {0}, {0}, {0}, {0}, {0}, 86,   \
-        PTX__ON_100_110)                                                                                     \
-    OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", {0}, {0}, {0}, {0}, {0}, 86,          \
-        PTX__ON_100_110)                                                                                     \
-    OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", {0}, {0}, {0}, {0}, {0}, 86,            \
-        PTX__ON_100_110)                                                                                     \
-    OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", {0}, {0},         \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__REGISTERS_2) \
+    OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", 86, PTX__ON_100_110,            \
+        PTX__BY_WARP, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                               \
+    OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", 86, PTX__ON_100_110, PTX__BY_WARP, (0), \
+        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
+    OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", 86, PTX__ON_100_110,       \
+        PTX__BY_WARP, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                               \
+    OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", 86, PTX__ON_100_110,        \
+        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
+    OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", 86, PTX__ON_100_110,        \
+        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
+    OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", 86, PTX__ON_100_110,      \
+        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
+    OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", 86, PTX__ON_100_110,      \
+        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
+    OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", 86, PTX__ON_100_110,   \
+        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
+    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", 88,                 \
+        PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE, (0))                                                \
+    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", 88,                 \
+        PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE, (0))                                                \
+    OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", 86, PTX__ON_100_110,        \
+        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
+    OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", 86, PTX__ON_100_110,        \
+        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
+    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", 86, PTX__ON_100_110,      \
+        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
+    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", 86, PTX__ON_100_110,      \
+        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
+    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 86, PTX__ON_100_110, PTX__BY_WARP, (0))        \
+    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 86, PTX__ON_100_110, PTX__BY_WARP, (0))        \
+    OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", 86, PTX__ON_100_110, 0, (0), (0), (0),           \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", 86, PTX__ON_100_110, 0, (0), (0), (0),               \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_CP_128X128B, "tcgen05.cp%m.128x128b", "=ad", 86, PTX__ON_100_110, 0, (0), (0), (0),           \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_CP_32X128B_WARPX4, "tcgen05.cp%m.32x128b.warpx4", "=ad", 86, PTX__ON_100_110, 0, (0), (0),    \
+        (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                       \
+    OP(TCGEN05_CP_64X128B_02_13, "tcgen05.cp%m.64x128b.warpx2::02_13", "=ad", 86, PTX__ON_100_110, 0, (0),   \
+        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
+    OP(TCGEN05_CP_128X256B_B4, "tcgen05.cp%m.128x256b.b8x16.b4x16_p64", "=ad", 86, PTX__ON_100_110, 0, (0),  \
+        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
+    OP(TCGEN05_CP_128X256B_B6, "tcgen05.cp%m.128x256b.b8x16.b6x16_p32", "=ad", 86, PTX__ON_100_110, 0, (0),  \
+        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
+    OP(TCGEN05_SHIFT_DOWN, "tcgen05.shift%m.down", "=a", 86, PTX__ON_100A_103A_110A, 0, (0), (0), (0),       \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addup", 86, PTX__ON_100_110, 0, (0), (0), (0),          \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    FORM(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addupP", 86, PTX__ON_100_103, (0), (0), (0),          \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_F16_A_FILL, "tcgen05.mma%m.kind::f16.collector::a::fill", "=addup", 86, PTX__ON_100_110,  \
+        0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                          \
+    OP(TCGEN05_MMA_F16_A_USE, "tcgen05.mma%m.kind::f16.collector::a::use", "=addup", 86, PTX__ON_100_110, 0, \
+        (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                             \
+    OP(TCGEN05_MMA_TF32, "tcgen05.mma%m.kind::tf32", "=addup", 86, PTX__ON_100_110, 0, (0), (0), (0),        \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=addup", 86, PTX__ON_100_110, 0, (0), (0), (0),    \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_I8, "tcgen05.mma%m.kind::i8", "=addup", 86, PTX__ON_100A_110A, 0, (0), (0), (0),          \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_A_F16, "tcgen05.mma%m.kind::f16", "=aadup", 86, PTX__ON_100_110, 0, (0), (0), (0),        \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_A_TF32, "tcgen05.mma%m.kind::tf32", "=aadup", 86, PTX__ON_100_110, 0, (0), (0), (0),      \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_A_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=aadup", 86, PTX__ON_100_110, 0, (0), (0), (0),  \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", 88, PTX__ON_100_110, 0, \
+        (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                             \
+    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 86,    \
+        PTX__ON_100A_103A_110A, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                  \
+    OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", 86,            \
+        PTX__ON_100A_103A_110A, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                  \
+    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 87,    \
+        PTX__ON_100A_103A_110A, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                  \
+    OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", 88,          \
+        PTX__ON_100_110, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                         \
+    OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", 86, PTX__ON_100_110, 0, (0), (0), (0),   \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    OP(TCGEN05_MMA_WS_F16, "tcgen05.mma.ws.cta_group::1.kind::f16", "=addup", 86, PTX__ON_100_110, 0, (0))   \
+    OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", 86, PTX__ON_100_110, 0, (0))          \
+    OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", 86, PTX__ON_100_110, 0, (0))            \
+    OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", 86,               \
+        PTX__ON_100_110, PTX__REGISTERS_2, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))          \
     OP(TCGEN05_COMMIT_MULTICAST,                                                                             \
-        "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", {0}, {0},    \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__REGISTERS_2)
+        "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 86,          \
+        PTX__ON_100_110, PTX__REGISTERS_2, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))
 #define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
     /* textures, by 64-bit handle; surfaces: below */                                                        \
-    OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,      \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,     \
-        20, PTX__TEXTURE)                                                                                    \
-    FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0},     \
-        71, 60)                                                                                              \
-    FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", PTX__T1(F16X2), PTX__T2(S32, F32), {0}, {0}, {0}, 42, 53)  \
-    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,     \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,   \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0},     \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,         \
-        PTX__TEXTURE)                                                                                        \
-    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,     \
-        PTX__TEXTURE)                                                                                        \
-    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31,    \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31,    \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0},    \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},   \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31,     \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0},      \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0},    \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T2(F32, I32), {0}, {0}, {0},     \
-        {0}, 31, 20, PTX__TEXTURE)                                                                           \
-    OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},      \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},   \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},   \
-        31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", PTX__T2(F32, I32), {0}, {0}, {0},    \
-        {0}, 31, 20, PTX__TEXTURE)                                                                           \
-    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T2(F32, I32), {0}, {0}, {0},    \
-        {0}, 43, 20, PTX__TEXTURE)                                                                           \
-    OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", PTX__T2(F32, I32), {0}, {0},     \
-        {0}, {0}, 43, 20, PTX__TEXTURE)                                                                      \
-    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
-    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)              \
-    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
-    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20, PTX__REGISTER_1)      \
-    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20,         \
-        PTX__REGISTER_1)
+    OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))   \
+    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))  \
+    FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", 71, 60, PTX__T2(F32, I32), PTX__T2(S32, F32))            \
+    FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", 42, 53, PTX__T1(F16X2), PTX__T2(S32, F32))                 \
+    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))  \
+    OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32),                   \
+        PTX__T2(S32, F32))                                                                                   \
+    OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32),                 \
+        PTX__T2(S32, F32))                                                                                   \
+    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))               \
+    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))           \
+    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))      \
+    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))      \
+    OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))  \
+    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32)) \
+    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))       \
+    OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))    \
+    OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))  \
+    OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", 31, 20, PTX__TEXTURE,                 \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))    \
+    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32)) \
+    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32)) \
+    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", 31, 20, PTX__TEXTURE,                \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", 43, 20, PTX__TEXTURE,                \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", 43, 20, PTX__TEXTURE,            \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
+    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
+    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
+    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
+    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
+    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
+    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
+    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
+    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
+    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
+    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                  \
+    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
+    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))                          \
+    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))
 #define PTX__TABLE_SURFACES(OP, FORM)                                                                        \
-    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),      \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
-    FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),               \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
-    FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
-    FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
-    FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
-    FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),      \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),               \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),           \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),          \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),        \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),        \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),          \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", PTX__T2(I32, U64), {0}, PTX__M1(BORDER),             \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER),                  \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                                      \
-    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", PTX__T2(I32, U64), {0}, PTX__M1(BORDER),              \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                   \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                   \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER),                   \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER), PTX__M1(BORDER),    \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                                      \
-    OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", PTX__T2(I32, U64), {0}, PTX__M1(BORDER),             \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER),                  \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
-        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                                      \
-    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
-    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)              \
-    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
-    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20, PTX__REGISTER_1)      \
-    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", {0}, {0}, {0}, {0}, {0}, 40, 30, PTX__REGISTER_1)            \
+    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),             \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER),  \
+        PTX__M1(SURFACE_TRAP))                                                                               \
+    OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),            \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
+        PTX__M1(SURFACE_TRAP))                                                                               \
+    OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),            \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
+        PTX__M1(SURFACE_TRAP))                                                                               \
+    OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),          \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", 31, 20, PTX__T1(SURFACE), (0), (0),                \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),          \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", 31, 20, PTX__T1(SURFACE), (0), (0),                \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, PTX__T1(SURFACE),   \
+        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
+    FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER),  \
+        PTX__M1(SURFACE_TRAP))                                                                               \
+    OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, PTX__T1(SURFACE),  \
+        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
+    FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
+        PTX__M1(SURFACE_TRAP))                                                                               \
+    OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, PTX__T1(SURFACE),  \
+        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
+    FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
+        PTX__M1(SURFACE_TRAP))                                                                               \
+    OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS,                  \
+        PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                  \
+    FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0),                \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS,                  \
+        PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                  \
+    FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0),                \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0), (0),   \
+        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
+    OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0), (0),  \
+        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
+    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0),     \
+        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
+    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0),     \
+        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
+    OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0), (0),  \
+        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
+    OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T2(I32, U64), (0),     \
+        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
+    OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),     \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),       \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T2(I32, U64), (0), (0), \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),      \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),      \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),      \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),        \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T2(I32, U64), (0),     \
+        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
+    OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),     \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),       \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
+    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                  \
+    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
+    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))                          \
+    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 40, 30, PTX__REGISTER_1, (0))                                \
     /* video */                                                                                              \
-    OP(VADD, "vadd%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
-    OP(VSUB, "vsub%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
-    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)     \
-    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0},    \
-        20, 20)                                                                                              \
-    OP(VMIN, "vmin%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
-    OP(VMAX, "vmax%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
-    OP(VMAD, "vmad%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)            \
-    OP(VSET, "vset%s%s%m", "u=uu", {0}, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED), {0}, 20,   \
-        20)                                                                                                  \
-    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,        \
-        PTX__REGISTERS)                                                                                      \
-    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30,      \
-        30, PTX__REGISTERS)                                                                                  \
-    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,        \
-        PTX__REGISTERS)                                                                                      \
-    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30,      \
-        30, PTX__REGISTERS)                                                                                  \
-    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
-        PTX__REGISTERS)                                                                                      \
-    OP(VSET2, "vset2%s%s%m", "u=uuu", {0}, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED), {0},    \
-        30, 30, PTX__REGISTERS)                                                                              \
-    OP(VSET4, "vset4%s%s%m", "u=uuu", {0}, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED), {0},    \
-        30, 30, PTX__REGISTERS)                                                                              \
+    OP(VADD, "vadd%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
+    OP(VSUB, "vsub%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
+    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))            \
+    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))   \
+    OP(VMIN, "vmin%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
+    OP(VMAX, "vmax%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
+    OP(VMAD, "vmad%t%s%s%m", "y=uuu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                   \
+    OP(VSET, "vset%s%s%m", "u=uu", 20, 20, 0, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))                  \
+    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))  \
+    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
+        PTX__M1(SAT))                                                                                        \
+    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))  \
+    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
+        PTX__M1(SAT))                                                                                        \
+    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    OP(VSET2, "vset2%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))  \
+    OP(VSET4, "vset4%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))  \
     /* the stack, control */                                                                                 \
-    OP(STACKSAVE, "stacksave.u64", "d=", {0}, {0}, {0}, {0}, {0}, 73, 52, PTX__GIVES_LANE)                   \
-    OP(STACKRESTORE, "stackrestore.u64", "=d", {0}, {0}, {0}, {0}, {0}, 73, 52, PTX__REGISTER_1)             \
-    OP(ALLOCA, "alloca.u64", "d=d", {0}, {0}, {0}, {0}, {0}, 73, 52, PTX__GIVES_LANE)                        \
-    FORM(ALLOCA, "alloca.u64", "d=dX", {0}, {0}, {0}, {0}, {0}, 73, 52)                                      \
-    OP(TRAP, "trap", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                    \
-    OP(BRKPT, "brkpt", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                  \
-    OP(PMEVENT, "pmevent", "=P", {0}, {0}, {0}, {0}, {0}, 14, 0)                                             \
-    OP(PMEVENT_MASK, "pmevent.mask", "=Q", {0}, {0}, {0}, {0}, {0}, 30, 20)                                  \
-    OP(EXIT, "exit", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                    \
-    OP(RET, "ret", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                      \
-    OP(BRA, "bra", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                      \
-    OP(BRX_EDGE, "", "=", {0}, {0}, {0}, {0}, {0}, 60, 30)                                                   \
-    OP(RAW, "", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)
+    OP(STACKSAVE, "stacksave.u64", "d=", 73, 52, PTX__GIVES_LANE, (0))                                       \
+    OP(STACKRESTORE, "stackrestore.u64", "=d", 73, 52, PTX__REGISTER_1, (0))                                 \
+    OP(ALLOCA, "alloca.u64", "d=d", 73, 52, PTX__GIVES_LANE, (0))                                            \
+    FORM(ALLOCA, "alloca.u64", "d=dX", 73, 52, (0))                                                          \
+    OP(TRAP, "trap", "=", 10, 0, 0, (0))                                                                     \
+    OP(BRKPT, "brkpt", "=", 10, 0, 0, (0))                                                                   \
+    OP(PMEVENT, "pmevent", "=P", 14, 0, 0, (0))                                                              \
+    OP(PMEVENT_MASK, "pmevent.mask", "=Q", 30, 20, 0, (0))                                                   \
+    OP(EXIT, "exit", "=", 10, 0, 0, (0))                                                                     \
+    OP(RET, "ret", "=", 10, 0, 0, (0))                                                                       \
+    OP(BRA, "bra", "=", 10, 0, 0, (0))                                                                       \
+    OP(BRX_EDGE, "", "=", 60, 30, 0, (0))                                                                    \
+    OP(RAW, "", "=", 10, 0, 0, (0))
 #define PTX_TABLE(OP, FORM)                                                                                  \
     PTX__TABLE_ARITHMETIC(OP, FORM) PTX__TABLE_LOGIC(OP, FORM) PTX__TABLE_CONVERSIONS(OP, FORM)              \
     PTX__TABLE_MEMORY(OP, FORM) PTX__TABLE_COPIES(OP, FORM) PTX__TABLE_TENSOR_COPIES(OP, FORM)               \
@@ -3118,6 +2998,7 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p);
 #define ptx_comment(k, text) ptx_comment_((k), PTX__AT, (text))
 PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
+#ifndef PTXGEN_NO_MATH
 /* -- mathematics: [MATH] --
 
    Functions of C and of shading languages. The operands of a call are all f32 or all f64; a typed immediate
@@ -3126,9 +3007,9 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    (ptx_sin_approx above, ptx_ex2). Behind a function stand its errors in f32 and f64: the largest
    |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
    approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all
-   operands of the f32 functions of one. The code is put where the call stands: on the usual path 1 to 52
-   instructions in f32, 20 to 140 in f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of
-   160 bytes. */
+   operands of the f32 functions of one, and random ones of the rest; docs/mathematics.md has what it printed.
+   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, 20 to 140 in
+   f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of 160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -3149,9 +3030,9 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_sin(k, x) ptx_math1(k, "sin", x)           /* 1.6, 1.6; any x, however large */
 #define ptx_cos(k, x) ptx_math1(k, "cos", x)           /* 1.7, 1.7 */
 #define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 1.9, 2.0 */
-#define ptx_asin(k, x) ptx_math1(k, "asin", x)         /* 2.0, 2.0 */
+#define ptx_asin(k, x) ptx_math1(k, "asin", x)         /* 2.0, 1.7 */
 #define ptx_acos(k, x) ptx_math1(k, "acos", x)         /* 1.2, 1.3 */
-#define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.8, 1.6 */
+#define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.9, 1.6 */
 #define ptx_sinh(k, x) ptx_math1(k, "sinh", x)         /* 1.7, 1.8 */
 #define ptx_cosh(k, x) ptx_math1(k, "cosh", x)         /* 1.4, 1.4 */
 #define ptx_tanh(k, x) ptx_math1(k, "tanh", x)         /* 1.9, 1.8 */
@@ -3165,14 +3046,14 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_log1p(k, x) ptx_math1(k, "log1p", x)       /* 1.4, 1.5 */
 #define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)         /* 0.9, 0.8 */
 #define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.8, 1.7 */
-#define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.0 */
-#define ptx_tgamma(k, x) ptx_math1(k, "tgamma", x)     /* 4.0; only f32, a function of the module */
-#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0; the same; see below */
+#define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.3 */
+#define ptx_tgamma(k, x) ptx_math1(k, "tgamma", x)     /* 4.0, 1.8; a function of the module */
+#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 2.4; the same; see below */
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
-#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6, 1.0 */
-/* lgamma has zeros between its poles: below -2 its error is 4 ulp of the largest of |lgamma(x)|,
-   lgamma(-x) and 1. */
+#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 2.0, 1.6 */
+/* lgamma has zeros between its poles: below -2 its error is counted in units of the largest of
+   |lgamma(x)|, lgamma(-x) and 1. From -2 on the error in f64 is 1.7. */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
 #define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
 
@@ -3240,6 +3121,7 @@ PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_va
 PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba);
 PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, ptx_val high);
 PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out);
+#endif /* PTXGEN_NO_MATH */
 
 #ifdef __cplusplus
 }
@@ -3358,13 +3240,14 @@ typedef struct ptx__row {
     uint8_t sm, version; /* sm: or one of PTX__ON_* */
     uint8_t types[3], src[2], allow[3], need[3], dflt[1]; /* see ptx__types_of and those that follow it */
 } ptx__row;
-#define PTX__FIRST(sm, ...) sm
-#define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, ...)                                     \
-    {name, sig, PTX_##id, PTX__FIRST(__VA_ARGS__, 0), ver, types, src, allow, need, dflt},
-static const ptx__row ptx__rows[] = {PTX_TABLE(PTX__ROW, PTX__ROW)};
+#define PTX__SET(...) {__VA_ARGS__}
+#define PTX__SETS(a, b, c, d, e, ...) PTX__SET a, PTX__SET b, PTX__SET c, PTX__SET d, PTX__SET e
+#define PTX__NO_FACTS(id, name, sig, ver, sm, ...)                                                           \
+    {name, sig, PTX_##id, sm, ver, PTX__SETS(__VA_ARGS__, (0), (0), (0), (0), 0)},
+#define PTX__ROW(id, name, sig, ver, sm, facts, ...) PTX__NO_FACTS(id, name, sig, ver, sm, __VA_ARGS__)
+static const ptx__row ptx__rows[] = {PTX_TABLE(PTX__ROW, PTX__NO_FACTS)};
 #undef PTX__ROW
-#define PTX__FACTS(sm, facts, ...) facts
-#define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, ...) PTX__FACTS(__VA_ARGS__, 0, 0),
+#define PTX__ROW(id, name, sig, ver, sm, facts, ...) facts,
 #define PTX__NO_ROW(id, ...)
 static const uint32_t ptx__facts[] = {PTX_TABLE(PTX__ROW, PTX__NO_ROW)}; /* of each instruction */
 #undef PTX__ROW
@@ -3384,12 +3267,12 @@ static uint64_t ptx__types_of(const ptx__row *r) {
 static uint64_t ptx__sources_of(const ptx__row *r) {
     return ptx__type_sets[r->src[0]] | ptx__type_sets[r->src[1]];
 }
-static ptx_mods ptx__allowed(const ptx__row *r) {
-    return ptx__modifier_sets[r->allow[0]] | ptx__modifier_sets[r->allow[1]]
-           | ptx__modifier_sets[r->allow[2]];
-}
 static ptx_mods ptx__needed(const ptx__row *r) {
     return ptx__modifier_sets[r->need[0]] | ptx__modifier_sets[r->need[1]] | ptx__modifier_sets[r->need[2]];
+}
+static ptx_mods ptx__allowed(const ptx__row *r) { /* beside the needed ones */
+    return ptx__modifier_sets[r->allow[0]] | ptx__modifier_sets[r->allow[1]]
+           | ptx__modifier_sets[r->allow[2]] | ptx__needed(r);
 }
 static ptx_mods ptx__default(const ptx__row *r) { return ptx__modifier_sets[r->dflt[0]]; }
 #define PTX__ROW_COUNT (sizeof ptx__rows / sizeof ptx__rows[0])
@@ -3593,36 +3476,6 @@ enum {
     PTX__EFFECT_BULK,
     PTX__EFFECT_CALL
 };
-/* What raw text is searched for: the first of these that an instruction of it begins with. */
-typedef struct ptx__raw_fact {
-    char text[22];
-    uint16_t facts;
-} ptx__raw_fact;
-static const ptx__raw_fact ptx__raw_facts[] = {{"bar.warp.sync", PTX__BY_MEMBERS},
-                                               {"bar.arrive", PTX__BY_WARP},
-                                               {"bar.cta.arrive", PTX__BY_WARP},
-                                               {"bar.", PTX__BY_BLOCK},
-                                               {"barrier.cluster", PTX__BY_CLUSTER},
-                                               {"barrier.arrive", 0},
-                                               {"barrier.cta.arrive", 0},
-                                               {"barrier.", PTX__BY_BLOCK},
-                                               {"setmaxnreg", PTX__BY_GROUP},
-                                               {"wgmma", PTX__BY_GROUP},
-                                               {"shfl.sync", PTX__BY_MEMBERS},
-                                               {"vote.sync", PTX__BY_MEMBERS},
-                                               {"redux.sync", PTX__BY_MEMBERS},
-                                               {"match.", PTX__BY_MEMBERS},
-                                               {"elect.sync", PTX__BY_MEMBERS},
-                                               {"ldmatrix", PTX__BY_WARP},
-                                               {"stmatrix", PTX__BY_WARP},
-                                               {"movmatrix", PTX__BY_WARP},
-                                               {"mma", PTX__BY_WARP},
-                                               {"wmma", PTX__BY_WARP},
-                                               {"tcgen05.ld", PTX__BY_WARP},
-                                               {"tcgen05.alloc", PTX__BY_WARP},
-                                               {"cp.async.wait_all", PTX__DOES_WAIT},
-                                               {"cp.async.mbarrier", PTX__DOES_WAIT}};
-
 enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT };
 
 typedef struct ptx__ins {
@@ -3805,6 +3658,16 @@ struct ptx_kernel {
 #define PTX__SEEN_TCGEN05 0x10000000u
 #define PTX__SEEN_CONVERGENT 0x04000000u /* what is not for ANY threads, and addresses of symbols */
 #define PTX__MEMOS 512
+/* The row of a matrix product for elements of a type, and the lengths of its first four groups. */
+typedef struct ptx__shape {
+    const ptx__row *row;
+    uint32_t op, type, count[4];
+} ptx__shape;
+/* The text of a register, "%r12, ", and its length in the last character. Most registers are printed more
+   than once, and copying is faster than converting digits. */
+typedef struct ptx__spelling {
+    char text[16];
+} ptx__spelling;
 struct ptx_module {
     ptx_alloc_fn alloc;
     void *user;
@@ -3834,7 +3697,9 @@ struct ptx_module {
     PTX__ARRAY(ptx__uniform) uniform; /* of the verifier's analyses */
     PTX__ARRAY(ptx__mention) mentions;
     PTX__ARRAY(uint32_t) spread;
+    PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* the registers of a class, for all kernels */
     ptx__known known[PTX__KNOWN];
+    ptx__shape shape; /* of the last ptx_mma */
     uint32_t bucket[PTX__BUCKETS];
     ptx__memo memos[PTX__MEMOS + 1];
     ptx__memo *memo; /* of `memos` what begins with a line of the cache */
@@ -3859,7 +3724,7 @@ static const ptx_error ptx__no_module = {PTX_E_MEMORY,
                                          "", "", 0};
 
 /* Names of instructions come from the table, where %t and the like stand for what varies: without these. */
-static void ptx__spell_out(char *s) {
+PTX__RARE void ptx__spell_out(char *s) {
     char *to = s, before = ' ';
     for (; *s; s++) {
         int inside = (before >= 'a' && before <= 'z') || (before >= '0' && before <= '9');
@@ -3881,8 +3746,8 @@ static const char *ptx__site_at(const ptx_kernel *k, uint32_t instruction) {
     return ptx__site(k, k->ins.at[instruction].site);
 }
 
-static ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction, ptx_code code,
-                           const char *site, const char *format, va_list args) {
+PTX__RARE ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction, ptx_code code,
+                              const char *site, const char *format, va_list args) {
     char what[512];
     const char *kernel = k ? m->names.at + k->name : "";
     if (m->error.code) return m->error.code;
@@ -3905,7 +3770,7 @@ static ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction, p
     return code;
 }
 
-PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, const char *format, ...) {
+PTX__RARE_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     if (!m) return PTX_E_MEMORY;
     va_start(args, format);
@@ -3914,7 +3779,7 @@ PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, con
     return code;
 }
 
-static ptx_code ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
+PTX__RARE ptx_code ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     va_start(args, format);
     code = ptx__failv(k->m, k, (uint32_t)k->ins.count, code, site, format, args);
@@ -3930,7 +3795,7 @@ static int ptx__require_type(ptx_kernel *k, const char *site, unsigned type) {
 }
 
 /* Errors of the verifier name an instruction that was recorded before. */
-static ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *format, ...) {
+PTX__RARE ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *format, ...) {
     va_list args;
     va_start(args, format);
     code = ptx__failv(k->m, k, instruction, code, ptx__site_at(k, instruction), format, args);
@@ -3981,7 +3846,9 @@ static const ptx__held ptx__module_holds[] = {
     PTX__HELD(ptx_module, entries),  PTX__HELD(ptx_module, variables),   PTX__HELD(ptx_module, named),
     PTX__HELD(ptx_module, named_at), PTX__HELD(ptx_module, files),       PTX__HELD(ptx_module, addresses),
     PTX__HELD(ptx_module, blocks),   PTX__HELD(ptx_module, scratch),     PTX__HELD(ptx_module, sets),
-    PTX__HELD(ptx_module, uniform),  PTX__HELD(ptx_module, mentions),    PTX__HELD(ptx_module, spread)};
+    PTX__HELD(ptx_module, uniform),  PTX__HELD(ptx_module, mentions),    PTX__HELD(ptx_module, spread),
+    PTX__HELD(ptx_module, spelt[1]), PTX__HELD(ptx_module, spelt[2]),    PTX__HELD(ptx_module, spelt[3]),
+    PTX__HELD(ptx_module, spelt[4]), PTX__HELD(ptx_module, spelt[5]),    PTX__HELD(ptx_module, spelt[6])};
 #undef PTX__HELD
 
 static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, size_t n) {
@@ -3997,7 +3864,7 @@ static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, s
 #define PTX__SLACK 32
 
 /* ASCII text to the names, which a reset forgets: its offset, or 0 when out of memory (offset 0 holds ""). */
-static uint32_t ptx__keep(ptx_module *m, const char *s, size_t length) {
+PTX__RARE uint32_t ptx__keep(ptx_module *m, const char *s, size_t length) {
     int ok,
         own = m->names.at && (uintptr_t)s - (uintptr_t)m->names.at < m->names.count; /* may be one of ours */
     size_t from = own ? (size_t)(s - m->names.at) : 0;
@@ -4044,7 +3911,8 @@ static uint64_t ptx__map_number(const ptx_map_number *n, const char *args) {
     return wide && n->times > UINT64_MAX / wide ? UINT64_MAX : n->times * wide;
 }
 
-PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *args, ptx_map_values *values) {
+PTX__RARE_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *args,
+                                          ptx_map_values *values) {
     static const uint8_t types[][2] = {
         {PTX_U8, 0},  {PTX_S8, 0},  {PTX_B8, 0},  {PTX_E4M3, 0}, {PTX_E5M2, 0}, {PTX_U16, 1},
         {PTX_B16, 1}, {PTX_U32, 2}, {PTX_B32, 2}, {PTX_S32, 3},  {PTX_U64, 4},  {PTX_B64, 4},
@@ -4098,7 +3966,7 @@ static int ptx__is_plain(const char *sig) {
     return n < 2 && sig[n] == '=' && sig[n + 1 + strspn(sig + n + 1, "twcpuejLU")] == 0;
 }
 
-PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
+PTX__RARE_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
     ptx_alloc_fn alloc = desc && desc->alloc ? desc->alloc : ptx__default_alloc;
     void *user = desc ? desc->alloc_user : NULL;
     ptx_module *m = (ptx_module *)alloc(user, NULL, 0, sizeof *m);
@@ -4132,7 +4000,7 @@ static ptx_target ptx__chip_target(const ptx__chip *chip) {
                                  : PTX_SM(chip->sm);
 }
 
-PTXGEN_API ptx_target ptx_target_parse(const char *name) {
+PTX__RARE_API ptx_target ptx_target_parse(const char *name) {
     uint32_t number = 0, suffix = 0;
     size_t i;
     if (!name) return 0;
@@ -4152,7 +4020,7 @@ PTXGEN_API size_t ptx_target_name(ptx_target target, char *name, size_t capacity
     return n < 0 ? 0 : (size_t)n;
 }
 
-PTXGEN_API void ptx_module_reset(ptx_module *m) {
+PTX__RARE_API void ptx_module_reset(ptx_module *m) {
     size_t i;
     if (!m) return;
     memset(&m->error, 0, sizeof m->error);
@@ -4175,7 +4043,7 @@ PTXGEN_API void ptx_module_reset(ptx_module *m) {
     ptx__keep(m, "", 0);
 }
 
-PTXGEN_API void ptx_module_free(ptx_module *m) {
+PTX__RARE_API void ptx_module_free(ptx_module *m) {
     size_t i;
     if (!m) return;
     for (i = 0; i < m->kernels.count; i++) {
@@ -4482,7 +4350,7 @@ PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
     mem.access = ptx__with_mods(mem.access, ptx__access_mods(mem.access) | mods);
     return mem;
 }
-PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
+PTX__RARE_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
     const uint64_t owner = PTX__H_WHAT(mem.base) == PTX__H_PLACE
                                ? (mem.base >> PTX__P_OWNER ^ policy.handle >> 32) & 255
                                : (mem.base ^ policy.handle) >> 32 & 65535;
@@ -4538,7 +4406,7 @@ static unsigned ptx__wider(unsigned type) {
     }
 }
 
-static const char *ptx__describe(ptx__operand v) {
+PTX__RARE const char *ptx__describe(ptx__operand v) {
     static const char *const why[] = {
         "no value",
         "no value (of a ptx_as between types of different widths)",
@@ -4570,7 +4438,7 @@ typedef struct ptx__list {
 } ptx__list;
 
 /* "u32, s32 or f32" */
-static ptx__list ptx__types_text(uint64_t set) {
+PTX__RARE ptx__list ptx__types_text(uint64_t set) {
     ptx__list list;
     size_t n = 0;
     unsigned type;
@@ -4593,7 +4461,7 @@ static int ptx__is_number(unsigned type) {
 }
 
 /* The end of a message: how to make an operand of that type of v. "" where there is no way. */
-static ptx__list ptx__cure(ptx__operand v, unsigned type) {
+PTX__RARE ptx__list ptx__cure(ptx__operand v, unsigned type) {
     static const uint8_t immediates[] = {PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_U64,  PTX_S64,
                                          PTX_B32, PTX_F16, PTX_F32, PTX_F64, PTX_BF16};
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
@@ -4628,7 +4496,7 @@ static ptx__list ptx__cure(ptx__operand v, unsigned type) {
 
 /* Round a double to a float of that many exponent and mantissa bits, to nearest even. Returns 0 where a
    finite value becomes infinite. */
-static int ptx__narrow(double value, int exponent_bits, int mantissa_bits, uint32_t *out) {
+PTX__RARE int ptx__narrow(double value, int exponent_bits, int mantissa_bits, uint32_t *out) {
     uint64_t d, mantissa, rest, half;
     int exponent, shift, top = (1 << exponent_bits) - 1, bias = top >> 1;
     uint32_t sign, r;
@@ -4697,7 +4565,7 @@ PTX__APART static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
 
 /* Check the rules that a set of allowed modifiers cannot express: which orders, scopes, hints and spaces of
    an access exclude each other. Returns NULL if all is well, else the rule. */
-static const char *ptx__access_wrong(unsigned op, ptx_mods mods) {
+PTX__RARE const char *ptx__access_wrong(unsigned op, ptx_mods mods) {
     ptx_mods sem = mods & PTX__SEM & ~PTX__FAMILY, scope = mods & PTX__SCOPE & ~PTX__FAMILY;
     ptx_mods strong = sem & ~PTX_WEAK & ~PTX_VOLATILE, space = mods & PTX__SPACE & ~PTX__FAMILY;
     ptx_mods cached = mods & (PTX__COP_LD | PTX__COP_ST) & ~PTX__FAMILY;
@@ -4739,7 +4607,7 @@ static int ptx__cannot_saturate(unsigned op, unsigned type, unsigned src, ptx_mo
 #define PTX__ONE 0xfffeu
 
 /* Whether a group may have n registers; set: the letter after its '+'. */
-static int ptx__length_ok(char set, unsigned n) {
+PTX__RARE int ptx__length_ok(char set, unsigned n) {
     int power = (n & (n - 1)) == 0;
     switch (set) {
     case 'v': return n == 2 || n == 4;
@@ -4762,8 +4630,8 @@ static int ptx__length_ok(char set, unsigned n) {
    there. The result is a text such as "{ffff}=dp". Returns 0 where a group cannot have n elements or the text
    would be longer than PTX__PROGRAM_MAX. */
 #define PTX__PROGRAM_MAX 320
-static int ptx__expand_signature(const char *sig, unsigned n, int pair, char *out, unsigned *results,
-                                 unsigned *sources) {
+PTX__RARE int ptx__expand_signature(const char *sig, unsigned n, int pair, char *out, unsigned *results,
+                                    unsigned *sources) {
     unsigned *count = results;
     char *end = out + PTX__PROGRAM_MAX - 8;
     *results = *sources = 0;
@@ -4802,8 +4670,8 @@ static int ptx__expand_signature(const char *sig, unsigned n, int pair, char *ou
 
 /* Whether a row takes n operands and gives n_out results. If so, also its expanded operands and the length of
    its groups. */
-static int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out, char *program,
-                             unsigned *length) {
+PTX__RARE int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out, char *program,
+                                unsigned *length) {
     unsigned results, sources, most = strchr(row->sig, '+') ? 128 : 1;
     int pair, one = strchr(row->sig, '?') ? 2 : 1;
     *length = 1;
@@ -4820,7 +4688,7 @@ static int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out, ch
 }
 
 /* The counts of operands and results that a row has, for messages. */
-static const char *ptx__counts_text(const ptx__row *row, char *text, size_t size) {
+PTX__RARE const char *ptx__counts_text(const ptx__row *row, char *text, size_t size) {
     char program[PTX__PROGRAM_MAX];
     unsigned n, results, sources, found = 0;
     int pair;
@@ -4844,8 +4712,8 @@ static uint32_t ptx__most_threads(const ptx_kernel *k) {
 static uint32_t ptx__blocks_of(const ptx_kernel *k) { return k->cluster[0] * k->cluster[1] * k->cluster[2]; }
 
 /* Raise the kernel's .version to what something needs. of: a number for the message; negative: none. */
-static int ptx__needs_version(ptx_kernel *k, const char *site, const char *name, long long of,
-                              uint32_t version) {
+PTX__RARE int ptx__needs_version(ptx_kernel *k, const char *site, const char *name, long long of,
+                                 uint32_t version) {
     char more[32];
     more[0] = 0;
     if (version <= k->version) return 1;
@@ -4860,7 +4728,7 @@ static int ptx__needs_version(ptx_kernel *k, const char *site, const char *name,
 }
 
 /* The target that a row needs, for a message; NULL where the module's target has the row. */
-static const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *text, size_t size) {
+PTX__RARE const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *text, size_t size) {
     const char *set, *at;
     size_t n = strlen(m->target_name);
     if (sm < PTX__ON_FIRST) {
@@ -4877,9 +4745,9 @@ static const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *tex
 
 /* Find the row for a use of an instruction. A row that target and version cap have is preferred to one that
    they lack; the caller reports what is lacking. */
-static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
-                                     unsigned src, ptx_mods asked, unsigned n, unsigned n_out, ptx_mods *mods,
-                                     char *program, unsigned *length) {
+PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
+                                        unsigned src, ptx_mods asked, unsigned n, unsigned n_out,
+                                        ptx_mods *mods, char *program, unsigned *length) {
     const ptx__row *row = &ptx__rows[k->m->first[op]], *closest = NULL, *other = NULL, *lacking = NULL;
     ptx_mods lacking_mods = 0;
     char lacks[160], counts[120];
@@ -4986,31 +4854,9 @@ static void ptx__set_behaviour(ptx__form *form, unsigned op, ptx_mods mods) {
         form->effect = PTX__EFFECT_NONE;
 }
 
-static void ptx__raw_behaviour(const char *text, unsigned *who, unsigned *effect) {
-    const char *p = text;
-    int fresh = 1; /* an instruction may begin here */
-    *who = PTX__WHO_ANY;
-    *effect = PTX__EFFECT_NONE;
-    for (; *p; p++) {
-        const ptx__raw_fact *f = ptx__raw_facts, *end = f + sizeof ptx__raw_facts / sizeof *f;
-        unsigned wants;
-        while (fresh && f < end && strncmp(p, f->text, strlen(f->text)) != 0) f++;
-        if (fresh && f < end) {
-            wants = f->facts & 7u;
-            if (wants == PTX__WHO_MEMBERS ? *who == PTX__WHO_ANY : wants > *who) *who = wants;
-            if (f->facts >> 6) *effect = PTX__EFFECT_WAIT;
-        }
-        fresh = strchr(" ;{}\n\t", *p) != NULL;
-    }
-    if (*who == PTX__WHO_ANY && strstr(text, ".aligned")) *who = PTX__WHO_WARP;
-    if (*who == PTX__WHO_MEMBERS
-        && (strstr(text, "0xffffffff") || strstr(text, " -1") || strstr(text, ",-1")))
-        *who = PTX__WHO_WARP;
-}
-
 /* The mnemonic of a form. What its modifiers need raises version and sm. */
-static size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigned type, unsigned src,
-                                  unsigned count, char *text, uint32_t *version, uint32_t *sm) {
+PTX__RARE size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigned type, unsigned src,
+                                     unsigned count, char *text, uint32_t *version, uint32_t *sm) {
     const char *name = row->name;
     size_t length = 0;
     unsigned bit;
@@ -5055,8 +4901,8 @@ static size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigned t
 }
 
 /* Check a form against table, target and version cap and keep its mnemonic. */
-static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
-                              ptx_mods asked, unsigned n, unsigned n_out, uint64_t key, uint32_t *bucket) {
+PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
+                                 ptx_mods asked, unsigned n, unsigned n_out, uint64_t key, uint32_t *bucket) {
     ptx_module *m = k->m;
     ptx_mods mods = 0;
     char text[384], program[PTX__PROGRAM_MAX], lacks[160];
@@ -5243,7 +5089,7 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
 }
 
 /* Make room for one more instruction of that many words, so that pushing them needs no checks. */
-static int ptx__reserve(ptx_kernel *k, size_t words) {
+PTX__RARE int ptx__reserve(ptx_kernel *k, size_t words) {
     int ok;
     if (k->ins.count == k->ins.capacity) { /* room for as many marks as instructions */
         PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count, ok);
@@ -5389,7 +5235,7 @@ static const ptx__slot_limit *ptx__limit_of(char letter) {
 }
 
 /* Check an immediate against the limits of its slot, if it has any. */
-static int ptx__check_limit(const ptx__use *u, ptx__operand v, char letter, unsigned type) {
+PTX__RARE int ptx__check_limit(const ptx__use *u, ptx__operand v, char letter, unsigned type) {
     const ptx__slot_limit *limit = ptx__limit_of(letter);
     int64_t x = (int64_t)v.bits, high;
     int ok;
@@ -5468,13 +5314,12 @@ static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, in
 }
 
 /* A request in one word: the instruction, its types (PTX_NONE: from the operands), the number of its
-   operands. PTX__INTO: the result goes to a variable. */
+   operands. PTX__INTO: the result goes to a variable, which is the operand behind them. */
 #define PTX__WHAT(op, type, src_type, n)                                                                     \
     ((uint32_t)(op) | (uint32_t)(type) << 12 | (uint32_t)(src_type) << 19 | (uint32_t)(n) << 26 | 1u << 30)
 #define PTX__INTO (1u << 29)
 #define PTX__COUNT_OF(what) ((what) >> 26 & 7u)
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
-                           const ptx_val *into);
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src);
 
 /* Move an operand that PTX cannot print in that slot to a register: a 16-bit float immediate, an inverted
    predicate in a plain slot, an address with an offset where no memory is accessed. */
@@ -5491,7 +5336,7 @@ static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__opera
         src[0] = ptx__register_handle(&v);
         src[1].handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
         k->guard = 0;
-        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, src, NULL);
+        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, src);
         k->guard = guard;
         return ptx__read_handle(k, d);
     }
@@ -5551,7 +5396,7 @@ static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx_
 }
 
 /* The space of a result: that of its address operand, where the instruction computes an address. */
-static unsigned ptx__space_of(unsigned op, const ptx__operand *src, unsigned n) {
+PTX__RARE unsigned ptx__space_of(unsigned op, const ptx__operand *src, unsigned n) {
     switch (op) {
     case PTX_MAPA: return PTX_SHARED_CLUSTER;
     case PTX_ALLOCA: return PTX_LOCAL;
@@ -5683,8 +5528,8 @@ PTX__INLINE uint32_t ptx__is_foreign(const ptx_kernel *k, ptx_val v) {
 
 /* Write the words of the sources to w, as the memo says. Returns the end of the words, or NULL if an operand
    does not match the memo; what was written is then ignored. */
-static uint32_t *ptx__copy_operands(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *src,
-                                    unsigned n, uint32_t *w) {
+PTX__INLINE uint32_t *ptx__copy_operands(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *src,
+                                         unsigned n, uint32_t *w) {
     uint32_t wrong = 0;
     unsigned i;
     for (i = 0; i < n; i++) {
@@ -5715,12 +5560,13 @@ static uint32_t *ptx__copy_operands(const ptx_kernel *k, const ptx__memo *memo, 
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
-                               const ptx_val *src, const ptx_val *into);
+                               const ptx_val *src);
+static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
+                            unsigned type);
 
-/* Record a plain instruction of at most four sources; the rest of src[4] is zero. into, with PTX__INTO: the
-   variable that is written instead of a new value. */
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
-                           const ptx_val *into) {
+/* Record a plain instruction of at most four sources; the rest of src[4] is zero. */
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                           const ptx_val *src) {
     const uint64_t kinds = ptx__kinds_of(src);
     const unsigned n = PTX__COUNT_OF(what);
     uint32_t wrong = 0, *w, *first, place;
@@ -5733,7 +5579,7 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_m
     if (memo->what != what || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[place ^ 1];
     if (memo->what != what || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
         || k->ins.count == k->ins.capacity || k->words.count > k->full || k->index >= k->m->used)
-        return ptx__record_new(k, site, what, mods, src, into);
+        return ptx__record_new(k, site, what, mods, src);
     first = k->words.at + k->words.count;
     w = first + memo->results;
     if (!memo->mixed)
@@ -5745,7 +5591,8 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_m
         w = ptx__copy_operands(k, memo, src, n, w);
         wrong = !w;
     }
-    if (wrong) return ptx__record_new(k, site, what, mods, src, into);
+    if (!memo->result && what & PTX__INTO) wrong |= ptx__is_foreign(k, src[n]);
+    if (wrong) return ptx__record_new(k, site, what, mods, src);
     if (memo->special | k->guard) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
@@ -5760,20 +5607,19 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_m
     k->guard = 0;
     k->verified = 0;
     if (memo->version > k->version) k->version = memo->version;
-    if (into) {
-        *first = (uint32_t)into->handle;
-        return *into;
+    if (!memo->result) {
+        if (!(what & PTX__INTO)) return ptx__none();
+        *first = (uint32_t)src[n].handle;
+        return src[n];
     }
-    if (!memo->result) return ptx__none();
     *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
     d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
     return d;
 }
-static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
-                               const ptx_val *into) {
+static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a) {
     ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = a;
-    return ptx__record(k, site, what, mods, src, into);
+    return ptx__record(k, site, what, mods, src);
 }
 
 /* Whether an instruction chooses between a float and something else, whose bits would be mistaken. */
@@ -5783,13 +5629,35 @@ static int ptx__mixes_kinds(unsigned op, const ptx__operand *src) {
            && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
 }
 
+/* Whether a value may be set to a variable: it has the variable's type and space. *value gets that type, if
+   it is a number without one. */
+static int ptx__check_set(ptx_kernel *k, const char *site, ptx_val variable, ptx_val *value) {
+    const ptx__operand cell = ptx__read_handle(k, variable);
+    ptx__operand from = ptx__read_handle(k, *value);
+    if (!ptx__require_own(k, site, cell, "the variable")
+        || !ptx__check_value(k, site, "ptx_set", &from, cell.type))
+        return 0;
+    if (from.kind == PTX__IMM) *value = ptx__with_type(*value, from.type);
+    if (from.kind != PTX__REG || from.space == cell.space) return 1;
+    ptx__fail(k, PTX_E_ADDRESS, site,
+              "ptx_set: the variable and the value are addresses of different spaces");
+    return 0;
+}
+
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
-                               const ptx_val *src, const ptx_val *into) {
+                               const ptx_val *src) {
     const size_t before = k->ins.count;
     const unsigned op = what & 0xfffu, type = what >> 12 & 127, src_type = what >> 19 & 127;
     ptx_val d = ptx__none();
     ptx_var var;
     if (ptx__is_stale(k, k, site)) return d;
+    if (what & PTX__INTO) {
+        ptx_val typed[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
+        typed[0] = src[0];
+        d = var.cell = typed[1] = src[1];
+        if (!ptx__check_set(k, site, d, typed)) return ptx__none();
+        if (typed[0].handle != src[0].handle) return ptx__record(k, site, what, mods, typed);
+    }
     if (op >= PTX__OP_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
     if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
@@ -5799,8 +5667,8 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
                          op == PTX_SET ? "opn, with the type of the result"
                                        : ptx__rows[k->m->first[op]].name),
                d;
-    if (into) d = var.cell = *into;
-    ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE, into ? &var : NULL);
+    ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE,
+              what & PTX__INTO ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
     if (k->ins.count == before + 1) ptx__keep_memo(k, what, mods, src, d);
     return d;
@@ -5836,8 +5704,8 @@ static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, un
 }
 
 static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
-    static const char *const spaces[] = {"generic", "global", "shared", "local",
-                                         "const",   "param",  "shared::cluster"};
+    static const char spaces[][16] = {"generic", "global", "shared",         "local",
+                                      "const",   "param",  "shared::cluster"};
     static const ptx__slot_place any = {'m', 0xff, 1, NULL};
     const ptx__slot_place *want = ptx__slot_places;
     ptx__access mem;
@@ -5873,7 +5741,8 @@ static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
 }
 
 /* Check and push an integer with limits. */
-static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_limit *limit, unsigned type) {
+PTX__RARE int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_limit *limit,
+                                unsigned type) {
     if (v.kind == PTX__IMM) {
         if (!ptx__check_limit(u, v, limit->letter, type)) return 0;
     } else if (limit->immediate) {
@@ -5894,7 +5763,7 @@ static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned g
 }
 
 /* The rule that a number breaks in a slot which takes any number of its type; NULL where it breaks none. */
-static const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t number, unsigned type) {
+PTX__RARE const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t number, unsigned type) {
     const uint32_t facts = ptx__facts[u->row->op], scales = facts / PTX__SCALES_1 & 7u;
     const unsigned op = u->row->op;
     if (letter == 'd' && op == PTX_ST_BULK && (number > 16777216 || number % 8))
@@ -6021,8 +5890,8 @@ static void ptx__open_group(ptx_kernel *k, const char *p) {
 enum { PTX__P_NEXT, PTX__P_SOURCES, PTX__P_RESULTS, PTX__P_LEAD, PTX__P_WORDS, PTX__P_KINDS };
 #define PTX__PATTERNS_MAX 8 /* of one form; NEXT leads to the pattern kept before */
 
-static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, uint32_t n,
-                              const ptx_val *out, uint32_t results) {
+PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, uint32_t n,
+                                 const ptx_val *out, uint32_t results) {
     ptx_module *m = k->m;
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *words = k->words.at + ins->words;
@@ -6113,8 +5982,8 @@ static int ptx__request_is_valid(ptx_kernel *k, const char *site, unsigned op, u
     return 0;
 }
 /* Check the fraction or the sizes that a policy is made of. */
-static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
-                          unsigned n) {
+PTX__RARE int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
+                             unsigned n) {
     double part;
     if (row->op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
         memcpy(&part, &v[0].bits, sizeof part);
@@ -6133,8 +6002,8 @@ static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, 
     return 1;
 }
 /* Check the variable that an instruction reads and writes as its result `number`. */
-static int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, char slot, unsigned number,
-                       ptx__operand cell) {
+PTX__RARE int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, char slot, unsigned number,
+                          ptx__operand cell) {
     char kind;
     if (!ptx__require_own(k, site, cell, "a result")) return 0;
     kind = ptx__fact(cell.type)->kind;
@@ -6292,7 +6161,7 @@ static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned
     return PTX__WHAT(op < 0xfff ? op : 0xfff, type < 127 ? type : 127, src_type < 127 ? src_type : 127, n);
 }
 
-PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
+PTX__RARE_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
     static const ptx_val none[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn)) {
         ptx__fail(k, PTX_E_UNDEFINED, site,
@@ -6300,17 +6169,17 @@ PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
                               : "this function has a result: ptx_return gives it");
         return ptx__none();
     }
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, none, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, none);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
-    return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a, NULL);
+    return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
     ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = a;
     src[1] = b;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, src, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, src);
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
@@ -6318,7 +6187,7 @@ PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     src[0] = a;
     src[1] = b;
     src[2] = c;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, src, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, src);
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
@@ -6327,11 +6196,11 @@ PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     src[1] = b;
     src[2] = c;
     src[3] = d;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src);
 }
 
-PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
-                            ptx_val b, ptx_val c, ptx_val d, ptx_val e) {
+PTX__RARE_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
+                               ptx_val b, ptx_val c, ptx_val d, ptx_val e) {
     ptx_val src[5], out = ptx__none();
     src[0] = a;
     src[1] = b;
@@ -6349,21 +6218,21 @@ PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_
     v = ptx__materialize_address(k, site, &a);
     if (!ptx__ready(k) || !ptx__require_own(k, site, v, "the operand of cvt")) return ptx__none();
     if ((unsigned)type == v.type && !mods)
-        return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, a, NULL);
-    return ptx__record_one(k, site, ptx__ask(PTX_CVT, type, v.type, 1), mods, a, NULL);
+        return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, a);
+    return ptx__record_one(k, site, ptx__ask(PTX_CVT, type, v.type, 1), mods, a);
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
                                  ptx_val low) {
     ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = high;
     src[1] = low;
-    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, src, NULL);
+    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, src);
 }
 
 /* -- kernels and their memory -- */
 
 /* Check and keep a name. Returns its offset, or 0 with the error set. */
-static uint32_t ptx__name(ptx_module *m, const char *site, const char *name) {
+PTX__RARE uint32_t ptx__name(ptx_module *m, const char *site, const char *name) {
     size_t i, n = name ? strlen(name) : 0;
     for (i = 0; i < n; i++) {
         char c = name[i];
@@ -6388,7 +6257,7 @@ static uint32_t ptx__name_hash(uint32_t scope, const char *name) {
     return hash ^ hash >> 15;
 }
 /* Find what has that name in a scope; NULL if nothing has. */
-static const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, const char *name) {
+PTX__RARE const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, const char *name) {
     uint32_t hash = ptx__name_hash(scope, name), at;
     for (at = m->named_at.count ? m->named_at.at[hash & (m->named_at.count - 1)] : 0; at;
          at = m->named.at[at - 1].next) {
@@ -6398,7 +6267,7 @@ static const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, con
     return NULL;
 }
 /* Give a kept name to something. */
-static void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint32_t what) {
+PTX__RARE void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint32_t what) {
     size_t i, size = m->named_at.count;
     ptx__named *n;
     int ok;
@@ -6431,7 +6300,7 @@ static void ptx__add_symbol(const ptx_kernel *k, uint32_t name, uint32_t what) {
         ptx__add_name(k->m, PTX__OF_SOME, name, k->index);
 }
 
-PTXGEN_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, const char *name) {
+PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, const char *name) {
     ptx_kernel *k;
     const ptx__named *had;
     uint32_t at;
@@ -6519,8 +6388,8 @@ static const ptx__directive ptx__directives[] = {
     {"ptx_noreturn", 0, 0, 0, 0, 64, 0, 1, offsetof(ptx_kernel, noreturn)}};
 enum { PTX__NORETURN = 5 };
 
-PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint32_t x, uint32_t y,
-                               uint32_t z) {
+PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint32_t x, uint32_t y,
+                                  uint32_t z) {
     const ptx__directive *d = &ptx__directives[(unsigned)which < PTX__NORETURN ? which : PTX__NORETURN];
     uint64_t volume = (uint64_t)x * y * z;
     uint32_t number[3], before[3];
@@ -6550,7 +6419,7 @@ PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint3
     memcpy((char *)k + d->at, number, d->count * sizeof *number);
 }
 
-PTXGEN_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
+PTX__RARE_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     const ptx__named *had;
     if (!k) return NULL;
@@ -6569,8 +6438,8 @@ PTXGEN_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *na
 
 PTXGEN_API ptx_module *ptx_kernel_module(ptx_kernel *k) { return k ? k->m : NULL; }
 
-PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max_threads,
-                                   uint32_t min_blocks) {
+PTX__RARE_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max_threads,
+                                      uint32_t min_blocks) {
     if (!ptx__ready(k)) return;
     if (k->function) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "launch bounds are for entries, this is a function");
@@ -6589,7 +6458,7 @@ PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max
     k->min_blocks = min_blocks;
 }
 
-static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) {
+PTX__RARE int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) {
     static const char *const kinds[] = {"parameter", "shared array", "local array"};
     const ptx__named *had = ptx__find_name(k->m, PTX__OF_MODULE, name);
     if (had && !(had->what & PTX__IS_KERNEL)) /* it would hide the variable */
@@ -6609,8 +6478,8 @@ static uint32_t ptx__align_up(uint32_t bytes, uint32_t align) { return (bytes + 
 static int ptx__is_power_of_two(uint32_t n) { return n && (n & (n - 1)) == 0; }
 
 /* A new parameter: its index + 1, or 0. */
-static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name, unsigned type,
-                               uint32_t bytes, uint32_t align, unsigned space) {
+PTX__RARE uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name, unsigned type,
+                                  uint32_t bytes, uint32_t align, unsigned space) {
     ptx_module *m = k->m;
     ptx__symbol *p;
     const ptx__named *had;
@@ -6660,8 +6529,8 @@ static ptx_val ptx__param_block(const ptx_kernel *k, uint32_t index) {
     return ptx__with_space(ptx__own_handle(k, PTX__WORD(PTX__W_PARAM, index), PTX_U64), PTX_PARAM);
 }
 
-PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
-                              ptx_space space) {
+PTX__RARE_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+                                 ptx_space space) {
     uint32_t bytes, index;
     ptx_val v;
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
@@ -6678,8 +6547,7 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
     v = ptx_ld_(k, site, type, ptx_at(ptx__param_block(k, index - 1), 0));
     if (space == PTX_GENERIC || !ptx__ready(k)) return v;
     /* The host passes generic addresses; in the global space this costs no machine instruction. */
-    v = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1), ptx__space_mod((unsigned)space), v,
-                        NULL);
+    v = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1), ptx__space_mod((unsigned)space), v);
     return ptx__with_space(v, (unsigned)space);
 }
 
@@ -6698,7 +6566,7 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
 }
 
 /* Record a mov of what a word stands for to a new register. */
-static ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, unsigned type) {
+PTX__RARE ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, unsigned type) {
     uint32_t form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     size_t at = k->words.count;
     ptx_val v;
@@ -6722,8 +6590,8 @@ PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, u
 }
 
 /* A shared array under a name that is kept already: its address, in a register. */
-static ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, ptx_type type, uint32_t count,
-                               uint32_t align) {
+PTX__RARE ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, ptx_type type,
+                                  uint32_t count, uint32_t align) {
     ptx__symbol *s;
     int ok;
     if (!name || !ptx__name_is_free(k, site, k->m->names.at + name) || !ptx__unguarded(k, site, "ptx_shared"))
@@ -6741,8 +6609,8 @@ static ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, p
                                align);
 }
 
-PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
-                               uint32_t count, uint32_t align) {
+PTX__RARE_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+                                  uint32_t count, uint32_t align) {
     uint32_t size, start;
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
     size = ptx_type_bytes(type);
@@ -6766,7 +6634,7 @@ PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name
     return ptx__add_shared(k, site, ptx__name(k->m, site, name), type, count, align);
 }
 
-PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t align) {
+PTX__RARE_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t align) {
     char own[300]; /* with a $, which no name of a caller has */
     if (!ptx__ready(k)) return ptx__none();
     if (!ptx__is_power_of_two(align) || align < 16 || align > 1024) {
@@ -6777,8 +6645,8 @@ PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t
     return ptx__add_shared(k, site, ptx__keep(k->m, own, strlen(own)), PTX_B8, 0, align);
 }
 
-PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
-                              uint32_t count, uint32_t align) {
+PTX__RARE_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+                                 uint32_t count, uint32_t align) {
     uint32_t size = ptx_type_bytes(type), at;
     ptx__symbol *l;
     int ok;
@@ -6807,7 +6675,7 @@ PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name,
                                align);
 }
 
-PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
+PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
     ptx_symbol none = {0, 0}, symbol;
     ptx__variable *v;
     const ptx__named *had;
@@ -6878,8 +6746,8 @@ static int ptx__variable_ok(ptx_module *m, const char *site, ptx_symbol s) {
     return 0;
 }
 
-PTXGEN_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint32_t element, ptx_symbol to,
-                           int64_t bytes) {
+PTX__RARE_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint32_t element, ptx_symbol to,
+                              int64_t bytes) {
     int ok;
     ptx__address *a;
     if (!m || m->error.code || !ptx__variable_ok(m, site, in) || !ptx__variable_ok(m, site, to)) return;
@@ -6906,7 +6774,7 @@ PTXGEN_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint3
     a->offset = bytes;
 }
 
-PTXGEN_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol variable) {
+PTX__RARE_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol variable) {
     const ptx__variable *v;
     if (!ptx__ready(k) || !ptx__unguarded(k, site, "ptx_address") || !ptx__variable_ok(k->m, site, variable))
         return ptx__none();
@@ -7011,7 +6879,7 @@ static ptx_mods ptx__memory_mods(const ptx__access *mem, uint32_t n, uint32_t by
 }
 
 /* The policy behind an access that has one. */
-static int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
+PTX__RARE int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
     ptx_kernel *k = u->k;
     const char *site = u->site, *name = ptx__use_name(u);
     static const char cure[] = "call ptx_cached(mem, policy) with 64 bits from PTX_CREATEPOLICY";
@@ -7069,7 +6937,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
         if (guard) {
             ptx_val init =
                 ptx__typed_value(k, site, "ld_if, the value otherwise", *otherwise, ptx__in_register(type));
-            d[i] = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
+            d[i] = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init);
             if (!ptx__ready(k)) return;
             d[i] = ptx__with_type(d[i], ptx__in_register(type));
         } else
@@ -7283,8 +7151,8 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
 }
 
 /* mov between one register and the parts of it */
-static int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
-                         const void *parts) {
+PTX__RARE int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
+                            const void *parts) {
     if ((whole == PTX_F16X2 && part == PTX_BF16) || (whole == PTX_BF16X2 && part == PTX_F16)) {
         ptx__fail(k, PTX_E_TYPE, site, "parts of %s are no %s: ptx_cvt converts, ptx_as reads their bits",
                   ptx__fact(whole)->name, ptx__fact(part)->name);
@@ -7298,8 +7166,8 @@ static int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsign
               ptx_type_name((ptx_type)whole));
     return 0;
 }
-PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
-                             const ptx_val *parts) {
+PTX__RARE_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
+                                const ptx_val *parts) {
     ptx_val d = ptx__none();
     ptx__operand p[4];
     ptx__use u;
@@ -7362,7 +7230,7 @@ PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, pt
     return ptx_at(field, 0);
 }
 
-PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which) {
+PTX__RARE_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which) {
     ptx_val d = ptx__none();
     const ptx__special_fact *special;
     if (!ptx__ready(k)) return d;
@@ -7378,7 +7246,7 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
     return ptx__move_word(k, site, PTX__WORD(PTX__W_SPECIAL, which), special->type);
 }
 
-PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension) {
+PTX__RARE_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension) {
     const unsigned d = (unsigned)dimension % 3;
     ptx_val block = ptx_sreg_(k, site, (ptx_special)(PTX_CTAID_X + d));
     ptx_val threads = ptx_sreg_(k, site, (ptx_special)(PTX_NTID_X + d));
@@ -7386,7 +7254,7 @@ PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension) {
     return ptx_op3_(k, site, PTX_MAD, 0, block, threads, thread);
 }
 
-PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
+PTX__RARE_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
     ptx__operand o;
     int ok;
     if (!ptx__ready(k)) return v;
@@ -7428,7 +7296,7 @@ static int ptx__names_result(const char *text, int i) {
 }
 /* Where a text is not finished: a comment, a string, brackets, or what stands behind its last ';' and is no
    label, comment or end of a block. NULL: it is. */
-static const char *ptx__unfinished_at(const char *text) {
+PTX__RARE const char *ptx__unfinished_at(const char *text) {
     static const char open[] = "{([", closed[] = "})]";
     const char *p, *end, *rest = NULL,
                          *outside[32]; /* the statement that is open, here and around brackets */
@@ -7459,13 +7327,13 @@ static const char *ptx__unfinished_at(const char *text) {
     return depth ? text : rest;
 }
 
-/* Results of those types are made where out is not NULL. */
-static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int call, const char *text,
-                           unsigned n, const ptx_val *src, unsigned results, const ptx_type *types,
-                           ptx_val *out) {
+/* Results of those types are made where out is not NULL. effect: of a call, or of text that may wait. */
+PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned effect,
+                              const char *text, unsigned n, const ptx_val *src, unsigned results,
+                              const ptx_type *types, ptx_val *out) {
+    const int call = effect == PTX__EFFECT_CALL;
     const char *p, *digits;
     uint32_t form, kept, i;
-    unsigned who, effect;
     size_t at;
     ptx__operand v[64];
     ptx__use u;
@@ -7509,9 +7377,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
                   "a guard is for one instruction, and this text has a block or more of them");
         return 0;
     }
-    ptx__raw_behaviour(text, &who, &effect);
-    if (call) who = PTX__WHO_CALL, effect = PTX__EFFECT_CALL;
-    form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
+    form = ptx__get_form(k, site, PTX_RAW, effect, call ? PTX__WHO_CALL : PTX__WHO_ANY, 0);
     kept = ptx__keep(k->m, text, strlen(text));
     for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, ptx__read_handle(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
@@ -7546,19 +7412,20 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     return 1;
 }
 
-PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint32_t n,
-                         const ptx_val *operands, uint32_t results, const ptx_type *types, ptx_val *out) {
+PTX__RARE_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint32_t n,
+                            const ptx_val *operands, uint32_t results, const ptx_type *types, ptx_val *out) {
     uint32_t i;
     int ready = ptx__ready(k);
     if (ready && (!text || (n && !operands) || (results && (!types || !out))))
         ready = 0, ptx__fail(k, PTX_E_ARGUMENT, site,
                              "ptx_raw: the text, the operands, the types or the results are NULL");
     /* a result may stand where an operand was */
-    if (!ready || !ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, n, operands, results, types, out))
+    if (!ready
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_WAIT, text, n, operands, results, types, out))
         for (i = 0; out && results <= 64 && i < results; i++) out[i] = ptx__none();
 }
 
-PTXGEN_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text) {
+PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text) {
     static const char *const known[] = {"nounroll", "used_bytes_mask", "enable_smem_spilling", "frequency"};
     static const uint8_t since[] = {0, 83, 87, 90};
     size_t i;
@@ -7582,7 +7449,7 @@ PTXGEN_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text) {
     ptx__record_raw(k, site, PTX__I_PLAIN, 0, line, 0, NULL, 0, NULL, NULL);
 }
 
-PTXGEN_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
+PTX__RARE_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
     char text[400];
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "ptx_return")) return;
     if (!k->function || !k->result) {
@@ -7605,7 +7472,7 @@ typedef struct ptx__line {
     size_t used;
     char text[8000];
 } ptx__line;
-static void ptx__append_format(ptx__line *line, const char *format, ...) {
+PTX__RARE void ptx__append_format(ptx__line *line, const char *format, ...) {
     va_list args;
     va_start(args, format);
     line->used +=
@@ -7615,7 +7482,7 @@ static void ptx__append_format(ptx__line *line, const char *format, ...) {
 static unsigned ptx__bits_of(ptx_val v) { return ptx__fact((unsigned)ptx_type_of(v))->bits; }
 /* "{ .param .b32 $a0; st.param.b32 [$a0], v1; ... " up to the call, as raw text, where $$ is a $ and $1 the
    first argument where there is a result, else $0. No name of a caller has a $. */
-static void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const ptx_val *v) {
+PTX__RARE void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const ptx_val *v) {
     unsigned i, first = result != PTX_NONE;
     line->used = 0;
     ptx__append_format(line, "{");
@@ -7625,7 +7492,7 @@ static void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const p
     if (result) ptx__append_format(line, " .param .b%u $$r;", (unsigned)ptx__fact(result)->bits);
 }
 /* From the arguments of the call to the end; behind: what else the call names. */
-static void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const char *behind) {
+PTX__RARE void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const char *behind) {
     unsigned i;
     for (i = 0; i < n; i++) ptx__append_format(line, i ? ", $$a%u" : "$$a%u", i);
     ptx__append_format(line, ")%s;", behind);
@@ -7633,8 +7500,8 @@ static void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const c
     ptx__append_format(line, " }");
 }
 
-static int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *args,
-                                ptx_val *v) {
+PTX__RARE int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *args,
+                                   ptx_val *v) {
     uint32_t i;
     ptx__operand o;
     if (!ptx__no_guard(k, site, "a call")) return 0;
@@ -7661,13 +7528,14 @@ static int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, con
 }
 
 /* function: what is called, NULL for any whose address was taken. */
-static ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *text, unsigned n,
-                                const ptx_val *v, unsigned result, const ptx_kernel *function) {
+PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *text, unsigned n,
+                                   const ptx_val *v, unsigned result, const ptx_kernel *function) {
     ptx_val out = ptx__none();
     ptx_type type = (ptx_type)result;
     int ok;
     PTX__ROOM(k->m, k->calls, 2, ok);
-    if (!ok || !ptx__record_raw(k, site, PTX__I_PLAIN, 1, text, n, v, result ? 1 : 0, &type, &out))
+    if (!ok
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_CALL, text, n, v, result != 0, &type, &out))
         return ptx__none();
     k->calls.at[k->calls.count++] = (uint32_t)k->ins.count - 1;
     k->calls.at[k->calls.count++] = function ? function->index : PTX__ANY_CALLEE;
@@ -7675,8 +7543,8 @@ static ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *tex
 }
 
 /* Whether a function takes those arguments; its parameters are final from now on. */
-static int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
-                                 ptx_val *v) {
+PTX__RARE int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
+                                    ptx_val *v) {
     uint32_t i;
     if (function->index < k->m->used) k->m->kernels.at[function->index]->called = site;
     if (n != function->params.count) {
@@ -7693,8 +7561,8 @@ static int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_kern
     return 1;
 }
 
-PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
-                             const ptx_val *args) {
+PTX__RARE_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
+                                const ptx_val *args) {
     ptx__line line;
     ptx_val v[PTX__ARGS_MAX];
     const char *name;
@@ -7720,7 +7588,7 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
     return ptx__finish_call(k, site, line.text, n, v, function->result, function);
 }
 
-PTXGEN_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_kernel *function) {
+PTX__RARE_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_kernel *function) {
     char text[300];
     ptx_val out = ptx__none();
     ptx_type type = PTX_U64;
@@ -7737,7 +7605,7 @@ PTXGEN_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_
 }
 
 /* The function whose address ptx_func_address has put there; NULL where that is not known. */
-static const ptx_kernel *ptx__addressed(const ptx_kernel *k, ptx_val address) {
+PTX__RARE const ptx_kernel *ptx__addressed(const ptx_kernel *k, ptx_val address) {
     static const char head[] = "mov.u64 $0, ";
     const ptx__named *named;
     const char *text;
@@ -7754,8 +7622,8 @@ static const ptx_kernel *ptx__addressed(const ptx_kernel *k, ptx_val address) {
     return named && named->what & PTX__IS_KERNEL ? k->m->kernels.at[named->what & ~PTX__IS_KERNEL] : NULL;
 }
 
-PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
-                                      uint32_t n, const ptx_val *args) {
+PTX__RARE_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
+                                         uint32_t n, const ptx_val *args) {
     ptx__line line;
     ptx_val v[PTX__ARGS_MAX + 1];
     const ptx_kernel *known;
@@ -7797,8 +7665,8 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
 }
 
 /* Each conversion of a format beside its argument. */
-static int ptx__format_fits(ptx_kernel *k, const char *site, const char *format, uint32_t n,
-                            const ptx_val *v) {
+PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *format, uint32_t n,
+                               const ptx_val *v) {
     const char *p = format;
     uint32_t used = 0;
     while ((p = strchr(p, '%')) != NULL) {
@@ -7852,8 +7720,8 @@ static int ptx__name_is_taken(const ptx_module *m, const char *name) {
     return ptx__find_name(m, PTX__OF_MODULE, name) || ptx__find_name(m, PTX__OF_SOME, name);
 }
 
-PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
-                            const ptx_val *args) {
+PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
+                               const ptx_val *args) {
     ptx__line line;
     char name[32];
     ptx_val v[PTX__ARGS_MAX];
@@ -7914,7 +7782,7 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
     ptx__record_raw(k, site, PTX__I_PLAIN, 0, line.text, n, v, 0, NULL, NULL);
 }
 
-PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
+PTX__RARE_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
     ptx_val v = address;
     ptx__operand o;
     int64_t offset;
@@ -7936,13 +7804,13 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
     }
     if (o.space == PTX_SHARED || o.space == PTX_SHARED_CLUSTER)
         v = ptx__with_space(ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32)), o.space);
-    return ptx__record_one(k, site, PTX__WHAT(PTX_CVTA, PTX_U64, 0, 1), ptx__space_mod(o.space), v, NULL);
+    return ptx__record_one(k, site, PTX__WHAT(PTX_CVTA, PTX_U64, 0, 1), ptx__space_mod(o.space), v);
 }
-PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
+PTX__RARE_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
     if (!ptx__ready(k)) return ptx__none();
     ptx__materialize_address(k, site, &address);
     address = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1),
-                              ptx__space_mod((unsigned)space), address, NULL);
+                              ptx__space_mod((unsigned)space), address);
     if (space == PTX_SHARED) address = ptx_cvt_(k, site, 0, PTX_U32, address);
     return ptx__ready(k) ? ptx__with_space(address, (unsigned)space) : ptx__none();
 }
@@ -7963,9 +7831,9 @@ static ptx_val ptx__texel_number(ptx_val v) {
     return type == PTX_U32 || type == PTX_B32 ? ptx_as(v, PTX_S32) : v;
 }
 
-PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
-                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
-                         const ptx_val *dx, const ptx_val *dy, ptx_val *out) {
+PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
+                            uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
+                            const ptx_val *dx, const ptx_val *dy, ptx_val *out) {
     ptx_val list[16], group[4];
     uint32_t n, i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
                              || op == PTX_TEX_GRAD_A1D || op == PTX_TEX_GRAD_A2D || op == PTX_TEX_GRAD_ACUBE;
@@ -7989,9 +7857,9 @@ PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type
     ptx_opn_(k, site, op, 0, type, PTX_NONE, n, list, 4, out);
 }
 
-PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
-                                ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
-                                ptx_val c, ptx_val d, ptx_val *out) {
+PTX__RARE_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
+                                   ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
+                                   ptx_val c, ptx_val d, ptx_val *out) {
     if (component > 3) {
         if (k) ptx__fail(k, PTX_E_RANGE, site, "component is %u, must be 0 to 3", (unsigned)component);
         component = 0;
@@ -8001,7 +7869,7 @@ PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, u
 }
 
 /* The type of bits that surfaces move for a type; PTX_NONE after an error. */
-static ptx_type ptx__surface_type(ptx_kernel *k, const char *site, ptx_type type, uint32_t n) {
+PTX__RARE ptx_type ptx__surface_type(ptx_kernel *k, const char *site, ptx_type type, uint32_t n) {
     uint32_t bytes = ptx_type_bytes(type);
     if (n != 1 && n != 2 && n != 4) {
         if (k) ptx__fail(k, PTX_E_VECTOR, site, "n is %u, must be 1, 2 or 4 elements", (unsigned)n);
@@ -8025,9 +7893,9 @@ static uint32_t ptx__surface_operands(ptx_val *list, ptx_val surface, uint32_t a
     return ptx__add_group(list, 1, group, axes);
 }
 
-PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                      ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
-                                      ptx_val b, ptx_val c, ptx_val *out) {
+PTX__RARE_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                         ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
+                                         ptx_val b, ptx_val c, ptx_val *out) {
     ptx_val list[8];
     uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
     ptx_type bits = ptx__surface_type(k, site, type, n);
@@ -8047,9 +7915,9 @@ PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id 
     return out;
 }
 
-PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                       ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
-                                       ptx_val b, ptx_val c, const ptx_val *values) {
+PTX__RARE_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                          ptx_type type, uint32_t n, ptx_val surface, uint32_t axes,
+                                          ptx_val a, ptx_val b, ptx_val c, const ptx_val *values) {
     ptx_val list[12];
     uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
     ptx_type bits = ptx__surface_type(k, site, type, n);
@@ -8068,9 +7936,9 @@ PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op
     ptx_surface_store_vec_(k, site, op, outside, type, 1, surface, axes, a, b, c, &value);
 }
 
-PTXGEN_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                    ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes, ptx_val a,
-                                    ptx_val b, ptx_val c, ptx_val value) {
+PTX__RARE_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                       ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes,
+                                       ptx_val a, ptx_val b, ptx_val c, ptx_val value) {
     static const ptx_mods order[] = {PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_AND, PTX_ATOM_OR};
     ptx_val list[8];
     uint32_t i = 0, n = ptx__surface_operands(list, surface, axes, a, b, c);
@@ -8098,7 +7966,10 @@ static const ptx__row *ptx__mma_row(const ptx__row *row, unsigned op, unsigned a
     const ptx__row *end = ptx__rows + PTX__ROW_COUNT;
     const char *p;
     unsigned group = 0;
-    while (row < end && row->op == op && ptx__types_of(row) && !(ptx__types_of(row) >> a_type & 1)) row++;
+    for (; row < end && row->op == op; row++) {
+        const uint64_t types = ptx__types_of(row);
+        if (!types || types >> a_type & 1) break;
+    }
     if (row == end || row->op != op || row->sig[0] != '{') return NULL;
     for (p = row->sig; *p && group < 4; p++)
         if (*p == '{') counts[group++] = p[1] >= '1' && p[1] <= '9' ? (uint32_t)(p[1] - '0') : 1;
@@ -8118,11 +7989,18 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
                          ptx_type b_type, ptx_val *d, const ptx_val *a, const ptx_val *b, const ptx_val *c,
                          uint32_t n, const ptx_val *extra) {
     ptx_val v[40];
-    uint32_t count[4];
+    ptx__shape *shape;
+    const uint32_t *count;
     const ptx__row *row;
     if (!ptx__ready(k)) return;
-    if ((unsigned)a_type >= PTX__TYPE_COUNT || (unsigned)op >= PTX__OP_COUNT
-        || !(row = ptx__mma_row(&ptx__rows[k->m->first[op]], op, a_type, count))) {
+    shape = &k->m->shape;
+    if (!shape->row || shape->op != (uint32_t)op || shape->type != (uint32_t)a_type) {
+        shape->op = (uint32_t)op, shape->type = (uint32_t)a_type, shape->row = NULL;
+        if ((unsigned)a_type < PTX__TYPE_COUNT && (unsigned)op < PTX__OP_COUNT)
+            shape->row = ptx__mma_row(&ptx__rows[k->m->first[op]], op, a_type, shape->count);
+    }
+    count = shape->count, row = shape->row;
+    if (!row) {
         ptx__fail(k, PTX_E_FORM, site, "there is no such matrix product of elements of type %s",
                   ptx_type_name(a_type));
         return;
@@ -8142,9 +8020,9 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
               count[0], NULL);
 }
 
-PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
-                           ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
-                           const ptx_val *operands) {
+PTX__RARE_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
+                              ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
+                              const ptx_val *operands) {
     const ptx__row *row;
     if (!ptx__ready(k)) return;
     for (row = ptx__rows; row < ptx__rows + PTX__ROW_COUNT; row++)
@@ -8159,16 +8037,16 @@ PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mo
               operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
 }
 
-PTXGEN_API void ptx_wgmma_f32_(ptx_kernel *k, const char *site, ptx_type a_type, ptx_type b_type, uint32_t n,
-                               const ptx_var *d, ptx_val a, ptx_val b, ptx_val add) {
+PTX__RARE_API void ptx_wgmma_f32_(ptx_kernel *k, const char *site, ptx_type a_type, ptx_type b_type,
+                                  uint32_t n, const ptx_var *d, ptx_val a, ptx_val b, ptx_val add) {
     ptx_val v[7];
     v[0] = a, v[1] = b, v[2] = add, v[3] = v[4] = ptx_imm(1), v[5] = v[6] = ptx_imm(0);
     ptx_wgmma_(k, site, PTX_WGMMA_F32, 0, a_type, b_type, n, d,
                a_type == PTX_F16 || a_type == PTX_BF16 ? 7 : 5, v);
 }
 
-PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address, uint32_t leading,
-                                         uint32_t stride, uint32_t swizzle) {
+PTX__RARE_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address,
+                                            uint32_t leading, uint32_t stride, uint32_t swizzle) {
     uint64_t fixed, mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
     int64_t offset = 0;
     ptx_val v;
@@ -8202,28 +8080,18 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
 
 PTXGEN_API ptx_var ptx_var_new_(ptx_kernel *k, const char *site, ptx_val init) {
     ptx_var var;
-    var.cell = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
+    var.cell = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init);
     return var;
 }
 PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
-    return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, var.cell, NULL);
+    return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, var.cell);
 }
 PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
-    ptx__operand cell, from;
-    if (!ptx__ready(k)) return;
-    cell = ptx__read_handle(k, var.cell);
-    from = ptx__read_handle(k, value);
-    if (!ptx__require_own(k, site, cell, "the variable")
-        || !ptx__check_value(k, site, "ptx_set", &from, cell.type))
-        return;
-    if (from.kind == PTX__IMM) value = ptx__with_type(value, from.type);
-    if (from.kind == PTX__REG && from.space != cell.space) {
-        ptx__fail(k, PTX_E_ADDRESS, site,
-                  "ptx_set: the variable and the value are addresses of different spaces");
-        return;
-    }
-    ptx__record_one(k, site, PTX__WHAT(PTX_MOV, ptx__as_bits(cell.type), 0, 1) | PTX__INTO, 0, value,
-                    &var.cell);
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
+    src[0] = value;
+    src[1] = var.cell;
+    ptx__record(k, site, PTX__WHAT(PTX_MOV, ptx__as_bits((unsigned)ptx_type_of(var.cell)), 0, 1) | PTX__INTO,
+                0, src);
 }
 
 /* -- control flow -- */
@@ -8346,7 +8214,7 @@ PTXGEN_API void ptx_if_(ptx_kernel *k, const char *site, ptx_val p) {
     if (s) ptx__branch_unless(k, site, p, s->next);
 }
 
-PTXGEN_API void ptx_else_(ptx_kernel *k, const char *site) {
+PTX__RARE_API void ptx_else_(ptx_kernel *k, const char *site) {
     ptx__scope *s;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "else")) return;
     s = k->scopes.count ? &k->scopes.at[k->scopes.count - 1] : NULL;
@@ -8405,7 +8273,7 @@ PTXGEN_API void ptx_mbarrier_wait_(ptx_kernel *k, const char *site, ptx_val mbar
     ptx_end_(k, site);
 }
 
-PTXGEN_API ptx_ring ptx_ring_new_(ptx_kernel *k, const char *site, uint32_t stages) {
+PTX__RARE_API ptx_ring ptx_ring_new_(ptx_kernel *k, const char *site, uint32_t stages) {
     ptx_ring ring;
     ring.stage = ptx_var_new_(k, site, ptx_u32(0));
     ring.parity = ptx_var_new_(k, site, ptx_u32(0));
@@ -8414,7 +8282,7 @@ PTXGEN_API ptx_ring ptx_ring_new_(ptx_kernel *k, const char *site, uint32_t stag
     return ring;
 }
 
-PTXGEN_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring) {
+PTX__RARE_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring) {
     ptx_val parity = ptx_get_(k, site, ring.parity);
     ptx_val next = ptx_op2_(k, site, PTX_ADD, 0, ptx_get_(k, site, ring.stage), ptx_u32(1));
     ptx_val wraps = ptx_op2_(k, site, PTX_SETP, PTX_EQ, next, ptx_u32(ring.stages));
@@ -8424,7 +8292,7 @@ PTXGEN_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring) {
 }
 
 /* Whether a for never ends: its step is 0, or wraps around the type before it reaches the limit. */
-static int ptx__endless_for(ptx__operand first, ptx__operand limit, ptx__operand step) {
+PTX__RARE int ptx__endless_for(ptx__operand first, ptx__operand limit, ptx__operand step) {
     unsigned type = first.type ? first.type : limit.type, bits = ptx__fact(type)->bits;
     uint64_t most;
     if (step.bits == 0) return 1;
@@ -8434,7 +8302,7 @@ static int ptx__endless_for(ptx__operand first, ptx__operand limit, ptx__operand
     return limit.bits <= most && step.bits - 1 > most - limit.bits;
 }
 
-PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_val limit, ptx_val step) {
+PTX__RARE_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_val limit, ptx_val step) {
     ptx_var counter;
     ptx_val i, p;
     ptx__scope *s;
@@ -8473,8 +8341,8 @@ PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_
     return i;
 }
 
-PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n, const ptx_label *labels,
-                         ptx_label otherwise) {
+PTX__RARE_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n,
+                            const ptx_label *labels, ptx_label otherwise) {
     ptx__line line;
     uint32_t i, form;
     ptx_val p;
@@ -8510,7 +8378,7 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     ptx__record_raw(k, site, PTX__I_LEAVE, 0, line.text, 1, &index, 0, NULL, NULL);
 }
 
-PTXGEN_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n) {
+PTX__RARE_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n) {
     ptx__scope *s;
     ptx_label labels[512];
     uint32_t i;
@@ -8528,7 +8396,7 @@ PTXGEN_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint
     ptx_brx_(k, site, index, n, labels, s->next);
 }
 
-PTXGEN_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
+PTX__RARE_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
     ptx__scope *s;
     ptx_label label;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "case")) return;
@@ -8546,7 +8414,7 @@ PTXGEN_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
 }
 
 /* Cases that were not written go where the default does, or behind the switch. */
-static void ptx__end_switch(ptx_kernel *k, const char *site, const ptx__scope *s) {
+PTX__RARE void ptx__end_switch(ptx_kernel *k, const char *site, const ptx__scope *s) {
     uint32_t i, missing = 0;
     ptx_label label = s->again;
     int open = !ptx__ready(k) || k->labels.at[s->next.index].at == 0;
@@ -8569,7 +8437,7 @@ PTXGEN_API void ptx_jump_(ptx_kernel *k, const char *site, int next_round) {
     if (s) ptx_bra_(k, site, next_round ? s->next : s->done);
 }
 
-PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text) {
+PTX__RARE_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text) {
     uint32_t at, i;
     if (!ptx__ready(k) || !text || !k->m->comments) return;
     at = ptx__keep(k->m, text, strlen(text));
@@ -8641,7 +8509,7 @@ static const ptx__ins *ptx__definition_of(const ptx_kernel *k, const ptx__graph 
 }
 
 /* The registers that an instruction reads (which = 1) or writes (which = 0), one by one: *at starts at 0. */
-static uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int which, uint32_t *at) {
+PTX__RARE uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int which, uint32_t *at) {
     const uint32_t *w = k->words.at + ins->words;
     uint32_t end = which ? ins->count : ins->results, word;
     if (which && *at == 0) {
@@ -8728,7 +8596,7 @@ static void ptx__link_blocks(const ptx_kernel *k, ptx__graph *g) {
 }
 
 /* sets: whether the sets of variables are to be listed. */
-static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
+PTX__RARE int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     ptx_module *m = k->m;
     size_t blocks = (size_t)k->cuts + 1, registers = 0, need;
     uint32_t *s;
@@ -8924,7 +8792,7 @@ PTX__APART static uint32_t ptx__block_of(const ptx__graph *g, uint32_t i) {
 }
 
 /* Every instruction is on a path from the entry, and no path runs off the end. */
-static ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
+PTX__RARE ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
     uint32_t b, i;
     ptx__fill_order(g);
     for (b = 0; b < g->blocks; b++) {
@@ -8945,7 +8813,7 @@ static ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* From every block a path leads to an end of the kernel, or a loop of a trap is meant. */
-static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
+PTX__RARE ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
     uint32_t b, i, j;
     ptx__fill_post_order(g);
     if (g->post_reached == g->reached + 1) return PTX_E_NONE;
@@ -9146,7 +9014,7 @@ static int ptx__exits(const ptx_kernel *k, uint32_t i) {
 }
 
 /* A call that leads back to k is left out here. */
-static void ptx__learn(ptx_kernel *k) {
+PTX__RARE void ptx__learn(ptx_kernel *k) {
     uint32_t i;
     if (k->known) return;
     k->known = 1;
@@ -9166,7 +9034,7 @@ static void ptx__learn(ptx_kernel *k) {
 }
 
 /* The first instruction for threads together that a path leads to from behind instruction i, + 1; 0: none. */
-static uint32_t ptx__together_behind(const ptx_kernel *k, ptx__graph *g, uint32_t i) {
+PTX__RARE uint32_t ptx__together_behind(const ptx_kernel *k, ptx__graph *g, uint32_t i) {
     uint32_t b = ptx__block_of(g, i), e, depth = 0;
     for (i++;; b = g->stack[--depth], i = g->block[b].first) {
         for (; i < g->block[b].end; i++)
@@ -9183,7 +9051,7 @@ static uint32_t ptx__together_behind(const ptx_kernel *k, ptx__graph *g, uint32_
 }
 
 /* Behind a call in which threads may end, nothing is for all of them. */
-static ptx_code ptx__check_exits(ptx_kernel *k, ptx__graph *g) {
+PTX__RARE ptx_code ptx__check_exits(ptx_kernel *k, ptx__graph *g) {
     uint32_t e, i, call;
     if (!g->sets || !k->calls.count) return PTX_E_NONE;
     memset(g->mark, 0, g->blocks * sizeof *g->mark);
@@ -9337,7 +9205,7 @@ static unsigned ptx__class_of_rows(uint32_t threads) {
 }
 
 /* The class of a special register. Of the ids of threads a declared shape of the block says more. */
-static unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
+PTX__RARE unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
     const uint32_t *need = k->need;
     if (which >= PTX_CTAID_X && which <= PTX_CTAID_Z && k->cluster[which - PTX_CTAID_X] == 1)
         return PTX__CLASS_CLUSTER;
@@ -9429,8 +9297,8 @@ static unsigned ptx__true_where(const ptx__form *form) {
 
 /* The class of an operation on x[0], which is %tid.x as ptx__uniform says, and x[1], whose words are w: that
    is the same for threads in rows of 32 or 128. */
-static unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *form, const ptx__uniform *x,
-                                    const uint32_t *w) {
+PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *form, const ptx__uniform *x,
+                                       const uint32_t *w) {
     const unsigned op = form->row->op, where = op == PTX_SETP ? ptx__true_where(form) : 0u;
     const int number = PTX__IS_INTEGER(*w), above = where == PTX__MORE || where == (PTX__EQUAL | PTX__LESS);
     uint64_t n = number ? w[1] | (uint64_t)w[2] << 32 : 0, rows = 1;
@@ -9652,7 +9520,7 @@ static int ptx__propagate(ptx__uniformity *u) {
 
 #define PTX__ROUNDS_MOST 128 /* a chain of variables around a loop may take a round a link */
 
-static void ptx__find_uniformity(ptx__uniformity *u) {
+PTX__RARE void ptx__find_uniformity(ptx__uniformity *u) {
     const uint32_t count = (uint32_t)u->k->ins.count;
     uint32_t rounds = 0, i;
     ptx__fill_postdominators(u->g);
@@ -9670,7 +9538,7 @@ static void ptx__find_uniformity(ptx__uniformity *u) {
 }
 
 /* What begins to differ there, for messages. */
-static void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out, size_t size) {
+PTX__RARE void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out, size_t size) {
     const ptx__ins *ins = &k->ins.at[root - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results;
     const char *site = ptx__site_at(k, root - 1);
@@ -9686,8 +9554,8 @@ static void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out, si
 static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t b) {
     static const char *const together[] = {"all threads of the cluster", "all threads of the block",
                                            "all threads of a warpgroup", "all threads of a warp"};
-    static const char *const assert_[] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
-                                          "ptx_warp_uniform"};
+    static const char assert_[][22] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
+                                       "ptx_warp_uniform"};
     ptx_kernel *k = u->k;
     const ptx__ins *ins = &k->ins.at[i], *branch;
     const unsigned bears = ptx__bears(k, ins);
@@ -9719,7 +9587,7 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     const uint32_t *end, *w = ptx__sources(k, ins, &end), threads = ptx__most_threads(k);
     const char *slot = form->operands;
     char root[360];
-    if (form->who != PTX__WHO_BLOCK || form->row->op == PTX_RAW) return PTX_E_NONE;
+    if (form->who != PTX__WHO_BLOCK) return PTX_E_NONE;
     for (; w < end && (*slot == 'F' || *slot == 'G'); w = ptx__next_operand(w), slot++) {
         ptx__uniform x = ptx__operand_class(u, w, i, b);
         if (x.class_ > ptx__bears(k, ins)) {
@@ -9909,7 +9777,7 @@ enum { PTX__MMA_NONE = 1, PTX__MMA_ISSUED = 2, PTX__MMA_GROUP = 4, PTX__MMA_UNFE
 #define PTX__MMA_GROUPS (0xffu * PTX__MMA_GROUP)
 
 /* What of the set instruction i touches: 1 its sums, 2 fragments of A, 4 more where it writes them. */
-static unsigned ptx__touches_set(const ptx__forward *p, const ptx__ins *ins) {
+PTX__RARE unsigned ptx__touches_set(const ptx__forward *p, const ptx__ins *ins) {
     uint32_t at, word;
     unsigned found = 0;
     for (at = 0; (word = ptx__next_register(p->k, ins, 1, &at)) != 0;)
@@ -9920,7 +9788,7 @@ static unsigned ptx__touches_set(const ptx__forward *p, const ptx__ins *ins) {
     return found;
 }
 
-static uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
+PTX__RARE uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
     const ptx__ins *ins = &p->k->ins.at[i];
     const unsigned effect = ins->kind == PTX__I_PLAIN ? ptx__form_of(p->k, ins)->effect
                                                       : (unsigned)PTX__EFFECT_NONE;
@@ -9956,7 +9824,7 @@ static uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uint32
 
 /* Each set through the whole kernel, up to 32. marks: of slots; the sums of set n have 2 n, fragments of A
    2 n + 1. */
-static ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
+PTX__RARE ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
     uint32_t i, at, word, *marks, set = 0;
     ptx__forward p;
     int ok;
@@ -9986,7 +9854,7 @@ static ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* Loads of tensor memory, a bit each while no tcgen05.wait::ld has followed. */
-static uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
+PTX__RARE uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
     const ptx__ins *ins = &p->k->ins.at[i];
     uint32_t j, word, at = 0;
     while (report && fact && (word = ptx__next_register(p->k, ins, 1, &at)) != 0)
@@ -10007,7 +9875,7 @@ static uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i, ui
 }
 
 /* 32 loads of tensor memory; and all of a kernel is for one block, or all for two. */
-static ptx_code ptx__check_tensor_memory(ptx_kernel *k, ptx__graph *g) {
+PTX__RARE ptx_code ptx__check_tensor_memory(ptx_kernel *k, ptx__graph *g) {
     uint32_t loads[32], first = 0, i;
     ptx_mods group = 0;
     ptx__forward p;
@@ -10033,13 +9901,12 @@ static ptx_code ptx__check_tensor_memory(ptx_kernel *k, ptx__graph *g) {
 /* What can be in the carry flag: nothing, or what a .cc wrote. A call leaves nothing in it. */
 enum { PTX__CARRY_NONE = 1, PTX__CARRY_SET = 2 };
 
-static uint32_t ptx__transfer_carry(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
+PTX__RARE uint32_t ptx__transfer_carry(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
     const ptx__ins *ins = &p->k->ins.at[i];
     const ptx__form *form = ptx__form_of(p->k, ins);
     const unsigned op = ptx__op_of(p->k, ins);
     const int reads = op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC;
-    if (op == PTX_RAW && form->effect == PTX__EFFECT_CALL) return PTX__CARRY_NONE;
-    if (op == PTX_RAW && strstr(ptx__raw_text(p->k, ins), ".cc")) return PTX__CARRY_SET;
+    if (op == PTX_RAW) return form->effect == PTX__EFFECT_CALL ? PTX__CARRY_NONE : PTX__CARRY_SET;
     if (report && reads && fact & PTX__CARRY_NONE)
         ptx__fault(
             p->k, PTX_E_UNDEFINED, i,
@@ -10287,7 +10154,7 @@ static uint32_t ptx__register_cap(const ptx_kernel *k) {
 
 /* setmaxnreg is ignored where the registers at entry are not known; and ptxas refuses .dec to more registers
    than the kernel ever has, and .inc to fewer. */
-static ptx_code ptx__check_setmaxnreg(ptx_kernel *k, ptx__graph *g) {
+PTX__RARE ptx_code ptx__check_setmaxnreg(ptx_kernel *k, ptx__graph *g) {
     uint32_t most = ptx__register_cap(k), least = most, i, n, pass;
     (void)g;
     if (!(k->seen & PTX__SEEN_SETMAXNREG) || k->function) return PTX_E_NONE;
@@ -10320,7 +10187,7 @@ static ptx_code ptx__check_setmaxnreg(ptx_kernel *k, ptx__graph *g) {
     return PTX_E_NONE;
 }
 
-static ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
+PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
     uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, most = 2048, blocks = 32;
     const char *wrong = NULL;
     (void)g;
@@ -10369,7 +10236,7 @@ static uint64_t ptx__weight(uint32_t word) {
     return weight[PTX__TAG(word)];
 }
 
-static void ptx__add_mention(ptx__liveness *l, uint32_t word, uint32_t b, uint32_t flag) {
+PTX__RARE void ptx__add_mention(ptx__liveness *l, uint32_t word, uint32_t b, uint32_t flag) {
     ptx_module *m = l->k->m;
     uint32_t *head = &l->of_register[ptx__slot(l->g, word)];
     ptx__mention *x;
@@ -10387,7 +10254,7 @@ static void ptx__add_mention(ptx__liveness *l, uint32_t word, uint32_t b, uint32
     if (flag != PTX__LIVE_IN || !(x->flags & PTX__WRITTEN)) x->flags |= flag;
 }
 
-static void ptx__find_mentions(ptx__liveness *l) {
+PTX__RARE void ptx__find_mentions(ptx__liveness *l) {
     const ptx_kernel *k = l->k;
     const ptx__graph *g = l->g;
     uint32_t pass, b, i, at, word;
@@ -10407,7 +10274,7 @@ static void ptx__find_mentions(ptx__liveness *l) {
 }
 
 /* One register, whose first mention is head; id: a number of its own. */
-static void ptx__spread_liveness(ptx__liveness *l, uint32_t head, uint32_t id) {
+PTX__RARE void ptx__spread_liveness(ptx__liveness *l, uint32_t head, uint32_t id) {
     ptx__mention *at = l->k->m->mentions.at;
     const ptx__graph *g = l->g;
     const uint64_t weight = ptx__weight(at[head - 1].word);
@@ -10444,7 +10311,7 @@ static void ptx__raise_peak(ptx_pressure_info *peak, uint64_t live, uint32_t i) 
 }
 
 /* Backwards through a block, from what is live at its end. */
-static void ptx__find_peak(ptx__liveness *l, uint32_t b, ptx_pressure_info *peak) {
+PTX__RARE void ptx__find_peak(ptx__liveness *l, uint32_t b, ptx_pressure_info *peak) {
     const ptx_kernel *k = l->k;
     const ptx__graph *g = l->g;
     uint64_t now = l->registers[b] | (uint64_t)l->predicates[b] << 32;
@@ -10471,7 +10338,7 @@ static void ptx__find_peak(ptx__liveness *l, uint32_t b, ptx_pressure_info *peak
     }
 }
 
-static int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *peak) {
+PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *peak) {
     ptx_module *m = k->m;
     ptx__liveness l;
     uint32_t *s, i;
@@ -10512,7 +10379,7 @@ static ptx_code (*const ptx__checks[])(ptx_kernel *k, ptx__graph *g) = {
     ptx__check_addresses,  ptx__check_launch,      ptx__check_setmaxnreg, ptx__check_tensor_memory};
 
 /* What is left open where the record ends. */
-static ptx_code ptx__check_record(ptx_kernel *k) {
+PTX__RARE ptx_code ptx__check_record(ptx_kernel *k) {
     size_t i;
     if (k->guard) return ptx__fail(k, PTX_E_GUARD, k->guard_site, "a guard before nothing");
     if (k->scopes.count)
@@ -10528,7 +10395,7 @@ static ptx_code ptx__check_record(ptx_kernel *k) {
 }
 
 /* g: the graph, for those who go on with it. */
-static ptx_code ptx__verify_with(ptx_kernel *k, ptx__graph *g) {
+PTX__RARE ptx_code ptx__verify_with(ptx_kernel *k, ptx__graph *g) {
     size_t i;
     if (ptx__check_record(k)) return k->m->error.code;
     if (!ptx__make_graph(k, g, (k->seen & PTX__SEEN_CONVERGENT) != 0)) return k->m->error.code;
@@ -10545,7 +10412,7 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
 }
 
 /* The static shared memory of an entry and of all that it calls, by name, against what a block may have. */
-static void ptx__verify_shared(ptx_module *m) {
+PTX__RARE void ptx__verify_shared(ptx_module *m) {
     uint64_t all = 0, sum;
     uint32_t i, j, changed;
     size_t c;
@@ -10582,7 +10449,7 @@ static void ptx__verify_shared(ptx_module *m) {
    function calls and 2 behind it. A function that calls one on the way, or one that leads back, does too:
    `recursive` says by which instruction, + 1. What calls ask for is found out on the way up, lest that be as
    deep as the calls are. */
-static int ptx__find_recursion(ptx_module *m) {
+PTX__RARE int ptx__find_recursion(ptx_module *m) {
     uint32_t i, depth = 0, *stack, taken = 0;
     int found = 0, ok;
     m->scratch.count = 0;
@@ -10622,7 +10489,7 @@ static int ptx__find_recursion(ptx_module *m) {
     return found;
 }
 
-static void ptx__verify_calls(ptx_module *m) {
+PTX__RARE void ptx__verify_calls(ptx_module *m) {
     uint32_t i, changed = 0, calls = 0;
     for (i = 0; i < m->used; i++) {
         if (m->kernels.at[i]->function && !m->kernels.at[i]->verified) changed = 1;
@@ -10645,7 +10512,7 @@ static void ptx__verify_calls(ptx_module *m) {
     }
 }
 
-PTXGEN_API ptx_code ptx_verify(ptx_module *m) {
+PTX__RARE_API ptx_code ptx_verify(ptx_module *m) {
     uint32_t i;
     if (!m) return PTX_E_MEMORY;
     if (!m->error.code && !ptx_entry_count(m)) ptx_fail(m, PTX_E_EMPTY, "", "the module has no kernel");
@@ -10713,7 +10580,7 @@ static char *ptx__print_register(char *p, uint32_t word) {
 }
 
 /* The name of a symbol or special register. */
-static const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
+PTX__RARE const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
     const uint32_t index = PTX__INDEX(word);
     uint32_t name = 0;
     switch (PTX__TAG(word)) {
@@ -10816,7 +10683,7 @@ static size_t ptx__raw_bound(const ptx_kernel *k, const ptx__ins *ins) {
     for (; *p; p++) uses += *p == '$';
     return (size_t)(p - text) + 300 * uses;
 }
-static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
+PTX__RARE char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
     const char *text = ptx__raw_text(k, ins);
     while (*text) {
         const uint32_t *w = k->words.at + ins->words;
@@ -10838,64 +10705,50 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
     return p;
 }
 
-/* The text of each register of a kernel, "%r12, ", in 16 characters of which the last is its length. Most
-   registers are printed more than once, and copying is faster than converting digits. */
-typedef struct ptx__spelt {
-    char *at;
-    uint32_t bias[PTX__CLASSES]; /* a register's word + bias of its class = its index there */
-} ptx__spelt;
-
-/* Spell `n` registers of a class from the first; a thousand at a time have the same beginning. */
-static char *ptx__spell_class(char *to, uint32_t tag, uint32_t n) {
-    uint32_t i, j, length;
-    for (i = 0; i < n; i += 1000) {
-        char lead[16] = {'%', ptx__register_letters[tag]};
-        const uint32_t more = n - i < 1000 ? n - i : 1000;
-        length = i ? (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead) : 2;
-        for (j = 0; j < more; j++, to += 16) {
-            char *end;
-            memcpy(to, lead, 16);
-            end = i ? ptx__last3(to + length, j) : ptx__digits32(to + length, j);
+/* Spell the registers that this kernel has and none before it had; a thousand have the same beginning. */
+PTX__RARE int ptx__spell_registers(const ptx_kernel *k) {
+    ptx_module *m = k->m;
+    uint32_t c, i, n, length = 2;
+    char lead[16] = {'%'}, *to, *end;
+    int ok;
+    for (c = 1; c < PTX__CLASSES; c++) {
+        i = (uint32_t)m->spelt[c].count, n = k->registers[c];
+        if (i >= n) continue;
+        PTX__ROOM(m, m->spelt[c], n - i, ok);
+        if (!ok) return 0;
+        m->spelt[c].count = n;
+        lead[1] = ptx__register_letters[c];
+        if (i > 999) length = (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead);
+        for (; i < n; i++) {
+            if (i && i % 1000 == 0) length = (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead);
+            to = m->spelt[c].at[i].text;
+            memcpy(to, lead, sizeof lead);
+            end = i > 999 ? ptx__last3(to + length, i % 1000) : ptx__digits32(to + 2, i);
             memcpy(end, ", ", 2);
             to[15] = (char)(end + 2 - to);
         }
     }
-    return to;
-}
-static int ptx__spell_registers(ptx_kernel *k, ptx__spelt *spelt) {
-    ptx_module *m = k->m;
-    uint32_t c, before = 0;
-    char *to;
-    int ok;
-    for (c = 0; c < PTX__CLASSES; c++) {
-        spelt->bias[c] = before - PTX__WORD(c, 0);
-        before += k->registers[c];
-    }
-    m->scratch.count = 0; /* the verifier's, which is done */
-    PTX__ROOM(m, m->scratch, 4 * ((size_t)before + 1), ok);
-    if (!ok) return 0;
-    to = spelt->at = (char *)m->scratch.at;
-    for (c = 0; c < PTX__CLASSES; c++) to = ptx__spell_class(to, c, k->registers[c]);
     return 1;
 }
 
 /* An operand that is a register, and ", " behind it. */
-static inline char *ptx__print_listed(const ptx__spelt *spelt, char *p, uint32_t word) {
-    const char *e = spelt->at + 16 * (size_t)(spelt->bias[PTX__TAG(word)] + word);
-    memcpy(p, e, 16);
-    return p + e[15];
+static inline char *ptx__print_listed(const ptx_module *m, char *p, uint32_t word) {
+    const char *text = m->spelt[PTX__TAG(word)].at[PTX__INDEX(word)].text;
+    memcpy(p, text, 16);
+    return p + text[15];
 }
 
 /* Print an operand that is no plain register, and ", ": an address, a group in braces, or any other. Returns
    the next operand. */
-static const uint32_t *ptx__print_other(const ptx_kernel *k, const ptx__spelt *spelt, char **at,
+static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at,
                                         const uint32_t *w) {
+    const ptx_module *const m = k->m;
     uint32_t left = *w & 0xffffu;
     char *p = *at;
     if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES) {
         int32_t offset = (int32_t)w[2];
         *p = '[';
-        p = ptx__print_listed(spelt, p + 1, w[1]) - 2;
+        p = ptx__print_listed(m, p + 1, w[1]) - 2;
         if (offset) *p++ = '+';
         if (offset < 0) *p++ = '-';
         if (offset) p = ptx__digits32(p, offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
@@ -10905,9 +10758,9 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, const ptx__spelt *s
     }
     if ((*w & ~0xffffu) == PTX__GROUP(PTX__G_BRACES, 0)) {
         for (*p++ = '{', w++; left; left--)
-            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(spelt, p, *w++);
+            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(m, p, *w++);
             else
-                w = ptx__print_other(k, spelt, &p, w);
+                w = ptx__print_other(k, &p, w);
         memcpy(p - 2, "}, ", 3);
         *at = p + 1;
     } else {
@@ -10919,11 +10772,12 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, const ptx__spelt *s
 }
 
 /* Operands, and ", " behind each. */
-static inline char *ptx__print_items(const ptx_kernel *k, const ptx__spelt *spelt, char *p, const uint32_t *w,
+static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_t *w,
                                      const uint32_t *end) {
+    const ptx_module *const m = k->m;
     while (w < end) {
         if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
-            p = ptx__print_listed(spelt, p, *w++);
+            p = ptx__print_listed(m, p, *w++);
         else if ((PTX__TAG(*w) == PTX__W_UNSIGNED || PTX__TAG(*w) == PTX__W_SIGNED) && !w[2]) {
             p = ptx__digits32(p, w[1]);
             w += 3;
@@ -10931,7 +10785,7 @@ static inline char *ptx__print_items(const ptx_kernel *k, const ptx__spelt *spel
             p += 2;
         } else {
             char *behind = p;
-            w = ptx__print_other(k, spelt, &behind, w);
+            w = ptx__print_other(k, &behind, w);
             p = behind;
         }
     }
@@ -10950,7 +10804,7 @@ static char *ptx__print_guard(char *p, uint32_t guard) {
 
 /* Instruction *at, and those behind it before `end` that are plain too and have a mnemonic, a line each, as
    long as there is room before `limit`; *at moves on. The last line is left open. */
-static char *ptx__print_lines(const ptx_kernel *k, const ptx__spelt *spelt, char *p, const ptx__ins **at,
+static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at,
                               const ptx__ins *end, const char *limit) {
     const ptx__ins *ins = *at;
     const ptx__form *const forms = k->m->forms.at, *form = forms + ins->form;
@@ -10966,7 +10820,7 @@ static char *ptx__print_lines(const ptx_kernel *k, const ptx__spelt *spelt, char
         p += length;
         if (ins->count) {
             *p++ = ' ';
-            p = ptx__print_items(k, spelt, p, w, w + ins->count) - 2;
+            p = ptx__print_items(k, p, w, w + ins->count) - 2;
         }
         memcpy(p, ";\n\t", 4); /* the last two for the next, if it comes */
         if (++ins == end || ins->kind != PTX__I_PLAIN) break;
@@ -10978,11 +10832,11 @@ static char *ptx__print_lines(const ptx_kernel *k, const ptx__spelt *spelt, char
 }
 
 /* The same of any instruction. */
-static char *ptx__print_instructions(const ptx_kernel *k, const ptx__spelt *spelt, char *p,
+static char *ptx__print_instructions(const ptx_kernel *k, char *p,
                                      const ptx__ins **at, const ptx__ins *end, const char *limit) {
     const ptx__ins *ins = *at;
     const ptx__form *form = ptx__form_of(k, ins);
-    if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, spelt, p, at, end, limit);
+    if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, p, at, end, limit);
     ++*at;
     *p++ = '\t';
     if (ins->guard) p = ptx__print_guard(p, ins->guard);
@@ -10994,7 +10848,7 @@ static char *ptx__print_instructions(const ptx_kernel *k, const ptx__spelt *spel
 }
 
 /* The parameters: of an entry with their types, of a function as mere bits. */
-static char *ptx__print_params(const ptx_kernel *k, char *p, const char *first, const char *next) {
+PTX__RARE char *ptx__print_params(const ptx_kernel *k, char *p, const char *first, const char *next) {
     size_t i;
     for (i = 0; i < k->params.count; i++) {
         const ptx__symbol *s = &k->params.at[i];
@@ -11011,7 +10865,7 @@ static char *ptx__print_params(const ptx_kernel *k, char *p, const char *first, 
 }
 
 /* "(.param .b32 f$result) f(.param .b32 a, ...)": functions are declared in front, so that order is free. */
-static char *ptx__print_prototype(const ptx_kernel *k, char *p) {
+PTX__RARE char *ptx__print_prototype(const ptx_kernel *k, char *p) {
     const char *name = k->m->names.at + k->name;
     p = ptx__put(k->m, p, ".func ");
     if (k->result)
@@ -11020,7 +10874,7 @@ static char *ptx__print_prototype(const ptx_kernel *k, char *p) {
     return ptx__put(k->m, p, k->noreturn ? ") .noreturn" : ")");
 }
 
-static char *ptx__print_directives(const ptx_kernel *k, char *p) {
+PTX__RARE char *ptx__print_directives(const ptx_kernel *k, char *p) {
     ptx_module *m = k->m;
     if (k->need[0]) p = ptx__put(m, p, ".reqntid %u, %u, %u\n", k->need[0], k->need[1], k->need[2]);
     if (k->max_registers) p = ptx__put(m, p, ".maxnreg %u\n", k->max_registers);
@@ -11033,7 +10887,7 @@ static char *ptx__print_directives(const ptx_kernel *k, char *p) {
     return p;
 }
 
-static char *ptx__print_head(const ptx_kernel *k, char *p) {
+PTX__RARE char *ptx__print_head(const ptx_kernel *k, char *p) {
     static const char *const types[PTX__CLASSES] = {"", "pred", "b16", "b32", "b64", "b128", "b8"};
     char letter[2] = {0, 0};
     ptx_module *m = k->m;
@@ -11069,7 +10923,7 @@ static size_t ptx__file_length(const char *site) {
     return colon ? (size_t)(colon - site) : 0;
 }
 /* ".loc": files are numbered as they come, and declared at the end. */
-static char *ptx__print_line(ptx_module *m, char *p, const char *site) {
+PTX__RARE char *ptx__print_line(ptx_module *m, char *p, const char *site) {
     size_t i, n = ptx__file_length(site);
     int ok;
     if (!n) return p;
@@ -11083,7 +10937,7 @@ static char *ptx__print_line(ptx_module *m, char *p, const char *site) {
     }
     return ptx__put(m, p, "\t.loc %u %u 0\n", (uint32_t)i + 1, (uint32_t)strtoul(site + n + 1, NULL, 10));
 }
-static char *ptx__print_files(ptx_module *m, char *p) {
+PTX__RARE char *ptx__print_files(ptx_module *m, char *p) {
     size_t i, j, n;
     for (i = 0; i < m->files.count; i++) {
         n = ptx__file_length(m->files.at[i]);
@@ -11099,7 +10953,7 @@ static char *ptx__print_files(ptx_module *m, char *p) {
 }
 
 /* The module's variables, in the order in which they were made. */
-static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
+PTX__RARE char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
     const ptx__variable *v = &m->variables.at[index];
     uint32_t size = ptx_type_bytes((ptx_type)v->type), i, part = size > 8 ? 8 : size;
     uint32_t count = v->count * (size / part);
@@ -11140,7 +10994,7 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
     return ptx__put(m, p, ";\n");
 }
 
-static char *ptx__print_module_head(ptx_module *m, char *p) {
+PTX__RARE char *ptx__print_module_head(ptx_module *m, char *p) {
     uint32_t i;
     m->files.count = 0;
     for (i = 0; i < m->variables.count; i++) p = ptx__print_variable(m, p, i);
@@ -11153,7 +11007,7 @@ static char *ptx__print_module_head(ptx_module *m, char *p) {
 }
 
 /* Lines that an instruction prints. */
-static uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
+PTX__RARE uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
     const char *p;
     uint32_t lines = 1;
     if (ins->kind == PTX__I_LABEL) return k->labels.at[ins->words].uses != 0;
@@ -11169,8 +11023,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
     size_t i, n = k->ins.count, head = (size_t)(p - k->m->text.at);
     const ptx__ins *ins = k->ins.at, *end = ins + n;
     const int plain = !k->m->comments && !k->m->lines;
-    ptx__spelt spelt;
-    if (!ptx__spell_registers(k, &spelt) || !(p = ptx__print_head(k, p))) return NULL;
+    if (!ptx__spell_registers(k) || !(p = ptx__print_head(k, p))) return NULL;
     for (i = head; i < (size_t)(p - k->m->text.at); i++) k->m->line += k->m->text.at[i] == '\n';
     k->first_line = k->m->line + 1;
     k->m->line += (uint32_t)n + 1; /* less the labels that nobody uses */
@@ -11201,7 +11054,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
             p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins++->words);
         else {
             if (k->m->lines) p = ptx__print_line(k->m, p, ptx__site(k, ins->site));
-            p = ptx__print_instructions(k, &spelt, p, &ins, plain ? end : ins + 1,
+            p = ptx__print_instructions(k, p, &ins, plain ? end : ins + 1,
                                         k->m->text.at + k->m->text.capacity);
             if (*site) { /* from a caller of the functions with _: no character may end the comment */
                 p = ptx__string(p, " // ");
@@ -11227,7 +11080,7 @@ PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments) {
     return before;
 }
 
-PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length) {
+PTX__RARE_API const char *ptx_text(ptx_module *m, size_t *length) {
     char *p;
     uint32_t i, version;
     if (length) *length = 0;
@@ -11275,7 +11128,7 @@ PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity) {
     return ptx__written(&w);
 }
 
-PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) {
+PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) {
     uint32_t e, i, at;
     if (!m || !place || m->error.code || !m->text.count) return 0;
     for (e = 0; e < m->used; e++) {
@@ -11294,7 +11147,7 @@ PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) 
     return 0;
 }
 
-PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity) {
+PTX__RARE_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity) {
     ptx__writer w = {NULL, 0, 0};
     const char *from = log;
     w.at = buffer;
@@ -11324,7 +11177,7 @@ PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m) {
     return m ? (uint32_t)m->entries.count : 0;
 }
 
-PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info *info) {
+PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info *info) {
     ptx_kernel *k;
     uint32_t i, offset = 0;
     if (!m || !info || index >= m->entries.count) return 0;
@@ -11351,6 +11204,7 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     return 1;
 }
 
+#ifndef PTXGEN_NO_MATH
 /* ---- [MATH] -----------------------------------------------------------------------------------------------
 
    Each function is a formula: a text of statements "result=operation operands;" in which a value is one
@@ -11615,13 +11469,15 @@ static const ptx__formula ptx__formulas[] = {
     {"arc", "a=abs x;c=gt a 0.5;z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;y=sel 0 y d;v=mul z y;h=mul y 0.5;"
      "e=neg v;e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;p=poly z 0x1.5959aap-5"
      " 0x1.8c415ap-6 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;s=mov c;",
-     "a=abs x;c=gt a 0.5;v:mov a;z:mul x x;if c;z=fma a -0.5 0.5;v=sqrt z;end;p=poly z"
+     "a=abs x;c=gt a 0.5;v:mov a;z:mul x x;q:mov 0.0;if c;z=fma a -0.5 0.5;v=sqrt z;e=neg v;e=fma e v z;"
+     "l=max v 0x1p-500;l=rcpd l;q=mul e l;end;p=poly z"
      " 0x1.0bca20bc36e71p-5 -0x1.599d3b384063ap-6 0x1.64bf5a2ba6ce6p-6 0x1.e2415a0fe22ecp-9"
      " 0x1.617ada64d7afep-7 0x1.757a7a86b95f3p-7 0x1.ca20e6b3af4c7p-7 0x1.1c49e1ee93811p-6"
      " 0x1.6e8bdfafaebefp-6 0x1.f1c71a8d72419p-6 0x1.6db6db7227295p-5 0x1.333333332df54p-4"
      " 0x1.5555555555578p-3;p=mul p z;r=fma p v v;s=mov c;"},
     {"asin", "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;",
-     "v,c=arc x;w=fma v -2 0x1.921fb54442d18p0;w=add w 0x1.1a62633145c06p-54;v=sel w v c;r=cps x v;"},
+     "v,c,l=arc x;w=fma v -2 0x1.921fb54442d18p0;l=sub 0x1.1a62633145c06p-54 l;w=add w l;v=sel w v c;"
+     "r=cps x v;"},
     {"acos", "v,c=arc x;u=cps x v;u=neg u;u=fma 0x1.85e368p-1 0x1.0808aap1 u;v=add v v;w=neg v;w=fma"
      " 0x1.85e368p0 0x1.0808aap1 w;d=lt x 0;v=sel w v d;r=sel v u c;",
      "v,c=arc x;u=cps x v;u=sub 0x1.1a62633145c06p-54 u;u=add u 0x1.921fb54442d18p0;v=add v v;w=sub"
@@ -11727,9 +11583,37 @@ static const ptx__formula ptx__formulas[] = {
      " 0x1p54;v=sel w v b;d=isel 0x3600000 0 b;end;h,l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;"
      "l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a 1020;c=or b c;if c;r=scale p t;c=gt q 1030;"
      "r=sel I r c;c=lt q -1080;r=sel 0 r c;r=pow_special x y r;end;"},
-    /* sin(pi x) / pi, of x up to 1/2 */
+    /* f32: sin(pi x) / pi, of x up to 1/2 */
     {"sin_pi", "z=mul x x;s=poly z 0x1.959beap-6 -0x1.861152p-3 0x1.9f9998p-1 -0x1.a51a5cp0;s=mul s z;"
      "r=fma s x x;", ""},
+    /* f64: log2 gamma(x) / 4, x from 2 on, as r + s: Stirling's formula */
+    {"log2_gamma", "",
+     "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul x"
+     " 0x1.71547652b82fep-2;n=neg m;n=fma x 0x1.71547652b82fep-2 n;n=fma x 0x1.777d0ffda0d24p-58 n;o=sub q m;"
+     "k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;u=add u i;t=add o 0x1.536439a4c6efcp-2;"
+     "k=sub t o;i=sub t k;i=sub o i;k=sub 0x1.536439a4c6efcp-2 k;i=add i k;i=add i -0x1.49e49a361efebp-56;"
+     "u=add u i;w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z 0x1.d51a3e7948c2ep1"
+     " -0x1.d35f31a94d448p2 0x1.acd1c7bfa92fdp2 -0x1.e42ec72482171p1 0x1.7da4418dcefe3p0"
+     " -0x1.c95dbc642a5f2p-2 0x1.c57cdd472d04p-4 -0x1.9f57ae42a6888p-6 0x1.9715520c4d96ap-8"
+     " -0x1.f4e073301e267p-10 0x1.b93c7dd5b832p-11 -0x1.3813323feffbcp-11 0x1.a01a010442af2p-11"
+     " -0x1.6c16c16bf7988p-9 0x1.5555555555553p-4;p=mul p w;u=fma p 0x1.71547652b82fep-2 u;r=add t u;k=sub r"
+     " t;s=sub u k;"},
+    /* x sin(pi x) / pi as r + s; x above 0 */
+    {"reflect", "",
+     "j=rnd x;f=sub x j;z=mul f f;g=neg z;g=fma f f g;q=poly z 0x1.078b9c5e44ae4p-22 -0x1.d3eaefcab87e5p-18"
+     " 0x1.3746ae9b7fb9bp-13 -0x1.338169c028879p-9 0x1.ac6805cd0d92ep-6 -0x1.86a8e4720af1ep-3;b,t=pair_ends"
+     " q z -0x1.a51a6625307d3p0 0x1.9f9cb402bc439p-1;t=fma g -0x1.a51a6625307d3p0 t;v=fma f b f;l=sub f v;"
+     "l=fma f b l;l=fma f t l;r=mul v x;s=neg r;s=fma v x s;s=fma l x s;j=mul j 0.5;i=trc j;c=neu i j;n=neg"
+     " r;r=sel n r c;n=neg s;s=sel n s c;"},
+    /* (x + y) / (z + w); y and w below the last place of x and z */
+    {"divide", "",
+     "t=rcpd z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;e=add e s;r=fma e"
+     " t r;"},
+    /* ((x y + w) y + z) y, the sums in two numbers */
+    {"pair_ends", "",
+     "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;g=neg u;g=fma s y g;"
+     "g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;e=fma g y e;r=add p"
+     " e;s=sub r p;s=sub e s;"},
     {"tgamma", "!a=abs x;c=lt a 2;r:mov a;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;p=poly f -0x1.183994p-16"
      " 0x1.f774bcp-14 -0x1.bcbbap-13 -0x1.307452p-10 0x1.d8eba4p-8 -0x1.3b4f62p-7 -0x1.59adb4p-5"
      " 0x1.551234p-3 -0x1.581608p-5 -0x1.4fcf4p-1 0x1.2788dp-1 0x1p0;d=mul x p;d=sel d p e;y:mov 1.0;"
@@ -11742,7 +11626,18 @@ static const ptx__formula ptx__formulas[] = {
      "j=f2i j;j=shl j 31;v=xor v j;l=xor l j;f=mul v a;k=neg f;k=fma v a k;k=fma l a k;v=mul f g;v=fma k"
      " g v;o=neg o;u=neg u;end;p,t=exp2_pair o u;w:mul p g;if b;p=neg p;w=div p v;end;r=scale w t;e=gt x"
      " 36;r=sel I r e;k=cps w 0;e=lt x -46;r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r"
-     " c;c=nan x x;r=sel x r c;", ""},
+     " c;c=nan x x;r=sel x r c;",
+     "!a=abs x;c=lt a 2;r:mov a;d:mov 1.0;k:mov 0.0;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;q=poly f"
+     " -0x1.8a9ab238d3bb4p-31 0x1.2a16cac31f83fp-28 0x1.b0f6baf573a4p-28 -0x1.b8adbd6ab8dd1p-23"
+     " 0x1.300ca9218a724p-20 -0x1.4fb09261cc0f8p-20 -0x1.51cdf3f87b3ecp-16 0x1.0c8a761b89038p-13"
+     " -0x1.c36501ad9fc45p-13 -0x1.317112b3c9501p-10 0x1.d919c52a21c74p-8 -0x1.3b4af284d95dfp-7"
+     " -0x1.59af103c36a3dp-5 0x1.5512320b4430ep-3 -0x1.5815e8fa26fd4p-5 -0x1.4fcf4026afa3p-1"
+     " 0x1.2788cfc6fb619p-1;p=fma q f 1;l=sub 1 p;l=fma q f l;h=mul x p;w=neg h;w=fma x p w;w=fma x l w;"
+     "d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;e=le x -0.5;if e;n=neg p;m=neg l;d,k=reflect a;end;r=div"
+     " n d;e=divide n m d k;c=gt a 0x1p-60;r=sel e r c;else;h,l=log2_gamma a;o:mul h 4;u:mul l 4;e=lt x 0;"
+     "b=mov e;if e;d,k=reflect a;o=neg o;u=neg u;end;p,t=exp2_pair o u;w:mov p;if b;p=neg p;w=divide p 0.0"
+     " d k;end;r=scale w t;e=gt x 172;r=sel I r e;k=cps d 0;k=neg k;e=lt x -190;r=sel k r e;end;t=trc x;c=eq"
+     " t x;e=lt x 0;c=and c e;r=sel N r c;c=nan x x;r=sel x r c;"},
     {"lgamma", "!a=abs x;b=lt a 0.5;c=lt a 3.5;r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;p=poly"
      " f -0x1.1bd72cp-2 0x1.ae0e18p-3 0x1.468674p-6 0x1.70ccdap-5 -0x1.18ff02p-3 0x1.169054p-3"
      " -0x1.212864p-3 0x1.59535ap-3 -0x1.a90446p-3 0x1.151c74p-2 -0x1.9a4caep-2 0x1.a51a5ap-1"
@@ -11752,7 +11647,24 @@ static const ptx__formula ptx__formulas[] = {
      "w=rcpa a;p=poly w 0x1.8265a8p-11 -0x1.8cea82p-9 0x1.24162ep-15 0x1.55538cp-4 0x1.acfe3ap-2;l=log a;"
      "l=sub l 1;b=sub a 0.5;r=fma b l p;end;c=le x -0.5;if c;j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;j=shl j"
      " 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;r=neg r;e=eq v 0;r=sel I r e;end;c=eq a I;r=sel I"
-     " r c;", ""},
+     " r c;",
+     "!a=abs x;b=lt a 0.5;c=lt a 3;r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;q=poly f"
+     " 0x1.019c7e69d5604p-2 -0x1.ca7fb4439356p-3 -0x1.a59f730048f0dp-3 0x1.360dd7fc45504p-3"
+     " 0x1.77014e6d492bdp-3 -0x1.2689154603e9cp-3 -0x1.6c4558cf2e7b7p-8 -0x1.ed0bef852d6e5p-7"
+     " 0x1.ff2b25e6f9139p-5 -0x1.e8f82f4fbdd6fp-5 0x1.b5e05ebb950a1p-5 -0x1.d9412a8b9833fp-5"
+     " 0x1.0109cbae48ea6p-4 -0x1.1185daa04697ap-4 0x1.248077d2237a2p-4 -0x1.3b1565eac26c4p-4"
+     " 0x1.556c264c09a83p-4 -0x1.748c977701e37p-4 0x1.9a01d659b7c79p-4 -0x1.c8066d5e50a7fp-4"
+     " 0x1.010b36d92fffbp-3 -0x1.2703a1e3d7721p-3 0x1.5b40cb0f75cedp-3 -0x1.a8b9c17a96dd4p-3"
+     " 0x1.151322ac7e055p-2 -0x1.9a4d55beab325p-2;r=pair_ends q f -0x1.2788cfc6fb619p-1 0x1.a51a6625307d1p-1;"
+     "if b;l=log a;r=sub r l;end;else;f=sub a 2;q=poly f -0x1.16f03f86a729bp-28 0x1.f40918c971eb6p-26"
+     " -0x1.a8b0b0c2fa6d2p-24 0x1.eca2e62b838c7p-23 -0x1.f21805cb3fca6p-22 0x1.ffcc7cd023a9bp-21"
+     " -0x1.10a7a3cad75a4p-19 0x1.25748353bee48p-18 -0x1.3ccbd584cce2p-17 0x1.58118a3777172p-16"
+     " -0x1.78ddf04c25fbep-15 0x1.a12786340c7bap-14 -0x1.d3fd4da985c5bp-13 0x1.0b36b00790ed9p-11"
+     " -0x1.38ac5c2c2396cp-10 0x1.7add6eac18486p-9 -0x1.e404fc218d263p-8 0x1.51322ac7d97dcp-6"
+     " -0x1.13e001a5575fbp-4;r=pair_ends q f 0x1.b0ee6072093cep-2 0x1.4a34cc4a60fa4p-2;end;else;"
+     "o,u=log2_gamma a;u=mul u 0x1.62e42fefa39efp1;u=fma o 0x1.abc9e3b39803fp-54 u;r=fma o"
+     " 0x1.62e42fefa39efp1 u;end;c=le x -0.5;if c;d,k=reflect a;v=abs d;l=log v;w=rcpd d;r=fma k w r;r=add l"
+     " r;r=neg r;e=eq v 0;r=sel I r e;end;c=gt a 0x1p1016;r=sel I r c;"},
     {"arctan", "z=mul x x;q=poly z 0x1.7ec1c4p-9 -0x1.0c23fep-6 0x1.61f756p-5 -0x1.3553f4p-4"
      " 0x1.b4dfdcp-4 -0x1.230abp-3 0x1.9978eep-3 -0x1.5554dcp-2;q=mul q z;r=fma q x x;",
      "z=mul x x;q=poly z -0x1.226050a553f7fp-17 0x1.b3adbc16bb6bfp-14 -0x1.36ddbe31dec58p-11"
@@ -11809,7 +11721,7 @@ static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
 }
 
 /* A number of the text: a float where the type is one, and where it has a point or an exponent. */
-static ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
+PTX__RARE ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
     const char *s = e->at;
     int negative = *s == '-', hex, point = 0, exponent = 0;
     double v = 0, factor = 2, tens = 1;
@@ -11849,7 +11761,7 @@ static ptx_val ptx__to_register(ptx_kernel *k, const char *site, ptx_val v) {
     return ptx__is_register(v) || ptx_type_of(v) == PTX_NONE ? v : ptx_op1_(k, site, PTX_MOV, 0, v);
 }
 
-static ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
+PTX__RARE ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
     char c = *e->at;
     ptx_val v;
     int minus = c == '-';
@@ -11884,7 +11796,7 @@ static const char *ptx__formula_text(const char *name, size_t length, ptx_type t
 }
 
 /* p 2^n; p is a register, or the immediate 1. */
-static ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
+PTX__RARE ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
     ptx_val half[2] = {PTX_ZERO, PTX_ZERO};
     if (e->type == PTX_F32) {
         n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(23));
@@ -11934,7 +11846,7 @@ static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
 }
 
 /* One operation with its operands, up to the ';'. */
-static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
+PTX__RARE void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     const char *name = e->at;
     const ptx__calc *calc = ptx__calcs, *end = ptx__calcs + sizeof ptx__calcs / sizeof *ptx__calcs;
     ptx_val v[8];
@@ -11981,8 +11893,8 @@ static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v)
         e->value[i] = v;
 }
 
-static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
-                          const ptx_val *args, ptx_val out[3]) {
+PTX__RARE void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                             const ptx_val *args, ptx_val out[3]) {
     static const ptx__evaluation empty = PTX_ZERO;
     static const char letters[] = "xyzwvup";
     ptx__evaluation e = empty;
@@ -12027,8 +11939,8 @@ static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name
 }
 
 /* The module's function of that formula, made when it is first called. */
-static ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, ptx_type type,
-                                         uint32_t n, const ptx_val *v) {
+PTX__RARE ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, ptx_type type,
+                                            uint32_t n, const ptx_val *v) {
     char full[48], letter[2] = {0, 0};
     ptx_val operands[4];
     const ptx__named *had;
@@ -12133,8 +12045,8 @@ PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const p
     return r;
 }
 
-PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
-                           ptx_val *out) {
+PTX__RARE_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
+                              ptx_val *out) {
     ptx_val r[3];
     uint32_t i;
     if (!ptx__given(k, site, "ptx_cross", a && b && out)) return;
@@ -12150,7 +12062,8 @@ PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, cons
     return ptx_op1_(k, site, PTX_SQRT, 0, ptx_dot_(k, site, n, a, a));
 }
 
-PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, ptx_val *out) {
+PTX__RARE_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a,
+                                  ptx_val *out) {
     ptx_val d;
     uint32_t i;
     if (!ptx__given(k, site, "ptx_normalize", a && out)) return;
@@ -12163,8 +12076,8 @@ PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, cons
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times(k, site, a[i], d);
 }
 
-PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
-                             const ptx_val *normal, ptx_val *out) {
+PTX__RARE_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
+                                const ptx_val *normal, ptx_val *out) {
     ptx_val d;
     uint32_t i;
     if (!ptx__given(k, site, "ptx_reflect", v && normal && out)) return;
@@ -12174,16 +12087,16 @@ PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const 
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
 }
 
-PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
-                          ptx_val t, ptx_val *out) {
+PTX__RARE_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                             ptx_val t, ptx_val *out) {
     uint32_t i;
     if (!ptx__given(k, site, "ptx_lerp", a && b && out)) return;
     n = ptx__dimensions(k, site, "ptx_lerp", n, 2, 4);
     for (i = 0; i < n; i++) out[i] = ptx_math_(k, site, "mix", 3, a[i], b[i], t);
 }
 
-PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns, const ptx_val *a,
-                             const ptx_val *b, ptx_val *out) {
+PTX__RARE_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns,
+                                const ptx_val *a, const ptx_val *b, ptx_val *out) {
     ptx_val r[16];
     uint32_t i, j, l;
     if (!ptx__given(k, site, "ptx_mat_mul", a && b && out)) return;
@@ -12202,8 +12115,8 @@ PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x) {
     return ptx_as(ptx__formula_of(k, site, "pcg", PTX_F32, 1, &x), PTX_U32);
 }
 
-PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
-                            ptx_val *out) {
+PTX__RARE_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
+                               ptx_val *out) {
     ptx_val c[4], a[2], b[2], keys[2];
     uint32_t round;
     if (!ptx__given(k, site, "ptx_philox", counter && key && out)) return;
@@ -12231,8 +12144,8 @@ PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x) {
     return ptx__formula_of(k, site, "unit", PTX_F32, 1, &x);
 }
 
-PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
-                              ptx_val seed) {
+PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n,
+                                 const ptx_val *p, ptx_val seed) {
     ptx_val v[4];
     char full[32];
     uint32_t i;
@@ -12251,7 +12164,7 @@ PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name,
     return ptx_call_(k, site, ptx__formula_function(k->m, site, full, PTX_F32, 4, v), 4, v);
 }
 
-PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
+PTX__RARE_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
     ptx_val v, packed = ptx__none();
     uint32_t i;
     if (!ptx__given(k, site, "ptx_pack_rgba8", rgba != NULL)) return packed;
@@ -12263,7 +12176,7 @@ PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_va
     }
     return ptx_as(packed, PTX_U32);
 }
-PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
+PTX__RARE_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
     uint32_t i;
     if (!ptx__given(k, site, "ptx_unpack_rgba8", rgba != NULL)) return;
     packed = ptx__to_register(k, site, packed);
@@ -12285,6 +12198,8 @@ PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed
     out[0] = ptx_cvt_(k, site, 0, PTX_F32, parts[0]);
     out[1] = ptx_cvt_(k, site, 0, PTX_F32, parts[1]);
 }
+
+#endif /* PTXGEN_NO_MATH */
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,7 @@
        ptxcu_close(cu);                                          // unloads p
 
    INDEX  (search for the tag; the three headers have the same, and [MATH] is in ptxgen.h)
-     [MANUAL]     how to think about it, rules, what it does not do
+     [MANUAL]     concepts, rules, what it does not do
      [CONFIG]     macros that you may define before including
      [ERRORS]     the catalogue: one line makes the code, its name and its meaning
      [TYPES]      handles, descriptions, arguments
@@ -38,29 +38,32 @@
      [LICENSE]
 
    [MANUAL]
-   LIBRARY  ptxcu_open loads ptxcu_desc.library, else the library named by PTXGEN_CUDA_LIBRARY, else
-          libcuda.so.1 or libcuda.so (nvcuda.dll on Windows). If that gives no working device, it loads
-          ptxcu_desc.fallback, else the library named by PTXGEN_CUDA_FALLBACK. With a fallback, a machine
-          without a GPU runs the same program on the CPU driver of tests/sim (`make build/libptxsim.so`). An
-          empty variable counts as unset. A program with more rights than its caller (setuid) ignores both
-          variables. The library stays loaded after ptxcu_close, because its own threads may still run.
-   CONTEXT  The handle uses the device's primary context, which it shares with other users such as the CUDA
-          runtime, or a context of the caller: ptxcu_desc.context, or the current one (use_current_context).
-          The caller keeps its context until ptxcu_close. Each call pushes the handle's context and pops it
-          before it returns, also on errors. A call pushes nothing if the handle's context is already current:
-          a thread that launches often can make it current (ptxcu_get_context).
+   LIBRARY  ptxcu_open loads ptxcu_desc.library. Without one it loads the library that the environment
+          variable PTXGEN_CUDA_LIBRARY names, and without that libcuda.so.1 or libcuda.so (nvcuda.dll on
+          Windows). If no device works, it loads ptxcu_desc.fallback, or the library that
+          PTXGEN_CUDA_FALLBACK names. So a machine without a GPU runs the same program on the CPU driver of
+          tests/sim (`make build/libptxsim.so`). An empty variable counts as unset. A program with more
+          rights than its caller (setuid) ignores both variables. The library stays loaded after ptxcu_close,
+          because its own threads may still run.
+   CONTEXT  The handle uses the device's primary context, which it shares with the CUDA runtime and others.
+          ptxcu_desc.context gives another one; use_current_context takes the current one. The caller keeps
+          such a context until ptxcu_close. Each call pushes the handle's context and pops it before it
+          returns, also on errors. It pushes nothing if that context is already current: a thread that
+          launches often can make it current (ptxcu_get_context).
    THREADS  Several threads may use one handle at the same time, and several handles one context. These may
-          not run at the same time: ptxcu_open or ptxcu_close and any other call with that handle;
-          ptxcu_unload, ptxcu_cache_clear or ptxcu_entry_by_name and any use of the program; two calls with
-          one result. Threads that ask for the same operation build it once. A caller's allocator must be
-          thread-safe if several threads use the handle. Streams and events order the GPU's work.
+          not run at the same time:
+          - ptxcu_open or ptxcu_close, and any other call with that handle;
+          - ptxcu_unload, ptxcu_cache_clear or ptxcu_entry_by_name, and any use of the program;
+          - two calls with one result.
+          Threads that ask for the same operation build it once. A caller's allocator must be thread-safe if
+          several threads use the handle. Streams and events order the work of the GPU.
    ERRORS  Every function returns PTXCU_E_NONE (0) or a code. ptxcu_get_error describes the calling thread's
           last failure. Errors are not sticky: a failed call leaves the handle unchanged. If ptxcu_open fails,
           the handle keeps that error and every call returns its code. A fault in a kernel is reported by the
           next call that waits. ptxcu_desc.log receives each message as it arises.
    STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
-          valid until the stream has executed the copy. The driver itself waits for pageable memory;
-          ptxcu_host_alloc gives pinned memory.
+          valid until the stream has executed the copy. Copies of pinned memory (ptxcu_host_alloc) overlap
+          with other work; for pageable memory the driver may wait.
    LAUNCH  Each launch is checked against the entry's parameters and limits before the driver sees it.
           Launching allocates nothing, waits for nothing, formats no text, and may be captured in a graph.
    TENSORS  A ptxcu_tensor is a value: address, shape, strides, type, and the memory block that holds it.
@@ -69,10 +72,11 @@
    TEXTURES  A ptxcu_array holds texels in the driver's layout. A texture object (ptxcu_texture_create) says
           how coordinates read an array or memory, a surface object (ptxcu_surface_create) lets kernels write
           an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them with ptx_tex_2d,
-          ptx_surface_store_2d and their like (ptxgen.h). Objects keep nothing alive: destroy them before the
-          array or memory. Copies of arrays, and what other graphics interfaces share, stand beside them.
+          ptx_surface_store_2d and their like (ptxgen.h). Destroy an object before its array or memory.
+          Copies of arrays are declared beside them, and the import of memory and semaphores of Vulkan,
+          Direct3D 12 and OpenGL.
    CALLS  A call is an operation of ptxgen_kernels.h on given tensors. Include that header too, before or
-          after this one. Its manual says under ZERO what 0 means in a description.
+          after this one. A field that is 0 means what that header's manual says under ZERO.
 
               ptxcu_flash_decode_desc d = PTX_ZERO;                // then its tensors
               ptxcu_call call;
@@ -83,19 +87,20 @@
 
           A call is checked once and launched often. ptxcu_call_run queues it on the caller's stream.
           ptxcu_call_finish also waits. ptxcu_call_start runs it on the stream of a ptxcu_result, which keeps
-          the tensors' memory until the call has finished; the host can wait for the result or poll it, and a
-          stream can wait for it.
-   DEPENDENT LAUNCH  With ptxcu_desc.dependent_launch, a kernel may start before the kernel before it in the
-          stream has ended: its blocks take places that are free, and wait (griddepcontrol.wait) until that
-          kernel and its stores are complete; gemv fetches weights meanwhile. Results are the same. The time
-          of a launch is hidden behind the end of the kernel before. It needs sm_90 and driver 12.3, else the
-          flag has no effect. It holds for operations, and for modules of ptx_module_desc.dependent_launch;
-          not for cooperative launches. In a graph programmatic edges join such launches.
+          the tensors' memory until the call has finished. The host can wait for a result or poll it; a stream
+          can wait for it.
+   DEPENDENT LAUNCH  ptxcu_desc.dependent_launch hides the time of a launch behind the end of the previous
+          kernel (programmatic dependent launch). A kernel may start before the previous kernel in its stream
+          has ended, on multiprocessors that have room. It executes griddepcontrol.wait before it uses memory
+          that others write; until then gemv fetches weights. Results are the same. The flag needs sm_90 and
+          driver 12.3, else it has no effect. It applies to operations and to modules with
+          ptx_module_desc.dependent_launch, not to cooperative launches. In a graph, programmatic edges join
+          such launches.
    GRAPHS  The work queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one graph, which
           is launched by one call. Arguments are frozen. Values that change between launches must be read from
           device memory, as the operations of ptxgen_kernels.h do with lengths and positions.
-   CACHE  ptxcu_operation builds and loads a kernel at the first call and finds it again by the operation and
-          the bytes of its description. Padding counts: start each description from PTX_ZERO.
+   CACHE  ptxcu_operation builds and loads a kernel at the first call. Later calls find it by the operation
+          and the bytes of its description. Padding counts: start each description from PTX_ZERO.
    DISK  With ptxcu_desc.cache_folder, machine code is kept between runs in at most cache_files files of at
           most 4 MiB. A hash of text, chip and driver version selects four files that may hold a text; a new
           text replaces the oldest of the four. A file stores chip, driver version, the whole text and a
@@ -880,6 +885,7 @@ typedef struct ptxcu_flash_decode_desc {
     ptxcu_tensor prior_lse;      /* f32 [heads, batch, queries] or [heads, batch]: its lse */
     ptxcu_tensor tree;           /* u32 [batch, queries]: which new tokens a query sees, one bit each; zero:
                                     those up to its own */
+    ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
 } ptxcu_flash_decode_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
@@ -922,6 +928,7 @@ typedef struct ptxcu_flash_prefill_desc {
     float soft_cap;           /* 0: none */
     uint32_t unused;
     const ptxcu_kv_cache *cache; /* of q's type or 8-bit; read during the call only; NULL: k and v */
+    ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
@@ -985,7 +992,8 @@ typedef struct ptxcu_gemm_desc {
     float eps;              /* finite, at least 0 */
     ptxcu_tensor bias;      /* f32 [n], for all matrices or none; zero: none */
     ptxcu_gemm_matrix more[2];
-    uint32_t gated;  /* PTXK_GEMM_SWIGLU, _GEGLU: weights is the gate matrix, more[0].weights up; 0: none */
+    uint32_t gated;  /* PTXK_GEMM_SWIGLU, _GEGLU, _CLAMPED: weights is the gate matrix, more[0].weights up;
+                        0: none */
     uint32_t unused; /* 0 */
     ptxcu_tensor offsets; /* u32 [groups + 1]: groups, see PTXK_GEMM_GROUPED; zero: none */
     ptxcu_tensor x_rows;  /* u32 [m]: the row of x for each row of y; needs offsets; zero: the same */
@@ -1050,7 +1058,7 @@ PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *desc, p
 typedef struct ptxcu_activation_desc {
     ptxcu_tensor x, y; /* [rows, n], any row stride and alignment; y may be x or up */
     ptxcu_tensor up;   /* the same, x's type; zero: none */
-    uint32_t kind;     /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
+    uint32_t kind;     /* PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or, with up, PTXK_SWIGLU_CLAMPED */
     uint32_t unused;   /* 0 */
 } ptxcu_activation_desc;
 
@@ -5325,8 +5333,8 @@ typedef struct ptxcu__operation_check {
     uint32_t k_index, sequences, addresses_block;
 } ptxcu__operation_check;
 
-static ptxcu_code ptxcu__begin_check(ptxcu__operation_check *c, ptxcu *cu, const char *name, const void *desc,
-                                     ptxcu_call *call) {
+PTXK__SHARED ptxcu_code ptxcu__begin_check(ptxcu__operation_check *c, ptxcu *cu, const char *name,
+                                           const void *desc, ptxcu_call *call) {
     memset(c, 0, sizeof *c);
     if (call) memset(call, 0, sizeof *call);
     PTXCU__REQUIRE_READY(cu);
@@ -5488,8 +5496,8 @@ static ptxcu_code ptxcu__end_check(ptxcu__operation_check *c) {
 }
 
 /* Complete the call if tensors and plan are valid. */
-static ptxcu_code ptxcu__complete_check(ptxcu__operation_check *c, const void *desc, const void *args,
-                                        size_t bytes, const ptxcu_tensor *workspace) {
+PTXK__SHARED ptxcu_code ptxcu__complete_check(ptxcu__operation_check *c, const void *desc, const void *args,
+                                              size_t bytes, const ptxcu_tensor *workspace) {
     PTXCU__TRY(ptxcu__end_check(c));
     return ptxcu__complete_call(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, workspace);
 }
@@ -5504,12 +5512,12 @@ static ptxcu_code ptxcu__complete_check(ptxcu__operation_check *c, const void *d
     }
 
 /* Report the refusal by an operation's plan or check, if `code` is one. */
-static void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
+PTXK__SHARED void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
     if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", c->why.text);
 }
 
 /* The same, with the fields of a product's kernel under the names that they have in its tensor call. */
-static void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_code code) {
+PTXK__SHARED void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_code code) {
     static const char *const fields[][2] = {{"matrix[0].", ""},
                                             {"matrix[1].", "more[0]."},
                                             {"matrix[2].", "more[1]."},
@@ -5544,14 +5552,16 @@ static void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_code code
 }
 
 /* Require a field to be at most `most`, 0 or 1. */
-static void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x, uint32_t most) {
+PTXK__SHARED void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x,
+                                      uint32_t most) {
     if (c->code != PTXCU_E_NONE || x <= most) return;
     c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: %s is %u, must be 0%s", c->name, name, (unsigned)x,
                           most ? " or 1" : "");
 }
 
-/* Require rows of weights: bytes of a format, or elements of a plain type. */
-/* groups: 0, or the first dimension. */
+#if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_GEMM | PTXK_OP_EMBED)
+/* Require rows of weights: bytes of a format, or elements of a plain type. groups: 0, or the
+   first dimension. */
 static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                    uint32_t format, uint64_t k, uint64_t groups) {
     ptx_type plain = format == PTXK_F32    ? PTX_F32
@@ -5576,12 +5586,15 @@ static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, 
                    groups ? 3 : 2, groups ? groups : PTXCU__ANY, groups ? PTXCU__ANY : row, row, 0);
 }
 
-static void ptxcu__require_workspace(ptxcu__operation_check *c, const ptxcu_tensor *t) {
+#endif
+
+PTXK__SHARED void ptxcu__require_workspace(ptxcu__operation_check *c, const ptxcu_tensor *t) {
     ptxcu__require(c, "workspace", t, PTXCU__OPTIONAL | PTXCU__WRITTEN | PTXCU__DENSE, 0, 256, "", 0, 0, 0, 0,
                    0);
 }
 
 /* -- KV caches -- */
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_KV_SCATTER | PTXK_OP_FLASH_PREFILL)
 
 /* Add an outer dimension of `batch` with a stride of 0 to [kv_heads, max_seq, head_dim]. */
 static ptxcu_tensor ptxcu__add_batch_dim(const ptxcu_tensor *t, uint32_t batch) {
@@ -5899,7 +5912,7 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
 }
 
 /* What the arguments of operations have for the factors of k or v. */
-static uint64_t ptxcu__get_factors(const ptxcu_kv_cache *cache, int v) {
+PTXK__SHARED uint64_t ptxcu__get_factors(const ptxcu_kv_cache *cache, int v) {
     if (cache->type == PTXK_Q8_0 && !cache->blocks.owner)
         return cache->addresses.address + (v ? 24 : 16) * cache->k.shape[0];
     return v ? cache->v_factors.address : cache->k_factors.address;
@@ -5933,7 +5946,10 @@ static uint64_t ptxcu__get_cache_rows(ptxcu__operation_check *c, const ptxcu_kv_
     return rows;
 }
 
+#endif
+
 /* -- flash_decode -- */
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE)
 
 /* Insert a queries dimension of 1 into [batch, heads, ...]; a copy of other ranks. */
 static ptxcu_tensor ptxcu__add_query_dim(const ptxcu_tensor *t) {
@@ -6002,6 +6018,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     }
     ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
                    "batch, queries", 2, q.shape[0], q.shape[1], 0, 0);
+    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
+                   "heads", 1, q.shape[2], 0, 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
@@ -6027,7 +6045,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         kernel.flags = (desc->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
                        | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0)
                        | (desc->tree.owner ? (uint32_t)PTXK_FLASH_TREE : 0)
-                       | (prior.owner ? (uint32_t)PTXK_FLASH_PRIOR : 0);
+                       | (prior.owner ? (uint32_t)PTXK_FLASH_PRIOR : 0)
+                       | (desc->sinks.owner ? (uint32_t)PTXK_FLASH_SINK : 0);
+        args.sinks = desc->sinks.address;
         args.prior = prior.address;
         args.prior_lse = desc->prior_lse.address;
         args.tree = desc->tree.address;
@@ -6064,7 +6084,10 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
 
 PTXCU__DEFINE_RUN(flash_decode)
 
+#endif
+
 /* -- kv_scatter -- */
+#if PTXK__HAS(PTXK_OP_KV_SCATTER)
 
 PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
                                                ptxcu_call *call) {
@@ -6152,7 +6175,10 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
 
 PTXCU__DEFINE_RUN(kv_scatter)
 
+#endif
+
 /* -- flash_prefill -- */
+#if PTXK__HAS(PTXK_OP_FLASH_PREFILL)
 
 /* A cache in the place of k and v: its strides as those of [batch, rows, kv_heads, head_dim] views, or its
    pages. Returns the rows of a sequence. */
@@ -6260,6 +6286,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
                        PTXCU__TYPE(PTX_F32), 4, "batch, heads, q_len", 3, batch, heads, rows, 0);
     }
+    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
+                   "heads", 1, heads, 0, 0, 0);
     if (c.code == PTXCU_E_NONE) {
         kernel.heads = (uint32_t)heads;
         kernel.kv_heads = (uint32_t)kv_heads;
@@ -6267,7 +6295,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         kernel.type = desc->q.type;
         kernel.out_type = desc->out.type;
         kernel.flags |= (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
-                        | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0);
+                        | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0)
+                        | (desc->sinks.owner ? (uint32_t)PTXK_PREFILL_SINK : 0);
+        args.sinks = desc->sinks.address;
         kernel.window = desc->window;
         kernel.precision = desc->precision;
         kernel.scale = desc->scale;
@@ -6314,7 +6344,10 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
 
 PTXCU__DEFINE_RUN(flash_prefill)
 
+#endif
+
 /* -- gemv -- */
+#if PTXK__HAS(PTXK_OP_GEMV)
 
 /* Reject fields of matrix i that are set without its weights, or its y with SwiGLU. */
 static void ptxcu__reject_stray_fields(ptxcu__operation_check *c, const ptxcu_gemv_desc *desc, uint32_t i,
@@ -6431,7 +6464,10 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
 
 PTXCU__DEFINE_RUN(gemv)
 
+#endif
+
 /* -- gemm -- */
+#if PTXK__HAS(PTXK_OP_GEMM)
 
 PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_call *call) {
     static const char *const names[3][3] = {{"weights", "bias", "y"},
@@ -6466,9 +6502,9 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
     ptxcu__require_flag(&c, "more[0].unused", desc->more[0].unused, 0);
     ptxcu__require_flag(&c, "more[1].unused", desc->more[1].unused, 0);
     if (c.code == PTXCU_E_NONE && desc->gated && desc->gated != PTXK_GEMM_SWIGLU
-        && desc->gated != PTXK_GEMM_GEGLU)
+        && desc->gated != PTXK_GEMM_GEGLU && desc->gated != PTXK_GEMM_CLAMPED)
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
-                             "gemm: gated is %u, must be 0, PTXK_GEMM_SWIGLU or PTXK_GEMM_GEGLU",
+                             "gemm: gated is %u, must be 0, PTXK_GEMM_SWIGLU, _GEGLU or _CLAMPED",
                              (unsigned)desc->gated);
     if (c.code == PTXCU_E_NONE && !(desc->eps >= 0 && desc->eps <= 3.402823466e38f))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: eps is %g, must be finite and at least 0",
@@ -6572,7 +6608,10 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
 
 PTXCU__DEFINE_RUN(gemm)
 
+#endif
+
 /* -- matmul -- */
+#if PTXK__HAS(PTXK_OP_MATMUL)
 
 /* The tensor with its contiguous dimension last; *transposed: the last two were exchanged. */
 static ptxcu_tensor ptxcu__get_rows(const ptxcu_tensor *t, uint32_t *transposed) {
@@ -6719,7 +6758,10 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
 
 PTXCU__DEFINE_RUN(matmul)
 
+#endif
+
 /* -- norm -- */
+#if PTXK__HAS(PTXK_OP_NORM)
 
 PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -6770,7 +6812,10 @@ PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc,
 
 PTXCU__DEFINE_RUN(norm)
 
+#endif
+
 /* -- softmax -- */
+#if PTXK__HAS(PTXK_OP_SOFTMAX)
 
 PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -6802,7 +6847,10 @@ PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc 
 
 PTXCU__DEFINE_RUN(softmax)
 
+#endif
+
 /* -- activation -- */
+#if PTXK__HAS(PTXK_OP_ACTIVATION)
 
 PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *desc,
                                                ptxcu_call *call) {
@@ -6846,7 +6894,10 @@ PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation
 
 PTXCU__DEFINE_RUN(activation)
 
+#endif
+
 /* -- rope -- */
+#if PTXK__HAS(PTXK_OP_ROPE)
 
 PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -6894,7 +6945,10 @@ PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc,
 
 PTXCU__DEFINE_RUN(rope)
 
+#endif
+
 /* -- embed -- */
+#if PTXK__HAS(PTXK_OP_EMBED)
 
 PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -6928,7 +6982,10 @@ PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *des
 
 PTXCU__DEFINE_RUN(embed)
 
+#endif
+
 /* -- quantize -- */
+#if PTXK__HAS(PTXK_OP_QUANTIZE)
 
 PTXGEN_API ptxcu_code ptxcu_quantize_prepare(ptxcu *cu, const ptxcu_quantize_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -6973,7 +7030,10 @@ PTXGEN_API ptxcu_code ptxcu_quantize_prepare(ptxcu *cu, const ptxcu_quantize_des
 
 PTXCU__DEFINE_RUN(quantize)
 
+#endif
+
 /* -- sample -- */
+#if PTXK__HAS(PTXK_OP_SAMPLE)
 
 PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -7011,7 +7071,10 @@ PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *d
 
 PTXCU__DEFINE_RUN(sample)
 
+#endif
+
 /* -- route -- */
+#if PTXK__HAS(PTXK_OP_ROUTE)
 
 PTXGEN_API ptxcu_code ptxcu_route_prepare(ptxcu *cu, const ptxcu_route_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -7065,7 +7128,10 @@ PTXGEN_API ptxcu_code ptxcu_route_prepare(ptxcu *cu, const ptxcu_route_desc *des
 
 PTXCU__DEFINE_RUN(route)
 
+#endif
+
 /* -- combine -- */
+#if PTXK__HAS(PTXK_OP_COMBINE)
 
 PTXGEN_API ptxcu_code ptxcu_combine_prepare(ptxcu *cu, const ptxcu_combine_desc *desc, ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -7109,6 +7175,8 @@ PTXGEN_API ptxcu_code ptxcu_combine_prepare(ptxcu *cu, const ptxcu_combine_desc 
 }
 
 PTXCU__DEFINE_RUN(combine)
+
+#endif
 
 #endif /* PTXGEN__CUDA_OPERATIONS_IMPLEMENTED */
 

@@ -1,30 +1,39 @@
 /* ptxgen_kernels.h - v0.2.0 - ready GPU kernels on ptxgen.h. Public domain or MIT, at your choice.
 
-   WHAT   Generators of the kernels that LLM inference needs, and their launches. A description goes in; PTX
-          and a plan (entries, grids, workspace size, bytes of traffic) come out.
+   WHAT   Generates the kernels that inference of language models needs. You fill in a description. You get
+          PTX, and a plan: the launches, their grids, the workspace size, the least memory traffic.
    DO     In exactly one C or C++ file:   #define PTXGEN_IMPLEMENTATION
                                           #include "ptxgen_kernels.h"     (includes ptxgen.h)
           Everywhere else include it plainly.
 
-   Attention of one new token per sequence over cached keys and values, 32 heads on 8 KV heads:
+   A kernel of RMSNorm for rows of 4096 halves, and its launch for a batch of rows:
 
-       ptxk_flash_decode_desc desc = PTX_ZERO;             // a field that stays 0: see ZERO
-       desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
-       desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
-       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u,
-                                        target};
+       ptxk_norm_desc desc = PTX_ZERO;                          // a field that stays 0: see ZERO
+       desc.n = 4096;
+       desc.x_type = desc.y_type = desc.weight_type = PTX_F16;
+       ptx_module *m = ptx_module_new(NULL);                    // for sm_75
+       ptxk_norm_emit(m, &desc);
+       const char *text = ptx_text(m, NULL);                    // NULL: ptx_get_error(m)->message says why
+       ptxk_norm_shape shape = PTX_ZERO;
+       shape.rows = rows;
        ptx_plan plan;
        ptxk_message why;
-       if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
-       ptx_module *m = ptx_module_new(NULL);
-       ptxk_flash_decode_emit(m, &desc);
-       const char *text = ptx_text(m, NULL);
-       // load it, allocate plan.workspace_bytes (the first plan.zero_bytes of them 0), fill a
-       // ptxk_flash_decode_args, and run plan.launch[0] ... with that struct as the one argument;
-       // ptxgen_cuda.h does all that.
+       if (ptxk_norm_plan(&desc, &shape, &plan, &why)) puts(why.text);
+
+   Load the text. Allocate plan.workspace_bytes, and set the first plan.zero_bytes of them to 0. Fill in a
+   ptxk_norm_args. Launch each plan.launch[] with that struct as its only argument. With ptxgen_cuda.h, use
+   ptxcu_operation and ptxcu_run; or ptxcu_norm_prepare and ptxcu_call_run, which take tensors.
+
+   OPERATIONS  (search for "==== name" to see what one computes, its limits and its functions)
+     attention    flash_decode (new tokens over caches), flash_prefill (prompts), flash_mla (compressed
+                  caches), kv_scatter (writes caches)
+     products     gemv (a vector), gemm (quantised or plain weights, any number of columns), matmul (dense)
+     rows         norm, softmax, activation, rope, embed, quantize, sample
+     experts      route, combine
+     whole model  decoder
 
    INDEX  (search for the tag; the three headers have the same, and [MATH] is in ptxgen.h)
-     [MANUAL]     what holds for all operations
+     [MANUAL]     rules that hold for all operations
      [CONFIG]     macros that you may define before including
      [ERRORS]     how a description or a shape is refused
      [TYPES]      formats of weights
@@ -36,17 +45,17 @@
      [LICENSE]
 
    [MANUAL]
-   OPERATION  An operation `name` has three structs. ptxk_<name>_desc holds what is compiled into the code:
-          head counts, head_dim, types. ptxk_<name>_shape holds what changes the launch: ptxk_<name>_plan()
-          makes a plan from both. ptxk_<name>_args is the one parameter, passed by value, of every entry of
-          the plan; its addresses are device addresses. Sizes that change with every token, such as lengths,
-          are read from device memory, so a captured graph replays with the new ones.
+   STRUCTS  An operation has three. ptxk_<name>_desc is compiled into the code: types, head counts, options.
+          ptxk_<name>_shape changes the launch only: rows, batch, multiprocessors. ptxk_<name>_args is the
+          parameter of every entry of the plan, passed by value. Its addresses are device addresses. Sizes
+          that change with every token, such as lengths, are read from device memory, so a captured graph
+          replays with new ones.
 
-   FUNCTIONS  ptxk_<name>_emit() appends the entries to a module. An entry's name contains all that is
-          compiled into it, so one module can hold several. ptxk_<name>_plan() fills in the launches, the
-          workspace size and plan.min_bytes, a lower bound of the memory traffic. ptxk_<name>_check() tests
-          arguments before a launch: addresses not NULL and aligned, numbers in range, no overlap with
-          memory that is written. It does not read device memory.
+   FUNCTIONS  ptxk_<name>_emit() appends the entries to a module. The name of an entry contains everything
+          that is compiled into it, so one module can hold several. ptxk_<name>_plan() fills in the plan;
+          plan.min_bytes is a lower bound of the memory traffic. ptxk_<name>_check() tests arguments before a
+          launch: addresses are not NULL and aligned, numbers are in range, nothing that is written overlaps
+          anything else. It does not read device memory.
 
    ZERO   A field that is 0 means the same in every description. A type or a format: refused, except the type
           of an optional tensor (append_type, second, third), which is then absent, and weight_type of a norm
@@ -55,14 +64,18 @@
           soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method: the first of
           their list. In a shape, 0 sequences, rows or tokens give a plan without launches.
 
-   EPS    The eps of a norm (norm, gemv, decoder) is an argument and has no default: 0 adds nothing. Models
-          state theirs, mostly 1e-5 or 1e-6. With eps 0 a row of zeros stays zeros; a row whose mean square
-          is below the smallest normal f32, 1.2e-38, loses precision.
+   EPS    The eps of a norm (norm, gemv, gemm, decoder) is an argument without a default: 0 adds nothing. A
+          model states its own, mostly 1e-5 or 1e-6. With eps 0, a row of zeros stays zeros, and a row whose
+          mean square is below 1.2e-38, the smallest normal f32, loses precision.
 
-   TARGET  A plan and a module belong to one target; a plan made for one device does not fit another.
+   TARGET  A plan is made for the target of its module (ptx_module_desc.target, shape.target) and the
+          multiprocessors of one device. Other devices need their own.
 
-   MAPS   Some plans list tensor maps, which the entry takes behind its argument struct: see ptx_tensor_map in
-          ptxgen.h. ptxcu_run makes them.
+   MAPS   Some plans for sm_90a and later list tensor maps. Each is a parameter of the entry, behind the
+          argument struct: see ptx_tensor_map in ptxgen.h. ptxcu_run makes them.
+
+   TRUST  What device memory holds is not checked. Lengths, page numbers and offsets must be in range, except
+          where an operation says what it does with others.
 */
 #ifndef PTXGEN_KERNELS_H
 #define PTXGEN_KERNELS_H
@@ -79,7 +92,41 @@ extern "C" {
 
 /* ---- [CONFIG] ------------------------------------------------------------------------------------------
 
-   PTXGEN_IMPLEMENTATION, PTXGEN_STATIC, PTXGEN_API: as in ptxgen.h. There are no others. */
+   PTXGEN_IMPLEMENTATION, PTXGEN_STATIC, PTXGEN_API: as in ptxgen.h. Beside PTXGEN_IMPLEMENTATION:
+
+   PTXK_ONLY   #define PTXK_ONLY (PTXK_OP_GEMM | PTXK_OP_NORM) compiles these operations and no others
+   PTXK_NO     #define PTXK_NO PTXK_OP_DECODER compiles all operations but these
+
+   Declarations stay. A program that calls an operation that is left out does not link; the registry knows its
+   name, and its emit function refuses with PTX_E_DESC. Row bytes of formats need one that takes weights. */
+#define PTXK_OP_FLASH_DECODE 0x1
+#define PTXK_OP_KV_SCATTER 0x2
+#define PTXK_OP_FLASH_PREFILL 0x4
+#define PTXK_OP_FLASH_MLA 0x8
+#define PTXK_OP_GEMV 0x10
+#define PTXK_OP_GEMM 0x20
+#define PTXK_OP_MATMUL 0x40
+#define PTXK_OP_NORM 0x80
+#define PTXK_OP_SOFTMAX 0x100
+#define PTXK_OP_ACTIVATION 0x200
+#define PTXK_OP_ROPE 0x400
+#define PTXK_OP_EMBED 0x800
+#define PTXK_OP_SAMPLE 0x1000
+#define PTXK_OP_ROUTE 0x2000
+#define PTXK_OP_COMBINE 0x4000
+#define PTXK_OP_QUANTIZE 0x8000
+#define PTXK_OP_DECODER 0x10000
+#ifndef PTXK_ONLY
+#define PTXK_ONLY ~0
+#endif
+#ifndef PTXK_NO
+#define PTXK_NO 0
+#endif
+/* Whether one of these operations is compiled: #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER). */
+#define PTXK__HAS(operations) ((PTXK_ONLY) & ~(PTXK_NO) & (operations))
+#if !PTXK__HAS(0x1ffff)
+#error "PTXK_ONLY and PTXK_NO leave no operation: their values are sums of PTXK_OP_..."
+#endif
 
 /* ---- [ERRORS] ------------------------------------------------------------------------------------------
 
@@ -109,7 +156,7 @@ typedef struct ptxk_message {
 #define PTXK__FORMATS_1(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
 #define PTXK__FORMATS_73(X)                                                                                  \
     X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4)                            \
-    X(IQ2_XXS) X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S)
+    X(IQ2_XXS) X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S) X(IQ1_S) X(IQ1_M) X(TQ1_0) X(TQ2_0)
 #define PTXK__ENUM(format) PTXK_##format,
 enum {
     PTXK__NO_FORMAT,
@@ -123,7 +170,7 @@ enum {
 
    The registry. X(name) stands for ptxk_<name>_desc and ptxk_<name>_emit(). */
 #define PTXK_OPERATIONS(X)                                                                                   \
-    X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv) X(gemm) X(matmul)                                 \
+    X(flash_decode) X(kv_scatter) X(flash_prefill) X(flash_mla) X(gemv) X(gemm) X(matmul)                    \
     X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample) X(route) X(combine) X(quantize)              \
     X(decoder)
 
@@ -212,6 +259,8 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
    drafts that are a tree, each with its ancestors. With PTXK_FLASH_PRIOR, out and lse of attention to other
    keys are merged: a prefix that sequences share is read once by a launch with batch 1, in which they are the
    queries and masks of ones let each see all keys, or by flash_prefill; its lse has the order of prior_lse.
+   With PTXK_FLASH_SINK, e^sinks[h] is added to the sum that divides the outputs of head h, and to that of
+   lse: a score of no key.
 
    Split-KV: blocks take chunks of a sequence, and the last block to finish combines them (T. Dao, D. Haziza,
    F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023), with the online softmax of M.
@@ -262,7 +311,8 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
      score past f32      infinite, with its sign
      score -inf          weight 0; where all scores are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap, the cap.
-     prior_lse           -inf: prior has no weight. +inf: it has all, or half where lse is +inf without it.
+     prior_lse, sinks    -inf: prior or sink has no weight. +inf: it has all, or half where lse is +inf
+                         without it.
      score NaN           NaN in that head's output
      weight 0            is multiplied like any other: 0 * inf in V is NaN. On tensor cores any infinite V
                          gives NaN, and with several queries or a window also that of a key that only other
@@ -282,7 +332,8 @@ enum {
     PTXK_FLASH_CLUSTER_8 = 16,
     PTXK_FLASH_PAGE_ROWS = 32, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
     PTXK_FLASH_TREE = 64,      /* the new tokens are a tree of drafts: see args.tree */
-    PTXK_FLASH_PRIOR = 128     /* merges what attention to other keys gave: see args.prior */
+    PTXK_FLASH_PRIOR = 128,    /* merges what attention to other keys gave: see args.prior */
+    PTXK_FLASH_SINK = 256      /* each head has one more score, without a value: see args.sinks */
 };
 
 /* What is compiled into the code. There is no padding: the bytes can serve as a key. */
@@ -299,7 +350,7 @@ typedef struct ptxk_flash_decode_desc {
     float soft_cap;       /* a score s becomes cap * tanh(s / cap); 0: no cap */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t append_type; /* of the new rows k and v; 0: none are appended */
-    uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR */
+    uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR | _SINK */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
@@ -335,6 +386,7 @@ typedef struct ptxk_flash_decode_args {
                           /* and lse are then those of all keys. Ignored without PTXK_FLASH_PRIOR */
     uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (its own
                              bit too), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
+    uint64_t sinks;       /* f32 [heads]; ignored without PTXK_FLASH_SINK */
 } ptxk_flash_decode_args;
 
 /* Appends the entry. desc: a ptxk_flash_decode_desc. */
@@ -440,7 +492,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    online softmax (T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
    Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
    all sequences, or cumulative lengths in device memory. K and V are tensors with strides, such as a cache
-   whose last rows kv_scatter has just written, or paged, as in flash_decode.
+   whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's.
 
      precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
                          f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
@@ -486,7 +538,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
 enum {
     PTXK_PREFILL_CAUSAL = 1,
     PTXK_PREFILL_LSE = 2,
-    PTXK_PREFILL_PAGE_ROWS = 4 /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_PREFILL_PAGE_ROWS = 4, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_PREFILL_SINK = 8       /* each head has one more score, without a value: see args.sinks */
 };
 enum { PTXK_PREFILL_EXACT = 0, PTXK_PREFILL_FAST = 1 };
 
@@ -498,7 +551,7 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32; for PTX_SM_A(90) PTX_E4M3, head_dim
                            then a multiple of 16, at most 128 */
     uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
-    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE | PTXK_PREFILL_PAGE_ROWS */
+    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | _LSE | _PAGE_ROWS | _SINK */
     uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
     uint32_t precision; /* for f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
@@ -539,6 +592,7 @@ typedef struct ptxk_flash_prefill_args {
     uint64_t k_factors, v_factors;              /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: f16, as k and v with
                                                    head_dim / 32 in the place of head_dim and strides / 32.
                                                    q, too, in e4m3: k_factors f32 [heads], q's times k's */
+    uint64_t sinks;                             /* f32 [heads]; ignored without PTXK_PREFILL_SINK */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -556,6 +610,94 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
    d]; lse [batch, heads, q_len], or [heads, q_total]. */
 PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
                                         const ptxk_flash_prefill_shape *shape, ptxk_flash_prefill_args *args);
+
+/* ======== flash_mla =====================================================================================
+
+   Multi-head latent attention with absorbed products (DeepSeek-AI, "DeepSeek-V2: a strong, economical, and
+   efficient mixture-of-experts language model", 2024), of the newest n tokens of each sequence:
+
+     s[b,t,h,i]   = scale (q[b,t,h,:] . c[b,i,:] + q_rope[b,t,h,:] . r[b,i,:])
+     out[b,t,h,:] = sum_i softmax_i(s[b,t,h,i]) c[b,i,:]
+
+   c[i], the latent of token i, is key and value of all heads; r[i] is the rotated part of its key. q has been
+   multiplied by W_k of its head; out is yet to be multiplied by W_v of its head (both products: gemm with
+   PTXK_GEMM_GROUPED, a group for each head). Query t of n stands at position p = lengths[b] - n + t and sees
+   the tokens i <= p. n is an argument: 1 for a step, more for drafts, and for prompts.
+
+   The pairs of query and head, t * heads + h, are the rows of products on tensor cores: `tile` of them share
+   what a block reads. Blocks take chunks of a sequence; where there are several chunks, a second launch
+   combines them, a block for each row, in their order: the same bits in every run.
+
+     targets             bf16 from sm_80 on. Where shared memory has 99 KB or less (sm_75, sm_86, sm_89, from
+                         sm_120 on), tiles of 16, whatever the description asks for.
+     precision           exact products, f32 sums; q is rounded to kv_type, and so are weights (2^-11, bf16
+                         2^-8; f16 weights below 2^-22 of the largest: 2^-33 of it). Chunks: 2^-20 of an
+                         element for each.
+     lse                 log sum_i exp(s_i), natural. The error is at most the largest error of a score, plus
+                         2^-22 for each key, plus 2^-20 (1 + |lse|).
+     length 0            zeros, lse -inf; so for queries before the sequence (length < n)
+     length > max_seq, or max_pages * page_size
+                         NaN in that sequence's output; its cache is not read
+     page past the pool  where a key would be read: NaN in the output of the blocks that find it
+     score -inf          weight 0. A score that is NaN or +inf: NaN in that head's output
+     weight 0            is multiplied like any other: 0 * inf in c is NaN. This includes tokens that other
+                         queries of the launch see
+
+   Launches that may run at the same time need separate workspaces. Nothing may overlap what is written. */
+enum { PTXK_MLA_LSE = 1 }; /* writes lse */
+typedef struct ptxk_flash_mla_desc {
+    uint32_t heads;     /* 1 ... 65536 */
+    uint32_t latent;    /* elements of c: 128, 256 or 512 */
+    uint32_t rope;      /* elements of r: 16, 32, 48 or 64 */
+    uint32_t kv_type;   /* of c and r: PTX_F16 or PTX_BF16 */
+    uint32_t q_type;    /* of q and q_rope: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t out_type;  /* of out, likewise */
+    uint32_t tile;      /* at most: 16, 32 or 64; see ptxk_flash_mla_tile */
+    uint32_t page_size; /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
+    uint32_t flags;     /* PTXK_MLA_LSE */
+    float scale;        /* 0: 1. Models divide by the root of a head's elements before the absorption */
+} ptxk_flash_mla_desc;
+
+typedef struct ptxk_flash_mla_shape {
+    uint32_t batch;    /* sequences, at most 65535 */
+    uint32_t queries;  /* new tokens of each; with heads at most 2^30 pairs */
+    uint32_t max_len;  /* longest length to plan for, sets the number of chunks; 0: max_seq */
+    uint32_t max_seq;  /* positions of a cache, at most 2^30 */
+    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    ptx_target target; /* of the module */
+} ptxk_flash_mla_shape;
+
+/* Addresses are 16-byte aligned; those of u32 and u64 arrays to their element. Strides are in elements, below
+   2^32, and multiples of 16 bytes; element e of head h of query t of sequence b lies at (b * queries + t) *
+   row_stride + h * head_stride + e. A cache of rows of c and r side by side has two addresses in it. */
+typedef struct ptxk_flash_mla_args {
+    uint64_t q, q_rope, out;
+    uint64_t q_row_stride, q_head_stride;       /* both 0: heads * latent and latent */
+    uint64_t rope_row_stride, rope_head_stride; /* of q_rope; both 0: heads * rope and rope */
+    uint64_t out_row_stride, out_head_stride;   /* both 0: heads * latent and latent */
+    uint64_t c_caches, r_caches; /* u64 [batch]: addresses of the caches. Paged: the pools, kv_type
+                                    [pool_pages, page_size, latent], [pool_pages, page_size, rope] */
+    uint64_t c_stride, r_stride; /* from position to position; 0: latent, rope */
+    uint64_t lengths;     /* u32 [batch], with the new tokens; 0: every sequence has `length` */
+    uint64_t block_table; /* paged: u32 [batch, max_pages], page numbers in the pools */
+    uint64_t lse;         /* f32 [batch, queries, heads]; ignored without PTXK_MLA_LSE */
+    uint64_t workspace;   /* plan.workspace_bytes, 256-byte aligned; ignored when that is 0 */
+    uint32_t batch, queries, max_seq; /* as in the shape */
+    uint32_t max_pages, pool_pages;   /* paged: columns of the block table; pages of a pool */
+    uint32_t length;                  /* of every sequence, where lengths is 0; else 0 */
+} ptxk_flash_mla_args;
+
+/* The tile that suits so many heads and queries of a sequence: the smallest that holds all pairs, else 64. */
+PTXGEN_API uint32_t ptxk_flash_mla_tile(uint32_t heads, uint32_t queries);
+/* Appends the two entries (attend, combine). desc: a ptxk_flash_mla_desc. */
+#define ptxk_flash_mla_emit(m, desc) ptxk_flash_mla_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch or two. min_bytes: the traffic when every sequence is max_len long: q, out, c and r once. */
+PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_shape *shape,
+                                        ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
+                                         ptxk_message *why);
 
 /* ======== gemv ==========================================================================================
 
@@ -661,21 +803,23 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
 
    W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. Tensor
    cores multiply: rows of W are the rows of a product of 16 by 8, rows of x its columns. There are two
-   launches. The first scales x and splits each element into 16-bit numbers, in the order of the second. The
-   blocks of the second take tiles of rows of W by rows of x, or slices of K of them; the last block of a
-   tile to finish adds its slices, in their order: the same bits in every run.
+   launches. The first scales x and splits each element into 16-bit numbers, in the order of the second. Its
+   tiles are rows of W by rows of x. Each block of the second takes as many steps of K as the others: tiles,
+   or parts of them. The last block of a tile to finish adds its parts, in their order: the same bits in
+   every run.
 
      several matrices    second and third: up to three matrices over one x in the same launches, such as Q, K
                          and V. Each has its format, rows, bias and y. A residual needs a single y: one
                          matrix, or a gated pair.
-     PTXK_GEMM_SWIGLU    two matrices of one format, gate and up, and one y = g / (1 + e^-g) * u; the norm's
+     PTXK_GEMM_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; the norm's
      PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
-                         activation.
+     PTXK_GEMM_CLAMPED   activation. CLAMPED: PTXK_SWIGLU_CLAMPED of activation.
      columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
-                         of them: the last tile is padded. Where registers are few for a format or a target,
-                         tiles have fewer, down to 8. Tiles of 128 columns unpack weights once, into shared
-                         memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80 on; EXACT not on sm_86, sm_89 and
-                         from sm_120 on, which have too little of it. 256: Q4_K, FAST, sm_90 to sm_110.
+                         of them: the last tile is padded. Where registers are few for a format, a target or
+                         a gated pair of two formats, tiles have fewer, down to 8. Tiles of 128 columns
+                         unpack weights once, into shared memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80
+                         on; EXACT not on sm_86, sm_89 and from sm_120 on, which have too little of it. 256:
+                         Q4_K, FAST, sm_90 to sm_110.
      k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
                          With several matrices, of the largest unit.
      precision           Quantised weights are multiplied exactly: as integers times the scale of their
@@ -724,7 +868,8 @@ enum {
     PTXK_GEMM_BIAS = 8,
     PTXK_GEMM_SWIGLU = 16,
     PTXK_GEMM_GEGLU = 32,
-    PTXK_GEMM_GROUPED = 64
+    PTXK_GEMM_GROUPED = 64,
+    PTXK_GEMM_CLAMPED = 128
 };
 
 /* What is compiled into the code. m, n and k are not: one kernel serves all layers. */
@@ -735,15 +880,14 @@ typedef struct ptxk_gemm_desc {
     uint32_t columns;     /* rows of x in a tile, at most: 8, 16 ... 256; see ptxk_gemm_columns */
     uint32_t precision;   /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
     uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
-    uint32_t second;      /* format of a second matrix, with SwiGLU and GeGLU of up; 0: there is none */
+    uint32_t second;      /* format of a second matrix, in a gated pair of up; 0: there is none */
     uint32_t third;       /* format of a third matrix; 0: there is none */
 } ptxk_gemm_desc;
 
 typedef struct ptxk_gemm_shape {
-    uint32_t m;        /* rows of x and of y, at most 65535 tiles: 2^19 - 8 with tiles of 8; with tiles of 64
-                           and more 2^22; 0: no launches. With GROUPED rows of y, of all groups */
-    uint32_t n;        /* rows of W, at most 2^26; with tiles of 64 and more, of all matrices, 2^26 - 1024 (a
-                           gated pair 2^25 - 512) */
+    uint32_t m;        /* rows of x and of y, at most 2^22; 0: no launches. With GROUPED rows of y, of all
+                           groups */
+    uint32_t n;        /* rows of W, at most 2^26; all tiles together have at most 2^31 steps of K */
     uint32_t k;        /* columns of W and of x, whole units, at most 2^20 */
     uint32_t second_n; /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
     uint32_t third_n;  /* rows of the third matrix, at least 1 */
@@ -1027,10 +1171,12 @@ PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk
      silu(x)        x / (1 + exp(-x))
      gelu by tanh   x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi)
      gelu by erf    Abramowitz and Stegun 7.1.26: within 1.5e-7 |x| of the gelu with erf
-     x -inf         NaN (silu, gelu by tanh) */
-enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2 };
+     clamped        gated only, as gpt-oss has it: x / (1 + exp(-1.702 x)) (up + 1) of x up to 7 and up from
+                    -7 to 7
+     x -inf         NaN (all but gelu by erf) */
+enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2, PTXK_SWIGLU_CLAMPED = 3 };
 typedef struct ptxk_activation_desc {
-    uint32_t kind;           /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
+    uint32_t kind;           /* PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or PTXK_SWIGLU_CLAMPED */
     uint32_t gated;          /* 1: multiply by up */
     uint32_t x_type, y_type; /* of x and up; of y: PTX_F32, PTX_F16 or PTX_BF16 */
 } ptxk_activation_desc;
@@ -1201,6 +1347,10 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
    (SOFTMAX_CHOSEN: s + bias), which changes no weight. Of equal ones the expert with the lower number comes
    first. weights = scale p, with PTXK_ROUTE_NORMALIZE of p over the sum of the chosen p.
 
+   With groups, of experts / groups adjacent experts each, only experts of `chosen_groups` groups are chosen:
+   those with the largest of their s, or with PTXK_ROUTE_BIAS the largest sum of their two largest p + bias, as
+   in DeepSeek-V2 and V3; of equal ones that with the lower number.
+
      order                A row for each choice, by expert; those of an expert by token. Rows of expert e are
                           offsets[e] ... offsets[e + 1] - 1; row places[t,j] has choice j of token t.
      error of a weight    2^-21 + 2^-23 |s - the largest s| of it, without scale; softmax: and 2^-147 over the
@@ -1221,6 +1371,8 @@ typedef struct ptxk_route_desc {
     uint32_t kind;    /* PTXK_ROUTE_SOFTMAX ... */
     uint32_t flags;   /* PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS */
     float scale;      /* of the weights; 0: 1 */
+    uint32_t groups;  /* 2 ... 32, of which experts is a multiple; 0: none */
+    uint32_t chosen_groups; /* 1 ... groups, of at least `chosen` experts; 0 without groups */
 } ptxk_route_desc;
 
 typedef struct ptxk_route_shape {
@@ -1520,6 +1672,21 @@ extern "C" {
    plans. Then the vocabulary: functions that emit pieces of kernels. An emitting function makes one emitting
    call in a statement: the text is then the same whatever compiler built the generator. */
 
+/* What some operations share is in the #if of all of them (tests/left_out.sh tells one that lacks). A function
+   that is too small for an #if is PTXK__SHARED: no compiler warns where nothing uses it. */
+#if defined(__GNUC__)
+#define PTXK__SHARED __attribute__((unused)) static
+#else
+#define PTXK__SHARED static
+#endif
+
+/* The emit function of an operation that is left out, for the registry. */
+#define PTXK__LEFT_OUT(name)                                                                                 \
+    PTXGEN_API ptx_code ptxk_##name##_emit_(ptx_module *m, const char *site, const void *desc) {             \
+        (void)desc;                                                                                          \
+        return ptx_fail(m, PTX_E_DESC, site, #name ": PTXK_ONLY or PTXK_NO leaves this operation out");      \
+    }
+
 /* -- messages and names -- */
 
 static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *format, ...) {
@@ -1594,32 +1761,34 @@ static uint64_t ptxk__multiply_checked(uint64_t a, uint64_t b, int *fits) {
     return a * b;
 }
 
-static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
+PTXK__SHARED uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
 
 /* The square root of x in 1 ... 2^32 by Newton's method. It needs no libm and gives the same bits
    everywhere. */
-static double ptxk__sqrt(double x) {
+PTXK__SHARED double ptxk__sqrt(double x) {
     double y = x;
     int i;
     for (i = 0; i < 40; i++) y = 0.5 * (y + x / y);
     return y;
 }
 
-static uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+PTXK__SHARED uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /* -- checks of descriptions and shapes -- */
 
+#define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
 #define PTXK__LEN_MAX 0x7fffffffu
+#define PTXK__N_MAX (1u << 24)
 
 static uint32_t ptxk__kv_bytes(uint32_t type) {
     return type == PTX_F32 ? 4u : type == PTX_F16 || type == PTX_BF16 ? 2u : 0u;
 }
 
-static uint32_t ptxk__widest(uint32_t a, uint32_t b) {
+PTXK__SHARED uint32_t ptxk__widest(uint32_t a, uint32_t b) {
     return ptxk__kv_bytes(a) > ptxk__kv_bytes(b) ? ptxk__kv_bytes(a) : ptxk__kv_bytes(b);
 }
 
-static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
     if (ptxk__kv_bytes(type)) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
                         ptxk__value_name_of(type).s);
@@ -1634,7 +1803,7 @@ static uint32_t ptxk__cache_bytes(uint32_t type) {
     return ptxk__is_byte_cache(type) ? 1 : ptxk__kv_bytes(type);
 }
 
-static const char *ptxk__cache_name(uint32_t type) {
+PTXK__SHARED const char *ptxk__cache_name(uint32_t type) {
     return type == PTXK_Q8_0 ? "q8_0" : ptx_type_name((ptx_type)type);
 }
 
@@ -1645,13 +1814,13 @@ static uint32_t ptxk__factor_bytes(uint32_t type, uint32_t d) {
 
 /* Elements of which strides of a cache are multiples. q8_0: a row of factors, too, is copied in pieces as
    large as possible, to 16 bytes. */
-static uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
+PTXK__SHARED uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
     if (type != PTXK_Q8_0) return 16 / ptxk__cache_bytes(type);
     return d % 256 == 0 ? 256 : d & (0u - d);
 }
 
-static ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32_t type, uint32_t d,
-                                       ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32_t type, uint32_t d,
+                                             ptxk_message *why) {
     uint32_t whole = type == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : type == PTX_E4M3 ? 16 : 1;
     if (!ptxk__cache_bytes(type))
         return ptxk__refuse(why, PTX_E_DESC,
@@ -1664,25 +1833,26 @@ static ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32
 }
 
 #define PTXK__FORMAT_LIST "one of PTXK_FORMATS, such as PTXK_Q4_K"
-static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format,
+                                          ptxk_message *why) {
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be " PTXK__FORMAT_LIST, op, field,
                         ptxk__value_name_of(format).s);
 }
 
-static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
-                              ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
+                                    ptxk_message *why) {
     if (n && n <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be 1 to %u", op, field, n, most);
 }
 
 /* Refuses a number of rows or tokens of a shape above `most`. */
-static ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
-                                 ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
+                                       ptxk_message *why) {
     if (x <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be at most %u", op, field, x, most);
 }
 
-static ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why) {
     if (scale >= -1e30f && scale <= 1e30f) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: scale is %g, must be from -1e30 to 1e30 (0: 1)", op,
                         (double)scale);
@@ -1691,8 +1861,8 @@ static ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why
 /* -- plans -- */
 
 /* Begins every plan function: clears the plan and refuses NULLs. code: the error of the description. */
-static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
-                                 size_t args_bytes, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
+                                       size_t args_bytes, ptxk_message *why) {
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
     if (!shape || !plan)
@@ -1704,7 +1874,8 @@ static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shap
 #define PTXK__FLAT_THREADS 256u
 
 /* Fills in a plan of one launch: a grid of x by y blocks of `threads` threads. */
-static void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads, uint64_t min_bytes) {
+PTXK__SHARED void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads,
+                                 uint64_t min_bytes) {
     ptx_launch *l = &plan->launch[0];
     plan->launches = 1;
     l->grid[0] = x;
@@ -1716,26 +1887,36 @@ static void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t thre
 
 /* -- checks of arguments -- */
 
-static ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
     if (code) return code;
     return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
 }
 
 /* Refuses a reserved field that is not 0. */
-static ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
     if (!x) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be 0", op, field, x);
 }
 
-static ptx_code ptxk__check_count(const char *op, const char *field, uint32_t x, uint32_t least,
-                                  uint32_t most, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_count(const char *op, const char *field, uint32_t x, uint32_t least,
+                                        uint32_t most, ptxk_message *why) {
     if (x >= least && x <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be %u to %u", op, field, x, least, most);
 }
 
-static ptx_code ptxk__check_eps(const char *op, float eps, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_eps(const char *op, float eps, ptxk_message *why) {
     if (eps >= 0 && eps <= FLT_MAX) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: eps is %g, must be finite and at least 0", op, (double)eps);
+}
+
+PTXK__SHARED ptx_code ptxk__check_sampling(const char *op, float temperature, float top_p,
+                                           ptxk_message *why) {
+    if (!(temperature >= 0 && temperature <= FLT_MAX))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: temperature is %g, must be finite and at least 0", op,
+                            (double)temperature);
+    if (!(top_p >= 0 && top_p <= 1))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: top_p is %g, must be 0 to 1", op, (double)top_p);
+    return PTX_E_NONE;
 }
 
 /* -- spans: memory that arguments name, and its overlaps -- */
@@ -1885,7 +2066,8 @@ static ptx_code ptxk__check_distinct(const char *op, const ptxk__span *s, ptxk_m
 
 /* Checks that every needed span has an aligned address, and that written memory has distinct elements and
    overlaps no other span. */
-static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n,
+                                        ptxk_message *why) {
     ptx_code code;
     uint32_t i, j;
     for (i = 0; i < n; i++) {
@@ -1911,9 +2093,9 @@ static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32
 
 /* Checks the strides, in elements, of one sequence's caches: rows of `bytes` bytes, strides in multiples of
    `whole` elements. */
-static ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq, uint64_t head_stride,
-                                  uint64_t row_stride, uint32_t d, uint32_t whole, uint64_t most,
-                                  ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq,
+                                        uint64_t head_stride, uint64_t row_stride, uint32_t d, uint32_t whole,
+                                        uint64_t most, ptxk_message *why) {
     ptxk__span rows = ptxk__span_of("a cache", 0, d, 1, 1);
     int fits = 1;
     uint64_t a = ptxk__multiply_checked(head_stride, kv_heads - 1, &fits),
@@ -1946,9 +2128,9 @@ static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch
 }
 
 /* The span of the factors of K or V: one for each head, or, beside rows, as the rows. */
-static ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
-                                     uint32_t d, uint32_t batch, uint32_t page_size, uint32_t pool_pages,
-                                     int written) {
+PTXK__SHARED ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
+                                           uint32_t d, uint32_t batch, uint32_t page_size,
+                                           uint32_t pool_pages, int written) {
     if (type == PTXK_Q8_0)
         return ptxk__span_cache(name, at, batch, page_size, pool_pages,
                                 (uint64_t)kv_heads * ptxk__factor_bytes(type, d), written);
@@ -2173,13 +2355,13 @@ static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset) {
 }
 
 /* Loads a u32 from the arguments. */
-static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
+PTXK__SHARED ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
 
 /* array[index], or `otherwise` where the array's address is 0. */
-static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
-                                  ptx_val otherwise) {
+PTXK__SHARED ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
+                                        ptx_val otherwise) {
     ptx_val array = ptxk__arg_ptr(k, args, offset);
     ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     ptx_val at = ptx_ptr_add(k, array, index, 4);
@@ -2189,8 +2371,8 @@ static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, pt
 /* -- vocabulary: numbers in kernels -- */
 
 /* Like ptxk_load_f32, under predicate p: zeros where it does not hold. p NULL: always. */
-static void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
-                              ptx_val *out) {
+PTXK__SHARED void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
+                                    ptx_val *out) {
     ptx_val words[4], wide[8];
     uint32_t i, count = n * (stored == PTX_F32 ? 4u : 2u) / 4;
     if (!p) {
@@ -2211,31 +2393,8 @@ static void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, 
     for (i = 0; i < n; i++) out[i] = wide[i];
 }
 
-/* Rounds x to the type, as a store and a load would. */
-static ptx_val ptxk__round_to_type(ptx_kernel *k, ptx_type stored, ptx_val x) {
-    ptx_val half;
-    if (stored == PTX_F32) return x;
-    if (stored == PTX_F16) {
-        half = ptx_cvt(k, PTX_F16, x);
-        return ptx_cvt(k, PTX_F32, half);
-    }
-    half = ptxk__to_bf16(k, PTX__AT, x);
-    half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
-    half = ptx_shl(k, half, ptx_u32(16));
-    return ptx_as(half, PTX_F32);
-}
-
-/* min(x, limit); NaN stays NaN. */
-static ptx_val ptxk__min_keep_nan(ptx_kernel *k, ptx_val x, double limit) {
-    ptx_val above;
-    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
-        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(limit));
-    above = ptx_setp(k, PTX_GT, x, ptx_f32(limit));
-    return ptx_selp(k, ptx_f32(limit), x, above);
-}
-
 /* Packs two f32 into one register of two f16 or bf16 (sm_80 on), the first in the low half. */
-static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val high) {
+PTXK__SHARED ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val high) {
     ptx_val pair[2], whole;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) {
         whole = ptx_cvt_pair(k, type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2, high, low);
@@ -2247,7 +2406,7 @@ static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val
 }
 
 /* Replaces +inf by the largest finite number, so that inf - inf is never computed. NaN stays NaN. */
-static ptx_val ptxk__clamp_infinity(ptx_kernel *k, ptx_val x) {
+PTXK__SHARED ptx_val ptxk__clamp_infinity(ptx_kernel *k, ptx_val x) {
     ptx_val infinite;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
         return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
@@ -2262,16 +2421,35 @@ static ptx_val ptxk__logistic(ptx_kernel *k, ptx_val x) {
     return ptx_op1(k, PTX_RCP, PTX_APPROX, x);
 }
 
-/* g / (1 + e^-g) */
-static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) {
-    ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736f));
+/* g / (1 + e^(-a g)) */
+static ptx_val ptxk__swish(ptx_kernel *k, ptx_val g, double a) {
+    ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736 * a));
     e = ptx_ex2(k, e);
     e = ptx_add(k, e, ptx_f32(1));
     return ptx_op2(k, PTX_DIV, PTX_RN, g, e);
 }
 
+PTXK__SHARED ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) { return ptxk__swish(k, g, 1); }
+
+/* min(x, most), and of both ends the larger of that and -most; NaN stays NaN. */
+static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int both) {
+    ptx_val p = ptx_setp(k, PTX_GT, x, ptx_f32(most));
+    x = ptx_selp(k, ptx_f32(most), x, p);
+    if (!both) return x;
+    p = ptx_setp(k, PTX_LT, x, ptx_f32(-most));
+    return ptx_selp(k, ptx_f32(-most), x, p);
+}
+
+/* gpt-oss's gate: g / (1 + e^(-1.702 g)) (u + 1) of g up to 7 and u from -7 to 7. */
+PTXK__SHARED ptx_val ptxk__swiglu_clamped(ptx_kernel *k, ptx_val g, ptx_val u) {
+    g = ptxk__clamp(k, g, 7, 0);
+    g = ptxk__swish(k, g, 1.702);
+    u = ptxk__clamp(k, u, 7, 1);
+    return ptx_fma(k, g, u, g);
+}
+
 /* gelu(x) by tanh: x / (1 + e^(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi). */
-static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
+PTXK__SHARED ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
     const double c = -2 * 0.79788456080286535588 * 1.44269504088896340736; /* -2 sqrt(2 / pi) log2 e */
     ptx_val t = ptx_op2(k, PTX_MUL, PTX_RN, x, x);
     t = ptx_fma(k, t, ptx_f32(c * 0.044715), ptx_f32(c));
@@ -2280,6 +2458,48 @@ static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
     return ptx_op2(k, PTX_MUL, PTX_RN, x, t);
 }
 
+PTXK__SHARED int ptxk__has_cp_async(ptx_kernel *k) {
+    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+}
+
+PTXK__SHARED ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
+    return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
+}
+
+/* Gathers byte `which` of four words into one word. */
+PTXK__SHARED ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
+    uint32_t selector = which | (which + 4) << 4;
+    ptx_val low, high;
+    low = ptx_prmt(k, ptx_as(x[0], PTX_B32), ptx_as(x[1], PTX_B32), ptx_b32(selector));
+    high = ptx_prmt(k, ptx_as(x[2], PTX_B32), ptx_as(x[3], PTX_B32), ptx_b32(selector));
+    return ptx_prmt(k, low, high, ptx_b32(0x5410));
+}
+
+/* 1 / sqrt(sum / n + eps); 0 where the root is 0; NaN for an infinite sum. */
+PTXK__SHARED ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
+    ptx_val x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
+    x = ptx_op2(k, PTX_ADD, PTX_RN, x, eps);
+    x = ptx_sqrt(k, x);
+    x = ptxk_rcp_or_zero(k, x);
+    return ptx_fma(k, sum, ptx_f32(0), x);
+}
+
+/* Computes cosine and sine of position * frequency, f64 in radians. Whole turns are subtracted in f64. */
+PTXK__SHARED void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c,
+                                  ptx_val *s) {
+    ptx_val turns, whole;
+    turns = ptx_cvt(k, PTX_F64, position);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, frequency);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f64(0.15915494309189533577));
+    whole = ptx_cvt_with(k, PTX_RNI, PTX_F64, turns);
+    turns = ptx_op2(k, PTX_SUB, PTX_RN, turns, whole);
+    turns = ptx_cvt(k, PTX_F32, turns);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f32(6.28318530717958647693));
+    *c = ptx_cos_approx(k, turns);
+    *s = ptx_sin_approx(k, turns);
+}
+
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_MATMUL)
 /* -- vocabulary: tiles in shared memory -- */
 
 /* A tile in shared memory: rows of 16-byte chunks, `pitch` chunks apart, swizzled. Chunk c of row r lies at
@@ -2297,8 +2517,8 @@ typedef struct ptxk__tile {
 } ptxk__tile;
 
 /* Computes a tile's form. even: the pitch is a multiple of so many chunks (2, 4 or 8). */
-static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
-                            uint32_t threads) {
+PTXK__SHARED void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
+                                  uint32_t threads) {
     t->rows = rows;
     t->panel = 0;
     t->chunks = ptxk__ceil_div(row_bytes, 16);
@@ -2309,7 +2529,7 @@ static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, ui
     for (t->pass = 1; 2 * t->pass * t->wide <= threads && rows % (2 * t->pass) == 0;) t->pass *= 2;
 }
 
-static uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t->pitch * 16; }
+PTXK__SHARED uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t->pitch * 16; }
 
 /* The byte offset in the tile of chunk `chunk` of row `row`, both u32. */
 static ptx_val ptxk__tile_chunk_offset(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
@@ -2337,7 +2557,8 @@ static uint32_t ptxk__tile_phases(const ptxk__tile *t) {
     return t->pass < 8 && t->pass < t->rows ? 8 / t->pass : 1;
 }
 
-static void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid, ptxk__tile_copier *c) {
+PTXK__SHARED void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid,
+                                        ptxk__tile_copier *c) {
     uint32_t i;
     c->row = ptx_div(k, tid, ptx_u32(t->wide));
     c->chunk = ptx_rem(k, tid, ptx_u32(t->wide));
@@ -2358,8 +2579,8 @@ static ptx_val ptxk__advance_rows(ptx_kernel *k, ptx_val at, ptx_val stride, uin
 
 /* The global address of this thread's first chunk of the tile whose row 0 is at `at`. stride: u32, elements
    from row to row. */
-static ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at, ptx_val stride,
-                                      uint32_t bytes) {
+PTXK__SHARED ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at,
+                                            ptx_val stride, uint32_t bytes) {
     ptx_val row = ptx_mul_wide(k, c->row, stride);
     at = ptx_ptr_add(k, at, row, bytes);
     return ptx_ptr_add(k, at, c->chunk, 16);
@@ -2368,8 +2589,8 @@ static ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c,
 /* Copies the first `rows` rows (s32, negative counts as 0) of a tile to the shared address `to`, and fills
    the others with zeros. from: of ptxk__tile_copy_source. From sm_80 on this issues cp.async, which belongs
    to the next committed group; before, it stores, and needs a barrier. */
-static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
-                            ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
+PTXK__SHARED void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
+                                  ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
     uint32_t passes = t->rows / t->pass, phases = ptxk__tile_phases(t), i, j, n = async ? 1 : 2;
     ptx_val base[8], left, p, valid, words[2][4], here;
@@ -2400,12 +2621,12 @@ static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile
     }
 }
 
-static void ptxk__tile_commit(ptx_kernel *k) {
+PTXK__SHARED void ptxk__tile_commit(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
 }
 
 /* Waits until all copies have arrived for all threads. After it, what they read before may be overwritten. */
-static void ptxk__tile_wait(ptx_kernel *k) {
+PTXK__SHARED void ptxk__tile_wait(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
 }
@@ -2414,8 +2635,8 @@ static void ptxk__tile_wait(ptx_kernel *k) {
    of 8, chunk 2 i + half (u32, 0 or 1) of pair i. The choice of row and half for each lane decides which
    fragment ldmatrix loads. The tile must begin at a multiple of 128: then chunk 2 i differs from chunk 0 in
    bits only, and one register serves all pairs. */
-static ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
-                                 ptx_val half) {
+PTXK__SHARED ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
+                                       ptx_val half) {
     ptx_val at = ptxk__tile_chunk_offset(k, t, row, half);
     return ptx_ptr_add(k, tile, at, 1);
 }
@@ -2434,12 +2655,15 @@ static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32
 }
 
 /* The address of this lane's chunk of a pair. */
-static ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
-                                       uint32_t pair) {
+PTXK__SHARED ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t, ptx_val reader,
+                                             uint32_t first_row, uint32_t pair) {
     reader = ptxk__tile_pair_reader(k, t, reader, pair);
     return ptx_off(reader, ptxk__tile_offset(t, first_row, pair));
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_GEMM             \
+              | PTXK_OP_MATMUL)
 /* -- vocabulary: products of tiles -- */
 
 /* Row and chunk that a lane passes to ldmatrix to load fragments of 16 rows and two chunks (16 elements of 2
@@ -2447,12 +2671,12 @@ static ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t, ptx_v
      rows    A of mma m16n8k16, rows of the tile as rows: a0 ... a3
      columns B of two adjacent mma, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
      across  (trans) B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
-static void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+PTXK__SHARED void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
     *row = ptx_and(k, lane, ptx_u32(15));
     *half = ptx_shr(k, lane, ptx_u32(4));
 }
 
-static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+PTXK__SHARED void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
     ptx_val low = ptx_and(k, lane, ptx_u32(7)), high = ptx_shr(k, lane, ptx_u32(4));
     *row = ptx_mad(k, high, ptx_u32(8), low);
     *half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1));
@@ -2460,8 +2684,8 @@ static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_va
 
 /* d += a b, 16 x 8, over two chunks along k. type: of the elements; PTX_F32 runs as tf32. Before sm_80: two
    products of half the depth. */
-static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
-                           const ptx_val b[2]) {
+PTXK__SHARED void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
+                                 const ptx_val b[2]) {
     ptx_val out[4];
     uint32_t i;
     if (type == PTX_F32) {
@@ -2476,6 +2700,8 @@ static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx
     for (i = 0; i < 4; i++) d[i] = out[i];
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE)
 /* -- vocabulary: the blocks of a cluster -- */
 
 #define PTXK__CLUSTER 8u /* the largest portable cluster */
@@ -2563,6 +2789,8 @@ static int ptxk__cluster_broadcast(ptx_kernel *k, const ptxk__cluster *c, uint32
     return 0;
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER)
 /* -- vocabulary: pages of a pool -- */
 
 /* The row number, u64, of a head at a position of a page. Pages are [kv_heads, page_size] rows, or, with
@@ -2581,7 +2809,7 @@ static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_si
 static int ptxk__has_e4m3(ptx_kernel *k) { return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 89; }
 
 /* What turns the f16 numbers of ptxk__widen_bytes into those of the cache, factors aside. */
-static double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
+PTXK__SHARED double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
     return type == PTX_E4M3 && !ptxk__has_e4m3(k) ? 256 : 1;
 }
 
@@ -2621,8 +2849,8 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
 }
 
 /* The same as f32, in order: `n` words. */
-static void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
-                                  ptx_val *out) {
+PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
+                                        ptx_val *out) {
     ptx_val pair[2];
     uint32_t i;
     for (i = 0; i < n; i++) {
@@ -2654,8 +2882,8 @@ static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
 }
 
 /* Quantises n f32, a multiple of 4, to an 8-bit cache's words. inverse: of the factor. */
-static void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x, ptx_val inverse,
-                               ptx_val *words) {
+PTXK__SHARED void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x,
+                                     ptx_val inverse, ptx_val *words) {
     ptx_val code[4], pair[2];
     uint32_t i, e;
     for (i = 0; i < n; i += 4) {
@@ -2680,7 +2908,7 @@ static void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const p
 
 /* The factor of a q8_0 block, f32, from its 32 elements at `at`: the largest size / 127. The largest as an
    integer: a NaN is larger than any number. */
-static ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
+PTXK__SHARED ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)stored), n = 16 / bytes, i, e;
     ptx_val x[8], most = ptx_u32(0);
     for (i = 0; i < PTXK__CACHE_BLOCK; i += n) {
@@ -2695,7 +2923,7 @@ static ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
 
 /* The factor of a head of an e4m3 cache, f32: an entry of the array whose address is an argument, 1 where
    there is no array. */
-static ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offset, ptx_val head) {
+PTXK__SHARED ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offset, ptx_val head) {
     ptx_val array = ptxk__arg_ptr(k, args, offset), there, at;
     there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     at = ptx_ptr_add(k, array, head, 4);
@@ -2709,9 +2937,9 @@ static ptx_val ptxk__factors_at(ptx_kernel *k, ptx_val base, ptx_val offset) {
     return ptx_ptr_add(k, base, offset, 2);
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_SOFTMAX | PTXK_OP_DECODER)
 /* -- vocabulary: online softmax -- */
-
-#define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
 
 /* The weight 2^(x - y) of a score x relative to the maximum y. */
 static ptx_val ptxk__score_weight(ptx_kernel *k, ptx_val x, ptx_val y) {
@@ -2720,7 +2948,7 @@ static ptx_val ptxk__score_weight(ptx_kernel *k, ptx_val x, ptx_val y) {
 }
 
 /* Whether the scale is applied after q . k: a scale above 1 could make q infinite, and 0 in K then NaN. */
-static int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
+PTXK__SHARED int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
 
 /* Online softmax. A state is a reference `most` in base 2, the sum of the weights 2^(score - most), and the
    caller's sums of weighted values. */
@@ -2728,7 +2956,7 @@ typedef struct ptxk__softmax {
     ptx_var most, total;
 } ptxk__softmax;
 
-static ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
+PTXK__SHARED ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
     ptxk__softmax s;
     s.most = ptx_var_new(k, ptx_f32(-FLT_MAX)); /* not -inf: a score of -inf then has the weight 2^-inf = 0 */
     s.total = ptx_var_new(k, ptx_f32(0));
@@ -2736,7 +2964,7 @@ static ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
 }
 
 /* Replaces a score of +inf by the largest number, so that inf - inf is never computed. NaN stays NaN. */
-static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
+PTXK__SHARED ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
     ptx_val infinite;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
         return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
@@ -2745,7 +2973,7 @@ static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
 }
 
 /* Sets the reference to `most`. Returns the factor for the caller's sums. */
-static ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
+PTXK__SHARED ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
     ptx_val old = ptx_get(k, s->most), total = ptx_get(k, s->total), shrink;
     shrink = ptxk__score_weight(k, old, most);
     total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink);
@@ -2755,8 +2983,8 @@ static ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s
 }
 
 /* Merges n states: the reference and total of all, and the factor for the sums of each. */
-static void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
-                                ptx_val *factor, ptx_val *top, ptx_val *all) {
+PTXK__SHARED void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
+                                      ptx_val *factor, ptx_val *top, ptx_val *all) {
     uint32_t i;
     *top = most[0];
     for (i = 1; i < n; i++) *top = ptx_max(k, *top, most[i]);
@@ -2766,6 +2994,8 @@ static void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, 
     }
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_GEMM | PTXK_OP_MATMUL)
 /* -- vocabulary: the last block to arrive -- */
 
 /* Decides which block is the last to arrive. All threads of a block call it after their writes to global
@@ -2790,13 +3020,14 @@ static ptx_val ptxk__is_last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, 
     return ptx_setp(k, PTX_EQ, old, last);
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_NORM | PTXK_OP_SOFTMAX)
 /* -- vocabulary: rows of elements -- */
 
 /* How a row of n elements is divided: among a warp up to n 1024, else among a block; in registers up to
    16384. Element e of a thread's access `round` is (round * threads + thread) * vec + e. */
 #define PTXK__ROW_LANES 32u   /* most elements of a lane where a warp has a row */
 #define PTXK__ROW_THREADS 16u /* most of a thread where a block has it: 1024 threads have 64 registers each */
-#define PTXK__N_MAX (1u << 24)
 
 typedef struct ptxk__row {
     uint32_t n, vec, threads, rounds;
@@ -2907,6 +3138,8 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
     return here;
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_GEMM | PTXK_OP_EMBED | PTXK_OP_QUANTIZE | PTXK_OP_DECODER)
 /* -- vocabulary: rows of weights, formats -- */
 
 /* Formats of weights: the facts that plans and kernels need. A new format is a ptxk__reader, two functions,
@@ -3374,6 +3607,7 @@ enum {
    the bits of their signs, which are not applied; a word of e2m1 whose low nibbles are the first quad. */
 enum {
     PTXK__PART_QUADS,
+    PTXK__PART_BIAS_1 = 1,
     PTXK__PART_BIAS_16 = 16,
     PTXK__PART_BIAS_128 = 128,
     PTXK__PART_SIGNS,
@@ -3572,15 +3806,6 @@ static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const p
     return ptxk__read_16(k, s, p, ptxk__number_add(k, from, ptxk__known(16)), out + n) + n;
 }
 
-static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 16, out);
-    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 2, 0);
-    for (i = 0; i < n; i++) {
-        out[i] = ptxk__shr_b32(k, out[i], ptxk__number_value(k, by));
-        out[i] = ptx_and(k, out[i], ptx_b32(0x03030303));
-    }
-}
-
 static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptx_val pair = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0)), x;
     uint32_t i;
@@ -3629,9 +3854,9 @@ static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->factor = ptxk__read_f16(k, s, 108);
 }
 
-/* Tables of IQ2 and IQ3: an entry is `digits` values, digits of `base` of a number, the first the lowest;
-   `map` has what they stand for. The numbers ascend: `steps` has the differences, from -1 on, as characters
-   from ']' on; '~' adds 33 to the next. */
+/* Tables of IQ1, IQ2 and IQ3: an entry is `digits` values, digits of `base` of a number, the first the
+   lowest; `map` has what they stand for. The numbers ascend: `steps` has the differences, from -1 on, as
+   characters from ']' on; '~' adds 33 to the next. */
 typedef struct ptxk__grid {
     const char *name;
     uint32_t entries, base, digits;
@@ -3683,13 +3908,37 @@ static const ptxk__grid ptxk__iq3_s_grid = {
         "c`~^^ng]uh^f}umptaggbub`bj`__hba^^ace|befabisa]kiahbb_hfh~_ho^~r|^j~r^^h^qllcyrnbgabdhak~pjkj_up"
         "qw~d^~p`_e^h^hblcgk^x_`b_cmut_jr`bat~el|s~b"};
 
+static const ptxk__grid ptxk__iq1_grid = {
+    "ptxk_iq1_grid", 2048, 3, 8, {0x80, 0x88, 0x90, 0, 0, 0, 0, 0},
+        "]^^^^^_a^`^ab^^da^`^aa^`^`]b^^^]ab`^`^`^^^]cb^^da^`^aa^`^abba`^^`^^__^^`^g^^dbbb``]kbbb^]]d^^d^``]"
+        "]^]]^^^^^^^e_^^^^]]^j`h^b^^^_]`^bb^`g^`^aa^`^ab`da^`^aa^`^ab^`a]bd]_b^`h^^^ba^`^aa^`^abb__a^^^^aa^"
+        "`^f]^`a]b^b`^`^]_h^^a_b^^^^^^^`^`b`]]]]]]^^`dd^b^l^^daa^`^^^`^db^^db`^a]^]_`a_]]^^^]]^`^^b`^_]^]]^"
+        "^]_`^`^^]]^^^^^^^^]]a]]]]^]^^]]^^^]]^^]]^]]^]]^^b^]]d]]^^``^]]^^^_]]]_^]^]]b__^d`h`db^^^^`^^]]^^^b"
+        "b^fj^^`^_c]]^`^]]^]]``d_]^^``^ecc^c^^^^^^``^bb`_f^`^aa^^^^abb__a^`^aa^^^^ab^`bc]`b^^^^]]daa^bba^^_"
+        "a^`^ab`^bba^^_a^`^ad^^bd]]^`^^^bdb^`__hbbb^`^`^]_`^^f^_]^^^^^^ba^abbbba]ba^`df^`^aa^`^ab^fa^`^f^`^"
+        "d_^`bf^`^b^^^baa^a]a^`^f^`^ab`^ba^`^aa^`^ab`dh`^^^^^^l`_``]^^^`^]]^^`^b^^^^]]^]a^^^^^`^^a]]gb^^dbf"
+        "^```eafbh_eb^^^^]]a]^^^^`^^^^a]b_]^`^^]]^^``^^]]^^]^]]]]_^]]^`]]^`^]]^]a^^^__a]^^^^`^^^^_]]^]^`^^`"
+        "_``]b^^db_`aca^`^`^^^bb^^^bb_]_]_]^`^^```^]]]]^^^^]_b^`^]]`^^^ll^^b^^``jfb^]]^`^`^^`^`^`^]]^b^d^b^"
+        "_]`^b^]]^^]]]]^`]]^^^]]^^]]]]]]]]^^]]^`^b^]]^^``^`b^`^^d^`^^]]^`^ea^^_]`e]b^]]]]__^^^^]]^]]]^]]]]]"
+        "^]]]]^^b^^^]]^_^]`^]]]]^^]]]]]^]^^]]^^]]]]]]]^]]]]]]]]]]^]]]]]^^]_]]]^]]]]_^]]^^]]]^]]_^]^]^]]]]]]"
+        "]__]]]]]]]]]]]]]^^]_`^]]]]^_`_^]]]a]]^^`^`ca^^^^]]]]^^]]ca^^^^`b_]^`^^]]^bb^]]^^]]]]]]]]^^]]^____^"
+        "]]]]bd_c`]`]^b^]__]]]`^^^^c_^]]^^hd^^bdb`]]^^^^^_idb^^^`^b]_^b___]^b]_`a_^b`^h`^g]`d]]_ib`dk]^]_^`"
+        "^^^^^^^^]]^]]^^d]_^^]]]]^^^`b^^^_]^j]]^^]^]]^_^]]^c^]^_]^]_^]]aabaa]]^`^^^^]]]^]`^_^^``^]]^_^_k^bb"
+        "f^`^bbbada^b`b^^^^]_]]`^]]^^``_]aab^]_h`]i^`^`^^`]_cc_^b`^`^f^`^aa]^^^ba^`^aa^`^ab^^^bb^`^^^]]]a^^"
+        "b_a^^ba^`^aa^`^g^`ba^`^aa^`^i`h^c_`^^`j`hb`^`b^^]_^`^]]^]a]]^^^^^^^^^dj`^bb^`]]`_]^`_abc`b^`^aa^`^"
+        "^_b^`b_^^`^aa^`^a]a^^db^^^^^^`^^ff^ba^`^aa^`^ab^^i^`^aa^`^ab`]]bb`^b^^d]ab^^^bb^^^^`^^^^^^^`a]^]]^"
+        "`^d^b^^`^^^bb^`bd^^^^^^d^bd^g_^^``^d`d^^]]]]^]]^d^b]]^`b^`^^]]^]]^___]^^]]^^]]]]]]]]^^]]^__^`]]]]^"
+        "]]^^^^^^b`_^a^b^]_]^]^b^a]`]_]]d^^bf^bb``^^]_`]eb`^bd^^^^^^^]]^^`^^^^^^]]^`^]_^^b^^`^`deed^^^`^`hb"
+        "^]]i^`^aa^`^ab^^^g^`^aa^`^a__^^^]k^__^^^^fa^_^i`^]c``^ab`^ba^`^aa^`^mbb^b_]^^^_]]]bx^^^^^d^`^b^]]^"
+        "b`^^]]^`^^lb`_^_d^__^]]_^h``]^_^^`^`^f^`^g^^^g^`^aa^`^ad`__bd``^`^gai^`^f^`^g^^i^`^aa^`^"};
+
 /* The table's address, in global memory: a variable of the module, made when it is first asked for. */
 static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     ptx_module *m = ptx_kernel_module(k);
     const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, g->name);
     ptx_symbol symbol;
     ptx_variable_desc desc;
-    uint8_t bytes[1024 * 8];
+    uint8_t bytes[2048 * 8];
     const char *step = g->steps;
     uint32_t i, j, number = 0xffffffffu, rest;
     symbol.index = had ? had->what : 0;
@@ -3864,6 +4113,182 @@ static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
+/* IQ1: indexes of 8 values each at `at`, 3 bits of each index further on: 12 bits of two bytes for a share
+   (IQ1_M: a nibble for each); and a bit, here or in each nibble: whether the values 8 g, from the table, are
+   less 1 or plus 1. */
+static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                             int nibbles, ptx_val *out) {
+    ptx_val table = ptxk__grid_address(k, &ptxk__iq1_grid), index, high, less, x;
+    uint32_t i, j;
+    for (i = 0; i < (p->whole ? 4 : 1); i++) {
+        ptxk__number g = p->whole ? ptxk__known(i) : ptxk__unknown(p->lane), here, by;
+        here = ptxk__number_of(k, p->share, 0, 0xffffffffu, 4, at);
+        index = ptxk__read_byte(k, s, ptxk__number_add(k, here, g));
+        here = ptxk__number_of(k, p->share, 0, 0xffffffffu, 2, at + 32);
+        if (nibbles) {
+            high = ptxk__read_byte(k, s, ptxk__number_add(k, here, ptxk__number_of(k, g, 1, 1, 1, 0)));
+            by = ptxk__number_of(k, g, 0, 1, 4, 0);
+        } else {
+            high = ptxk__read_half(k, s, here);
+            by = ptxk__number_of(k, g, 0, 3, 3, 0);
+        }
+        less = ptx_shr(k, high, nibbles ? ptxk__number_value(k, ptxk__number_of(k, g, 0, 1, 4, 3))
+                                        : ptx_u32(15));
+        less = ptx_and(k, less, ptx_u32(1));
+        less = ptx_mad(k, less, ptx_u32(0x02020202), ptx_u32(0x07070707));
+        high = ptx_shr(k, high, ptxk__number_value(k, by));
+        high = ptx_and(k, high, ptx_u32(7));
+        index = ptx_mad(k, high, ptx_u32(256), index);
+        x = ptx_ptr_add(k, table, index, 8);
+        ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(x, 0), out + 2 * i);
+        for (j = 2 * i; j < 2 * i + 2; j++) { /* bytes of the table are 8 g + 136 */
+            x = ptx_sub(k, ptx_as(out[j], PTX_U32), less);
+            out[j] = ptx_xor(k, ptx_as(x, PTX_B32), ptx_b32(0x80808080u));
+        }
+    }
+}
+
+static void ptxk__iq1_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__iq1_values(k, s, p, 2, 0, out);
+}
+
+static void ptxk__iq1_m_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__iq1_values(k, s, p, 0, 1, out);
+}
+
+/* 2 q + 1 of the three bits q at `by`. */
+static ptx_val ptxk__iq1_scale(ptx_kernel *k, ptx_val x, ptxk__number by) {
+    x = ptx_shr(k, x, ptxk__number_value(k, by));
+    x = ptx_and(k, x, ptx_u32(7));
+    x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
+    return ptx_as(x, PTX_S32);
+}
+
+static void ptxk__iq1_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 34));
+    f->scale[0] = f->scale[1] = ptxk__iq1_scale(k, x, ptxk__known(12));
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
+/* Four numbers of 16 bits: in each, scales of 12 bits, and four bits of the factor, the lowest first. */
+static void ptxk__iq1_m_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 1, 3, 2, 48)), d = x;
+    uint32_t i;
+    for (i = 0; i < 2; i++)
+        f->scale[i] = ptxk__iq1_scale(k, x, ptxk__number_of(k, share, 0, 1, 6, 3 * i));
+    for (i = 0; i < 4; i++) {
+        x = ptxk__read_byte(k, s, ptxk__known(49 + 2 * i));
+        x = ptx_shr(k, x, ptx_u32(4));
+        d = i ? ptx_mad(k, x, ptx_u32(1u << 4 * i), d) : x;
+    }
+    d = ptx_cvt(k, PTX_U16, d);
+    f->factor = ptx_cvt(k, PTX_F32, ptx_as(d, PTX_F16));
+}
+
+/* q - 1, as signed bytes, of bytes q up to 3. */
+static void ptxk__less_1(ptx_kernel *k, uint32_t n, ptx_val *out) {
+    uint32_t i;
+    for (i = 0; i < n; i++) {
+        ptx_val x = ptx_or(k, out[i], ptx_b32(0x80808080u));
+        x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(0x01010101));
+        out[i] = ptx_xor(k, ptx_as(x, PTX_B32), ptx_b32(0x80808080u));
+    }
+}
+
+static void ptxk__two_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                           ptx_val *out) {
+    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, at, out);
+    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 2, 0);
+    for (i = 0; i < n; i++) {
+        out[i] = ptxk__shr_b32(k, out[i], ptxk__number_value(k, by));
+        out[i] = ptx_and(k, out[i], ptx_b32(0x03030303));
+    }
+}
+
+static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__two_bits(k, s, p, 16, out);
+}
+
+/* A lane's part: q. */
+static void ptxk__tq2_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__two_bits(k, s, p, 0, out);
+    if (p->whole) ptxk__less_1(k, 8, out);
+}
+
+static void ptxk__tq2_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    (void)share;
+    f->factor = ptxk__read_f16(k, s, 64);
+}
+
+/* The digits of base 3 of 4 bytes, each a fraction of 256: the first behind `times`, a power of 3. */
+static ptx_val ptxk__digits(ptx_kernel *k, ptx_val x, ptx_val times) {
+    ptx_val half[2];
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        half[i] = ptx_as(i ? ptxk__shr_b32(k, x, ptx_u32(8)) : x, PTX_U32);
+        half[i] = ptx_and(k, half[i], ptx_u32(0x00ff00ff));
+        half[i] = ptx_mul(k, half[i], times);
+        half[i] = ptx_and(k, half[i], ptx_u32(0x00ff00ff));
+        half[i] = ptx_mul(k, half[i], ptx_u32(3));
+    }
+    half[0] = ptx_shr(k, half[0], ptx_u32(8));
+    half[0] = ptx_and(k, half[0], ptx_u32(0x00030003));
+    half[1] = ptx_and(k, half[1], ptx_u32(0x03000300));
+    return ptx_as(ptx_or(k, half[0], half[1]), PTX_B32);
+}
+
+/* 3^n, n up to 4. */
+static ptx_val ptxk__power_of_3(ptx_kernel *k, ptxk__number n) {
+    static const uint32_t power[5] = {1, 3, 9, 27, 81};
+    ptx_val x;
+    if (n.known) return ptx_u32(power[n.c % 5]);
+    x = ptxk__number_value(k, n);
+    x = ptx_prmt(k, ptx_b32(0x1b090301), ptx_b32(81), ptx_as(x, PTX_B32));
+    return ptx_as(ptx_and(k, x, ptx_b32(255)), PTX_U32);
+}
+
+/* Five digits of a byte are values of five shares (32 bytes at 0), then of five halves of a share (16 at 32);
+   the last half has four digits of 4 bytes at 48. A lane's part: q. */
+static void ptxk__tq1_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    const int known = p->share.known;
+    const uint32_t share = p->share.c, count = p->whole ? 4 : 1;
+    ptx_val late = {0}, last = {0}, x, times[2], end[1], own;
+    ptxk__number n = ptxk__known(share < 5 ? share : 2 * share - 10), at;
+    uint32_t i;
+    if (!known) {
+        own = ptxk__number_value(k, p->share);
+        late = ptx_setp(k, PTX_GE, own, ptx_u32(5));
+        last = ptx_setp(k, PTX_EQ, own, ptx_u32(7));
+        x = ptx_shl(k, own, ptx_u32(1));
+        x = ptx_sub(k, x, ptx_u32(10));
+        n = ptxk__unknown(ptx_selp(k, x, own, late));
+    }
+    times[0] = times[1] = ptxk__power_of_3(k, n);
+    if (!known || share >= 5) times[1] = ptx_mul(k, times[0], ptx_u32(3));
+    if (!known) times[1] = ptx_selp(k, times[1], times[0], late);
+    ptxk__read_words(k, s, ptxk__known(48), 1, end);
+    for (i = 0; i < 2; i++) {
+        at = known ? ptxk__known(share < 5 ? 16 * i : 32)
+                   : ptxk__unknown(ptx_selp(k, ptx_u32(32), ptx_u32(16 * i), late));
+        (void)ptxk__read_16(k, s, p, at, out + i * count);
+    }
+    for (i = 0; i < 2 * count; i++) {
+        x = times[i / count];
+        if (i >= count && (!known || share == 7)) {
+            own = ptxk__power_of_3(k, p->whole ? ptxk__known(i - count) : ptxk__unknown(p->lane));
+            x = known ? own : ptx_selp(k, own, x, last);
+            out[i] = known ? end[0] : ptx_selp(k, end[0], out[i], last);
+        }
+        out[i] = ptxk__digits(k, out[i], x);
+    }
+    if (p->whole) ptxk__less_1(k, 8, out);
+}
+
+static void ptxk__tq1_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    (void)share;
+    f->factor = ptxk__read_f16(k, s, 52);
+}
+
 static const ptxk__reader
     ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
     ptxk__q5_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_16, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
@@ -3887,7 +4312,13 @@ static const ptxk__reader
     ptxk__iq3_xxs_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,     1, 0,
                             ptxk__iq3_xxs_values, ptxk__iq3_xxs_factors},
     ptxk__iq3_s_reader = {PTXK__QUADS_ADJACENT, PTXK__PART_SIGNS,   1, 0,
-                          ptxk__iq3_s_values,   ptxk__iq3_s_factors};
+                          ptxk__iq3_s_values,   ptxk__iq3_s_factors},
+    ptxk__iq1_s_reader = {PTXK__QUADS_ADJACENT, 0, 1, 0, ptxk__iq1_s_values, ptxk__iq1_s_factors},
+    ptxk__iq1_m_reader = {PTXK__QUADS_ADJACENT, 0, 1, 0, ptxk__iq1_m_values, ptxk__iq1_m_factors},
+    ptxk__tq1_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_1, 0, 0,
+                          ptxk__tq1_0_values,   ptxk__tq1_0_factor},
+    ptxk__tq2_0_reader = {PTXK__QUADS_16_APART, PTXK__PART_BIAS_1, 0, 0,
+                          ptxk__tq2_0_values,   ptxk__tq2_0_factor};
 
 /* -- vocabulary: rows of weights, the table of formats -- */
 
@@ -3925,7 +4356,11 @@ static const ptxk__block ptxk__blocks[] = {
     PTXK__READ("iq2_xs", PTXK_IQ2_XS, 256, 74, 1, 0.125f, ptxk__iq2_xs_reader),
     PTXK__READ("iq2_s", PTXK_IQ2_S, 256, 82, 1, 0.125f, ptxk__iq2_s_reader),
     PTXK__READ("iq3_xxs", PTXK_IQ3_XXS, 256, 98, 1, 0.25f, ptxk__iq3_xxs_reader),
-    PTXK__READ("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader)};
+    PTXK__READ("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader),
+    PTXK__READ("iq1_s", PTXK_IQ1_S, 256, 50, 1, 0.125f, ptxk__iq1_s_reader),
+    PTXK__READ("iq1_m", PTXK_IQ1_M, 256, 56, 1, 0.125f, ptxk__iq1_m_reader),
+    PTXK__READ("tq1_0", PTXK_TQ1_0, 256, 54, 1, 1, ptxk__tq1_0_reader),
+    PTXK__READ("tq2_0", PTXK_TQ2_0, 256, 66, 1, 1, ptxk__tq2_0_reader)};
 #undef PTXK__READ
 
 static const ptxk__block *ptxk__block_of(uint32_t format) {
@@ -3938,7 +4373,7 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
 /* The unit of k: a whole block, two of odd size, as rows are 2-byte aligned; or 16 bytes of plain numbers. */
 static uint32_t ptxk__block_whole(const ptxk__block *b) { return b->values << b->bytes % 2; }
 
-static uint32_t ptxk__block_step(const ptxk__block *b) {
+PTXK__SHARED uint32_t ptxk__block_step(const ptxk__block *b) {
     return b->kind == PTXK__NUMBERS ? 8 : ptxk__block_whole(b);
 }
 
@@ -3948,7 +4383,8 @@ static uint32_t ptxk__block_align(const ptxk__block *b) {
 }
 
 /* Reads share i, u32, of 256 values of a row, whose block is `place`. */
-static void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place, ptxk__share *o) {
+PTXK__SHARED void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place,
+                                   ptxk__share *o) {
     ptxk__source s = ptxk__source_at(place, 0, ptxk__block_align(b));
     ptxk__share_of p;
     ptxk__factors f;
@@ -3980,6 +4416,8 @@ PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
     return b && k % b->values == 0 ? (uint64_t)(k / b->values) * b->bytes : 0;
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER)
 /* -- vocabulary: rows of weights, how a warp takes them -- */
 
 /* How a warp takes rows of one matrix. */
@@ -4047,8 +4485,8 @@ static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t 
     return f->ring <= room;
 }
 
-static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
-                           uint32_t most, uint32_t room) {
+PTXK__SHARED int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
+                                 uint32_t most, uint32_t room) {
     return ptxk__rows_form_of(f, block, columns, planes, most, 2048, room);
 }
 
@@ -4060,23 +4498,10 @@ static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t col
    32 factors d, of groups of 32, blocks in the order 0, 1, 3, 2, and by 32 sums: d times the sum of the
    integers. A record of numbers: group j of 4 lies at 16 bytes times j ^ (j >> 3 & 1). */
 
-static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
-    return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
-}
-
 /* 0, 1, 3, 2 */
 static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b) {
     ptx_val half = ptx_shr(k, b, ptx_u32(1));
     return ptx_xor(k, b, half);
-}
-
-/* Gathers byte `which` of four words into one word. */
-static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
-    uint32_t selector = which | (which + 4) << 4;
-    ptx_val low, high;
-    low = ptx_prmt(k, ptx_as(x[0], PTX_B32), ptx_as(x[1], PTX_B32), ptx_b32(selector));
-    high = ptx_prmt(k, ptx_as(x[2], PTX_B32), ptx_as(x[3], PTX_B32), ptx_b32(selector));
-    return ptx_prmt(k, low, high, ptx_b32(0x5410));
 }
 
 /* The factor d that turns the integers of a group back into x, from the group's largest |x| and its sum of x
@@ -4170,8 +4595,8 @@ static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val 
 
 /* Stores a group of 32 values of x, by its number in the column, in that column's records. Each lane of a
    full warp has one value. The spare bytes of the record must be 0 already. */
-static void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group, ptx_val records,
-                                ptx_val x) {
+PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group,
+                                      ptx_val records, ptx_val x) {
     ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
     if (!planes) {
         at = ptx_mad(k, group, ptx_u32(32), lane);
@@ -4275,10 +4700,6 @@ typedef struct ptxk__rows_state {
 typedef struct ptxk__copy_start {
     ptx_val from[8], count[8], full[8], both[8], half[8], last[8];
 } ptxk__copy_start;
-
-static int ptxk__has_cp_async(ptx_kernel *k) {
-    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
-}
 
 /* Computes where a lane's halves of x lie in a record, and the groups that they belong to. The values of lane
    i, 16 of each half:
@@ -4627,8 +5048,8 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
 /* Begins rows row ... row + f->rows - 1 of a matrix of n rows of row_bytes each; rows past the end repeat the
    last one. Takes `bytes` bytes of each row from `skip` on (u64: whole steps of every format that shares x).
    weights: global, 16-byte aligned. No other cp.async group may be open until ptxk__rows_finish has run. */
-static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
-                             ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
+PTXK__SHARED void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
+                                   ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
     ptx_val base, r;
     ptxk__copy_start start;
     ptxk__chunks_in_flight sent;
@@ -4655,7 +5076,7 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
 }
 
 /* Creates the variables that hold the start of the copies, where it differs from row to row. */
-static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
+PTXK__SHARED void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
     uint32_t i;
     s->slot = ptx_var_new(k, ptx_u32(0));
     s->ahead = ptx_var_new(k, ptx_u32(0));
@@ -4669,8 +5090,8 @@ static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds)
     }
 }
 
-static void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
-                                 const ptxk__copy_start *start) {
+PTXK__SHARED void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
+                                       const ptxk__copy_start *start) {
     uint32_t i;
     for (i = 0; i < f->rounds; i++) {
         if (!ptxk__round_is_consecutive(f, i))
@@ -4715,7 +5136,7 @@ static void ptxk__rows_issue_next(ptx_kernel *k, const ptxk__rows *f, ptxk__rows
 }
 
 /* Issues the first steps of a sequence of rows, after ptxk__rows_find_start. */
-static void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
+PTXK__SHARED void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
     ptxk__chunks_in_flight sent;
     ptx_val i, slot;
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
@@ -4968,6 +5389,8 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
     }
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_EMBED | PTXK_OP_DECODER)
 /* -- vocabulary: weights eight at a time -- */
 
 /* Eight weights of a block: scale * q[i] + offset. */
@@ -5169,12 +5592,14 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
     ptxk_load_f32(k, format == PTXK_F16 ? PTX_F16 : PTX_BF16, 8, ptxk__weight_operand(here, 0), o->q);
 }
 
+#endif
 /* ---- [CORE] ---------------------------------------------------------------------------------------------
 
    The operations, one after the other. Each begins with its limits, its plan and the check of its arguments;
    what emits its code follows, and ptxk_<name>_emit_ ends it. */
 
 /* ======== flash_decode ================================================================================== */
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE)
 
 /* -- flash_decode: limits and plan -- */
 
@@ -5283,6 +5708,9 @@ static void ptxk__flash_set_variant(ptxk__flash *f, ptx_target target) {
     f->row_vecs = f->d / 16;
 }
 
+/* The flags that any others may stand beside. */
+#define PTXK__FLASH_BITS (PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR | PTXK_FLASH_SINK)
+
 static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why) {
     uint32_t bytes, overhead, types[4], i;
     double scale;
@@ -5325,11 +5753,11 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if ((d->flags & ~(uint32_t)(PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR))
+    if ((d->flags & ~(uint32_t)PTXK__FLASH_BITS)
         > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
-                            "_PAGE_ROWS, _TREE, _PRIOR",
+                            "_PAGE_ROWS, _TREE, _PRIOR, _SINK",
                             d->flags);
     if (d->flags & PTXK_FLASH_TREE && d->window)
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: window is %u, must be 0 with PTXK_FLASH_TREE",
@@ -5353,9 +5781,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags =
-        d->flags
-        & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR);
+    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK__FLASH_BITS);
     i = d->flags % PTXK_FLASH_PAGE_ROWS / PTXK_FLASH_CLUSTER_1;
     f->cluster = i ? 1u << (i - 1) : 0;
     f->group = d->heads / d->kv_heads;
@@ -5442,7 +5868,8 @@ static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
                 * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
                    + (f->flags & PTXK_FLASH_LSE ? 4u : 0u))
             + (f->flags & PTXK_FLASH_TREE ? 4u * f->queries : 0u)
-            + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u);
+            + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u)
+            + (f->flags & PTXK_FLASH_SINK ? 4u * f->heads : 0u);
     keys = length - ptxk__flash_first(f, length);
     if (f->fresh_type) fresh = length < f->queries ? length : f->queries;
     bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
@@ -5631,7 +6058,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
-    ptxk__span s[15];
+    ptxk__span s[16];
     uint64_t q, fresh;
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -5666,7 +6093,8 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     s[13] = ptxk__span_of("prior", args->prior, q * 4, 16, (f.flags & PTXK_FLASH_PRIOR) != 0);
     s[14] = ptxk__span_of("prior_lse", args->prior_lse, 4ull * f.queries * f.heads, 4,
                           (f.flags & PTXK_FLASH_PRIOR) != 0);
-    if ((code = ptxk__check_spans(op, s, 15, why)) != PTX_E_NONE
+    s[15] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_FLASH_SINK) != 0);
+    if ((code = ptxk__check_spans(op, s, 16, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
@@ -6055,27 +6483,12 @@ static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val 
     return ptx_add(k, top, lse);
 }
 
-/* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention. row,
-   head, query: of the column. */
-static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                    ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
+/* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention, whose
+   natural log-sum-exp is `other`. prior NULL: with zeros. */
+static void ptxk__flash_merge_prior(ptx_kernel *k, const ptx_val *prior, ptx_val other, ptx_val x[4],
                                     ptx_val *lse) {
-    ptx_val at, prior[4], other, most, mine, inverse, index, p;
+    ptx_val most, mine, inverse, p;
     uint32_t e;
-    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
-    at = ptx_ptr_add(k, at, row, f->d * 4);
-    at = ptx_ptr_add(k, at, vec, 16);
-    ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), prior);
-    index = ptx_mul_wide(k, head, ptx_sreg(k, PTX_NCTAID_Y));
-    other = ptx_cvt(k, PTX_U64, w->sequence);
-    index = ptx_add(k, index, other);
-    if (f->queries > 1) {
-        other = ptx_cvt(k, PTX_U64, query);
-        index = ptx_mad(k, index, ptx_u64(f->queries), other);
-    }
-    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior_lse));
-    at = ptx_ptr_add(k, at, index, 4);
-    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
     other = ptx_op2(k, PTX_MUL, PTX_RN, other, ptx_f32(1.44269504088896340736));
     p = ptx_setp(k, PTX_EQ, other, ptx_f32(INFINITY)); /* the prior's keys have all the weight */
     other = ptx_selp(k, ptx_f32(FLT_MAX), other, p);
@@ -6091,8 +6504,38 @@ static void ptxk__flash_merge_prior(ptx_kernel *k, const ptxk__flash *f, const p
     other = ptx_mul(k, other, inverse);
     for (e = 0; e < 4; e++) {
         x[e] = ptx_mul(k, x[e], mine);
-        x[e] = ptx_fma(k, prior[e], other, x[e]);
+        if (prior) x[e] = ptx_fma(k, prior[e], other, x[e]);
     }
+}
+
+/* Merges 4 elements of a result with what it must be merged with, prior attention and a sink. row, head,
+   query: of the column. */
+static void ptxk__flash_merge_others(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
+                                     ptx_val *lse) {
+    ptx_val at, prior[4], other, index;
+    if (f->flags & PTXK_FLASH_PRIOR) {
+        at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
+        at = ptx_ptr_add(k, at, row, f->d * 4);
+        at = ptx_ptr_add(k, at, vec, 16);
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), prior);
+        index = ptx_mul_wide(k, head, ptx_sreg(k, PTX_NCTAID_Y));
+        other = ptx_cvt(k, PTX_U64, w->sequence);
+        index = ptx_add(k, index, other);
+        if (f->queries > 1) {
+            other = ptx_cvt(k, PTX_U64, query);
+            index = ptx_mad(k, index, ptx_u64(f->queries), other);
+        }
+        at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior_lse));
+        at = ptx_ptr_add(k, at, index, 4);
+        other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+        ptxk__flash_merge_prior(k, prior, other, x, lse);
+    }
+    if (!(f->flags & PTXK_FLASH_SINK)) return;
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, sinks));
+    at = ptx_ptr_add(k, at, head, 4);
+    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    ptxk__flash_merge_prior(k, NULL, other, x, lse);
 }
 
 /* Writes 4 elements of the output of a column of the block, from its state. */
@@ -6100,7 +6543,7 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
                                      ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val top,
                                      ptx_val all) {
     ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p, merged = all;
-    uint32_t e;
+    uint32_t e, others = f->flags & (PTXK_FLASH_PRIOR | PTXK_FLASH_SINK);
     if (f->cache == PTX_E4M3) {
         row = ptxk__head_factor(k, w->args, ptxk__flash_factors(1), w->kv_head);
         if (ptxk__byte_lift(k, f->cache) > 1) row = ptx_mul(k, row, ptx_f32(ptxk__byte_lift(k, f->cache)));
@@ -6109,9 +6552,9 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
-    if (f->flags & PTXK_FLASH_PRIOR) {
+    if (others) {
         merged = ptxk__flash_log_sum(k, f, top, all);
-        ptxk__flash_merge_prior(k, f, w, row, query, head, vec, x, &merged);
+        ptxk__flash_merge_others(k, f, w, row, query, head, vec, x, &merged);
     }
     here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
     here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
@@ -6121,9 +6564,9 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
     ptx_if(k, p);
     {
-        ptx_val lse = f->flags & PTXK_FLASH_PRIOR ? merged : ptxk__flash_log_sum(k, f, top, all);
+        ptx_val lse = others ? merged : ptxk__flash_log_sum(k, f, top, all);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
-        p = f->flags & PTXK_FLASH_PRIOR ? merged : top;
+        p = others ? merged : top;
         p = ptx_setp(k, PTX_EQ, p, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
         p = ptx_setp(k, PTX_ISNAN, all, all);
@@ -7836,7 +8279,12 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(flash_decode)
+#endif
+
 /* ======== kv_scatter ==================================================================================== */
+#if PTXK__HAS(PTXK_OP_KV_SCATTER)
 
 #define PTXK__SCATTER_THREADS 256u
 
@@ -8125,7 +8573,12 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(kv_scatter)
+#endif
+
 /* ======== flash_prefill ================================================================================= */
+#if PTXK__HAS(PTXK_OP_FLASH_PREFILL)
 
 /* -- flash_prefill: limits, plan, arguments -- */
 
@@ -8260,10 +8713,11 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->kv_bytes = ptxk__cache_bytes(f->cache);
     f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);
     if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
-    if (d->flags > 7)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE and _PAGE_ROWS",
-                            d->flags);
+    if (d->flags > 15)
+        return ptxk__refuse(
+            why, PTX_E_DESC,
+            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE, _PAGE_ROWS and _SINK",
+            d->flags);
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: page_size is %u, must be 0 or a power of two from 16 to 65536",
@@ -8404,6 +8858,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     plan->min_bytes = queries * f.heads * f.d * (f.bytes + f.out_bytes)
                       + 2 * keys * f.kv_heads * (f.d * f.kv_bytes + f.factor_row);
     if (f.flags & PTXK_PREFILL_LSE) plan->min_bytes += queries * f.heads * 4;
+    if (f.flags & PTXK_PREFILL_SINK) plan->min_bytes += 4 * f.heads;
     if (f.panels) ptxk__prefill_plan_maps(&f, plan);
     for (q_len = 0; q_len < plan->maps && !shape->kv_len; q_len++) /* no keys: k and v may be 0 */
         plan->map[q_len].address = (uint32_t)offsetof(ptxk_flash_prefill_args, q);
@@ -8460,7 +8915,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
                                              const ptxk_flash_prefill_args *args, ptxk_message *why) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
-    ptxk__span s[10];
+    ptxk__span s[11];
     uint64_t stride[14], lse[3];
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
@@ -8537,11 +8992,12 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
             s[8 + i] = ptxk__span_factors(name, at, f.cache, f.bytes == 1 && !i ? f.heads : f.kv_heads, f.d,
                                           1, f.page_size, args->pool_pages, 0);
     }
+    s[10] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_PREFILL_SINK) != 0);
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
             return code;
-    return ptxk__check_spans(op, s, 10, why);
+    return ptxk__check_spans(op, s, 11, why);
 }
 
 /* -- flash_prefill: rows, scores -- */
@@ -8927,6 +9383,15 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
             }
         }
     }
+}
+
+/* min(x, limit); NaN stays NaN. */
+static ptx_val ptxk__min_keep_nan(ptx_kernel *k, ptx_val x, double limit) {
+    ptx_val above;
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
+        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(limit));
+    above = ptx_setp(k, PTX_GT, x, ptx_f32(limit));
+    return ptx_selp(k, ptx_f32(limit), x, above);
 }
 
 /* Turns scores into weights 2^(outer (score - maximum) + lift), and rescales the sums to the new maximum.
@@ -9358,11 +9823,20 @@ static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const
     return ptx_selp(k, bare_offset, x, p);
 }
 
+/* The score of a head that has no key, in base 2. */
+static ptx_val ptxk__prefill_sink(ptx_kernel *k, const ptxk__prefill_state *s, ptx_val head) {
+    ptx_val x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, sinks));
+    x = ptx_ptr_add(k, x, head, 4);
+    x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+    return ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(1.44269504088896340736));
+}
+
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
-                                 ptx_val lse, ptx_val rows) {
-    ptx_val total, inverse, x, p, at, row, own, v_factor = {0};
-    uint32_t i, h, n, e;
+                                 ptx_val head, ptx_val lse, ptx_val rows) {
+    ptx_val total, inverse, x, p, at, row, own, v_factor = {0}, sink = {0};
+    uint32_t i, h, n, e, has_sink = f->flags & PTXK_PREFILL_SINK;
+    if (has_sink) sink = ptxk__prefill_sink(k, s, head);
     if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_factor(k, f, s, 1);
     own = ptx_and(k, lane, ptx_u32(3));
     own = ptx_setp(k, PTX_EQ, own, ptx_u32(0));
@@ -9371,6 +9845,14 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         for (h = 0; h < 2; h++) {
             total = ptx_get(k, s->total[i][h]);
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
+            if (has_sink) { /* far above all scores: the total is infinite */
+                x = ptx_get(k, s->most[i][h]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer));
+                x = ptx_add(k, sink, x);
+                x = ptx_add(k, x, ptx_f32((double)f->lift));
+                x = ptx_ex2(k, x);
+                total = ptx_add(k, total, x);
+            }
             p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
@@ -9396,6 +9878,10 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                 x = ptx_lg2(k, total); /* 0: -inf */
                 x = ptx_add(k, x, ptx_f32(-(double)f->lift));
                 x = ptx_fma(k, inverse, s->outer, x);
+            }
+            if (has_sink) {
+                p = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
+                x = ptx_selp(k, sink, x, p);
             }
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
             if (!(f->inner > 0)) {
@@ -9527,7 +10013,7 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         row = ptx_mad(k, here, stride, row);
         here = ptx_ptr_add(k, base, row, 4);
     }
-    ptxk__prefill_finish(k, f, s, lane, here, rows);
+    ptxk__prefill_finish(k, f, s, lane, q.head, here, rows);
     base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, out),
                               offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
                               q.row, q.head, f->out_bytes, &stride);
@@ -10450,7 +10936,830 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(flash_prefill)
+#endif
+
+/* ======== flash_mla ===================================================================================== */
+#if PTXK__HAS(PTXK_OP_FLASH_MLA)
+
+#define PTXK__MLA_LEN (1u << 30)
+#define PTXK__MLA_HEADER 256 /* of the workspace: the number of chunks; then their rows, then lse in base 2 */
+
+/* Everything that a description and a target determine. A block of rows x width warps: each takes 16 * m rows
+   of the tile, and 8 * n keys of a step for the scores, columns / width columns for the output. */
+typedef struct ptxk__mla {
+    ptx_type type, q_type, out_type;
+    uint32_t heads, latent, rope, tile, page_size, page_shift, flags;
+    uint32_t m, rows, width, n, keys, stages, threads, columns;
+    uint32_t shared, weights_at, scratch_at; /* q, the ring of keys; then the weights, maxima and totals */
+    ptxk__tile q, kv, p;
+    float scale, lift; /* scores are in base 2; weights are 2^(score - maximum + lift) */
+} ptxk__mla;
+
+static uint32_t ptxk__mla_shared_limit(ptx_target target) {
+    uint32_t chip = target & 0xfffu;
+    if (chip == 86 || chip == 89 || chip >= 120) return 101376u;
+    return chip < 80 ? 65536u : chip < 90 ? 166912u : 232448u;
+}
+
+PTXGEN_API uint32_t ptxk_flash_mla_tile(uint32_t heads, uint32_t queries) {
+    uint64_t pairs = (uint64_t)heads * queries;
+    return pairs <= 16 ? 16 : pairs <= 32 ? 32 : 64;
+}
+
+static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, ptxk__mla *f,
+                               ptxk_message *why) {
+    static const char *const op = "flash_mla", *const names[] = {"q_type", "out_type"};
+    uint32_t types[2], i, most = ptxk__mla_shared_limit(target);
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the description is NULL", op);
+    types[0] = d->q_type, types[1] = d->out_type;
+    if ((code = ptxk__check_n(op, "heads", d->heads, 65536, why)) != PTX_E_NONE) return code;
+    if (d->latent != 128 && d->latent != 256 && d->latent != 512)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: latent is %u, must be 128, 256 or 512", op, d->latent);
+    if (!d->rope || d->rope % 16 || d->rope > 64)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: rope is %u, must be 16, 32, 48 or 64", op, d->rope);
+    if (d->kv_type != PTX_F16 && d->kv_type != PTX_BF16)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: kv_type is %s, must be PTX_F16 or PTX_BF16", op,
+                            ptxk__value_name_of(d->kv_type).s);
+    for (i = 0; i < 2; i++)
+        if (!ptxk__kv_bytes(types[i])) return ptxk__check_type(op, names[i], types[i], why);
+    if (d->tile != 16 && d->tile != 32 && d->tile != 64)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: tile is %u, must be 16, 32 or 64", op, d->tile);
+    if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "%s: page_size is %u, must be 0 or a power of two from 16 to 65536", op,
+                            d->page_size);
+    if (d->flags & ~(uint32_t)PTXK_MLA_LSE)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: flags is %u, must be 0 or PTXK_MLA_LSE", op, d->flags);
+    if ((code = ptxk__check_scale(op, d->scale, why)) != PTX_E_NONE) return code;
+    if (target && (target & 0xfffu) < 80 && d->kv_type == PTX_BF16)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: kv_type is PTX_BF16, which needs a target from sm_80 on",
+                            op);
+    memset(f, 0, sizeof *f);
+    f->type = (ptx_type)d->kv_type;
+    f->q_type = (ptx_type)d->q_type;
+    f->out_type = (ptx_type)d->out_type;
+    f->heads = d->heads;
+    f->latent = d->latent;
+    f->rope = d->rope;
+    f->tile = most < 166912u ? 16 : d->tile;
+    f->page_size = d->page_size;
+    while (f->page_size >> f->page_shift > 1) f->page_shift++;
+    f->flags = d->flags;
+    f->scale = (float)((d->scale < 0 || d->scale > 0 ? (double)d->scale : 1) * 1.44269504088896340736);
+    f->lift = f->type == PTX_F16 ? 8.0f : 0.0f;
+    /* 64 keys a step where two such steps fit beside q; without cp.async the ring has one stage. */
+    f->m = f->tile > 16 ? 2 : 1;
+    f->rows = f->tile > 32 ? 2 : 1;
+    f->keys = most > 200000u ? 64 : 32;
+    f->width = f->keys == 64 && f->rows == 1 ? 8 : 4;
+    f->n = f->keys / 8 / f->width;
+    f->threads = 32 * f->rows * f->width;
+    f->columns = f->latent / f->width;
+    ptxk__tile_form(&f->q, f->tile, (f->latent + f->rope) * 2, 8, f->threads);
+    ptxk__tile_form(&f->kv, f->keys, (f->latent + f->rope) * 2, 8, f->threads);
+    ptxk__tile_form(&f->p, f->tile, f->keys * 2, 8, f->threads);
+    f->stages = most == 65536u ? 1 : f->keys == 32 && f->tile < 64 && most > 150000u ? 3 : 2;
+    f->weights_at = ptxk__tile_bytes(&f->q) + f->stages * ptxk__tile_bytes(&f->kv);
+    f->scratch_at = f->weights_at + ptxk__tile_bytes(&f->p);
+    f->shared = f->scratch_at + f->tile * f->width * 4;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_shape *shape,
+                                        ptx_plan *plan, ptxk_message *why) {
+    static const char *const op = "flash_mla";
+    ptxk__mla f;
+    uint64_t pairs, tiles, blocks, most;
+    uint32_t longest, chunks, least;
+    ptx_code code = ptxk__plan_start(op, ptxk__mla_form(desc, shape ? shape->target : 0, &f, why), shape,
+                                     plan, sizeof(ptxk_flash_mla_args), why);
+    if (code) return code;
+    if ((code = ptxk__check_most(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "max_seq", shape->max_seq, PTXK__MLA_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "max_len", shape->max_len, shape->max_seq, why)) != PTX_E_NONE
+        || (code = ptxk__check_n(op, "sm_count", shape->sm_count, 1u << 24, why)) != PTX_E_NONE)
+        return code;
+    pairs = (uint64_t)f.heads * shape->queries;
+    if (pairs > PTXK__MLA_LEN)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: queries is %u, of %u heads: more than 2^30 pairs", op,
+                            shape->queries, f.heads);
+    if (!(shape->target & 0xfffu))
+        return ptxk__refuse(why, PTX_E_DESC, "%s: target is 0, must be that of the module", op);
+    if (!shape->batch || !pairs) return PTX_E_NONE;
+    longest = shape->max_len ? shape->max_len : shape->max_seq;
+    tiles = (pairs + f.tile - 1) / f.tile;
+    /* A chunk for each multiprocessor, but of keys whose reads outweigh the partial results. */
+    blocks = tiles * shape->batch;
+    least = 2 * f.tile < f.keys ? f.keys : 2 * f.tile;
+    most = ptxk__ceil_div(longest, least);
+    chunks = blocks >= shape->sm_count ? 1 : (uint32_t)((shape->sm_count + blocks - 1) / blocks);
+    if (chunks > most) chunks = (uint32_t)most;
+    if (chunks > 65535) chunks = 65535;
+    if (chunks < 1) chunks = 1;
+    ptxk__plan_one(plan, (uint32_t)tiles, shape->batch, f.threads,
+                   shape->batch
+                       * ((uint64_t)longest * (f.latent + f.rope) * 2
+                          + pairs
+                                * ((f.latent + f.rope) * (uint64_t)ptxk__kv_bytes((uint32_t)f.q_type)
+                                   + f.latent * (uint64_t)ptxk__kv_bytes((uint32_t)f.out_type)
+                                   + (f.flags & PTXK_MLA_LSE ? 4 : 0))));
+    plan->launch[0].grid[2] = chunks;
+    plan->launch[0].shared_bytes = f.shared;
+    if (chunks == 1) return PTX_E_NONE;
+    plan->workspace_bytes =
+        PTXK__MLA_HEADER + ptxk__up_256(shape->batch * chunks * pairs * (f.latent + 1) * 4);
+    plan->launch[1] = plan->launch[0];
+    plan->launch[1].entry = 1;
+    plan->launch[1].grid[0] = (uint32_t)pairs;
+    plan->launch[1].grid[2] = 1;
+    plan->launch[1].block[0] = f.latent / 4;
+    plan->launch[1].shared_bytes = 0;
+    plan->launches = 2;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
+                                         ptxk_message *why) {
+    static const char *const op = "flash_mla", *const names[] = {"q", "q_rope", "out"},
+                             *const caches[] = {"c_caches", "r_caches"};
+    ptxk__mla f;
+    ptxk__span s[9];
+    uint64_t stride[6], cache[2];
+    uint32_t i, d, bytes;
+    ptx_code code = ptxk__check_start(op, ptxk__mla_form(desc, 0, &f, why), args, why);
+    if (code) return code;
+    if ((code = ptxk__check_count(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "queries", args->queries, 0, PTXK__MLA_LEN / f.heads, why))
+               != PTX_E_NONE
+        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__MLA_LEN, why)) != PTX_E_NONE
+        || (args->lengths
+            && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
+        return code;
+    memcpy(stride, &args->q_row_stride, sizeof stride);
+    for (i = 0; i < 3; i++) {
+        d = i == 1 ? f.rope : f.latent;
+        bytes = ptxk__kv_bytes((uint32_t)(i == 2 ? f.out_type : f.q_type));
+        if (!stride[2 * i] && !stride[2 * i + 1])
+            stride[2 * i] = (uint64_t)f.heads * d, stride[2 * i + 1] = d;
+        if (stride[2 * i] % (16 / bytes) || stride[2 * i + 1] % (16 / bytes) || stride[2 * i] > 0xffffffffu
+            || stride[2 * i + 1] > 0xffffffffu)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "%s: the strides of %s are %llu and %llu, must be multiples of %u below 2^32",
+                                op, names[i], (unsigned long long)stride[2 * i],
+                                (unsigned long long)stride[2 * i + 1], 16 / bytes);
+        s[i] = ptxk__span_of(names[i],
+                             i == 0   ? args->q
+                             : i == 1 ? args->q_rope
+                                      : args->out,
+                             (uint64_t)d * bytes, 16, 1);
+        ptxk__span_repeat(&s[i], 0, (uint64_t)args->batch * args->queries, stride[2 * i] * bytes);
+        ptxk__span_repeat(&s[i], 1, f.heads, stride[2 * i + 1] * bytes);
+    }
+    s[2] = ptxk__span_written(s[2], 0);
+    cache[0] = args->c_stride ? args->c_stride : f.latent;
+    cache[1] = args->r_stride ? args->r_stride : f.rope;
+    for (i = 0; i < 2; i++) {
+        d = i ? f.rope : f.latent;
+        if (cache[i] % 8 || cache[i] < d || cache[i] > 0x3fffffffu)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "%s: %c_stride is %llu, must be a multiple of 8, %u to 2^30", op,
+                                i ? 'r' : 'c', (unsigned long long)cache[i], d);
+        s[3 + i] =
+            ptxk__span_of(caches[i], i ? args->r_caches : args->c_caches, (uint64_t)args->batch * 8, 8, 1);
+        if (!f.page_size) continue;
+        s[3 + i] = ptxk__span_of(caches[i], i ? args->r_caches : args->c_caches, (uint64_t)d * 2, 16, 1);
+        ptxk__span_repeat(&s[3 + i], 0, (uint64_t)args->pool_pages * f.page_size, cache[i] * 2);
+    }
+    s[5] = ptxk__span_of("lengths", args->lengths, (uint64_t)args->batch * 4, 4, args->lengths != 0);
+    s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
+                         f.page_size != 0);
+    s[7] = ptxk__span_of("lse", args->lse, (uint64_t)args->batch * args->queries * f.heads * 4, 4,
+                         (f.flags & PTXK_MLA_LSE) != 0);
+    s[7] = ptxk__span_written(s[7], 0);
+    s[8] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
+    s[8] = ptxk__span_written(s[8], 0);
+    if (f.page_size
+        && ((code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why)) != PTX_E_NONE
+            || (code = ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
+                   != PTX_E_NONE))
+        return code;
+    return ptxk__check_spans(op, s, 9, why);
+}
+
+/* -- flash_mla: code -- */
+
+#define PTXK__MLA_COLUMNS 16u /* most tiles of 8 columns of a warp's output */
+#define PTXK__MLA_N 2u        /* most tiles of 8 keys of a warp's scores */
+
+typedef struct ptxk__mla_state {
+    ptx_val args, shared, tid, lane, sequence, queries, first_pair, pairs;
+    ptx_val across, along; /* this warp's number among those of the same keys; of the same rows */
+    ptx_val length, end;   /* s32: of the sequence; of the keys of this block */
+    ptx_val base[2], stride[2], table, pool_pages; /* c and r; strides in bytes, u32 */
+    ptx_val row, chunk;                     /* what this thread copies: rows from there on, every 8th chunk */
+    ptx_val q, k, v, p, store[PTXK__MLA_N]; /* reader addresses; where weights are stored */
+    ptx_val limit[2][2];                    /* s32: keys that each of this thread's rows sees */
+    ptx_var sum[2][PTXK__MLA_COLUMNS][4], most[2][2], total[2][2], poison;
+} ptxk__mla_state;
+
+/* `field`, or `otherwise` where both fields of a pair are 0. */
+static ptx_val ptxk__mla_stride(ptx_kernel *k, ptx_val args, size_t pair, uint32_t which, ptx_val otherwise) {
+    ptx_val a = ptxk__arg_u32(k, args, pair), b = ptxk__arg_u32(k, args, pair + 8), p;
+    p = ptx_or(k, a, b);
+    p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+    return ptx_selp(k, otherwise, which ? b : a, p);
+}
+
+/* The address of a pair's row in q, q_rope or out, whose strides are at `pair`. */
+static ptx_val ptxk__mla_row(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, size_t tensor,
+                             size_t pair, uint32_t d, uint32_t bytes, ptx_val number) {
+    ptx_val t = ptx_div(k, number, ptx_u32(f->heads)), h = ptx_rem(k, number, ptx_u32(f->heads)), x, at;
+    t = ptx_mad(k, s->sequence, s->queries, t);
+    x = ptxk__mla_stride(k, s->args, pair, 0, ptx_u32(f->heads * d));
+    t = ptx_mul_wide(k, t, x);
+    x = ptxk__mla_stride(k, s->args, pair, 1, ptx_u32(d));
+    t = ptx_mad_wide(k, h, x, t);
+    at = ptxk__arg_ptr(k, s->args, tensor);
+    return ptx_ptr_add(k, at, t, bytes);
+}
+
+/* Rounds the tile's rows of q to the type of the caches, in shared memory. */
+static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
+    uint32_t bytes = ptxk__kv_bytes((uint32_t)f->q_type), pass = f->threads / 8, r, j, e, per = 16 / bytes;
+    ptx_val row, number, from[2], to, p, inside, x[8], words[4], c, here;
+    for (r = 0; r < f->tile; r += pass) {
+        row = ptx_add(k, s->row, ptx_u32(r));
+        number = ptx_add(k, s->first_pair, row);
+        p = ptx_setp(k, PTX_LT, number, s->pairs);
+        inside = ptx_setp(k, PTX_LT, row, ptx_u32(f->tile));
+        p = ptx_and(k, p, inside);
+        number = ptx_selp(k, number, ptx_u32(0), p);
+        from[0] = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, q),
+                                offsetof(ptxk_flash_mla_args, q_row_stride), f->latent, bytes, number);
+        from[1] = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, q_rope),
+                                offsetof(ptxk_flash_mla_args, rope_row_stride), f->rope, bytes, number);
+        for (e = 0; e < 8; e += per) { /* a request reads whole sectors: 16 bytes a lane, 128 a row */
+            c = ptx_mul(k, s->chunk, ptx_u32(per));
+            to = ptx_shr(k, c, ptx_u32(3));
+            if (e) to = ptx_add(k, to, ptx_u32(e));
+            to = ptxk__tile_chunk_offset(k, &f->q, row, to);
+            to = ptx_ptr_add(k, s->shared, to, 1);
+            here = ptx_and(k, c, ptx_u32(7));
+            to = ptx_ptr_add(k, to, here, 2);
+            for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
+                int rope = 64 * j >= f->latent;
+                ptx_val seen = p, stored = inside;
+                if (rope && 8 * e >= f->rope) continue;
+                here = ptx_ptr_add(k, from[rope], s->chunk, 16);
+                if (rope && f->rope < 8 * e + 8 * per) {
+                    c = ptx_setp(k, PTX_LT, s->chunk, ptx_u32((f->rope - 8 * e) / per));
+                    seen = ptx_and(k, p, c);
+                    stored = ptx_and(k, inside, c);
+                }
+                ptxk__load_f32_if(k, &seen, f->q_type, per,
+                                  ptx_at(here, (int64_t)(((rope ? 0 : 64 * j) + 8 * e) * bytes)), x);
+                ptxk_narrow(k, f->type, per, x, words);
+                ptx_guard(k, stored);
+                ptx_st_vec(k, PTX_B32, per / 2, ptx_at(to, (int64_t)(128 * j)), words);
+            }
+        }
+    }
+}
+
+/* Issues the copies of the step of keys from `at` (s32) on into the stage at `to`; zeros past the end. */
+static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at, ptx_val to) {
+    uint32_t pass = f->threads / 8, r, j;
+    ptx_val row, key, there, page, p = {0}, from[2], valid, bytes, here, c, words[4];
+    for (r = 0; r < f->keys; r += pass) {
+        row = ptx_add(k, s->row, ptx_u32(r));
+        key = ptx_add(k, at, ptx_as(row, PTX_S32));
+        there = ptx_setp(k, PTX_LT, key, s->end);
+        key = ptx_selp(k, ptx_as(key, PTX_U32), ptx_u32(0), there);
+        if (f->page_size) {
+            page = ptx_shr(k, key, ptx_u32(f->page_shift));
+            here = ptx_ptr_add(k, s->table, page, 4);
+            page = ptx_ld_if(k, there, PTX_U32, ptx_at(here, 0), ptx_u32(0));
+            p = ptx_setp(k, PTX_GE, page, s->pool_pages);
+            valid = ptx_selp(k, ptx_f32(NAN), ptx_get(k, s->poison), p);
+            ptx_set(k, s->poison, valid);
+            p = ptx_setp(k, PTX_LT, page, s->pool_pages);
+            there = ptx_and(k, there, p);
+            page = ptx_selp(k, page, ptx_u32(0), p);
+            key = ptx_and(k, key, ptx_u32(f->page_size - 1));
+            here = ptx_cvt(k, PTX_U64, key);
+            here = ptx_mad_wide(k, page, ptx_u32(f->page_size), here);
+        }
+        for (j = 0; j < 2; j++) {
+            if (f->page_size) {
+                from[j] = ptx_cvt(k, PTX_U64, s->stride[j]);
+                from[j] = ptx_mul(k, here, from[j]);
+            } else {
+                from[j] = ptx_mul_wide(k, key, s->stride[j]);
+            }
+            from[j] = ptx_ptr_add(k, s->base[j], from[j], 1);
+            from[j] = ptx_ptr_add(k, from[j], s->chunk, 16);
+        }
+        bytes = ptx_selp(k, ptx_u32(16), ptx_u32(0), there);
+        c = ptxk__tile_chunk_offset(k, &f->kv, row, s->chunk);
+        c = ptx_ptr_add(k, to, c, 1);
+        for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
+            int rope = 64 * j >= f->latent;
+            here = ptx_off(from[rope], rope ? 0 : (int64_t)(128 * j));
+            if (rope && f->rope < 64) {
+                p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 8));
+                there = ptx_and(k, there, p);
+            }
+            if (f->stages == 1) ptxk_load16(k, &there, ptx_at(here, 0), words);
+            if (rope && f->rope < 64) ptx_guard(k, p);
+            if (f->stages == 1)
+                ptx_st_vec(k, PTX_B32, 4, ptx_at(c, (int64_t)(128 * j)), words);
+            else
+                ptx_cp_async_16_zfill(k, ptx_off(c, (int64_t)(128 * j)), here, bytes);
+        }
+    }
+}
+
+/* The block's sequence, pairs and keys, and where this thread's part lies. Returns the first key, s32. */
+static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
+    ptx_val x, p, limit, chunk, begin, warp, row, half, number;
+    uint32_t i, h;
+    s->tid = ptx_tid_x(k);
+    s->lane = ptx_and(k, s->tid, ptx_u32(31));
+    warp = ptx_shr(k, s->tid, ptx_u32(5));
+    s->across = ptx_rem(k, warp, ptx_u32(f->width));
+    s->along = ptx_div(k, warp, ptx_u32(f->width));
+    s->row = ptx_shr(k, s->tid, ptx_u32(3));
+    s->chunk = ptx_and(k, s->tid, ptx_u32(7));
+    s->sequence = ptx_ctaid_y(k);
+    s->queries = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, queries));
+    s->pairs = ptx_mul(k, s->queries, ptx_u32(f->heads));
+    x = ptx_ctaid_x(k);
+    s->first_pair = ptx_mul(k, x, ptx_u32(f->tile));
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, length));
+    x = ptxk__optional_u32(k, s->args, offsetof(ptxk_flash_mla_args, lengths), s->sequence, x);
+    x = ptx_uniform(k, x);
+    limit = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_seq));
+    limit = ptx_min(k, limit, ptx_u32(PTXK__MLA_LEN));
+    if (f->page_size) {
+        p = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_pages));
+        p = ptx_min(k, p, ptx_u32(PTXK__MLA_LEN / f->page_size));
+        p = ptx_mul(k, p, ptx_u32(f->page_size));
+        limit = ptx_min(k, limit, p);
+    }
+    p = ptx_setp(k, PTX_GT, x, limit);
+    x = ptx_selp(k, ptx_u32(0), x, p);
+    s->length = ptx_as(x, PTX_S32);
+    x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
+    s->poison = ptx_var_new(k, x);
+    for (i = 0; i < f->m; i++) { /* of the queries of this thread's rows */
+        for (h = 0; h < 2; h++) {
+            x = ptx_mul(k, s->along, ptx_u32(16 * f->m));
+            number = ptx_shr(k, s->lane, ptx_u32(2));
+            x = ptx_add(k, x, number);
+            x = ptx_add(k, x, ptx_u32(16 * i + 8 * h));
+            x = ptx_add(k, x, s->first_pair);
+            p = ptx_setp(k, PTX_LT, x, s->pairs);
+            x = ptx_div(k, x, ptx_u32(f->heads));
+            x = ptx_add(k, ptx_as(x, PTX_S32), s->length);
+            x = ptx_sub(k, x, ptx_as(s->queries, PTX_S32));
+            x = ptx_add(k, x, ptx_s32(1));
+            s->limit[i][h] = ptx_selp(k, x, ptx_s32(0), p);
+        }
+    }
+    x = ptx_add(k, s->first_pair, ptx_u32(f->tile - 1)); /* the last query of the block sees the most */
+    x = ptx_div(k, x, ptx_u32(f->heads));
+    p = ptx_sub(k, s->queries, ptx_u32(1));
+    x = ptx_min(k, x, p);
+    x = ptx_sub(k, x, p);
+    x = ptx_add(k, ptx_as(x, PTX_S32), s->length);
+    x = ptx_max(k, x, ptx_s32(0));
+    s->end = x;
+    p = ptx_sreg(k, PTX_NCTAID_Z);
+    chunk = ptxk_div_up(k, ptx_as(x, PTX_U32), p);
+    chunk = ptx_add(k, chunk, ptx_u32(f->keys - 1));
+    chunk = ptx_and(k, chunk, ptx_u32(~(f->keys - 1)));
+    x = ptx_ctaid_z(k);
+    begin = ptx_mul(k, x, chunk);
+    begin = ptx_min(k, begin, ptx_as(s->end, PTX_U32));
+    chunk = ptx_add(k, begin, chunk);
+    s->end = ptx_min(k, s->end, ptx_as(chunk, PTX_S32));
+    for (i = 0; i < 2; i++) {
+        size_t field = i ? offsetof(ptxk_flash_mla_args, r_caches) : offsetof(ptxk_flash_mla_args, c_caches);
+        x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, c_stride) + 8 * i);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        x = ptx_selp(k, ptx_u32(i ? f->rope : f->latent), x, p);
+        s->stride[i] = ptx_mul(k, x, ptx_u32(2));
+        s->base[i] = ptxk__arg_ptr(k, s->args, field);
+        if (f->page_size) continue;
+        x = ptx_ptr_add(k, s->base[i], s->sequence, 8);
+        x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
+        s->base[i] = ptx_ptr(x, PTX_GLOBAL);
+    }
+    if (f->page_size) {
+        x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_pages));
+        x = ptx_mul_wide(k, s->sequence, x);
+        s->table = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, block_table));
+        s->table = ptx_ptr_add(k, s->table, x, 4);
+        s->pool_pages = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, pool_pages));
+    }
+    /* Readers: rows of q and of the weights; keys of the scores; columns of the output; own weights. */
+    ptxk__lane_rows(k, s->lane, &row, &half);
+    number = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    s->q = ptxk__tile_reader(k, &f->q, s->shared, number, half);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_at), 1);
+    s->p = ptxk__tile_reader(k, &f->p, x, number, half);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
+    half = ptx_mad(k, s->across, ptx_u32(f->columns / 8), half);
+    s->v = ptxk__tile_reader(k, &f->kv, x, row, half);
+    ptxk__lane_columns(k, s->lane, &row, &half);
+    number = ptx_mad(k, s->across, ptx_u32(8 * f->n), row);
+    s->k = ptxk__tile_reader(k, &f->kv, x, number, half);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_at), 1);
+    row = ptx_shr(k, s->lane, ptx_u32(2));
+    row = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    half = ptx_and(k, s->lane, ptx_u32(3));
+    x = ptx_ptr_add(k, x, half, 4);
+    for (i = 0; i < f->n; i++) {
+        number = ptx_mad(k, s->across, ptx_u32(f->n), ptx_u32(i));
+        s->store[i] = ptxk__tile_reader(k, &f->p, x, row, number);
+    }
+    return ptx_as(begin, PTX_S32);
+}
+
+/* This thread's place in the maxima or totals of its row 16 i + 8 h: [row][width]. */
+static ptx_val ptxk__mla_scratch(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, uint32_t i,
+                                 uint32_t h) {
+    ptx_val row = ptx_shr(k, s->lane, ptx_u32(2)), at;
+    row = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    at = ptx_ptr_add(k, s->shared, row, f->width * 4);
+    return ptx_ptr_add(k, at, ptx_u32(f->scratch_at + (16 * i + 8 * h) * f->width * 4), 1);
+}
+
+/* Reduces values of all rows, one for each of this thread's, over the warps that share rows. */
+static void ptxk__mla_reduce(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_op_id op,
+                             ptx_val x[2][2]) {
+    ptx_val p, at, all[8];
+    uint32_t i, h, w;
+    p = ptx_and(k, s->lane, ptx_u32(3));
+    p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            x[i][h] = ptxk_warp_reduce(k, op, x[i][h], 1, 4);
+            at = ptxk__mla_scratch(k, f, s, i, h);
+            at = ptx_ptr_add(k, at, s->across, 4);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_F32, ptx_at(at, 0), x[i][h]);
+        }
+    ptx_bar_sync(k, ptx_imm(0));
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            at = ptxk__mla_scratch(k, f, s, i, h);
+            for (w = 0; w < f->width; w += 4)
+                ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)(4 * w)), all + w);
+            x[i][h] = all[0];
+            for (w = 1; w < f->width; w++)
+                x[i][h] = op == PTX_ADD ? ptx_add(k, x[i][h], all[w]) : ptx_max(k, x[i][h], all[w]);
+        }
+}
+
+/* One step of keys from `at` on, in the stage `offset` bytes behind the first. */
+static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at,
+                           ptx_val offset) {
+    ptx_val score[2][PTXK__MLA_N][4], a[2][4], b[4], x, key, p, old, most[2][2], shrink[2][2], zero, d[4];
+    ptx_val keys = ptx_ptr_add(k, s->k, offset, 1), values = ptx_ptr_add(k, s->v, offset, 1), from;
+    uint32_t i, h, n, e, j, c;
+    zero = ptx_mov(k, ptx_f32(0));
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->n; n++)
+            for (e = 0; e < 4; e++) score[i][n][e] = zero;
+    for (j = 0; j < (f->latent + f->rope) / 16; j++) {
+        from = ptxk__tile_pair_reader(k, &f->q, s->q, j);
+        for (i = 0; i < f->m; i++)
+            ptx_ldmatrix(k, 4, ptx_off(from, ptxk__tile_offset(&f->q, 16 * i, j)), a[i]);
+        from = ptxk__tile_pair_address(k, &f->kv, keys, 0, j);
+        ptx_ldmatrix(k, 2 * f->n, from, b);
+        for (n = 0; n < f->n; n++)
+            for (i = 0; i < f->m; i++) ptxk__tile_mma(k, f->type, score[i][n], a[i], b + 2 * n);
+    }
+    /* The mask, and the maximum of each row. */
+    key = ptx_and(k, s->lane, ptx_u32(3));
+    key = ptx_mul(k, key, ptx_u32(2));
+    key = ptx_mad(k, s->across, ptx_u32(8 * f->n), key);
+    key = ptx_add(k, at, ptx_as(key, PTX_S32));
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            x = ptx_sub(k, s->limit[i][h], key);
+            most[i][h] = ptx_f32(-INFINITY);
+            for (n = 0; n < f->n; n++)
+                for (e = 2 * h; e < 2 * h + 2; e++) {
+                    p = ptx_setp(k, PTX_GT, x, ptx_s32((int64_t)(8 * n + e % 2)));
+                    d[0] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], ptx_f32((double)f->scale));
+                    score[i][n][e] = ptx_selp(k, d[0], ptx_f32(-INFINITY), p);
+                    most[i][h] = ptx_max(k, most[i][h], score[i][n][e]);
+                }
+        }
+    ptxk__mla_reduce(k, f, s, PTX_MAX, most);
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            old = ptx_get(k, s->most[i][h]);
+            most[i][h] = ptx_max(k, most[i][h], old);
+            ptx_set(k, s->most[i][h], most[i][h]);
+            x = ptx_sub(k, old, most[i][h]);
+            shrink[i][h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
+            most[i][h] = ptx_sub(k, most[i][h], ptx_f32((double)f->lift));
+            x = ptx_get(k, s->total[i][h]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[i][h]);
+            for (n = 0; n < f->n; n++) {
+                for (e = 2 * h; e < 2 * h + 2; e++) {
+                    d[e % 2] = ptx_sub(k, score[i][n][e], most[i][h]);
+                    d[e % 2] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, d[e % 2]);
+                    x = ptx_op2(k, PTX_ADD, PTX_RN, x, d[e % 2]);
+                }
+                d[0] = ptxk__pack_f32(k, f->type, d[0], d[1]);
+                ptx_st(k, PTX_B32, ptx_at(s->store[n], ptxk__tile_offset(&f->p, 16 * i + 8 * h, 0)), d[0]);
+            }
+            ptx_set(k, s->total[i][h], x);
+        }
+    ptx_bar_sync(k, ptx_imm(0));
+    for (i = 0; i < f->m; i++)
+        for (c = 0; c < f->columns / 8; c++)
+            for (e = 0; e < 4; e++) {
+                x = ptx_get(k, s->sum[i][c][e]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[i][e / 2]);
+                ptx_set(k, s->sum[i][c][e], x);
+            }
+    for (j = 0; j < f->keys / 16; j++) {
+        from = ptxk__tile_pair_reader(k, &f->p, s->p, j);
+        for (i = 0; i < f->m; i++)
+            ptx_ldmatrix(k, 4, ptx_off(from, ptxk__tile_offset(&f->p, 16 * i, j)), a[i]);
+        for (c = 0; c < f->columns / 8; c += 2) {
+            from = ptxk__tile_pair_address(k, &f->kv, values, 16 * j, c / 2);
+            ptx_ldmatrix_trans(k, 4, from, b);
+            for (n = 0; n < 2; n++)
+                for (i = 0; i < f->m; i++) {
+                    for (e = 0; e < 4; e++) d[e] = ptx_get(k, s->sum[i][c + n][e]);
+                    ptxk__tile_mma(k, f->type, d, a[i], b + 2 * n);
+                    for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][c + n][e], d[e]);
+                }
+        }
+    }
+}
+
+/* Where the lse of partial results lie in the workspace, behind their rows. */
+static ptx_val ptxk__mla_lses(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val chunks) {
+    ptx_val n = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, batch)), at;
+    n = ptx_mul(k, n, chunks);
+    n = ptx_mul_wide(k, n, s->pairs);
+    at = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, workspace));
+    at = ptx_ptr_add(k, ptx_off(at, PTXK__MLA_HEADER), n, f->latent * 4);
+    return at;
+}
+
+/* Stores the rows: to out, or as partial results of this chunk. */
+static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val total[2][2],
+                            ptx_val poison, int partial) {
+    ptx_val number, p, own, at, x[2], inverse, lse, parts, values, lses, t;
+    ptx_type type = partial ? PTX_F32 : f->out_type;
+    uint32_t i, h, c, e, bytes = ptxk__kv_bytes((uint32_t)type);
+    own = ptx_and(k, s->lane, ptx_u32(3));
+    t = ptx_mul(k, own, ptx_u32(2));
+    own = ptx_or(k, own, s->across);
+    own = ptx_setp(k, PTX_EQ, own, ptx_u32(0)); /* one thread of a row writes lse */
+    values = lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, workspace));
+    if (partial) { /* row (sequence * chunks + chunk) * pairs + pair of all */
+        x[0] = ptx_sreg(k, PTX_NCTAID_Z);
+        x[1] = ptx_ctaid_z(k);
+        p = ptx_or(k, s->tid, x[1]);
+        p = ptx_or(k, p, s->first_pair);
+        p = ptx_or(k, p, s->sequence);
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+        ptx_guard(k, p);
+        ptx_st(k, PTX_U32, ptx_at(values, 0), x[0]); /* for ptxk__mla_combine */
+        values = ptx_off(values, PTXK__MLA_HEADER);
+        lses = ptxk__mla_lses(k, f, s, x[0]);
+        parts = ptx_mad(k, s->sequence, x[0], x[1]);
+        parts = ptx_mul_wide(k, parts, s->pairs);
+    } else {
+        lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, lse));
+        parts = ptx_mul_wide(k, s->sequence, s->pairs);
+    }
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            number = ptx_shr(k, s->lane, ptx_u32(2));
+            number = ptx_mad(k, s->along, ptx_u32(16 * f->m), number);
+            number = ptx_add(k, number, ptx_u32(16 * i + 8 * h));
+            number = ptx_add(k, number, s->first_pair);
+            p = ptx_setp(k, PTX_LT, number, s->pairs);
+            ptx_if(k, p);
+            inverse = ptxk_rcp_or_zero(k, total[i][h]);
+            lse = ptx_lg2(k, total[i][h]);
+            x[0] = ptx_get(k, s->most[i][h]);
+            lse = ptx_add(k, lse, x[0]);
+            lse = ptx_add(k, lse, ptx_f32(-(double)f->lift));
+            lse = ptx_add(k, lse, poison);
+            if (!partial) lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
+            at = ptx_cvt(k, PTX_U64, number);
+            x[1] = ptx_add(k, parts, at);
+            if (partial || f->flags & PTXK_MLA_LSE) {
+                at = ptx_ptr_add(k, lses, x[1], 4);
+                ptx_guard(k, own);
+                ptx_st(k, PTX_F32, ptx_at(at, 0), lse);
+            }
+            if (partial) {
+                at = ptx_ptr_add(k, values, x[1], f->latent * 4);
+            } else {
+                at = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, out),
+                                   offsetof(ptxk_flash_mla_args, out_row_stride), f->latent, bytes, number);
+            }
+            at = ptx_ptr_add(k, at, t, bytes);
+            at = ptx_ptr_add(k, at, s->across, f->columns * bytes);
+            for (c = 0; c < f->columns / 8; c++) {
+                for (e = 0; e < 2; e++) {
+                    x[e] = ptx_get(k, s->sum[i][c][2 * h + e]);
+                    x[e] = ptx_fma(k, x[e], inverse, poison);
+                }
+                ptxk_store_f32(k, type, 2, ptx_at(at, (int64_t)(8 * c * bytes)), x);
+            }
+            ptx_end(k);
+        }
+}
+
+/* Combines the chunks of a row: a block for each pair, 4 elements for each thread. */
+static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
+    ptxk__mla_state s;
+    ptx_val tid, number, chunks, first, i, at, lses, values, x[4], w, most, total;
+    ptx_var best, sum[5];
+    uint32_t e;
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, f->latent / 4, 1);
+    s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_mla_args), 8);
+    tid = ptx_tid_x(k);
+    number = ptx_ctaid_x(k);
+    s.sequence = ptx_ctaid_y(k);
+    s.queries = ptxk__arg_u32(k, s.args, offsetof(ptxk_flash_mla_args, queries));
+    s.pairs = ptx_mul(k, s.queries, ptx_u32(f->heads));
+    values = ptxk__arg_ptr(k, s.args, offsetof(ptxk_flash_mla_args, workspace));
+    chunks = ptx_ld(k, PTX_U32, ptx_at(values, 0));
+    values = ptx_off(values, PTXK__MLA_HEADER);
+    lses = ptxk__mla_lses(k, f, &s, chunks);
+    first = ptx_mul(k, s.sequence, chunks);
+    first = ptx_mul_wide(k, first, s.pairs);
+    at = ptx_cvt(k, PTX_U64, number);
+    first = ptx_add(k, first, at);
+    best = ptx_var_new(k, ptx_f32(-FLT_MAX));
+    for (e = 0; e < 5; e++) sum[e] = ptx_var_new(k, ptx_f32(0));
+    i = ptx_for(k, ptx_u32(0), chunks, ptx_u32(1));
+    at = ptx_mad_wide(k, i, s.pairs, first);
+    at = ptx_ptr_add(k, lses, at, 4);
+    w = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    most = ptx_get(k, best);
+    most = ptx_max(k, most, w);
+    ptx_set(k, best, most);
+    ptx_end(k);
+    most = ptx_get(k, best);
+    i = ptx_for(k, ptx_u32(0), chunks, ptx_u32(1));
+    first = ptx_mad_wide(k, i, s.pairs, first);
+    at = ptx_ptr_add(k, lses, first, 4);
+    w = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    w = ptx_sub(k, w, most);
+    w = ptx_ex2(k, w);
+    at = ptx_ptr_add(k, values, first, f->latent * 4);
+    at = ptx_ptr_add(k, at, tid, 16);
+    ptxk_load_f32(k, PTX_F32, 4, ptx_at(at, 0), x);
+    for (e = 0; e < 5; e++) {
+        total = ptx_get(k, sum[e]);
+        total = ptx_fma(k, w, e < 4 ? x[e] : ptx_f32(1), total);
+        ptx_set(k, sum[e], total);
+    }
+    ptx_end(k);
+    total = ptx_get(k, sum[4]);
+    w = ptxk_rcp_or_zero(k, total);
+    for (e = 0; e < 4; e++) {
+        x[e] = ptx_get(k, sum[e]);
+        x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], w);
+    }
+    at = ptxk__mla_row(k, f, &s, offsetof(ptxk_flash_mla_args, out),
+                       offsetof(ptxk_flash_mla_args, out_row_stride), f->latent,
+                       ptxk__kv_bytes((uint32_t)f->out_type), number);
+    at = ptx_ptr_add(k, at, tid, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
+    ptxk_store_f32(k, f->out_type, 4, ptx_at(at, 0), x);
+    if (f->flags & PTXK_MLA_LSE) {
+        w = ptx_lg2(k, total);
+        w = ptx_add(k, w, most);
+        w = ptx_mul(k, w, ptx_f32(0.69314718055994530942));
+        at = ptxk__arg_ptr(k, s.args, offsetof(ptxk_flash_mla_args, lse));
+        number = ptx_cvt(k, PTX_U64, number);
+        number = ptx_mad_wide(k, s.sequence, s.pairs, number);
+        at = ptx_ptr_add(k, at, number, 4);
+        tid = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+        ptx_guard(k, tid);
+        ptx_st(k, PTX_F32, ptx_at(at, 0), w);
+    }
+    ptx_ret(k);
+}
+
+static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
+    ptxk__mla_state s;
+    ptx_val at, x, p, stage, place, total[2][2];
+    ptx_var next, current;
+    uint32_t i, h, c, e, bytes = ptxk__tile_bytes(&f->kv);
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, f->threads, 1);
+    s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_mla_args), 8);
+    s.shared = ptx_shared_dynamic_aligned(k, 128);
+    at = ptxk__mla_begin(k, f, &s);
+    stage = ptx_ptr_add(k, s.shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
+    for (i = 0; i + 1 < f->stages; i++) {
+        x = i ? ptx_add(k, at, ptx_s32((int64_t)(i * f->keys))) : at;
+        ptxk__mla_copy(k, f, &s, x, ptx_off(stage, (int64_t)(i * bytes)));
+        ptxk__tile_commit(k);
+    }
+    ptxk__mla_load_q(k, f, &s);
+    for (i = 0; i < f->m; i++) {
+        for (h = 0; h < 2; h++) {
+            s.most[i][h] = ptx_var_new(k, ptx_f32(-FLT_MAX));
+            s.total[i][h] = ptx_var_new(k, ptx_f32(0));
+        }
+        for (c = 0; c < f->columns / 8; c++)
+            for (e = 0; e < 4; e++) s.sum[i][c][e] = ptx_var_new(k, ptx_f32(0));
+    }
+    next = ptx_var_new(k, at);
+    current = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        at = ptx_get(k, next);
+        p = ptx_setp(k, PTX_LT, at, s.end);
+        ptx_while(k, p);
+        if (f->stages > 1) ptx_cp_async_wait(k, f->stages - 2);
+        ptx_bar_sync(k, ptx_imm(0));
+        place = ptx_get(k, current);
+        x = ptx_add(k, place, ptx_u32((f->stages - 1) * bytes)); /* the stage of the last step */
+        p = ptx_setp(k, PTX_GE, x, ptx_u32(f->stages * bytes));
+        place = ptx_sub(k, x, ptx_u32(f->stages * bytes));
+        x = ptx_selp(k, place, x, p);
+        x = ptx_ptr_add(k, stage, x, 1);
+        place = ptx_add(k, at, ptx_s32((int64_t)((f->stages - 1) * f->keys)));
+        ptxk__mla_copy(k, f, &s, place, x);
+        ptxk__tile_commit(k);
+        if (f->stages == 1) ptx_bar_sync(k, ptx_imm(0));
+        place = ptx_get(k, current);
+        ptxk__mla_step(k, f, &s, at, place);
+        at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+        ptx_set(k, next, at);
+        place = ptx_add(k, place, ptx_u32(bytes));
+        p = ptx_setp(k, PTX_EQ, place, ptx_u32(f->stages * bytes));
+        place = ptx_selp(k, ptx_u32(0), place, p);
+        ptx_set(k, current, place);
+    }
+    ptx_end(k);
+    if (f->stages > 1) ptx_cp_async_wait_all(k);
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) total[i][h] = ptx_get(k, s.total[i][h]);
+    ptxk__mla_reduce(k, f, &s, PTX_ADD, total);
+    x = ptx_get(k, s.poison);
+    if (f->page_size) {
+        p = ptx_ptr_add(k, s.shared, ptx_u32(f->weights_at), 1);
+        x = ptxk_block_reduce(k, PTX_ADD, x, f->threads / 32, p);
+    }
+    p = ptx_sreg(k, PTX_NCTAID_Z);
+    p = ptx_setp(k, PTX_GT, p, ptx_u32(1));
+    ptx_if(k, p);
+    ptxk__mla_store(k, f, &s, total, x, 1);
+    ptx_else(k);
+    ptxk__mla_store(k, f, &s, total, x, 0);
+    ptx_end(k);
+    ptx_ret(k);
+}
+
+PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const void *desc) {
+    const ptxk_flash_mla_desc *d = (const ptxk_flash_mla_desc *)desc;
+    ptxk__mla f;
+    ptxk_message why;
+    char of[80], name[96];
+    uint32_t scale;
+    ptx_code code = ptxk__mla_form(d, ptx_module_target(m), &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    memcpy(&scale, &f.scale, sizeof scale);
+    (void)snprintf(of, sizeof of, "h%u_c%u_r%u_%s_%s_%s_t%u_p%u_f%u_s%08x", f.heads, f.latent, f.rope,
+                   ptx_type_name(f.type), ptx_type_name(f.q_type), ptx_type_name(f.out_type), f.tile,
+                   f.page_size, f.flags, scale);
+    (void)snprintf(name, sizeof name, "flash_mla_%s", of);
+    ptxk__mla_attend(m, site, &f, name);
+    (void)snprintf(name, sizeof name, "flash_mla_sum_%s", of);
+    ptxk__mla_combine(m, site, &f, name);
+    return ptx_get_error(m)->code;
+}
+
+#else
+PTXK__LEFT_OUT(flash_mla)
+#endif
+
 /* ======== gemv ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_GEMV)
 
 /* -- gemv: limits, plan, arguments -- */
 
@@ -11255,7 +12564,12 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(gemv)
+#endif
+
 /* ======== gemm ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_GEMM)
 
 /* -- gemm: limits, plan, arguments -- */
 
@@ -11371,7 +12685,8 @@ typedef struct ptxk__gemm {
     ptx_type x_type, output;
     uint32_t flags, precision, k_step;
     uint32_t columns, tiles; /* columns of a block's tile; its tiles of 8 */
-    uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp */
+    uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp; */
+    uint32_t mixed;          /* a pair of two formats, half the rows one after the other */
     uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
     uint32_t weights, stage; /* shared bytes of a step of weights and of a part of x; two of each */
     uint32_t scales, shared; /* where unpacked scales are; all of it */
@@ -11425,7 +12740,7 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
         c->chunks = PTXK__GEMM_PAIR_UNITS * c->unit_bytes / 16;
         if (units > 1) c->chunks = (PTXK__GEMM_PAIR_UNITS * c->unit_bytes + 30 + 15) / 16;
         c->pitch = ((units > 1 ? c->chunks : c->unit_bytes / 16) | 1) * 16;
-        c->area = warps * f->m * 16 * c->pitch;
+        c->area = warps * (f->mixed ? 2 : f->m) * 16 * c->pitch;
         c->parts = f->x[c->x].parts;
         if (PTXK__GEMM_PAIR_UNITS / units * c->area > f->weights)
             f->weights = PTXK__GEMM_PAIR_UNITS / units * c->area;
@@ -11437,7 +12752,7 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     for (i = 0; i < f->classes; i++)
         if (f->kind[i].block->id == PTXK_Q6_K || f->kind[i].block->reader)
             f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
-    f->shared += 16; /* the flag of the last block */
+    f->shared += 32; /* the flag of the last block, and what ptxk__gemm_go_to writes */
 }
 
 #define PTXK__WIDE_WARPS 8u
@@ -11467,16 +12782,18 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
         if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
     }
     f->bulk = chip >= 90;
-    f->shared = f->rows_at + 4096 + 32;
+    f->shared = f->rows_at + 4096 + 48;
     return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
 }
 
 /* The form with `wide` columns, or, where that is 0, with few. */
+#define PTXK__GEMM_GATES (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU | PTXK_GEMM_CLAMPED)
+
 static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, ptxk__gemm *f,
                                    ptxk_message *why) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
     static const char *const op = "gemm";
-    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1;
+    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1, gate;
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemm: the description is NULL");
@@ -11490,11 +12807,12 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     if ((code = ptxk__check_type(op, "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type(op, "output_type", d->output_type, why)) != PTX_E_NONE)
         return code;
-    if (d->flags > 127 || (d->flags & PTXK_GEMM_SWIGLU && d->flags & PTXK_GEMM_GEGLU))
+    gate = d->flags & PTXK__GEMM_GATES;
+    if (d->flags > 255 || gate & (gate - 1))
         return ptxk__refuse(
             why, PTX_E_DESC,
             "gemm: flags is %u, must be of PTXK_GEMM_NORM, _GAMMA, _RESIDUAL, _BIAS, _GROUPED and one of "
-            "_SWIGLU and _GEGLU",
+            "_SWIGLU, _GEGLU and _CLAMPED",
             d->flags);
     f->x_type = (ptx_type)d->x_type;
     f->output = (ptx_type)d->output_type;
@@ -11503,12 +12821,12 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     format[0] = d->format;
     format[1] = d->second;
     format[2] = d->third;
-    f->pair = d->flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU) ? 2 : 1;
+    f->pair = gate ? 2 : 1;
     f->matrices = format[2] ? 3 : format[1] || f->pair > 1 ? 2 : 1;
     f->outputs = f->pair > 1 ? 1 : f->matrices;
     if (f->pair > 1 && f->matrices > 2)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: a gated pair (PTXK_GEMM_SWIGLU, _GEGLU) is two matrices, third is %s",
+                            "gemm: a gated pair (PTXK_GEMM_SWIGLU, _GEGLU ...) is two matrices, third is %s",
                             ptxk__value_name_of(format[2]).s);
     if (d->flags & PTXK_GEMM_RESIDUAL && f->outputs > 1)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -11520,10 +12838,8 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         ptxk__gemm_class *c = &f->kind[f->classes];
         ptxk__gemm_x x;
         if (!b) return ptxk__refuse_format(op, names[i], format[i], why);
-        if (f->pair > 1 && format[i] != format[0])
-            return ptxk__refuse(why, PTX_E_DESC,
-                                "gemm: second is %s and format is %s: a gated pair has one format",
-                                ptxk_format_name(format[i]), ptxk_format_name(format[0]));
+        f->mixed = f->pair > 1 && format[i] != format[0];
+        if (f->mixed && wide) return PTX_E_DESC;
         if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
         for (j = 0; j < f->classes && f->kind[j].block != b;) j++;
         f->which[i] = j;
@@ -11570,10 +12886,11 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     f->columns = d->columns > 64 ? 64 : d->columns;
     for (i = 0; i < f->classes; i++) {
         part = ptxk__gemm_most_columns(&f->kind[i], d->precision, target);
+        if (f->mixed && part > 8) part /= 2; /* twice the sums */
         if (f->columns > part) f->columns = part;
     }
     f->n = f->tiles = f->columns / 8;
-    f->m = 2;
+    f->m = f->mixed ? 4 : 2;
     limit = ptxk__gemm_shared_limit(target, f->columns);
     /* numbers of warps that divide the copies of x evenly need fewer registers */
     for (warps = f->columns > 32 ? 8 : 4; warps; warps = f->columns > 32 ? warps / 2 : warps - 1)
@@ -11624,31 +12941,51 @@ static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_
     return at;
 }
 
-/* Slices of K are whole granules, so many values. Few columns: steps begin at whole sectors, and rows of
-   2-byte aligned blocks are 4-byte aligned there where all of them are. */
-static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) { return f->wide ? 256 : 512; }
+/* Values of a step of K, of which blocks take whole ones. Few columns: steps begin at whole sectors; where
+   all rows are 4-byte aligned, so are they there. */
+static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
+    uint32_t i, step;
+    for (i = 0; i < f->classes && !f->wide; i++) {
+        step = !f->kind[i].block->aligned ? 4 : f->columns > 32 ? 16 : 32;
+        if (ptxk__gemm_row_unit(f->kind[i].block, 256) % step) return 512;
+    }
+    return 256;
+}
 
-/* Chooses the slices of K. Minimises the time of the slowest multiprocessor, in 64 values of a tile: a block
-   costs 6 more for its start, and where there are slices, the sum of its tile. */
-static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
-    uint32_t granule = ptxk__gemm_granule(f), units = ptxk__ceil_div(shape->k, granule), s, best_s = 1;
-    uint32_t chip = shape->target & 0xfffu;
+/* Chooses the blocks, which share the steps of all tiles alike, one tile after the other: a block has a part
+   of K of its first tile and of its last. Minimises a time in 64 values of a tile: half of it the steps of
+   the busiest multiprocessor, half those of the longest block; a block's start costs 6 more, another tile 3,
+   and where tiles have parts, their sums. Where columns are many, runs of more than 8 tiles would part blocks
+   that share rows in L2. */
+static uint32_t ptxk__gemm_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
+    uint32_t units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(f)), step = ptxk__gemm_granule(f) / 64;
+    uint32_t chip = shape->target & 0xfffu, resident, chosen = 0;
     uint32_t total = chip < 80                                 ? 65536
                      : chip == 86 || chip == 89 || chip >= 120 ? 102400
                      : chip < 90                               ? 167936
                                                                : 233472;
-    uint32_t resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
-    uint64_t slots = (uint64_t)shape->sm_count * resident;
-    uint64_t best = UINT64_MAX;
-    for (s = 1; s <= units && s <= 512; s++) {
-        uint32_t per = ptxk__ceil_div(units, s);
-        uint64_t waves, cost;
-        if (ptxk__ceil_div(units, per) != s) continue;
-        waves = (tiles * s + slots - 1) / slots;
-        cost = waves * (granule / 64 * per + 6) + (s > 1 ? 2 + s / 4 : 0);
-        if (cost < best) best = cost, best_s = s;
+    uint64_t sms = shape->sm_count, slots, all = tiles * units, best = UINT64_MAX, least, most, cost;
+    resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
+    slots = sms * resident;
+    least = (all + slots - 1) / slots;
+    if (!(f->flags & PTXK_GEMM_GROUPED)) { /* a tile for each */
+        cost = (tiles + slots - 1) / slots;
+        best = ((tiles + sms - 1) / sms + cost) * units * step + 12 * cost;
+        chosen = (uint32_t)tiles;
+        if (f->columns >= 64 && least > 8ull * units) return chosen;
     }
-    return best_s;
+    for (most = least; most <= least + units; most++) { /* steps of the longest block */
+        uint64_t blocks = most == least && all > slots ? slots : (all + most - 1) / most;
+        uint64_t longer = all % blocks ? all % blocks : blocks, busiest;
+        uint64_t starts = (most + units - 2) / units + 1; /* tiles of a block, at most */
+        if (longer == blocks && most % units == 0) starts = most / units;
+        if (longer == blocks && units % most == 0) starts = 1;
+        busiest = (all - longer) / blocks * ((blocks + sms - 1) / sms) + (longer + sms - 1) / sms;
+        cost = (busiest + most) * step + 6 + 6 * starts;
+        if (most % units) cost += 4 + 2 * (units / most / 4);
+        if (cost < best) best = cost, chosen = (uint32_t)blocks;
+    }
+    return chosen;
 }
 
 static ptx_code ptxk__gemm_check_k(const ptxk__gemm *f, uint32_t k, ptx_code code, ptxk_message *why) {
@@ -11662,7 +12999,7 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     static const char *const names[PTXK__GEMM_MATRICES] = {"n", "second_n", "third_n"};
     ptxk__gemm f;
     ptx_launch *l;
-    uint32_t n[PTXK__GEMM_MATRICES], i, slices, rasters, groups = 1;
+    uint32_t n[PTXK__GEMM_MATRICES], i, units, groups = 1;
     uint64_t tiles, column_tiles, results = 0, rows = 0;
     ptx_code code;
     if (shape && ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999))
@@ -11690,21 +13027,13 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     tiles = ptxk__gemm_row_tiles(&f, n);
     column_tiles = ptxk__gemm_column_tiles(&f, shape->m, shape->groups);
     if (f.flags & PTXK_GEMM_GROUPED) groups = shape->groups < shape->m ? shape->groups : shape->m;
-    rasters = f.columns >= 64 ? PTXK__GEMM_RASTER : 0;
-    if (!rasters && column_tiles > 65535 && f.flags & PTXK_GEMM_GROUPED)
+    units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(&f));
+    if (tiles * column_tiles > 0x80000000u / units)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: m is %u in %u groups, up to %u tiles of %u columns, must be at most "
-                            "65535: call it for parts of the groups",
-                            shape->m, shape->groups, (unsigned)column_tiles, f.columns);
-    if (!rasters && column_tiles > 65535)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: m is %u, must be at most %u, 65535 tiles of %u: call it for parts of x",
-                            shape->m, 65535 * f.columns, f.columns);
-    if (rasters && (tiles + rasters - 1) / rasters > 65535)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "gemm: n is %u, must be at most %u, all matrices: call it for parts of W",
-                            (unsigned)rows, 65535 * rasters * f.rows);
-    slices = ptxk__gemm_slices(&f, shape, tiles * column_tiles);
+                            "gemm: m is %u, n %u, k %u, all matrices: %llu tiles of %u by %u with %u steps "
+                            "of %u values each, must be at most 2^31 steps: call it for parts",
+                            shape->m, (unsigned)rows, shape->k, (unsigned long long)(tiles * column_tiles),
+                            f.rows, f.columns, units, ptxk__gemm_granule(&f));
     plan->launches = 2;
     l = &plan->launch[0];
     l->entry = 0;
@@ -11714,16 +13043,15 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     l->grid[1] = l->grid[2] = l->block[1] = l->block[2] = 1;
     l = &plan->launch[1];
     l->entry = 1;
-    l->grid[0] = rasters ? rasters * (uint32_t)column_tiles : (uint32_t)tiles;
-    l->grid[1] = slices;
-    l->grid[2] = rasters ? (uint32_t)((tiles + rasters - 1) / rasters) : (uint32_t)column_tiles;
+    l->grid[0] = ptxk__gemm_blocks(&f, shape, tiles * column_tiles);
+    l->grid[1] = l->grid[2] = 1;
     l->block[0] = 32 * f.warps;
     l->block[1] = l->block[2] = 1;
     l->shared_bytes = f.shared;
     plan->workspace_bytes = ptxk__gemm_parts_at(&f, tiles, column_tiles, shape->k);
-    if (slices > 1) {
+    if (tiles * column_tiles % l->grid[0] || f.flags & PTXK_GEMM_GROUPED) { /* parts of two tiles a block */
         plan->zero_bytes = ptxk__up_256(tiles * column_tiles * 4);
-        plan->workspace_bytes += tiles * column_tiles * slices * f.rows * f.pair * f.columns * 4;
+        plan->workspace_bytes += 2ull * l->grid[0] * f.rows * f.pair * f.columns * 4;
     }
     plan->min_bytes = (uint64_t)shape->m * shape->k * ptxk__kv_bytes(f.x_type)
                       + results * ptxk__kv_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
@@ -11901,6 +13229,7 @@ static ptx_val ptxk__gemm_stride(ptx_kernel *k, ptx_val args, size_t offset, ptx
 typedef struct ptxk__gemm_place {
     ptx_val group, first, left; /* u32: the tile's first row of y, the group's rows from there on */
     ptx_val exists;             /* there are so many tiles */
+    ptx_val tiles;              /* else all that there are */
 } ptxk__gemm_place;
 
 static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val tile) {
@@ -11968,6 +13297,7 @@ static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_
     x = ptx_uniform(k, x);
     place.exists = ptx_setp(k, PTX_EQ, x, ptx_u32(0xffffffffu));
     for (i = 0; i < 4; i++) value[i] = ptx_uniform(k, ptx_get(k, found[i]));
+    place.tiles = ptx_get(k, before);
     place.group = value[0];
     begin = value[1];
     end = value[2];
@@ -12327,8 +13657,14 @@ typedef struct ptxk__gemm_state {
     ptxk__gemm_layout layout;
     ptx_val columns_left; /* rows of x from this tile of columns on, of its group */
     ptxk__gemm_place place; /* groups */
-    ptx_val column_tile, slice, slices;
-    ptx_val row_tile;   /* of this matrix */
+    ptx_val column_tile, tile;       /* the tile's number among all of the launch */
+    ptx_val granules;                /* of a tile */
+    ptx_val per, longer;             /* see ptxk__gemm_share */
+    ptx_val first, stop;             /* of this tile those that the block multiplies */
+    ptx_val column_tiles;            /* of groups those that there are */
+    ptx_var at_granule;              /* among those of all tiles, the block's next; */
+    ptx_val end_granule;             /* its end */
+    ptx_val row_tile;                /* of this matrix */
     ptx_val n;          /* its rows */
     ptx_val weights[2]; /* gated pair: of both matrices */
     ptx_val y, bias[2], y_stride;
@@ -13365,23 +14701,18 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptx_end(k);
 }
 
-/* The first unit of this block's slice of K; sets its end. all: units of a row. */
+/* The first unit of this block's part of K; sets its end. all: units of a row. */
 static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val *all) {
-    uint32_t granule = ptxk__gemm_granule(f), per = granule / s->form->unit;
-    ptx_val first, at;
-    ptx_comment(k, "this block's slice of K, in units");
-    at = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
-    *all = ptxk__gemm_div_up(k, at, s->form->unit);
-    at = ptxk__gemm_div_up(k, at, granule);
-    at = ptxk_div_up(k, at, s->slices);
-    first = ptx_mul(k, at, s->slice);
-    first = ptx_mul(k, first, ptx_u32(per));
-    s->end = ptx_mad(k, at, ptx_u32(per), first);
+    uint32_t per = ptxk__gemm_granule(f) / s->form->unit;
+    ptx_comment(k, "this block's part of K, in units");
+    *all = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    *all = ptxk__gemm_div_up(k, *all, s->form->unit);
+    s->end = ptx_mul(k, s->stop, ptx_u32(per));
     s->end = ptx_min(k, s->end, *all);
-    return first;
+    return ptx_mul(k, s->first, ptx_u32(per));
 }
 
-/* Multiplies the tile's slice of K: fills in the sums. */
+/* Multiplies the block's part of K of the tile: fills in the sums. */
 static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
     ptx_val first, p, at, y, m;
@@ -14144,15 +15475,6 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
             for (e = 0; e < 4; e++) s->sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
     ptxk__wide_copy(k, f, s, first);
     ptx_cp_async_commit(k);
-    if (f->bulk) {
-        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(2));
-        y = ptx_ptr_add(k, s->flag, s->tid, 8);
-        ptx_if(k, q);
-        ptx_mbarrier_init(k, ptx_off(y, -16), ptx_u32(1));
-        ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
-        ptx_end(k);
-        ptx_bar_sync(k, ptx_imm(0));
-    }
     ptxk__wide_copy_x(k, f, s, at, 0, NULL);
     ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
@@ -14218,6 +15540,15 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     }
     ptx_end(k);
     ptx_cp_async_wait_all(k);
+    if (f->bulk && x->parts == 2) { /* an even number of phases of each barrier, for the next tile */
+        y = ptx_sub(k, s->end, first);
+        y = ptx_and(k, y, ptx_u32(1));
+        q = ptx_setp(k, PTX_LT, s->tid, y);
+        ptx_bar_sync(k, ptx_imm(0));
+        ptx_if(k, q);
+        for (i = 8; i <= 16; i += 8) ptx_mbarrier_arrive(k, ptx_off(s->flag, -(int64_t)i));
+        ptx_end(k);
+    }
     if (scaled) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
         y = ptx_get(k, wide.power);
         y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
@@ -14229,38 +15560,83 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     s->wide = NULL;
 }
 
-/* Where K has slices: writes the sums; the last block of the tile adds those of all slices, in order, the
-   others end. */
-static void ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile) {
+/* Whether registers hold the place of a tile during its products. */
+static int ptxk__gemm_is_kept(const ptxk__gemm *f) { return f->columns <= (f->classes > 1 ? 16u : 32u); }
+
+/* The steps of all tiles: `per` for each block, one more for the first `longer`. This block's begin at
+   s->first. */
+static void ptxk__gemm_share(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val all, b, x = ptx_sreg(k, PTX_NCTAID_X);
+    all = ptx_mul(k, s->layout.tiles[f->outputs - 1], s->column_tiles);
+    all = ptx_mul(k, all, s->granules);
+    s->per = ptx_div(k, all, x);
+    x = ptx_mul(k, s->per, x);
+    s->longer = ptx_sub(k, all, x);
+    b = ptx_ctaid_x(k);
+    x = ptx_min(k, b, s->longer);
+    s->first = ptx_mad(k, s->per, b, x);
+    b = ptx_add(k, b, ptx_u32(1));
+    x = ptx_min(k, b, s->longer);
+    s->end_granule = ptx_mad(k, s->per, b, x);
+}
+
+/* The block that has a granule, by what ptxk__gemm_share computes. */
+static ptx_val ptxk__gemm_block_of(ptx_kernel *k, const ptxk__gemm_state *s, ptx_val granule) {
+    ptx_val steps = ptx_add(k, s->per, ptx_u32(1)), x, y, p;
+    x = ptx_mul(k, s->longer, steps);
+    p = ptx_setp(k, PTX_LT, granule, x);
+    x = ptx_sub(k, granule, s->longer);
+    x = ptx_selp(k, granule, x, p);
+    y = ptx_max(k, s->per, ptx_u32(1));
+    steps = ptx_selp(k, steps, y, p);
+    return ptx_div(k, x, steps);
+}
+
+/* Where the block has a part of K only: writes the sums; the last block of the tile adds those of all parts,
+   in order. A block has at most two parts of tiles: its last, if that is the tile's first part, has the
+   second place. Returns whether the sums are complete. */
+static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     uint32_t i, n, e, quads = f->m * f->n;
-    uint64_t tile_bytes = (uint64_t)quads * 16 * 32 * f->warps;
-    ptx_val p, at, from, q[4], x;
-    ptx_var here;
-    p = ptx_setp(k, PTX_GT, s->slices, ptx_u32(1));
+    uint32_t tile_bytes = quads * 16 * 32 * f->warps;
+    ptx_val p, at, parts, q[4], x, first, count, step;
+    ptx_var here, complete = ptx_var_new(k, ptx_u32(1));
+    at = ptx_sub(k, s->stop, s->first);
+    p = ptx_setp(k, PTX_LT, at, s->granules);
     ptx_if(k, p);
     {
-        tile = ptx_mad(k, tile, s->layout.column_tiles, s->column_tile);
-        at = ptx_mul_wide(k, tile, s->slices);
-        at = ptx_mul(k, at, ptx_u64(tile_bytes));
-        from = ptx_ptr_add(k, s->layout.parts, at, 1);
-        from = ptx_ptr_add(k, from, s->tid, 16);
-        at = ptx_mul_wide(k, s->slice, ptx_u32((uint32_t)tile_bytes));
-        at = ptx_ptr_add(k, from, at, 1);
+        parts = ptx_ptr_add(k, s->layout.parts, s->tid, 16);
+        p = ptx_setp(k, PTX_EQ, s->first, ptx_u32(0));
+        x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+        at = ptx_ctaid_x(k);
+        at = ptx_mad(k, at, ptx_u32(2), x);
+        at = ptx_ptr_add(k, parts, at, tile_bytes);
         for (i = 0; i < f->m; i++)
             for (n = 0; n < f->n; n++) {
                 for (e = 0; e < 4; e++) q[e] = ptx_get(k, s->sum[i][n][e]);
                 ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((i * f->n + n) * 512 * f->warps)), q);
             }
-        at = ptx_ptr_add(k, s->layout.counters, tile, 4);
-        p = ptxk__is_last_block(k, s->tid, at, s->slices, s->flag);
-        p = ptx_not(k, p);
-        ptx_guard(k, p);
-        ptx_ret(k);
+        ptx_ld_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), q);
+        s->per = ptx_uniform(k, q[0]);
+        s->longer = ptx_uniform(k, q[1]);
+        x = ptx_mul(k, s->tile, s->granules);
+        first = ptxk__gemm_block_of(k, s, x);
+        x = ptx_add(k, x, s->granules);
+        x = ptx_sub(k, x, ptx_u32(1));
+        count = ptxk__gemm_block_of(k, s, x);
+        count = ptx_sub(k, count, first);
+        count = ptx_add(k, count, ptx_u32(1));
+        at = ptx_ptr_add(k, s->layout.counters, s->tile, 4);
+        p = ptxk__is_last_block(k, s->tid, at, count, s->flag);
+        x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+        ptx_set(k, complete, x);
+        ptx_if(k, p);
         for (i = 0; i < f->m; i++)
             for (n = 0; n < f->n; n++)
                 for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], ptx_f32(0));
-        here = ptx_var_new(k, ptx_as(from, PTX_U64));
-        (void)ptx_for(k, ptx_u32(0), s->slices, ptx_u32(1));
+        x = ptx_mad(k, first, ptx_u32(2), ptx_u32(1));
+        at = ptx_ptr_add(k, parts, x, tile_bytes);
+        here = ptx_var_new(k, ptx_as(at, PTX_U64));
+        step = ptx_for(k, ptx_u32(0), count, ptx_u32(1));
         {
             at = ptx_get(k, here);
             at = ptx_ptr(at, PTX_GLOBAL);
@@ -14273,12 +15649,18 @@ static void ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
                         ptx_set(k, s->sum[i][n][e], x);
                     }
                 }
-            at = ptx_ptr_add(k, at, ptx_u64(tile_bytes), 1);
+            p = ptx_setp(k, PTX_EQ, step, ptx_u32(0));
+            x = ptx_selp(k, ptx_u32(tile_bytes), ptx_u32(2 * tile_bytes), p);
+            at = ptx_ptr_add(k, at, x, 1);
             ptx_set(k, here, ptx_as(at, PTX_U64));
         }
         ptx_end(k);
+        ptx_end(k);
     }
     ptx_end(k);
+    x = ptx_get(k, complete);
+    x = ptx_uniform(k, x);
+    return ptx_setp(k, PTX_NE, x, ptx_u32(0));
 }
 
 /* Writes the tile of y: value * factor (+ bias), a gated pair as one, (+ residual). */
@@ -14314,7 +15696,7 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (e) column = ptx_add(k, column, ptx_u32(1));
             exists[e] = ptx_setp(k, PTX_LT, x, s->columns_left);
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
-            if (s->kind->format->factor > 1 && !(f->wide && f->precision == PTXK_GEMM_FAST))
+            if (s->kind->format->factor > 1 && !(f->wide && f->precision == PTXK_GEMM_FAST) && !f->mixed)
                 factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32((double)s->kind->format->factor));
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
@@ -14340,8 +15722,13 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
                         up = ptx_get(k, s->sum[i + 1][n][2 * h + e]);
                         up = ptx_op2(k, PTX_MUL, PTX_RN, up, factor[e]);
                         if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[i + 1][h]);
-                        value = f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
-                        value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
+                        if (f->flags & PTXK_GEMM_CLAMPED) {
+                            value = ptxk__swiglu_clamped(k, value, up);
+                        } else {
+                            value =
+                                f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
+                            value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
+                        }
                     }
                     p = ptx_and(k, inside[i][h], exists[e]);
                     ptx_if(k, p);
@@ -14355,19 +15742,46 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     }
 }
 
-/* The block's place: returns its tile of rows, numbered through all outputs. */
-static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    ptx_val tile, x, q;
-    tile = ptx_ctaid_x(k);
-    s->column_tile = ptx_sreg(k, PTX_CTAID_Z);
-    if (f->columns >= 64) {
-        x = ptx_div(k, tile, ptx_u32(PTXK__GEMM_RASTER));
-        tile = ptx_and(k, tile, ptx_u32(PTXK__GEMM_RASTER - 1));
-        tile = ptx_mad(k, s->column_tile, ptx_u32(PTXK__GEMM_RASTER), tile);
-        s->column_tile = x;
+/* The part of a tile that begins at granule `at_granule` of all. Where registers are few, shared memory has
+   that and what else is the same in all turns. */
+static void ptxk__gemm_part_of_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val x, v[4];
+    uint32_t i;
+    if (!ptxk__gemm_is_kept(f)) {
+        ptx_ld_vec(k, PTX_U32, 4, ptx_at(s->flag, 16), v);
+        for (i = 0; i < 4; i++) v[i] = ptx_uniform(k, v[i]);
+        s->end_granule = v[1];
+        s->granules = v[2];
+        s->column_tiles = v[3];
+    } else {
+        v[0] = ptx_get(k, s->at_granule);
     }
-    s->slice = ptx_ctaid_y(k);
-    s->slices = ptx_sreg(k, PTX_NCTAID_Y);
+    s->tile = ptx_div(k, v[0], s->granules);
+    x = ptx_mul(k, s->tile, s->granules);
+    s->first = ptx_sub(k, v[0], x);
+    s->stop = ptx_sub(k, s->end_granule, x);
+    s->stop = ptx_min(k, s->stop, s->granules);
+}
+
+/* The place of that tile: returns its tile of rows, numbered through all outputs. Where columns are many,
+   PTXK__GEMM_RASTER tiles of rows take turns before the next columns. */
+static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val rows = s->layout.tiles[f->outputs - 1], tile, skip = ptx_u32(0), x, q;
+    ptxk__gemm_part_of_tile(k, f, s);
+    tile = s->tile;
+    if (f->columns >= 64) {
+        x = ptx_mul(k, s->column_tiles, ptx_u32(PTXK__GEMM_RASTER));
+        q = ptx_div(k, tile, x);
+        x = ptx_mul(k, q, x);
+        tile = ptx_sub(k, tile, x);
+        skip = ptx_mul(k, q, ptx_u32(PTXK__GEMM_RASTER));
+        rows = ptx_sub(k, rows, skip);
+        rows = ptx_min(k, rows, ptx_u32(PTXK__GEMM_RASTER));
+    }
+    s->column_tile = ptx_div(k, tile, rows);
+    x = ptx_mul(k, s->column_tile, rows);
+    tile = ptx_sub(k, tile, x);
+    tile = ptx_add(k, tile, skip);
     if (f->flags & PTXK_GEMM_GROUPED) {
         s->place = ptxk__gemm_find(k, f, s->args, s->column_tile);
         s->columns_left = s->place.left;
@@ -14401,13 +15815,14 @@ static void ptxk__gemm_select(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 /* The address of the weights of the tile's group. */
 static ptx_val ptxk__gemm_group_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
                                         ptx_val later[PTXK__GEMM_MATRICES], uint32_t i, ptx_val weights) {
+    const ptxk__block *b = i ? f->kind[f->which[i]].block : s->kind->block;
     size_t at = offsetof(ptxk_gemm_args, group_stride);
     ptx_val stride, packed, p;
     stride = i ? ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)(at + 8)))
                : ptxk__gemm_select_field(k, f, s, later, at, 8, PTX_U64);
     packed = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
-    packed = ptx_div(k, packed, ptx_u32(s->kind->block->values));
-    packed = ptx_mul(k, packed, ptx_u32(s->kind->block->bytes));
+    packed = ptx_div(k, packed, ptx_u32(b->values));
+    packed = ptx_mul(k, packed, ptx_u32(b->bytes));
     packed = ptx_mul_wide(k, packed, s->n);
     p = ptx_setp(k, PTX_EQ, stride, ptx_u64(0));
     stride = ptx_selp(k, packed, stride, p);
@@ -14415,9 +15830,35 @@ static ptx_val ptxk__gemm_group_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk
     return ptx_mad(k, stride, p, weights);
 }
 
+/* A pair of two formats: the rows of gate, then those of up. */
+static void ptxk__gemm_mixed_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__gemm half = *f;
+    ptxk__gemm_state turn;
+    uint32_t i, j, n, e;
+    ptx_val x;
+    half.pair = 1;
+    half.m = 2;
+    for (i = 0; i < 2; i++) {
+        turn = *s;
+        turn.kind = &f->kind[f->which[i]];
+        turn.form = &f->x[turn.kind->x];
+        turn.weights[0] = s->weights[i];
+        if (i) ptx_bar_sync(k, ptx_imm(0));
+        ptxk__gemm_products(k, &half, &turn);
+        for (j = 0; j < half.m; j++)
+            for (n = 0; n < f->n; n++)
+                for (e = 0; e < 4; e++) {
+                    x = ptx_get(k, turn.sum[j][n][e]);
+                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)turn.kind->format->factor));
+                    ptx_set(k, turn.sum[j][n][e], x);
+                    s->sum[2 * j + i][n][e] = turn.sum[j][n][e];
+                }
+    }
+}
+
 /* Computes a tile of the matrices of one class. */
 static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile) {
-    ptx_val later[PTXK__GEMM_MATRICES], skip, x;
+    ptx_val later[PTXK__GEMM_MATRICES], skip, x, complete;
     uint32_t i;
     ptxk__gemm_select(k, f, s, tile, later);
     for (i = 0; i < f->pair; i++) {
@@ -14429,13 +15870,17 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     s->form = &f->x[s->kind->x];
     if (f->wide)
         ptxk__gemm_wide_products(k, f, s);
+    else if (f->mixed)
+        ptxk__gemm_mixed_products(k, f, s);
     else
         ptxk__gemm_products(k, f, s);
-    /* computed again, to save registers in the loop */
-    ptxk__gemm_layout_of(k, f, s->args, &s->layout);
-    tile = ptxk__gemm_locate(k, f, s);
-    ptxk__gemm_select(k, f, s, tile, later);
-    ptxk__gemm_join(k, f, s, tile);
+    if (!ptxk__gemm_is_kept(f)) { /* computed again, to save registers in the loop */
+        ptxk__gemm_layout_of(k, f, s->args, &s->layout);
+        tile = ptxk__gemm_locate(k, f, s);
+        ptxk__gemm_select(k, f, s, tile, later);
+    }
+    complete = ptxk__gemm_join(k, f, s);
+    ptx_if(k, complete);
     x = ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, y), PTX_U64);
     s->y = ptx_ptr(x, PTX_GLOBAL);
     x = ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, y_stride), PTX_U64);
@@ -14451,40 +15896,77 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         s->bias[i] = ptx_ptr_add(k, s->bias[i], x, 4);
     }
     ptxk__gemm_store(k, f, s);
+    ptx_end(k);
+}
+
+/* Sets the block's next granule. */
+static void ptxk__gemm_go_to(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val granule) {
+    ptx_val v[4], p;
+    if (ptxk__gemm_is_kept(f)) {
+        ptx_set(k, s->at_granule, granule);
+        return;
+    }
+    v[0] = granule;
+    v[1] = s->end_granule;
+    v[2] = s->granules;
+    v[3] = s->column_tiles;
+    p = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st_vec(k, PTX_U32, 4, ptx_at(s->flag, 16), v);
 }
 
 static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__gemm_state state, *s = &state, start;
-    ptx_val tile, p, q, x;
-    uint32_t i, c;
+    ptx_val tile, p, q, x, share[2];
+    uint32_t i, c, classes = f->mixed ? 1 : f->classes;
     memset(s, 0, sizeof *s);
     ptx_launch_bounds(k, 32 * f->warps, 1);
     s->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemm_args), 8);
     s->shared = ptx_shared_dynamic_aligned(k, 128);
-    s->flag = ptx_ptr_add(k, s->shared, ptx_u32(f->shared - 16), 1);
+    s->flag = ptx_ptr_add(k, s->shared, ptx_u32(f->shared - 32), 1);
     s->tid = ptx_tid_x(k);
+    ptxk__gemm_layout_of(k, f, s->args, &s->layout);
+    s->column_tiles = s->layout.column_tiles;
+    if (f->flags & PTXK_GEMM_GROUPED)
+        s->column_tiles = ptx_uniform(k, ptxk__gemm_find(k, f, s->args, ptx_u32(0xffffffffu)).tiles);
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    s->granules = ptxk__gemm_div_up(k, x, ptxk__gemm_granule(f));
+    ptxk__gemm_share(k, f, s);
+    p = ptx_setp(k, PTX_GE, s->first, s->end_granule);
+    ptx_guard(k, p);
+    ptx_ret(k);
+    if (ptxk__gemm_is_kept(f)) s->at_granule = ptx_var_new(k, s->first);
+    x = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
+    share[0] = s->per;
+    share[1] = s->longer;
+    ptx_guard(k, x);
+    ptx_st_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), share);
+    ptxk__gemm_go_to(k, f, s, s->first);
+    if (f->bulk) { /* for x */
+        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(2));
+        x = ptx_ptr_add(k, s->flag, s->tid, 8);
+        ptx_if(k, q);
+        ptx_mbarrier_init(k, ptx_off(x, -16), ptx_u32(1));
+        ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+        ptx_end(k);
+    }
+    ptx_loop(k);
+    if (!ptxk__gemm_is_kept(f)) {
+        ptx_bar_sync(k, ptx_imm(0));
+        ptxk__gemm_layout_of(k, f, s->args, &s->layout);
+    }
+    s->tid = ptx_tid_x(k); /* in each turn, which needs no register before */
     s->lane = ptx_and(k, s->tid, ptx_u32(31));
     s->warp = ptx_shr(k, s->tid, ptx_u32(5));
     s->g = ptx_shr(k, s->lane, ptx_u32(2));
     s->t = ptx_and(k, s->lane, ptx_u32(3));
-    ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     tile = ptxk__gemm_locate(k, f, s);
-    if (f->columns >= 64) {
-        p = ptx_setp(k, PTX_GE, tile, s->layout.tiles[f->outputs - 1]);
-        ptx_guard(k, p);
-        ptx_ret(k);
-    }
-    if (f->flags & PTXK_GEMM_GROUPED) {
-        p = ptx_not(k, s->place.exists);
-        ptx_guard(k, p);
-        ptx_ret(k);
-    }
     start = state;
-    for (c = 0; c < f->classes; c++) {
+    for (c = 0; c < classes; c++) {
         state = start;
         s->kind = &f->kind[c];
-        if (c + 1 < f->classes) { /* the tiles of this class */
+        if (c + 1 < classes) { /* the tiles of this class */
             p = ptx_setp(k, PTX_NE, ptx_u32(0), ptx_u32(0));
             for (i = 0; i < f->outputs; i++) {
                 if (f->which[i] != c) continue;
@@ -14495,12 +15977,23 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
                 }
                 p = ptx_or(k, p, q);
             }
+            p = ptx_uniform(k, p);
             ptx_if(k, p);
         }
         ptxk__gemm_tile(k, f, s, tile);
-        ptx_ret(k);
-        if (c + 1 < f->classes) ptx_end(k);
+        if (c + 1 < classes) ptx_else(k);
     }
+    for (c = 1; c < classes; c++) ptx_end(k);
+    state = start; /* on to the next tile */
+    if (!ptxk__gemm_is_kept(f)) ptxk__gemm_part_of_tile(k, f, s);
+    x = ptx_mad(k, s->tile, s->granules, s->stop);
+    p = ptx_setp(k, PTX_LT, x, s->end_granule);
+    p = ptx_uniform(k, p);
+    ptx_while(k, p);
+    ptx_bar_sync(k, ptx_imm(0)); /* all have read what shared memory holds */
+    ptxk__gemm_go_to(k, f, s, x);
+    ptx_end(k);
+    ptx_ret(k);
 }
 
 /* -- gemm: the entries -- */
@@ -14526,7 +16019,12 @@ PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(gemm)
+#endif
+
 /* ======== matmul ======================================================================================== */
+#if PTXK__HAS(PTXK_OP_MATMUL)
 
 /* -- matmul: forms -- */
 
@@ -17859,7 +19357,12 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(matmul)
+#endif
+
 /* ======== norm ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_NORM)
 
 static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_message *why) {
     ptx_code code;
@@ -17936,13 +19439,18 @@ PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_
     return ptxk__check_spans("norm", span, 5, why);
 }
 
-/* 1 / sqrt(sum / n + eps); 0 where the root is 0; NaN for an infinite sum. */
-static ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
-    ptx_val x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
-    x = ptx_op2(k, PTX_ADD, PTX_RN, x, eps);
-    x = ptx_sqrt(k, x);
-    x = ptxk_rcp_or_zero(k, x);
-    return ptx_fma(k, sum, ptx_f32(0), x);
+/* Rounds x to the type, as a store and a load would. */
+static ptx_val ptxk__round_to_type(ptx_kernel *k, ptx_type stored, ptx_val x) {
+    ptx_val half;
+    if (stored == PTX_F32) return x;
+    if (stored == PTX_F16) {
+        half = ptx_cvt(k, PTX_F16, x);
+        return ptx_cvt(k, PTX_F32, half);
+    }
+    half = ptxk__to_bf16(k, PTX__AT, x);
+    half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
+    half = ptx_shl(k, half, ptx_u32(16));
+    return ptx_as(half, PTX_F32);
 }
 
 typedef struct ptxk__norm {
@@ -18096,7 +19604,12 @@ PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(norm)
+#endif
+
 /* ======== softmax ======================================================================================= */
+#if PTXK__HAS(PTXK_OP_SOFTMAX)
 
 static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptxk_message *why) {
     ptx_code code;
@@ -18253,17 +19766,25 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(softmax)
+#endif
+
 /* ======== activation ==================================================================================== */
+#if PTXK__HAS(PTXK_OP_ACTIVATION)
 
 static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *vec, ptxk_message *why) {
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: the description is NULL");
-    if (d->kind > PTXK_GELU_ERF)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "activation: kind is %u, must be PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF", d->kind);
-    if (d->gated > 1)
-        return ptxk__refuse(why, PTX_E_DESC, "activation: gated is %u, must be 0 or 1", d->gated);
+    if (d->kind > PTXK_SWIGLU_CLAMPED)
+        return ptxk__refuse(
+            why, PTX_E_DESC,
+            "activation: kind is %u, must be PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or PTXK_SWIGLU_CLAMPED",
+            d->kind);
+    if (d->gated > 1 || (d->kind == PTXK_SWIGLU_CLAMPED && !d->gated))
+        return ptxk__refuse(why, PTX_E_DESC, "activation: gated is %u, must be %s1%s", d->gated,
+                            d->gated > 1 ? "0 or " : "", d->gated > 1 ? "" : " with PTXK_SWIGLU_CLAMPED");
     if ((code = ptxk__check_type("activation", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("activation", "y_type", d->y_type, why)) != PTX_E_NONE)
         return code;
@@ -18349,6 +19870,10 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
         ptxk_load_f32(k, xt, n, ptx_at(here, 0), up);
     }
     for (e = 0; e < n; e++) {
+        if (d->kind == PTXK_SWIGLU_CLAMPED) {
+            x[e] = ptxk__swiglu_clamped(k, x[e], up[e]);
+            continue;
+        }
         x[e] = ptxk__activate(k, d->kind, x[e]);
         if (d->gated) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], up[e]);
     }
@@ -18357,7 +19882,7 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
 }
 
 PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc) {
-    static const char *const names[3] = {"silu", "gelu", "gelu_erf"};
+    static const char *const names[4] = {"silu", "gelu", "gelu_erf", "swiglu_clamped"};
     static const size_t field[3] = {offsetof(ptxk_activation_args, x), offsetof(ptxk_activation_args, up),
                                     offsetof(ptxk_activation_args, y)};
     const ptxk_activation_desc *d = (const ptxk_activation_desc *)desc;
@@ -18415,7 +19940,12 @@ PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(activation)
+#endif
+
 /* ======== rope ========================================================================================== */
+#if PTXK__HAS(PTXK_OP_ROPE)
 
 #define PTXK__ROPE_HEADS 4u /* heads that a thread rotates with one sine and cosine */
 
@@ -18557,20 +20087,6 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
     return PTX_E_NONE;
 }
 
-/* Computes cosine and sine of position * frequency, f64 in radians. Whole turns are subtracted in f64. */
-static void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c, ptx_val *s) {
-    ptx_val turns, whole;
-    turns = ptx_cvt(k, PTX_F64, position);
-    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, frequency);
-    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f64(0.15915494309189533577));
-    whole = ptx_cvt_with(k, PTX_RNI, PTX_F64, turns);
-    turns = ptx_op2(k, PTX_SUB, PTX_RN, turns, whole);
-    turns = ptx_cvt(k, PTX_F32, turns);
-    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f32(6.28318530717958647693));
-    *c = ptx_cos_approx(k, turns);
-    *s = ptx_sin_approx(k, turns);
-}
-
 /* Rotates a pair: a, b become a c - b s, a s + b c. */
 static void ptxk__rope_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx_val *b) {
     ptx_val x, y, minus;
@@ -18649,7 +20165,12 @@ PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(rope)
+#endif
+
 /* ======== embed ========================================================================================= */
+#if PTXK__HAS(PTXK_OP_EMBED)
 
 typedef struct ptxk__embed {
     const ptxk__block *format;
@@ -18787,75 +20308,14 @@ PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(embed)
+#endif
+
 /* ======== sample ======================================================================================== */
 
-#define PTXK__SAMPLE_THREADS 1024u
-
-static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) {
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: the description is NULL");
-    if (d->method > PTXK_SAMPLE_ARGMAX)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "sample: method is %u, must be PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX",
-                            d->method);
-    return ptxk__check_type("sample", "type", d->type, why);
-}
-
-PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
-    ptx_code code =
-        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
-    if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
-    if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
-    if (code || !shape->rows) return code;
-    ptxk__plan_one(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
-                   (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__kv_bytes(desc->type) + 4));
-    return code;
-}
-
-static ptx_code ptxk__check_sampling(const char *op, float temperature, float top_p, ptxk_message *why) {
-    if (!(temperature >= 0 && temperature <= FLT_MAX))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: temperature is %g, must be finite and at least 0", op,
-                            (double)temperature);
-    if (!(top_p >= 0 && top_p <= 1))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: top_p is %g, must be 0 to 1", op, (double)top_p);
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
-                                      ptxk_message *why) {
-    ptxk__span span[3];
-    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
-    if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
-    if (code) return code;
-    if (!args->n || args->n > PTXK__N_MAX)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
-    if ((code = ptxk__check_count("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
-        || (code = ptxk__check_zero("sample", "reserved", args->reserved, why)) != PTX_E_NONE)
-        return code;
-    span[0] = ptxk__span_of("logits", args->logits,
-                            (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
-    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
-    span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
-    span[2] = ptxk__span_written(span[2], 0);
-    return ptxk__check_spans("sample", span, 3, why);
-}
-
-/* A row of logits that the threads of a block share, and their counters in shared memory. */
-typedef struct ptxk__logits {
-    ptx_type type;
-    uint32_t threads;
-    ptx_val at, n; /* address; number of elements */
-    ptx_val tid;
-    ptx_val counters; /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
-    uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
-} ptxk__logits;
-#define PTXK__SAMPLE_BINS 256u
-/* In shared memory: u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4]. */
-#define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
-#define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
-#define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
-#define PTXK__SAMPLE_SHARED (PTXK__SAMPLE_FOUND + 32u)
+#if PTXK__HAS(PTXK_OP_SAMPLE | PTXK_OP_ROUTE | PTXK_OP_DECODER)
+/* -- sample: keys that order the tokens -- */
 
 /* The sort key of a token, u64: the logit's bits, mapped so that integers order as the numbers do, NaN as 0;
    then 24 bits that count the token down, so that of equal logits the lowest token has the largest key. */
@@ -18891,6 +20351,26 @@ static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
     other = ptx_pack(k, PTX_U64, 2, part);
     return ptx_max(k, x, other);
 }
+
+#endif
+#if PTXK__HAS(PTXK_OP_SAMPLE | PTXK_OP_DECODER)
+/* -- sample: choice from a row of logits -- */
+
+/* A row of logits that the threads of a block share, and their counters in shared memory. */
+typedef struct ptxk__logits {
+    ptx_type type;
+    uint32_t threads;
+    ptx_val at, n; /* address; number of elements */
+    ptx_val tid;
+    ptx_val counters; /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
+    uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
+} ptxk__logits;
+#define PTXK__SAMPLE_BINS 256u
+/* In shared memory: u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4]. */
+#define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
+#define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
+#define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
+#define PTXK__SAMPLE_SHARED (PTXK__SAMPLE_FOUND + 32u)
 
 static void ptxk__sample_barrier(ptx_kernel *k, const ptxk__logits *f) {
     if (f->barrier)
@@ -19130,6 +20610,53 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
     return ptx_get(k, token);
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_SAMPLE)
+/* -- sample: limits, plan, check, code -- */
+
+#define PTXK__SAMPLE_THREADS 1024u
+
+static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) {
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: the description is NULL");
+    if (d->method > PTXK_SAMPLE_ARGMAX)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "sample: method is %u, must be PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX",
+                            d->method);
+    return ptxk__check_type("sample", "type", d->type, why);
+}
+
+PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
+                                     ptx_plan *plan, ptxk_message *why) {
+    ptx_code code =
+        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
+    if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
+    if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
+    if (code || !shape->rows) return code;
+    ptxk__plan_one(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
+                   (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__kv_bytes(desc->type) + 4));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
+                                      ptxk_message *why) {
+    ptxk__span span[3];
+    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
+    if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
+    if (code) return code;
+    if (!args->n || args->n > PTXK__N_MAX)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
+    if ((code = ptxk__check_count("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("sample", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    span[0] = ptxk__span_of("logits", args->logits,
+                            (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
+    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
+    span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
+    span[2] = ptxk__span_written(span[2], 0);
+    return ptxk__check_spans("sample", span, 3, why);
+}
+
 PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_sample_desc *d = (const ptxk_sample_desc *)desc;
     ptxk__logits f;
@@ -19187,11 +20714,16 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(sample)
+#endif
+
 /* ======== route ========================================================================================= */
 
 #define PTXK__ROUTE_EXPERTS 512u
 #define PTXK__ROUTE_CHOSEN 16u
 #define PTXK__ROUTE_TOKENS (1u << 22)
+#if PTXK__HAS(PTXK_OP_ROUTE)
 #define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
 
 static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
@@ -19213,6 +20745,15 @@ static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
         return ptxk__refuse(why, PTX_E_DESC,
                             "route: flags is %u, must be a sum of PTXK_ROUTE_NORMALIZE and PTXK_ROUTE_BIAS",
                             d->flags);
+    if (d->groups > 32 || d->groups == 1 || (d->groups && d->experts % d->groups))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "route: groups is %u, must be 0, or 2 to 32 and divide experts, %u", d->groups,
+                            d->experts);
+    if (d->chosen_groups > d->groups
+        || (d->groups && d->chosen > d->chosen_groups * (d->experts / d->groups)))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "route: chosen_groups is %u, must be at most groups, %u, and have %u experts",
+                            d->chosen_groups, d->groups, d->chosen);
     return ptxk__check_scale("route", d->scale, why);
 }
 
@@ -19271,6 +20812,79 @@ static ptx_val ptxk__route_sigmoid(ptx_kernel *k, ptx_val x) {
     x = ptxk__route_exp(k, x);
     x = ptx_add(k, x, ptx_f32(1));
     return ptx_rcp(k, x);
+}
+
+/* The number that a key of ptxk__sample_key stands for. */
+static ptx_val ptxk__route_number(ptx_kernel *k, ptx_val key) {
+    ptx_val bits, positive, turned;
+    bits = ptx_shr(k, key, ptx_u32(24));
+    bits = ptx_cvt(k, PTX_U32, bits);
+    positive = ptx_setp(k, PTX_GE, bits, ptx_u32(0x80000000u));
+    turned = ptx_selp(k, ptx_b32(0x80000000u), ptx_b32(0xffffffffu), positive);
+    bits = ptx_xor(k, ptx_as(bits, PTX_B32), turned);
+    return ptx_as(bits, PTX_F32);
+}
+
+/* Sets the keys of experts to 0 whose group is not chosen. */
+static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_t n, ptx_val lane,
+                                ptx_var *keys) {
+    uint32_t size = d->experts / d->groups, i, distance, round;
+    uint32_t rounds = d->flags & PTXK_ROUTE_BIAS && size > 1 ? 2 : 1;
+    ptx_val group[PTXK__ROUTE_EXPERTS / 32], g, key, best[2], p, x, last;
+    ptx_var mine, kept[PTXK__ROUTE_EXPERTS / 32];
+    for (i = 0; i < n; i++) {
+        group[i] = ptx_add(k, lane, ptx_u32(32 * i));
+        group[i] = ptx_div(k, group[i], ptx_u32(size));
+        kept[i] = ptx_var_new(k, ptx_u64(0));
+    }
+    mine = ptx_var_new(k, ptx_u64(0)); /* lane g: of group g */
+    g = ptx_for(k, ptx_u32(0), ptx_u32(d->groups), ptx_u32(1));
+    for (round = 0; round < rounds; round++) {
+        best[round] = ptx_u64(0);
+        for (i = 0; i < n; i++) {
+            key = ptx_get(k, keys[i]);
+            p = ptx_setp(k, PTX_EQ, group[i], g);
+            x = ptx_selp(k, key, ptx_u64(0), p);
+            if (round) {
+                p = ptx_setp(k, PTX_EQ, key, best[0]);
+                x = ptx_selp(k, ptx_u64(0), x, p);
+            }
+            best[round] = i ? ptx_max(k, best[round], x) : x;
+        }
+        for (distance = 1; distance < 32; distance *= 2)
+            best[round] = ptxk__max_u64(k, best[round], distance);
+    }
+    x = ptxk__route_number(k, best[0]);
+    if (rounds > 1) {
+        p = ptxk__route_number(k, best[1]);
+        x = ptx_add(k, x, p);
+    }
+    x = ptxk__sample_key(k, x, g);
+    p = ptx_setp(k, PTX_EQ, lane, g);
+    key = ptx_get(k, mine);
+    x = ptx_selp(k, x, key, p);
+    ptx_set(k, mine, x);
+    ptx_end(k);
+    (void)ptx_for(k, ptx_u32(0), ptx_u32(d->chosen_groups), ptx_u32(1));
+    key = ptx_get(k, mine);
+    last = key;
+    for (distance = 1; distance < 32; distance *= 2) last = ptxk__max_u64(k, last, distance);
+    p = ptx_setp(k, PTX_EQ, key, last);
+    x = ptx_selp(k, ptx_u64(0), key, p);
+    ptx_set(k, mine, x);
+    g = ptxk__sample_token(k, last);
+    for (i = 0; i < n; i++) {
+        p = ptx_setp(k, PTX_EQ, group[i], ptx_as(g, PTX_U32));
+        key = ptx_get(k, keys[i]);
+        x = ptx_get(k, kept[i]);
+        x = ptx_selp(k, key, x, p);
+        ptx_set(k, kept[i], x);
+    }
+    ptx_end(k);
+    for (i = 0; i < n; i++) {
+        x = ptx_get(k, kept[i]);
+        ptx_set(k, keys[i], x);
+    }
 }
 
 /* A warp for each token. Each lane has every 32nd expert's score, and the key of its rank; lane j < chosen
@@ -19332,6 +20946,7 @@ static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route
         x = ptx_selp(k, x, ptx_u64(0), p);
         keys[i] = ptx_var_new(k, x);
     }
+    if (d->groups) ptxk__route_exclude(k, d, n, lane, keys);
     mine = ptx_var_new(k, ptx_u32(0));
     j = ptx_for(k, ptx_u32(0), ptx_u32(d->chosen), ptx_u32(1));
     for (i = 0; i < n; i++) key[i] = ptx_get(k, keys[i]);
@@ -19497,14 +21112,17 @@ PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void
     const ptxk_route_desc *d = (const ptxk_route_desc *)desc;
     static const char *const kinds[] = {"softmax", "chosen", "sigmoid"};
     ptxk_message why;
-    char name[96], scale[16] = "";
+    char name[96], scale[32] = "";
+    size_t used = 0;
     ptx_code code = ptxk__route_form(d, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     if (d->scale < 0 || d->scale > 0) {
         uint32_t bits;
         memcpy(&bits, &d->scale, sizeof bits);
-        (void)snprintf(scale, sizeof scale, "_s%08x", bits);
+        used = (size_t)snprintf(scale, sizeof scale, "_s%08x", bits);
     }
+    if (d->groups)
+        (void)snprintf(scale + used, sizeof scale - used, "_g%uof%u", d->chosen_groups, d->groups);
     (void)snprintf(name, sizeof name, "route_%uof%u_%s_f%u%s", d->chosen, d->experts, kinds[d->kind],
                    d->flags, scale);
     ptxk__route_choose(m, site, d, name);
@@ -19514,7 +21132,12 @@ PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(route)
+#endif
+
 /* ======== combine ======================================================================================= */
+#if PTXK__HAS(PTXK_OP_COMBINE)
 
 static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why) {
     ptx_code code;
@@ -19630,7 +21253,12 @@ PTXGEN_API ptx_code ptxk_combine_emit_(ptx_module *m, const char *site, const vo
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(combine)
+#endif
+
 /* ======== quantize ====================================================================================== */
+#if PTXK__HAS(PTXK_OP_QUANTIZE)
 
 /* How y is made. A thread has 8 adjacent elements; a block of threads 2048 of a row, or the row. */
 typedef struct ptxk__quantize {
@@ -19939,7 +21567,12 @@ PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const v
     return ptx_get_error(m)->code;
 }
 
+#else
+PTXK__LEFT_OUT(quantize)
+#endif
+
 /* ======== decoder ======================================================================================= */
+#if PTXK__HAS(PTXK_OP_DECODER)
 
 /* For each token a block reads the leader's decision, takes its share of the embedding's tiles, and then,
    layer by layer, of each product's tiles and of the heads of attention. There is no barrier across the grid.
@@ -22986,6 +24619,10 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
     ptxk__dec_work(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
+
+#else
+PTXK__LEFT_OUT(decoder)
+#endif
 
 #undef PTX__AT
 #define PTX__AT __FILE__ ":" PTX__STR(__LINE__)

@@ -8,13 +8,15 @@
 
 #include "tokeniser.h"
 
-/* What stands around a message of the system, of the user and of the model. `inside`: the system's stands
-   within the first message of the user. between: behind the end of a reply, before the user's next message.
-   \1 and \2 are the tokens of the file that begin and that end texts. */
+/* What stands around a message of the system, of the user and of the model. INSIDE: the system's stands
+   within the first message of the user. PLAIN: what stands in brackets may be text; elsewhere it is a token.
+   between: behind the end of a reply, before the user's next message. \1 and \2 are the tokens of the file
+   that begin and that end texts. */
+enum { CHAT_INSIDE = 1, CHAT_PLAIN = 2 };
 typedef struct chat_template {
     const char *name;
     const char *holds[2], *lacks; /* in the file's template; NULL: nothing */
-    int inside;
+    int flags;
     const char *system[2], *user[2], *reply, *reply_end, *between;
 } chat_template;
 
@@ -33,12 +35,14 @@ static const chat_template chat_templates[] = {
      {"<|header_start|>system<|header_end|>\n\n", "<|eot|>"},
      {"<|header_start|>user<|header_end|>\n\n", "<|eot|>"}, "<|header_start|>assistant<|header_end|>\n\n",
      "<|eot|>", ""},
-    {"gemma", {"<start_of_turn>", NULL}, NULL, 1, {"", "\n\n"}, {"<start_of_turn>user\n", "<end_of_turn>\n"},
-     "<start_of_turn>model\n", "<end_of_turn>", "\n"},
+    {"gemma", {"<start_of_turn>", NULL}, NULL, CHAT_INSIDE, {"", "\n\n"},
+     {"<start_of_turn>user\n", "<end_of_turn>\n"}, "<start_of_turn>model\n", "<end_of_turn>", "\n"},
     {"granite", {"<|start_of_role|>", NULL}, NULL, 0,
      {"<|start_of_role|>system<|end_of_role|>", "<|end_of_text|>\n"},
      {"<|start_of_role|>user<|end_of_role|>", "<|end_of_text|>\n"},
      "<|start_of_role|>assistant<|end_of_role|>", "<|end_of_text|>", "\n"},
+    {"harmony", {"<|start|>", "<|channel|>"}, NULL, 0, {"<|start|>system<|message|>", "<|end|>"},
+     {"<|start|>user<|message|>", "<|end|>"}, "<|start|>assistant", "<|return|>", ""},
     {"command-r", {"<|START_OF_TURN_TOKEN|>", "<|CHATBOT_TOKEN|>"}, NULL, 0,
      {"<|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>", "<|END_OF_TURN_TOKEN|>"},
      {"<|START_OF_TURN_TOKEN|><|USER_TOKEN|>", "<|END_OF_TURN_TOKEN|>"},
@@ -49,21 +53,28 @@ static const chat_template chat_templates[] = {
      {"[INST] ", "[/INST]"}, "", "\2", ""},
     {"mistral-v7-tekken", {"[SYSTEM_PROMPT]", NULL}, NULL, 0, {"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"},
      {"[INST]", "[/INST]"}, "", "\2", ""},
-    {"llama2", {"[INST]", "<<SYS>>"}, NULL, 1, {"<<SYS>>\n", "\n<</SYS>>\n\n"}, {"\1[INST] ", " [/INST]"},
+    {"llama2", {"[INST]", "<<SYS>>"}, NULL, CHAT_INSIDE | CHAT_PLAIN, {"<<SYS>>\n", "\n<</SYS>>\n\n"},
+     {"\1[INST] ", " [/INST]"},
      "", "\2", ""},
-    {"mistral-v1", {" [INST]", NULL}, NULL, 1, {"", "\n\n"}, {" [INST] ", " [/INST]"}, "", "\2", ""},
-    {"mistral-v3-tekken", {"\"[INST]\"", NULL}, NULL, 1, {"", "\n\n"}, {"[INST]", "[/INST]"}, "", "\2", ""},
-    {"mistral-v3", {"[INST]", NULL}, NULL, 1, {"", "\n\n"}, {"[INST] ", "[/INST]"}, "", "\2", ""},
+    {"mistral-v1", {" [INST]", NULL}, NULL, CHAT_INSIDE | CHAT_PLAIN, {"", "\n\n"}, {" [INST] ",
+     " [/INST]"}, "", "\2", ""},
+    {"mistral-v3-tekken", {"\"[INST]\"", NULL}, NULL, CHAT_INSIDE, {"", "\n\n"}, {"[INST]", "[/INST]"}, "",
+     "\2", ""},
+    {"mistral-v3", {"[INST]", NULL}, NULL, CHAT_INSIDE | CHAT_PLAIN, {"", "\n\n"}, {"[INST] ", "[/INST]"},
+     "", "\2", ""},
     {"phi4-mini", {"'<|' + message['role'] + '|>' + message['content']", "<|end|>"}, NULL, 0,
      {"<|system|>", "<|end|>"}, {"<|user|>", "<|end|>"}, "<|assistant|>", "<|end|>", ""},
     {"phi3", {"<|assistant|>", "<|end|>"}, NULL, 0,
      {"<|system|>\n", "<|end|>\n"}, {"<|user|>\n", "<|end|>\n"},
      "<|assistant|>\n", "<|end|>", "\n"},
-    {"zephyr", {"<|user|>\\n' + message['content'] + eos_token", NULL}, NULL, 0, {"<|system|>\n", "\2\n"},
+    {"zephyr", {"<|user|>\\n' + message['content'] + eos_token", NULL}, NULL, CHAT_PLAIN, {"<|system|>\n",
+     "\2\n"},
      {"<|user|>\n", "\2\n"}, "<|assistant|>\n", "\2", "\n"},
-    {"tulu", {"<|user|>\\n", "<|assistant|>\\n"}, "[gMASK]", 0, {"<|system|>\n", "\n"}, {"<|user|>\n", "\n"},
+    {"tulu", {"<|user|>\\n", "<|assistant|>\\n"}, "[gMASK]", CHAT_PLAIN, {"<|system|>\n", "\n"},
+     {"<|user|>\n", "\n"},
      "<|assistant|>\n", "\2", "\n"},
-    {"vicuna", {"USER: ", "ASSISTANT:"}, NULL, 0, {"", "\n\n"}, {"USER: ", "\n"}, "ASSISTANT:", "\2", "\n"}};
+    {"vicuna", {"USER: ", "ASSISTANT:"}, NULL, CHAT_PLAIN, {"", "\n\n"}, {"USER: ", "\n"}, "ASSISTANT:",
+     "\2", "\n"}};
 /* clang-format on */
 enum { CHAT_TEMPLATES = sizeof chat_templates / sizeof *chat_templates };
 
@@ -112,6 +123,26 @@ static inline const chat_template *chat_recognise(const gguf *g, gguf_error *why
               "'%s' is none of those known here, it begins '%.*s': choose one by --template", key,
               gguf_shown(text) < 60 ? gguf_shown(text) : 60, text.at);
     return NULL;
+}
+
+/* What a template writes in brackets and the tokeniser does not have, though it is no text there; of no
+   bytes: nothing. */
+static inline gguf_text chat_missing(const chat_template *t, const tokeniser *words) {
+    const char *const frames[] = {t->system[0], t->system[1], t->user[0],
+                                  t->user[1],   t->reply,     t->reply_end};
+    gguf_text token = {"", 0};
+    size_t i;
+    for (i = 0; i < 6 && !(t->flags & CHAT_PLAIN); i++) {
+        const char *at = frames[i];
+        while ((at = strpbrk(at, "<[")) != NULL) {
+            token.at = at;
+            token.bytes = strcspn(at, ">]") + 1;
+            if (tokeniser_find(words, token) == TOKEN_NONE) return token;
+            at += token.bytes;
+        }
+    }
+    token.bytes = 0;
+    return token;
 }
 
 /* A text, and of each byte whether control tokens are looked for there. */
@@ -165,13 +196,13 @@ static inline void chat_ask(chat_text *c, const chat_template *t, int first, con
                             const char *message) {
     int speaks = first && system && *system;
     if (!first) chat_frame(c, t->between);
-    if (t->inside) chat_frame(c, t->user[0]);
+    if (t->flags & CHAT_INSIDE) chat_frame(c, t->user[0]);
     if (speaks) {
         chat_frame(c, t->system[0]);
         chat_message(c, system);
         chat_frame(c, t->system[1]);
     }
-    if (!t->inside) chat_frame(c, t->user[0]);
+    if (!(t->flags & CHAT_INSIDE)) chat_frame(c, t->user[0]);
     chat_message(c, message);
     chat_frame(c, t->user[1]);
     chat_frame(c, t->reply);

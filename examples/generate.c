@@ -16,7 +16,12 @@
 
    --chat writes messages as the file's own template has them, where that is one of those in chat.h; further
    messages are the lines of standard input. --stop ends the text before such words. --prompts takes a prompt
-   from each line of a file (\n: a new line, \\: a backslash), --sequences of them in one step.
+   from each line of a file (\n: a new line, \\: a backslash), --sequences of them in one step; what these
+   begin with is fed and read once for all.
+
+   Several GPUs share a model that is too large for one: each is a process (ranks.h), started by mpirun -n 2
+   generate ..., by torchrun --nproc-per-node 2 --no-python generate ..., or by hand with RANK=0 WORLD_SIZE=2,
+   RANK=1 WORLD_SIZE=2. They need NCCL; rank 0 reads and writes for all.
 
    The text goes to standard output as it comes; tokens per second of the prompt and of the text, the bytes of
    weights that a token reads, and what fraction of the device's bandwidth that is, to standard error. Runs on
@@ -77,9 +82,10 @@ static int parse(options *o, int argc, char **argv) {
         {"system", OPTION_TEXT, &o->system, 0, 0, NULL, "the system's message in a chat"},
         {"template", OPTION_TEXT, &o->template_name, 0, 0, NULL, "the chat's, instead of the file's"},
         {"draft", OPTION_TEXT, &o->draft, 0, 0, NULL, "a smaller model whose guesses are verified"},
-        {"draft-tokens", OPTION_U32, &o->draft_tokens, 1, LLAMA_DRAFTS - 1, NULL, "guesses in a step"},
+        {"draft-tokens", OPTION_U32, &o->draft_tokens, 0, LLAMA_DRAFTS - 1, NULL, "guesses in a step; 0: 4"},
         {"prompts", OPTION_TEXT, &o->prompts, 0, 0, NULL, "a file with a prompt in each line"},
-        {"sequences", OPTION_U32, &o->sequences, 1, LLAMA_SEQUENCES, NULL, "prompts of the file in a step"},
+        {"sequences", OPTION_U32, &o->sequences, 0, LLAMA_SEQUENCES, NULL,
+         "prompts of the file in a step; 0: 8"},
         {"progress", OPTION_FLAG, &o->progress, 0, 0, NULL, "told even where standard error is no terminal"},
         {"serial", OPTION_FLAG, &o->serial, 0, 0, NULL,
          "no kernel starts before the one before it has ended"},
@@ -93,12 +99,14 @@ static int parse(options *o, int argc, char **argv) {
                                2};
     memset(o, 0, sizeof *o);
     o->tokens = 128;
-    o->draft_tokens = 4;
-    o->sequences = LLAMA_SEQUENCES;
     o->llama.batch = 1;
     o->llama.prompt_tokens = 512;
     if (!parse_command_line(&line, argc, argv)) return 0;
     o->model = names[0], o->prompt = names[1];
+    if (o->draft_tokens && !o->draft) return refuse_option(&line, "draft-tokens", "goes with --draft");
+    if (o->sequences && !o->prompts) return refuse_option(&line, "sequences", "goes with --prompts");
+    if (!o->draft_tokens) o->draft_tokens = 4;
+    if (!o->sequences) o->sequences = LLAMA_SEQUENCES;
     if (o->prompt == no_prompt && !o->chat && !o->prompts) return refuse_option(&line, line.names, "needed");
     if (o->prompts && o->prompt != no_prompt) return refuse_option(&line, "prompts", "beside a prompt");
     if (o->template_name && !chat_find(o->template_name)) {
@@ -126,18 +134,46 @@ static int parse(options *o, int argc, char **argv) {
     return !(o->graph && o->persistent) || refuse_option(&line, "--graph --persistent", "one of the two");
 }
 
+/* The ranks, mostly one. Before they compute, rank 0 says what is wrong with any of them: others keep it. */
+static ranks_group world;
+static char problem[RANKS_TEXT];
+static int computing;
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+static void
+tell(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    vsnprintf(problem, sizeof problem, format, list);
+    va_end(list);
+    if (!world.rank)
+        fprintf(stderr, "generate: %s\n", problem);
+    else if (computing)
+        fprintf(stderr, "generate: rank %u: %s\n", (unsigned)world.rank, problem);
+}
+
 static int refuse(const char *what, const char *why) {
-    fprintf(stderr, "generate: %s: %s\n", what, why);
+    tell("%s: %s", what, why);
     return 0;
 }
 
 /* What can be wrong with a model's file, with its place. */
 static int bad_file(const char *path, const gguf_error *why) {
     if (why->offset != GGUF_NOWHERE)
-        fprintf(stderr, "generate: %s: at byte %llu: %s\n", path, (unsigned long long)why->offset, why->text);
+        tell("%s: at byte %llu: %s", path, (unsigned long long)why->offset, why->text);
     else
-        fprintf(stderr, "generate: %s: %s\n", path, why->text);
+        tell("%s: %s", path, why->text);
     return 1;
+}
+
+/* Whether all ranks go on; this one does unless it has failed. */
+static int all_fine(int failed) {
+    if (world.failed || (world.count == 1 && failed)) return 0;
+    if (!ranks_agree(&world, failed ? problem : NULL)) return 1;
+    if (!world.rank && !failed) tell("%s", world.error);
+    return 0;
 }
 
 static double seconds(void) {
@@ -146,7 +182,7 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int shows_progress(const options *o) { return o->progress || isatty(2); }
+static int shows_progress(const options *o) { return !world.rank && (o->progress || isatty(2)); }
 
 /* How much of the model has been loaded. */
 static void loading(uint64_t done, uint64_t of) {
@@ -191,8 +227,9 @@ static void show(const char *at, size_t bytes, int *held) {
     fflush(stdout);
 }
 
-/* Nobody takes the text any more: a full disk, or a pipe whose reader has gone where SIGPIPE is ignored. */
-static int lost(void) { return ferror(stdout) != 0; }
+/* Nobody takes the text any more: a full disk, or a pipe whose reader has gone where SIGPIPE is ignored. Of
+   several ranks, which have to end at one token, the first goes on. */
+static int lost(void) { return world.count == 1 && ferror(stdout) != 0; }
 
 /* Where the first stop word begins in what has come since `from`, or SIZE_MAX. *safe: how much can be no part
    of one, whatever comes. */
@@ -442,12 +479,13 @@ static uint32_t *encode_message(run *r, const char *message, int first, uint32_t
     return tokens;
 }
 
-/* A line of a file without its end, to be freed; NULL: there is none. */
-static char *read_line(FILE *file) {
+/* A line of a file without its end, to be freed; NULL: there is none, or *bad after a message. */
+static char *read_line(FILE *file, int *bad) {
     char *line = NULL;
     size_t room = 0;
     ssize_t n = getline(&line, &room, file);
-    if (n < 0) {
+    if (n >= 0 && memchr(line, 0, (size_t)n)) *bad = 2, refuse("prompt", "a line holds a NUL");
+    if (n < 0 || *bad) {
         free(line);
         return NULL;
     }
@@ -455,11 +493,26 @@ static char *read_line(FILE *file) {
     return line;
 }
 
+/* A line of standard input, which rank 0 reads for all; as read_line(). */
+static char *read_message(int *bad) {
+    char *line = world.rank ? NULL : read_line(stdin, bad);
+    uint64_t bytes = line ? strlen(line) + 1 : 0;
+    if (world.count == 1) return line;
+    if (ranks_share(&world, &bytes, sizeof bytes)) {
+        free(line);
+        return NULL;
+    }
+    if (world.rank && bytes) line = (char *)malloc((size_t)bytes);
+    if (!line || !ranks_share(&world, line, (size_t)bytes)) return line;
+    free(line);
+    return NULL;
+}
+
 /* The tokens of the next message on standard input, an empty line is none; NULL: there is none, or *bad. */
 static uint32_t *next_message(run *r, uint32_t *count, int *bad) {
     uint32_t *tokens = NULL;
     char *line;
-    while (!tokens && !*bad && (line = read_line(stdin)) != NULL) {
+    while (!tokens && !*bad && (line = read_message(bad)) != NULL) {
         if (*line) {
             tokens = encode_message(r, line, 0, count);
             *bad = tokens ? 0 : 2;
@@ -476,8 +529,7 @@ static int converse(run *r, uint32_t *tokens, uint32_t count, gguf_error *why) {
     int bad = 0;
     while (!bad && tokens) {
         if (count >= limit - r->length) {
-            fprintf(stderr, "generate: the chat has %u tokens, the context %u\n",
-                    (unsigned)(r->length + count), (unsigned)limit);
+            tell("the chat has %u tokens, the context %u", (unsigned)(r->length + count), (unsigned)limit);
             bad = 2;
             break;
         }
@@ -524,7 +576,7 @@ static task *read_tasks(run *r, const char *path, uint32_t *count) {
     int bad = 0;
     *count = 0;
     if (!file) return refuse(path, strerror(errno)), NULL;
-    while (!bad && (line = read_line(file)) != NULL) {
+    while (!bad && (line = read_line(file, &bad)) != NULL) {
         task *more = (task *)realloc(tasks, (*count + 1ull) * sizeof *tasks), *one;
         if (!more) {
             bad = 1, refuse(path, "no memory");
@@ -566,21 +618,34 @@ static int take_tokens(run *r, task *group, uint32_t count, uint32_t tokens) {
     return going > 0;
 }
 
+/* How many tokens all prompts of a group begin with, the last of each apart. */
+static uint32_t common_prefix(const task *group, uint32_t count) {
+    uint32_t n = group->count - 1, b, i;
+    for (b = 1; b < count; b++) {
+        if (group[b].count - 1 < n) n = group[b].count - 1;
+        for (i = 0; i < n && group[b].tokens[i] == group->tokens[i];) i++;
+        n = i;
+    }
+    return n;
+}
+
 /* A group of prompts side by side; sequences past them write for nobody. */
 static int write_group(run *r, task *group, uint32_t count, uint32_t *prompts, gguf_error *why) {
     uint32_t batch = r->model.options.batch, limit = r->model.options.max_seq, b, lengths[LLAMA_SEQUENCES];
-    uint32_t longest = 0, tokens = r->o->tokens;
+    uint32_t longest = 0, tokens = r->o->tokens, shared;
     double start = seconds(), first = 0;
     int going;
+    shared = count > 1 ? llama_can_share(&r->model, common_prefix(group, count)) : 0;
     for (b = 0; b < batch; b++) {
         const task *t = &group[b < count ? b : 0];
-        lengths[b] = b < count ? t->count : 1;
+        lengths[b] = b < count ? t->count : shared + 1;
         memcpy(prompts + (size_t)b * limit, t->tokens, lengths[b] * sizeof *prompts);
         if (lengths[b] > longest) longest = lengths[b];
         if (b < count) r->prompt += lengths[b];
     }
     if (tokens > limit - longest) tokens = limit - longest;
     if (llama_begin(&r->model, prompts, lengths, r->stream, why)
+        || llama_share_prefix(&r->model, shared, r->stream, why)
         || llama_prompt(&r->model, shows_progress(r->o) ? reading : NULL, r->stream, why))
         return 1;
     for (going = 1; going;) {
@@ -612,6 +677,21 @@ static int write_tasks(run *r, task *tasks, uint32_t count, gguf_error *why) {
 }
 
 /* -- all together -- */
+
+/* What each rank holds. */
+static void report_ranks(const run *r) {
+    uint64_t own[2], all[2 * RANKS_MOST];
+    uint32_t i, what;
+    own[0] = r->model.weights.bytes;
+    own[1] = r->model.caches.bytes;
+    if (world.count == 1 || ranks_collect(&world, own, sizeof own, all) || world.rank) return;
+    fprintf(stderr, "%u ranks; MB in each:", (unsigned)world.count);
+    for (what = 0; what < 2; what++) {
+        fprintf(stderr, what ? "; keys and values" : " weights");
+        for (i = 0; i < world.count; i++) fprintf(stderr, " %.3f", 1e-6 * (double)all[2 * i + what]);
+    }
+    fprintf(stderr, "\n");
+}
 
 static void report(const run *r) {
     const ptxcu_device *d = ptxcu_device_info(r->cu);
@@ -686,56 +766,78 @@ static int same_tokens(const tokeniser *words, uint32_t rows, const model_file *
     return i != UINT32_MAX;
 }
 
-/* Opens the device and the models, and writes: `tokens` of the first message, freed here, or tasks. */
-static int write_text(run *r, options *o, model_file *f, model_file *draft, uint32_t *tokens, uint32_t count,
-                      task *tasks, uint32_t task_count, gguf_error *why) {
+/* Opens this rank's device. Where each rank sees only its own, that is number 0. */
+static int open_device(ptxcu **cu, int dependent) {
+    ptxcu_desc desc = PTX_ZERO;
+    desc.dependent_launch = (uint32_t)dependent;
+    if (world.count > 1) desc.device = (int)world.local;
+    if (ptxcu_open(cu, &desc) == PTXCU_E_DEVICE && desc.device) {
+        ptxcu_close(*cu);
+        desc.device = 0;
+        ptxcu_open(cu, &desc);
+    }
+    if (ptxcu_get_error(*cu)->code == PTXCU_E_NONE) return 1;
+    tell("%s", ptxcu_get_error(*cu)->message);
+    return 0;
+}
+
+/* The device, the models, and what else a run needs. Returns 0 after a message. */
+static int open_run(run *r, options *o, model_file *f, model_file *draft, gguf_error *why) {
     llama_progress *told = shows_progress(o) ? loading : NULL;
     llama_options d = o->llama;
-    ptxcu_desc desc = PTX_ZERO;
-    const char *path = f->path;
-    void *host;
+    void *host = NULL;
     int bad;
     d.temperature = 0;
-    desc.dependent_launch = !o->serial;
-    if (ptxcu_open(&r->cu, &desc)) {
-        fprintf(stderr, "generate: %s\n", ptxcu_get_error(r->cu)->message);
-        free(tokens);
-        return 1;
+    if (!open_device(&r->cu, !o->serial)) return 0;
+    if (ranks_open(&world, r->cu)) {
+        if (!world.rank || !world.failed) tell("%s", world.error);
+        return 0;
     }
-    if (llama_open(&r->model, r->cu, &f->head, f->file, &o->llama, told, why)) {
-        free(tokens);
-        return bad_file(path, why);
-    }
-    if (draft->file && llama_open(&r->draft, r->cu, &draft->head, draft->file, &d, told, why)) {
-        llama_close(&r->model);
-        free(tokens);
-        return bad_file(draft->path, why);
-    }
+    if (world.count > 1) o->llama.ranks = d.ranks = &world;
+    if (llama_open(&r->model, r->cu, &f->head, f->file, &o->llama, told, why)) return !bad_file(f->path, why);
+    if (draft->file && llama_open(&r->draft, r->cu, &draft->head, draft->file, &d, told, why))
+        return !bad_file(draft->path, why);
     r->history = (uint32_t *)malloc((o->llama.max_seq + LLAMA_DRAFTS + 1ull) * sizeof *r->history);
     bad = (r->history ? 0 : gguf_fail(why, GGUF_NOWHERE, "no memory"))
           || llama_cuda(&r->model, ptxcu_stream_create(r->cu, &r->stream), why)
           || llama_cuda(&r->model, ptxcu_event_create(r->cu, &r->event[0]), why)
           || llama_cuda(&r->model, ptxcu_event_create(r->cu, &r->event[1]), why)
-          || llama_cuda(&r->model, ptxcu_host_alloc(r->cu, 4ull * o->tokens + 64, &host), why)
-          || (o->graph && llama_record(&r->model, r->stream, why));
-    if (!bad) {
-        r->host = (uint32_t *)host;
-        bad = tasks ? write_tasks(r, tasks, task_count, why) : converse(r, tokens, count, why);
-        tokens = NULL;
+          || llama_cuda(&r->model, ptxcu_host_alloc(r->cu, 4ull * o->tokens + 64, &host), why);
+    r->host = (uint32_t *)host;
+    return !bad || !bad_file(f->path, why);
+}
+
+/* Opens the device and the models, and writes: `tokens` of the first message, freed here, or tasks. */
+static int write_text(run *r, options *o, model_file *f, model_file *draft, uint32_t *tokens, uint32_t count,
+                      task *tasks, uint32_t task_count, gguf_error *why) {
+    int bad = !open_run(r, o, f, draft, why);
+    if (!all_fine(bad)) {
+        bad = 2;
+    } else {
+        computing = 1;
+        bad = o->graph && llama_record(&r->model, r->stream, why);
+        if (!bad) {
+            bad = tasks ? write_tasks(r, tasks, task_count, why) : converse(r, tokens, count, why);
+            tokens = NULL;
+        }
     }
     free(tokens);
     if (bad == 1)
-        bad_file(path, why);
+        bad_file(f->path, why);
     else if (lost())
         bad = 1, refuse("standard output", "cannot be written");
-    else if (!bad)
-        report(r);
+    else if (!bad) {
+        if (!world.rank) report(r);
+        report_ranks(r);
+    }
+    if (!r->cu) return 1;
     ptxcu_host_free(r->cu, r->host);
     ptxcu_event_destroy(r->cu, r->event[0]);
     ptxcu_event_destroy(r->cu, r->event[1]);
     ptxcu_stream_destroy(r->cu, r->stream);
     llama_close(&r->model);
     if (draft->file) llama_close(&r->draft);
+    ranks_close(&world);
     free(r->history);
     return bad != 0;
 }
@@ -744,12 +846,12 @@ static int write_text(run *r, options *o, model_file *f, model_file *draft, uint
 static int fit(options *o, const llama_config *c, uint64_t prompt) {
     enum { CHAT = 4096 };
     uint64_t most = o->llama.max_seq && o->llama.max_seq < c->context ? o->llama.max_seq : c->context;
-    if (o->llama.max_seq > c->context)
+    if (o->llama.max_seq > c->context && !world.rank)
         fprintf(stderr, "generate: --context %lu: the model has %lu positions, which are taken\n",
                 (unsigned long)o->llama.max_seq, (unsigned long)c->context);
     if (prompt >= most) {
-        fprintf(stderr, "generate: the prompt has %llu tokens, the context %llu\n",
-                (unsigned long long)prompt, (unsigned long long)most);
+        tell("the prompt has %llu tokens, the context %llu", (unsigned long long)prompt,
+             (unsigned long long)most);
         return 0;
     }
     if (o->chat && !o->prompts) {
@@ -765,6 +867,7 @@ static int fit(options *o, const llama_config *c, uint64_t prompt) {
 
 /* The tokeniser, what ends a text, and the chat's template. Returns 0, or 1 with *why. */
 static int read_words(run *r, const options *o, const model_file *f, gguf_error *why) {
+    gguf_text token;
     if (tokeniser_read(&r->words, &f->head, why)) return 1;
     if (r->words.count > f->config.vocab)
         return gguf_fail(why, gguf_place(&f->head, "tokenizer.ggml.tokens"),
@@ -775,6 +878,11 @@ static int read_words(run *r, const options *o, const model_file *f, gguf_error 
     if (!o->chat) return 0;
     r->chat = o->template_name ? chat_find(o->template_name) : chat_recognise(&f->head, why);
     if (!r->chat) return 1;
+    token = chat_missing(r->chat, &r->words);
+    if (token.bytes)
+        return gguf_fail(why, gguf_place(&f->head, "tokenizer.ggml.tokens"),
+                         "chats by the template '%s' need the token '%.*s', which there is not",
+                         r->chat->name, gguf_shown(token), token.at);
     add_end(r, chat_end(r->chat, &r->words));
     return 0;
 }
@@ -791,8 +899,10 @@ static int run_all(run *r, options *o, model_file *f, model_file *draft, gguf_er
             if (tasks[i].count > longest) longest = tasks[i].count;
         o->llama.batch = tasks_count < o->sequences ? tasks_count : o->sequences;
     } else {
-        if (o->prompt == no_prompt) line = read_line(stdin); /* the first message of a chat */
-        if (o->prompt == no_prompt && !line) return refuse("standard input", "no message"), 1;
+        int bad = 0;
+        if (o->prompt == no_prompt) line = read_message(&bad); /* the first message of a chat */
+        if (o->prompt == no_prompt && !line && !bad) refuse("standard input", "no message");
+        if (o->prompt == no_prompt && !line) return 1;
         tokens = encode_message(r, line ? line : o->prompt, 1, &count);
         longest = count;
         r->alone = !*(line ? line : o->prompt) || o->chat;
@@ -828,6 +938,15 @@ int main(int argc, char **argv) {
     memset(&r, 0, sizeof r);
     memset(&draft, 0, sizeof draft);
     r.o = &o;
+    failed = ranks_read(&world);
+    if (!failed && world.count > 1 && o.persistent)
+        return refuse("--persistent", "several ranks go by launches or --graph"), 2;
+    if (failed || ranks_meet(&world)) {
+        computing = !world.failed; /* else rank 0 has said it */
+        tell("%s", world.error);
+        return 1;
+    }
+    if (world.rank && !freopen("/dev/null", "w", stdout)) return 1;
     failed = open_file(&f, o.model, &why);
     if (!failed && o.draft) failed = open_file(&draft, o.draft, &why);
     if (!failed && read_words(&r, &o, &f, &why)) failed = bad_file(o.model, &why);
@@ -835,7 +954,11 @@ int main(int argc, char **argv) {
         failed = bad_file(o.draft, &why);
     if (!failed && o.draft && draft.config.context < f.config.context)
         f.config.context = draft.config.context;
-    if (!failed) failed = run_all(&r, &o, &f, &draft, &why);
+    if (!all_fine(failed))
+        failed = failed ? failed : 1;
+    else
+        failed = run_all(&r, &o, &f, &draft, &why);
+    if (failed && !computing) all_fine(1); /* unless that has been said */
     free(r.text.at);
     ptxcu_close(r.cu);
     tokeniser_free(&r.words);

@@ -1,6 +1,7 @@
 /* image.h - what the examples that draw share: PNG files (RFC 2083), compressed by deflate (RFC 1951).
  *
- *     write_png("out.png", width, height, pixels)    1: written; 0: not, errno says why
+ *     write_png("out.png", width, height, 1, 0, pixels)    1: written; 0: not, errno says why
+ *     write_png("out.png", width, height, 24, 90, pixels)  24 pictures, each shown for 90 ms (APNG)
  *
  * A pixel is 0x00bbggrr, rows from the top. Rows are filtered by the predictor with the smallest sum of
  * differences; repeats are found by a hash of four bytes; each block has Huffman codes of its own. */
@@ -200,17 +201,17 @@ static int png_predict(int filter, int left, int up, int corner) {
     return filter == 0 ? 0 : filter == 1 ? left : filter == 2 ? up : filter == 3 ? (left + up) / 2 : paeth;
 }
 
-static int write_png(const char *path, uint32_t width, uint32_t height, const uint32_t *pixels) {
-    size_t row = 3 * (size_t)width, bytes = (row + 1) * height, x, y, packed = 0;
-    unsigned char *raw = (unsigned char *)malloc(bytes), *out = (unsigned char *)malloc(bytes / 4 * 5 + 1024);
-    unsigned char header[13] = {0, 0, 0, 0, 0, 0, 0, 0, 8, 2, 0, 0, 0}; /* 8 bits of red, green, blue */
-    int written = 0, filter, i;
-    FILE *f;
-    for (i = 0; i < 4; i++) {
-        header[i] = (unsigned char)(width >> (24 - 8 * i));
-        header[4 + i] = (unsigned char)(height >> (24 - 8 * i));
-    }
-    for (y = 0; raw && y < height; y++) {
+static void put_u32(unsigned char *to, uint32_t value) {
+    int i;
+    for (i = 0; i < 4; i++) to[i] = (unsigned char)(value >> (24 - 8 * i));
+}
+
+/* The filtered and packed rows of a picture; `raw` has room for them, a byte a row more. 0: no memory. */
+static size_t pack_rows(uint32_t width, uint32_t height, const uint32_t *pixels, unsigned char *raw,
+                        unsigned char *out) {
+    size_t row = 3 * (size_t)width, x, y;
+    int filter;
+    for (y = 0; y < height; y++) {
         uint64_t least = UINT64_MAX;
         int best = 0;
         for (filter = 0; filter < 6; filter++) { /* the last round keeps the best */
@@ -230,13 +231,34 @@ static int write_png(const char *path, uint32_t width, uint32_t height, const ui
             if (sum < least) least = sum, best = use;
         }
     }
-    if (raw && out) packed = zlib_stream(raw, bytes, out);
-    f = packed ? fopen(path, "wb") : NULL;
-    if (f) {
-        written = fwrite("\x89PNG\r\n\x1a\n", 1, 8, f) == 8 && put_chunk(f, "IHDR", header, 13)
-                  && put_chunk(f, "IDAT", out, packed) && put_chunk(f, "IEND", out, 0);
-        if (fclose(f)) written = 0;
+    return zlib_stream(raw, (row + 1) * height, out);
+}
+
+/* Several pictures are an animated PNG: acTL, then fcTL before the data of each, which is IDAT for the first
+   and fdAT for the others. What knows no animation shows the first. */
+static int write_png(const char *path, uint32_t width, uint32_t height, uint32_t pictures,
+                     uint32_t milliseconds, const uint32_t *pixels) {
+    size_t bytes = (3 * (size_t)width + 1) * height, packed;
+    unsigned char *raw = (unsigned char *)malloc(bytes), *out = (unsigned char *)malloc(bytes / 4 * 5 + 1024);
+    unsigned char header[13] = {0, 0, 0, 0, 0, 0, 0, 0, 8, 2, 0, 0, 0}; /* 8 bits of red, green, blue */
+    unsigned char control[26] = {0}, total[8] = {0};
+    int written;
+    uint32_t i, number = 0;
+    FILE *f = raw && out ? fopen(path, "wb") : NULL;
+    put_u32(header, width), put_u32(header + 4, height), put_u32(total, pictures);
+    put_u32(control + 4, width), put_u32(control + 8, height);
+    put_u32(control + 20, milliseconds << 16 | 1000); /* a fraction of a second */
+    written = f && fwrite("\x89PNG\r\n\x1a\n", 1, 8, f) == 8 && put_chunk(f, "IHDR", header, 13);
+    if (pictures > 1) written = written && put_chunk(f, "acTL", total, 8);
+    for (i = 0; written && i < pictures; i++) {
+        packed = pack_rows(width, height, pixels + i * (size_t)width * height, raw, out + 4);
+        put_u32(control, number), put_u32(out, number + 1);
+        if (pictures > 1) written = put_chunk(f, "fcTL", control, 26), number += i ? 2 : 1;
+        written =
+            written && packed && put_chunk(f, i ? "fdAT" : "IDAT", out + (i ? 0 : 4), packed + (i ? 4 : 0));
     }
+    written = written && put_chunk(f, "IEND", out, 0);
+    if (f && fclose(f)) written = 0;
     free(raw);
     free(out);
     return written;
@@ -271,15 +293,17 @@ static inline ptxcu_program *open_program(ptxcu **cu, ptx_module *m) {
 }
 
 /* Copies the pixels from the device, writes the file, says so with the checksum of the pixels, and frees the
-   device, the module and what device_bytes and to_device gave. Returns the exit status. */
-static inline int finish_picture(ptxcu *cu, ptx_module *m, ptxcu_buffer pixels, uint32_t width,
-                                 uint32_t height, const char *path) {
-    size_t bytes = (size_t)width * height * 4;
+   device, the module and what device_bytes and to_device gave. Several pictures lie one behind the other.
+   Returns the exit status. */
+static inline int finish_pictures(ptxcu *cu, ptx_module *m, ptxcu_buffer pixels, uint32_t width,
+                                  uint32_t height, uint32_t pictures, uint32_t milliseconds,
+                                  const char *path) {
+    size_t bytes = (size_t)width * height * 4 * pictures;
     uint32_t *host = (uint32_t *)need(bytes);
     int written;
     must(cu, ptxcu_download(cu, host, pixels, 0, bytes, NULL));
     must(cu, ptxcu_sync(cu));
-    written = write_png(path, width, height, host);
+    written = write_png(path, width, height, pictures, milliseconds, host);
     if (written)
         printf("%s on %s: %lu x %lu, checksum %08lx, in %s\n", EXAMPLE, ptxcu_device_info(cu)->name,
                (unsigned long)width, (unsigned long)height, (unsigned long)crc32_of(0, host, bytes), path);
@@ -290,6 +314,11 @@ static inline int finish_picture(ptxcu *cu, ptx_module *m, ptxcu_buffer pixels, 
     ptx_module_free(m);
     ptxcu_close(cu);
     return !written;
+}
+
+static inline int finish_picture(ptxcu *cu, ptx_module *m, ptxcu_buffer pixels, uint32_t width,
+                                 uint32_t height, const char *path) {
+    return finish_pictures(cu, m, pixels, width, height, 1, 0, path);
 }
 
 /* A picture by entry 0, whose parameters are the pixels, width and height. Returns the exit status. */

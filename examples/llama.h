@@ -8,6 +8,7 @@
        llama_options o = {1, 512};                      // batch, positions; the rest 0: the likeliest token
        llama_open(&m, cu, &g, file, &o, NULL, &why);
        llama_begin(&m, prompts, lengths, stream, &why); // tokens of each sequence
+       llama_share_prefix(&m, n, stream, &why);         // where all prompts begin with the same n tokens
        llama_prompt(&m, NULL, stream, &why);            // feeds them, up to 512 at a time; finds the next
        llama_step(&m, choose, stream, &why);            // takes a token of each; choose 1: finds the next
        llama_record(&m, stream, &why);                  // from now on steps are launches of a graph
@@ -22,6 +23,8 @@
        step     embed -> x
        a layer  q, k, v = W norm(x) + bias; q and k by their norms, and turned by their position; k, v into
                 the caches; attention; x += W attention; gate, up = W norm(x); x += W (silu(gate) up)
+       latents  instead of k and v: a latent, by its norm, and rotated elements, into the caches; q of each
+                head times W_k; attention over the latents; times W_v of each head
        experts  instead of gate, up and W: scores = W norm(x); the choice for each row, sorted by expert;
                 gate, up and W of the chosen ones, in groups; x += their weighted sum
        choose   logits = W norm(x); the next token of each
@@ -36,13 +39,15 @@
 #define EXAMPLES_LLAMA_H
 
 #include "models.h"
+#include "ranks.h"
 
 #define LLAMA_ADVANCE_WORDS 8
 #define LLAMA_CAP_WORDS 2
+#define LLAMA_SPREAD_WORDS 6
 
-/* One operation, ready to be run. */
+/* One operation, ready to be run; or a sum over all ranks in place (to 0), or a gathering of their parts. */
 typedef struct llama_launch {
-    ptxcu_program *program;
+    ptxcu_program *program; /* NULL: of ranks */
     ptx_plan plan;
     union {
         ptxk_embed_args embed;
@@ -53,12 +58,17 @@ typedef struct llama_launch {
         ptxk_kv_scatter_args scatter;
         ptxk_flash_decode_args attention;
         ptxk_flash_prefill_args prefill;
+        ptxk_flash_mla_args latent;
         ptxk_activation_args activation;
         ptxk_sample_args sample;
         ptxk_route_args route;
         ptxk_combine_args combine;
         uint64_t advance[LLAMA_ADVANCE_WORDS];
         uint64_t cap[LLAMA_CAP_WORDS];
+        uint64_t spread[LLAMA_SPREAD_WORDS];
+        struct {
+            uint64_t from, to, count;
+        } ranks;
     } args;
 } llama_launch;
 
@@ -72,9 +82,15 @@ typedef struct llama_list {
     uint64_t counters_bytes, workspace_bytes; /* most of any launch: of counters; of what lies behind them */
     ptxcu_buffer x, h, q, k, v, attention, gate, up; /* f32 [rows, ...]; h: a norm of x, or before one */
     ptxcu_buffer q_rounded, q_address;               /* q in the caches' type; u64: where that lies */
+    ptxcu_buffer q_latent, absorbed, seen, values; /* of latents: f32 [rows, q_latent]; [heads, rows, ...] */
+    ptxcu_buffer heads_offsets, heads_rows;        /* u32 [heads + 1], [heads, rows]: which row of q it is */
+    ptxcu_buffer heads_address;                    /* u64: where `attention` lies */
     ptxcu_buffer tokens, positions, sequences;       /* u32 [rows] */
-    ptxcu_buffer lengths;                            /* u32 [batch]: of the sequences, with these rows */
+    ptxcu_buffer lengths;                            /* u32 [batch]: of the sequences, with these rows; */
+                                                     /* [batch]: less m->shared */
+    ptxcu_buffer prior, prior_lse;                   /* f32: attention to the shared tokens; its lse */
     ptxcu_buffer logits, chosen;                     /* f32 [rows, vocab]; u32 [rows] */
+    ptxcu_buffer part, gathered, whole;              /* f32, of ranks: logits of this; of all; rows of q */
     struct {                                         /* of experts; [1]: of the shared one */
         ptxcu_buffer scores, choices, weights, offsets, rows, places, y;
     } expert[2];
@@ -100,12 +116,14 @@ typedef struct llama_options {
                                PTXK_Q8_0; 0: PTX_F16 */
     uint32_t prompt_tokens; /* tokens of prompts that llama_prompt feeds in a pass, 1 ... 4096; 0: 512 */
     uint32_t page_size;     /* positions of a page of the caches: a power of two, 16 ... 65536; 0: no pages */
+    struct ranks_group *ranks; /* opened; each computes a part, see "several ranks". NULL: one */
 } llama_options;
 
 typedef struct llama {
     ptxcu *cu;
-    llama_config config;
+    llama_config config; /* of several ranks: heads, kv_heads and the ffns are this rank's */
     llama_options options;
+    llama_tensor head;     /* the matrix of the logits, this rank's rows */
     llama_tensor *tensor;  /* the model's, then each layer's */
     uint64_t weight_bytes; /* what a token reads of them: all matrices, of experts the chosen ones', one row
                               of an embedding of its own */
@@ -115,15 +133,20 @@ typedef struct llama {
     uint32_t first_of_output; /* of the step's launches */
     ptx_plan plan;            /* of the launch that is being added, ... */
     ptxk_message message;     /* ... or why there is none */
-    ptxcu_program *advance, *cap;
+    ptxcu_program *advance, *cap, *spread;
     ptxcu_buffer weights, caches, memory; /* allocated; the others are parts of memory */
+    ptxcu_buffer k_b;                     /* allocated: f32, what llama_make_k_b makes */
+    gguf_tensor made;                     /* what it stands for as */
     uint64_t memory_used;
     ptxcu_buffer prompts, prompt_lengths, ones; /* u32 [batch, max_seq], [batch], [batch] */
     ptxcu_buffer cache_table;                   /* u64 [layers, 2, batch]; q8_0: [layers, 4, batch] */
+    ptxcu_buffer own_table;                     /* the same behind the shared tokens */
+    ptxcu_buffer masks;                         /* u32 [batch], all ones */
     ptxcu_buffer frequencies;         /* f64 [2, rope_dims / 2]: the second of layers with a window */
     ptxcu_buffer block_table;         /* u32 [batch, pages], where the caches are paged */
     uint32_t length[LLAMA_SEQUENCES]; /* of the prompts */
     uint32_t kept[LLAMA_SEQUENCES];   /* of these tokens, how many lie in the caches already */
+    uint32_t shared;                  /* tokens that all begin with, which a step reads once; 0: none */
     ptxcu_event event[2];             /* of progress */
     ptxcu_graph graph[2];             /* of a step without and with the choice of the next token */
 } llama;
@@ -131,11 +154,163 @@ typedef struct llama {
 /* Called while the weights go to the device, and while prompts are fed. */
 typedef void llama_progress(uint64_t done, uint64_t of);
 
-/* -- onto the device -- */
+static inline uint32_t llama_ranks(const llama *m) { return m->options.ranks ? m->options.ranks->count : 1; }
+static inline uint32_t llama_rank(const llama *m) { return m->options.ranks ? m->options.ranks->rank : 0; }
 
 static inline llama_tensor *llama_layer_tensor(const llama *m, uint32_t layer, enum llama_layer_name name) {
     return &m->tensor[LLAMA_MODEL_TENSORS + (size_t)layer * LLAMA_TENSORS_OF_A_LAYER + name];
 }
+
+/* -- several ranks --
+
+   Each rank has some heads and the same part of each feed-forward: the rows of q, k, v, gate and up that make
+   them, and the columns of W that multiply them. A product with W is then a sum over the ranks, to which rank
+   0 adds x and the bias: one sum in place for each half of a layer. Every rank has all of the embedding and
+   the norms, and some rows of the logits' matrix, whose results are gathered: every rank chooses from the
+   same logits, and the same token. A head of k and v may be in several ranks. */
+
+/* Of `whole` this rank's, in whole units: how many, and the first. */
+static inline uint32_t llama_share(const llama *m, uint32_t whole, uint32_t unit, uint32_t *first) {
+    uint64_t units = whole / unit, rank = llama_rank(m), ranks = llama_ranks(m);
+    *first = (uint32_t)(units * rank / ranks * unit);
+    return (uint32_t)(units * (rank + 1) / ranks * unit) - *first;
+}
+
+/* Columns that a part of a row may begin and end at. */
+static inline uint32_t llama_unit(const llama_tensor *t) {
+    uint64_t values = 1, bytes = 0;
+    if (!t->from) return 1;
+    gguf_block(t->from->format, &values, &bytes);
+    if (t->from->format == GGUF_FORMAT_MXFP4) values *= 2; /* what gemm takes */
+    return values < 8 ? 8 : (uint32_t)values;
+}
+
+static inline void llama_take_part(llama_tensor *t, uint32_t first, uint32_t rows) {
+    if (!t->from) return;
+    t->first += first;
+    if (llama_is_vector(t))
+        t->columns = rows;
+    else
+        t->rows = rows;
+}
+
+static inline void llama_take_columns(llama_tensor *t, uint32_t first, uint32_t columns) {
+    t->column = first;
+    t->columns = columns;
+}
+
+/* This rank's part of a number of the feed-forwards, whose last matrices have the name `down`. */
+static inline int llama_share_ffn(const llama *m, enum llama_layer_name down, uint32_t *ffn, uint32_t *first,
+                                  gguf_error *why) {
+    uint32_t n, unit = 8;
+    const llama_tensor *t = NULL;
+    *first = 0;
+    for (n = 0; n < m->config.layers; n++) {
+        const llama_tensor *one = llama_layer_tensor(m, n, down);
+        if (one->from && llama_unit(one) >= unit) t = one, unit = llama_unit(one);
+    }
+    if (!t) return 0;
+    if (*ffn % unit || *ffn / unit < llama_ranks(m))
+        return gguf_fail(why, t->from->offset, "%u columns of %s in %u ranks: parts are multiples of %u",
+                         (unsigned)*ffn, gguf_format_name(t->from->format), (unsigned)llama_ranks(m),
+                         (unsigned)unit);
+    *ffn = llama_share(m, *ffn, unit, first);
+    return 0;
+}
+
+/* The rows of the logits' matrix, as many in each rank, so that some may be behind its end. A tied one is the
+   embedding's, of which those begin at an address that kernels take. */
+static inline int llama_split_head(llama *m, gguf_error *why) {
+    llama_tensor *own = &m->tensor[m->tensor[LLAMA_OUTPUT].from ? LLAMA_OUTPUT : LLAMA_EMBEDDING];
+    uint32_t ranks = llama_ranks(m), unit = 1, rows;
+    while (unit * llama_row_bytes(own, own->columns) % 16) unit *= 2;
+    rows = (m->config.vocab + ranks * unit - 1) / (ranks * unit) * unit;
+    if ((uint64_t)rows * (ranks - 1) >= m->config.vocab)
+        return gguf_fail(why, own->from->offset, "%u tokens in %u ranks: at least one of each",
+                         (unsigned)m->config.vocab, (unsigned)ranks);
+    if (own == &m->tensor[LLAMA_OUTPUT])
+        llama_take_part(own, llama_rank(m) * rows, rows);
+    else
+        own->rows = rows * ranks;
+    llama_take_part(&m->tensor[LLAMA_OUTPUT_BIAS], llama_rank(m) * rows, rows);
+    m->head.rows = rows;
+    return 0;
+}
+
+/* Leaves this rank its part of everything. */
+static inline int llama_split_ranks(llama *m, gguf_error *why) {
+    llama_config *c = &m->config;
+    uint32_t ranks = llama_ranks(m), rank = llama_rank(m), d = c->head_dim, first[3], n, i;
+    uint32_t q = c->heads / ranks, kv = c->kv_heads < ranks ? 1 : c->kv_heads / ranks;
+    uint32_t kv_first = (uint32_t)((uint64_t)rank * c->kv_heads / ranks);
+    if (ranks == 1) return 0;
+    if (c->heads % ranks)
+        return gguf_fail(why, GGUF_NOWHERE, "%u heads in %u ranks: no whole number for each",
+                         (unsigned)c->heads, (unsigned)ranks);
+    if (!c->latent && c->kv_heads % ranks && (ranks % c->kv_heads || c->kind->qk_norm == LLAMA_QK_ROWS))
+        return gguf_fail(why, GGUF_NOWHERE,
+                         "%u heads of keys and values in %u ranks: no whole number for each",
+                         (unsigned)c->kv_heads, (unsigned)ranks);
+    if (llama_share_ffn(m, LLAMA_DOWN, &c->ffn, &first[0], why)
+        || llama_share_ffn(m, LLAMA_DOWN_EXPERTS, &c->expert_ffn, &first[1], why)
+        || llama_share_ffn(m, LLAMA_SHARED_DOWN, &c->shared_ffn, &first[2], why))
+        return 1;
+    for (n = 0; n < c->layers; n++)
+        for (i = 0; i < LLAMA_TENSORS_OF_A_LAYER; i++) {
+            llama_tensor *t = llama_layer_tensor(m, n, (enum llama_layer_name)i);
+            if (!t->from || t->is_whole) continue;
+            switch (i) {
+            case LLAMA_Q:
+            case LLAMA_Q_BIAS: llama_take_part(t, rank * q * d, q * d); break;
+            case LLAMA_Q_B: llama_take_part(t, rank * q * d, q * d); break;
+            case LLAMA_K:
+            case LLAMA_V:
+                if (c->latent) break; /* of all heads */
+                llama_take_part(t, kv_first * d, kv * d);
+                break;
+            case LLAMA_K_BIAS:
+            case LLAMA_V_BIAS: llama_take_part(t, kv_first * d, kv * d); break;
+            case LLAMA_KV_B:
+                llama_take_part(t, rank * (t->rows / ranks), t->rows / ranks);
+                break;
+            case LLAMA_K_B:
+            case LLAMA_V_B: t->matrix = rank * q, t->matrices = q; break;
+            case LLAMA_O:
+                if (q * c->value_dim % llama_unit(t))
+                    return gguf_fail(why, t->from->offset,
+                                     "%u heads of %u in each of %u ranks: %s has blocks of %u columns",
+                                     (unsigned)q, (unsigned)c->value_dim, (unsigned)ranks,
+                                     gguf_format_name(t->from->format), (unsigned)llama_unit(t));
+                llama_take_columns(t, rank * q * c->value_dim, q * c->value_dim);
+                break;
+            case LLAMA_GATE:
+            case LLAMA_UP:
+            case LLAMA_GATE_BIAS:
+            case LLAMA_UP_BIAS: llama_take_part(t, first[0], c->ffn); break;
+            case LLAMA_GATE_EXPERTS:
+            case LLAMA_UP_EXPERTS: llama_take_part(t, first[1], c->expert_ffn); break;
+            case LLAMA_SINKS: llama_take_part(t, rank * q, q); break;
+            case LLAMA_GATE_EXPERTS_BIAS:
+            case LLAMA_UP_EXPERTS_BIAS: llama_take_columns(t, first[1], c->expert_ffn); break;
+            case LLAMA_SHARED_GATE:
+            case LLAMA_SHARED_UP: llama_take_part(t, first[2], c->shared_ffn); break;
+            case LLAMA_DOWN: llama_take_columns(t, first[0], c->ffn); break;
+            case LLAMA_DOWN_EXPERTS: llama_take_columns(t, first[1], c->expert_ffn); break;
+            case LLAMA_SHARED_DOWN: llama_take_columns(t, first[2], c->shared_ffn); break;
+            case LLAMA_O_BIAS:
+            case LLAMA_DOWN_BIAS:
+            case LLAMA_DOWN_EXPERTS_BIAS:
+                if (rank) t->from = NULL;
+                break;
+            default: break;
+            }
+        }
+    c->heads = q;
+    c->kv_heads = kv;
+    return llama_split_head(m, why);
+}
+
+/* -- onto the device -- */
 
 static inline int llama_cuda(const llama *m, ptxcu_code code, gguf_error *why) {
     return code == PTXCU_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", ptxcu_get_error(m->cu)->message);
@@ -167,23 +342,31 @@ static inline void llama_scale_floats(char *at, size_t bytes, double by) {
     }
 }
 
-/* Sets the address of each tensor that is a part of another. */
-static inline void llama_place_parts(llama *m) {
-    uint32_t n;
-    size_t i;
-    for (n = 0; n < m->config.layers; n++)
-        for (i = 0; i < LLAMA_TENSORS_OF_A_LAYER; i++) {
-            llama_tensor *t = llama_layer_tensor(m, n, (enum llama_layer_name)i);
-            static const enum llama_layer_name wholes[] = {LLAMA_QKV, LLAMA_QKV_BIAS, LLAMA_GATE_UP};
-            uint32_t w;
-            for (w = 0; t->is_part && w < 3; w++) {
-                const llama_tensor *whole = llama_layer_tensor(m, n, wholes[w]);
-                if (whole->from == t->from)
-                    t->address =
-                        whole->address
-                        + t->first * (whole->from->bytes / (whole->rows > 1 ? whole->rows : whole->columns));
-            }
+/* Reads `bytes` of what a tensor has on the device, from byte `at` on. */
+static inline int llama_read_bytes(FILE *file, const llama_tensor *t, uint64_t at, char *to, uint64_t bytes,
+                                   gguf_error *why) {
+    const gguf_tensor *f = t->from;
+    uint64_t all = llama_row_bytes(t, f->size[0]), own = llama_row_bytes(t, t->columns);
+    uint64_t left = llama_row_bytes(t, llama_is_vector(t) ? t->first : t->column);
+    uint64_t first = llama_is_vector(t) ? 0 : t->first, n;
+    for (; bytes; at += n, to += n, bytes -= n) {
+        uint64_t matrix = t->matrix + at / own / t->rows, row = first + at / own % t->rows, within = at % own;
+        uint64_t place = f->offset + (matrix * f->size[1] + row) * all + left + within;
+        uint64_t rows = first + t->rows - row;           /* to this matrix's end */
+        if (row >= f->size[1] || left + within >= all) { /* beyond the file's */
+            n = row >= f->size[1] ? rows * own - within : own - within;
+            if (n > bytes) n = bytes;
+            memset(to, 0, (size_t)n);
+            continue;
         }
+        if (row + rows > f->size[1]) rows = f->size[1] - row;
+        n = own == all ? rows * own - within : own - within;
+        if (n > all - left - within && own != all) n = all - left - within;
+        if (n > bytes) n = bytes;
+        if (fseeko(file, (off_t)place, SEEK_SET) || fread(to, 1, (size_t)n, file) != n)
+            return gguf_fail(why, place, "cannot be read");
+    }
+    return 0;
 }
 
 /* Reads the tensors in the order of the file, in pieces, and sends them to the device. */
@@ -195,23 +378,20 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
     uint64_t total = 0, sent = 0, to = 0;
     int bad = !order || !piece ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
     for (i = 0; !bad && i < all; i++)
-        if (m->tensor[i].from && !m->tensor[i].is_part) {
+        if (m->tensor[i].from && !m->tensor[i].is_whole) {
             order[n++] = &m->tensor[i];
-            total += (m->tensor[i].from->bytes + 255) & ~255ull;
+            total += (llama_tensor_bytes(&m->tensor[i]) + 255) & ~255ull;
         }
     if (!bad) {
         qsort(order, n, sizeof *order, llama_by_offset);
         bad = llama_room(m, "weights", total, &m->weights, why);
     }
     for (i = 0; !bad && i < n; i++) {
-        uint64_t done = 0, bytes = order[i]->from->bytes;
+        uint64_t done = 0, bytes = llama_tensor_bytes(order[i]);
         order[i]->address = m->weights.address + to;
-        if (fseeko(file, (off_t)order[i]->from->offset, SEEK_SET))
-            bad = gguf_fail(why, order[i]->from->offset, "cannot be read");
         while (!bad && done < bytes) {
             size_t part = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
-            if (fread(piece, 1, part, file) != part)
-                bad = gguf_fail(why, order[i]->from->offset + done, "cannot be read");
+            bad = llama_read_bytes(file, order[i], done, piece, part, why);
             if (order[i] == &m->tensor[LLAMA_OUTPUT_NORM] || order[i] == &m->tensor[LLAMA_OUTPUT_NORM_BIAS]
                 || order[i] == &m->tensor[LLAMA_OUTPUT_BIAS])
                 llama_scale_floats(piece, part, m->config.logit_scale);
@@ -225,7 +405,6 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
         }
         to += (bytes + 255) & ~255ull;
     }
-    if (!bad) llama_place_parts(m);
     if (progress && !bad) progress(total, total);
     free(order);
     free(piece);
@@ -251,35 +430,44 @@ static inline uint32_t llama_prompt_type(const llama *m) {
 /* Arrays of addresses for each layer: of K, V and their factors. */
 static inline uint32_t llama_cache_lists(const llama *m) { return m->options.kv_type == PTXK_Q8_0 ? 4 : 2; }
 
+/* Elements of a head of K (which 0) or V (1) in the caches. Latents have no V: 0 is the latent, 1 the rotated
+   elements. */
+static inline uint32_t llama_cache_dim(const llama *m, uint32_t which) {
+    const llama_config *c = &m->config;
+    return !c->latent ? c->head_dim : which ? c->rope_dims : c->latent;
+}
+
 /* Bytes of one cache: of K or of V, of one layer and sequence. Those of a layer lie side by side, or are one
    pool of pages. */
-static inline uint64_t llama_cache_bytes(const llama *m) {
+static inline uint64_t llama_cache_bytes(const llama *m, uint32_t which) {
     uint64_t rows =
         m->options.page_size ? (uint64_t)llama_pages(m) * m->options.page_size : (uint64_t)m->options.max_seq;
     rows *= m->config.kv_heads;
     if (llama_has_byte_caches(m)) /* so that each sequence's factors are aligned */
         return (rows * m->config.head_dim + 255) & ~255ull;
-    return rows * m->config.head_dim * (m->options.kv_type == PTX_F32 ? 4 : 2);
+    return rows * llama_cache_dim(m, which) * (m->options.kv_type == PTX_F32 ? 4 : 2);
 }
 
-static inline uint64_t llama_layer_values(const llama *m) {
-    return (m->options.batch * llama_cache_bytes(m) + 255) & ~255ull;
+static inline uint64_t llama_layer_values(const llama *m, uint32_t which) {
+    return (m->options.batch * llama_cache_bytes(m, which) + 255) & ~255ull;
 }
 
-static inline uint64_t llama_layer_cache_bytes(const llama *m) {
-    uint64_t factors = m->options.kv_type == PTXK_Q8_0 ? llama_layer_values(m) / 16 : 0;
-    return llama_layer_values(m) + ((factors + 255) & ~255ull);
+static inline uint64_t llama_layer_cache_bytes(const llama *m, uint32_t which) {
+    uint64_t factors = m->options.kv_type == PTXK_Q8_0 ? llama_layer_values(m, which) / 16 : 0;
+    return llama_layer_values(m, which) + ((factors + 255) & ~255ull);
 }
 
 static inline uint64_t llama_cache(const llama *m, uint32_t layer, uint32_t which, uint32_t sequence) {
-    return m->caches.address + (2ull * layer + which) * llama_layer_cache_bytes(m)
-           + sequence * llama_cache_bytes(m);
+    uint64_t k = llama_layer_cache_bytes(m, 0);
+    return m->caches.address + layer * (k + llama_layer_cache_bytes(m, 1)) + (which ? k : 0)
+           + sequence * llama_cache_bytes(m, which);
 }
 
 static inline uint64_t llama_cache_factors(const llama *m, uint32_t layer, uint32_t which,
                                            uint32_t sequence) {
     if (m->options.kv_type != PTXK_Q8_0) return 0;
-    return llama_cache(m, layer, which, 0) + llama_layer_values(m) + sequence * llama_cache_bytes(m) / 16;
+    return llama_cache(m, layer, which, 0) + llama_layer_values(m, which)
+           + sequence * llama_cache_bytes(m, which) / 16;
 }
 
 /* A part of memory; while that is not allocated, this counts. */
@@ -294,19 +482,30 @@ static inline ptxcu_buffer llama_part(ptxcu_buffer memory, uint64_t *used, uint6
 /* The parts of a list's memory, for rows_room rows. Rows of a pass have no logits and no choice. */
 static inline void llama_share_out_list(const llama *m, llama_list *l) {
     const llama_config *c = &m->config;
-    uint64_t rows = l->rows_room, *used = &l->memory_used;
+    uint64_t rows = l->rows_room, *used = &l->memory_used, heads = c->latent ? rows * c->heads : 0;
     uint64_t ffn = c->experts ? (uint64_t)c->chosen * c->expert_ffn : c->ffn;
     uint32_t i;
     int choose = l != &m->pass;
+    uint64_t wide = c->kind->qk_norm == LLAMA_QK_ROWS ? c->heads * c->head_dim : 0, part = wide;
     if (c->shared_ffn > ffn) ffn = c->shared_ffn;
+    if (c->dense_layers && c->ffn > ffn) ffn = c->ffn;
+    if (choose && m->head.rows > part) part = m->head.rows;
+    if (llama_ranks(m) == 1) part = wide = 0;
     *used = 0;
 #define LLAMA_PART(name, count, bytes) l->name = llama_part(l->memory, used, count, bytes)
     LLAMA_PART(x, rows * c->hidden, 4);
     LLAMA_PART(h, rows * c->hidden, 4);
     LLAMA_PART(q, rows * c->heads * c->head_dim, 4);
-    LLAMA_PART(k, rows * c->kv_heads * c->head_dim, 4);
-    LLAMA_PART(v, rows * c->kv_heads * c->head_dim, 4);
-    LLAMA_PART(attention, rows * c->heads * c->head_dim, 4);
+    LLAMA_PART(k, rows * c->kv_heads * llama_cache_dim(m, 0), 4);
+    LLAMA_PART(v, rows * c->kv_heads * llama_cache_dim(m, 1), 4);
+    LLAMA_PART(attention, rows * c->heads * c->value_dim, 4);
+    LLAMA_PART(q_latent, rows * c->q_latent, 4);
+    LLAMA_PART(absorbed, heads * c->latent, 4);
+    LLAMA_PART(seen, heads * c->latent, 4);
+    LLAMA_PART(values, heads * c->value_dim, 4);
+    LLAMA_PART(heads_rows, heads, 4);
+    LLAMA_PART(heads_offsets, heads ? c->heads + 1 : 0, 4);
+    LLAMA_PART(heads_address, heads ? 1 : 0, 8);
     LLAMA_PART(gate, rows * ffn, 4);
     LLAMA_PART(up, rows * ffn, 4);
     for (i = 0; i < 2; i++) {
@@ -322,9 +521,14 @@ static inline void llama_share_out_list(const llama *m, llama_list *l) {
     LLAMA_PART(tokens, rows, 4);
     LLAMA_PART(positions, rows, 4);
     LLAMA_PART(sequences, rows, 4);
-    LLAMA_PART(lengths, m->options.batch, 4);
+    LLAMA_PART(lengths, 2ull * m->options.batch, 4);
+    LLAMA_PART(prior, l == &m->step && rows > 1 ? rows * c->heads * c->head_dim : 0, 4);
+    LLAMA_PART(prior_lse, l == &m->step ? rows * c->heads : 0, 4);
     LLAMA_PART(chosen, choose ? rows : 0, 4);
     LLAMA_PART(logits, choose ? rows * c->vocab : 0, 4);
+    LLAMA_PART(part, rows * part, 4);
+    LLAMA_PART(gathered, llama_ranks(m) * rows * part, 4);
+    LLAMA_PART(whole, llama_ranks(m) * rows * wide, 4);
     LLAMA_PART(q_rounded, choose ? 0 : rows * c->heads * c->head_dim, 2);
     LLAMA_PART(q_address, choose ? 0 : 1, 8);
 }
@@ -337,6 +541,8 @@ static inline void llama_share_out(llama *m) {
     m->prompt_lengths = llama_part(m->memory, used, batch, 4);
     m->ones = llama_part(m->memory, used, batch, 4);
     m->cache_table = llama_part(m->memory, used, llama_cache_lists(m) * batch * c->layers, 8);
+    m->own_table = llama_part(m->memory, used, llama_cache_lists(m) * batch * c->layers, 8);
+    m->masks = llama_part(m->memory, used, batch, 4);
     m->frequencies = llama_part(m->memory, used, c->rope_dims, 8);
     m->block_table = llama_part(m->memory, used, batch * llama_pages(m), 4);
 }
@@ -387,6 +593,7 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     bad = bad || llama_cuda(m, ptxcu_upload(m->cu, m->cache_table, 0, table, (size_t)entries * 8, NULL), why)
           || llama_cuda(m, ptxcu_upload(m->cu, m->frequencies, 0, frequency, c->rope_dims * 8ull, NULL), why)
           || llama_cuda(m, ptxcu_fill32(m->cu, m->ones, 0, 1, m->options.batch, NULL), why)
+          || llama_cuda(m, ptxcu_fill32(m->cu, m->masks, 0, ~0u, m->options.batch, NULL), why)
           || (pages && llama_cuda(m, ptxcu_upload(m->cu, m->block_table, 0, block, pages * 4ull, NULL), why))
           || llama_cuda(m, ptxcu_sync(m->cu), why);
     free(table);
@@ -396,7 +603,7 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     return bad;
 }
 
-/* -- two kernels of its own -- */
+/* -- kernels of its own -- */
 
 static inline void llama_module_desc(ptx_module_desc *desc, const ptxcu_device *device) {
     memset(desc, 0, sizeof *desc);
@@ -440,9 +647,57 @@ static inline ptx_module *llama_cap(const ptxcu_device *device) {
     return m;
 }
 
+/* Puts parts of rows side by side, or takes one: y[row, part * n + i] = x[part, row, i], a thread for each.
+   Arguments: addresses of x and y; u32 n, and how many elements a row of y has; from row to row of x, and of
+   y; u64 from part to part of x. Blocks: n, rows, parts. */
+static inline ptx_module *llama_spread(const ptxcu_device *device) {
+    ptx_module_desc desc;
+    ptx_module *m;
+    ptx_kernel *k;
+    ptx_val args, at, row, part, n, i, j, z;
+    llama_module_desc(&desc, device);
+    m = ptx_module_new(&desc);
+    k = ptx_entry(m, "spread");
+    args = ptx_param_bytes(k, "args", LLAMA_SPREAD_WORDS * 8, 8);
+    n = ptx_ld(k, PTX_U32, ptx_at(args, 16));
+    at = ptx_ctaid_x(k);
+    z = ptx_ntid_x(k);
+    i = ptx_tid_x(k);
+    i = ptx_mad(k, at, z, i);
+    row = ptx_ctaid_y(k);
+    part = ptx_ctaid_z(k);
+    j = ptx_mad(k, part, n, i);
+    z = ptx_setp(k, PTX_LT, i, n);
+    ptx_if(k, z);
+    at = ptx_ld(k, PTX_U32, ptx_at(args, 20));
+    z = ptx_setp(k, PTX_LT, j, at);
+    ptx_if(k, z);
+    at = ptx_ld(k, PTX_U32, ptx_at(args, 24));
+    i = ptx_cvt(k, PTX_U64, i);
+    i = ptx_mad_wide(k, row, at, i);
+    at = ptx_ld(k, PTX_U64, ptx_at(args, 32));
+    z = ptx_cvt(k, PTX_U64, part);
+    i = ptx_mad(k, z, at, i);
+    at = ptx_ld(k, PTX_U64, ptx_at(args, 0));
+    at = ptx_ptr(at, PTX_GLOBAL);
+    at = ptx_ptr_add(k, at, i, 4);
+    i = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    at = ptx_ld(k, PTX_U32, ptx_at(args, 28));
+    j = ptx_cvt(k, PTX_U64, j);
+    j = ptx_mad_wide(k, row, at, j);
+    at = ptx_ld(k, PTX_U64, ptx_at(args, 8));
+    at = ptx_ptr(at, PTX_GLOBAL);
+    at = ptx_ptr_add(k, at, j, 4);
+    ptx_st(k, PTX_F32, ptx_at(at, 0), i);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_ret(k);
+    return m;
+}
+
 /* Advances: one thread a sequence. */
 
-/* addresses of: tokens, chosen, positions, lengths, prompts, prompt_lengths; then max_seq, 0 */
+/* addresses of: tokens, chosen, positions, lengths, prompts, prompt_lengths; then max_seq, m->shared */
 static inline ptx_val llama_pointer(ptx_kernel *k, ptx_val args, unsigned i) {
     ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)i * 8));
     return ptx_ptr(p, PTX_GLOBAL);
@@ -467,6 +722,11 @@ static inline ptx_module *llama_advance(const ptxcu_device *device) {
     at = llama_pointer(k, args, 3);
     at = ptx_ptr_add(k, at, b, 4);
     length = ptx_add(k, next, ptx_u32(1));
+    ptx_st(k, PTX_U32, ptx_at(at, 0), length);
+    stride = ptx_ntid_x(k);
+    at = ptx_ptr_add(k, at, stride, 4);
+    stride = ptx_ld(k, PTX_U32, ptx_at(args, 56));
+    length = ptx_sub(k, length, stride);
     ptx_st(k, PTX_U32, ptx_at(at, 0), length);
     at = llama_pointer(k, args, 5);
     at = ptx_ptr_add(k, at, b, 4);
@@ -538,6 +798,59 @@ static inline void *llama_add_operation(llama *m, llama_list *l, const char *nam
 #define LLAMA_ADD(name, desc, shape)                                                                         \
     (ptxk_##name##_args *)llama_add_operation(                                                               \
         m, l, #name, &(desc), ptxk_##name##_plan(&(desc), &(shape), &m->plan, &m->message), why)
+
+/* Sums over all ranks, in place. */
+static inline int llama_add_sum(llama *m, llama_list *l, uint64_t at, uint64_t count, gguf_error *why) {
+    llama_launch *one;
+    if (llama_ranks(m) == 1) return 0;
+    memset(&m->plan, 0, sizeof m->plan);
+    if (!llama_add(m, l, NULL, why)) return 1;
+    one = &l->launch[l->count - 1];
+    one->args.ranks.from = at;
+    one->args.ranks.count = count;
+    return 0;
+}
+
+/* y[row, part * n + i] = x[part, row, i], see llama_spread: `total` in a row of y. */
+static inline int llama_add_spread(llama *m, llama_list *l, uint32_t n, uint32_t parts, uint64_t x,
+                                   uint32_t x_row, uint64_t x_part, uint64_t y, uint32_t total,
+                                   gguf_error *why) {
+    enum { THREADS = 256 };
+    ptx_launch *one = &m->plan.launch[0];
+    uint64_t *a;
+    memset(&m->plan, 0, sizeof m->plan);
+    m->plan.launches = 1;
+    one->grid[0] = (n + THREADS - 1) / THREADS;
+    one->grid[1] = l->rows;
+    one->grid[2] = parts;
+    one->block[0] = THREADS;
+    one->block[1] = one->block[2] = 1;
+    m->plan.args_bytes = LLAMA_SPREAD_WORDS * sizeof *a;
+    a = (uint64_t *)llama_add(m, l, m->spread, why);
+    if (!a) return 1;
+    a[0] = x;
+    a[1] = y;
+    a[2] = (uint64_t)total << 32 | n;
+    a[3] = (uint64_t)total << 32 | x_row;
+    a[4] = x_part;
+    return 0;
+}
+
+/* to[row, rank * n + i] = from[row, i] of each rank, `total` in a row. */
+static inline int llama_add_gather(llama *m, llama_list *l, uint64_t from, uint32_t n, uint64_t to,
+                                   uint32_t total, gguf_error *why) {
+    uint32_t ranks = llama_ranks(m);
+    int direct = l->rows == 1 && n * ranks == total;
+    llama_launch *one;
+    memset(&m->plan, 0, sizeof m->plan);
+    if (!llama_add(m, l, NULL, why)) return 1;
+    one = &l->launch[l->count - 1];
+    one->args.ranks.from = from;
+    one->args.ranks.to = direct ? to : l->gathered.address;
+    one->args.ranks.count = (uint64_t)l->rows * n;
+    return !direct
+           && llama_add_spread(m, l, n, ranks, l->gathered.address, n, (uint64_t)l->rows * n, to, total, why);
+}
 
 /* What the norms of x take: see models.h. */
 static inline float llama_stream_eps(const llama *m) {
@@ -743,13 +1056,18 @@ static inline int llama_add_norm_before(llama *m, llama_list *l, const llama_ten
                           l->rows, l->x.address, gamma, beta, llama_stream_eps(m), 0, in->x, why);
 }
 
-/* x += W in, or where the model has norms behind products x += norm(W in). */
+/* x += W in, or where the model has norms behind products x += norm(W in). Of several ranks the first one
+   takes x. Where the two halves of a layer read the same x (PARALLEL), there is one sum, behind the
+   second. */
 static inline int llama_add_to_stream(llama *m, llama_list *l, const llama_tensor *w,
                                       const llama_tensor *bias, const llama_tensor *gamma, llama_input in,
-                                      gguf_error *why) {
-    uint64_t x = l->x.address, h = l->h.address;
-    if (!gamma->from) return llama_add_product(m, l, w, bias, in, x, x, why);
-    return llama_add_product(m, l, w, bias, in, 0, h, why)
+                                      int half, gguf_error *why) {
+    uint64_t x = l->x.address, h = l->h.address, count = (uint64_t)l->rows * m->config.hidden;
+    int together = m->config.kind->places == LLAMA_PARALLEL;
+    if (!gamma->from)
+        return llama_add_product(m, l, w, bias, in, llama_rank(m) == 0 || (together && half) ? x : 0, x, why)
+               || (!(together && !half) && llama_add_sum(m, l, x, count, why));
+    return llama_add_product(m, l, w, bias, in, 0, h, why) || llama_add_sum(m, l, h, count, why)
            || llama_add_norm(m, l, m->config.kind->norm == LLAMA_RMS ? PTXK_NORM_RMS : PTXK_NORM_LAYER,
                              m->config.hidden, l->rows, h, gamma, NULL, (float)m->config.eps, 1, x, why);
 }
@@ -757,20 +1075,28 @@ static inline int llama_add_to_stream(llama *m, llama_list *l, const llama_tenso
 /* q or k at x by its norm, of each head or of the whole row, where the model has such */
 static inline int llama_add_qk_norm(llama *m, llama_list *l, const llama_tensor *gamma, uint64_t x,
                                     uint32_t heads, gguf_error *why) {
-    uint32_t parts = m->config.kind->qk_norm == LLAMA_QK_ROWS ? 1 : heads;
+    int rows = m->config.kind->qk_norm == LLAMA_QK_ROWS;
+    uint32_t parts = rows ? 1 : heads, n = m->config.head_dim * heads;
     if (!gamma->from) return 0;
+    if (rows && llama_ranks(m) > 1) { /* the whole row is in all ranks together */
+        uint64_t row = l->whole.address;
+        return llama_add_gather(m, l, x, n, row, gamma->columns, why)
+               || llama_add_norm(m, l, PTXK_NORM_RMS, gamma->columns, l->rows, row, gamma, NULL,
+                                 (float)m->config.eps, 0, row, why)
+               || llama_add_spread(m, l, n, 1, row + 4ull * n * llama_rank(m), gamma->columns, 0, x, n, why);
+    }
     return llama_add_norm(m, l, PTXK_NORM_RMS, m->config.head_dim * heads / parts, l->rows * parts, x, gamma,
                           NULL, (float)m->config.eps, 0, x, why);
 }
 
 static inline int llama_add_rope(llama *m, llama_list *l, uint32_t layer, uint64_t x, uint32_t heads,
-                                 gguf_error *why) {
+                                 uint32_t head_dim, gguf_error *why) {
     ptxk_rope_desc desc = {0};
     ptxk_rope_shape shape = {0};
     ptxk_rope_args *a;
     if (!llama_is_rotated(&m->config, layer)) return 0;
     desc.heads = heads;
-    desc.head_dim = m->config.head_dim;
+    desc.head_dim = head_dim;
     desc.dims = m->config.rope_dims;
     desc.pairs = m->config.rope_pairs;
     desc.type = PTX_F32;
@@ -808,25 +1134,26 @@ static inline uint64_t llama_factors(const llama *m, uint32_t layer, uint32_t wh
     return m->options.page_size ? llama_cache_factors(m, layer, which, 0) : llama_caches(m, layer, 2 + which);
 }
 
-/* k and v into the layer's caches */
-static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, gguf_error *why) {
+/* k and v into the layer's caches; of latents that of k (which 0) or of v (1) */
+static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, uint32_t which, gguf_error *why) {
     const llama_config *c = &m->config;
     ptxk_kv_scatter_desc desc = {0};
     ptxk_kv_scatter_shape shape = {0};
     ptxk_kv_scatter_args *a;
     desc.kv_heads = c->kv_heads;
-    desc.head_dim = c->head_dim;
+    desc.head_dim = llama_cache_dim(m, which);
     desc.source_type = PTX_F32;
     desc.cache_type = m->options.kv_type;
     desc.page_size = m->options.page_size;
+    desc.flags = c->latent ? PTXK_SCATTER_SINGLE : 0;
     shape.tokens = l->rows;
     a = LLAMA_ADD(kv_scatter, desc, shape);
     if (!a) return 1;
-    a->k = l->k.address;
+    a->k = which ? l->v.address : l->k.address;
     a->v = l->v.address;
-    a->k_caches = llama_caches(m, layer, 0);
+    a->k_caches = llama_caches(m, layer, which);
     a->v_caches = llama_caches(m, layer, 1);
-    a->k_factors = llama_factors(m, layer, 0);
+    a->k_factors = llama_factors(m, layer, which);
     a->v_factors = llama_factors(m, layer, 1);
     a->positions = l->positions.address;
     a->sequences = l == &m->step ? 0 : l->sequences.address;
@@ -839,15 +1166,19 @@ static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, gguf
         a->max_pages = llama_pages(m);
         a->pool_pages = a->max_pages * m->options.batch;
     } else {
-        a->head_stride = (uint64_t)m->options.max_seq * c->head_dim;
-        a->row_stride = c->head_dim;
+        a->head_stride = (uint64_t)m->options.max_seq * desc.head_dim;
+        a->row_stride = desc.head_dim;
     }
     return 0;
 }
 
-/* Attention of the same number of tokens of each sequence, the last in its cache. */
-static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t layer, gguf_error *why) {
+/* Attention of the same number of tokens of each sequence, the last in its cache. What all sequences begin
+   with is read by a launch of its own, once: to it they are the queries of one sequence. first 1: that. */
+static inline int llama_add_decode_part(llama *m, llama_list *l, uint32_t layer, int first, gguf_error *why) {
     const llama_config *c = &m->config;
+    const llama_tensor *sinks = llama_layer_tensor(m, layer, LLAMA_SINKS);
+    int shares = m->shared && l == &m->step && !llama_window(m, layer), own = shares && !first;
+    uint64_t behind = own ? m->own_table.address - m->cache_table.address : 0;
     ptxk_flash_decode_desc desc = {0};
     ptxk_flash_decode_shape shape = {0};
     ptxk_flash_decode_args *a;
@@ -856,25 +1187,42 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
     desc.head_dim = c->head_dim;
     desc.kv_type = m->options.kv_type;
     desc.q_type = desc.out_type = PTX_F32;
-    desc.queries = l->rows / m->options.batch;
+    desc.queries = first ? m->options.batch : l->rows / m->options.batch;
     desc.scale = llama_score_scale(m, layer);
     desc.window = llama_window(m, layer);
     desc.soft_cap = (float)c->attention_cap;
     desc.page_size = m->options.page_size;
-    shape.batch = m->options.batch;
-    shape.max_len = shape.max_seq = m->options.max_seq;
+    desc.flags = (uint32_t)(first          ? PTXK_FLASH_TREE | PTXK_FLASH_LSE
+                            : sinks->from ? PTXK_FLASH_SINK
+                                          : 0)
+                 | (uint32_t)(own ? PTXK_FLASH_PRIOR : 0);
+    shape.batch = first ? 1 : m->options.batch;
+    shape.max_seq = m->options.max_seq;
+    shape.max_len = first ? m->shared : own ? m->options.max_seq - m->shared : m->options.max_seq;
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
     shape.cluster = ptxcu_device_info(m->cu)->max_cluster;
     shape.target = ptxcu_device_info(m->cu)->target;
     a = LLAMA_ADD(flash_decode, desc, shape);
     if (!a) return 1;
     a->q = l->q.address;
-    a->k_caches = llama_caches(m, layer, 0);
-    a->v_caches = llama_caches(m, layer, 1);
-    a->k_factors = llama_factors(m, layer, 0);
-    a->v_factors = llama_factors(m, layer, 1);
-    a->lengths = l->lengths.address;
+    a->k_caches = llama_caches(m, layer, 0) + behind;
+    a->v_caches = llama_caches(m, layer, 1) + behind;
+    if (m->options.kv_type == PTXK_Q8_0) {
+        a->k_factors = llama_factors(m, layer, 0) + behind;
+        a->v_factors = llama_factors(m, layer, 1) + behind;
+    }
+    a->lengths = l->lengths.address + (own ? 4ull * m->options.batch : 0);
+    a->sinks = sinks->address;
     a->out = l->attention.address;
+    if (first) {
+        a->lengths = 0;
+        a->length = m->shared;
+        a->tree = m->masks.address;
+        a->out = l->prior.address;
+        a->lse = l->prior_lse.address;
+    }
+    a->prior = l->prior.address;
+    a->prior_lse = l->prior_lse.address;
     a->workspace = llama_workspace(m, l);
     a->max_seq = m->options.max_seq;
     if (m->options.page_size) {
@@ -883,6 +1231,12 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
         a->pool_pages = a->max_pages * m->options.batch;
     }
     return 0;
+}
+
+static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t layer, gguf_error *why) {
+    int shares = m->shared && l == &m->step && !llama_window(m, layer);
+    return (shares && llama_add_decode_part(m, l, layer, 1, why))
+           || llama_add_decode_part(m, l, layer, 0, why);
 }
 
 /* q in the type that prompts are computed in: as it would be scattered into a cache of one sequence, rows
@@ -913,6 +1267,7 @@ static inline int llama_add_rounding(llama *m, llama_list *l, gguf_error *why) {
 static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t layer, const llama_span *span,
                                               uint32_t spans, gguf_error *why) {
     const llama_config *c = &m->config;
+    const llama_tensor *sinks = llama_layer_tensor(m, layer, LLAMA_SINKS);
     uint64_t row = (uint64_t)c->heads * c->head_dim, q = l->q.address;
     ptxk_flash_prefill_desc desc = {0};
     desc.heads = c->heads;
@@ -921,7 +1276,7 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
     desc.type = llama_prompt_type(m);
     desc.kv_type = llama_has_byte_caches(m) ? m->options.kv_type : 0;
     desc.out_type = PTX_F32;
-    desc.flags = PTXK_PREFILL_CAUSAL;
+    desc.flags = PTXK_PREFILL_CAUSAL | (uint32_t)(sinks->from ? PTXK_PREFILL_SINK : 0);
     desc.window = llama_window(m, layer);
     desc.scale = llama_score_scale(m, layer);
     desc.soft_cap = (float)c->attention_cap;
@@ -944,6 +1299,7 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
         a->v = llama_cache(m, layer, 1, m->options.page_size ? 0 : span->sequence);
         a->k_factors = llama_cache_factors(m, layer, 0, m->options.page_size ? 0 : span->sequence);
         a->v_factors = llama_cache_factors(m, layer, 1, m->options.page_size ? 0 : span->sequence);
+        a->sinks = sinks->address;
         a->out = l->attention.address + 4 * span->row * row;
         a->q_head_stride = a->out_head_stride = c->head_dim;
         a->q_row_stride = a->out_row_stride = row;
@@ -967,7 +1323,9 @@ static inline int llama_add_activation(llama *m, llama_list *l, uint32_t rows, u
     ptxk_activation_desc desc = {0};
     ptxk_activation_shape shape = {0};
     ptxk_activation_args *a;
-    desc.kind = m->config.kind->activation == LLAMA_SWIGLU ? PTXK_SILU : PTXK_GELU;
+    desc.kind = m->config.kind->activation == LLAMA_SWIGLU    ? PTXK_SILU
+                : m->config.kind->activation == LLAMA_CLAMPED ? PTXK_SWIGLU_CLAMPED
+                                                              : PTXK_GELU;
     desc.gated = m->config.kind->activation != LLAMA_GELU;
     desc.x_type = desc.y_type = PTX_F32;
     shape.rows = rows;
@@ -1006,14 +1364,15 @@ static inline int llama_add_cap(llama *m, llama_list *l, gguf_error *why) {
 
 /* logits, and a token chosen from them, of each row of x */
 static inline int llama_add_choice(llama *m, llama_list *l, gguf_error *why) {
-    const llama_tensor *output = &m->tensor[m->tensor[LLAMA_OUTPUT].from ? LLAMA_OUTPUT : LLAMA_EMBEDDING];
+    uint64_t logits = l->logits.address, own = llama_ranks(m) > 1 ? l->part.address : logits;
     ptxk_sample_desc desc = {0};
     ptxk_sample_shape shape = {0};
     ptxk_sample_args *a;
     llama_input in;
     if (llama_add_norm_before(m, l, &m->tensor[LLAMA_OUTPUT_NORM], &m->tensor[LLAMA_OUTPUT_NORM_BIAS], &in,
                               why)
-        || llama_add_product(m, l, output, &m->tensor[LLAMA_OUTPUT_BIAS], in, 0, l->logits.address, why)
+        || llama_add_product(m, l, &m->head, &m->tensor[LLAMA_OUTPUT_BIAS], in, 0, own, why)
+        || (own != logits && llama_add_gather(m, l, own, m->head.rows, logits, m->config.vocab, why))
         || llama_add_cap(m, l, why))
         return 1;
     desc.type = PTX_F32;
@@ -1051,6 +1410,7 @@ static inline int llama_add_advance(llama *m, llama_list *l, gguf_error *why) {
     a[4] = m->prompts.address;
     a[5] = m->prompt_lengths.address;
     a[6] = m->options.max_seq;
+    a[7] = m->shared;
     return 0;
 }
 
@@ -1063,17 +1423,29 @@ static inline int llama_add_qkv(llama *m, llama_list *l, uint32_t n, llama_input
         p[i].bias = llama_layer_tensor(m, n, (enum llama_layer_name)(LLAMA_Q_BIAS + i));
         p[i].y = i == 0 ? l->q.address : i == 1 ? l->k.address : l->v.address;
     }
+    if (m->config.q_latent) {
+        p[0].w = llama_layer_tensor(m, n, LLAMA_Q_A);
+        p[0].y = l->q_latent.address;
+    }
     if (llama_together(p, 3)) return llama_add_products(m, l, p, 3, 0, in, 0, why);
     for (i = 0; i < 3; i++)
         if (llama_add_products(m, l, &p[i], 1, 0, in, 0, why)) return 1;
     return 0;
 }
 
+/* What joins gate and up in a product. */
+static inline uint32_t llama_gate_flag(const llama *m) {
+    uint32_t activation = m->config.kind->activation;
+    return activation == LLAMA_SWIGLU    ? PTXK_GEMM_SWIGLU
+           : activation == LLAMA_CLAMPED ? PTXK_GEMM_CLAMPED
+                                         : PTXK_GEMM_GEGLU;
+}
+
 /* gate = what the last product of a layer multiplies */
 static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
     uint32_t activation = m->config.kind->activation;
-    uint32_t gate = (uint32_t)(activation == LLAMA_SWIGLU ? PTXK_GEMM_SWIGLU : PTXK_GEMM_GEGLU), i;
-    enum llama_layer_name first = m->config.experts ? LLAMA_SHARED_GATE : LLAMA_GATE;
+    uint32_t gate = llama_gate_flag(m), i;
+    enum llama_layer_name first = llama_is_mixture(&m->config, n) ? LLAMA_SHARED_GATE : LLAMA_GATE;
     llama_product p[2];
     for (i = 0; i < 2; i++) {
         p[i].w = llama_layer_tensor(m, n, (enum llama_layer_name)(first + i));
@@ -1095,22 +1467,31 @@ static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_i
 
 /* -- experts -- */
 
-/* The choice for each row, by the product with `router`. shared: of one expert, whose weight is a sigmoid. */
-static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *router, int shared,
+/* The choice for each row, by the product with `router`. bias, balance: NULL, or a tensor that may be
+   missing. shared: of one expert, whose weight is a sigmoid. */
+static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *router,
+                                  const llama_tensor *bias, const llama_tensor *balance, int shared,
                                   llama_input in, gguf_error *why) {
+    const llama_config *c = &m->config;
     ptxk_route_desc desc = {0};
     ptxk_route_shape shape = {0};
     ptxk_route_args *a;
-    if (llama_add_product(m, l, router, NULL, in, 0, l->expert[shared].scores.address, why)) return 1;
-    desc.experts = shared ? 1 : m->config.experts;
-    desc.chosen = shared ? 1 : m->config.chosen;
-    desc.kind = (uint32_t)(shared                      ? PTXK_ROUTE_SIGMOID
-                           : m->config.shared_ffn == 0 ? PTXK_ROUTE_SOFTMAX_CHOSEN
-                                                       : PTXK_ROUTE_SOFTMAX);
+    if (llama_add_product(m, l, router, bias, in, 0, l->expert[shared].scores.address, why)) return 1;
+    desc.experts = shared ? 1 : c->experts;
+    desc.chosen = shared ? 1 : c->chosen;
+    desc.kind = shared ? PTXK_ROUTE_SIGMOID : c->route_kind;
+    if (!shared) {
+        desc.flags = c->route_flags | (uint32_t)(balance && balance->from ? PTXK_ROUTE_BIAS : 0);
+        desc.scale = (float)c->route_scale;
+        if (!(desc.scale < 1 || desc.scale > 1)) desc.scale = 0;
+        desc.groups = c->groups;
+        desc.chosen_groups = c->chosen_groups;
+    }
     shape.tokens = l->rows;
     a = LLAMA_ADD(route, desc, shape);
     if (!a) return 1;
     a->scores = l->expert[shared].scores.address;
+    a->bias = balance ? balance->address : 0;
     a->choices = l->expert[shared].choices.address;
     a->weights = l->expert[shared].weights.address;
     a->offsets = l->expert[shared].offsets.address;
@@ -1120,12 +1501,15 @@ static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *r
     return 0;
 }
 
-/* One or two products in groups: a row of y for each choice. x_count: rows of x, of which the choices name
-   theirs; 0: a row for each. */
+/* One or two products in groups, by the experts' matrices w of a layer, each with its bias where there are
+   such: a row of y for each choice. x_count: rows of x, of which the choices name theirs; 0: a row for
+   each. */
 static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *const *w, const uint64_t *y,
                                    uint32_t count, uint32_t gate, llama_input in, uint32_t x_count,
                                    gguf_error *why) {
     const llama_config *c = &m->config;
+    const llama_tensor *const bias[2] = {w[0] + LLAMA_GATE_EXPERTS_BIAS - LLAMA_GATE_EXPERTS,
+                                         w[count - 1] + LLAMA_GATE_EXPERTS_BIAS - LLAMA_GATE_EXPERTS};
     ptxk_gemm_desc desc = {0};
     ptxk_gemm_shape shape = {0};
     ptxk_gemm_args *a;
@@ -1134,7 +1518,8 @@ static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *
     if (count > 1) llama_format(w[1]->from->format, &desc.second);
     desc.x_type = desc.output_type = PTX_F32;
     desc.precision = PTXK_GEMM_EXACT;
-    desc.flags = gate | PTXK_GEMM_GROUPED | (uint32_t)(in.gamma ? PTXK_GEMM_NORM | PTXK_GEMM_GAMMA : 0);
+    desc.flags = gate | PTXK_GEMM_GROUPED | (uint32_t)(in.gamma ? PTXK_GEMM_NORM | PTXK_GEMM_GAMMA : 0)
+                 | (uint32_t)(bias[0]->from ? PTXK_GEMM_BIAS : 0);
     shape.m = l->rows * c->chosen;
     desc.columns = ptxk_gemm_columns(2 * shape.m / c->experts); /* of an expert, mostly fewer */
     if (desc.columns > 64) desc.columns = 64;
@@ -1151,6 +1536,7 @@ static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *
     }
     for (i = 0; i < count; i++) {
         a->matrix[i].weights = w[i]->address;
+        a->matrix[i].bias = bias[i]->address;
         a->matrix[i].y = y[i];
         a->matrix[i].n = w[i]->rows;
     }
@@ -1169,12 +1555,13 @@ static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *
 
 /* x += the weighted sum of what the chosen experts, or the shared one, made of it. */
 static inline int llama_add_combine(llama *m, llama_list *l, int shared, gguf_error *why) {
+    int adds = llama_rank(m) == 0 || (m->config.shared_ffn && !m->config.latent && !shared);
     ptxk_combine_desc desc = {0};
     ptxk_combine_shape shape = {0};
     ptxk_combine_args *a;
     desc.chosen = shared ? 1 : m->config.chosen;
     desc.x_type = desc.y_type = PTX_F32;
-    desc.flags = PTXK_COMBINE_ADD;
+    desc.flags = adds ? PTXK_COMBINE_ADD : 0;
     shape.tokens = l->rows;
     shape.n = m->config.hidden;
     a = LLAMA_ADD(combine, desc, shape);
@@ -1203,21 +1590,186 @@ static inline int llama_add_experts(llama *m, llama_list *l, uint32_t n, llama_i
     y[2] = l->expert[0].y.address;
     between.x = l->gate.address;
     between.gamma = 0;
-    if (llama_add_route(m, l, LLAMA_OF(ROUTER), 0, in, why)) return 1;
+    if (llama_add_route(m, l, LLAMA_OF(ROUTER), LLAMA_OF(ROUTER_BIAS), LLAMA_OF(EXPERTS_BALANCE), 0, in, why))
+        return 1;
     if (w[0]->from->format == w[1]->from->format) {
-        if (llama_add_groups(m, l, w, y, 2, PTXK_GEMM_SWIGLU, in, l->rows, why)) return 1;
+        if (llama_add_groups(m, l, w, y, 2, llama_gate_flag(m), in, l->rows, why)) return 1;
     } else if (llama_add_groups(m, l, w, y, 1, 0, in, l->rows, why)
                || llama_add_groups(m, l, w + 1, y + 1, 1, 0, in, l->rows, why)
                || llama_add_activation(m, l, rows, w[0]->rows, why)) {
         return 1;
     }
     if (llama_add_groups(m, l, w + 2, y + 2, 1, 0, between, 0, why)) return 1;
+    if (m->config.shared_ffn && !LLAMA_OF(SHARED_ROUTER)->from) /* its gate and up are the last to read x */
+        return llama_add_gate_up(m, l, n, in, why) || llama_add_combine(m, l, 0, why)
+               || llama_add_product(m, l, LLAMA_OF(SHARED_DOWN), NULL, between, l->x.address, l->x.address,
+                                    why)
+               || llama_add_sum(m, l, l->x.address, (uint64_t)l->rows * m->config.hidden, why);
     if (m->config.shared_ffn
-        && (llama_add_route(m, l, LLAMA_OF(SHARED_ROUTER), 1, in, why) || llama_add_gate_up(m, l, n, in, why)
+        && (llama_add_route(m, l, LLAMA_OF(SHARED_ROUTER), NULL, NULL, 1, in, why)
+            || llama_add_gate_up(m, l, n, in, why)
             || llama_add_product(m, l, LLAMA_OF(SHARED_DOWN), NULL, between, 0, l->expert[1].y.address, why)
             || llama_add_combine(m, l, 1, why)))
         return 1;
-    return llama_add_combine(m, l, 0, why);
+    return llama_add_combine(m, l, 0, why)
+           || llama_add_sum(m, l, l->x.address, (uint64_t)l->rows * m->config.hidden, why);
+#undef LLAMA_OF
+}
+
+/* The attention of a layer, up to the product with W_o. */
+static inline int llama_add_plain_attention(llama *m, llama_list *l, uint32_t n, llama_input in,
+                                            const llama_span *span, uint32_t spans, gguf_error *why) {
+#define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
+    const llama_config *c = &m->config;
+    uint64_t q = l->q.address, k = l->k.address;
+    return llama_add_qkv(m, l, n, in, why) || llama_add_qk_norm(m, l, LLAMA_OF(Q_NORM), q, c->heads, why)
+           || llama_add_qk_norm(m, l, LLAMA_OF(K_NORM), k, c->kv_heads, why)
+           || llama_add_rope(m, l, n, q, c->heads, c->head_dim, why)
+           || llama_add_rope(m, l, n, k, c->kv_heads, c->head_dim, why) || llama_add_append(m, l, n, 0, why)
+           || (span ? llama_add_prefill_attention(m, l, n, span, spans, why)
+                    : llama_add_decode_attention(m, l, n, why));
+#undef LLAMA_OF
+}
+
+/* -- latents -- */
+
+/* A product of each head h with a matrix of its own: y[h,r,:] = W_h x[h,r,:], all rows of all heads.
+   gathered: x is [rows, heads, x_stride] instead. stride: bytes from W_h to W_h+1; 0: they lie one after the
+   other. */
+static inline int llama_add_heads(llama *m, llama_list *l, const llama_tensor *w, uint64_t stride, uint64_t x,
+                                  uint32_t x_stride, int gathered, uint64_t y, gguf_error *why) {
+    ptxk_gemm_desc desc = {0};
+    ptxk_gemm_shape shape = {0};
+    ptxk_gemm_args *a;
+    llama_format(w->from->format, &desc.format);
+    desc.x_type = desc.output_type = PTX_F32;
+    desc.precision = PTXK_GEMM_EXACT;
+    desc.flags = PTXK_GEMM_GROUPED;
+    desc.columns = ptxk_gemm_columns(l->rows);
+    if (desc.columns > 64) desc.columns = 64;
+    shape.m = l->rows * m->config.heads;
+    shape.n = w->rows;
+    shape.k = w->columns;
+    shape.groups = m->config.heads;
+    shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
+    shape.target = ptxcu_device_info(m->cu)->target;
+    a = LLAMA_ADD(gemm, desc, shape);
+    if (!a) {
+        if (why->offset == GGUF_NOWHERE) why->offset = w->from->offset;
+        return 1;
+    }
+    a->matrix[0].weights = w->address;
+    a->matrix[0].y = y;
+    a->matrix[0].n = shape.n;
+    a->group_stride[0] = stride;
+    a->x = x;
+    a->x_stride = x_stride;
+    a->workspace = llama_workspace(m, l);
+    a->m = a->x_count = shape.m;
+    a->k = shape.k;
+    a->offsets = l->heads_offsets.address;
+    a->x_rows = gathered ? l->heads_rows.address : 0;
+    a->groups = shape.groups;
+    return 0;
+}
+
+/* Attention of `queries` tokens of each of `batch` sequences from `first` on, from row `row` on. length: of
+   the sequence; 0: see l->lengths. */
+static inline int llama_add_latent_rows(llama *m, llama_list *l, uint32_t layer, uint32_t first,
+                                        uint32_t batch, uint32_t row, uint32_t queries, uint32_t length,
+                                        gguf_error *why) {
+    const llama_config *c = &m->config;
+    ptxk_flash_mla_desc desc = {0};
+    ptxk_flash_mla_shape shape = {0};
+    ptxk_flash_mla_args *a;
+    desc.heads = c->heads;
+    desc.latent = c->latent;
+    desc.rope = c->rope_dims;
+    desc.kv_type = m->options.kv_type;
+    desc.q_type = desc.out_type = PTX_F32;
+    desc.tile = ptxk_flash_mla_tile(c->heads, queries);
+    desc.page_size = m->options.page_size;
+    desc.scale = llama_score_scale(m, layer);
+    shape.batch = batch;
+    shape.queries = queries;
+    shape.max_len = length;
+    shape.max_seq = m->options.max_seq;
+    shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
+    shape.target = ptxcu_device_info(m->cu)->target;
+    a = LLAMA_ADD(flash_mla, desc, shape);
+    if (!a) return 1;
+    a->q = l->absorbed.address + 4ull * row * c->latent;
+    a->out = l->seen.address + 4ull * row * c->latent;
+    a->q_row_stride = a->out_row_stride = c->latent;
+    a->q_head_stride = a->out_head_stride = (uint64_t)l->rows * c->latent;
+    a->q_rope = l->q.address + 4ull * ((uint64_t)row * c->heads * c->head_dim + c->head_dim - c->rope_dims);
+    a->rope_row_stride = (uint64_t)c->heads * c->head_dim;
+    a->rope_head_stride = c->head_dim;
+    a->c_caches = llama_caches(m, layer, 0) + (m->options.page_size ? 0 : 8ull * first);
+    a->r_caches = llama_caches(m, layer, 1) + (m->options.page_size ? 0 : 8ull * first);
+    a->lengths = length ? 0 : l->lengths.address;
+    a->length = length;
+    a->workspace = llama_workspace(m, l);
+    a->batch = batch;
+    a->queries = queries;
+    a->max_seq = m->options.max_seq;
+    if (m->options.page_size) {
+        a->block_table = m->block_table.address + 4ull * first * llama_pages(m);
+        a->max_pages = llama_pages(m);
+        a->pool_pages = a->max_pages * m->options.batch;
+    }
+    return 0;
+}
+
+/* [heads, rows, value_dim] to [rows, heads, value_dim], by a scatter of rows */
+static inline int llama_add_transpose(llama *m, llama_list *l, gguf_error *why) {
+    ptxk_kv_scatter_desc desc = {0};
+    ptxk_kv_scatter_shape shape = {0};
+    ptxk_kv_scatter_args *a;
+    desc.kv_heads = 1;
+    desc.head_dim = m->config.value_dim;
+    desc.source_type = desc.cache_type = PTX_F32;
+    desc.flags = PTXK_SCATTER_SINGLE;
+    shape.tokens = l->rows * m->config.heads;
+    a = LLAMA_ADD(kv_scatter, desc, shape);
+    if (!a) return 1;
+    a->k = l->values.address;
+    a->k_caches = l->heads_address.address;
+    a->positions = l->heads_rows.address;
+    a->row_stride = desc.head_dim;
+    a->head_stride = (uint64_t)shape.tokens * desc.head_dim;
+    a->tokens = a->max_seq = shape.tokens;
+    a->batch = 1;
+    return 0;
+}
+
+/* The attention of a layer over latents, up to the product with W_o. */
+static inline int llama_add_latent_attention(llama *m, llama_list *l, uint32_t n, llama_input in,
+                                             const llama_span *span, uint32_t spans, gguf_error *why) {
+#define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
+    const llama_config *c = &m->config;
+    const llama_tensor *value = LLAMA_OF(V_B);
+    uint32_t plain = c->head_dim - c->rope_dims, batch = m->options.batch, i;
+    uint64_t whole = LLAMA_OF(KV_B)->from ? llama_tensor_bytes(LLAMA_OF(KV_B)) / c->heads : 0;
+    llama_input q;
+    q.x = l->q_latent.address;
+    q.gamma = LLAMA_OF(Q_A_NORM)->address;
+    if (llama_add_qkv(m, l, n, in, why)
+        || (c->q_latent && llama_add_product(m, l, LLAMA_OF(Q_B), NULL, q, 0, l->q.address, why))
+        || llama_add_norm(m, l, PTXK_NORM_RMS, c->latent, l->rows, l->k.address, LLAMA_OF(KV_A_NORM), NULL,
+                          (float)c->eps, 0, l->k.address, why)
+        || llama_add_rope(m, l, n, l->q.address + 4ull * plain, c->heads, c->head_dim, why)
+        || llama_add_rope(m, l, n, l->v.address, 1, c->rope_dims, why)
+        || llama_add_append(m, l, n, 0, why) || llama_add_append(m, l, n, 1, why)
+        || llama_add_heads(m, l, LLAMA_OF(K_B), 0, l->q.address, c->head_dim, 1, l->absorbed.address, why))
+        return 1;
+    if (!span && llama_add_latent_rows(m, l, n, 0, batch, 0, l->rows / batch, 0, why)) return 1;
+    for (i = 0; span && i < spans; i++)
+        if (llama_add_latent_rows(m, l, n, span[i].sequence, 1, span[i].row, span[i].count,
+                                  span[i].position + span[i].count, why))
+            return 1;
+    return llama_add_heads(m, l, value, whole, l->seen.address, c->latent, 0, l->values.address, why)
+           || llama_add_transpose(m, l, why);
 #undef LLAMA_OF
 }
 
@@ -1226,26 +1778,24 @@ static inline int llama_add_layer(llama *m, llama_list *l, uint32_t n, const lla
                                   gguf_error *why) {
 #define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
     const llama_config *c = &m->config;
-    uint64_t q = l->q.address, k = l->k.address;
     llama_input in, rows;
     rows.gamma = 0;
     rows.x = l->attention.address;
-    if (llama_add_norm_before(m, l, LLAMA_OF(ATTENTION_NORM), LLAMA_OF(ATTENTION_NORM_BIAS), &in, why)
-        || llama_add_qkv(m, l, n, in, why) || llama_add_qk_norm(m, l, LLAMA_OF(Q_NORM), q, c->heads, why)
-        || llama_add_qk_norm(m, l, LLAMA_OF(K_NORM), k, c->kv_heads, why)
-        || llama_add_rope(m, l, n, q, c->heads, why) || llama_add_rope(m, l, n, k, c->kv_heads, why)
-        || llama_add_append(m, l, n, why)
-        || (span ? llama_add_prefill_attention(m, l, n, span, spans, why)
-                 : llama_add_decode_attention(m, l, n, why))
-        || llama_add_to_stream(m, l, LLAMA_OF(O), LLAMA_OF(O_BIAS), LLAMA_OF(POST_ATTENTION_NORM), rows, why))
+    if (llama_add_norm_before(m, l, LLAMA_OF(ATTENTION_NORM), LLAMA_OF(ATTENTION_NORM_BIAS), &in, why))
+        return 1;
+    if (c->latent ? llama_add_latent_attention(m, l, n, in, span, spans, why)
+                  : llama_add_plain_attention(m, l, n, in, span, spans, why))
+        return 1;
+    if (llama_add_to_stream(m, l, LLAMA_OF(O), LLAMA_OF(O_BIAS), LLAMA_OF(POST_ATTENTION_NORM), rows, 0,
+                            why))
         return 1;
     rows.x = l->gate.address;
     if (c->kind->places != LLAMA_PARALLEL
         && llama_add_norm_before(m, l, LLAMA_OF(FFN_NORM), LLAMA_OF(FFN_NORM_BIAS), &in, why))
         return 1;
-    if (c->experts) return llama_add_experts(m, l, n, in, why);
+    if (llama_is_mixture(c, n)) return llama_add_experts(m, l, n, in, why);
     return llama_add_gate_up(m, l, n, in, why)
-           || llama_add_to_stream(m, l, LLAMA_OF(DOWN), LLAMA_OF(DOWN_BIAS), LLAMA_OF(POST_FFN_NORM), rows,
+           || llama_add_to_stream(m, l, LLAMA_OF(DOWN), LLAMA_OF(DOWN_BIAS), LLAMA_OF(POST_FFN_NORM), rows, 1,
                                   why);
 #undef LLAMA_OF
 }
@@ -1292,13 +1842,30 @@ static inline int llama_make_rows(llama *m, llama_list *l, uint32_t rows, gguf_e
            || llama_cuda(m, ptxcu_sync(m->cu), why);
 }
 
+/* Which rows the products of heads take: row h * rows + r is that of head h in row r of q. */
+static inline int llama_fill_heads(llama *m, llama_list *l, gguf_error *why) {
+    uint32_t heads = m->config.heads, n = heads * l->rows, i, *table;
+    int bad;
+    if (!m->config.latent) return 0;
+    table = (uint32_t *)malloc(4ull * (n + heads + 1));
+    if (!table) return gguf_fail(why, GGUF_NOWHERE, "no memory");
+    for (i = 0; i < n; i++) table[i] = i % l->rows * heads + i / l->rows;
+    for (i = 0; i <= heads; i++) table[n + i] = i * l->rows;
+    bad = llama_cuda(m, ptxcu_upload(m->cu, l->heads_rows, 0, table, 4ull * n, NULL), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->heads_offsets, 0, table + n, 4ull * (heads + 1), NULL), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->heads_address, 0, &l->attention.address, 8, NULL), why)
+          || llama_cuda(m, ptxcu_sync(m->cu), why);
+    free(table);
+    return bad;
+}
+
 /* Builds a list for `rows` tokens: memory for them where there is too little, then the launches; again where
    they need a larger workspace, whose address is in them. */
 static inline int llama_build(llama *m, llama_list *l, uint32_t rows, const llama_span *span, uint32_t spans,
                               gguf_error *why) {
     int bad = llama_make_rows(m, l, rows, why);
     l->rows = rows;
-    bad = bad || llama_add_launches(m, l, span, spans, why);
+    bad = bad || llama_fill_heads(m, l, why) || llama_add_launches(m, l, span, spans, why);
     if (!bad && l->workspace.bytes < l->counters_bytes + l->workspace_bytes)
         bad = llama_grow_workspace(m, l, why) || llama_add_launches(m, l, span, spans, why);
     if (bad) l->rows = 0; /* no list of so many */
@@ -1318,32 +1885,111 @@ static inline void llama_close(llama *m) {
     ptxcu_event_destroy(m->cu, m->event[1]);
     ptxcu_unload(m->cu, m->advance);
     ptxcu_unload(m->cu, m->cap);
+    ptxcu_unload(m->cu, m->spread);
     llama_close_list(m, &m->step);
     llama_close_list(m, &m->pass);
     llama_close_list(m, &m->draft);
     ptxcu_free(m->cu, m->weights);
+    ptxcu_free(m->cu, m->k_b);
     ptxcu_free(m->cu, m->caches);
     ptxcu_free(m->cu, m->memory);
     free(m->tensor);
     memset(m, 0, sizeof *m);
 }
 
+/* The matrix of the logits: one of its own, or the embedding. */
+static inline void llama_place_head(llama *m) {
+    const llama_tensor *output = &m->tensor[LLAMA_OUTPUT];
+    uint32_t rows = m->head.rows;
+    m->head = output->from ? *output : m->tensor[LLAMA_EMBEDDING];
+    if (llama_ranks(m) == 1 || output->from) return;
+    m->head.rows = rows;
+    m->head.address += (uint64_t)rows * llama_rank(m) * llama_row_bytes(&m->head, m->head.columns);
+}
+
+/* Of older files, where a matrix makes keys and values from the latent: a head's keys, [plain, latent], the
+   other way round, as attn_k_b of newer ones. On the way they become f32. */
+static inline int llama_make_k_b(llama *m, gguf_error *why) {
+    const llama_config *c = &m->config;
+    uint32_t plain = c->head_dim - c->rope_dims, rows = c->heads * (plain + c->value_dim), n, h, i, j;
+    uint64_t bytes = 4ull * c->heads * plain * c->latent;
+    ptxcu_buffer ids = {0}, all = {0};
+    uint32_t *id = (uint32_t *)malloc(4ull * rows);
+    float *from = (float *)malloc(4ull * rows * c->latent), *to = (float *)malloc((size_t)bytes);
+    int bad = !id || !from || !to ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
+    if (!bad && rows > 65535)
+        bad = gguf_fail(why, GGUF_NOWHERE, "%u rows of keys and values", (unsigned)rows);
+    for (i = 0; !bad && i < rows; i++) id[i] = i;
+    bad = bad || llama_room(m, "matrices of keys", bytes * c->layers, &m->k_b, why)
+          || llama_cuda(m, ptxcu_alloc(m->cu, 4ull * rows, &ids), why)
+          || llama_cuda(m, ptxcu_alloc(m->cu, 4ull * rows * c->latent, &all), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, ids, 0, id, 4ull * rows, NULL), why);
+    m->made.format = GGUF_FORMAT_F32;
+    for (n = 0; !bad && n < c->layers; n++) {
+        llama_tensor *w = llama_layer_tensor(m, n, LLAMA_KV_B), *k_b = llama_layer_tensor(m, n, LLAMA_K_B);
+        llama_tensor *v_b = llama_layer_tensor(m, n, LLAMA_V_B);
+        ptxk_embed_desc desc = {0};
+        ptxk_embed_shape shape = {0};
+        ptxk_embed_args args = {0};
+        ptxcu_program *program;
+        desc.n = c->latent;
+        llama_format(w->from->format, &desc.format);
+        desc.y_type = PTX_F32;
+        shape.tokens = args.rows = args.tokens = rows;
+        args.table = w->address;
+        args.ids = ids.address;
+        args.y = all.address;
+        bad = llama_planned(m, ptxk_embed_plan(&desc, &shape, &m->plan, &m->message), why)
+              || llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find("embed"), &desc, &program), why)
+              || llama_cuda(m, ptxcu_run(m->cu, program, &m->plan, &args, sizeof args, NULL), why)
+              || llama_cuda(m, ptxcu_download(m->cu, from, all, 0, 4ull * rows * c->latent, NULL), why)
+              || llama_cuda(m, ptxcu_sync(m->cu), why);
+        for (h = 0; !bad && h < c->heads; h++)
+            for (j = 0; j < c->latent; j++)
+                for (i = 0; i < plain; i++)
+                    to[((size_t)h * c->latent + j) * plain + i] =
+                        from[((size_t)h * (plain + c->value_dim) + i) * c->latent + j];
+        bad = bad || llama_cuda(m, ptxcu_upload(m->cu, m->k_b, bytes * n, to, (size_t)bytes, NULL), why)
+              || llama_cuda(m, ptxcu_sync(m->cu), why);
+        k_b->from = &m->made;
+        k_b->columns = plain;
+        k_b->rows = c->latent;
+        k_b->address = m->k_b.address + bytes * n;
+        v_b->from = w->from;
+        v_b->columns = c->latent;
+        v_b->rows = c->value_dim;
+        v_b->address = w->address + plain * llama_row_bytes(w, c->latent);
+        m->weight_bytes += bytes - (uint64_t)c->heads * plain * llama_row_bytes(w, c->latent);
+    }
+    ptxcu_free(m->cu, ids);
+    ptxcu_free(m->cu, all);
+    free(id);
+    free(from);
+    free(to);
+    return bad;
+}
+
 static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress, gguf_error *why) {
-    uint64_t caches = 2ull * m->config.layers;
-    ptx_module *advance, *cap;
+    uint64_t layer = llama_layer_cache_bytes(m, 0) + llama_layer_cache_bytes(m, 1);
+    ptx_module *advance, *cap, *spread;
     int bad;
-    if (llama_layer_cache_bytes(m) > (uint64_t)SIZE_MAX / 2 / caches)
+    if (layer > (uint64_t)SIZE_MAX / 2 / m->config.layers)
         return gguf_fail(why, GGUF_NOWHERE, "caches past 2^63 bytes");
     llama_share_out(m);
     if (llama_upload(m, file, progress, why)
-        || llama_room(m, "keys and values", caches * llama_layer_cache_bytes(m), &m->caches, why)
+        || (m->config.latent && !m->config.is_split && llama_make_k_b(m, why))
+        || llama_room(m, "keys and values", m->config.layers * layer, &m->caches, why)
         || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)m->memory_used, &m->memory), why))
         return 1;
+    llama_place_head(m);
     llama_share_out(m);
     advance = llama_advance(ptxcu_device_info(m->cu));
     cap = llama_cap(ptxcu_device_info(m->cu));
+    spread = llama_spread(ptxcu_device_info(m->cu));
     bad = llama_cuda(m, ptxcu_load(m->cu, advance, &m->advance), why)
-          || (m->config.final_cap > 0 && llama_cuda(m, ptxcu_load(m->cu, cap, &m->cap), why));
+          || (m->config.final_cap > 0 && llama_cuda(m, ptxcu_load(m->cu, cap, &m->cap), why))
+          || (llama_ranks(m) > 1 && llama_cuda(m, ptxcu_load(m->cu, spread, &m->spread), why));
+    ptx_module_free(spread);
     ptx_module_free(advance);
     ptx_module_free(cap);
     return bad || llama_fill_tables(m, file, why) || llama_build(m, &m->step, m->options.batch, NULL, 0, why)
@@ -1351,10 +1997,32 @@ static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress,
            || llama_cuda(m, ptxcu_event_create(m->cu, &m->event[1]), why);
 }
 
+/* Whether tensor number i holds something of each expert. */
+static inline int llama_is_of_experts(size_t i) {
+    size_t name = i < LLAMA_MODEL_TENSORS ? 0 : (i - LLAMA_MODEL_TENSORS) % LLAMA_TENSORS_OF_A_LAYER;
+    return name >= LLAMA_GATE_EXPERTS && name <= LLAMA_DOWN_EXPERTS_BIAS;
+}
+
+/* What a token reads of the weights, see llama. */
+static inline uint64_t llama_count_bytes(const llama *m) {
+    size_t i;
+    uint64_t bytes = 0;
+    for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER; i++) {
+        const llama_tensor *t = &m->tensor[i];
+        if (!t->from || t->is_whole || i == LLAMA_ROPE_FACTORS || i == LLAMA_ROPE_SHORT
+            || i == LLAMA_ROPE_LONG)
+            continue;
+        bytes += i == LLAMA_EMBEDDING && m->tensor[LLAMA_OUTPUT].from ? llama_row_bytes(t, t->columns)
+                 : i == LLAMA_EMBEDDING && llama_ranks(m) > 1 ? m->head.rows * llama_row_bytes(t, t->columns)
+                 : llama_is_of_experts(i) ? llama_tensor_bytes(t) / m->config.experts * m->config.chosen
+                                          : llama_tensor_bytes(t);
+    }
+    return bytes;
+}
+
 /* g and file may go once this has returned. */
 static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file, const llama_options *options,
                              llama_progress *progress, gguf_error *why) {
-    size_t i;
     memset(m, 0, sizeof *m);
     m->cu = handle;
     m->options = *options;
@@ -1364,17 +2032,18 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
     if (!m->options.max_seq) m->options.max_seq = m->config.context;
     if (!m->options.kv_type) m->options.kv_type = PTX_F16;
     if (!m->options.prompt_tokens) m->options.prompt_tokens = 512;
-    for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER; i++)
-        if (m->tensor[i].from && !m->tensor[i].is_part && i != LLAMA_ROPE_FACTORS && i != LLAMA_ROPE_SHORT
-            && i != LLAMA_ROPE_LONG)
-            m->weight_bytes += i == LLAMA_EMBEDDING && m->tensor[LLAMA_OUTPUT].from
-                                   ? m->tensor[i].from->bytes / m->tensor[i].from->size[1]
-                               : m->tensor[i].from->size[2] > 1 /* experts */
-                                   ? m->tensor[i].from->bytes / m->config.experts * m->config.chosen
-                                   : m->tensor[i].from->bytes;
+    if (llama_split_ranks(m, why)) {
+        llama_close(m);
+        return 1;
+    }
+    m->weight_bytes = llama_count_bytes(m);
     if (m->options.batch < 1 || m->options.batch > LLAMA_SEQUENCES) {
         llama_close(m);
         return gguf_fail(why, GGUF_NOWHERE, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
+    }
+    if (m->config.latent && m->options.kv_type != PTX_F16 && m->options.kv_type != PTX_BF16) {
+        llama_close(m);
+        return gguf_fail(why, GGUF_NOWHERE, "caches of latents have 16 bits: f16 or bf16");
     }
     if (m->options.prompt_tokens > LLAMA_PROMPT_MOST) {
         llama_close(m);
@@ -1388,13 +2057,16 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
 
 /* -- running -- */
 
+static inline int llama_set_shared(llama *m, uint32_t shared, ptxcu_stream stream, gguf_error *why);
+
 /* Starts sequences: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. Of these
    the first kept[b] < lengths[b] have been fed, as prompt or as chosen tokens, and lie in the caches: the
    sequence goes on from there. */
 static inline int llama_resume(llama *m, const uint32_t *prompts, const uint32_t *lengths,
                                const uint32_t *kept, ptxcu_stream stream, gguf_error *why) {
-    uint32_t tokens[LLAMA_SEQUENCES], filled[LLAMA_SEQUENCES], b, i;
+    uint32_t tokens[LLAMA_SEQUENCES], filled[2 * LLAMA_SEQUENCES], b, i;
     llama_list *l = &m->step;
+    if (m->shared && llama_set_shared(m, 0, stream, why)) return 1;
     for (b = 0; b < m->options.batch; b++) {
         const uint32_t *prompt = prompts + (size_t)b * m->options.max_seq;
         if (lengths[b] < 1 || lengths[b] > m->options.max_seq)
@@ -1407,7 +2079,7 @@ static inline int llama_resume(llama *m, const uint32_t *prompts, const uint32_t
             if (prompt[i] >= m->config.vocab)
                 return gguf_fail(why, GGUF_NOWHERE, "token %u is none", (unsigned)prompt[i]);
         tokens[b] = prompt[kept[b]];
-        filled[b] = kept[b] + 1;
+        filled[b] = filled[m->options.batch + b] = kept[b] + 1;
         m->length[b] = lengths[b];
         m->kept[b] = kept[b];
     }
@@ -1443,12 +2115,26 @@ static inline int llama_stand(llama *m, uint32_t b, uint32_t token, uint32_t pos
            || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
 }
 
+/* Queues what the ranks do together. */
+static inline int llama_queue_ranks(const llama *m, const llama_launch *one, ptxcu_stream stream,
+                                    gguf_error *why) {
+    ranks_group *r = m->options.ranks;
+    size_t count = (size_t)one->args.ranks.count;
+    int bad = one->args.ranks.to ? ranks_gather(r, one->args.ranks.from, one->args.ranks.to, count, stream)
+                                 : ranks_sum(r, one->args.ranks.from, count, stream);
+    return bad ? gguf_fail(why, GGUF_NOWHERE, "%s", r->error) : 0;
+}
+
 /* Queues launches first ... end - 1 of a list. */
 static inline int llama_queue_part(llama *m, const llama_list *l, uint32_t first, uint32_t end,
                                    ptxcu_stream stream, gguf_error *why) {
     uint32_t i;
     for (i = first; i < end; i++) {
         const llama_launch *one = &l->launch[i];
+        if (!one->program) {
+            if (llama_queue_ranks(m, one, stream, why)) return 1;
+            continue;
+        }
         if (llama_cuda(
                 m, ptxcu_run(m->cu, one->program, &one->plan, &one->args, one->plan.args_bytes, stream), why))
             return 1;
@@ -1542,20 +2228,14 @@ static inline int llama_queue_pass(llama *m, uint64_t fed, uint64_t all, llama_p
     return 0;
 }
 
-/* Feeds the prompts that llama_begin has been given, options.prompt_tokens tokens in a pass, which reads the
-   weights once, and chooses the token behind each; the next step takes that. Logits are made for the last
-   token of each prompt. progress: called with parts of a whole, or NULL. Waits for the stream. */
-static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream stream, gguf_error *why) {
+/* Feeds the tokens of all sequences from kept to length, and keeps x of the last of each. */
+static inline int llama_feed(llama *m, llama_progress *progress, ptxcu_stream stream, gguf_error *why) {
     llama_span span[LLAMA_SEQUENCES];
     llama_list *step = &m->step;
     uint64_t all = 0, fed = 0, row = 4ull * m->config.hidden;
-    uint32_t last[LLAMA_SEQUENCES], b, n, *host;
+    uint32_t b, n, *host;
     int bad = 0;
-    for (b = 0; b < m->options.batch; b++) {
-        if (!m->length[b]) return gguf_fail(why, GGUF_NOWHERE, "no prompts: llama_begin comes first");
-        all += m->length[b] - m->kept[b];
-        last[b] = m->length[b] - 1;
-    }
+    for (b = 0; b < m->options.batch; b++) all += m->length[b] - m->kept[b];
     host = (uint32_t *)malloc(8ull * m->options.prompt_tokens);
     if (!host) return gguf_fail(why, GGUF_NOWHERE, "no memory");
     for (; !bad && fed < all; fed += m->pass.rows) {
@@ -1574,16 +2254,110 @@ static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream 
                                  why);
         bad = bad || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
     }
-    bad = bad
-          || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, last, step->positions.bytes, stream), why)
-          || llama_queue_part(m, step, m->first_of_output, step->count, stream, why);
-    if (bad)
-        ptxcu_stream_sync(m->cu, stream); /* which may still read `host` */
-    else
-        bad = llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    if (bad) ptxcu_stream_sync(m->cu, stream); /* which may still read `host` */
     if (progress && !bad) progress(all, all);
     free(host);
     return bad;
+}
+
+/* Feeds the prompts that llama_begin has been given, options.prompt_tokens tokens in a pass, which reads the
+   weights once, and chooses the token behind each; the next step takes that. Logits are made for the last
+   token of each prompt. progress: called with parts of a whole, or NULL. Waits for the stream. */
+static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream stream, gguf_error *why) {
+    llama_list *step = &m->step;
+    uint32_t last[LLAMA_SEQUENCES], b;
+    int bad;
+    for (b = 0; b < m->options.batch; b++) {
+        if (!m->length[b]) return gguf_fail(why, GGUF_NOWHERE, "no prompts: llama_begin comes first");
+        last[b] = m->length[b] - 1;
+    }
+    bad = llama_feed(m, progress, stream, why)
+          || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, last, step->positions.bytes, stream), why)
+          || llama_queue_part(m, step, m->first_of_output, step->count, stream, why);
+    if (!bad) return llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    ptxcu_stream_sync(m->cu, stream);
+    return 1;
+}
+
+/* -- a prefix that sequences share -- */
+
+/* Bytes of so many positions of one head in a cache (which 0, 1) or in its factors (2, 3). */
+static inline uint64_t llama_position_bytes(const llama *m, uint32_t which, uint64_t positions) {
+    uint64_t values = positions * m->config.head_dim;
+    if (which > 1) return values / 16;
+    return llama_has_byte_caches(m) ? values : values * (m->options.kv_type == PTX_F32 ? 4 : 2);
+}
+
+/* The launches of steps, and their graphs, for so many tokens that all sequences begin with. */
+static inline int llama_set_shared(llama *m, uint32_t shared, ptxcu_stream stream, gguf_error *why) {
+    uint32_t lists = llama_cache_lists(m), sequence, layer, list;
+    uint64_t entries = (uint64_t)lists * m->options.batch * m->config.layers, i = 0;
+    uint64_t *table = (uint64_t *)malloc((size_t)entries * 8);
+    int recorded = m->graph[0] != NULL, bad;
+    if (!table) return gguf_fail(why, GGUF_NOWHERE, "no memory");
+    for (layer = 0; layer < m->config.layers; layer++)
+        for (list = 0; list < lists; list++)
+            for (sequence = 0; sequence < m->options.batch; sequence++)
+                table[i++] = (list < 2 ? llama_cache(m, layer, list, sequence)
+                                       : llama_cache_factors(m, layer, list - 2, sequence))
+                             + llama_position_bytes(m, list, shared);
+    m->shared = shared;
+    bad = llama_cuda(m, ptxcu_upload(m->cu, m->own_table, 0, table, (size_t)entries * 8, stream), why)
+          || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why)
+          || llama_build(m, &m->step, m->options.batch, NULL, 0, why);
+    free(table);
+    if (bad || !recorded) return bad;
+    for (i = 0; i < 2; i++) {
+        ptxcu_graph_destroy(m->cu, m->graph[i]);
+        m->graph[i] = NULL;
+    }
+    return llama_record(m, stream, why);
+}
+
+/* Of the first `tokens` tokens, which the prompts that llama_begin has been given have in common and which
+   are the last of none: how many sequences can share. Caches in pages cannot, nor those of latents. */
+static inline uint32_t llama_can_share(const llama *m, uint32_t tokens) {
+    if (m->options.batch < 2 || m->options.page_size || m->config.latent) return 0;
+    return tokens & ~15u; /* whole vectors of each cache and its factors */
+}
+
+/* Feeds the first n tokens, a number that llama_can_share has given, of all prompts once, behind llama_begin.
+   Steps then read their keys and values once for all sequences, in layers without a window. Until the next
+   llama_begin. */
+static inline int llama_share_prefix(llama *m, uint32_t n, ptxcu_stream stream, gguf_error *why) {
+    uint32_t length[LLAMA_SEQUENCES], lists = llama_cache_lists(m), b, layer, list, head;
+    int bad;
+    if (!n) return 0;
+    if (n != llama_can_share(m, n))
+        return gguf_fail(why, GGUF_NOWHERE, "%u tokens cannot be shared", (unsigned)n);
+    memcpy(length, m->length, sizeof length);
+    for (b = 0; b < m->options.batch; b++) {
+        if (n >= length[b])
+            return gguf_fail(why, GGUF_NOWHERE, "%u shared tokens, and a prompt has %u", (unsigned)n,
+                             (unsigned)length[b]);
+        m->kept[b] = b ? n : 0;
+        m->length[b] = n;
+    }
+    bad = llama_feed(m, NULL, stream, why);
+    memcpy(m->length, length, sizeof length);
+    m->kept[0] = n;
+    for (layer = 0; layer < m->config.layers; layer++)
+        for (list = 0; list < lists; list++)
+            for (head = 0; head < m->config.kv_heads; head++)
+                for (b = 1; !bad && b < m->options.batch; b++) {
+                    uint64_t at = llama_position_bytes(m, list, (uint64_t)head * m->options.max_seq)
+                                  - m->caches.address;
+                    uint64_t from = list < 2 ? llama_cache(m, layer, list, 0)
+                                             : llama_cache_factors(m, layer, list - 2, 0);
+                    uint64_t to = list < 2 ? llama_cache(m, layer, list, b)
+                                           : llama_cache_factors(m, layer, list - 2, b);
+                    bad = llama_cuda(m,
+                                     ptxcu_copy(m->cu, m->caches, (size_t)(to + at), m->caches,
+                                                (size_t)(from + at),
+                                                (size_t)llama_position_bytes(m, list, n), stream),
+                                     why);
+                }
+    return bad || llama_set_shared(m, n, stream, why);
 }
 
 /* -- drafts: some tokens of each sequence verified in one step -- */
@@ -1720,6 +2494,7 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     const llama_config *c = &m->config;
     const llama_architecture *a = c->kind;
     uint32_t n;
+    if (llama_ranks(m) > 1) return "several ranks";
     if (m->options.page_size) return "caches of pages";
     if (llama_has_byte_caches(m)) return "caches of 8 bits";
     if (c->experts) return "experts";

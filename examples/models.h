@@ -7,10 +7,13 @@
      layer, norms BEFORE and AFTER, each where the row has it:
          q, k, v = W before(x) + bias;  q, k by their norms, turned by their position (k, v: cached)
          x += r after(W attention(q, k, v) + bias)            r: residual_scale
-         x += r after(W f(before(x)) + bias)                  f: silu(gate) up, gelu(gate) up, or gelu(up)
+         x += r after(W f(before(x)) + bias)                  f: silu(gate) up, gelu(gate) up, gelu(up), or
+                                                              PTXK_SWIGLU_CLAMPED of both
        PARALLEL: both halves take the norm of the same x
        of a mixture: x += sum of w_e(x) W_e f_e(before(x)) over the chosen experts e (+ sigmoid(u before(x)) W
-       f(before(x)) of the shared expert); those with the largest scores W before(x); w: softmax of scores
+       f(before(x)) of the shared expert); those with the largest scores W before(x) (+ bias); w: softmax of
+       scores; W_e, too, may have biases
+       LATENT: attention, and the choice of experts, as llama_read_latent and llama_read_routing say
      logits = cap(l (W norm(x)))                              l: logit_scale; cap(z) = c tanh(z / c)
 
    residual_scale and logit_scale cost nothing: x / r is carried instead of x, for which the norms take eps /
@@ -29,7 +32,7 @@
 enum { LLAMA_RMS = 0, LLAMA_LAYER = 1, LLAMA_LAYER_BIAS = 2 };
 enum { LLAMA_BEFORE = 1, LLAMA_AFTER = 2, LLAMA_BOTH = 3, LLAMA_PARALLEL = 5 };
 enum { LLAMA_QK_PLAIN = 0, LLAMA_QK_HEADS = 1, LLAMA_QK_ROWS = 2 };
-enum { LLAMA_SWIGLU = 0, LLAMA_GEGLU = 1, LLAMA_GELU = 2 };
+enum { LLAMA_SWIGLU = 0, LLAMA_GEGLU = 1, LLAMA_GELU = 2, LLAMA_CLAMPED = 3 };
 
 /* Keys that change what is computed, and that an architecture takes; others refuse them. */
 enum {
@@ -40,19 +43,24 @@ enum {
     LLAMA_KEYS_DIVIDED = 8, /* logit_scale divides */
     LLAMA_KEYS_LONG = 16,   /* rope.scaling.attn_factor; factors for short and for long contexts */
     LLAMA_KEYS_SWITCH = 32, /* rope.scaling.finetuned false: nothing is rotated */
+    LLAMA_KEYS_LATENT = 64, /* rope.scaling.yarn_log_multiplier */
     LLAMA_KEYS_GRANITE = LLAMA_KEYS_SCALES | LLAMA_KEYS_DIVIDED | LLAMA_KEYS_SWITCH
 };
 
 /* ROOT: embeddings are multiplied by sqrt(hidden). FUSED: ffn_up holds gate and up, gate's rows first.
    MAY_MIX: a mixture of experts where the file says so. MIX: always. SHARED: with a shared expert, and
-   weights of the chosen ones are not normalised. */
+   weights of the chosen ones are not normalised. SINKS: each head has a score of no key; router and experts
+   have biases; the norm before the experts goes by the name of one behind attention. LATENT: keys and values
+   are products of one latent; the first layers have no experts; the shared expert has no gate. */
 enum {
     LLAMA_MORE_NONE = 0,
     LLAMA_MORE_ROOT = 1,
     LLAMA_MORE_FUSED = 2,
     LLAMA_MORE_MAY_MIX = 4,
     LLAMA_MORE_MIX = 8,
-    LLAMA_MORE_SHARED = 24 /* and MIX */
+    LLAMA_MORE_SHARED = 24, /* and MIX */
+    LLAMA_MORE_SINKS = 40,  /* and MIX */
+    LLAMA_MORE_LATENT = 72  /* and MIX */
 };
 
 /* How layers with a window are rotated, where others see all: in the same way; with a base of their own and
@@ -86,6 +94,8 @@ static const llama_architecture llama_architectures[] = {
     ROW("qwen3",      NEOX,         RMS,         BEFORE,    HEADS,  SWIGLU,  NONE,     NONE,   0, SAME)
     ROW("qwen2moe",   NEOX,         RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     SHARED, 0, SAME)
     ROW("qwen3moe",   NEOX,         RMS,         BEFORE,    HEADS,  SWIGLU,  NONE,     MIX,    0, SAME)
+    ROW("gpt-oss",    NEOX,         RMS,         BEFORE,    PLAIN,  CLAMPED, NONE,     SINKS,  2, SAME)
+    ROW("deepseek2",  INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  LATENT,   LATENT, 0, SAME)
     ROW("smollm3",    INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   4, ONLY)
     ROW("internlm2",  INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
     ROW("ernie4_5",   INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
@@ -115,7 +125,6 @@ static const llama_architecture llama_architectures[] = {
     X("gemma3n", "several streams, embeddings for each layer")                                               \
     X("gpt2", "LayerNorm, learned positions")                                                                \
     X("falcon", "LayerNorm, attention and feed-forward side by side")                                        \
-    X("deepseek2", "compressed attention, experts")                                                          \
     X("mamba", "no attention")                                                                               \
     X("bert", "no decoder")
 
@@ -125,6 +134,7 @@ static const llama_architecture llama_architectures[] = {
     X("attention.scale", 0, LLAMA_KEYS_SCALES)                                                               \
     X("attention.clamp_kqv", 0, 0)                                                                           \
     X("attention.max_alibi_bias", 0, 0)                                                                      \
+    X("attention.temperature_scale", 0, 0)                                                                   \
     X("attn_logit_softcapping", 0, LLAMA_KEYS_CAPS)                                                          \
     X("final_logit_softcapping", 0, LLAMA_KEYS_CAPS)                                                         \
     X("logit_scale", 0, LLAMA_KEYS_TIMES | LLAMA_KEYS_DIVIDED)                                               \
@@ -133,7 +143,7 @@ static const llama_architecture llama_architectures[] = {
     X("rope.scaling.attn_factor", 1, LLAMA_KEYS_LONG)                                                        \
     X("rope.scaling.yarn_attn_factor", 1, 0)                                                                 \
     X("rope.scaling.yarn_ext_factor", NAN, 0)                                                                \
-    X("rope.scaling.yarn_log_multiplier", 0, 0)
+    X("rope.scaling.yarn_log_multiplier", 0, LLAMA_KEYS_LATENT)
 
 /* X(type in the file, the kernels' name for it) */
 #define LLAMA_FORMATS(X)                                                                                     \
@@ -158,14 +168,24 @@ static const llama_architecture llama_architectures[] = {
     X(IQ2_XS, PTXK_IQ2_XS)                                                                                   \
     X(IQ2_S, PTXK_IQ2_S)                                                                                     \
     X(IQ3_XXS, PTXK_IQ3_XXS)                                                                                 \
-    X(IQ3_S, PTXK_IQ3_S)
+    X(IQ3_S, PTXK_IQ3_S)                                                                                     \
+    X(IQ1_S, PTXK_IQ1_S)                                                                                     \
+    X(IQ1_M, PTXK_IQ1_M)                                                                                     \
+    X(TQ1_0, PTXK_TQ1_0)                                                                                     \
+    X(TQ2_0, PTXK_TQ2_0)
 
 /* What the file says of the model. */
 typedef struct llama_config {
     const llama_architecture *kind;
     uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
     uint32_t experts, chosen;        /* of a mixture, in each layer; 0: there are none */
-    uint32_t expert_ffn, shared_ffn; /* like ffn, which is then of no layer; shared 0: no shared expert */
+    uint32_t expert_ffn, shared_ffn; /* like ffn, which is of layers without; shared 0: no shared expert */
+    uint32_t dense_layers;           /* so many layers have no experts */
+    uint32_t route_kind, route_flags, groups, chosen_groups; /* see ptxk_route_desc */
+    double route_scale;              /* of the experts' weights */
+    uint32_t latent, q_latent;       /* 0, or: elements of the latent of k and v; of that of q, 0: none */
+    uint32_t value_dim;              /* elements of a head of v */
+    int is_split;                    /* attn_k_b and attn_v_b instead of attn_kv_b */
     uint32_t rope_dims, rope_pairs;  /* elements of a head that are turned; PTXK_ROPE_... */
     double rope_theta, rope_scale;   /* positions are divided by the scale */
     double local_theta;              /* of layers with a window; 0: as the others. Unscaled, see kind */
@@ -202,9 +222,12 @@ static inline int llama_is_rotated(const llama_config *c, uint32_t layer) {
 enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
 #define LLAMA_IF(condition) ((condition) ? LLAMA_MUST : LLAMA_NOT)
 #define LLAMA_NORMS_FFN(a) ((a)->places == LLAMA_BEFORE || (a)->places == LLAMA_BOTH)
+#define LLAMA_HAS_SINKS(a) (((a)->more & LLAMA_MORE_SINKS) == LLAMA_MORE_SINKS)
+#define LLAMA_HAS_LATENT(a) (((a)->more & LLAMA_MORE_LATENT) == LLAMA_MORE_LATENT)
 
 /* X(name, in the file, columns, rows, LLAMA_MUST ...): of the model, then of each layer. Rows 0: a vector, in
-   F32. The expressions are of a llama_config *c, its architecture *a and the layer's tensors *t before. */
+   F32. The expressions are of a llama_config *c, its architecture *a, the layer's tensors *t before, and
+   whether the layer is a mixture. */
 #define LLAMA_TENSORS(X)                                                                                     \
     X(EMBEDDING, "token_embd.weight", c->hidden, c->vocab, LLAMA_MUST)                                       \
     X(OUTPUT_NORM, "output_norm.weight", c->hidden, 0, LLAMA_MUST)                                           \
@@ -221,9 +244,9 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
     X(QKV, "attn_qkv.weight", c->hidden, (c->heads + 2 * c->kv_heads) * c->head_dim, LLAMA_MAY)              \
     X(QKV_BIAS, "attn_qkv.bias", (c->heads + 2 * c->kv_heads) * c->head_dim, 0,                              \
       t[LLAMA_QKV].from ? LLAMA_MAY : LLAMA_NOT)                                                             \
-    X(Q, "attn_q.weight", c->hidden, c->heads * c->head_dim, LLAMA_IF(!t[LLAMA_QKV].from))                   \
-    X(K, "attn_k.weight", c->hidden, c->kv_heads * c->head_dim, LLAMA_IF(!t[LLAMA_QKV].from))                \
-    X(V, "attn_v.weight", c->hidden, c->kv_heads * c->head_dim, LLAMA_IF(!t[LLAMA_QKV].from))                \
+    X(Q, "attn_q.weight", c->hidden, c->heads * c->head_dim, LLAMA_IF(!t[LLAMA_QKV].from && !c->q_latent))   \
+    X(K, "attn_k.weight", c->hidden, c->kv_heads * c->head_dim, LLAMA_IF(!t[LLAMA_QKV].from && !c->latent))  \
+    X(V, "attn_v.weight", c->hidden, c->kv_heads * c->head_dim, LLAMA_IF(!t[LLAMA_QKV].from && !c->latent))  \
     X(Q_BIAS, "attn_q.bias", c->heads * c->head_dim, 0, t[LLAMA_QKV].from ? LLAMA_NOT : LLAMA_MAY)           \
     X(K_BIAS, "attn_k.bias", c->kv_heads * c->head_dim, 0, t[LLAMA_QKV].from ? LLAMA_NOT : LLAMA_MAY)        \
     X(V_BIAS, "attn_v.bias", c->kv_heads * c->head_dim, 0, t[LLAMA_QKV].from ? LLAMA_NOT : LLAMA_MAY)        \
@@ -231,25 +254,41 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
       LLAMA_IF(a->qk_norm))                                                                                  \
     X(K_NORM, "attn_k_norm.weight", a->qk_norm == LLAMA_QK_ROWS ? c->kv_heads * c->head_dim : c->head_dim,   \
       0, LLAMA_IF(a->qk_norm))                                                                               \
-    X(O, "attn_output.weight", c->heads * c->head_dim, c->hidden, LLAMA_MUST)                                \
+    X(SINKS, "attn_sinks.weight", c->heads, 0, LLAMA_IF(LLAMA_HAS_SINKS(a)))                                 \
+    X(Q_A, "attn_q_a.weight", c->hidden, c->q_latent, LLAMA_IF(c->q_latent))                                 \
+    X(Q_A_NORM, "attn_q_a_norm.weight", c->q_latent, 0, LLAMA_IF(c->q_latent))                               \
+    X(Q_B, "attn_q_b.weight", c->q_latent, c->heads * c->head_dim, LLAMA_IF(c->q_latent))                    \
+    X(KV_A, "attn_kv_a_mqa.weight", c->hidden, c->latent + c->rope_dims, LLAMA_IF(c->latent))                \
+    X(KV_A_NORM, "attn_kv_a_norm.weight", c->latent, 0, LLAMA_IF(c->latent))                                 \
+    X(KV_B, "attn_kv_b.weight", c->latent, c->heads * (c->head_dim - c->rope_dims + c->value_dim),           \
+      LLAMA_IF(c->latent && !c->is_split))                                                                   \
+    X(K_B, "attn_k_b.weight", c->head_dim - c->rope_dims, c->latent, LLAMA_IF(c->latent && c->is_split))     \
+    X(V_B, "attn_v_b.weight", c->latent, c->value_dim, LLAMA_IF(c->latent && c->is_split))                   \
+    X(O, "attn_output.weight", c->heads * c->value_dim, c->hidden, LLAMA_MUST)                               \
     X(O_BIAS, "attn_output.bias", c->hidden, 0, LLAMA_MAY)                                                   \
     X(POST_ATTENTION_NORM, "post_attention_norm.weight", c->hidden, 0, LLAMA_IF((a->places & LLAMA_AFTER)))  \
-    X(FFN_NORM, "ffn_norm.weight", c->hidden, 0, LLAMA_IF(LLAMA_NORMS_FFN(a)))                               \
+    X(FFN_NORM, LLAMA_HAS_SINKS(a) ? "post_attention_norm.weight" : "ffn_norm.weight", c->hidden, 0,         \
+      LLAMA_IF(LLAMA_NORMS_FFN(a)))                                                                          \
     X(FFN_NORM_BIAS, "ffn_norm.bias", c->hidden, 0,                                                          \
       LLAMA_IF(LLAMA_NORMS_FFN(a) && a->norm == LLAMA_LAYER_BIAS))                                           \
     X(GATE_UP, "ffn_up.weight", c->hidden, 2 * c->ffn, LLAMA_IF((a->more & LLAMA_MORE_FUSED)))               \
     X(GATE, "ffn_gate.weight", c->hidden, c->ffn,                                                            \
-      LLAMA_IF(!(a->more & LLAMA_MORE_FUSED) && a->activation != LLAMA_GELU && !c->experts))                 \
-    X(UP, "ffn_up.weight", c->hidden, c->ffn, LLAMA_IF(!(a->more & LLAMA_MORE_FUSED) && !c->experts))        \
-    X(DOWN, "ffn_down.weight", c->ffn, c->hidden, LLAMA_IF(!c->experts))                                     \
-    X(ROUTER, "ffn_gate_inp.weight", c->hidden, c->experts, LLAMA_IF(c->experts))                            \
-    X(GATE_EXPERTS, "ffn_gate_exps.weight", c->hidden, c->expert_ffn, LLAMA_IF(c->experts))                  \
-    X(UP_EXPERTS, "ffn_up_exps.weight", c->hidden, c->expert_ffn, LLAMA_IF(c->experts))                      \
-    X(DOWN_EXPERTS, "ffn_down_exps.weight", c->expert_ffn, c->hidden, LLAMA_IF(c->experts))                  \
-    X(SHARED_ROUTER, "ffn_gate_inp_shexp.weight", c->hidden, 0, LLAMA_IF(c->shared_ffn))                     \
-    X(SHARED_GATE, "ffn_gate_shexp.weight", c->hidden, c->shared_ffn, LLAMA_IF(c->shared_ffn))               \
-    X(SHARED_UP, "ffn_up_shexp.weight", c->hidden, c->shared_ffn, LLAMA_IF(c->shared_ffn))                   \
-    X(SHARED_DOWN, "ffn_down_shexp.weight", c->shared_ffn, c->hidden, LLAMA_IF(c->shared_ffn))               \
+      LLAMA_IF(!(a->more & LLAMA_MORE_FUSED) && a->activation != LLAMA_GELU && !mixture))                    \
+    X(UP, "ffn_up.weight", c->hidden, c->ffn, LLAMA_IF(!(a->more & LLAMA_MORE_FUSED) && !mixture))           \
+    X(DOWN, "ffn_down.weight", c->ffn, c->hidden, LLAMA_IF(!mixture))                                        \
+    X(ROUTER, "ffn_gate_inp.weight", c->hidden, c->experts, LLAMA_IF(mixture))                               \
+    X(EXPERTS_BALANCE, "exp_probs_b.bias", c->experts, 0, c->latent && mixture ? LLAMA_MAY : LLAMA_NOT)      \
+    X(GATE_EXPERTS, "ffn_gate_exps.weight", c->hidden, c->expert_ffn, LLAMA_IF(mixture))                     \
+    X(UP_EXPERTS, "ffn_up_exps.weight", c->hidden, c->expert_ffn, LLAMA_IF(mixture))                         \
+    X(DOWN_EXPERTS, "ffn_down_exps.weight", c->expert_ffn, c->hidden, LLAMA_IF(mixture))                     \
+    X(GATE_EXPERTS_BIAS, "ffn_gate_exps.bias", c->expert_ffn, c->experts, LLAMA_IF(LLAMA_HAS_SINKS(a)))      \
+    X(UP_EXPERTS_BIAS, "ffn_up_exps.bias", c->expert_ffn, c->experts, LLAMA_IF(LLAMA_HAS_SINKS(a)))          \
+    X(DOWN_EXPERTS_BIAS, "ffn_down_exps.bias", c->hidden, c->experts, LLAMA_IF(LLAMA_HAS_SINKS(a)))          \
+    X(ROUTER_BIAS, "ffn_gate_inp.bias", c->experts, 0, LLAMA_IF(LLAMA_HAS_SINKS(a)))                         \
+    X(SHARED_ROUTER, "ffn_gate_inp_shexp.weight", c->hidden, 0, LLAMA_IF(c->shared_ffn && !c->latent))       \
+    X(SHARED_GATE, "ffn_gate_shexp.weight", c->hidden, c->shared_ffn, LLAMA_IF(c->shared_ffn && mixture))    \
+    X(SHARED_UP, "ffn_up_shexp.weight", c->hidden, c->shared_ffn, LLAMA_IF(c->shared_ffn && mixture))        \
+    X(SHARED_DOWN, "ffn_down_shexp.weight", c->shared_ffn, c->hidden, LLAMA_IF(c->shared_ffn && mixture))    \
     X(GATE_BIAS, "ffn_gate.bias", c->ffn, 0, t[LLAMA_GATE].from ? LLAMA_MAY : LLAMA_NOT)                     \
     X(UP_BIAS, "ffn_up.bias", c->ffn, 0, t[LLAMA_UP].from ? LLAMA_MAY : LLAMA_NOT)                           \
     X(DOWN_BIAS, "ffn_down.bias", c->hidden, 0, t[LLAMA_DOWN].from ? LLAMA_MAY : LLAMA_NOT)                  \
@@ -258,17 +297,40 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
 enum llama_name { LLAMA_TENSORS(LLAMA_ENUM) LLAMA_MODEL_TENSORS };
 enum llama_layer_name { LLAMA_LAYER_TENSORS(LLAMA_ENUM) LLAMA_TENSORS_OF_A_LAYER };
 
-/* A tensor in the file and on the device; from NULL: there is none. A part of another, such as q of a matrix
-   that holds q, k and v, has that one's `from`, and its rows from `first` on. */
+/* A tensor in the file and on the device, or a part of one: of each matrix so many rows from `first` on, of
+   these the columns from `column` on; a vector's elements from `first` on. What lies beyond the file's is 0.
+   from NULL: there is none. `whole`: q, k and v or gate and up lie in it, which go to the device by
+   themselves. */
 typedef struct llama_tensor {
     const gguf_tensor *from;
     uint64_t address;
     uint32_t columns, rows; /* rows: at least 1 */
-    uint32_t is_part, first;
+    uint32_t is_part, first, column;
+    uint32_t matrix, matrices; /* the first one, and how many */
+    uint32_t is_whole;
 } llama_tensor;
 
-/* Matrices in a tensor of a layer: of each expert. */
+static inline int llama_is_vector(const llama_tensor *t) { return t->from->size[1] == 1; }
+
+/* Bytes of some columns. */
+static inline uint64_t llama_row_bytes(const llama_tensor *t, uint64_t columns) {
+    uint64_t values = 1, bytes = 0;
+    gguf_block(t->from->format, &values, &bytes);
+    return columns / values * bytes;
+}
+
+/* Bytes on the device. */
+static inline uint64_t llama_tensor_bytes(const llama_tensor *t) {
+    return (uint64_t)t->matrices * t->rows * llama_row_bytes(t, t->columns);
+}
+
+static inline int llama_is_mixture(const llama_config *c, uint32_t layer) {
+    return c->experts && layer >= c->dense_layers;
+}
+
+/* Matrices in a tensor of a layer: of each expert, or of each head. */
 static inline uint32_t llama_matrices(const llama_config *c, enum llama_layer_name name) {
+    if (name == LLAMA_K_B || name == LLAMA_V_B) return c->heads;
     return name >= LLAMA_GATE_EXPERTS && name <= LLAMA_DOWN_EXPERTS && c->experts ? c->experts : 1;
 }
 
@@ -322,7 +384,7 @@ static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place
     uint32_t context = c->context;
     c->yarn_fast = 32;
     c->yarn_slow = 1;
-    if (c->rope_dims != c->head_dim)
+    if (c->rope_dims != c->head_dim && !c->latent)
         return gguf_fail(why, place, "YaRN, and only %u of a head's %u elements are turned",
                          (unsigned)c->rope_dims, (unsigned)c->head_dim);
     if (!(c->rope_scale >= 1) || !(c->rope_theta > 1))
@@ -336,6 +398,13 @@ static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place
         return 1;
     c->yarn_context = context;
     longer = 1 + 0.1 * log(c->rope_scale);
+    if (c->latent) { /* q and k stay as long as they are; only scores grow, of all elements */
+        double by = 0;
+        if (!gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.yarn_log_multiplier")))
+            return gguf_fail(why, place, "YaRN, and '%s' is missing", key);
+        if (llama_optional(g, "rope.scaling.yarn_log_multiplier", -1e-30, 10, &by, why)) return 1;
+        longer = 1 + by * log(c->rope_scale);
+    }
     c->score_scale *= longer * longer;
     return 0;
 }
@@ -429,16 +498,18 @@ static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *wh
     if (c->kind->local_rope == LLAMA_ROPE_UNSCALED) c->local_theta = c->rope_theta;
     if (c->local_theta > 0 && llama_optional(g, "rope.freq_base_swa", 0, 1e30, &c->local_theta, why))
         return 1;
-    return llama_read_scaling(c, g, why) || llama_read_long_rope(c, g, why);
+    if (llama_read_scaling(c, g, why) || llama_read_long_rope(c, g, why)) return 1;
+    if (!(c->local_theta > 0)) c->local_score_scale = c->score_scale;
+    return 0;
 }
 
-/* The names of the table, each behind a space. room: 200 bytes. */
+/* The names of the table, each behind a space. room: 240 bytes. */
 static inline const char *llama_known(char *room) {
     uint32_t i;
     size_t n = 0;
     room[0] = 0;
-    for (i = 0; i < LLAMA_ARCHITECTURES && n < 200; i++)
-        n += (size_t)snprintf(room + n, 200 - n, " %s", llama_architectures[i].name);
+    for (i = 0; i < LLAMA_ARCHITECTURES && n < 240; i++)
+        n += (size_t)snprintf(room + n, 240 - n, " %s", llama_architectures[i].name);
     return room;
 }
 
@@ -447,7 +518,7 @@ static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_e
     static const char general[] = "general.architecture";
     gguf_text name;
     char key[160];
-    char known[200];
+    char known[240];
     uint32_t i;
     double x;
     if (!gguf_get_text(g, general, &name))
@@ -471,10 +542,54 @@ static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_e
     return 0;
 }
 
+/* How LATENT architectures choose experts: by the softmax or sigmoid p of scores; the weights may be
+   normalised, and are multiplied by a factor. With groups, experts come from the groups with the largest p
+   (softmax) or sum of two largest p + balance (sigmoid), and by p + balance. */
+static inline int llama_read_routing(llama_config *c, const gguf *g, gguf_error *why) {
+    char key[160];
+    uint32_t shared = 0, function = 1;
+    int normalise = 0;
+    if (gguf_find(g, llama_key(key, sizeof key, g, "leading_dense_block_count"))
+        && !gguf_get_u32(g, key, &c->dense_layers))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
+    if (gguf_find(g, llama_key(key, sizeof key, g, "expert_shared_count"))
+        && (!gguf_get_u32(g, key, &shared) || shared > 1024))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number to 1024", key);
+    if ((uint64_t)shared * c->expert_ffn > 1u << 22)
+        return gguf_fail(why, gguf_place(g, key), "%u shared experts of %u", (unsigned)shared,
+                         (unsigned)c->expert_ffn);
+    c->shared_ffn = shared * c->expert_ffn; /* they lie in one */
+    if (gguf_find(g, llama_key(key, sizeof key, g, "expert_gating_func"))
+        && (!gguf_get_u32(g, key, &function) || function < 1 || function > 2))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is %u, must be 1 (softmax) or 2 (sigmoid)", key,
+                         (unsigned)function);
+    if (gguf_find(g, llama_key(key, sizeof key, g, "expert_weights_norm"))
+        && !gguf_get_bool(g, key, &normalise))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is no bool", key);
+    c->route_kind = function == 1 ? PTXK_ROUTE_SOFTMAX : PTXK_ROUTE_SIGMOID;
+    c->route_flags = normalise ? PTXK_ROUTE_NORMALIZE : 0;
+    if (llama_optional(g, "expert_weights_scale", -1e-30, 1e6, &c->route_scale, why)) return 1;
+    if (!(c->route_scale > 0)) c->route_scale = 1;
+    if (!gguf_find(g, llama_key(key, sizeof key, g, "expert_group_count"))) return 0;
+    if (!gguf_get_u32(g, key, &c->groups) || c->groups > 32 || (c->groups && c->experts % c->groups))
+        return gguf_fail(why, gguf_place(g, key),
+                         "'%s' is %u, must be a number to 32 of which %u experts are a multiple", key,
+                         (unsigned)c->groups, (unsigned)c->experts);
+    if (c->groups == 1) c->groups = 0;
+    if (!c->groups) return 0;
+    if (llama_count(g, "expert_group_used_count", c->groups, &c->chosen_groups, why)) return 1;
+    if (c->chosen <= c->chosen_groups * (c->experts / c->groups)) return 0;
+    return gguf_fail(why, gguf_place(g, key), "%u experts of %u groups of %u", (unsigned)c->chosen,
+                     (unsigned)c->chosen_groups, (unsigned)(c->experts / c->groups));
+}
+
 /* Experts, which files of other architectures may count, too, as none. */
 static inline int llama_read_experts(llama_config *c, const gguf *g, gguf_error *why) {
     uint32_t more = c->kind->more;
     char key[160];
+    c->route_kind = (more & LLAMA_MORE_SHARED) == LLAMA_MORE_SHARED ? PTXK_ROUTE_SOFTMAX
+                                                                     : PTXK_ROUTE_SOFTMAX_CHOSEN;
+    c->route_scale = 1;
     if (more & LLAMA_MORE_MIX) {
         if (llama_count(g, "expert_count", 512, &c->experts, why)
             || llama_count(g, "expert_feed_forward_length", 1u << 22, &c->expert_ffn, why)
@@ -491,7 +606,50 @@ static inline int llama_read_experts(llama_config *c, const gguf *g, gguf_error 
         if (llama_count(g, "expert_count", 512, &c->experts, why)) return 1;
         c->expert_ffn = c->ffn;
     }
-    return llama_count(g, "expert_used_count", c->experts < 16 ? c->experts : 16, &c->chosen, why);
+    return llama_count(g, "expert_used_count", c->experts < 16 ? c->experts : 16, &c->chosen, why)
+           || (LLAMA_HAS_LATENT(c->kind) && llama_read_routing(c, g, why));
+}
+
+/* A number that may be missing, but must then be this one or the other. */
+static inline int llama_expect(const gguf *g, const char *key, uint32_t one, uint32_t other,
+                               gguf_error *why) {
+    char room[160];
+    uint32_t x;
+    if (!gguf_find(g, llama_key(room, sizeof room, g, key))) return 0;
+    if (gguf_get_u32(g, room, &x) && (x == one || x == other)) return 0;
+    return gguf_fail(why, gguf_place(g, room), "'%s' must be %u or %u", room, (unsigned)one, (unsigned)other);
+}
+
+/* Attention over latents (see ptxk_flash_mla): a head of q has elements that meet the latent and, behind
+   them, rotated ones; so has the key, which all heads share: the latent by its norm, rotated elements. For
+   each head attn_k_b takes the former of q to the latent's space, and attn_v_b what attention gives back from
+   there. Older files have both as one matrix attn_kv_b, from the latent to keys and values of all heads. */
+static inline int llama_read_latent(llama_config *c, const gguf *g, gguf_error *why) {
+    char key[160];
+    c->kv_heads = 1;
+    if (llama_count(g, "attention.kv_lora_rank", 512, &c->latent, why)) return 1;
+    if (c->latent != 128 && c->latent != 256 && c->latent != 512)
+        return gguf_fail(why, gguf_place(g, llama_key(key, sizeof key, g, "attention.kv_lora_rank")),
+                         "'%s' is %u, must be 128, 256 or 512", key, (unsigned)c->latent);
+    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.q_lora_rank"))
+        && (!gguf_get_u32(g, key, &c->q_latent) || c->q_latent > 1u << 20))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number to 2^20", key);
+    c->is_split = gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length_mla")) != NULL;
+    if (llama_count(g, c->is_split ? "attention.key_length_mla" : "attention.key_length", 1024, &c->head_dim,
+                    why)
+        || llama_count(g, c->is_split ? "attention.value_length_mla" : "attention.value_length", 1024,
+                       &c->value_dim, why)
+        || llama_count(g, "rope.dimension_count", 64, &c->rope_dims, why))
+        return 1;
+    if (c->rope_dims % 16 || c->head_dim % 8 || c->value_dim % 8 || c->head_dim <= c->rope_dims)
+        return gguf_fail(why, gguf_place(g, llama_key(key, sizeof key, g, "rope.dimension_count")),
+                         "keys of %u elements, %u of them rotated, and values of %u: must be multiples of 8, "
+                         "the rotated ones of 16, and some not rotated",
+                         (unsigned)c->head_dim, (unsigned)c->rope_dims, (unsigned)c->value_dim);
+    return llama_expect(g, "attention.head_count_kv", 1, c->heads, why)
+           || (c->is_split
+               && (llama_expect(g, "attention.key_length", c->latent + c->rope_dims, c->head_dim, why)
+                   || llama_expect(g, "attention.value_length", c->latent, c->value_dim, why)));
 }
 
 /* heads, kv_heads, head_dim */
@@ -499,6 +657,7 @@ static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *w
     char key[160];
     uint32_t values;
     if (llama_count(g, "attention.head_count", 4096, &c->heads, why)) return 1;
+    if (LLAMA_HAS_LATENT(c->kind)) return llama_read_latent(c, g, why);
     c->kv_heads = c->heads;
     if (gguf_find(g, llama_key(key, sizeof key, g, "attention.head_count_kv"))
         && llama_count(g, "attention.head_count_kv", c->heads, &c->kv_heads, why))
@@ -522,6 +681,7 @@ static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *w
         return gguf_fail(why, gguf_place(g, key), "heads of %u elements, must be a multiple of 8 up to 256",
                          (unsigned)c->head_dim);
     }
+    c->value_dim = c->head_dim;
     if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.value_length"))) return 0;
     if (gguf_get_u32(g, key, &values) && values == c->head_dim) return 0;
     return gguf_fail(why, gguf_place(g, key), "'%s' is another than that of keys, %u", key,
@@ -595,6 +755,7 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
     t->from = gguf_tensor_find(g, name);
     t->columns = columns;
     t->rows = rows ? rows : 1;
+    t->matrices = matrices;
     if (!t->from)
         return presence == LLAMA_MAY ? 0 : gguf_fail(why, g->tensors_end, "there is no tensor '%s'", name);
     if (matrices > 1 && t->from->size[2] != matrices)
@@ -605,7 +766,7 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
         return gguf_fail(why, t->from->offset, "'%s' is %llu x %llu, must be %llu x %llu", name,
                          (unsigned long long)t->from->size[0], (unsigned long long)t->from->size[1],
                          (unsigned long long)columns, (unsigned long long)(rows ? rows : 1));
-    if (rows == 0 && t->from->format != GGUF_FORMAT_F32)
+    if ((rows == 0 || strstr(name, ".bias")) && t->from->format != GGUF_FORMAT_F32)
         return gguf_fail(why, t->from->offset, "'%s' is %s, must be F32", name,
                          gguf_format_name(t->from->format));
     if (!llama_format(t->from->format, &format))
@@ -615,9 +776,11 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
 }
 
 /* Makes t the next rows of another tensor, which may be missing, and moves *row behind them. */
-static inline void llama_take_rows(llama_tensor *t, const llama_tensor *whole, uint32_t rows, uint32_t *row) {
+static inline void llama_take_rows(llama_tensor *t, llama_tensor *whole, uint32_t rows, uint32_t *row) {
     if (!whole->from) return;
     *t = *whole;
+    whole->is_whole = 1;
+    t->is_whole = 0;
     t->is_part = 1;
     t->first = *row;
     if (whole->rows == 1) /* a vector */
@@ -641,6 +804,9 @@ static inline void llama_split(const llama_config *c, llama_tensor *t) {
     row = 0;
     llama_take_rows(&t[LLAMA_GATE], &t[LLAMA_GATE_UP], c->ffn, &row);
     llama_take_rows(&t[LLAMA_UP], &t[LLAMA_GATE_UP], c->ffn, &row);
+    row = 0; /* K: of the latent; V: of the rotated elements */
+    llama_take_rows(&t[LLAMA_K], &t[LLAMA_KV_A], c->latent, &row);
+    llama_take_rows(&t[LLAMA_V], &t[LLAMA_KV_A], c->rope_dims, &row);
 }
 
 /* All tensors of the model, in an array to be freed. A tensor that is none of them is refused: who ignored it
@@ -650,7 +816,7 @@ static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf
     llama_tensor *all, *t;
     size_t i;
     uint32_t layer;
-    int bad = 0;
+    int bad = 0, mixture;
     char name[64], *known;
     if (g->tensors < c->layers) {
         gguf_fail(why, g->tensors_end, "%u layers, but %llu tensors", (unsigned)c->layers,
@@ -673,6 +839,7 @@ static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf
     LLAMA_TENSORS(LLAMA_FIND)
     t += LLAMA_MODEL_TENSORS;
     for (layer = 0; !bad && layer < c->layers; layer++, t += LLAMA_TENSORS_OF_A_LAYER) {
+        mixture = llama_is_mixture(c, layer);
         LLAMA_LAYER_TENSORS(LLAMA_FIND_IN_LAYER)
         if (!bad) llama_split(c, t);
     }

@@ -67,7 +67,12 @@
     X("28 heads on 4, d 96, q8_0, 2 queries, window, append f32",                                            \
       28, 4, 96, PTXK_Q8_0, 0, PTX_F16, PTX_F16, 2, 99, 0, 0, PTX_F32, 0)                                    \
     X("8 heads on 2, d 64, e4m3, pages of 64, rows first, append bf16",                                      \
-      8, 2, 64, PTX_E4M3, 0, PTX_BF16, PTX_F32, 1, 0, 0, 64, PTX_BF16, PTXK_FLASH_PAGE_ROWS)
+      8, 2, 64, PTX_E4M3, 0, PTX_BF16, PTX_F32, 1, 0, 0, 64, PTX_BF16, PTXK_FLASH_PAGE_ROWS)                 \
+    X("64 heads on 8, d 64, f16, window, sinks",                                                             \
+      64, 8, 64, PTX_F16, 0, PTX_F32, PTX_F32, 1, 128, 0, 0, 0, PTXK_FLASH_SINK)                             \
+    X("64 heads on 8, d 64, f32, prior, sinks, lse",                                                         \
+      64, 8, 64, PTX_F32, 0, PTX_F32, PTX_F32, 1, 0, 0, 0, 0,                                                \
+      PTXK_FLASH_SINK | PTXK_FLASH_PRIOR | PTXK_FLASH_LSE)
 
 #define EXAMPLES_kv_scatter(X)                                                                               \
     X("8 heads, d 128, f16 to f16", 8, 128, PTX_F16, PTX_F16, 0, 0)                                          \
@@ -99,6 +104,8 @@
     X("4 heads on 1, d 128, f32, causal", 4, 1, 128, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 0, 0)                  \
     X("4 heads on 1, d 128, f32 to bf16, 19 bits, lse", 4, 1, 128, PTX_F32, PTX_BF16, 3, 0, 1, 0, 0, 0, 0)   \
     X("1 head, d 64, f32, window 512, lse", 1, 1, 64, PTX_F32, PTX_F32, 3, 512, 0, 0, 0, 0, 0)               \
+    X("64 heads on 8, d 64, f16, causal, window 128, sinks, lse",                                            \
+      64, 8, 64, PTX_F16, PTX_F32, 3 | PTXK_PREFILL_SINK, 128, 0, 0, 0, 0, 0)                                \
     X("1 head, d 256, f32, cap 30", 1, 1, 256, PTX_F32, PTX_F32, 0, 0, 0, 0, 30.0f, 0, 0)                    \
     X("1 head, d 40, f16 to bf16, negative scale", 1, 1, 40, PTX_F16, PTX_BF16, 1, 0, 0, -0.5f, 0, 0, 0)     \
     X("2 heads, d 136, f16, causal", 2, 2, 136, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 0, 0)                       \
@@ -115,6 +122,13 @@
       8, 2, 64, PTX_BF16, PTX_F32, 1, 100, 0, 0, 0, 0, PTXK_Q8_0)                                            \
     X("4 heads on 1, d 96, f32, cap, e4m3, pages of 16, rows first",                                         \
       4, 1, 96, PTX_F32, PTX_F32, 5, 0, 0, 0, 30.0f, 16, PTX_E4M3)
+
+#define EXAMPLES_flash_mla(X)                                                                                \
+    X("16 heads", 16, 512, 64, PTX_F16, PTX_F32, PTX_F32, 16, 0, 0, 0.0722f)                                 \
+    X("16 heads, prompts", 16, 512, 64, PTX_F16, PTX_F32, PTX_F32, 64, 0, 0, 0.0722f)                        \
+    X("128 heads, pages of 64, lse", 128, 512, 64, PTX_F16, PTX_BF16, PTX_BF16, 64, 64, PTXK_MLA_LSE,        \
+      0.0722f)                                                                                               \
+    X("20 heads, f16, 256 + 32", 20, 256, 32, PTX_F16, PTX_F16, PTX_F16, 32, 0, 0, 0.0f)
 
 #define EXAMPLES_gemv(X)                                                                                     \
     X("Q4_K, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0)                                                      \
@@ -209,7 +223,9 @@
     X("Q4_0, 128 columns", PTXK_Q4_0, PTX_F32, PTX_F32, 128, 0, 0, 0, 0)                                     \
     X("groups", PTXK_Q8_0, PTX_F32, PTX_F32, 8, 0, PTXK_GEMM_GROUPED | PTXK_GEMM_BIAS, 0, 0)                 \
     X("groups, SwiGLU, 64 columns", PTXK_Q4_K, PTX_F32, PTX_F32, 64, 0,                                      \
-      PTXK_GEMM_GROUPED | PTXK_GEMM_SWIGLU, PTXK_Q4_K, 0)
+      PTXK_GEMM_GROUPED | PTXK_GEMM_SWIGLU, PTXK_Q4_K, 0)                                                    \
+    X("groups, clamped SwiGLU, MXFP4", PTXK_MXFP4, PTX_F32, PTX_F32, 8, 0,                                   \
+      PTXK_GEMM_GROUPED | PTXK_GEMM_CLAMPED | PTXK_GEMM_BIAS, PTXK_MXFP4, 0)
 
 #define EXAMPLES_norm(X)                                                                                     \
     X("rms 4096, f32", 4096, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, 0)                                    \
@@ -233,7 +249,8 @@
     X("silu, f16", PTXK_SILU, 0, PTX_F16, PTX_F16)                                                           \
     X("gelu, bf16", PTXK_GELU, 0, PTX_BF16, PTX_BF16)                                                        \
     X("gelu, gated, f32 to bf16", PTXK_GELU, 1, PTX_F32, PTX_BF16)                                           \
-    X("gelu by erf, f32", PTXK_GELU_ERF, 0, PTX_F32, PTX_F32)
+    X("gelu by erf, f32", PTXK_GELU_ERF, 0, PTX_F32, PTX_F32)                                                \
+    X("clamped SwiGLU, f32", PTXK_SWIGLU_CLAMPED, 1, PTX_F32, PTX_F32)
 
 #define EXAMPLES_rope(X)                                                                                     \
     X("32 heads, d 128, neox, f32", 32, 128, 128, PTXK_ROPE_NEOX, PTX_F32)                                   \
@@ -258,12 +275,15 @@
     X("f32, argmax", PTX_F32, PTXK_SAMPLE_ARGMAX)
 
 #define EXAMPLES_route(X)                                                                                    \
-    X("8 experts, 2 of them", 8, 2, PTXK_ROUTE_SOFTMAX_CHOSEN, 0, 0.0f)                                      \
-    X("128 experts, 8 of them, normalised", 128, 8, PTXK_ROUTE_SOFTMAX, PTXK_ROUTE_NORMALIZE, 0.0f)          \
-    X("60 experts, 4 of them", 60, 4, PTXK_ROUTE_SOFTMAX, 0, 0.0f)                                           \
+    X("8 experts, 2 of them", 8, 2, PTXK_ROUTE_SOFTMAX_CHOSEN, 0, 0.0f, 0, 0)                                \
+    X("128 experts, 8 of them, normalised", 128, 8, PTXK_ROUTE_SOFTMAX, PTXK_ROUTE_NORMALIZE, 0.0f, 0, 0)    \
+    X("60 experts, 4 of them", 60, 4, PTXK_ROUTE_SOFTMAX, 0, 0.0f, 0, 0)                                     \
     X("256 experts, 8 of them, sigmoid, bias", 256, 8, PTXK_ROUTE_SIGMOID,                                   \
-      PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS, 2.5f)                                                          \
-    X("512 experts, 16 of them, bias", 512, 16, PTXK_ROUTE_SOFTMAX, PTXK_ROUTE_BIAS, 0.0f)
+      PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS, 2.5f, 0, 0)                                                    \
+    X("512 experts, 16 of them, bias", 512, 16, PTXK_ROUTE_SOFTMAX, PTXK_ROUTE_BIAS, 0.0f, 0, 0)             \
+    X("256 experts, 8 of them, sigmoid, bias, 4 of 8 groups", 256, 8, PTXK_ROUTE_SIGMOID,                    \
+      PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS, 2.5f, 8, 4)                                                    \
+    X("160 experts, 6 of them, 3 of 8 groups", 160, 6, PTXK_ROUTE_SOFTMAX, 0, 16.0f, 8, 3)
 
 #define EXAMPLES_combine(X)                                                                                  \
     X("2, f32, added", 2, PTX_F32, PTX_F32, PTXK_COMBINE_ADD)                                                \

@@ -1,4 +1,4 @@
-/* particles - two galaxies of 50,000 stars pass each other, in four moments: stars in the field of two
+/* particles - two galaxies of 50,000 stars pass each other, an animated picture: stars in the field of two
    cores (A. and J. Toomre, "Galactic Bridges and Tails", 1972), their light added to a grid by atomics.
    cc -O2 examples/particles.c -o particles -ldl -lm
 
@@ -11,8 +11,8 @@
 #include "example.h"
 #include "image.h"
 
-enum { MOST = 1000000, WIDTH = 320, HEIGHT = 200, FRAMES = 4, STEPS = 112 }; /* STEPS: between frames */
-static const float time_step = 0.02f, softening = 0.04f, unit = 0.038f;      /* ... unit: of a pixel */
+enum { MOST = 1000000, WIDTH = 256, HEIGHT = 160, FRAMES = 24, STEPS = 20 }; /* STEPS: between frames */
+static const float time_step = 0.02f, softening = 0.04f, unit = 0.0475f;     /* ... unit: of a pixel */
 
 /* Moves a star, six floats of place and velocity, by STEPS steps. cores: where both are at each step. */
 static void emit_move(ptx_module *m) {
@@ -85,7 +85,7 @@ static void emit_colour(ptx_module *m) {
             rgb[c] = galaxy ? ptx_add(k, rgb[c], part) : part;
         }
     }
-    ptx_st_elem(k, PTX_U32, out, ptx_mad(k, y, ptx_u32(2 * WIDTH), x), pack_pixel(k, rgb));
+    ptx_st_elem(k, PTX_U32, out, i, pack_pixel(k, rgb));
     ptx_ret(k);
 }
 
@@ -132,7 +132,6 @@ int main(int argc, char **argv) {
     move = light = ptx_launch_1d(count, 128);
     light.entry = 1, colour.entry = 2;
     for (frame = 0; frame < FRAMES; frame++) {
-        uint32_t tile = frame / 2 * 2 * WIDTH * HEIGHT + frame % 2 * WIDTH;
         ptxcu_arg args[3];
         args[0] = ptxcu_arg_buffer(stars), args[2] = ptxcu_arg_u32(count);
         args[1] = ptxcu_arg_address(cores.address + frame * STEPS * 24);
@@ -140,8 +139,8 @@ int main(int argc, char **argv) {
         must(cu, ptxcu_fill32(cu, grid, 0, 0, 2 * WIDTH * HEIGHT, NULL));
         args[1] = ptxcu_arg_buffer(grid);
         must(cu, ptxcu_launch(cu, program, &light, args, 3, NULL));
-        args[0] = args[1], args[1] = ptxcu_arg_address(out.address + tile * 4);
+        args[0] = args[1], args[1] = ptxcu_arg_address(out.address + frame * WIDTH * HEIGHT * 4);
         must(cu, ptxcu_launch(cu, program, &colour, args, 2, NULL));
     }
-    return finish_picture(cu, m, out, 2 * WIDTH, 2 * HEIGHT, file);
+    return finish_pictures(cu, m, out, WIDTH, HEIGHT, FRAMES, 90, file);
 }

@@ -35,11 +35,11 @@ ratios() { # compiler, flag, limit for ptxgen.h, limit for all three
         done
     done
     for n in stb builder all; do
-        eval "$n=$(sort -n "$t/$n.times" | head -n 1)"
+        eval "${n}_least=$(sort -n "$t/$n.times" | head -n 1)"
     done
-    echo "$1 $2: stb_image.h $stb s, ptxgen.h $builder s, all three $all s"
-    gate "ptxgen.h / stb_image.h" "$(awk "BEGIN { printf \"%.2f\", $builder / $stb }")" "$3"
-    gate "the three headers / stb_image.h" "$(awk "BEGIN { printf \"%.2f\", $all / $stb }")" "$4"
+    echo "$1 $2: stb_image.h $stb_least s, ptxgen.h $builder_least s, all three $all_least s"
+    gate "ptxgen.h / stb_image.h" "$(awk "BEGIN { printf \"%.2f\", $builder_least / $stb_least }")" "$3"
+    gate "the three headers / stb_image.h" "$(awk "BEGIN { printf \"%.2f\", $all_least / $stb_least }")" "$4"
 }
 if [ -n "$stb" ]; then
     ratios gcc -O2 1.4 4.5
@@ -54,6 +54,28 @@ for n in builder all; do
     "$cc" -std=c99 -I. -O2 -c "$t/$n.c" -o "$t/$n.o" || exit 1
 done
 gate "ptxgen.h: code and constants, bytes" "$(size "$t/builder.o" | awk 'NR == 2 { print $1 }')" 165000
+"$cc" -std=c99 -I. -O2 -DPTXGEN_NO_MATH -c "$t/builder.c" -o "$t/no_math.o" || exit 1
+gate "the same without mathematics, bytes" "$(size "$t/no_math.o" | awk 'NR == 2 { print $1 }')" 165000
 gate "ptxgen.h: tables, bytes" "$(size "$t/builder.o" | awk 'NR == 2 { print $2 }')" 30000
 gate "ptxgen.h: lines" "$(wc -l <ptxgen.h)" 7500
 gate "the three headers: code and constants, bytes" "$(size "$t/all.o" | awk 'NR == 2 { print $1 }')" 520000
+
+# What a program compiles that leaves operations out (PTXK_ONLY, PTXK_NO): the last figures with ptxgen_cuda.h.
+attention="PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER"
+printf '#define PTXGEN_IMPLEMENTATION\n#include "ptxgen_kernels.h"\n' >"$t/kernels.c"
+choice() { # name, flag
+    for n in kernels all; do
+        eval "${n}_time=$(seconds "$cc" -std=c99 -I. -O2 "$2" -c "$t/$n.c" -o "$t/$n.o")"
+        eval "${n}_bytes=$(size "$t/$n.o" | awk 'NR == 2 { print $1 + $2 }')"
+    done
+    awk -v what="$1" -v a="$kernels_time" -v b="$all_time" -v stb="${stb_time:-0}" -v m="$kernels_bytes" \
+        -v n="$all_bytes" 'function ratio(s) { return stb > 0 ? sprintf("%5.2f", s / stb) : "    -" }
+        BEGIN { printf "  %-18s %6.2f s %s %8d bytes, %6.2f s %s %8d bytes\n", what, a, ratio(a), m, b, ratio(b), n }'
+}
+[ -z "$stb" ] || stb_time=$(seconds "$cc" -std=c99 -O2 -c "$t/stb.c" -o "$t/stb.o")
+echo "ptxgen_kernels.h with what it includes, then with ptxgen_cuda.h: $cc -O2, the ratio to stb_image.h, bytes"
+choice "all operations" -DPTXK_NO=0
+choice "all but decoder" -DPTXK_NO=PTXK_OP_DECODER
+choice "attention" "-DPTXK_ONLY=($attention)"
+choice "gemm" -DPTXK_ONLY=PTXK_OP_GEMM
+choice "norm" -DPTXK_ONLY=PTXK_OP_NORM

@@ -26,7 +26,9 @@ static const struct decoder_format {
                        {PTXK_IQ4_XS, REF_BLOCK_IQ4_XS, 1230}, {PTXK_MXFP4, REF_BLOCK_MXFP4, 2.9},
                        {PTXK_NVFP4, REF_BLOCK_NVFP4, 2.9}, {PTXK_IQ2_XXS, REF_BLOCK_IQ2_XXS, 50},
                        {PTXK_IQ2_XS, REF_BLOCK_IQ2_XS, 50}, {PTXK_IQ2_S, REF_BLOCK_IQ2_S, 50},
-                       {PTXK_IQ3_XXS, REF_BLOCK_IQ3_XXS, 130}, {PTXK_IQ3_S, REF_BLOCK_IQ3_S, 130}};
+                       {PTXK_IQ3_XXS, REF_BLOCK_IQ3_XXS, 130}, {PTXK_IQ3_S, REF_BLOCK_IQ3_S, 130},
+                       {PTXK_IQ1_S, REF_BLOCK_IQ1_S, 7.5}, {PTXK_IQ1_M, REF_BLOCK_IQ1_M, 7.5},
+                       {PTXK_TQ1_0, REF_BLOCK_TQ1_0, 0.82}, {PTXK_TQ2_0, REF_BLOCK_TQ2_0, 1.22}};
 
 static inline const struct decoder_format *decoder_format_of(uint32_t format) {
     const struct decoder_format *f = decoder_formats;
@@ -122,6 +124,10 @@ static inline ptxk_decoder_matrix matrix(model *m, uint32_t format, uint32_t row
         if (format == PTXK_NVFP4)
             for (size_t j = 0; j < 4; j++)
                 w[i + j] = (unsigned char)(d < 0x1p-5 ? d * 256 : 8 * (7 + floor(log2(d / 2))));
+        if (format == PTXK_IQ1_M)
+            for (size_t j = 0; j < 4; j++)
+                w[i + 49 + 2 * j] = (unsigned char)((w[i + 49 + 2 * j] & 15)
+                                                    | (ref_to_f16(d / 7.5) >> 4 * j & 15) << 4);
         if (format == PTXK_F32) memcpy(w + i, &f, 4);
         if (format == PTXK_F16) half_at(w + i, x);
         if (format == PTXK_BF16) ref_put(w, REF_BF16, i / 2, x);

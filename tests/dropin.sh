@@ -99,6 +99,22 @@ win=x86_64-w64-mingw32-gcc
 if has $win; then compile $win c99 c "$strict_c"; else skip "$win is not installed"; fi
 jobs_done
 
+# -- each operation alone, and all but it: no unused function, none that is missing --
+for op in $(sed -n 's/^#define PTXK_OP_\([A-Z_]*\) 0x.*/\1/p' ptxgen_kernels.h); do
+    for choice in "-DPTXK_ONLY=PTXK_OP_$op" "-DPTXK_NO=PTXK_OP_$op"; do
+        for c in "gcc -std=c99 -O0 $strict_c -c $t/together-on.c" "clang -std=c99 $strict_c -c $t/together-on.c" \
+            "g++ -std=c++11 -O0 $strict -c $t/together-on.cpp" "clang++ -std=c++11 $strict -c $t/together-on.cpp"; do
+            has "${c%% *}" || continue
+            if $c "$choice" -o "$t/choice.o" >"$t/choice.log" 2>&1; then
+                ok
+            else
+                bad "${c%% *} $choice"
+                head -n 4 "$t/choice.log" | cut -c1-160 | sed 's/^/  /'
+            fi
+        done
+    done
+done
+
 # -- behind the headers of a platform: they compile, and no identifier is one of its macros --
 meant='^_|^NOMINMAX$|^WIN32_LEAN_AND_MEAN$' # reserved names, and what the headers themselves set for Windows
 for h in $headers; do # what is for Windows alone calls its API; comments go by the preprocessor, texts by sed

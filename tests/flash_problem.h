@@ -21,6 +21,7 @@ typedef struct problem {
     uint32_t queries, lengths[BATCH_MAX], *table, max_pages, pool_pages;
     const uint32_t *tree; /* [batch][queries], with PTXK_FLASH_TREE */
     const float *prior, *prior_lse; /* with PTXK_FLASH_PRIOR */
+    float *sinks; /* [heads], with PTXK_FLASH_SINK */
     void *q, *out, *fresh[2]; /* as the kernel has them */
     float *lse;
     void *keys[BATCH_MAX], *values[BATCH_MAX]; /* [kv_heads][max_seq][d], appended rows and all */
@@ -103,6 +104,11 @@ static problem problem_of(const ptxk_flash_decode_desc *desc, uint32_t max_seq, 
         p.keys[i] = random_cache(&p, lengths[i]);
         p.values[i] = random_cache(&p, lengths[i]);
     }
+    if (desc->flags & PTXK_FLASH_SINK) {
+        p.sinks = (float *)malloc(desc->heads * sizeof *p.sinks);
+        for (i = 0; i < desc->heads; i++)
+            p.sinks[i] = (float)(random_below(8) ? random_within(8) : random_below(2) ? -INFINITY : random_within(300));
+    }
     if (desc->page_size) {
         p.max_pages = (max_seq + desc->page_size - 1) / desc->page_size;
         p.pool_pages = p.max_pages * batch + 2;
@@ -164,6 +170,7 @@ static void problem_free(problem *p) {
     free(p->out);
     free(p->lse);
     free(p->table);
+    free(p->sinks);
     free(p->fresh[0]);
     free(p->fresh[1]);
 }
@@ -255,6 +262,7 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values) 
         args.prior = upload(p->prior, rows * p->desc.head_dim * 4);
         args.prior_lse = upload(p->prior_lse, rows * 4);
     }
+    if (p->sinks) args.sinks = upload(p->sinks, p->desc.heads * sizeof *p->sinks);
     args.max_pages = p->max_pages;
     args.pool_pages = p->pool_pages;
     if (p->layout != HEADS_FIRST) strides(p, &args.head_stride, &args.row_stride);
@@ -289,6 +297,7 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values) 
     if (args.block_table) cu.cuMemFree(args.block_table);
     if (args.tree) cu.cuMemFree(args.tree);
     if (args.prior) cu.cuMemFree(args.prior), cu.cuMemFree(args.prior_lse);
+    if (args.sinks) cu.cuMemFree(args.sinks);
     if (args.workspace) cu.cuMemFree(args.workspace);
     if (module) cu.cuModuleUnload(module);
     ptx_module_free(m);
@@ -381,6 +390,7 @@ static void compare(const problem *p, uint32_t sequence, const void *keys, const
     r.splits = p->plan.launch[0].grid[2];
     r.chunk = r.length > r.max_seq ? 0 : ptxk_flash_decode_chunk(&p->desc, p->lengths[sequence], r.splits);
     r.tensor = tensor_variant(p);
+    r.sinks = p->sinks;
     ref_flash_decode(&r, truth, bound, lse, lse_bound,
                      (const char *)p->q + sequence * n * ref_bytes(p->q_format), keys, values);
     for (i = 0; i < n; i++) {

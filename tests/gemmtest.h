@@ -79,10 +79,12 @@ static void matrix_new(problem *p, uint32_t i, uint32_t format, uint32_t n, doub
     for (r = 0; r < n * groups; r++) m->bias[r] = (float)random_within(2);
 }
 
+#define GATES (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU | PTXK_GEMM_CLAMPED)
+
 static problem problem_of_groups(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, double size, size_t gap)
 {
     problem p;
-    uint32_t pair = desc->flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU), k = shape->k, m = shape->m;
+    uint32_t pair = desc->flags & GATES, k = shape->k, m = shape->m;
     size_t i;
     memset(&p, 0, sizeof p);
     p.desc = *desc;
@@ -312,12 +314,12 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
 }
 
 /* Compares row c of output i with double. The pairs: |silu'|, |gelu'| <= 1.13; e^-g with its argument's roundings
- * and the approximation is right to (2 |g| + 8) u of |g|. */
+ * and the approximation is right to (2 |g| + 8) u of |g|, clamped 1.702 as many. */
 static void compare_row(problem *p, uint32_t i, uint32_t c)
 {
     const double u = 0x1p-24;
     const enum ref_format in = ref_of(p->desc.x_type), out = ref_of(p->desc.output_type);
-    const uint32_t k = p->shape.k, pair = p->desc.flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU);
+    const uint32_t k = p->shape.k, pair = p->desc.flags & GATES;
     char detail[240] = "";
     const uint32_t group = group_of(p, c), from = p->x_rows ? p->x_rows[c] : c;
     uint32_t r, e, wrong = 0;
@@ -338,9 +340,13 @@ static void compare_row(problem *p, uint32_t i, uint32_t c)
         if (pair) {
             double up_bound, up = problem_row(p, 1, group, r, x, rms, &up_bound, &norms), g = want;
             double z = 0.79788456080286535588 * (g + 0.044715 * g * g * g);
-            want = pair == PTXK_GEMM_SWIGLU ? ref_silu(g) : g / (1 + exp(-2 * z));
+            if (pair == PTXK_GEMM_CLAMPED) { /* its gate is steeper: 1.702, within the bound */
+                g = fmin(g, 7);
+                up = fmax(fmin(up, 7), -7) + 1;
+            }
+            want = g / (1 + exp(pair == PTXK_GEMM_SWIGLU ? -g : pair == PTXK_GEMM_GEGLU ? -2 * z : -1.702 * g));
             bound = 1.13 * bound * (fabs(up) + up_bound) + fabs(want) * up_bound
-                    + (2 * fabs(g) + 30) * u * (fabs(want) + fabs(g) / (1 + z * z)) * fabs(up);
+                    + (4 * fabs(g) + 30) * u * (fabs(want) + fabs(g) / (1 + z * z)) * fabs(up);
             want *= up;
         }
         if (p->desc.flags & PTXK_GEMM_RESIDUAL)
@@ -409,7 +415,7 @@ static problem problem_new(uint32_t format, uint32_t m, uint32_t n, uint32_t k, 
     desc.columns = columns ? columns : ptxk_gemm_columns(m);
     desc.precision = precision;
     desc.flags = flags;
-    if (flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU)) desc.second = format;
+    if (flags & GATES) desc.second = format;
     shape.m = m;
     shape.n = n;
     shape.k = k;

@@ -41,6 +41,35 @@ static inline int set_option(const char *name, int value)
     return 1;
 }
 
+/* The sum of "name" over the launches of a profile whose kernel's name holds `kernel`. */
+static inline double sum_of(const char *json, const char *kernel, const char *name)
+{
+    double sum = 0;
+    const char *at, *next;
+    for (at = strstr(json, "{\"launch\""); at; at = next) {
+        const char *own, *value;
+        next = strstr(at + 1, "{\"launch\"");
+        own = strstr(at, kernel);
+        value = strstr(at, name);
+        if (own && value && (!next || (own < next && value < next))) sum += strtod(strchr(value, ':') + 1, NULL);
+    }
+    return sum;
+}
+
+/* The profile of what ran since option "profile" was set, to be freed; NULL: no memory. */
+static inline char *profile_of(void)
+{
+    size_t (*profile)(int, char *, size_t);
+    void *symbol = ptxcu_symbol(device, "ptxsim_profile");
+    size_t bytes;
+    char *text;
+    memcpy(&profile, &symbol, sizeof symbol);
+    bytes = profile(1, NULL, 0);
+    text = (char *)calloc(1, bytes + 1);
+    if (text) profile(1, text, bytes + 1);
+    return text;
+}
+
 /* Opens the device; the CPU driver describes one with so few multiprocessors that a block for each is a
  * reasonable number on a CPU. Sets `device` unless the environment names a description. */
 static inline int small_device(void)
@@ -98,6 +127,7 @@ enum { TOKENS_MAX = 640, BATCH_MAX = 8 };
 
 typedef struct sequences {
     uint32_t batch, steps;
+    uint32_t shared;                       /* tokens that all prompts begin with, fed once; 0: all by themselves */
     uint32_t length[BATCH_MAX];            /* of the prompts */
     uint32_t token[BATCH_MAX][TOKENS_MAX]; /* in: the prompt; out: and what follows */
 } sequences;

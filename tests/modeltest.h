@@ -28,13 +28,17 @@ typedef struct model_shape {
 
 /* Of mixtures. */
 enum { MODEL_EXPERTS = 6, MODEL_CHOSEN = 2, MODEL_SHARED_FFN = 64 };
-#define MODEL_MIX "qwen2moe qwen3moe"
+#define MODEL_MIX "qwen2moe qwen3moe gpt-oss deepseek2"
+
+/* Of latents; q has one where the shape has a bias. kv_heads 1: attn_k_b and attn_v_b, else one attn_kv_b. bias 0:
+   softmax; 1: sigmoid, balance, groups; 2: softmax, groups. The first layer has no experts. */
+enum { MODEL_LATENT = 128, MODEL_Q_LATENT = 64, MODEL_VALUE_DIM = 32 };
 
 typedef struct model_line {
     char name[48];
     uint32_t columns, rows, format; /* rows 0: a vector */
     uint32_t matrices;              /* 0: 1 */
-    int kind;                       /* 0: matrix; 1: around 1, a norm's; 2: a bias; 3: 1 ... 8; 4: a router's */
+    int kind; /* 0: matrix; 1: around 1, a norm's; 2: a bias; 3: 1 ... 8; 4: a router's; 5: sinks */
 } model_line;
 
 static inline void model_add(model_line *lines, uint32_t *count, const char *name, uint32_t columns,
@@ -75,12 +79,14 @@ static inline int model_is_mix(const model_shape *s)
 
 static inline model_line *model_lines(const model_shape *s, uint32_t *count)
 {
-    model_line *lines = (model_line *)calloc(8 + 24 * (size_t)s->layers, sizeof *lines);
+    model_line *lines = (model_line *)calloc(8 + 32 * (size_t)s->layers, sizeof *lines);
     uint32_t wide = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, i;
     uint32_t turned = (s->rope_dims ? s->rope_dims : s->head_dim) / 2;
     const char *a = s->architecture;
     int norm_bias = model_is(a, MODEL_NORM_BIAS), no_gate = model_is(a, MODEL_NO_GATE), rows = !strcmp(a, "olmo2");
     int fused = model_is(a, MODEL_FUSED_GATE), qkv = model_is(a, MODEL_FUSED_QKV), bias = no_gate ? 2 : s->bias;
+    int oss = !strcmp(a, "gpt-oss"), latent = !strcmp(a, "deepseek2"), mixture;
+    uint32_t plain = s->head_dim - s->rope_dims, values = latent ? s->heads * MODEL_VALUE_DIM : wide;
     char name[48];
     *count = 0;
     model_add(lines, count, "token_embd.weight", s->hidden, s->vocab, s->embedding_format, 0);
@@ -96,6 +102,7 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
     model_add(lines, count, name, columns, rows, format, kind)
 #define MODEL_VECTOR(what, columns, kind) MODEL_LINE(what, columns, 0, GGUF_FORMAT_F32, kind)
     for (i = 0; i < s->layers; i++) {
+        mixture = model_is_mix(s) && !(latent && i == 0);
         if (!rows) {
             MODEL_VECTOR("attn_norm.weight", s->hidden, 1);
         }
@@ -107,23 +114,49 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
             if (bias) {
                 MODEL_VECTOR("attn_qkv.bias", wide + 2 * kv, 2);
             }
+        } else if (latent) {
+            if (bias) {
+                MODEL_LINE("attn_q_a.weight", s->hidden, MODEL_Q_LATENT, s->format, 0);
+                MODEL_VECTOR("attn_q_a_norm.weight", MODEL_Q_LATENT, 1);
+                MODEL_LINE("attn_q_b.weight", MODEL_Q_LATENT, wide, s->format, 0);
+            } else {
+                MODEL_LINE("attn_q.weight", s->hidden, wide, s->format, 0);
+            }
+            MODEL_LINE("attn_kv_a_mqa.weight", s->hidden, MODEL_LATENT + s->rope_dims, s->format, 0);
+            MODEL_VECTOR("attn_kv_a_norm.weight", MODEL_LATENT, 1);
+            if (s->kv_heads > 1) {
+                MODEL_LINE("attn_kv_b.weight", MODEL_LATENT, s->heads * (plain + MODEL_VALUE_DIM), s->format, 0);
+            } else {
+                MODEL_LINE("attn_k_b.weight", plain, MODEL_LATENT, s->format, 0);
+                lines[*count - 1].matrices = s->heads;
+                MODEL_LINE("attn_v_b.weight", MODEL_LATENT, MODEL_VALUE_DIM, s->format, 0);
+                lines[*count - 1].matrices = s->heads;
+            }
         } else {
             MODEL_LINE("attn_q.weight", s->hidden, wide, s->format, 0);
             MODEL_LINE("attn_k.weight", s->hidden, kv, s->format, 0);
             MODEL_LINE("attn_v.weight", s->hidden, kv, s->format, 0);
         }
-        MODEL_LINE("attn_output.weight", wide, s->hidden, s->format, 0);
+        MODEL_LINE("attn_output.weight", values, s->hidden, s->format, 0);
         if (model_is(a, MODEL_NORMS_BEHIND)) {
             MODEL_VECTOR("post_attention_norm.weight", s->hidden, 1);
             MODEL_VECTOR("post_ffw_norm.weight", s->hidden, 1);
         }
-        if (!rows && !model_is(a, MODEL_PARALLEL)) {
+        if (oss) {
+            MODEL_VECTOR("post_attention_norm.weight", s->hidden, 1);
+            MODEL_VECTOR("attn_sinks.weight", s->heads, 5);
+            MODEL_VECTOR("attn_output.bias", s->hidden, 2);
+            MODEL_VECTOR("ffn_gate_inp.bias", MODEL_EXPERTS, 2);
+            MODEL_LINE("ffn_gate_exps.bias", s->ffn, MODEL_EXPERTS, GGUF_FORMAT_F32, 2);
+            MODEL_LINE("ffn_up_exps.bias", s->ffn, MODEL_EXPERTS, GGUF_FORMAT_F32, 2);
+            MODEL_LINE("ffn_down_exps.bias", s->hidden, MODEL_EXPERTS, GGUF_FORMAT_F32, 2);
+        } else if (!rows && !model_is(a, MODEL_PARALLEL)) {
             MODEL_VECTOR("ffn_norm.weight", s->hidden, 1);
         }
         if (norm_bias && !model_is(a, MODEL_PARALLEL)) {
             MODEL_VECTOR("ffn_norm.bias", s->hidden, 2);
         }
-        if (model_is_mix(s)) {
+        if (mixture) {
             MODEL_LINE("ffn_gate_inp.weight", s->hidden, MODEL_EXPERTS, GGUF_FORMAT_F32, 4);
             MODEL_LINE("ffn_gate_exps.weight", s->hidden, s->ffn, s->format, 0);
             lines[*count - 1].matrices = MODEL_EXPERTS;
@@ -140,7 +173,15 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
             MODEL_LINE("ffn_up_shexp.weight", s->hidden, MODEL_SHARED_FFN, s->format, 0);
             MODEL_LINE("ffn_down_shexp.weight", MODEL_SHARED_FFN, s->hidden, s->down_format, 0);
         }
-        if (!model_is_mix(s)) {
+        if (latent && mixture) {
+            MODEL_LINE("ffn_gate_shexp.weight", s->hidden, 2 * s->ffn, s->format, 0);
+            MODEL_LINE("ffn_up_shexp.weight", s->hidden, 2 * s->ffn, s->format, 0);
+            MODEL_LINE("ffn_down_shexp.weight", 2 * s->ffn, s->hidden, s->down_format, 0);
+            if (bias == 1) {
+                MODEL_VECTOR("exp_probs_b.bias", MODEL_EXPERTS, 2);
+            }
+        }
+        if (!mixture) {
             MODEL_LINE("ffn_up.weight", s->hidden, fused ? 2 * s->ffn : s->ffn, s->format, 0);
             MODEL_LINE("ffn_down.weight", s->ffn, s->hidden, s->down_format, 0);
         }
@@ -148,12 +189,12 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
             MODEL_VECTOR("attn_q_norm.weight", rows ? wide : s->head_dim, 1);
             MODEL_VECTOR("attn_k_norm.weight", rows ? kv : s->head_dim, 1);
         }
-        if (bias && !qkv) {
+        if (bias && !qkv && !latent) {
             MODEL_VECTOR("attn_q.bias", wide, 2);
             MODEL_VECTOR("attn_k.bias", kv, 2);
             MODEL_VECTOR("attn_v.bias", kv, 2);
         }
-        if (bias < 2) continue;
+        if (bias < 2 || latent) continue;
         MODEL_VECTOR("attn_output.bias", s->hidden, 2);
         MODEL_VECTOR("ffn_up.bias", s->ffn, 2);
         MODEL_VECTOR("ffn_down.bias", s->hidden, 2);
@@ -178,6 +219,7 @@ static inline void model_values(gguf_maker *m, const model_line *l)
         double r = random_within(1);
         x[i] = (float)(l->kind == 1 ? 1 + 0.3 * r : l->kind == 3 ? 4.5 + 3.5 * r : l->kind == 2 ? 0.5 * r
                                                                  : l->kind == 4 ? 6 * r / sqrt((double)l->columns)
+                                                                 : l->kind == 5 ? 2 * r
                                                                  : 1.7 * r / sqrt((double)l->columns));
     }
     ref_quantise((int)l->format, x, n, blocks);
@@ -224,6 +266,13 @@ static inline void model_float(model_keys *k, const char *what, float x)
     if (model_key(k, what)) make_value_float(k->m, k->key, x);
 }
 
+static inline void model_bool(model_keys *k, const char *what, int x)
+{
+    if (!model_key(k, what)) return;
+    make_key(k->m, k->key, GGUF_BOOL);
+    make_little(k->m, (uint64_t)x, 1);
+}
+
 static inline void model_text(model_keys *k, const char *what, const char *x)
 {
     if (model_key(k, what)) make_value_text(k->m, k->key, x);
@@ -240,8 +289,26 @@ static inline void make_keys(model_keys *k, const model_shape *s)
     model_u32(k, "feed_forward_length", s->ffn);
     model_u32(k, "attention.head_count", s->heads);
     model_u32(k, "attention.head_count_kv", s->kv_heads);
-    model_u32(k, "attention.key_length", s->head_dim);
-    model_u32(k, "attention.value_length", s->head_dim);
+    if (strcmp(a, "deepseek2")) {
+        model_u32(k, "attention.key_length", s->head_dim);
+        model_u32(k, "attention.value_length", s->head_dim);
+    } else {
+        int split = s->kv_heads == 1;
+        model_u32(k, "attention.key_length", split ? MODEL_LATENT + s->rope_dims : s->head_dim);
+        model_u32(k, "attention.value_length", split ? MODEL_LATENT : MODEL_VALUE_DIM);
+        if (split) model_u32(k, "attention.key_length_mla", s->head_dim);
+        if (split) model_u32(k, "attention.value_length_mla", MODEL_VALUE_DIM);
+        model_u32(k, "attention.kv_lora_rank", MODEL_LATENT);
+        if (s->bias) model_u32(k, "attention.q_lora_rank", MODEL_Q_LATENT);
+        model_u32(k, "leading_dense_block_count", 1);
+        model_u32(k, "expert_shared_count", 2);
+        model_float(k, "expert_weights_scale", s->bias == 1 ? 2.5f : 1);
+        model_bool(k, "expert_weights_norm", s->bias == 1);
+        if (s->bias == 1) model_u32(k, "expert_gating_func", 2);
+        if (s->bias) model_u32(k, "expert_group_count", 3);
+        if (s->bias) model_u32(k, "expert_group_used_count", s->bias == 1 ? 2 : 1);
+        if (s->factors > 1) model_float(k, "rope.scaling.yarn_log_multiplier", 0.0707f);
+    }
     model_float(k, model_is(a, MODEL_LAYER_NORM) ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon",
                 1e-5f);
     model_float(k, "rope.freq_base", s->rope_theta > 0 ? s->rope_theta : 10000.0f);
@@ -380,8 +447,20 @@ static inline void model_kind(ref_llama *r, const gguf *g, const unsigned char *
     int wide;
     if (gguf_get_text(g, "general.architecture", &name)) snprintf(a, sizeof a, "%.*s", (int)name.bytes, name.at);
     r->rope = REF_ROPE_HALVES;
-    r->over_all = !strcmp(a, "qwen2moe");
-    if (model_is(a, "llama command-r cohere2 granite smollm3 internlm2 ernie4_5 glm4")) r->rope = REF_ROPE_INTERLEAVED;
+    r->over_all = model_is(a, "qwen2moe deepseek2");
+    r->sigmoid = model_number(g, "expert_gating_func", 1) > 1;
+    r->route_scale = model_number(g, "expert_weights_scale", 1);
+    r->groups = (uint32_t)model_number(g, "expert_group_count", 0);
+    r->chosen_groups = (uint32_t)model_number(g, "expert_group_used_count", 0);
+    r->dense_layers = (uint32_t)model_number(g, "leading_dense_block_count", 0);
+    r->latent = (uint32_t)model_number(g, "attention.kv_lora_rank", 0);
+    r->q_latent = (uint32_t)model_number(g, "attention.q_lora_rank", 0);
+    r->value_dim = !r->latent ? r->head_dim
+                              : (uint32_t)model_number(g, "attention.value_length_mla",
+                                                       model_number(g, "attention.value_length", 0));
+    if (r->latent && gguf_get_bool(g, "deepseek2.expert_weights_norm", &wide)) r->normalise = wide;
+    if (model_is(a, "llama command-r cohere2 granite smollm3 internlm2 ernie4_5 glm4 deepseek2"))
+        r->rope = REF_ROPE_INTERLEAVED;
     r->layer_norm = model_is(a, MODEL_LAYER_NORM);
     r->parallel = model_is(a, MODEL_PARALLEL);
     r->norm_rows = !strcmp(a, "olmo2");
@@ -392,7 +471,8 @@ static inline void model_kind(ref_llama *r, const gguf *g, const unsigned char *
     wide = (!strcmp(a, "gemma2") && r->layers == 46) || (!strcmp(a, "gemma3") && r->layers == 62);
     if (wide) r->scale = 1 / sqrt((double)r->hidden / r->heads);
     r->window = (uint32_t)model_number(g, "attention.sliding_window", !strcmp(a, "gemma2") ? 4096 : 0);
-    if (!strcmp(a, "gemma2")) r->period = 2;
+    if (model_is(a, "gemma2 gpt-oss")) r->period = 2;
+    r->clamped = !strcmp(a, "gpt-oss");
     if (!strcmp(a, "gemma3")) r->period = 6, r->local_theta = 10000;
     if (model_is(a, "cohere2 olmo2")) r->period = 4;
     if (!strcmp(a, "olmo2")) r->local_theta = r->theta, r->local_scale = 1 / sqrt((double)r->head_dim);
@@ -423,7 +503,43 @@ static inline void model_yarn(ref_llama *r, const gguf *g)
     for (i = 0; i < 2; i++)
         if (!gguf_get_float(g, MODEL_YARN_KEY(names[i]), &r->yarn[1 + i])) r->yarn[1 + i] = i ? 1 : 32;
 #undef MODEL_YARN_KEY
-    r->scale = pow(1 + 0.1 * log(r->rope_scale), 2) / sqrt((double)r->head_dim);
+    r->scale = pow(1 + (r->latent ? model_number(g, "rope.scaling.yarn_log_multiplier", 0) : 0.1)
+                           * log(r->rope_scale), 2)
+               / sqrt((double)r->head_dim);
+}
+
+/* The matrices of latents; of an attn_kv_b those of the keys the other way round. */
+static inline void model_latents(ref_llama *r, const gguf *g, const unsigned char *file, uint32_t layer)
+{
+    ref_llama_layer *l = &r->layer[layer];
+    uint32_t plain = r->head_dim - r->rope_dims, one = plain + r->value_dim, h, i, j;
+    char name[64];
+    ref_matrix both;
+    l->q_a = model_matrix(g, file, layer, "attn_q_a");
+    l->q_b = model_matrix(g, file, layer, "attn_q_b");
+    l->kv_a = model_matrix(g, file, layer, "attn_kv_a_mqa");
+    snprintf(name, sizeof name, "blk.%u.attn_q_a_norm.weight", layer);
+    l->q_a_norm = model_floats(g, file, name);
+    snprintf(name, sizeof name, "blk.%u.attn_kv_a_norm.weight", layer);
+    l->kv_a_norm = model_floats(g, file, name);
+    l->k_b = model_rows(g, file, layer, "attn_k_b", 0, r->heads * r->latent);
+    l->v_b = model_rows(g, file, layer, "attn_v_b", 0, r->heads * r->value_dim);
+    both = model_matrix(g, file, layer, "attn_kv_b");
+    if (!both.w) return;
+    l->k_b = l->v_b = both;
+    l->k_b.columns = plain;
+    l->k_b.plain = 1; /* f32 on the device */
+    l->k_b.w = (double *)malloc((size_t)r->heads * r->latent * plain * sizeof(double));
+    l->v_b.w = (double *)malloc((size_t)r->heads * r->latent * r->value_dim * sizeof(double));
+    for (h = 0; h < r->heads; h++)
+        for (j = 0; j < r->latent; j++) {
+            for (i = 0; i < plain; i++)
+                l->k_b.w[((size_t)h * r->latent + j) * plain + i] = both.w[((size_t)h * one + i) * r->latent + j];
+            for (i = 0; i < r->value_dim; i++)
+                l->v_b.w[((size_t)h * r->value_dim + i) * r->latent + j] =
+                    both.w[((size_t)h * one + plain + i) * r->latent + j];
+        }
+    free(both.w);
 }
 
 /* Numbers from the file's reader, everything else from the file. The file must outlive the reference. */
@@ -472,6 +588,8 @@ static inline void model_reference(ref_llama *r, const llama_config *c, const gg
         l->ffn_norm_bias = MODEL_FLOATS("ffn_norm.bias");
         l->post_attn_norm = MODEL_FLOATS("post_attention_norm.weight");
         l->post_ffn_norm = MODEL_FLOATS("post_ffw_norm.weight");
+        l->sinks = MODEL_FLOATS("attn_sinks.weight");
+        if (l->sinks) l->ffn_norm = l->post_attn_norm, l->post_attn_norm = NULL;
         l->q_norm = MODEL_FLOATS("attn_q_norm.weight");
         l->k_norm = MODEL_FLOATS("attn_k_norm.weight");
 #undef MODEL_FLOATS
@@ -484,6 +602,7 @@ static inline void model_reference(ref_llama *r, const llama_config *c, const gg
             l->v = model_matrix(g, file, i, "attn_v");
         }
         l->o = model_matrix(g, file, i, "attn_output");
+        if (r->latent) model_latents(r, g, file, i);
         l->gate = model_matrix(g, file, i, "ffn_gate");
         l->up = model_matrix(g, file, i, "ffn_up");
         if (l->up.rows == 2 * c->ffn) {
@@ -497,8 +616,9 @@ static inline void model_reference(ref_llama *r, const llama_config *c, const gg
         l->gates = model_rows(g, file, i, "ffn_gate_exps", 0, r->expert_ffn * r->experts);
         l->ups = model_rows(g, file, i, "ffn_up_exps", 0, r->expert_ffn * r->experts);
         l->downs = model_rows(g, file, i, "ffn_down_exps", 0, r->hidden * r->experts);
+        l->balance = model_floats(g, file, (snprintf(name, sizeof name, "blk.%u.exp_probs_b.bias", i), name));
         l->shared_router = model_matrix(g, file, i, "ffn_gate_inp_shexp");
-        if (!l->shared_router.w) continue;
+        if (!l->shared_router.w && (!r->latent || i < r->dense_layers)) continue;
         l->gate = model_matrix(g, file, i, "ffn_gate_shexp");
         l->up = model_matrix(g, file, i, "ffn_up_shexp");
         l->down = model_matrix(g, file, i, "ffn_down_shexp");

@@ -81,6 +81,9 @@ if has pkg-config; then
     check "pkg-config: a program" \
         sh -c "cc -O0 '$t/user.c' -o '$t/user' \$(pkg-config --cflags --libs ptxgen)"
     check "pkg-config: the program runs" works "$t/user"
+    check "make install to a folder with blanks and &" make install "PREFIX=$t/a & b" B="$t/build"
+    check "pkg-config: that folder" sh -c "PKG_CONFIG_PATH='$t/a & b/share/pkgconfig' && export PKG_CONFIG_PATH &&
+        eval cc -O0 '$t/user.c' -o '$t/user2' \"\$(pkg-config --cflags --libs ptxgen)\""
 else
     skip "pkg-config is not installed"
 fi

@@ -30,6 +30,7 @@ typedef struct problem {
     ptxk_flash_prefill_args args; /* strides */
     ptx_plan plan;
     uint32_t tile;
+    float *sinks; /* [heads], with PTXK_PREFILL_SINK */
     int e4m3; /* q, k and v: numbers of e4m3, here in f16 */
     float factors[2][64]; /* of scores, of v */
 } problem;
@@ -163,6 +164,11 @@ static problem problem_new(ptxk_flash_prefill_desc desc, enum layout layout, int
         memset(p.k, 0xff, p.kv_count * ref_bytes(p.format));
         memset(p.v, 0xff, p.kv_count * ref_bytes(p.format));
     }
+    if (desc.flags & PTXK_PREFILL_SINK) {
+        p.sinks = (float *)malloc(desc.heads * sizeof *p.sinks);
+        for (i = 0; i < desc.heads; i++)
+            p.sinks[i] = (float)(random_below(8) ? random_within(8) : random_below(2) ? -INFINITY : random_within(300));
+    }
     p.out = (char *)malloc(p.out_count * ref_bytes(p.out_format) + 1);
     p.lse = (float *)malloc(p.lse_count * sizeof *p.lse + 1);
     for (b = 0; b < batch; b++) {
@@ -192,6 +198,7 @@ static void problem_free(problem *p) {
     }
     free(p->out);
     free(p->lse);
+    free(p->sinks);
 }
 
 static size_t key_at(const problem *p, uint32_t sequence, uint32_t row, uint32_t head) {
@@ -257,6 +264,7 @@ static int launch(problem *p) {
     memset(p->lse, 0xff, lse_bytes);
     p->args.out = upload(p->out, out_bytes);
     p->args.lse = upload(p->lse, lse_bytes);
+    p->args.sinks = p->sinks ? upload(p->sinks, p->desc.heads * sizeof *p->sinks) : 0;
     p->args.batch = p->shape.batch;
     p->args.q_len = p->shape.q_len;
     p->args.kv_len = p->shape.kv_len;
@@ -272,6 +280,7 @@ static int launch(problem *p) {
     check_reports();
     cu.cuMemFree(p->args.out);
     cu.cuMemFree(p->args.lse);
+    if (p->args.sinks) cu.cuMemFree(p->args.sinks);
     return ok;
 }
 
@@ -339,6 +348,8 @@ static void problem_compare(problem *p) {
                 ref_prefill_row(&r, query_at(p, b, i, h), key_at(p, b, 0, g), (size_t)p->args.k_row_stride,
                                 key_at(p, b, 0, g), (size_t)p->args.v_row_stride,
                                 (int64_t)i + p->kv_lens[b] - p->q_lens[b], p->kv_lens[b], truth, bound, lse);
+                if (p->sinks)
+                    ref_add_sink((double)p->sinks[h], truth, bound, d, p->out_format, &lse[0], &lse[1]);
                 for (e = 0; e < d; e++, seen++) {
                     truth[e] *= factor, bound[e] *= factor * (1 + 0x1p-20);
                     double out = ref_get(p->out, p->out_format, at + e), error = fabs(out - truth[e]);
@@ -431,6 +442,7 @@ static void random_product(void) {
         ptxk_flash_prefill_desc desc = describe(kv_heads * one_of(groups, 5), kv_heads, one_of(dims, 14),
                                                 (enum ref_format)random_below(3), random_below(4));
         problem p;
+        if (random_below(2)) desc.flags |= PTXK_PREFILL_SINK;
         if (random_below(2)) desc.out_type = type_of((enum ref_format)random_below(3));
         desc.window = one_of(windows, 8);
         if (desc.type == PTX_F32) desc.precision = random_below(2);
@@ -1039,6 +1051,7 @@ static void bytes_with_factors(uint32_t rounds) {
         problem p;
         desc.type = PTX_E4M3;
         desc.out_type = type_of((enum ref_format)random_below(3));
+        if (random_below(2)) desc.flags |= PTXK_PREFILL_SINK;
         desc.window = one_of(windows, 5);
         if (!random_below(4)) desc.soft_cap = 20;
         if (!random_below(4)) desc.scale = -0.1f;

@@ -19,6 +19,7 @@ static inline int run_prompts(llama *m, sequences *s, float *logits)
     for (b = 0; ok && b < s->batch; b++)
         memcpy(prompts + b * m->options.max_seq, s->token[b], s->length[b] * 4ull);
     ok = ok && CHECK_MORE(llama_begin(m, prompts, s->length, stream, &why) == 0, why.text)
+         && CHECK_MORE(llama_share_prefix(m, s->shared, stream, &why) == 0, why.text)
          && CHECK_MORE(llama_prompt(m, NULL, stream, &why) == 0, why.text);
     for (i = 0; ok && i <= s->steps; i++) {
         ok = (i == 0 || CHECK_MORE(llama_step(m, 1, stream, &why) == 0, why.text))

@@ -28,9 +28,7 @@ context() {
     case $1 in
     ptxgen.h-1 | README.md-1) head='(void)' tail='shown(m, text);' run='()' ;;
     ptxgen_kernels.h-1)
-        head='(uint32_t batch, uint32_t longest, uint32_t rows_of_a_cache, uint32_t sm_count, int is_sm_90,
-    ptx_target target)'
-        tail='shown(m, text);' run='(2, 100, 4096, 132, 0, 0)'
+        head='(uint32_t rows)' tail='shown(m, text);' run='(100)'
         ;;
     ptxgen_cuda.h-1) head='(ptx_module *m, const float *host_x, float *host_y)' tail='return 0;' run= ;;
     operations.md-1)

@@ -18,7 +18,9 @@ static const struct format {
                {PTXK_IQ4_XS, REF_BLOCK_IQ4_XS, "IQ4_XS"}, {PTXK_MXFP4, REF_BLOCK_MXFP4, "MXFP4"},
                {PTXK_NVFP4, REF_BLOCK_NVFP4, "NVFP4"}, {PTXK_IQ2_XXS, REF_BLOCK_IQ2_XXS, "IQ2_XXS"},
                {PTXK_IQ2_XS, REF_BLOCK_IQ2_XS, "IQ2_XS"}, {PTXK_IQ2_S, REF_BLOCK_IQ2_S, "IQ2_S"},
-               {PTXK_IQ3_XXS, REF_BLOCK_IQ3_XXS, "IQ3_XXS"}, {PTXK_IQ3_S, REF_BLOCK_IQ3_S, "IQ3_S"}};
+               {PTXK_IQ3_XXS, REF_BLOCK_IQ3_XXS, "IQ3_XXS"}, {PTXK_IQ3_S, REF_BLOCK_IQ3_S, "IQ3_S"},
+               {PTXK_IQ1_S, REF_BLOCK_IQ1_S, "IQ1_S"}, {PTXK_IQ1_M, REF_BLOCK_IQ1_M, "IQ1_M"},
+               {PTXK_TQ1_0, REF_BLOCK_TQ1_0, "TQ1_0"}, {PTXK_TQ2_0, REF_BLOCK_TQ2_0, "TQ2_0"}};
 #define FORMATS (sizeof formats / sizeof *formats)
 #define CODED 8u /* the first ones have code of their own, the others readers and code in common */
 
@@ -62,6 +64,13 @@ static void random_blocks(int type, unsigned char *at, size_t bytes, double size
         case REF_BLOCK_NVFP4:
             for (j = 0; j < 4; j++) at[i + j] &= size > 0 ? 0x9f : 0xff;
             break;
+        case REF_BLOCK_IQ1_M: { /* four bits of the factor in every second byte */
+            unsigned char d[2];
+            random_factor(d, size * 32 / l->most);
+            for (j = 0; j < 4; j++)
+                at[i + 49 + 2 * j] = (unsigned char)((at[i + 49 + 2 * j] & 15) | (d[j / 2] >> 4 * (j & 1) & 15) << 4);
+            break;
+        }
         default:
             random_factor(at + i + l->factor, size * 32 / l->most);
             if (l->second >= 0) random_factor(at + i + l->second, size * 8 / l->most_low);

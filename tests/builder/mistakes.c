@@ -377,8 +377,6 @@ static void further(void) {
     start(), q = ptx_func(m, "q", PTX_NONE), ptx_bar_sync(q, ptx_imm(0)), ptx_ret(q);
     ptx_if(k, some()), ptx_call(k, q, 0, NULL), ptx_end(k),
         REFUSED("+ a barrier in a function that some call", DIVERGENT);
-    start(), ptx_if(k, some()), ptx_raw(k, "bar.sync 0;", 0, NULL, 0, NULL, NULL), ptx_end(k);
-    REFUSED("+ a barrier in raw text", DIVERGENT);
     /* paths */
     start(), l = ptx_label_new(k), l2 = ptx_label_new(k), ptx_guard(k, c), ptx_bra(k, l),
              x = ptx_add(k, u, u);

@@ -283,6 +283,50 @@ static void shared_prefix(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_free(cu, &tree));
 }
 
+/* Sinks of 0 beside a key of zeros, whose values are 0, are what a second such key would be: in both operations. */
+static void sinks(ptxcu *cu) {
+    static const float zeros[2 * KV_HEADS * DIM];
+    ptxcu_flash_decode_desc d;
+    ptxcu_flash_prefill_desc f;
+    ptxcu_kv_cache cache;
+    ptxcu_tensor k = numbers(cu, PTX_F32, 4, 1, KV_HEADS, 1, DIM), v = numbers(cu, PTX_F32, 4, 1, KV_HEADS, 1, DIM),
+                 q = numbers(cu, PTX_F32, 4, 1, 1, HEADS, DIM), out[2], lse, sink = make(cu, PTX_F32, 1, HEADS, 0, 0, 0);
+    float have[HEADS * DIM], want[KV_HEADS * DIM], sum[HEADS];
+    uint32_t i, e, wrong = 0;
+    out[0] = make(cu, PTX_F32, 4, 1, 1, HEADS, DIM);
+    out[1] = make(cu, PTX_F32, 4, 1, 1, HEADS, DIM);
+    lse = make(cu, PTX_F32, 3, 1, HEADS, 1, 0);
+    WORKS(cu, ptxcu_tensor_write(cu, &k, zeros, KV_HEADS * DIM * sizeof *zeros, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &sink, zeros, HEADS * sizeof *zeros, NULL));
+    WORKS(cu, ptxcu_kv_cache_wrap(cu, &k, &v, NULL, &cache));
+    memset(&d, 0, sizeof d);
+    d.q = q, d.out = out[0], d.cache = &cache, d.length = 1, d.lse = lse, d.sinks = sink;
+    WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
+    WORKS(cu, ptxcu_tensor_read(cu, sum, &lse, sizeof sum, NULL));
+    memset(&f, 0, sizeof f);
+    f.q = q, f.out = out[1], f.cache = &cache, f.kv_len = 1, f.lse = lse, f.sinks = sink;
+    WORKS(cu, ptxcu_flash_prefill(cu, &f, NULL));
+    WORKS(cu, ptxcu_tensor_read(cu, want, &v, sizeof want, NULL));
+    for (i = 0; i < 2; i++) {
+        WORKS(cu, ptxcu_tensor_read(cu, have, &out[i], sizeof have, NULL));
+        for (e = 0; e < HEADS * DIM; e++)
+            wrong += fabsf(have[e] - want[e / DIM * KV_HEADS / HEADS * DIM + e % DIM] / 2) <= 1e-5f ? 0 : 1;
+        for (e = 0; e < HEADS; e++) wrong += fabsf(sum[e] - 0.69314718f) <= 1e-5f ? 0 : 1;
+        WORKS(cu, ptxcu_tensor_read(cu, sum, &lse, sizeof sum, NULL));
+    }
+    CHECK(wrong == 0);
+    d.sinks = q;
+    EXPECT(cu, ptxcu_flash_decode(cu, &d, NULL), PTXCU_E_SHAPE, "sinks has shape");
+    WORKS(cu, ptxcu_kv_cache_free(cu, &cache));
+    WORKS(cu, ptxcu_tensor_free(cu, &k));
+    WORKS(cu, ptxcu_tensor_free(cu, &v));
+    WORKS(cu, ptxcu_tensor_free(cu, &q));
+    WORKS(cu, ptxcu_tensor_free(cu, &out[0]));
+    WORKS(cu, ptxcu_tensor_free(cu, &out[1]));
+    WORKS(cu, ptxcu_tensor_free(cu, &lse));
+    WORKS(cu, ptxcu_tensor_free(cu, &sink));
+}
+
 static void what_does_not_fit_is_refused(ptxcu *cu) {
     ptxcu_tensor k = make(cu, PTX_B8, 4, 1, 1, 8, 64), v = make(cu, PTX_B8, 4, 1, 1, 8, 64),
                  good = make(cu, PTX_F16, 4, 1, 1, 8, 2), more = make(cu, PTX_F16, 4, 1, 1, 8, 2),
@@ -339,6 +383,7 @@ int main(int argc, char **argv) {
             free_caches(cu, &c);
         }
         shared_prefix(cu);
+        sinks(cu);
         what_does_not_fit_is_refused(cu);
     }
     if (calls) CHECK(calls("cuMemAlloc_v2") == calls("cuMemFree_v2"));

@@ -234,7 +234,7 @@ static void test_gemm_of_three(ptxcu *cu) {
     spare = make(cu, PTX_F32, 2, M, 40, 0);
     BAD(gemm, eps, d.eps = (float)NAN, PTXCU_E_ARGUMENT, "gemm: eps is ");
     BAD(gemm, norm, d.norm = 2, PTXCU_E_ARGUMENT, "gemm: norm is 2, must be 0 or 1");
-    BAD(gemm, gated, d.gated = 1, PTXCU_E_ARGUMENT, "gemm: gated is 1, must be 0, PTXK_GEMM_SWIGLU or");
+    BAD(gemm, gated, d.gated = 1, PTXCU_E_ARGUMENT, "gemm: gated is 1, must be 0, PTXK_GEMM_SWIGLU, _GEGLU or");
     BAD(gemm, gated, d.gated = PTXK_GEMM_GEGLU, PTXCU_E_ARGUMENT, "more[0].y is set, and must not be with gated");
     BAD(gemm, unused, d.unused = 1, PTXCU_E_ARGUMENT, "gemm: unused is 1, must be 0");
     BAD(gemm, precision, d.precision = 7, PTXCU_E_SHAPE, "gemm: precision is 7");
@@ -336,6 +336,7 @@ static void test_gemm_gated(ptxcu *cu, uint32_t gated) {
         for (r = 0; r < N; r++) {
             double g = rms * dot(gate + r * K, scaled, K), u = rms * dot(up + r * K, scaled, K);
             double z = gated == PTXK_GEMM_SWIGLU ? g : 1.59576912160573071176 * (g + 0.044715 * g * g * g);
+            if (gated == PTXK_GEMM_CLAMPED) z = 1.702 * (g = fmin(g, 7)), u = fmax(fmin(u, 7), -7) + 1;
             out[0].want[c * N + r] = g / (1 + exp(-z)) * u + (double)residual[c * N + r];
         }
     }
@@ -343,11 +344,11 @@ static void test_gemm_gated(ptxcu *cu, uint32_t gated) {
     WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
     WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
     WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
-    three_forms(cu, gated == PTXK_GEMM_SWIGLU ? "gemm, SwiGLU" : "gemm, GeGLU", &call, out, 1, NULL, NULL);
+    three_forms(cu, gated == PTXK_GEMM_SWIGLU ? "gemm, SwiGLU" : "gemm, gated", &call, out, 1, NULL, NULL);
     BAD(gemm, y, d.more[0].y = d.y, PTXCU_E_ARGUMENT, "more[0].y is set, and must not be with gated");
     BAD(gemm, format, d.more[1].format = PTXK_F32, PTXCU_E_ARGUMENT, "more[1].format is set");
     BAD(gemm, third, (d.more[1].format = PTXK_F32, d.more[1].weights = d.weights), PTXCU_E_SHAPE,
-        "_GEGLU) is two matrices, more[1].format is PTXK_F32");
+        "_GEGLU ...) is two matrices, more[1].format is PTXK_F32");
     BAD(gemm, up, memset(&d.more[0], 0, sizeof d.more[0]), PTXCU_E_ARGUMENT,
         "more[0].weights is zero, and must not be with gated: it is the up matrix");
     BAD(gemm, up, d.more[0].weights.shape[0]--, PTXCU_E_SHAPE, "more[0].weights has 32 rows, must have 33");
@@ -453,7 +454,7 @@ static void test_activation(ptxcu *cu) {
     out[0].t = &d.y, out[0].n = ROWS * N, out[0].off = 1e-5;
     WORKS(cu, ptxcu_activation_prepare(cu, &d, &call));
     three_forms(cu, "activation", &call, out, 1, &both, x);
-    BAD(activation, kind, d.kind = 3, PTXCU_E_SHAPE, "activation: kind is 3");
+    BAD(activation, kind, d.kind = 4, PTXCU_E_SHAPE, "activation: kind is 4");
     BAD(activation, unused, d.unused = 1, PTXCU_E_ARGUMENT, "activation: unused is 1");
     BAD(activation, y, d.y.address += 4, PTXCU_E_SHAPE, "overlaps");
     BAD(activation, up, d.up.type = PTX_F16, PTXCU_E_SHAPE, "activation: up is of type f16, must be f32");
@@ -756,6 +757,7 @@ int main(int argc, char **argv) {
         test_gemm_groups(cu);
         test_gemm_gated(cu, PTXK_GEMM_SWIGLU);
         test_gemm_gated(cu, PTXK_GEMM_GEGLU);
+        test_gemm_gated(cu, PTXK_GEMM_CLAMPED);
         test_matmul(cu);
         test_norm(cu);
         test_softmax(cu);

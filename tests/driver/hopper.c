@@ -814,6 +814,26 @@ static void test_bulk_faults(void) {
          "@p0 cp.async.bulk.global.shared::cta.bulk_group [d0], [r31], 128; // here\n"
          "@p0 cp.async.bulk.commit_group;\n@p0 cp.async.bulk.wait_group 0;\n",
          "@!p0", "@p0", 0, "missing-proxy-fence", 1, 32, 0);
+    pair("the sender's fence, after the writes in time but not in order",
+         "setp.eq.u32 p0, r0, 0;\nshl.b32 r2, r0, 2; add.u32 r3, r31, r2; st.shared.u32 [r3], r0;\nmov.u32 r4, 0;\n"
+         "LATE:\nadd.u32 r4, r4, 1;\nsetp.lt.u32 p1, r4, 1000;\nand.pred p1, p1, p0;\n@p1 bra LATE;\n"
+         "@p0 fence.proxy.async;\nbar.sync 0;\n@@\n"
+         "@p0 cp.async.bulk.global.shared::cta.bulk_group [d0], [r31], 256; // here\n"
+         "@p0 cp.async.bulk.commit_group;\n@p0 cp.async.bulk.wait_group 0;\n",
+         "", "@p0 fence.proxy.async;", 0, "missing-proxy-fence", 1, 64, 0);
+    pair("the writers' fence behind their arrival",
+         INIT_BAR "setp.lt.u32 p1, r0, 32;\nshl.b32 r2, r0, 2; add.u32 r3, r31, r2; st.shared.u32 [r3], r0;\n"
+                  "@p1 bra SEND;\n@@\nbar.arrive 1, 64;\nfence.proxy.async;\nbra END;\nSEND:\nbar.sync 1, 64;\n"
+                  "mov.u32 r4, 0;\nLATE:\nadd.u32 r4, r4, 1;\nsetp.lt.u32 p2, r4, 1000;\n@p2 bra LATE;\n"
+                  "@p0 cp.async.bulk.global.shared::cta.bulk_group [d0], [r31+128], 128; // here\n"
+                  "@p0 cp.async.bulk.commit_group;\n@p0 cp.async.bulk.wait_group 0;\nEND:\n",
+         "", "fence.proxy.async;", 0, "missing-proxy-fence", 1, 64, 0);
+    pair("a fence by a thread that neither wrote nor sends",
+         "setp.eq.u32 p0, r0, 0;\nsetp.eq.u32 p1, r0, 40;\nshl.b32 r2, r0, 2; add.u32 r3, r31, r2;\n"
+         "@!p1 st.shared.u32 [r3], r0;\nbar.sync 0;\n@p1 st.shared.u32 [r3], r0;\n@p1 fence.proxy.async;\n@@\n"
+         "@p0 cp.async.bulk.global.shared::cta.bulk_group [d0], [r31], 128; // here\n"
+         "@p0 cp.async.bulk.commit_group;\n@p0 cp.async.bulk.wait_group 0;\n",
+         "", "bar.sync 0;", 0, "missing-proxy-fence", 1, 64, 0);
     execute(kernel(INIT_BAR LOAD_1K "ld.shared.u32 r2, [r31];\n" WAIT_BAR("2"), NULL, NULL), 1, 32, 0);
     CHECK(!strstr(found, "uninitialised"), "one fault, one finding: %s", found);
     report_clear();

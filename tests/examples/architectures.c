@@ -1,7 +1,8 @@
 /* architectures.c - small random models of each architecture (examples/models.h): 64 tokens beside the reference in
  * double precision, by launches, as a graph, persistent where that reaches, with prompts in passes and in pages.
  *
- * ARCHITECTURES_KEEP=FOLDER writes the models there, for another implementation to read. */
+ * ARCHITECTURES_KEEP=FOLDER writes the models there, for another implementation to read. An argument: only models
+ * whose names hold it. */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
 #include "../../ptxgen_kernels.h"
@@ -103,7 +104,7 @@ static void keep(const gguf_maker *m, uint32_t n)
     fclose(file);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     uint32_t i;
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -113,6 +114,7 @@ int main(void)
     for (i = 0; i < sizeof models / sizeof *models; i++) {
         gguf_maker made = {0};
         model_file f;
+        if (argc > 1 && !strstr(models[i].what, argv[1])) continue;
         make_model(&made, &models[i].shape);
         keep(&made, i);
         if (open_made(&f, &made))

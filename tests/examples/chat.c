@@ -32,6 +32,9 @@ static const struct {
      "<|start_of_role|>system<|end_of_role|>S<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>U<|end_of_text|>\n"
      "<|start_of_role|>assistant<|end_of_role|>A<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>V<|end_of_text|>\n"
      "<|start_of_role|>assistant<|end_of_role|>"},
+    {"harmony", "{{- \"<|start|>assistant<|channel|>final<|message|>\" + message.content + \"<|return|>\" }}",
+     "<|start|>system<|message|>S<|end|><|start|>user<|message|>U<|end|><|start|>assistantA<|return|>"
+     "<|start|>user<|message|>V<|end|><|start|>assistant"},
     {"command-r", "{{ '<|START_OF_TURN_TOKEN|><|USER_TOKEN|>' }}{{ '<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>' }}",
      "<|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>S<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|USER_TOKEN|>U"
      "<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>A<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|>"
@@ -75,6 +78,24 @@ static int read_jinja(gguf *g, gguf_maker *m, const char *jinja)
     return CHECK_MORE(gguf_parse(g, m->at, m->bytes, m->bytes, &why) == 0, why.text);
 }
 
+/* The first of a template's tokens that a tokeniser lacks. */
+static void test_missing(void)
+{
+    static gguf_text pieces[] = {{"<|end|>", 7}, {"<|message|>", 11}, {"<|return|>", 10}, {"<|start|>", 9}};
+    static uint32_t sorted[] = {0, 1, 2, 3};
+    const chat_template *t = chat_find("harmony");
+    tokeniser words;
+    memset(&words, 0, sizeof words);
+    words.token = pieces;
+    words.sorted = sorted;
+    words.count = 4;
+    CHECK(chat_missing(t, &words).bytes == 0);
+    words.count = 3;
+    CHECK(gguf_is(chat_missing(t, &words), "<|start|>"));
+    sorted[2] = 3;
+    CHECK(gguf_is(chat_missing(t, &words), "<|return|>"));
+}
+
 /* Files whose template is none of these, and files without one. */
 static void test_unknown(void)
 {
@@ -102,6 +123,7 @@ static void test_unknown(void)
         CHECK_MORE(strstr(why.text, "'tokenizer.chat_template' is no text"), why.text);
         gguf_free(&g);
     }
+    test_missing();
     CHECK(!chat_find("alpaca") && chat_find("llama3"));
     CHECK(strstr(chat_names(names), "phi4 chatml") && strstr(names, " vicuna"));
     free(m.at);
@@ -110,6 +132,7 @@ static void test_unknown(void)
 int main(void)
 {
     static gguf_text pieces[2] = {{"<s>", 3}, {"</s>", 4}};
+    static uint32_t sorted[2] = {1, 0};
     gguf_maker m = {0};
     tokeniser words;
     size_t i, k, own;
@@ -117,6 +140,7 @@ int main(void)
     words.token = pieces;
     words.count = 2;
     words.eos = 1;
+    words.sorted = sorted;
     CHECK(sizeof cases / sizeof *cases == CHAT_TEMPLATES);
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
         const chat_template *t = NULL;
@@ -128,6 +152,7 @@ int main(void)
         gguf_free(&g);
         if (!CHECK_MORE(t && !strcmp(t->name, cases[i].name), t ? t->name : cases[i].name)) continue;
         CHECK(t == chat_find(cases[i].name));
+        CHECK(!chat_missing(t, &words).bytes == !!(t->flags & CHAT_PLAIN)); /* these words have hardly any token */
         memset(&c, 0, sizeof c);
         c.words = &words;
         chat_ask(&c, t, 1, "S", "U");

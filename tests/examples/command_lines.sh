@@ -1,6 +1,7 @@
 #!/bin/sh
-# The examples as a newcomer meets them: each compiles with the cc command of its first lines, and does what
-# it says, right and wrong command lines alike. `command_lines.sh BUILD`; PTXGEN_CUDA_LIBRARY names the driver.
+# The examples as a newcomer meets them, compiled with the cc command of their first lines (tests/examples/compile.sh):
+# each does what it says, right and wrong command lines alike. `command_lines.sh FOLDER`, where they are;
+# PTXGEN_CUDA_LIBRARY names the driver.
 build=$1
 passed=0
 failed=0
@@ -21,15 +22,8 @@ check() { # name, expected status, expected words, command ...
     fi
 }
 
-# Without optimisation: it is the command that is tested.
 sources=$(ls examples/*.c)
 if command -v c++ >/dev/null 2>&1; then sources="$sources $(ls examples/*.cpp)"; else echo "skip: there is no c++"; fi
-for source in $sources; do
-    example=$(basename "${source%.*}")
-    command=$(sed -n 's/^ *\(c[c+][c+]* .*\)$/\1/p' "$source" | head -n 1)
-    command=$(echo "$command" | sed "s,-o $example,-o $build/cc_$example,; s,-O2,-O0,")
-    check "$example compiles with: $command" 0 "" sh -c "$command"
-done
 
 # The command line is one table in every example; only generate and ptxdump take arguments.
 for source in $sources; do
@@ -113,6 +107,17 @@ model=tests/model/fables.gguf
 check "a model writes text" 0 "^Once upon a time[^ ]* [a-z]" "$generate" $model "Once upon a time" --tokens 3
 check "a model's tokens are counted" 0 "; 3 tokens written" "$generate" $model "The king" --tokens 3 --graph
 printf 'sm = 90\nsms = 3\n' >"$build/small.device"
+export TORCHELASTIC_RUN_ID=command_lines-$$ # tells ranks of this run from those of others
+check "a rank without the number of ranks" 1 "generate: RANK is set, and WORLD_SIZE is not" env RANK=0 "$generate" $model x
+check "a rank whose others are missing" 1 "of 3 ranks these have not come to 127.0.0.1, port [0-9]*, in 1 seconds: 1, 2" \
+    env RANK=0 WORLD_SIZE=3 PTXGEN_RANKS_TIMEOUT=1 "$generate" $model x
+check "a rank whose first is missing" 1 "generate: rank 1: rank 0 of 2 does not answer at 127.0.0.1, ports " \
+    env RANK=1 WORLD_SIZE=2 PTXGEN_RANKS_TIMEOUT=1 "$generate" $model x
+check "several ranks in one launch" 2 "^generate: --persistent: several ranks go by launches or --graph" \
+    env RANK=0 WORLD_SIZE=2 "$generate" $model x --persistent
+check "ranks without NCCL, told once" 0 "^1$" sh -c \
+    'export WORLD_SIZE=2 PTXGEN_NCCL_LIBRARY=/nowhere.so; { RANK=1 "$1" "$2" x & RANK=0 "$1" "$2" x; wait; } 2>&1 |
+     grep -c "2 ranks need NCCL: /nowhere.so: .*PTXGEN_NCCL_LIBRARY"' sh "$generate" $model
 check "all tokens in one launch" 0 "; 2 tokens written" \
     env PTXSIM_DEVICE="$build/small.device" "$generate" $model "The king" --tokens 2 --persistent
 rm -f "$build/small.device"
@@ -166,6 +171,12 @@ check "a chat without a template" 1 "there is no 'tokenizer.chat_template': choo
     "$generate" $model --chat x
 check "a template that is none" 2 "template: 'jinja' is none of phi4 chatml llama3" \
     "$generate" $model --chat x --template jinja
+check "a template whose tokens the model lacks" 1 "chats by the template 'llama3' need the token '<|start_header_id|>'" \
+    "$generate" $model --chat x --template llama3
+check "guesses without a smaller model" 2 "draft-tokens: goes with --draft" "$generate" $model x --draft-tokens 3
+check "sequences without prompts" 2 "sequences: goes with --prompts" "$generate" $model x --sequences 3
+check "a NUL in a message" 1 "prompt: a line holds a NUL" \
+    sh -c 'printf "a\000b\n" | "$1" "$2" --chat --template vicuna' sh "$generate" $model
 check "a template without a chat" 2 "template: goes with --chat" "$generate" $model x --template llama3
 printf 'The king\nOnce upon\\na time\nA\n' >"$build/prompts"
 check "prompts of a file, two at a time" 0 "^a time" "$generate" $model --prompts "$build/prompts" --sequences 2 --tokens 1
@@ -223,6 +234,5 @@ check "an unknown target" 1 "sm_91" "$build/ptxdump" flash_decode 0 91
 check "a target that is no number" 2 "target" "$build/ptxdump" flash_decode 0 x
 PTXGEN_CUDA_LIBRARY=/nowhere/libcuda.so
 check "a missing driver" 1 "/nowhere/libcuda.so" "$build/saxpy"
-rm -f "$build"/cc_*
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

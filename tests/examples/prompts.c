@@ -338,6 +338,113 @@ static void test_progress(void)
     close_file(&f);
 }
 
+/* -- prompts that begin alike -- */
+
+/* Bytes that attention reads in a step behind the prompts; 0: only the CPU driver counts. */
+static double attention_bytes(llama *m)
+{
+    static double before; /* the profile goes on from time to time */
+    gguf_error why;
+    double read = 0, all = 0;
+    char *json;
+    if (!set_option("profile", 1)) return 0;
+    CHECK_MORE(llama_step(m, 1, stream, &why) == 0, why.text);
+    fine(ptxcu_stream_sync(device, stream));
+    set_option("profile", 0);
+    json = profile_of();
+    if (CHECK(json)) all = sum_of(json, "flash_decode", "\"distinct_bytes_read\"");
+    read = all - before;
+    before = all;
+    free(json);
+    return read;
+}
+
+/* Sequences that share what they begin with beside the reference, and beside themselves alone; by launches, or as
+ * graphs, which the sharing makes anew. */
+static void test_shared(void)
+{
+    enum { SHARED = 80, TOKENS = 6 };
+    static const model_shape shapes[] = {
+        {"llama", 61, 32, 2, 4, 2, 32, 40, 600, 0, GGUF_FORMAT_F16, GGUF_FORMAT_F16, GGUF_FORMAT_F16, 0, 1, 0, 0, 0, 0},
+        {"gpt-oss", 61, 64, 2, 4, 2, 16, 64, 600, 0, GGUF_FORMAT_F16, GGUF_FORMAT_F16, GGUF_FORMAT_F16, 1, 0, 0, 0, 0,
+         20}};
+    static sequences s, alone;
+    uint32_t i, b, j;
+    for (i = 0; i < 3; i++) { /* the second as a graph; the third with caches of 8 bits, beside itself only */
+        const model_shape *shape = &shapes[i & 1];
+        gguf_maker made = {0};
+        model_file f;
+        llama m;
+        llama_options o;
+        gguf_error why;
+        ref_llama reference;
+        float *logits = (float *)malloc(16ull * shape->vocab * sizeof *logits);
+        double bytes[2] = {0, 0}, off = 0;
+        memset(&o, 0, sizeof o);
+        memset(&s, 0, sizeof s);
+        make_model(&made, shape);
+        o.batch = s.batch = 4;
+        o.prompt_tokens = 64;
+        o.max_seq = SHARED + 20 + TOKENS;
+        o.kv_type = i == 2 ? (uint32_t)PTXK_Q8_0 : 0;
+        s.steps = TOKENS;
+        for (b = 0; b < s.batch; b++) {
+            random_tokens(&s, b, SHARED + 1 + random_below(9), shape->vocab);
+            memcpy(s.token[b], s.token[0], SHARED * 4);
+        }
+        alone = s;
+        s.shared = SHARED;
+        if (!CHECK(logits) || !open_made(&f, &made)) continue;
+        if (CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text)) {
+            CHECK(llama_can_share(&m, SHARED + 9) == SHARED);
+            if ((i != 1 || CHECK_MORE(llama_record(&m, stream, &why) == 0, why.text))
+                && run_prompts(&m, &s, logits)) {
+                bytes[0] = i == 1 ? 0 : attention_bytes(&m);
+                CHECK(run_prompts(&m, &alone, logits + 8 * shape->vocab)); /* shares no longer */
+                bytes[1] = i == 1 ? 0 : attention_bytes(&m);
+                for (j = 0; j < 8 * shape->vocab; j++)
+                    off = fmax(off, fabs((double)logits[j] - (double)logits[j + 8 * shape->vocab]));
+                CHECK_MORE(off < 2e-3, shape->architecture);
+                CHECK(bytes[0] <= 0.5 * bytes[1]);
+                printf("%s: logits of sequences that share differ by %.2g", shape->architecture, off);
+                if (bytes[1] > 0) printf("; attention reads %.3f of the bytes", bytes[0] / bytes[1]);
+                printf("\n");
+                model_reference(&reference, &m.config, &f.g, f.data);
+                reference.context = o.max_seq;
+                for (b = 0; b < s.batch && i < 2; b++)
+                    (void)beside_both(&reference, &s, &alone, b, logits, "sequences that share");
+                ref_llama_free(&reference);
+            }
+            llama_close(&m);
+        }
+        free(logits);
+        close_file(&f);
+    }
+}
+
+/* What cannot be shared. */
+static void refuse_shared(void)
+{
+    static const uint32_t prompts[2 * 40] = {1, 2, 3}, lengths[2] = {20, 16};
+    gguf_maker made = {0};
+    model_file f;
+    llama m;
+    llama_options o;
+    gguf_error why;
+    memset(&o, 0, sizeof o);
+    make_model(&made, &architectures[0]);
+    o.batch = 2;
+    o.max_seq = 40;
+    if (!open_made(&f, &made)) return;
+    if (CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text)) {
+        CHECK_MORE(llama_begin(&m, prompts, lengths, stream, &why) == 0, why.text);
+        CHECK(llama_share_prefix(&m, 17, stream, &why) && strstr(why.text, "17 tokens cannot be shared"));
+        CHECK(llama_share_prefix(&m, 16, stream, &why) && strstr(why.text, "16 shared tokens, and a prompt has 16"));
+        llama_close(&m);
+    }
+    close_file(&f);
+}
+
 int main(void)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -350,6 +457,8 @@ int main(void)
     test_taken_up();
     test_drafts();
     test_resumed();
+    test_shared();
+    refuse_shared();
     fine(ptxcu_stream_destroy(device, stream));
     ptxcu_close(device);
     return check_end();

@@ -10,6 +10,21 @@
 #include "../../examples/chat.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+enum { LONG = 1 << 30 };
+
+static void use_chat(const chat_template *chat, const tokeniser *t)
+{
+    chat_text c;
+    gguf_text token = chat_missing(chat, t);
+    if (token.bytes && tokeniser_find(t, token) != TOKEN_NONE) abort();
+    memset(&c, 0, sizeof c);
+    c.words = t;
+    chat_ask(&c, chat, 1, "be brief", "hello");
+    chat_frame(&c, chat->reply_end);
+    chat_ask(&c, chat, 0, "", "again");
+    if (c.bytes > c.room) abort();
+    chat_free(&c);
+}
 
 static void use_tokeniser(const tokeniser *t, const char *text, size_t bytes)
 {
@@ -39,7 +54,7 @@ static int told(const gguf_error *why, size_t bytes)
 /* Whether a part of a tensor, a matrix or a vector, passes its end. */
 static int outside(const llama_tensor *t)
 {
-    if (t->from->size[1] > 1) return t->first + (uint64_t)t->rows > t->from->size[1];
+    if (!llama_is_vector(t)) return t->first + (uint64_t)t->rows > t->from->size[1];
     return t->first + (uint64_t)t->columns > t->from->size[0];
 }
 
@@ -63,13 +78,31 @@ static void use_model(const gguf *g, size_t bytes)
     free(all);
 }
 
+static void use_words(const gguf *g, const uint8_t *data, size_t bytes, size_t file)
+{
+    gguf_error why;
+    tokeniser t;
+    const chat_template *chat = chat_recognise(g, &why);
+    if (!chat && !told(&why, file)) abort();
+    if (tokeniser_read(&t, g, &why)) return;
+    use_tokeniser(&t, (const char *)data, bytes < 2000 ? bytes : 2000);
+    use_tokeniser(&t, "hello, hello 12", 15);
+    if (chat) use_chat(chat, &t);
+    tokeniser_free(&t);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     gguf g;
     gguf_error why;
-    tokeniser t;
     size_t i, sum = 0;
-    int result = gguf_parse(&g, data, bytes / 2, bytes, &why);
+    int result = gguf_parse(&g, data, bytes, bytes + LONG, &why); /* the head of a long file */
+    if (result == 0) {
+        use_model(&g, bytes + LONG);
+        use_words(&g, data, bytes, bytes + LONG);
+        gguf_free(&g);
+    }
+    result = gguf_parse(&g, data, bytes / 2, bytes, &why);
     if (result == 0) gguf_free(&g);
     result = gguf_parse(&g, data, bytes, bytes, &why);
     if (result == 2 || (result == 1 && !told(&why, bytes))) abort();
@@ -81,12 +114,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     if (sum > 600 * g.tensors) abort();
     use_model(&g, bytes);
-    if (!chat_recognise(&g, &why) && !told(&why, bytes)) abort();
-    if (tokeniser_read(&t, &g, &why) == 0) {
-        use_tokeniser(&t, (const char *)data, bytes < 2000 ? bytes : 2000);
-        use_tokeniser(&t, "hello, hello 12", 15);
-        tokeniser_free(&t);
-    }
     gguf_free(&g);
     return 0;
 }

@@ -107,7 +107,8 @@ static model draw_model(uint32_t launches) {
     static const uint32_t every[] = {PTXK_Q4_K, PTXK_Q5_K,   PTXK_Q6_K,   PTXK_Q8_0,  PTXK_Q4_0, PTXK_F16,
                                      PTXK_BF16, PTXK_F32,    PTXK_Q4_1,   PTXK_Q5_0,  PTXK_Q5_1, PTXK_Q2_K,
                                      PTXK_Q3_K, PTXK_IQ4_NL, PTXK_IQ4_XS, PTXK_MXFP4, PTXK_NVFP4, PTXK_IQ2_XXS,
-                                     PTXK_IQ2_XS, PTXK_IQ2_S, PTXK_IQ3_XXS, PTXK_IQ3_S};
+                                     PTXK_IQ2_XS, PTXK_IQ2_S, PTXK_IQ3_XXS, PTXK_IQ3_S, PTXK_IQ1_S, PTXK_IQ1_M,
+                                       PTXK_TQ1_0, PTXK_TQ2_0};
     static const uint32_t targets[] = {75, 80, 86, 89, 90, 100};
     uint32_t list[8], count = any_size(7), i, target;
     model m = model_start();
@@ -194,7 +195,8 @@ static double round_of(unsigned long long seed) {
 static void every_reader(void) {
     static const uint32_t readers[] = {PTXK_Q4_1,   PTXK_Q5_0,   PTXK_Q5_1,  PTXK_Q2_K, PTXK_Q3_K,
                                        PTXK_IQ4_NL, PTXK_IQ4_XS, PTXK_MXFP4, PTXK_NVFP4, PTXK_IQ2_XXS,
-                                       PTXK_IQ2_XS, PTXK_IQ2_S, PTXK_IQ3_XXS, PTXK_IQ3_S};
+                                       PTXK_IQ2_XS, PTXK_IQ2_S, PTXK_IQ3_XXS, PTXK_IQ3_S, PTXK_IQ1_S, PTXK_IQ1_M,
+                                       PTXK_TQ1_0, PTXK_TQ2_0};
     uint32_t i;
     for (i = 0; i < sizeof readers / sizeof *readers; i++) {
         model m = model_start();

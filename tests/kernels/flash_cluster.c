@@ -316,6 +316,7 @@ static ptxk_flash_decode_desc drawn_description(void) {
     desc.soft_cap = random_below(4) ? 0 : (float)(1 + random_below(50));
     desc.scale = random_below(4) ? 0 : (float)random_within(1);
     desc.flags = random_below(4) | forced * PTXK_FLASH_CLUSTER_1; /* 0: the plan chooses */
+    if (random_below(3) == 0) desc.flags |= PTXK_FLASH_SINK;
     return desc;
 }
 
@@ -343,11 +344,11 @@ static void drawn_problems(void) {
         ptx_target target = targets[random_below(6)];
         problem p;
         if ((int)(target & 0xfff) > capability) target = PTX_SM(90);
-        if ((target & 0xfff) < 90) desc.flags &= PTXK_FLASH_LSE | PTXK_FLASH_SCALAR;
+        if ((target & 0xfff) < 90) desc.flags &= PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_SINK;
         for (i = 0; i < batch; i++) lengths[i] = drawn_length(longest, chunk);
         p = problem_of(&desc, longest, lengths, batch);
         p.target = target;
-        p.most = desc.flags < PTXK_FLASH_CLUSTER_2 ? 1 + random_below(8) : 0;
+        p.most = desc.flags % PTXK_FLASH_PAGE_ROWS < PTXK_FLASH_CLUSTER_2 ? 1 + random_below(8) : 0;
         p.shape.sm_count = drawn(counts, 10);
         if (random_below(3) == 0) p.shape.max_len = random_below(longest + 1);
         p.layout = (enum layout)random_below(3);

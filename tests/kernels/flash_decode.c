@@ -348,6 +348,7 @@ static void random_problem(uint32_t turn) {
     desc.page_size = random_below(3) ? 0 : PICK(16, 32, 64, 128, 256);
     desc.append_type = random_below(3) ? 0 : PICK(PTX_F32, PTX_F16, PTX_BF16);
     desc.flags = random_below(2) ? PTXK_FLASH_LSE : 0;
+    if (random_below(3) == 0) desc.flags |= PTXK_FLASH_SINK;
     if (turn % 8 == 7) desc.flags |= PTXK_FLASH_SCALAR;
     if (desc.page_size && random_below(2)) desc.flags |= PTXK_FLASH_PAGE_ROWS;
     if (turn % 5 == 4) desc.scale = (float)random_within(0.5);

@@ -98,7 +98,7 @@ static void bad_descriptions_are_refused(void) {
     REFUSE(out_type = PTX_U32, "out_type is PTX_U32");
     REFUSE(out_type = PTXK_F16, "out_type is PTXK_F16, must be PTX_F32");
     REFUSE(out_type = 0, "out_type is 0");
-    REFUSE(flags = 8, "flags is 8");
+    REFUSE(flags = 16, "flags is 16");
     REFUSE(flags = 4, "page_size is 0");
     REFUSE(page_size = 24, "page_size is 24");
     REFUSE(window = (1u << 30) + 1, "window is 1073741825, must be at most 2^30");

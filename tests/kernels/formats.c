@@ -4,10 +4,11 @@
  * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
  * PTXGEN_SEED=n repeats one. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../../ptxgen_kernels.h"
 
 #include "../gemmtest.h"
+
+#include <float.h>
 
 /* `rows` rows of k weights: byte j of the blocks has the values 0 ... 255 in turn, from a random one on. */
 static unsigned char *blocks_in_turn(int type, uint32_t rows, uint32_t k)
@@ -116,6 +117,8 @@ static void products_of_every_value(void)
                 if (l->factor >= 0) memcpy(w + b + l->factor, old + b + l->factor, 2);
                 if (l->second >= 0) memcpy(w + b + l->second, old + b + l->second, 2);
                 if (l->type == REF_BLOCK_MXFP4) w[b] = old[b];
+                for (r = 49; r < 56 && l->type == REF_BLOCK_IQ1_M; r += 2)
+                    w[b + r] = (unsigned char)((w[b + r] & 15) | (old[b + r] & 240));
             }
             memset(w + 5 * p.m[0].row_bytes, 0, p.m[0].row_bytes);
             q.m[0].weights = w;

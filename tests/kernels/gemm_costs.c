@@ -18,19 +18,34 @@ static const struct cost {
     double loop, all[2];
 } costs[] = {{PTXK_Q4_K, 8, 0, 2.1, {2.4, 3.2}},   {PTXK_Q4_K, 8, 1, 1.9, {2.2, 3.0}},
              {PTXK_Q4_K, 16, 0, 2.5, {2.9, 3.8}},  {PTXK_Q4_K, 32, 0, 3.4, {3.8, 5.0}},
-             {PTXK_Q4_K, 64, 0, 5.1, {5.7, 7.4}},  {PTXK_Q4_K, 64, 1, 3.7, {4.3, 6.0}},
-             {PTXK_Q5_K, 8, 0, 2.8, {3.1, 3.9}},   {PTXK_Q6_K, 8, 0, 4.05, {4.35, 4.8}},
-             {PTXK_Q6_K, 8, 1, 3.1, {3.4, 3.8}},   {PTXK_Q8_0, 8, 0, 3.1, {3.4, 4.2}},
+             {PTXK_Q4_K, 64, 0, 5.1, {5.8, 7.6}},  {PTXK_Q4_K, 64, 1, 3.7, {4.4, 6.2}},
+             {PTXK_Q5_K, 8, 0, 2.8, {3.1, 3.9}},   {PTXK_Q6_K, 8, 0, 4.05, {4.35, 5.0}},
+             {PTXK_Q6_K, 8, 1, 3.1, {3.4, 4.0}},   {PTXK_Q8_0, 8, 0, 3.1, {3.4, 4.2}},
              {PTXK_Q8_0, 8, 1, 2.9, {3.2, 4.0}},   {PTXK_Q4_0, 8, 0, 2.5, {2.8, 3.6}},
              {PTXK_F16, 8, 0, 2.2, {2.5, 3.2}},    {PTXK_BF16, 8, 0, 2.95, {3.2, 4.0}},
-             {PTXK_F32, 8, 0, 6.7, {6.9, 7.7}},    {PTXK_Q4_1, 8, 0, 2.9, {3.2, 3.6}},
-             {PTXK_Q5_0, 8, 0, 4.2, {4.5, 4.9}},   {PTXK_Q5_1, 8, 0, 4.1, {4.4, 4.7}},
-             {PTXK_Q2_K, 8, 0, 2.9, {3.3, 3.95}},  {PTXK_Q3_K, 8, 0, 3.95, {4.2, 5.0}},
+             {PTXK_F32, 8, 0, 6.7, {6.9, 7.7}},    {PTXK_Q4_1, 8, 0, 2.9, {3.2, 3.8}},
+             {PTXK_Q5_0, 8, 0, 4.2, {4.5, 5.1}},   {PTXK_Q5_1, 8, 0, 4.1, {4.4, 5.0}},
+             {PTXK_Q2_K, 8, 0, 2.9, {3.35, 4.5}},  {PTXK_Q3_K, 8, 0, 3.95, {4.2, 5.0}},
              {PTXK_IQ4_NL, 8, 0, 4.6, {4.9, 5.7}}, {PTXK_IQ4_XS, 8, 0, 4.75, {5.0, 5.9}},
              {PTXK_MXFP4, 8, 0, 3.35, {3.7, 4.5}}, {PTXK_NVFP4, 8, 0, 3.75, {4.1, 4.9}},
              {PTXK_IQ2_XXS, 8, 0, 4.6, {5, 5.6}},  {PTXK_IQ2_XS, 8, 0, 4.4, {4.8, 5.4}},
              {PTXK_IQ2_S, 8, 0, 4.4, {4.8, 5.4}},  {PTXK_IQ3_XXS, 8, 0, 5, {5.3, 6.1}},
-             {PTXK_IQ3_S, 8, 0, 5.2, {5.5, 6.3}}};
+             {PTXK_IQ3_S, 8, 0, 5.2, {5.5, 6.3}},  {PTXK_IQ1_S, 8, 0, 4.4, {4.8, 5.4}},
+             {PTXK_IQ1_M, 8, 0, 4.75, {5.1, 6.3}}, {PTXK_TQ1_0, 8, 0, 4.75, {5.1, 5.7}},
+             {PTXK_TQ2_0, 8, 0, 2.85, {3.2, 3.8}}};
+
+/* How often a block starts in a tile. */
+static uint32_t starts_of(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint32_t blocks)
+{
+    uint32_t n[3] = {shape->n, shape->n, 0}, units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(f)), b, starts = 0;
+    uint64_t all = ptxk__gemm_row_tiles(f, n) * ptxk__gemm_column_tiles(f, shape->m, 0) * units;
+    for (b = 0; b < blocks; b++) {
+        uint64_t longer = all % blocks, first = all / blocks * b + (b < longer ? b : longer);
+        uint64_t last = first + all / blocks + (b < longer) - 1;
+        starts += (uint32_t)(last / units - first / units + 1);
+    }
+    return starts;
+}
 
 static void instructions_per_weight(void)
 {
@@ -77,15 +92,14 @@ static void instructions_per_weight(void)
             if (!code) continue;
             while (count && sass_opcode(code, count - 1) == SASS_NOP) count--;
             loop = sass_inner_loop(code, count, &first);
-            for (i = 0; i < 2; i++) { /* blocks of a slice take so many steps of the loop */
+            for (i = 0; i < 2; i++) { /* blocks take so many steps of the loop, in so many tiles */
                 const ptx_launch *l = &plan.launch[1];
-                double steps;
+                double steps, starts;
                 shape.k = k_of[i];
                 CHECK(!ptxk_gemm_plan(&desc, &shape, &plan, NULL));
-                steps = shape.k / 2.0 / form.kind[0].format->unit;
-                all[i] = ((double)l->grid[0] * l->grid[1] * l->grid[2] * (count - loop)
-                          + (double)l->grid[0] * l->grid[2] * steps * loop)
-                         * l->block[0] / ((double)shape.n * shape.k);
+                steps = (shape.n + form.rows - 1) / form.rows * (shape.k / 2.0 / form.kind[0].format->unit);
+                starts = starts_of(&form, &shape, l->grid[0]);
+                all[i] = (starts * (count - loop) + steps * loop) * l->block[0] / ((double)shape.n * shape.k);
             }
             printf("note: sm_90: %s: %u instructions, %u in the loop: %.2f for a weight; %.2f in all at 4096 x 14336, "
                    "%.2f at 4096 x 4096\n",
@@ -105,8 +119,8 @@ static void many_columns(void)
     static const struct {
         uint32_t format, precision, columns;
         double loop, products;
-    } wide[] = {{PTXK_Q4_K, 0, 128, 8.8, 4.13}, {PTXK_Q4_K, 1, 128, 6.1, 2},   {PTXK_Q4_K, 1, 256, 4.5, 2},
-                {PTXK_Q5_K, 0, 128, 9.5, 4.13}, {PTXK_Q5_K, 1, 128, 6.8, 2},   {PTXK_Q6_K, 0, 128, 14, 6},
+    } wide[] = {{PTXK_Q4_K, 0, 128, 8.9, 4.13}, {PTXK_Q4_K, 1, 128, 6.1, 2},   {PTXK_Q4_K, 1, 256, 4.5, 2},
+                {PTXK_Q5_K, 0, 128, 9.6, 4.13}, {PTXK_Q5_K, 1, 128, 6.8, 2},   {PTXK_Q6_K, 0, 128, 14, 6},
                 {PTXK_Q6_K, 1, 128, 7.5, 2},      {PTXK_Q8_0, 0, 128, 16.4, 6},    {PTXK_Q8_0, 1, 128, 8.8, 2},
                 {PTXK_Q4_0, 0, 128, 13.8, 6},   {PTXK_Q4_0, 1, 128, 6.6, 2}};
     static unsigned char image[1 << 20];
@@ -159,18 +173,23 @@ static void traffic_at(uint32_t format, uint32_t m, uint32_t k, double most, dou
 {
     problem p = problem_new(format, m, 4096, k, 8, 0, 0);
     ptxsim_counters c;
+    ptxk__gemm form;
     double w = (double)p.m[0].row_bytes * 4096, x;
+    uint32_t tiles, parts;
     p.shape.sm_count = 132;
     p.shape.target = PTX_SM(capability < 90 ? 80 : 90);
     p.row_step = 97;
     problem_run(&p);
     CHECK(cu.ptxsim_counters_get(&c, sizeof c) == 0);
-    /* each tile of rows reads x, two numbers of 2 bytes and sums, for its columns; and the sums of its slices */
-    x = (double)p.plan.launch[1].grid[0] * m * (4.0 * k + (double)k / 8);
-    x += p.plan.launch[1].grid[1] > 1 ? (double)p.plan.launch[1].grid[1] * 4096 * 32 : 0;
-    printf("note: %s, %u columns, 4096 x %u, %u x %u blocks: W is read %.3f times, x and slices add %.3f; %.3f thread "
-           "instructions a weight; bank conflicts %llu of %llu wavefronts\n",
-           ptxk_format_name(format), m, k, p.plan.launch[1].grid[0], p.plan.launch[1].grid[1],
+    CHECK(ptxk__gemm_form(&p.desc, p.shape.target, &form, NULL) == PTX_E_NONE);
+    tiles = ptxk__ceil_div(4096, form.rows);
+    parts = starts_of(&form, &p.shape, p.plan.launch[1].grid[0]);
+    /* each tile of rows reads x, two numbers of 2 bytes and sums, for its columns; and the sums of its parts */
+    x = (double)tiles * m * (4.0 * k + (double)k / 8);
+    x += p.plan.zero_bytes ? (double)parts * form.rows * 32 : 0;
+    printf("note: %s, %u columns, 4096 x %u, %u blocks, %u parts of %u tiles: W is read %.3f times, x and parts add "
+           "%.3f; %.3f thread instructions a weight; bank conflicts %llu of %llu wavefronts\n",
+           ptxk_format_name(format), m, k, p.plan.launch[1].grid[0], parts, tiles,
            (32.0 * (double)c.global_load_sectors - x) / w, x / w, (double)c.thread_instructions / 4096 / k,
            (unsigned long long)c.shared_bank_conflicts, (unsigned long long)c.shared_wavefronts);
     CHECK(32.0 * (double)c.global_load_sectors - x <= most * w);
@@ -192,10 +211,69 @@ static void traffic(void)
     traffic_at(PTXK_Q4_0, 1, 4096, 1.05, 4.2);
 }
 
+/* -- waves -- */
+
+/* How much of the time of all multiprocessors has work: the steps of all tiles, beside 132 times those of the busiest
+ * multiprocessor. Less is asked where each has fewer than 6 steps, the smallest part that blocks take. */
+static void waves(void)
+{
+    static const uint32_t shapes[][2] = {{6144, 4096},  {4096, 4096},  {28672, 4096}, {4096, 14336},
+                                         {128256, 4096}, {4608, 3584}, {37888, 3584}, {3584, 18944},
+                                         {2560, 2048},  {22016, 2048}, {2048, 11008}};
+    static const uint32_t columns[] = {1, 8, 64, 128, 512, 2048};
+    static const uint32_t some[] = {PTXK_Q4_K, PTXK_Q6_K, PTXK_Q8_0, PTXK_F16};
+    uint32_t f, i, j;
+    for (f = 0; f < sizeof some / sizeof *some; f++)
+        for (i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+            printf("note: waves: %s, %6u x %5u, M 1, 8, 64, 128, 512, 2048:", ptxk_format_name(some[f]), shapes[i][0],
+                   shapes[i][1]);
+            for (j = 0; j < sizeof columns / sizeof *columns; j++) {
+                ptxk_gemm_desc desc = {0, PTX_F32, PTX_F32, 0, 0, 0, 0, 0};
+                ptxk_gemm_shape shape = {0, 0, 0, 0, 0, 132, PTX_SM(90), 0};
+                uint32_t n[3] = {0, 0, 0}, units, resident, blocks, b;
+                ptxk__gemm form;
+                ptx_plan plan;
+                double steps, busiest, full;
+                desc.format = some[f];
+                desc.columns = ptxk_gemm_columns(columns[j]);
+                shape.m = columns[j];
+                shape.n = n[0] = shapes[i][0];
+                shape.k = shapes[i][1];
+                CHECK(!ptxk_gemm_plan(&desc, &shape, &plan, NULL)
+                      && ptxk__gemm_form(&desc, PTX_SM(90), &form, NULL) == PTX_E_NONE);
+                units = ptxk__ceil_div(shape.k, ptxk__gemm_granule(&form));
+                steps = (double)ptxk__gemm_row_tiles(&form, n) * (double)ptxk__gemm_column_tiles(&form, shape.m, 0)
+                        * units;
+                resident = form.wide ? 1 : 233472 / (form.shared + 1024);
+                blocks = plan.launch[1].grid[0];
+                busiest = ceil(blocks / 132.0) * ceil(steps / blocks); /* more blocks than run at a time are equal */
+                for (b = 0; blocks <= 132 * resident && b < blocks; b += 132) { /* the first multiprocessor's */
+                    if (!b) busiest = 0;
+                    busiest += floor(steps / blocks) + (b < fmod(steps, blocks));
+                }
+                full = steps / (132 * busiest);
+                printf(" %.2f", full);
+                CHECK(full >= 0.9 || (full >= 0.8 && steps < 6 * 132) || steps < 2 * 132);
+            }
+            printf("\n");
+        }
+}
+
 /* The largest K. */
 static void deepest_rows(void)
 {
     problem p = problem_new(PTXK_Q4_K, 1, 3, 1u << 20, 8, PTXK_GEMM_EXACT, 0);
+    problem_run(&p);
+    problem_free(&p);
+}
+
+/* m n k past 2^32, compared in part. */
+static void products_past_2_32(void)
+{
+    problem p = problem_new(PTXK_Q4_K, 1030, 2050, 2304, 256, PTXK_GEMM_FAST, 0);
+    p.shape.target = PTX_SM(90);
+    p.row_step = 97;
+    p.column_step = 101;
     problem_run(&p);
     problem_free(&p);
 }
@@ -206,7 +284,9 @@ int main(void)
     if (!open_driver()) return 1;
     instructions_per_weight();
     many_columns();
+    waves();
     traffic();
     deepest_rows();
+    products_past_2_32();
     return check_end();
 }

@@ -1,7 +1,6 @@
 /* gemm_groups.c - gemm with groups, such as the experts of a mixture: sizes and rows from device memory, against
  * double, by the bounds of tests/gemmtest.h; what is read of the weights. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../../ptxgen_kernels.h"
 
 #include "../gemmtest.h"
@@ -22,7 +21,7 @@ static problem grouped(uint32_t format, uint32_t m, uint32_t groups, uint32_t n,
     desc.columns = columns;
     desc.precision = precision;
     desc.flags = flags | PTXK_GEMM_GROUPED;
-    if (flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU)) desc.second = format;
+    if (flags & GATES) desc.second = format;
     shape.m = m > x_count ? m : x_count; /* for as many rows of x */
     shape.n = n;
     shape.k = k;
@@ -68,7 +67,9 @@ static void every_flag(void)
     for (flags = 0; flags < 64; flags += 1 + random_below(2)) {
         if ((flags & 48) == 48) continue;
         run(grouped(formats[random_below(FORMATS)].format, 1 + random_below(20), 1 + random_below(9), 16, 512,
-                    8u << random_below(6), random_below(2), flags, random_below(2) ? 1 + random_below(5) : 0, 0));
+                    8u << random_below(6), random_below(2),
+                    flags & 48 && random_below(2) ? (flags & 15) | PTXK_GEMM_CLAMPED : flags,
+                    random_below(2) ? 1 + random_below(5) : 0, 0));
     }
 }
 
@@ -103,9 +104,6 @@ static void refused(void)
     CHECK(ptxk_gemm_plan(&desc, &shape, &plan, &why) == PTX_E_DESC);
     CHECK_MORE(strstr(why.text, "groups is 0, must be 1 to 65536"), why.text);
     shape.groups = shape.m = 65536;
-    CHECK(ptxk_gemm_plan(&desc, &shape, &plan, &why) == PTX_E_DESC);
-    CHECK_MORE(strstr(why.text, "m is 65536 in 65536 groups, up to 65536 tiles of 8 columns"), why.text);
-    shape.groups = 65535;
     CHECK(ptxk_gemm_plan(&desc, &shape, &plan, &why) == PTX_E_NONE);
     shape.m = 4;
     shape.groups = 3;

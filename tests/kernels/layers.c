@@ -5,6 +5,7 @@
  * PTXGEN_SEED=n repeats one. */
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
+#define PTXK_ONLY (PTXK_OP_NORM | PTXK_OP_SOFTMAX | PTXK_OP_ACTIVATION | PTXK_OP_ROPE | PTXK_OP_EMBED | PTXK_OP_SAMPLE)
 #include "../../ptxgen_kernels.h"
 
 #include "../reference/layers.h"
@@ -395,7 +396,7 @@ static void activation_one(uint32_t kind, uint32_t gated, uint32_t xt, uint32_t 
     size_t stride = joined ? 2 * (size_t)n : n, total = stride * rows + n, i, t,
            bytes = ref_bytes(ref_of(xt));
     size_t yb = (size_t)n * rows * ref_bytes(ref_of(yt));
-    void *x = random_array(xt, total, 12), *up = random_array(xt, total, 3), *y = poison(yb);
+    void *x = random_array(xt, total, 12), *up = random_array(xt, total, kind < 3 ? 3 : 9), *y = poison(yb);
     uint32_t wrong = 0;
     char detail[200] = "";
     desc.kind = kind;
@@ -423,6 +424,7 @@ static void activation_one(uint32_t kind, uint32_t gated, uint32_t xt, uint32_t 
             if (gated)
                 factor =
                     joined ? ref_get(x, ref_of(xt), t * stride + n + i) : ref_get(up, ref_of(xt), t * n + i);
+            if (kind == PTXK_SWIGLU_CLAMPED) factor = ref_clamped_up(factor);
             bound = 1.01 * bound * fabs(factor) + 0x1p-23 * fabs(want * factor);
             want *= factor;
             if (!beside(have, want, bound + store_error(yt, want)) && !wrong++)
@@ -443,8 +445,9 @@ static void every_activation(void) {
     uint32_t i, kind;
     worst = 0;
     for (i = 0; i < sizeof n / sizeof *n; i++)
-        for (kind = 0; kind < 3; kind++) {
-            activation_one(kind, random_below(2), any_type(), any_type(), 1 + random_below(4), n[i], 0, 0);
+        for (kind = 0; kind < 4; kind++) {
+            activation_one(kind, kind == PTXK_SWIGLU_CLAMPED || random_below(2), any_type(), any_type(),
+                           1 + random_below(4), n[i], 0, 0);
             activation_one(kind, 1, PTX_F32, PTX_F32, 2, n[i], 1, 0);
         }
     printf("note: activations: at most %.3f of the bound\n", worst);
@@ -844,6 +847,9 @@ static void bad_descriptions_are_refused(void) {
     sd.scale = INFINITY;
     REFUSED(ptxk_softmax_plan(&sd, &ss, &plan, &why), "scale");
     REFUSED(ptxk_activation_plan(&ad, &as, &plan, &why), "rows");
+    ad.kind = PTXK_SWIGLU_CLAMPED, ad.gated = 0;
+    REFUSED(ptxk_activation_plan(&ad, &as, &plan, &why), "gated is 0, must be 1 with PTXK_SWIGLU_CLAMPED");
+    ad.kind = PTXK_SILU, ad.gated = 1;
     memset(&aa, 0, sizeof aa);
     aa.x = aa.y = 256, aa.rows = 2, aa.n = 4;
     REFUSED(ptxk_activation_check(&ad, &aa, &why), "up is 0");

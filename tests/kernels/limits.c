@@ -19,6 +19,7 @@ typedef union desc {
     ptxk_flash_decode_desc flash_decode;
     ptxk_kv_scatter_desc kv_scatter;
     ptxk_flash_prefill_desc flash_prefill;
+    ptxk_flash_mla_desc flash_mla;
     ptxk_gemv_desc gemv;
     ptxk_gemm_desc gemm;
     ptxk_matmul_desc matmul;
@@ -39,6 +40,7 @@ typedef union shape {
     ptxk_flash_decode_shape flash_decode;
     ptxk_kv_scatter_shape kv_scatter;
     ptxk_flash_prefill_shape flash_prefill;
+    ptxk_flash_mla_shape flash_mla;
     ptxk_gemv_shape gemv;
     ptxk_gemm_shape gemm;
     ptxk_matmul_shape matmul;
@@ -81,6 +83,10 @@ static const limit limits[] = {
     D(flash_prefill, "heads: to 65,536", heads, 65536, 65537),
     D(flash_prefill, "head_dim: 8 to 256, a multiple of 8", head_dim, 256, 264),
     S(flash_prefill, "heads to 2^31 - 1", batch, LEN, LEN + 1),
+    S(flash_mla, "sequences: to 65,535", batch, 65535, 65536),
+    S(flash_mla, "keys of a sequence: to 2^30", max_seq, 1u << 30, (1u << 30) + 1),
+    D(flash_mla, "heads: to 65,536", heads, 65536, 65537),
+    D(flash_mla, "in pages of 16 to 65,536", page_size, 65536, 131072),
     S(gemv, "rows of W: to 2^31 - 1", n, LEN, LEN + 1),
     D(gemv, "columns (rows of x): 1 to 8", columns, 8, 9),
     S(gemv, "K: to 2^26", k, 1u << 26, (1u << 26) + 256),
@@ -108,6 +114,7 @@ static const limit limits[] = {
     S(quantize, "rows: to 2^31 - 1", rows, LEN, LEN + 1),
     D(route, "experts: 1 to 512", experts, 512, 513),
     D(route, "chosen: 1 to 16", chosen, 16, 17),
+    D(route, "chosen from up to 32 groups", groups, 0, 33),
     S(route, "tokens: to 2^22", tokens, 1u << 22, (1u << 22) + 1),
     D(combine, "chosen: 1 to 16", chosen, 16, 17),
     S(combine, "tokens: to 2^22", tokens, 1u << 22, (1u << 22) + 1),
@@ -145,6 +152,7 @@ static void good(const char *name, desc *d, shape *s) {
     GOOD(flash_decode, OF(8, 1, 64, PTX_F16, 0, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 0), OF(1, 0, 4096, 1, 0, 0))
     GOOD(kv_scatter, OF(1, 1, PTX_F16, PTX_F16, 0, 0), OF(1))
     GOOD(flash_prefill, OF(1, 1, 64, PTX_F16, PTX_F16, 0, 0, 0, 0, 0, 0, 0), OF(1, 1, 1, 0, 0, 0))
+    GOOD(flash_mla, OF(16, 512, 64, PTX_F16, PTX_F32, PTX_F32, 16, 0, 0, 0.1f), OF(1, 1, 0, 100, 1, PTX_SM(80)))
     GOOD(gemv, OF(PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0), OF(1, 256, 1, 0, 0))
     GOOD(gemm, OF(PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0), OF(1, 1, 256, 0, 0, 1, PTX_SM(80), 0))
     GOOD(matmul, OF(PTX_F16, PTX_F16, PTX_F32, 0, 0, 0, 0, 0), OF(1, 1, 1, 1, 1, 0, 0))
@@ -154,7 +162,7 @@ static void good(const char *name, desc *d, shape *s) {
     GOOD(rope, OF(1, 2, 2, 0, PTX_F32), OF(1))
     GOOD(embed, OF(256, PTXK_Q4_K, PTX_F32, 0), OF(1))
     GOOD(sample, OF(PTX_F32, 0), OF(1, 8))
-    GOOD(route, OF(16, 2, 0, 0, 0), OF(1))
+    GOOD(route, OF(16, 2, 0, 0, 0, 0, 0), OF(1))
     GOOD(combine, OF(2, PTX_F32, PTX_F32, 0), OF(1, 8))
     GOOD(quantize, OF(8, PTX_F32, PTX_E4M3, 0), OF(1))
     GOOD(decoder, OF(256, 256, 4, 1, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0, 0, 0),

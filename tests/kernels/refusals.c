@@ -45,6 +45,7 @@ typedef struct operation {
 CALLS(flash_decode)
 CALLS(kv_scatter)
 CALLS(flash_prefill)
+CALLS(flash_mla)
 CALLS(gemv)
 CALLS(matmul)
 CALLS(norm)
@@ -168,13 +169,15 @@ static const row flash_decode_rows[] = {D(flash_decode, heads, 0, "heads is 0"),
                                         AANY(flash_decode, v_factors),
                                         AANY(flash_decode, prior),
                                         AANY(flash_decode, prior_lse),
-                                        AANY(flash_decode, tree)};
+                                        AANY(flash_decode, tree),
+                                        AANY(flash_decode, sinks)};
 
 static const row tree_rows[] = {/* flash_decode again, with a tree of drafts */
                                 D(flash_decode, window, 5, "window is 5, must be 0 with PTXK_FLASH_TREE"),
                                 POINTER(flash_decode, prior, 8),
                                 ADDRESS(flash_decode, prior_lse, 2),
-                                ADDRESS(flash_decode, tree, 2)};
+                                ADDRESS(flash_decode, tree, 2),
+                                ADDRESS(flash_decode, sinks, 2)};
 
 static const row bytes_rows[] = {/* flash_decode again, with caches of q8_0 */
                                  D(flash_decode, head_dim, 48, "head_dim is 48, must be a multiple of 32"),
@@ -256,7 +259,7 @@ static const row flash_prefill_rows[] = {
     D(flash_prefill, type, 0, "type is 0"),
     NEEDED_TYPE(flash_prefill, type),
     NEEDED_TYPE(flash_prefill, out_type),
-    D(flash_prefill, flags, 8, "flags is 8"),
+    D(flash_prefill, flags, 16, "flags is 16"),
     D(flash_prefill, flags, 4, "page_size is 0"),
     D(flash_prefill, page_size, 8, "page_size is 8"),
     D(flash_prefill, page_size, 48, "page_size is 48"),
@@ -317,14 +320,72 @@ static const row flash_prefill_rows[] = {
     AANY(flash_prefill, k_factors),
     AANY(flash_prefill, v_factors),
     AANY(flash_prefill, max_pages),
-    AANY(flash_prefill, pool_pages)};
+    AANY(flash_prefill, pool_pages),
+    AANY(flash_prefill, sinks)};
 
 static const row prefill_bytes_rows[] = {
     D(flash_prefill, head_dim, 48, "head_dim is 48, must be a multiple of 32"),
     POINTER(flash_prefill, k_factors, 8),
     POINTER(flash_prefill, v_factors, 8),
+    ADDRESS(flash_prefill, sinks, 2),
     AL(flash_prefill, k_row_stride, 96, "k_row_stride is 96, must be a multiple of 64 elements"),
     AL(flash_prefill, v_head_stride, 32, "v_head_stride is 32, must be a multiple of 64 elements")};
+
+static const row flash_mla_rows[] = {
+    D(flash_mla, heads, 0, "heads is 0"),
+    D(flash_mla, heads, 65537, "heads is 65537"),
+    D(flash_mla, latent, 384, "latent is 384"),
+    D(flash_mla, rope, 0, "rope is 0"),
+    D(flash_mla, rope, 40, "rope is 40"),
+    D(flash_mla, rope, 80, "rope is 80"),
+    NEEDED_TYPE(flash_mla, kv_type),
+    D(flash_mla, kv_type, PTX_F32, "kv_type is PTX_F32, must be PTX_F16 or PTX_BF16"),
+    NEEDED_TYPE(flash_mla, q_type),
+    NEEDED_TYPE(flash_mla, out_type),
+    D(flash_mla, tile, 0, "tile is 0"),
+    D(flash_mla, tile, 48, "tile is 48"),
+    D(flash_mla, page_size, 8, "page_size is 8"),
+    D(flash_mla, page_size, 48, "page_size is 48"),
+    D(flash_mla, page_size, 131072, "page_size is 131072"),
+    D(flash_mla, flags, 2, "flags is 2"),
+    FLOATS(DF, flash_mla, scale, "scale"),
+    S(flash_mla, batch, 65536, "batch is 65536"),
+    S(flash_mla, queries, 1u << 29, "more than 2^30 pairs"),
+    S(flash_mla, max_len, 101, "max_len is 101, must be at most 100"),
+    S(flash_mla, max_seq, (1u << 30) + 1, "max_seq is 1073741825"),
+    S(flash_mla, sm_count, 0, "sm_count is 0"),
+    S(flash_mla, target, 0, "target is 0"),
+    POINTER(flash_mla, q, 8),
+    POINTER(flash_mla, q_rope, 8),
+    POINTER(flash_mla, out, 8),
+    AL(flash_mla, q_row_stride, 6, "strides of q are 6 and 512"),
+    AL(flash_mla, q_head_stride, 1ull << 32, "strides of q are 8192 and 4294967296"),
+    AL(flash_mla, rope_row_stride, 6, "strides of q_rope are 6 and 64"),
+    AL(flash_mla, rope_head_stride, 2, "strides of q_rope are 1024 and 2"),
+    AL(flash_mla, out_row_stride, 512, "rows of out overlap"),
+    AL(flash_mla, out_head_stride, 256, "rows of out overlap"),
+    POINTER(flash_mla, c_caches, 4),
+    POINTER(flash_mla, r_caches, 4),
+    AL(flash_mla, c_stride, 504, "c_stride is 504"),
+    AL(flash_mla, c_stride, 580, "c_stride is 580"),
+    AL(flash_mla, r_stride, 1ull << 30, "r_stride is 1073741824"),
+    AL(flash_mla, lengths, 2, "lengths is not aligned"),
+    AANY(flash_mla, block_table),
+    ADDRESS(flash_mla, lse, 2),
+    AL(flash_mla, workspace, AT + 128, "workspace is not aligned to 256"),
+    A(flash_mla, batch, 0, "batch is 0"),
+    A(flash_mla, queries, 1u << 29, "queries is 536870912"),
+    A(flash_mla, max_seq, 0, "max_seq is 0"),
+    AANY(flash_mla, max_pages),
+    AANY(flash_mla, pool_pages),
+    A(flash_mla, length, 5, "length, with lengths, is 5"),
+    AL(flash_mla, out, AT, "out overlaps q"),
+    AL(flash_mla, lse, AT * 6, "lse overlaps lengths")};
+
+static const row mla_paged_rows[] = {ADDRESS(flash_mla, block_table, 2), A(flash_mla, max_pages, 0, "max_pages is 0"),
+                                     A(flash_mla, pool_pages, 0, "pool_pages is 0"),
+                                     POINTER(flash_mla, c_caches, 8),
+                                     AL(flash_mla, out, AT * 4 + 1024, "out overlaps c_caches")};
 
 static const row prefill_paged_rows[] = {/* flash_prefill again, with pools of 4 pages f16 [2, 16, 64] */
                                          AL(flash_prefill, block_table, 0, "block_table is 0"),
@@ -493,10 +554,17 @@ static const row quantize_rows[] = {D(quantize, n, 0, "n is 0"),
 static const row route_rows[] = {D(route, experts, 0, "experts is 0"),
                                  D(route, experts, 513, "experts is 513"),
                                  D(route, experts, 1, "chosen is 2, must be at most experts, 1"),
+                                 D(route, experts, 9, "groups is 4"),
                                  D(route, chosen, 0, "chosen is 0"),
                                  D(route, chosen, 17, "chosen is 17"),
                                  D(route, kind, 3, "kind is 3"),
                                  D(route, flags, 4, "flags is 4"),
+                                 D(route, groups, 1, "groups is 1"),
+                                 D(route, groups, 3, "groups is 3, must be 0, or 2 to 32 and divide experts, 8"),
+                                 D(route, groups, 33, "groups is 33"),
+                                 D(route, groups, 0, "chosen_groups is 2, must be at most groups, 0"),
+                                 D(route, chosen_groups, 0, "chosen_groups is 0"),
+                                 D(route, chosen_groups, 5, "chosen_groups is 5"),
                                  FLOATS(DF, route, scale, "scale"),
                                  S(route, tokens, (1u << 22) + 1, "tokens"),
                                  POINTER(route, scores, 2),
@@ -546,7 +614,7 @@ static const row softmax_rows[] = {D(softmax, n, 0, "n is 0"),
                                    A(softmax, reserved, 1, "reserved"),
                                    AL(softmax, y, AT + 16, "y overlaps x")};
 
-static const row activation_rows[] = {D(activation, kind, 3, "kind"),
+static const row activation_rows[] = {D(activation, kind, 4, "kind is 4"),
                                       D(activation, gated, 2, "gated"),
                                       NEEDED_TYPE(activation, x_type),
                                       NEEDED_TYPE(activation, y_type),
@@ -872,15 +940,27 @@ static void attention(void) {
     ptxk_flash_prefill_desc pd = {4, 2, 64, PTX_F16, PTX_F16, PTXK_PREFILL_LSE, 0, 0, 0, 0, 0, 0};
     ptxk_flash_prefill_shape ps = {2, 10, 20, 0, 0, 0};
     ptxk_flash_prefill_args pa;
+    ptxk_flash_mla_desc ld = {16, 512, 64, PTX_F16, PTX_F32, PTX_F32, 16, 0, PTXK_MLA_LSE, 0.1f};
+    ptxk_flash_mla_shape ls = {2, 3, 0, 100, 8, PTX_SM(80)};
+    ptxk_flash_mla_args la;
     ptxk_message why;
+    memset(&la, 0, sizeof la);
+    la.q = AT, la.q_rope = AT * 2, la.out = AT * 3, la.c_caches = AT * 4, la.r_caches = AT * 5, la.lengths = AT * 6;
+    la.lse = AT * 7, la.workspace = AT * 8, la.batch = 2, la.queries = 3, la.max_seq = 100;
+    la.q_row_stride = la.out_row_stride = 8192, la.q_head_stride = la.out_head_stride = 512;
+    la.rope_row_stride = 1024, la.rope_head_stride = 64, la.c_stride = 576, la.r_stride = 64;
+    TEST(flash_mla, flash_mla_rows, 1, ld, ls, la);
+    ld.page_size = 16, la.max_pages = 7, la.pool_pages = 14, la.block_table = AT * 9;
+    TEST(flash_mla, mla_paged_rows, 0, ld, ls, la);
     memset(&a, 0, sizeof a);
     a.q = AT, a.k_caches = AT * 2, a.v_caches = AT * 3, a.lengths = AT * 4, a.out = AT * 5;
     a.workspace = AT * 6, a.k = AT * 7, a.v = AT * 8, a.lse = AT * 9;
     a.max_seq = 100, a.head_stride = 6400, a.row_stride = 64;
     TEST(flash_decode, flash_decode_rows, 1, d, s, a);
     d.flags |= PTXK_FLASH_TREE | PTXK_FLASH_PRIOR, a.tree = AT * 14, a.prior = AT * 15, a.prior_lse = AT * 16;
+    d.flags |= PTXK_FLASH_SINK, a.sinks = AT * 10;
     TEST(flash_decode, tree_rows, 0, d, s, a);
-    d.flags = PTXK_FLASH_LSE, a.tree = a.prior = a.prior_lse = 0;
+    d.flags = PTXK_FLASH_LSE, a.tree = a.prior = a.prior_lse = a.sinks = 0;
     d.kv_type = PTXK_Q8_0, a.k_factors = AT * 12, a.v_factors = AT * 13;
     TEST(flash_decode, bytes_rows, 0, d, s, a);
     d.kv_type = PTX_F16, a.k_factors = a.v_factors = 0;
@@ -903,8 +983,9 @@ static void attention(void) {
     pa.q = AT, pa.k = AT * 2, pa.v = AT * 3, pa.out = AT * 4, pa.lse = AT * 5;
     TEST(flash_prefill, flash_prefill_rows, 1, pd, ps, pa);
     pd.kv_type = PTXK_Q8_0, pa.k_factors = AT * 12, pa.v_factors = AT * 13;
+    pd.flags |= PTXK_PREFILL_SINK, pa.sinks = AT * 14;
     TEST(flash_prefill, prefill_bytes_rows, 0, pd, ps, pa);
-    pd.kv_type = 0, pa.k_factors = pa.v_factors = 0;
+    pd.kv_type = 0, pd.flags = PTXK_PREFILL_LSE, pa.k_factors = pa.v_factors = pa.sinks = 0;
     pd.page_size = 16, pa.max_pages = 2, pa.pool_pages = 4, pa.block_table = AT * 11;
     TEST(flash_prefill, prefill_paged_rows, 0, pd, ps, pa);
     pd.page_size = 0, pa.block_table = pa.max_pages = pa.pool_pages = 0;
@@ -977,7 +1058,7 @@ static void layers(void) {
     ptxk_quantize_desc zd = {256, PTX_F32, PTX_E4M3, 128};
     ptxk_quantize_shape zs = {3};
     ptxk_quantize_args za;
-    ptxk_route_desc td = {8, 2, 0, PTXK_ROUTE_BIAS, 0};
+    ptxk_route_desc td = {8, 2, 0, PTXK_ROUTE_BIAS, 0, 4, 2};
     ptxk_route_shape ts = {3};
     ptxk_route_args ta;
     ptxk_combine_desc cd = {2, PTX_F32, PTX_F32, 0};

@@ -31,6 +31,7 @@ static int right_token(const ptxk_route_desc *d, const float *s, const float *bi
     double chosen_most = -INFINITY, bound;
     uint32_t e, j, i;
     int biased = (d->flags & PTXK_ROUTE_BIAS) != 0, used[EXPERTS] = {0}, nan = 0;
+    unsigned char excluded[EXPERTS] = {0};
     for (e = 0; e < d->experts; e++) {
         if (isnan(s[e]))
             nan = 1;
@@ -46,6 +47,33 @@ static int right_token(const ptxk_route_desc *d, const float *s, const float *bi
                      + (double)bias[e];
         if (isnan(key[e]) || (nan && biased && d->kind == PTXK_ROUTE_SOFTMAX)) key[e] = -INFINITY;
     }
+    if (d->groups) {
+        uint32_t size = d->experts / d->groups, g, count = 0;
+        double group[32];
+        unsigned char taken[32] = {0};
+        for (j = 0; j < d->chosen; j++)
+            if (choice[j] < d->experts) taken[choice[j] / size] = 1;
+        for (g = 0; g < d->groups; g++) {
+            double first = -INFINITY, second = -INFINITY;
+            for (e = g * size; e < (g + 1) * size; e++) {
+                second = fmax(second, fmin(first, key[e]));
+                first = fmax(first, key[e]);
+            }
+            group[g] = biased && size > 1 ? first + second : first;
+            count += taken[g];
+        }
+        if (count > d->chosen_groups) return snprintf(detail, 160, "of %u groups", count), 0;
+        for (g = 0; g < d->groups; g++) { /* excluded: of a group that is not surely among the chosen */
+            uint32_t before = 0, h;
+            for (h = 0; h < d->groups; h++)
+                before += group[h] > group[g] + 2e-6 * (1 + fabs(group[g]));
+            if (taken[g] && before >= d->chosen_groups)
+                return snprintf(detail, 160, "group %u is one too many", g), 0;
+            for (h = 0, before = 0; h < d->groups; h++)
+                before += group[h] >= group[g] - 2e-6 * (1 + fabs(group[g]));
+            for (e = g * size; e < (g + 1) * size; e++) excluded[e] = !taken[g] && before > d->chosen_groups;
+        }
+    }
     for (j = 0; j < d->chosen; j++) {
         double slack = biased ? 1e-6 * (1 + fabs(key[choice[j] % d->experts])) : 0;
         if (choice[j] >= d->experts || used[choice[j]]++)
@@ -53,7 +81,7 @@ static int right_token(const ptxk_route_desc *d, const float *s, const float *bi
         for (e = 0; e < d->experts; e++) {
             int after = 1; /* whether e may come behind */
             for (i = 0; i < j; i++) after = after && choice[i] != e;
-            if (!after || e == choice[j]) continue;
+            if (!after || e == choice[j] || excluded[e]) continue;
             if (isnan(s[choice[j]]) && !isnan(s[e]) && !(biased && d->kind == PTXK_ROUTE_SOFTMAX)) after = 0;
             if (key[e] > key[choice[j]] + slack) after = 0;
             if (!biased && !isnan(s[e]) && !(s[e] < s[choice[j]] || s[e] > s[choice[j]]) && e < choice[j])
@@ -272,6 +300,12 @@ int main(void) {
                 d.kind = kind;
                 d.flags = flags;
                 d.scale = random_below(3) ? 0 : 2.5f;
+                d.groups = d.chosen_groups = 0;
+                if (random_below(2) && d.experts % 8 == 0 && d.chosen <= d.experts / 2) {
+                    d.groups = d.experts % 32 == 0 && random_below(2) ? 32 : 1u << (1 + random_below(3));
+                    while (d.chosen > ++d.chosen_groups * (d.experts / d.groups)) {}
+                    if (d.chosen_groups < d.groups) d.chosen_groups += random_below(d.groups - d.chosen_groups);
+                }
                 run_one(d, flags ? 1 + random_below(9) : 1, targets[(i + kind) % 3],
                         (int)random_below(CONTENTS));
                 if (flags == 0 && i % 3 == kind)

@@ -12,22 +12,25 @@
 
 #include <pthread.h>
 
-enum { BLOCK = 4096, MODES = 5, THREADS = 2 };
-static const double shares[MODES] = {0, 1, -1, 1, -1}, signs[MODES] = {1, 1, 1, -1, -1};
+enum { BLOCK = 4096, MODES = 5 };
+static const int shares[MODES] = {0, 1, -1, 1, -1}, signs[MODES] = {1, 1, 1, -1, -1};
+static uint32_t threads = 2; /* PTXGEN_MATH_THREADS */
+enum { MOST_THREADS = 64 };
 
-typedef void run_fn(uint64_t first, uint64_t stride, uint32_t n, uint32_t *out, double share, double sign);
+typedef void run_fn(uint64_t first, uint64_t stride, uint32_t n, uint32_t *out);
 typedef void exact_fn(const float *x, double *y, uint32_t n);
 typedef struct search {
-    run_fn *run;
+    run_fn *run[MODES];
     exact_fn *exact;
     uint64_t stride;
-    uint32_t modes, id, worst_at[MODES];
+    uint32_t modes, id, is_lgamma, worst_at[MODES];
     double worst[MODES];
     pthread_t thread;
 } search;
 
-/* The largest error of one block where it is above `worst`; its place. */
-static double block_error(const uint32_t *got, const double *exact, uint32_t n, double worst, uint32_t *at)
+/* The largest error of one block where it is above `worst`; its place. x: the operands of lgamma, else NULL. */
+static double block_error(const float *x, const uint32_t *got, const double *exact, uint32_t n, double worst,
+                          uint32_t *at)
 {
     for (uint32_t i = 0; i < n; i++) {
         double y = (double)float_of(got[i]), e = exact[i], error;
@@ -39,6 +42,7 @@ static double block_error(const uint32_t *got, const double *exact, uint32_t n, 
         error *= fabs(y - e);
         if (error <= worst && (bits >> 63) == got[i] >> 31) continue; /* the usual ones, in a hurry */
         error = ulp_error(float_of(got[i]), e);
+        if (x && x[i] < -2 && error < 1e9) error *= lgamma_share((double)x[i]);
         if (error > worst) worst = error, *at = i;
     }
     return worst;
@@ -51,14 +55,14 @@ static void *search_run(void *user)
     static _Thread_local double exact[BLOCK];
     static _Thread_local uint32_t got[BLOCK];
     uint64_t total = ((UINT64_C(1) << 32) + s->stride - 1) / s->stride;
-    for (uint64_t first = (uint64_t)s->id * BLOCK; first < total; first += (uint64_t)THREADS * BLOCK) {
+    for (uint64_t first = (uint64_t)s->id * BLOCK; first < total; first += (uint64_t)threads * BLOCK) {
         uint32_t n = total - first < BLOCK ? (uint32_t)(total - first) : BLOCK, at = 0;
         for (uint32_t i = 0; i < n; i++) x[i] = float_of((first + i) * s->stride);
         s->exact(x, exact, n);
         for (uint32_t mode = 0; mode < s->modes; mode++) {
             double worst;
-            s->run(first * s->stride, s->stride, n, got, shares[mode], signs[mode]);
-            worst = block_error(got, exact, n, s->worst[mode], &at);
+            s->run[mode](first * s->stride, s->stride, n, got);
+            worst = block_error(s->is_lgamma ? x : NULL, got, exact, n, s->worst[mode], &at);
             if (worst > s->worst[mode]) s->worst[mode] = worst, s->worst_at[mode] = bits_of(x[at]);
         }
     }
@@ -68,23 +72,37 @@ static void *search_run(void *user)
 /* Half of all operands, for which the C library is slow. */
 static int negative_is_nan(const char *name) { return !strncmp(name, "log", 3); }
 
-static void write_functions(FILE *twins, FILE *references)
+/* Whether the command line names the function, or none. */
+static int is_wanted(const math_function *f, int argc, char **argv)
 {
+    int wanted = argc < 3;
+    for (int j = 2; j < argc; j++) wanted |= !strcmp(argv[j], f->name);
+    return wanted && f->operands == 1;
+}
+
+/* The twins' file is compiled once for each mode: with its errors constant, a loop over operands runs several at
+ * once. */
+static void write_functions(FILE *twins, FILE *references, int argc, char **argv)
+{
+    fputs("#define NAME__(i, mode) run##i##_##mode\n#define NAME_(i, mode) NAME__(i, mode)\n"
+          "#define NAME(i) NAME_(i, TWIN_MODE)\n", twins);
     fputs("#include \"tests/math/twin_prelude.h\"\n", twins);
     fputs("#include <math.h>\n", references);
     fputs("static void exact_nan(double *y, unsigned n) { while (n--) y[n] = __builtin_nan(\"\"); }\n", references);
     for (int i = 0; i < MATH_FUNCTIONS; i++) {
         const math_function *f = math_functions + i;
         ptx_module *m = math_kernel(f, PTX_F32);
-        const char *text = ptx_text(m, NULL);
+        const char *text = is_wanted(f, argc, argv) ? ptx_text(m, NULL) : NULL;
         char name[32];
         snprintf(name, sizeof name, "twin%d", i);
-        if (text && f->operands == 1 && !strstr(text, "call")) {
+        if (text) {
+            fprintf(twins, "#if %d || TWIN_MODE == 0\n", strstr(text, ".approx") != NULL);
             twin_write(twins, text, name);
             fprintf(twins,
-                    "void run%d(uint64_t first, uint64_t stride, uint32_t n, uint32_t *out, double share,\n"
-                    "double sign) { twin_share = share; twin_sign = sign;\n  for (uint32_t i = 0; i < n; i++) {\n"
-                    "    uint64_t x = (uint32_t)(first + i * stride), y[2]; %s(&x, y); out[i] = (uint32_t)y[0]; } }\n",
+                    "void NAME(%d)(uint64_t first, uint64_t stride, uint32_t n, uint32_t *out) {\n"
+                    "  for (uint32_t i = 0; i < n; i++) {\n"
+                    "    uint64_t x = (uint32_t)(first + i * stride), y[2]; %s(&x, y); out[i] = (uint32_t)y[0]; } }\n"
+                    "#endif\n",
                     i, name);
             fprintf(references, "void exact%d(const float *x, double *y, unsigned n)\n"
                     "{ %s for (unsigned i = 0; i < n; i++) y[i] = %s((double)x[i]); }\n",
@@ -104,23 +122,31 @@ static void *function_of(void *library, const char *name, int i)
 
 int main(int argc, char **argv)
 {
-    char path[] = "/tmp/ptxgen_math_XXXXXX", twins[64], references[64], command[900];
+    char path[] = "/tmp/ptxgen_math_XXXXXX", twins[64], references[64], command[900], name[32];
+    const char *wish = getenv("PTXGEN_MATH_THREADS");
     uint64_t stride = argc > 1 ? strtoull(argv[1], NULL, 0) : 4999;
     FILE *a, *b;
     void *library;
+    if (wish && atoi(wish) > 0 && atoi(wish) <= MOST_THREADS) threads = (uint32_t)atoi(wish);
     if (!CHECK(mkdtemp(path) != NULL) || !CHECK(stride > 0)) return check_end();
     snprintf(twins, sizeof twins, "%s/twins.c", path);
     snprintf(references, sizeof references, "%s/exact.c", path);
     a = fopen(twins, "w"), b = fopen(references, "w");
     if (!CHECK(a && b)) return check_end();
-    write_functions(a, b);
+    write_functions(a, b, argc, argv);
     fclose(a);
     fclose(b);
     /* -ffast-math only lets the compiler take the vector forms of the references, good to 4 ulp of a double. */
+    for (int mode = 0; mode < MODES; mode++) {
+        snprintf(command, sizeof command,
+                 "p=$PWD && cd %s && ${CC:-cc} -std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno "
+                 "-fno-trapping-math -I$p -fPIC -DTWIN_MODE=%d -DTWIN_SHARE=%d -DTWIN_SIGN=%d -c twins.c -o %d.o",
+                 path, mode, shares[mode], signs[mode], mode);
+        CHECK_MORE(system(command) == 0, command);
+    }
     snprintf(command, sizeof command,
-             "cd %s && p=$OLDPWD && ${CC:-cc} -std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno "
-             "-fno-trapping-math -I$p -fPIC -c twins.c && ${CC:-cc} -O3 -march=native -ffast-math -D_GNU_SOURCE -fPIC "
-             "-c exact.c && ${CC:-cc} -shared -o f.so twins.o exact.o -lm",
+             "cd %s && ${CC:-cc} -O3 -march=native -ffast-math -D_GNU_SOURCE -fPIC -c exact.c && "
+             "${CC:-cc} -shared -o f.so *.o -lm",
              path);
     CHECK_MORE(system(command) == 0, command);
     snprintf(command, sizeof command, "%s/f.so", path);
@@ -128,27 +154,30 @@ int main(int argc, char **argv)
     CHECK_MORE(library != NULL, library ? "" : dlerror());
     for (int i = 0; library && i < MATH_FUNCTIONS; i++) {
         const math_function *f = math_functions + i;
-        search s[THREADS];
-        int wanted = argc < 3;
-        for (int j = 2; j < argc; j++) wanted |= !strcmp(argv[j], f->name);
-        if (!wanted || f->operands != 1 || !function_of(library, "run", i)) continue;
+        search s[MOST_THREADS];
+        if (!is_wanted(f, argc, argv)) continue;
         ptx_module *m = math_kernel(f, PTX_F32);
         const char *text = ptx_text(m, NULL);
         memset(s, 0, sizeof s);
-        for (uint32_t t = 0; t < THREADS; t++) {
-            void *run = function_of(library, "run", i), *exact = function_of(library, "exact", i);
-            memcpy(&s[t].run, &run, sizeof run);
+        for (uint32_t t = 0; t < threads; t++) {
+            void *exact = function_of(library, "exact", i);
+            for (int mode = 0; mode < MODES; mode++) {
+                snprintf(name, sizeof name, "run%d_%d", i, mode);
+                void *run = dlsym(library, name);
+                memcpy(&s[t].run[mode], &run, sizeof run);
+            }
             memcpy(&s[t].exact, &exact, sizeof exact);
             s[t].stride = stride;
             s[t].id = t;
+            s[t].is_lgamma = !strcmp(f->name, "lgamma");
             s[t].modes = text && strstr(text, ".approx") ? MODES : 1;
             CHECK(pthread_create(&s[t].thread, NULL, search_run, &s[t]) == 0);
         }
-        for (uint32_t t = 0; t < THREADS; t++) pthread_join(s[t].thread, NULL);
+        for (uint32_t t = 0; t < threads; t++) pthread_join(s[t].thread, NULL);
         printf("%-8s", f->name);
         for (uint32_t mode = 0; mode < s[0].modes; mode++) {
             const search *worst = &s[0];
-            for (uint32_t t = 1; t < THREADS; t++)
+            for (uint32_t t = 1; t < threads; t++)
                 if (s[t].worst[mode] > worst->worst[mode]) worst = &s[t];
             printf(" %.4f at %a%s", worst->worst[mode], (double)float_of(worst->worst_at[mode]),
                    mode + 1 < s[0].modes ? "," : "\n");

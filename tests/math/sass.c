@@ -82,10 +82,6 @@ int main(void)
             ptx_module *m;
             char *usual;
             uint32_t all, path, theirs = wide ? y->usual64 : y->usual;
-            if (wide && f->ulp64 == 0) {
-                printf("       -     - %5u %5u", y->total64, y->usual64);
-                continue;
-            }
             m = math_kernel(f, wide ? PTX_F64 : PTX_F32);
             usual = usual_path(ptx_text(m, NULL));
             all = count(ptx_text(m, NULL)) - base[wide][f->operands];

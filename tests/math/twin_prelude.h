@@ -8,8 +8,15 @@
 #include <string.h>
 
 #define OP static inline __attribute__((unused, always_inline))
+#ifndef TWIN_SHARE
 static _Thread_local double twin_share;
-static _Thread_local double twin_sign = 1; /* -1: those of rcp and rsqrt go the other way */
+#else
+#define twin_share ((double)(TWIN_SHARE))
+#endif
+#ifndef TWIN_SIGN
+#define TWIN_SIGN 1
+#endif
+#define twin_sign ((double)(TWIN_SIGN)) /* -1: those of rcp and rsqrt go the other way */
 
 OP float f_(uint32_t x) { float v; memcpy(&v, &x, 4); return v; }
 OP uint32_t b_(float v) { uint32_t x; memcpy(&x, &v, 4); return x; }
@@ -17,23 +24,25 @@ OP double g_(uint64_t x) { double v; memcpy(&v, &x, 8); return v; }
 OP uint64_t d_(double v) { uint64_t x; memcpy(&x, &v, 8); return x; }
 
 /* The result of an approximate instruction: v, moved by a part of `bound`, never beyond it; the other way where
- * it is negative. */
-static inline __attribute__((unused)) uint32_t moved(uint32_t operand, double v, double bound)
+ * it is negative. Without branches, so that a compiler can run several operands at once. */
+OP uint32_t moved(uint32_t operand, double v, double bound)
 {
-    double share = bound < 0 ? -twin_share : twin_share, goal;
-    float r = (float)v;
-    if (share == 0 || !isfinite(v) || v == 0 || !(fabs(v) >= 0x1p-126)) return b_(r);
+    double share = bound < 0 ? -twin_share : twin_share;
+    float near = (float)v, far;
+    uint32_t r, step, movable;
     if (fabs(share) == 2) {
         uint32_t h = operand * 0x9e3779b9u;
         h = (h ^ h >> 15) * 0x85ebca6bu;
         share = (double)(int32_t)(h ^ h >> 13) * 0x1p-31;
     }
     bound = fabs(bound);
-    goal = v + share * bound;
-    r = (float)goal;
-    if (fabs((double)r - v) > bound) r = nextafterf(r, (float)v);
-    if (!isfinite(r) || fabsf(r) < 0x1p-126f) return b_((float)v);
-    return b_(r);
+    far = (float)(v + share * bound);
+    r = b_(far);
+    step = fabs((double)far - v) > bound; /* rounded beyond it: one place back */
+    r = fabs((double)far) > fabs(v) ? r - step : r + step;
+    movable = (share != 0) & (fabs(v) >= 0x1p-126) & (fabs(v) < 0x1p128);
+    movable &= (r << 1 >= 0x01000000u) & (r << 1 < 0xff000000u);
+    return movable ? r : b_(near);
 }
 OP double ulp_(double v) { return g_((d_(v) & UINT64_C(0x7ff) << 52) - (UINT64_C(23) << 52)); }
 OP float ftz_(uint32_t x) { return (x & 0x7f800000u) ? f_(x) : f_(x & 0x80000000u); }

@@ -25,6 +25,10 @@
  *   IQ2_S    256     82  f16 d, u8 q[32]@2, u8 signs[32]@34, u8 h[8]@66, u8 s[8]@74      the same
  *   IQ3_XXS  256     98  f16 d, u8 q[64]@2, of each 32 a u32@66 as IQ2_XXS               d (2 scale + 1) / 4 table
  *   IQ3_S    256    110  f16 d, u8 q[64]@2, u8 h[8]@66, u8 signs[32]@74, u8 s[4]@106     d (2 scale + 1) table
+ *   IQ1_S    256     50  f16 d, u8 q[32]@2, u16 h[8]@34 (3 bits of 4 q, scale, sign)     d (2 scale + 1) (table +- 1/8)
+ *   IQ1_M    256     56  u8 q[32], u8 h[16]@32 (3 bits of q, sign), u16 s[4]@48 (4 scales, 4 bits of d)      the same
+ *   TQ1_0    256     54  u8 q[48], u8 h[4]@48 (5 and 4 digits of base 3), f16 d@52       d (digit - 1)
+ *   TQ2_0    256     66  u8 q[64], f16 d@64                                              d (2 bits - 1)
  *
  * The quantisers choose each group's scale (and minimum) by trying some twenty and solving for the best real
  * one behind each choice of integers: least squares, unweighted. x must be finite. */
@@ -50,11 +54,15 @@ enum ref_block {
     REF_BLOCK_IQ2_XXS = 16,
     REF_BLOCK_IQ2_XS = 17,
     REF_BLOCK_IQ3_XXS = 18,
+    REF_BLOCK_IQ1_S = 19,
     REF_BLOCK_IQ4_NL = 20,
     REF_BLOCK_IQ3_S = 21,
     REF_BLOCK_IQ2_S = 22,
     REF_BLOCK_IQ4_XS = 23,
+    REF_BLOCK_IQ1_M = 29,
     REF_BLOCK_BF16 = 30,
+    REF_BLOCK_TQ1_0 = 34,
+    REF_BLOCK_TQ2_0 = 35,
     REF_BLOCK_MXFP4 = 39,
     REF_BLOCK_NVFP4 = 40
 };
@@ -77,7 +85,9 @@ static const struct ref_layout {
     {REF_BLOCK_IQ4_XS, 256, 136, 0, -1, 127 * 32, 0}, {REF_BLOCK_MXFP4, 32, 17, -1, -1, 0, 0},
     {REF_BLOCK_NVFP4, 64, 36, -1, -1, 0, 0},     {REF_BLOCK_IQ2_XXS, 256, 66, 0, -1, 167, 0},
     {REF_BLOCK_IQ2_XS, 256, 74, 0, -1, 167, 0},  {REF_BLOCK_IQ2_S, 256, 82, 0, -1, 167, 0},
-    {REF_BLOCK_IQ3_XXS, 256, 98, 0, -1, 481, 0}, {REF_BLOCK_IQ3_S, 256, 110, 0, -1, 465, 0}};
+    {REF_BLOCK_IQ3_XXS, 256, 98, 0, -1, 481, 0}, {REF_BLOCK_IQ3_S, 256, 110, 0, -1, 465, 0},
+    {REF_BLOCK_IQ1_S, 256, 50, 0, -1, 17, 0},    {REF_BLOCK_IQ1_M, 256, 56, -1, -1, 17, 0},
+    {REF_BLOCK_TQ1_0, 256, 54, 52, -1, 1, 0},    {REF_BLOCK_TQ2_0, 256, 66, 64, -1, 2, 0}};
 
 /* NULL for a type that is none of the above. */
 static inline const struct ref_layout *ref_layout_of(int type)
@@ -228,6 +238,32 @@ static inline double ref_iq_weight(int type, const unsigned char *block, int i)
     return ref_from_f16(ref_u16(block)) * step * (2 * scale + 1) * sign * q;
 }
 
+/* Weight i of a block of IQ1: an entry of the table, less or plus 1/8. */
+static inline double ref_iq1_weight(int type, const unsigned char *block, int i)
+{
+    int e = i >> 3, high, less, scale, sc; /* e: of 8 */
+    unsigned d = ref_u16(block), code;
+    if (type == REF_BLOCK_IQ1_S) {
+        sc = ref_u16(block + 34 + 2 * (i >> 5));
+        high = sc >> 3 * (e & 3) & 7, less = sc >> 15, scale = sc >> 12 & 7;
+        code = ref_iq1_grid[block[2 + e] | high << 8];
+    } else {
+        sc = block[32 + (e >> 1)] >> 4 * (e & 1);
+        high = sc & 7, less = sc >> 3 & 1;
+        code = ref_iq1_grid[block[e] | high << 8];
+        scale = ref_u16(block + 48 + 2 * (i >> 6)) >> 3 * (i >> 4 & 3) & 7;
+        d = (unsigned)(block[49] >> 4 | block[51] >> 4 << 4 | block[53] >> 4 << 8 | block[55] >> 4 << 12);
+    }
+    return ref_from_f16((uint16_t)d) * (2 * scale + 1) * ((int)(code >> 2 * (i & 7) & 3) - 1 + (less ? -0.125 : 0.125));
+}
+
+/* Digit n, of base 3, of a byte as a fraction of 256. */
+static inline int ref_digit(int byte, int n)
+{
+    while (n--) byte = byte * 3 & 255;
+    return byte * 3 >> 8;
+}
+
 /* Weight i of a block; *size gets the sum of the sizes of its two terms, where it has two (the offset of
    Q4_0 is one: its nibbles are unsigned). */
 static inline double ref_weight(int type, const unsigned char *block, int i, double *size)
@@ -306,6 +342,17 @@ static inline double ref_weight(int type, const unsigned char *block, int i, dou
     case REF_BLOCK_IQ2_S:
     case REF_BLOCK_IQ3_XXS:
     case REF_BLOCK_IQ3_S: w = ref_iq_weight(type, block, i); break;
+    case REF_BLOCK_IQ1_S:
+    case REF_BLOCK_IQ1_M: w = ref_iq1_weight(type, block, i); break;
+    case REF_BLOCK_TQ1_0:
+        q = i < 160 ? ref_digit(block[i & 31], i >> 5)
+            : i < 240 ? ref_digit(block[32 + (i & 15)], (i - 160) >> 4)
+                      : ref_digit(block[48 + (i & 3)], (i - 240) >> 2);
+        w = ref_from_f16(ref_u16(block + 52)) * (q - 1);
+        break;
+    case REF_BLOCK_TQ2_0:
+        w = ref_from_f16(ref_u16(block + 64)) * ((block[32 * (i >> 7) + (i & 31)] >> 2 * (i >> 5 & 3) & 3) - 1);
+        break;
     default: w = (double)NAN;
     }
     if (size) *size = fabs(w);

@@ -13,6 +13,7 @@ typedef struct ref_attention {
     uint64_t max_seq;      /* a length above makes all NaN */
     uint32_t chunk, splits; /* how the kernel splits the keys */
     int tensor;             /* by tensor cores */
+    const float *sinks;     /* [heads]; NULL: none */
 } ref_attention;
 
 /* To tensor cores a number of f16 below 2^-14 has the exponent -14: how much larger they take it. */
@@ -121,12 +122,12 @@ static void ref_flash_decode(const ref_attention *r, double *out, double *bound,
                 bound[(t * r->heads + h) * r->d + e] = 0;
             }
         }
-    if (!r->length || r->length > r->max_seq) return;
-    k_rows = (double *)malloc((size_t)r->length * r->d * sizeof *k_rows);
-    v_rows = (double *)malloc((size_t)r->length * r->d * sizeof *v_rows);
-    score = (double *)malloc((size_t)r->length * sizeof *score);
-    size = (double *)malloc((size_t)r->length * sizeof *size);
-    low = (double *)malloc((size_t)r->length * sizeof *low);
+    if (r->length > r->max_seq) return;
+    k_rows = (double *)malloc((size_t)(r->length + 1) * r->d * sizeof *k_rows);
+    v_rows = (double *)malloc((size_t)(r->length + 1) * r->d * sizeof *v_rows);
+    score = (double *)malloc((size_t)(r->length + 1) * sizeof *score);
+    size = (double *)malloc((size_t)(r->length + 1) * sizeof *size);
+    low = (double *)malloc((size_t)(r->length + 1) * sizeof *low);
     for (g = 0; g < r->kv_heads; g++) {
         for (i = 0; i < r->length * r->d; i++) {
             k_rows[i] = ref_get(keys, r->kv_format, (size_t)(g * r->rows * r->d + i));
@@ -192,6 +193,11 @@ static void ref_flash_decode(const ref_attention *r, double *out, double *bound,
             }
         }
     }
+    for (t = 0; t < queries && r->sinks; t++)
+        for (h = 0; h < r->heads; h++)
+            ref_add_sink((double)r->sinks[h], out + (size_t)(t * r->heads + h) * r->d,
+                         bound + (size_t)(t * r->heads + h) * r->d, r->d, r->out_format, &lse[h * queries + t],
+                         &lse_bound[h * queries + t]);
     free(k_rows);
     free(v_rows);
     free(score);

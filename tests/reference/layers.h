@@ -60,6 +60,12 @@ static inline void ref_softmax(const double *x, uint32_t n, double scale, uint32
 static inline double ref_activation(uint32_t kind, double x, double *bound) {
     const double u = 0x1p-24, c = sqrt(2 / acos(-1.0));
     double y, v;
+    if (kind == 3) { /* up: see ref_clamped_up */
+        x = fmin(x, 7);
+        y = x / (1 + exp(-1.702 * x));
+        *bound = fabs(y) * (4 * fabs(x) + 9) * u + 1e-37;
+        return y;
+    }
     if (kind == 0) { /* the exponent is rounded twice: 2 u |x|; ex2 4 u, sum u, reciprocal 2 u, product u */
         y = x / (1 + exp(-x));
         *bound = fabs(y) * (2 * fabs(x) + 9) * u + 1e-37;
@@ -74,6 +80,9 @@ static inline double ref_activation(uint32_t kind, double x, double *bound) {
     }
     return y;
 }
+
+/* What kind 3 multiplies by. */
+static inline double ref_clamped_up(double up) { return fmax(fmin(up, 7), -7) + 1; }
 
 /* -- blocks -- */
 

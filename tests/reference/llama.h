@@ -6,11 +6,14 @@
  *   each layer:   h = norm(x, attn_norm);  q = Wq h + bq,  k = Wk h + bk,  v = Wv h + bv
  *                 each head of q and k by its norm, or all of q and all of k, where there is one;
  *                 the pairs of q's and k's heads are turned by position * theta^(-2i / rope_dims)
- *                 a_h = sum_t softmax_t(cap(q_h . k_g(t) scale)) v_g(t),  t <= now, t > now - window
+ *                 a_h = sum_t softmax_t(cap(q_h . k_g(t) scale)) v_g(t),  t <= now, t > now - window; a sink of
+ *                 the head is one more score in that softmax, of no value
  *                 g = h kv_heads / heads
  *                 x += residual_scale norm(Wo a + bo, post_attn_norm)
  *                 h = norm(x, ffn_norm)
  *                 x += residual_scale norm(Wdown f + bdown, post_ffn_norm),  f = act(Wgate h) * Wup h, or act(Wup h)
+ *                 of latents, instead: q = Wqb norm(Wqa h), or Wq h; (c, r) = Wkva h, c by its norm, r turned, and the
+ *                 last rope_dims elements of each head of q; k_h = (Wk_h c, r), v_h = Wv_h c
  *                 of a mixture, instead: s = Wrouter h;  the `chosen` experts e with the largest s_e;
  *                 x += sum_e p_e Wdown_e act(Wgate_e h) * Wup_e h,  p = softmax of s over the chosen, or over all
  *                 (+ sigmoid(Wshared_router h) times the same of the shared expert)
@@ -44,6 +47,10 @@ typedef struct ref_llama_layer {
     const float *attn_norm_bias, *ffn_norm_bias;
     const float *post_attn_norm, *post_ffn_norm;
     const float *q_norm, *k_norm; /* [head_dim], of each head before it is turned; or NULL */
+    const float *sinks;           /* [heads], or NULL */
+    const float *q_a_norm, *kv_a_norm, *balance;
+    ref_matrix q_a, q_b, kv_a;
+    ref_matrix k_b, v_b; /* of all heads, one below the other: [latent, plain] each; [value_dim, latent] each */
     ref_matrix q, k, v, o, gate, up, down; /* of a mixture: the shared expert's */
     ref_matrix router, shared_router;
     ref_matrix gates, ups, downs; /* of all experts, one below the other */
@@ -53,6 +60,11 @@ typedef struct ref_llama {
     uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
     uint32_t experts, chosen, expert_ffn; /* 0: no mixture; ffn is then the most of any */
     int over_all;       /* the softmax of scores */
+    int sigmoid, normalise; /* weights: of scores; over the sum of the chosen */
+    double route_scale;     /* 0: 1 */
+    uint32_t groups, chosen_groups; /* experts are chosen from so many groups; 0: from all experts */
+    uint32_t dense_layers;  /* of no mixture */
+    uint32_t latent, q_latent, value_dim; /* 0; 0; head_dim */
     uint32_t rope_dims; /* even, at most head_dim: the first so many of each head are turned */
     int rope;           /* REF_ROPE_... */
     double theta, eps;
@@ -69,6 +81,7 @@ typedef struct ref_llama {
     int layer_norm, parallel;
     int norm_rows;             /* q_norm and k_norm are of whole rows */
     int gelu;
+    int clamped;               /* f = g / (1 + e^(-1.702 g)) (u + 1), g = min(gate, 7), u = up within 7 of 0 */
     double attention_cap, final_cap;                     /* 0: none */
     double embedding_scale, residual_scale, logit_scale; /* 0: 1 */
     int kv_f16, kv_bf16;       /* 1: keys and values are rounded to it on their way into the cache */
@@ -111,6 +124,7 @@ static inline void ref_llama_free(ref_llama *m)
         ref_llama_layer *l = &m->layer[i];
         free(l->q.w), free(l->k.w), free(l->v.w), free(l->o.w);
         free(l->gate.w), free(l->up.w), free(l->down.w);
+        free(l->q_a.w), free(l->q_b.w), free(l->kv_a.w), free(l->k_b.w), free(l->v_b.w);
         free(l->router.w), free(l->shared_router.w), free(l->gates.w), free(l->ups.w), free(l->downs.w);
     }
     free(m->embedding.w);
@@ -118,8 +132,10 @@ static inline void ref_llama_free(ref_llama *m)
     free(m->layer);
 }
 
+/* Of latents k holds those and what is turned, v the keys and values that come of them. */
 static inline size_t ref_llama_kv(const ref_llama *m)
 {
+    if (m->latent) return (size_t)m->heads * (m->head_dim + m->value_dim) + m->latent;
     return (size_t)m->kv_heads * m->head_dim;
 }
 
@@ -131,7 +147,8 @@ static inline int ref_llama_start(const ref_llama *m, ref_llama_state *s)
     s->length = 0;
     s->k = (double *)malloc((cache + 1) * sizeof(double));
     s->v = (double *)malloc((cache + 1) * sizeof(double));
-    s->scratch = (double *)malloc((4 * m->hidden + 2 * wide + 2 * m->ffn + m->context + 1) * sizeof(double));
+    s->scratch = (double *)malloc((4 * m->hidden + 2 * wide + 2 * m->ffn + m->context + 1 + m->q_latent
+                                    + m->heads * m->value_dim + 2 * m->latent) * sizeof(double));
     return s->k && s->v && s->scratch;
 }
 
@@ -296,7 +313,7 @@ static inline void ref_llama_turn(ref_llama *m, uint32_t layer, double *x, uint3
             *b = *a * sin(angle) + *b * cos(angle);
             *a = turned;
         }
-    ref_llama_blur(m, x, heads * m->head_dim);
+    for (h = 0; h < heads; h++) ref_llama_blur(m, x + (size_t)h * m->head_dim, m->rope_dims);
 }
 
 /* As the cache holds them. */
@@ -316,6 +333,7 @@ static inline void ref_llama_attend(ref_llama *m, uint32_t layer, const double *
 {
     uint32_t h, t, i, d = m->head_dim, first = 0;
     int local = ref_llama_is_local(m, layer);
+    const float *sinks = m->layer[layer].sinks;
     double scale = local && m->local_theta > 0 && m->local_scale > 0 ? m->local_scale : m->scale;
     double bound = m->noise * (m->attention_bound > 0 ? m->attention_bound : 0x1p-11);
     if (!(scale < 0 || scale > 0)) scale = 1 / sqrt((double)d);
@@ -338,7 +356,9 @@ static inline void ref_llama_attend(ref_llama *m, uint32_t layer, const double *
                                + (m->noise > 0 ? m->noise * 0x1p-20 * ref_llama_noise(m) : 0));
             if (weight[t] > most) most = weight[t];
         }
+        if (sinks && (double)sinks[h] > most) most = (double)sinks[h];
         for (t = first; t < length; t++) sum += weight[t] = exp(weight[t] - most);
+        if (sinks) sum += exp((double)sinks[h] - most);
         for (i = 0; i < d; i++) {
             double size = 0;
             out[h * d + i] = 0;
@@ -349,6 +369,75 @@ static inline void ref_llama_attend(ref_llama *m, uint32_t layer, const double *
             }
             if (m->noise > 0) out[h * d + i] += bound * size * ref_llama_noise(m);
         }
+    }
+}
+
+/* Rows of one of several matrices that lie one below the other. */
+static inline ref_matrix ref_llama_one(const ref_matrix *all, uint32_t rows, uint32_t e)
+{
+    ref_matrix one = *all;
+    one.rows = rows;
+    one.w += (size_t)e * rows * all->columns;
+    if (one.bias) one.bias += (size_t)e * rows;
+    return one;
+}
+
+/* The latent and what is turned of the newest token, k, to keys and values of all heads, v. */
+static inline void ref_llama_expand(const ref_llama *m, const ref_llama_layer *l, const double *k, double *v)
+{
+    uint32_t plain = m->head_dim - m->rope_dims, h, i, j;
+    for (h = 0; h < m->heads; h++, v += plain + m->value_dim) {
+        for (i = 0; i < plain; i++)
+            for (v[i] = 0, j = 0; j < m->latent; j++)
+                v[i] += l->k_b.w[((size_t)h * m->latent + j) * plain + i] * k[j];
+        for (i = 0; i < m->value_dim; i++)
+            for (v[plain + i] = 0, j = 0; j < m->latent; j++)
+                v[plain + i] += l->v_b.w[((size_t)h * m->value_dim + i) * m->latent + j] * k[j];
+    }
+}
+
+/* Attention over latents: without noise by the keys and values of each head, with noise by absorbed products, whose
+   operations are those of the kernels. room: [2, latent] */
+static inline void ref_llama_attend_latents(ref_llama *m, uint32_t layer, const double *q, const double *k,
+                                            const double *v, uint32_t length, double *weight, double *room, double *out)
+{
+    const ref_llama_layer *l = &m->layer[layer];
+    uint32_t plain = m->head_dim - m->rope_dims, h, t, i, one = plain + m->value_dim;
+    size_t row = ref_llama_kv(m);
+    double scale = m->scale > 0 ? m->scale : 1 / sqrt((double)m->head_dim), bound = m->noise * 0x1p-11;
+    double *absorbed = room, *seen = room + m->latent;
+    for (h = 0; h < m->heads; h++, q += m->head_dim, out += m->value_dim) {
+        ref_matrix w = ref_llama_one(&l->k_b, m->latent, h);
+        double most = -INFINITY, sum = 0;
+        if (m->noise > 0) ref_llama_product(m, &w, q, absorbed);
+        for (t = 0; t < length; t++) {
+            double dot = 0, size = 0;
+            for (i = 0; i < (m->noise > 0 ? m->latent : plain); i++) {
+                double x = m->noise > 0 ? absorbed[i] * k[t * row + i] : q[i] * v[t * row + h * one + i];
+                dot += x, size += fabs(x);
+            }
+            for (i = 0; i < m->rope_dims; i++) {
+                double x = q[plain + i] * k[t * row + m->latent + i];
+                dot += x, size += fabs(x);
+            }
+            if (m->noise > 0) dot += bound * size * ref_llama_noise(m);
+            weight[t] = dot * scale;
+            most = fmax(most, weight[t]);
+        }
+        for (t = 0; t < length; t++) sum += weight[t] = exp(weight[t] - most);
+        for (i = 0; i < (m->noise > 0 ? m->latent : m->value_dim); i++) {
+            double size = 0, x = 0;
+            for (t = 0; t < length; t++) {
+                double term = weight[t] / sum * (m->noise > 0 ? k[t * row + i] : v[t * row + h * one + plain + i]);
+                x += term, size += fabs(term);
+            }
+            if (m->noise > 0)
+                seen[i] = x + bound * size * ref_llama_noise(m);
+            else
+                out[i] = x;
+        }
+        w = ref_llama_one(&l->v_b, m->value_dim, h);
+        if (m->noise > 0) ref_llama_product(m, &w, seen, out);
     }
 }
 
@@ -370,7 +459,11 @@ static inline void ref_llama_feed(ref_llama *m, const ref_matrix *wgate, const r
     uint32_t i, n = wup->rows;
     ref_llama_product(m, wup, h, up);
     if (wgate->w) ref_llama_product(m, wgate, h, gate);
-    for (i = 0; i < n; i++) gate[i] = wgate->w ? ref_llama_act(m, gate[i]) * up[i] : ref_llama_act(m, up[i]);
+    for (i = 0; i < n; i++)
+        gate[i] = m->clamped   ? fmin(gate[i], 7) / (1 + exp(-1.702 * fmin(gate[i], 7)))
+                                     * (fmax(fmin(up[i], 7), -7) + 1)
+                  : wgate->w ? ref_llama_act(m, gate[i]) * up[i]
+                             : ref_llama_act(m, up[i]);
     ref_llama_blur(m, gate, n);
     ref_llama_product(m, wdown, gate, y);
 }
@@ -387,53 +480,83 @@ static inline void ref_llama_scores(ref_llama *m, const ref_matrix *router, cons
     }
 }
 
-/* Rows of one expert. */
-static inline ref_matrix ref_llama_expert(const ref_matrix *all, uint32_t rows, uint32_t e)
+/* The n largest of values that are not excluded, in order, and the next one; where the last of them and that are near
+   each other, noise takes either: who is a little off may choose the other. */
+static inline void ref_llama_choose(ref_llama *m, const double *value, const unsigned char *excluded, uint32_t of,
+                                    uint32_t n, uint32_t *list)
 {
-    ref_matrix one = *all;
-    one.rows = rows;
-    one.w += (size_t)e * rows * all->columns;
-    return one;
+    uint32_t e, j, k;
+    for (j = 0; j <= n; j++) {
+        list[j] = of;
+        for (e = 0; e < of; e++) {
+            for (k = 0; k < j && list[k] != e; k++) {}
+            if (k == j && !excluded[e] && (list[j] == of || value[e] > value[list[j]])) list[j] = e;
+        }
+    }
+    k = list[n];
+    if (m->noise > 0 && k < of && ref_llama_noise(m) > 0
+        && value[list[n - 1]] - value[k] < 1e-3 * fmin(1, fabs(value[list[n - 1]]) + fabs(value[k])))
+        list[n - 1] = k;
 }
 
-/* y = the mixture of h; room: [hidden]. Where the last chosen and the first other score are near each other, noise
-   takes either: who is a little off may choose the other. */
+/* y = the mixture of h; room: [hidden]. */
 static inline void ref_llama_mix(ref_llama *m, const ref_llama_layer *l, const double *h, double *gate, double *up,
                                  double *room, double *y)
 {
-    double score[512], most = -INFINITY, sum = 0, weight;
-    uint32_t list[17], e, i, j, k;
+    double score[512], key[512], group[32], most = -INFINITY, sum = 0, weight;
+    unsigned char excluded[512] = {0}, none[32] = {0};
+    uint32_t list[17], e, i, j, k, size = m->groups ? m->experts / m->groups : 0;
     ref_llama_scores(m, &l->router, h, score);
-    for (j = 0; j <= m->chosen; j++) { /* one more than chosen */
-        list[j] = m->experts;
+    for (e = 0; e < m->experts; e++) most = fmax(most, score[e]);
+    for (e = 0; e < m->experts; e++) sum += exp(score[e] - most);
+    for (e = 0; e < m->experts; e++) {
+        key[e] = score[e];
+        if (m->groups || l->balance)
+            key[e] = m->sigmoid ? 1 / (1 + exp(-score[e])) : exp(score[e] - most) / sum;
+        if (l->balance) key[e] += (double)l->balance[e];
+    }
+    if (m->groups) { /* by the largest key of a group; with a balance by the sum of the two largest */
+        for (j = 0; j < m->groups; j++) {
+            double first = -INFINITY, second = -INFINITY;
+            for (e = j * size; e < (j + 1) * size; e++) {
+                second = fmax(second, fmin(first, key[e]));
+                first = fmax(first, key[e]);
+            }
+            group[j] = l->balance ? first + second : first;
+        }
+        ref_llama_choose(m, group, none, m->groups, m->chosen_groups, list);
         for (e = 0; e < m->experts; e++) {
-            for (k = 0; k < j && list[k] != e; k++) {}
-            if (k == j && (list[j] == m->experts || score[e] > score[list[j]])) list[j] = e;
+            for (k = 0; k < m->chosen_groups && list[k] != e / size; k++) {}
+            excluded[e] = k == m->chosen_groups;
         }
     }
-    k = list[m->chosen];
-    if (m->noise > 0 && k < m->experts && score[list[m->chosen - 1]] - score[k] < 1e-3 && ref_llama_noise(m) > 0)
-        list[m->chosen - 1] = k;
-    for (e = 0; e < m->experts; e++) most = fmax(most, score[e]);
-    for (e = 0; e < m->experts; e++) {
-        for (k = 0; k < m->chosen && list[k] != e; k++) {}
-        if (m->over_all || k < m->chosen) sum += exp(score[e] - most);
+    ref_llama_choose(m, key, excluded, m->experts, m->chosen, list);
+    if (m->sigmoid) {
+        for (e = 0; e < m->experts; e++) score[e] = 1 / (1 + exp(-score[e]));
+    } else {
+        for (e = 0; e < m->experts; e++) score[e] = exp(score[e] - most);
     }
+    if (!m->over_all || m->normalise)
+        for (sum = 0, j = 0; j < m->chosen; j++) sum += score[list[j]];
+    if (m->sigmoid && !m->normalise) sum = 1;
     for (i = 0; i < m->hidden; i++) y[i] = 0;
     for (j = 0; j < m->chosen; j++) {
-        ref_matrix g = ref_llama_expert(&l->gates, m->expert_ffn, list[j]);
-        ref_matrix u = ref_llama_expert(&l->ups, m->expert_ffn, list[j]);
-        ref_matrix d = ref_llama_expert(&l->downs, m->hidden, list[j]);
+        ref_matrix g = ref_llama_one(&l->gates, m->expert_ffn, list[j]);
+        ref_matrix u = ref_llama_one(&l->ups, m->expert_ffn, list[j]);
+        ref_matrix d = ref_llama_one(&l->downs, m->hidden, list[j]);
         ref_llama_feed(m, &g, &u, &d, h, gate, up, room);
-        weight = exp(score[list[j]] - most) / sum;
+        weight = score[list[j]] / sum * ref_or_1(m->route_scale);
         ref_llama_blur(m, &weight, 1);
         for (i = 0; i < m->hidden; i++) y[i] += weight * room[i];
     }
-    if (!l->shared_router.w) return;
-    ref_llama_scores(m, &l->shared_router, h, score);
+    if (!l->down.w) return;
+    weight = 1;
+    if (l->shared_router.w) {
+        ref_llama_scores(m, &l->shared_router, h, score);
+        weight = 1 / (1 + exp(-score[0]));
+        ref_llama_blur(m, &weight, 1);
+    }
     ref_llama_feed(m, &l->gate, &l->up, &l->down, h, gate, up, room);
-    weight = 1 / (1 + exp(-score[0]));
-    ref_llama_blur(m, &weight, 1);
     for (i = 0; i < m->hidden; i++) y[i] += weight * room[i];
 }
 
@@ -444,6 +567,7 @@ static inline void ref_llama_step(ref_llama *m, ref_llama_state *s, uint32_t tok
     uint32_t i, n, now = s->length++, wide = m->heads * m->head_dim, kv = (uint32_t)ref_llama_kv(m);
     double *x = s->scratch, *h = x + m->hidden, *q = h + m->hidden, *a = q + wide, *gate = a + wide;
     double *up = gate + m->ffn, *y = up + m->ffn, *room = y + m->hidden, *weight = room + m->hidden;
+    double *q_latent = weight + m->context, *latents = q_latent + m->q_latent;
     double residual = ref_or_1(m->residual_scale);
     const ref_matrix *output = m->output.w ? &m->output : &m->embedding;
     for (i = 0; i < m->hidden; i++)
@@ -453,21 +577,37 @@ static inline void ref_llama_step(ref_llama *m, ref_llama_state *s, uint32_t tok
         double *k = s->k + (size_t)n * m->context * kv, *v = s->v + (size_t)n * m->context * kv;
         double *new_k = k + (size_t)now * kv, *new_v = v + (size_t)now * kv;
         ref_llama_stream_norm(m, x, l->attn_norm, l->attn_norm_bias, h);
-        ref_llama_product(m, &l->q, h, q);
-        ref_llama_product(m, &l->k, h, new_k);
-        ref_llama_product(m, &l->v, h, new_v);
-        ref_llama_head_norm(m, q, l->q_norm, m->heads);
-        ref_llama_head_norm(m, new_k, l->k_norm, m->kv_heads);
-        ref_llama_turn(m, n, q, m->heads, now);
-        ref_llama_turn(m, n, new_k, m->kv_heads, now);
-        ref_llama_round(m, new_k, kv);
-        ref_llama_round(m, new_v, kv);
-        ref_llama_attend(m, n, q, k, v, now + 1, weight, a);
+        if (m->latent) {
+            if (m->q_latent) {
+                ref_llama_product(m, &l->q_a, h, q_latent);
+                ref_llama_norm(m, q_latent, l->q_a_norm, m->q_latent, q_latent);
+            }
+            ref_llama_product(m, m->q_latent ? &l->q_b : &l->q, m->q_latent ? q_latent : h, q);
+            ref_llama_product(m, &l->kv_a, h, new_k);
+            ref_llama_norm(m, new_k, l->kv_a_norm, m->latent, new_k);
+            for (i = 0; i < m->heads; i++)
+                ref_llama_turn(m, n, q + (i + 1) * m->head_dim - m->rope_dims, 1, now);
+            ref_llama_turn(m, n, new_k + m->latent, 1, now);
+            ref_llama_round(m, new_k, m->latent + m->rope_dims);
+            ref_llama_expand(m, l, new_k, new_v);
+            ref_llama_attend_latents(m, n, q, k, v, now + 1, weight, latents, a);
+        } else {
+            ref_llama_product(m, &l->q, h, q);
+            ref_llama_product(m, &l->k, h, new_k);
+            ref_llama_product(m, &l->v, h, new_v);
+            ref_llama_head_norm(m, q, l->q_norm, m->heads);
+            ref_llama_head_norm(m, new_k, l->k_norm, m->kv_heads);
+            ref_llama_turn(m, n, q, m->heads, now);
+            ref_llama_turn(m, n, new_k, m->kv_heads, now);
+            ref_llama_round(m, new_k, kv);
+            ref_llama_round(m, new_v, kv);
+            ref_llama_attend(m, n, q, k, v, now + 1, weight, a);
+        }
         ref_llama_product(m, &l->o, a, y);
         ref_llama_stream_norm(m, y, l->post_attn_norm, NULL, y);
         for (i = 0; i < m->hidden; i++) x[i] += residual * y[i];
         if (!m->parallel) ref_llama_stream_norm(m, x, l->ffn_norm, l->ffn_norm_bias, h);
-        if (m->experts)
+        if (m->experts && n >= m->dense_layers)
             ref_llama_mix(m, l, h, gate, up, room, y);
         else
             ref_llama_feed(m, &l->gate, &l->up, &l->down, h, gate, up, y);

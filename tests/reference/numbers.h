@@ -78,4 +78,27 @@ static inline void ref_put(void *array, enum ref_format format, size_t index, do
         ((uint16_t *)array)[index] = format == REF_F16 ? ref_to_f16(x) : ref_to_bf16(x);
 }
 
+/* Adds a sink to a row of attention: a score without a value, by which out[d] shrinks and the log-sum-exp grows.
+ * The weight that is left, w = 1 / (1 + e^(sink - lse)), is off by w (1 - w) times the error of the exponent: that
+ * of lse, and of differences of base-2 numbers, 8 u (1 + |lse| + |sink|), u = 2^-24. Below 2^-120 it may be 0. */
+static inline void ref_add_sink(double sink, double *out, double *bound, uint32_t d, enum ref_format format,
+                                double *lse, double *lse_bound)
+{
+    const double u = 0x1p-24;
+    double w = 1, error = *lse_bound, most = fmax(sink, *lse);
+    uint32_t e;
+    if (isnan(*lse) || !(sink > -INFINITY) || isinf(most)) return;
+    if (*lse > -INFINITY) {
+        w = 1 / (1 + exp(sink - *lse));
+        error += 8 * u * (1 + fabs(*lse) + fabs(sink));
+    }
+    for (e = 0; e < d && *lse > -INFINITY; e++) {
+        bound[e] = 1.1 * (w * bound[e] + fabs(out[e]) * (w * ((1 - w) * error + 6 * u) + 0x1p-120))
+                   + (format == REF_F16 ? 0x1p-24 : 1e-37);
+        out[e] *= w;
+    }
+    *lse = *lse > -INFINITY ? most + log1p(exp(fmin(sink, *lse) - most)) : sink;
+    *lse_bound = 1.1 * (w * error + 8 * u * (1 + fabs(*lse)));
+}
+
 #endif

@@ -31,7 +31,6 @@ typedef struct sim_cluster {
     bool barrier_used;
     struct sim_copy *pending, **pending_tail;
     uint32_t pending_count;
-    uint32_t epoch;                    /* proxy fences so far */
 } sim_cluster;
 
 /* --- cluster.c -------------------------------------------------------------------------------- */

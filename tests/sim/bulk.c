@@ -31,27 +31,25 @@ typedef struct sim_copy {
 
 /* --- proxies ---------------------------------------------------------------------------------- */
 
+/* Who wrote which word of a block's shared memory by the ordinary proxy, and when: eras (race.h). */
 typedef struct sim_proxy {
-    uint32_t words, threads;
-    uint32_t *writer, *when, *fence; /* by word: thread + 1 (of which block: above), epoch; by thread */
+    uint32_t words;
+    uint32_t *writer, *era; /* by word: its thread + 1, of which block above */
 } sim_proxy;
 
-/* One allocation: the struct and its three arrays. */
+/* One allocation: the struct and its two arrays. */
 bool sim_proxy_begin(sim_block *b) {
-    const sim_launch *l = b->launch;
-    uint32_t words = (l->shared_bytes + 3) / 4;
+    uint32_t words = (b->launch->shared_bytes + 3) / 4;
     sim_proxy *p = b->proxy;
-    if (!p || p->words < words || p->threads < l->threads) {
+    if (!p || p->words < words) {
         free(p);
-        p = b->proxy = malloc(sizeof *p + ((size_t)words * 2 + l->threads) * 4);
+        p = b->proxy = malloc(sizeof *p + (size_t)words * 2 * 4);
         if (!p) return false;
         p->words = words;
-        p->threads = l->threads;
         p->writer = (uint32_t *)(void *)(p + 1);
-        p->when = p->writer + words;
-        p->fence = p->when + words;
+        p->era = p->writer + words;
     }
-    memset(p->writer, 0, ((size_t)p->words * 2 + p->threads) * 4);
+    memset(p->writer, 0, (size_t)p->words * 2 * 4);
     return true;
 }
 
@@ -61,18 +59,16 @@ void sim_proxy_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_blo
                      uint32_t bytes) {
     sim_proxy *p = b->proxy;
     if (b->operands) sim_operands_write(w, i, lane, b, offset, bytes);
-    if (!looks_after_proxies(b)) return;
+    if (!looks_after_proxies(b) || !w->launch->races) return;
     for (uint64_t word = offset / 4; word <= (offset + bytes - 1) / 4 && word < p->words; word++) {
         p->writer[word] = (w->block->rank << 16 | (w->index * SIM_LANES + lane)) + 1;
-        p->when[word] = b->cluster->epoch;
+        p->era[word] = w->block->race->w[w->index].era;
     }
 }
 
 void sim_proxy_fence(sim_warp *w, const sim_ins *i, uint32_t m) {
     (void)i;
-    if (!looks_after_proxies(w->block)) return;
-    uint32_t now = ++w->block->cluster->epoch;
-    SIM_EACH_LANE(l, m) w->block->proxy->fence[w->index * SIM_LANES + l] = now;
+    if (looks_after_proxies(w->block)) sim_clock_fence_proxy(w, m);
 }
 
 /* The asynchronous proxy has written them. */
@@ -82,27 +78,24 @@ static void proxy_forget(const sim_block *b, uint64_t offset, uint32_t bytes) {
         b->proxy->writer[word] = 0;
 }
 
-/* The asynchronous proxy reads these bytes: whoever wrote them, or who issues this, has to have fenced. */
+/* The asynchronous proxy reads these bytes: between their write and this, in the order that barriers make, there
+ * has to be a fence, whoever executes it. */
 void sim_proxy_read(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
                     uint32_t bytes) {
     const sim_proxy *p = b->proxy;
-    if (!sim_option.async || !looks_after_proxies(b) || !bytes) return;
-    /* wgmma is the whole warp's: any lane's fence will do */
-    uint32_t who_issues = i->fn == sim_wgmma ? w->live : 1u << lane, mine = 0;
-    bool asked = false;
+    if (!sim_option.async || !looks_after_proxies(b) || !w->launch->races || !bytes) return;
+    /* wgmma is the whole warp's: what any lane knows will do */
+    uint32_t who_issues = i->fn == sim_wgmma ? w->live : 1u << lane, last = 0, last_era = 0;
     for (uint64_t word = offset / 4; word <= (offset + bytes - 1) / 4; word++) {
         uint32_t who = p->writer[word];
-        if (!who-- || mine > p->when[word]) continue;
-        if (b->cluster->blocks[who >> 16]->proxy->fence[who & 0xffff] > p->when[word]) continue;
-        if (!asked) {
-            const uint32_t *fence = w->block->proxy->fence + w->index * SIM_LANES;
-            SIM_EACH_LANE(l, who_issues) if (fence[l] > mine) mine = fence[l];
-            asked = true;
-            if (mine > p->when[word]) continue;
-        }
+        if (!who || (who == last && p->era[word] <= last_era)) continue;
+        last = who--;
+        last_era = p->era[word];
+        const sim_block *writer = b->cluster->blocks[who >> 16];
+        if (sim_clock_fenced(w, who_issues, writer->race->index, last_era, who & 0xffff)) continue;
         sim_report_at(w, i, "missing-proxy-fence", lane,
                       "reads shared address 0x%llx, which thread %u of block rank %u wrote by an ordinary "
-                      "store with no fence.proxy.async behind it",
+                      "store with no fence.proxy.async between, in an order that both know",
                       (unsigned long long)(b->shared_lo + word * 4), who & 0xffff, who >> 16);
         return;
     }

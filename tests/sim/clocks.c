@@ -12,7 +12,9 @@
 /* --- vector clocks: sorted, immutable, counted ------------------------------------------------ */
 
 typedef struct entry { uint64_t key; uint32_t era; } entry;   /* key: block << 16 | unit */
-enum { UNIT_BLOCK = 0xffff, UNIT_WARP = 0x8000 };             /* else: a thread */
+/* Else: a thread; race.h's counts are between. UNIT_FENCED + a thread, + 0x400 + a warp, FENCED_BLOCK: as much of
+ * it as a proxy fence is behind. */
+enum { UNIT_BLOCK = 0xffff, UNIT_WARP = 0x8000, UNIT_FENCED = 0x2000, FENCED_WARP = 0x2400, FENCED_BLOCK = 0x27ff };
 struct sim_clock_vector { atomic_uint refs; uint32_t count; entry e[]; };
 typedef sim_clock_vector vc;
 
@@ -296,9 +298,11 @@ void sim_race_barrier(sim_block *block, uint32_t id)
 {
     struct sim_race_block *b = block->race;
     if (!block->launch->races) return;
-    bool all = true;
+    bool all = true;                      /* of those still there; not where some only arrived, before what they
+                                             did since */
     for (uint32_t n = 0; n < b->warps && all; n++)
-        all = !(block->warps[n].live & ~waiting(&block->warps[n], id));
+        all = !(block->warps[n].live & ~waiting(&block->warps[n], id))
+              && !(b->gathered && b->gathered[id * b->warps + n]);
     if (all) { full_barrier(b); return; }
     if (!matrix(b)) return;
     for (uint32_t n = 0; n < b->warps; n++) if (waiting(&block->warps[n], id)) gather(b, n, id);
@@ -537,6 +541,54 @@ void sim_fence(sim_warp *w, const sim_ins *i, uint32_t m)
         s->fence[l] = v;
     }
     if (!(i->x & X_ACQUIRE)) { b->fenced |= wide_scope(i); tick(b, o); }
+}
+
+/* --- proxy fences ------------------------------------------------------------------------------- */
+
+static vc *fenced(const vc *known)
+{
+    vc *v = known ? malloc(sizeof *v + known->count * sizeof *v->e) : NULL;
+    if (!v) return NULL;
+    atomic_init(&v->refs, 1);
+    v->count = 0;
+    for (uint32_t n = 0; n < known->count; n++) {           /* in order, as the units are */
+        uint32_t unit = known->e[n].key & 0xffff;
+        uint32_t to = unit == UNIT_BLOCK ? FENCED_BLOCK
+                      : unit & UNIT_WARP ? FENCED_WARP + (unit & 0xff)
+                      : unit < 1024      ? UNIT_FENCED + unit
+                                         : 0;
+        if (to) v->e[v->count++] = (entry){ (known->e[n].key & ~UINT64_C(0xffff)) | to, known->e[n].era };
+    }
+    return v;
+}
+
+void sim_clock_fence_proxy(sim_warp *w, uint32_t m)
+{
+    if (!w->launch->races) return;
+    struct sim_race_block *b = w->block->race;
+    sim_warp_order *o = &b->w[w->index];
+    bool whole = !(w->live & ~m);
+    sim_view v = now(o);
+    for (uint32_t l = 0; l < SIM_LANES && lane_order(o); l++) {
+        if (whole ? l : !(m >> l & 1)) continue;
+        vc *known = knowledge(b, w->index, l, whole, &v), *behind = fenced(known);
+        add(whole ? &o->clock : &o->lane->clock[l], behind);
+        drop(known);
+        drop(behind);
+    }
+    tick(b, o);
+}
+
+bool sim_clock_fenced(const sim_warp *w, uint32_t m, uint64_t block, uint32_t era, uint32_t thread)
+{
+    const struct sim_race_block *b = w->block->race;
+    const sim_warp_order *o = &b->w[w->index];
+    const uint32_t units[3] = { UNIT_FENCED + thread, FENCED_WARP + thread / SIM_LANES, FENCED_BLOCK };
+    for (uint32_t k = 0; k < 3; k++) {
+        if (sim_clock_seen(b->clock, block, units[k], era) || sim_clock_seen(o->clock, block, units[k], era)) return true;
+        if (o->lane) SIM_EACH_LANE(l, m) if (sim_clock_seen(o->lane->clock[l], block, units[k], era)) return true;
+    }
+    return false;
 }
 
 /* --- counters of asynchronous operations ------------------------------------------------------ */

@@ -2,7 +2,8 @@
  *
  * While such a copy waits, the pages that it covers cannot be accessed. A host that touches one gets its
  * page, with what is there, and a finding. Pages that hold other bytes of the allocation stay open, and
- * all are open while the driver itself works. */
+ * all are open while the driver itself works. A host function may touch them: the copy is mostly one that comes
+ * after it in its stream. */
 #include "driver.h"
 #include <signal.h>
 #include <sys/mman.h>
@@ -36,7 +37,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
         if (at < atomic_load(&g->lo) || at >= atomic_load(&g->hi)) continue;
         ours = true;
         protect(g, PROT_READ | PROT_WRITE);
-        if (!sim_in_driver) (void)atomic_compare_exchange_strong(&g->touched, &none, at);
+        if (!sim_in_driver && !sim_in_host_function) (void)atomic_compare_exchange_strong(&g->touched, &none, at);
     }
     if (ours) return;
     if (before.sa_flags & SA_SIGINFO) before.sa_sigaction(signal_number, info, context);

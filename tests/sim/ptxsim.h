@@ -63,6 +63,10 @@ unsigned ptxsim_report_count(
     void); /* findings (the same one at the same line of the same launch counts once) */
 void ptxsim_report_clear(void); /* forgets them and revives contexts that a fault had poisoned           */
 
+/* For a library beside the driver, such as tests/nccl: a host function (cuLaunchHostFunc) that cannot do its work
+ * says why. It is a finding, and the stream's work ends with CUDA_ERROR_LAUNCH_TIMEOUT. */
+void ptxsim_fault(const char *text);
+
 /* How often the driver function of that name was called since the library was loaded; 0 for an unknown
  * name. */
 uint64_t ptxsim_calls(const char *driver_function);

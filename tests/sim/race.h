@@ -108,6 +108,12 @@ void sim_clock_see(const sim_warp *w, uint32_t m, sim_clock_vector **seen);
 bool sim_clock_seen(const sim_clock_vector *seen, uint64_t block, uint32_t what, uint32_t value);
 void sim_clock_forget(sim_clock_vector **seen);
 
+/* A proxy fence: what these lanes know of writes, their own among them, is ordered before the other proxy for
+ * themselves and for whoever learns of the fence. sim_clock_fenced: any of these lanes has learnt of a fence
+ * behind what that thread (of whichever block) wrote in that era. */
+void sim_clock_fence_proxy(sim_warp *w, uint32_t m);
+bool sim_clock_fenced(const sim_warp *w, uint32_t m, uint64_t block, uint32_t era, uint32_t thread);
+
 /* --- race.c ----------------------------------------------------------------------------------- */
 
 /* `bytes` at each at[lane] of m, an access of the kind that the instruction is, in the shared memory of

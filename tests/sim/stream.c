@@ -297,6 +297,14 @@ static int run_alloc(const sim_work *w)
     return CU_OK;
 }
 
+static _Thread_local bool host_function_fault;
+
+SIM_EXPORT void ptxsim_fault(const char *text)
+{
+    sim_report_host("collective", "%s", text);
+    host_function_fault = true;
+}
+
 /* Carries the stream's first piece of work out, whose dependencies are done. False: it waits for memory. */
 static bool run_head(sim_stream *s)
 {
@@ -332,9 +340,11 @@ static bool run_head(sim_stream *s)
         sim_host_calls++;
         sim_api_pause();
         sim_in_host_function = true;
+        host_function_fault = false;
         if (w->u.host.call) w->u.host.call(w->u.host.argument);
         else w->u.host.callback(s->legacy ? NULL : s->handle, c->sticky, w->u.host.argument);
         sim_in_host_function = false;
+        if (host_function_fault) code = SIM_ERROR_TIMEOUT;
         sim_api_resume();
         s->busy = false;
         host_learns(w->clock, s->id, w->seq);                 /* it may have told the host */
