@@ -32,13 +32,23 @@ typedef struct tokeniser_merge {
 } tokeniser_merge;
 
 /* How words are cut: as GPT-2 does; that, digits one by one first; as Llama 3 and Qwen 2 do; as GPT-4o does,
-   which parts words where case changes. */
-enum { TOKENISER_GPT2, TOKENISER_APART, TOKENISER_LLAMA3, TOKENISER_GPT4O };
+   which parts words where case changes; that, Chinese characters apart, as Kimi K2 does; as DeepSeek's first
+   models, its Coder, and V3 and R1 do. */
+enum {
+    TOKENISER_GPT2,
+    TOKENISER_APART,
+    TOKENISER_LLAMA3,
+    TOKENISER_GPT4O,
+    TOKENISER_KIMI,
+    TOKENISER_DEEPSEEK,
+    TOKENISER_CODER,
+    TOKENISER_DEEPSEEK3
+};
 
 typedef struct tokeniser_rules {
     const char *name; /* in the file */
     uint32_t kind;    /* TOKENISER_GPT2 ... */
-    uint32_t digits;  /* of a word at most, LLAMA3 and GPT4O */
+    uint32_t digits;  /* of a word at most, LLAMA3 and behind it; 0: any number */
     int suffixes;     /* GPT4O: 's and the like stay with the word */
     int whole;        /* a word that is a token needs no merges */
     int begins;       /* texts begin with a token, unless the file says other */
@@ -260,7 +270,11 @@ static inline void tokeniser_find_bytes(tokeniser *t) {
     X("deepseek-r1-qwen", LLAMA3, 1, 0, 0, 0)                                                                \
     X("gpt-4o", GPT4O, 3, 1, 0, 0)                                                                           \
     X("llama4", GPT4O, 3, 1, 0, 0)                                                                           \
-    X("tekken", GPT4O, 1, 0, 1, 1)
+    X("tekken", GPT4O, 1, 0, 1, 1)                                                                           \
+    X("kimi-k2", KIMI, 3, 1, 0, 0)                                                                           \
+    X("deepseek-llm", DEEPSEEK, 0, 0, 0, 0)                                                                  \
+    X("deepseek-coder", CODER, 1, 0, 0, 0)                                                                   \
+    X("deepseek-v3", DEEPSEEK3, 3, 0, 0, 0)
 
 static inline int tokeniser_read_rules(tokeniser *t, const gguf *g, gguf_error *why) {
     static const char key[] = "tokenizer.ggml.pre";
@@ -520,10 +534,39 @@ static inline size_t tokeniser_join(const tokeniser *t, const char *text, size_t
 
 /* -- words of "gpt2" -- */
 
-/* The class of the character that s begins with, and its bytes; of nothing: UNICODE_RUNS. */
+enum { TOKENISER_ISOLATED = UNICODE_TURNS, TOKENISER_NOTHING = 31 }; /* classes that no character has */
+
+/* Whether c lies in one of the ranges, first and last; a first of 0 ends them. */
+static inline int tokeniser_within(const uint32_t (*ranges)[2], uint32_t c) {
+    for (; (*ranges)[0]; ranges++)
+        if (c >= (*ranges)[0] && c <= (*ranges)[1]) return 1;
+    return 0;
+}
+
+/* Whether words part around runs of such characters: DEEPSEEK3 Chinese and Japanese ones, KIMI the script
+   Han. */
+static inline int tokeniser_isolated(const tokeniser *t, uint32_t c) {
+    static const uint32_t deepseek[][2] = {{0x3040, 0x30ff}, {0x4e00, 0x9fa5}, {0, 0}};
+    static const uint32_t han[][2] = {{0x2e80, 0x2e99},   {0x2e9b, 0x2ef3},   {0x2f00, 0x2fd5},
+                                      {0x3005, 0x3005},   {0x3007, 0x3007},   {0x3021, 0x3029},
+                                      {0x3038, 0x303b},   {0x3400, 0x4dbf},   {0x4e00, 0x9fff},
+                                      {0xf900, 0xfa6d},   {0xfa70, 0xfad9},   {0x16fe2, 0x16fe3},
+                                      {0x16ff0, 0x16ff6}, {0x20000, 0x2a6df}, {0x2a700, 0x2ee5d},
+                                      {0x2f800, 0x2fa1d}, {0x30000, 0x33479}, {0, 0}};
+    if (t->rules.kind == TOKENISER_KIMI) return tokeniser_within(han, c);
+    return t->rules.kind == TOKENISER_DEEPSEEK3 && tokeniser_within(deepseek, c);
+}
+
+/* The class of the character that s begins with, and its bytes; of nothing: TOKENISER_NOTHING. */
 static inline uint32_t tokeniser_class(const tokeniser *t, const char *s, size_t n, size_t *used) {
+    uint32_t c, kind;
     *used = 0;
-    return n ? unicode_class(t->classes, unicode_character(s, n, used)) : (uint32_t)UNICODE_RUNS;
+    if (!n) return TOKENISER_NOTHING;
+    c = unicode_character(s, n, used);
+    kind = unicode_class(t->classes, c);
+    if (c < 0x3005 || !tokeniser_isolated(t, c)) return kind;
+    if (t->rules.kind != TOKENISER_KIMI || kind == UNICODE_TEXT) return TOKENISER_ISOLATED;
+    return kind == UNICODE_MARK ? (uint32_t)UNICODE_OTHER : kind; /* behind another number or sign */
 }
 
 enum {
@@ -532,7 +575,8 @@ enum {
     TOKENISER_LETTER = 1 << UNICODE_UPPER | 1 << UNICODE_LOWER | 1 << UNICODE_TEXT,
     TOKENISER_DIGIT = 1 << UNICODE_DIGIT,
     TOKENISER_SPACE = 1 << UNICODE_SPACE,
-    TOKENISER_OTHER = 1 << UNICODE_OTHER | 1 << UNICODE_MARK
+    TOKENISER_SIGN = 1 << UNICODE_PUNCTUATION | 1 << UNICODE_SYMBOL,
+    TOKENISER_OTHER = TOKENISER_SIGN | 1 << UNICODE_OTHER | 1 << UNICODE_MARK
 };
 
 /* Bytes of the characters of these classes that s begins with, at most `most` of them. */
@@ -574,10 +618,12 @@ static inline size_t tokeniser_case_word(const tokeniser *t, const char *s, size
 static inline size_t tokeniser_letters(const tokeniser *t, const char *s, size_t n) {
     size_t lead, i, end;
     uint32_t c = tokeniser_class(t, s, n, &lead);
-    int capitals, led;
-    if (1u << c & (TOKENISER_LETTER | TOKENISER_DIGIT) || *s == '\n' || *s == '\r') lead = 0;
-    if (t->rules.kind != TOKENISER_GPT4O) {
-        i = tokeniser_run(t, s + lead, n - lead, TOKENISER_LETTER, SIZE_MAX);
+    int capitals, led, v3 = t->rules.kind == TOKENISER_DEEPSEEK3;
+    uint32_t letters = TOKENISER_LETTER | (v3 ? 1u << UNICODE_MARK : 0);
+    if (1u << c & (letters | TOKENISER_DIGIT | (v3 ? TOKENISER_SIGN : 0)) || *s == '\n' || *s == '\r')
+        lead = 0;
+    if (t->rules.kind != TOKENISER_GPT4O && t->rules.kind != TOKENISER_KIMI) {
+        i = tokeniser_run(t, s + lead, n - lead, letters, SIZE_MAX);
         return i ? lead + i : 0;
     }
     for (capitals = 0; capitals < 2; capitals++)
@@ -588,20 +634,114 @@ static inline size_t tokeniser_letters(const tokeniser *t, const char *s, size_t
     return 0;
 }
 
+/* What DEEPSEEK and CODER part words by. */
+enum {
+    TOKENISER_SET_LETTER = 1,
+    TOKENISER_SET_SIGN = 2,
+    TOKENISER_SET_SPACE = 4,
+    TOKENISER_SET_ASIAN = 8,
+    TOKENISER_SET_DIGIT = 16,
+    TOKENISER_SET_LINE = 32 /* an end of line, which is no space here */
+};
+
+/* The sets that the first character of s is in. DEEPSEEK's letters are those of its list, which is all with
+   case but what `added` has; its signs are in a list, too. */
+static inline uint32_t tokeniser_sets(const tokeniser *t, const char *s, size_t n, size_t *used) {
+    static const uint32_t added[][2] = {{0x560, 0x588},     {0x10c7, 0x10ff},   {0x1c80, 0x1c88},
+                                        {0x2d00, 0x2d2d},   {0xa790, 0xa7fa},   {0xab30, 0xab68},
+                                        {0x10500, 0x105ff}, {0x16e40, 0x1e8ff}, {0, 0}};
+    static const uint32_t signs[][2] = {
+        {0x21, 0x2f},     {0x3a, 0x7e}, {0x2018, 0x201f}, {0x3000, 0x3002}, {0xff01, 0xff0f},
+        {0xff1a, 0xff5e}, {0, 0}};
+    static const uint32_t asian[][2] = {{0x800, 0x9fa5}, {0xac00, 0xd7ff}, {0, 0}};
+    uint32_t c, kind, sets = 0;
+    *used = 0;
+    if (!n) return 0;
+    c = unicode_character(s, n, used);
+    kind = unicode_class(t->classes, c);
+    if (c == '\n' || c == '\r') return TOKENISER_SET_LINE;
+    if (t->rules.kind == TOKENISER_CODER) {
+        if (1u << kind & TOKENISER_LETTER) sets |= TOKENISER_SET_LETTER;
+        if (kind == UNICODE_PUNCTUATION) sets |= TOKENISER_SET_SIGN;
+    } else {
+        if ((kind == UNICODE_UPPER || kind == UNICODE_LOWER) && !tokeniser_within(added, c))
+            sets |= TOKENISER_SET_LETTER;
+        if (tokeniser_within(signs, c)) sets |= TOKENISER_SET_SIGN;
+    }
+    if (kind == UNICODE_SPACE) sets |= TOKENISER_SET_SPACE;
+    if (kind == UNICODE_DIGIT) sets |= TOKENISER_SET_DIGIT;
+    return sets | (tokeniser_within(asian, c) ? (uint32_t)TOKENISER_SET_ASIAN : 0u);
+}
+
+/* The sets of the first character of s, and whether letters or signs begin here, with a space before them.
+   A space that is a sign, U+3000, goes with letters behind it before it goes with signs. */
+static inline uint32_t tokeniser_begins(const tokeniser *t, const char *s, size_t n, size_t *used) {
+    uint32_t sets = tokeniser_sets(t, s, n, used), behind, third;
+    size_t next, last;
+    if (!(sets & TOKENISER_SET_SPACE)) return sets;
+    behind = tokeniser_sets(t, s + *used, n - *used, &next);
+    third = tokeniser_sets(t, s + *used + next, n - *used - next, &last);
+    if (behind & TOKENISER_SET_SPACE && third & TOKENISER_SET_LETTER) return sets;
+    return sets | (behind & (TOKENISER_SET_LETTER | TOKENISER_SET_SIGN));
+}
+
+/* DEEPSEEK and CODER cut a text again and again, each time the pieces of the time before: ends of lines one
+   by one; letters and signs, each with a space before them; DEEPSEEK: spaces at a piece's end; Asian
+   characters; digits. What lies between is a piece, too. A word ends where the first of these cuts falls. */
+static inline size_t tokeniser_deepseek_word(const tokeniser *t, const char *s, size_t n) {
+    size_t i, used, end = 0, spaces; /* spaces: where those begin that reach to i */
+    uint32_t runs = tokeniser_begins(t, s, n, &i), first = tokeniser_sets(t, s, n, &i);
+    int strip = t->rules.kind == TOKENISER_DEEPSEEK;
+    if (first & TOKENISER_SET_LINE) return i;
+    for (spaces = first & TOKENISER_SET_SPACE ? 0 : i;; i += used) {
+        uint32_t begins = tokeniser_begins(t, s + i, n - i, &used),
+                 sets = tokeniser_sets(t, s + i, n - i, &used);
+        uint32_t cut = ((runs & ~sets) | (begins & ~runs)) & (TOKENISER_SET_LETTER | TOKENISER_SET_SIGN);
+        if (i == n || cut || sets & TOKENISER_SET_LINE) {
+            if (!end) end = i;
+            return strip && spaces && spaces < end ? spaces : end;
+        }
+        if (!end
+            && ((sets ^ first) & (TOKENISER_SET_ASIAN | TOKENISER_SET_DIGIT)
+                || (first & TOKENISER_SET_DIGIT && t->rules.digits == 1)))
+            end = i;
+        if (end && !(strip && spaces && spaces < end && sets & TOKENISER_SET_SPACE)) return end;
+        if (!(sets & TOKENISER_SET_SPACE)) spaces = i + used;
+    }
+}
+
+/* Bytes of the isolated characters that s begins with; DEEPSEEK3 parts signs among them from the others. */
+static inline size_t tokeniser_isolated_word(const tokeniser *t, const char *s, size_t n) {
+    size_t i, used;
+    int first = 0;
+    for (i = 0; i < n; i += used) {
+        uint32_t c = unicode_character(s + i, n - i, &used);
+        int sign =
+            t->rules.kind == TOKENISER_DEEPSEEK3 && 1u << unicode_class(t->classes, c) & TOKENISER_SIGN;
+        if (i == 0) first = sign;
+        if (sign != first || !tokeniser_isolated(t, c)) break;
+    }
+    return i;
+}
+
 /* Bytes of the word that s begins with; at least 1. GPT-2:
      's 't 're ... |  ?letters |  ?digits |  ?others | spaces but the last before a word | spaces
    Llama 3 and those behind it: contractions in any case; one character that is no letter, digit or end of
    line goes with the letters behind it; a few digits; others take ends of lines behind them; spaces up to the
-   last end of line are a word. Digits one by one: what lies between them is cut as if it stood alone. */
+   last end of line are a word. Digits one by one: what lies between them is cut as if it stood alone. V3: so
+   are digits and isolated characters; no contractions, but one sign of ASCII with letters of ASCII behind it;
+   marks count as letters; what is none of all this stays together. */
 static inline size_t tokeniser_word(const tokeniser *t, const char *s, size_t n) {
-    uint32_t kind = t->rules.kind;
-    int old = kind == TOKENISER_GPT2 || kind == TOKENISER_APART;
+    uint32_t kind = t->rules.kind, others = TOKENISER_OTHER;
+    int old = kind == TOKENISER_GPT2 || kind == TOKENISER_APART, v3 = kind == TOKENISER_DEEPSEEK3;
     size_t i, line, used, space, last;
+    if (kind == TOKENISER_DEEPSEEK || kind == TOKENISER_CODER) return tokeniser_deepseek_word(t, s, n);
     if (kind == TOKENISER_APART) {
         if ((i = tokeniser_run(t, s, n, TOKENISER_DIGIT, 1)) > 0) return i;
         n = tokeniser_run(t, s, n, ~(uint32_t)TOKENISER_DIGIT, SIZE_MAX);
     }
-    i = kind == TOKENISER_GPT4O ? 0 : tokeniser_contraction(s, n, !old);
+    if ((i = tokeniser_isolated_word(t, s, n)) > 0) return i;
+    if (kind == TOKENISER_LLAMA3 || old) i = tokeniser_contraction(s, n, !old);
     if (i) return i;
     space = s[0] == ' ';
     if (old) {
@@ -609,19 +749,30 @@ static inline size_t tokeniser_word(const tokeniser *t, const char *s, size_t n)
         for (line = 0; line < 3; line++)
             if ((i = tokeniser_run(t, s + space, n - space, classes[line], SIZE_MAX)) > 0) return space + i;
     } else {
+        if (v3) {
+            others = TOKENISER_SIGN;
+            for (i = 1; i < n && ((s[i] >= 'A' && s[i] <= 'Z') || (s[i] >= 'a' && s[i] <= 'z'));) i++;
+            if (i > 1 && s[0] > ' ' && s[0] < 127 && 1u << tokeniser_class(t, s, n, &used) & TOKENISER_SIGN)
+                return i;
+        }
         if ((i = tokeniser_letters(t, s, n)) > 0) return i;
         if ((i = tokeniser_run(t, s, n, TOKENISER_DIGIT, t->rules.digits)) > 0) return i;
-        if ((i = tokeniser_run(t, s + space, n - space, TOKENISER_OTHER, SIZE_MAX)) > 0) {
+        if ((i = tokeniser_run(t, s + space, n - space, others, SIZE_MAX)) > 0) {
             i += space;
             while (i < n && (s[i] == '\n' || s[i] == '\r' || (s[i] == '/' && kind == TOKENISER_GPT4O))) i++;
             return i;
         }
+        for (i = 0; v3 && tokeniser_class(t, s + i, n - i, &used) == UNICODE_OTHER; i += used)
+            if (i && tokeniser_letters(t, s + i, n - i)) break;
+        if (i) return i;
     }
     for (i = line = last = 0; i < n && tokeniser_class(t, s + i, n - i, &used) == UNICODE_SPACE; i += used) {
         if (s[i] == '\n' || s[i] == '\r') line = i + 1;
         last = i;
     }
     if (!old && line) return line;
+    if (v3 && 1u << tokeniser_class(t, s + i, n - i, &used) & (TOKENISER_DIGIT | 1 << TOKENISER_ISOLATED))
+        return i; /* as at the text's end */
     return i < n && last ? last : i;
 }
 

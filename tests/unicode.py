@@ -13,7 +13,7 @@ def class_of(character, before):
     category = unicodedata.category(chr(character))
     if category == "Cn":  # not assigned: as the one before, so that runs are few
         return before
-    return LETTERS.get(category) or {"M": "M", "N": "N"}.get(category[0], "O")
+    return LETTERS.get(category) or {"M": "M", "N": "N", "P": "P", "S": "Y"}.get(category[0], "O")
 
 
 def base_36(number):

@@ -674,10 +674,13 @@ static void test_byte_pairs(void)
     static const uint32_t low[] = {258, 259, TOKEN_NONE};
     static const uint32_t gpt2_digits[] = {261, '1', TOKEN_NONE};
     static const uint32_t ones[] = {'1', '2', '3', TOKEN_NONE};
+    static const uint32_t coder_digits[] = {'1', '2', '3', '1', TOKEN_NONE};
+    static const char *const families[] = {"deepseek-llm", "deepseek-coder", "deepseek-v3", "kimi-k2"};
     static const uint32_t space[] = {' ', 259, TOKEN_NONE};
     gguf_maker m = {0};
     gguf g;
     tokeniser t;
+    size_t i;
     byte_pairs(&m, "default", merges, 6);
     keep(&m, "pairs");
     if (!read_tokeniser(&t, &g, &m)) return;
@@ -702,6 +705,16 @@ static void test_byte_pairs(void)
     random_round_trips(&t, "pairs of Qwen 2, random");
     tokeniser_free(&t);
     gguf_free(&g);
+    for (i = 0; i < sizeof families / sizeof *families; i++) {
+        byte_pairs(&m, families[i], merges, 6);
+        if (!read_tokeniser(&t, &g, &m)) return;
+        CHECK_MORE(!strcmp(t.rules.name, families[i]) && !t.add_bos, families[i]);
+        encodes(&t, "low low", 7, low, families[i]);
+        encodes(&t, "1231", 4, strcmp(families[i], "deepseek-coder") ? gpt2_digits : coder_digits, families[i]);
+        random_round_trips(&t, families[i]);
+        tokeniser_free(&t);
+        gguf_free(&g);
+    }
     free(m.at);
 }
 
@@ -759,6 +772,24 @@ static void test_words(void)
     words("I'm 123", "tekken", "I|'m| |1|2|3");
     words("\xc3\x89\xc3\xa9\xc3\x89", "tekken", "\xc3\x89\xc3\xa9|\xc3\x89"); /* other letters' capitals */
     words("\xff\xfe", "gpt-2", "\xff\xfe");
+    /* a space with the letters, letters beyond ASCII apart, Chinese apart, signs in no list together */
+    words("I'm f(x) ==-1;", "deepseek-llm", "I|'|m| f|(|x|)| ==-|1|;");
+    words("caf\xc3\xa9s 12345  \r\n\tx ", "deepseek-llm", "caf|\xc3\xa9|s| |12345|  |\r|\n|\tx| ");
+    words("a\xe4\xb8\xad\xe6\x96\x87\xe3\x80\x82\xef\xbc\x8c", "deepseek-llm",
+          "a|\xe4\xb8\xad\xe6\x96\x87|\xe3\x80\x82|\xef\xbc\x8c");
+    words("\xc2\xac\xc2\xb1  ", "deepseek-llm", "\xc2\xac\xc2\xb1|  "); /* spaces at the end */
+    words("  \xe3\x80\x80" "d", "deepseek-llm", "  |\xe3\x80\x80|d"); /* U+3000 goes with letters first */
+    words("I'm f(x) ==-1;\n\n", "deepseek-coder", "I|'|m| f|(|x|)| ==|-|1|;|\n|\n");
+    words("caf\xc3\xa9 12 = \xe4\xb8\xad", "deepseek-coder", "caf\xc3\xa9| |1|2| =| |\xe4\xb8\xad");
+    words("don't f(x) ==-12345;\n\n  y", "deepseek-v3", "don|'t| f|(x|)| ==-|123|45|;\n\n| | y");
+    words("it's \xc3\xa9t\xc3\xa9_\xc3\xa9 7  7", "deepseek-v3",
+          "it|'s| \xc3\xa9t\xc3\xa9|_|\xc3\xa9| |7|  |7");
+    words("a \xe4\xb8\xad\xe3\x83\xbb\xe3\x82\xa2!", "deepseek-v3",
+          "a| |\xe4\xb8\xad|\xe3\x83\xbb|\xe3\x82\xa2|!");
+    words("\xe2\x80\x8b\xe2\x80\x8b" "e\xcc\x81.", "deepseek-v3",
+          "\xe2\x80\x8b|\xe2\x80\x8b" "e\xcc\x81|.");
+    words("we'll a\xe4\xb8\xad\xe3\x80\x87" "b 12345/", "kimi-k2",
+          "we'll| a|\xe4\xb8\xad\xe3\x80\x87|b| |123|45|/");
 }
 
 /* Files that are whole and have a tokeniser that is not. */
@@ -837,6 +868,8 @@ static void test_bad_tasks(void)
     }
     byte_pairs(&m, "klingon", merges, 1);
     unfit(&m, "'tokenizer.ggml.pre': words cut by the rules 'klingon', which nothing here knows");
+    byte_pairs(&m, "deepseek-v", merges, 1); /* a part of a name is none */
+    unfit(&m, "words cut by the rules 'deepseek-v', which nothing here knows");
     make_start(&m, 0, 1); /* what is missing is missed where it would have stood */
     make_value_text(&m, "general.name", "x");
     if (CHECK_MORE(gguf_parse(&g, m.at, m.bytes, m.bytes, &why) == 0, why.text)) {

@@ -90,6 +90,7 @@ static void check_refusals(const model_shape *s, const char *what)
 static void keep_head(const model_shape *s, const char *folder, uint32_t n)
 {
     static const char none[] = "tokenizer.ggml.model";
+    static const char *const rules[] = {"qwen2", "gpt-4o", "deepseek-v3", "deepseek-llm"};
     gguf_maker head = {0}, m = {0};
     uint32_t count, i;
     uint64_t bytes;
@@ -104,7 +105,7 @@ static void keep_head(const model_shape *s, const char *folder, uint32_t n)
     make_bytes(&m, head.at, at - 8); /* the text's length stands before it */
     m.at[16] = (unsigned char)(m.at[16] + 5); /* values */
     make_value_text(&m, "tokenizer.chat_template", "<|start|>system<|channel|><|message|>[INST] <|im_start|> USER: ");
-    make_value_text(&m, "tokenizer.ggml.pre", n % 2 ? "gpt-4o" : "qwen2");
+    make_value_text(&m, "tokenizer.ggml.pre", rules[n % 4]);
     make_array(&m, "tokenizer.ggml.tokens", GGUF_STRING, 4);
     make_text(&m, "<|start|>"), make_text(&m, "h"), make_text(&m, "e"), make_text(&m, "he");
     make_array(&m, "tokenizer.ggml.token_type", GGUF_I32, 4);
