@@ -11470,7 +11470,8 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
             ptx_set(k, s->most[i][h], most[i][h]);
             x = ptx_sub(k, old, most[i][h]);
             shrink[i][h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
-            most[i][h] = ptx_sub(k, most[i][h], ptx_f32((double)f->lift));
+            /* upwards: where the lift is lost in a large maximum, weights must not pass f16's range */
+            most[i][h] = ptx_op2(k, PTX_SUB, PTX_RP, most[i][h], ptx_f32((double)f->lift));
             x = ptx_get(k, s->total[i][h]);
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[i][h]);
             for (n = 0; n < f->n; n++) {
