@@ -300,7 +300,7 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
                          the largest values do not overflow. Results are right to 3.4028e38; rounding may
                          make a larger one infinite. The absolute error is some 2^-109 (1.5e-33) for each
                          addition.
-     length 0            zeros, lse -inf; that sequence's cache pointers are not read
+     length 0            zeros, lse -inf, or the sink; that sequence's cache pointers are not read
      length < queries    the queries before the sequence see nothing: zeros, lse -inf; those of a tree see the
                          keys that there are and their masks name
      length > max_seq    NaN in that sequence's whole output; its cache is not accessed; the other sequences
@@ -312,7 +312,7 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
      score -inf          weight 0; where all scores are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap, the cap.
      prior_lse, sinks    -inf: prior or sink has no weight. +inf: it has all, or half where lse is +inf
-                         without it.
+                         without it. Beyond 2.35e38 they count as infinite. NaN: NaN in that output and lse.
      score NaN           NaN in that head's output
      weight 0            is multiplied like any other: 0 * inf in V is NaN. On tensor cores any infinite V
                          gives NaN, and with several queries or a window also that of a key that only other
@@ -492,7 +492,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    online softmax (T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
    Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
    all sequences, or cumulative lengths in device memory. K and V are tensors with strides, such as a cache
-   whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's.
+   whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's; one of
+   +inf has all the weight.
 
      precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
                          f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
@@ -509,7 +510,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
                          480.
      soft cap            a score x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
-     no key seen, kv_len 0   zeros; lse is -inf
+     no key seen, kv_len 0   zeros; lse is -inf, or the sink
      score -inf, +inf    as in flash_decode: weight 0; equal shares of the weight, lse inf. A score beyond
                          2^100 before the scale (less where the scale passes 2^26) counts as infinite. With a
                          cap both are the cap's ends.
