@@ -4,6 +4,7 @@
 CC      ?= cc
 CXX     ?= c++
 CFLAGS  ?= -O2
+TESTFLAGS = $(CFLAGS:-O2=-O1)
 SIMFLAGS = -O2
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 WARN     = -Wall -Wextra -pedantic -Wconversion -Wshadow
@@ -14,6 +15,7 @@ NCCL     = $(B)/libncclsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(patsubst examples/%.c,$(B)/%,$(wildcard examples/*.c)) $(EXAMPLES_CXX)
 EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst examples/%.cpp,$(B)/%,$(wildcard examples/*.cpp)))
+PLAIN    = $(patsubst $(B)/%,$(B)/plain/%,$(EXAMPLES))
 PICTURES = mandelbrot particles blur shader_graph raymarch $(notdir $(EXAMPLES_CXX))
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 
@@ -26,7 +28,8 @@ PROOF    = math/exhaustive math/random math/sass kernels/ptxas kernels/gemm_cost
            kernels/flash_cluster \
            kernels/flash_hopper_random kernels/flash_hopper_faults kernels/matmul_dense_faults \
            kernels/matmul_dense_sass examples/generate examples/persistent examples/prompt_lengths \
-           kernels/matmul_memory_faults examples/architectures examples/experts examples/ranks_all cuda/threads dropin
+           kernels/flash_decode_faults kernels/matmul_memory_faults examples/architectures examples/experts \
+           examples/ranks_all cuda/threads dropin
 SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
 OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
 DRIVER   = $(SIM)
@@ -82,10 +85,10 @@ proof-math: $(B)/tests/math/exhaustive $(B)/tests/math/random
 
 $(B)/results/driver/%: $(B)/tests/driver/% $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) driver/$* $< $(SIM)
-$(B)/results/examples/command_lines: tests/examples/command_lines.sh $(SIM) $(EXAMPLES) FORCE
-	@sh tests/run.sh one $(DRIVER) $(B) examples/command_lines sh $< $(B)
-$(B)/results/examples/pictures: $(B)/tests/examples/pictures $(SIM) $(addprefix $(B)/,$(PICTURES)) FORCE
-	@sh tests/run.sh one $(DRIVER) $(B) examples/pictures $< $(B)
+$(B)/results/examples/command_lines: tests/examples/command_lines.sh $(SIM) $(PLAIN) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) examples/command_lines sh $< $(B)/plain
+$(B)/results/examples/pictures: $(B)/tests/examples/pictures $(SIM) $(addprefix $(B)/plain/,$(PICTURES)) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) examples/pictures $< $(B)/plain
 $(B)/results/examples/operators: tests/examples/operators.sh FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) examples/operators sh $<
 $(addprefix $(B)/results/examples/,ranks ranks_all collectives): $(B)/results/%: $(B)/tests/% $(SIM) $(NCCL) FORCE
@@ -190,25 +193,34 @@ $(EXAMPLES_CXX): $(B)/%: examples/%.cpp $(HEADERS) $(wildcard examples/*.h examp
 	@mkdir -p $(B)
 	$(CXX) -std=c++11 $(CFLAGS) -Wall -Wextra -pedantic -Wshadow $< -o $@ -ldl -lm
 
+# The same for the tests: by that command, without optimisation, as the time goes into the compiler.
+$(filter-out $(EXAMPLES_CXX:$(B)/%=$(B)/plain/%),$(PLAIN)): $(B)/plain/%: examples/%.c $(HEADERS) $(wildcard examples/*.h)
+	@mkdir -p $(B)/plain
+	@sh tests/examples/compile.sh $< $@ "$(CFLAGS:-O2=-O0)"
+
+$(EXAMPLES_CXX:$(B)/%=$(B)/plain/%): $(B)/plain/%: examples/%.cpp $(HEADERS) $(wildcard examples/*.h examples/*.hpp)
+	@mkdir -p $(B)/plain
+	@sh tests/examples/compile.sh $< $@ "$(CFLAGS:-O2=-O0)"
+
 # The implementation of the three headers, compiled once; tests include the headers as users do and link it.
 # A test that asks for private parts of a header compiles its own copy (see OWN_COPY).
 $(B)/implementation.o: tests/implementation.c $(HEADERS)
 	@mkdir -p $(B)
-	$(CC) -std=c99 $(CFLAGS) $(WARN) -c $< -o $@
+	$(CC) -std=c99 $(TESTFLAGS) $(WARN) -c $< -o $@
 
 TESTHEADERS = $(wildcard tests/*.h tests/reference/*.h tests/forms/*.h examples/*.h) tests/sim/ptxsim.h
 
 $(B)/tests/driver/%: tests/driver/%.c tests/simtest.h tests/sim/ptxsim.h $(wildcard tests/forms/*.h)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $< -o $@ -ldl -lm
+	$(CC) -std=c11 $(TESTFLAGS) $< -o $@ -ldl -lm
 
 $(OWN_COPY): $(B)/tests/%: tests/%.c $(HEADERS) $(TESTHEADERS)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $(WARN) -Wno-unused-function $< -o $@ -ldl -lm -pthread
+	$(CC) -std=c11 $(TESTFLAGS) $(WARN) -Wno-unused-function $< -o $@ -ldl -lm -pthread
 
 $(B)/tests/%: tests/%.c $(B)/implementation.o $(HEADERS) $(TESTHEADERS)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $(WARN) -Wno-unused-function $< $(B)/implementation.o -o $@ -ldl -lm -pthread
+	$(CC) -std=c11 $(TESTFLAGS) $(WARN) -Wno-unused-function $< $(B)/implementation.o -o $@ -ldl -lm -pthread
 
 $(B)/bench_sim: tests/bench/sim.c tests/simtest.h tests/sim/ptxsim.h
 	@mkdir -p $(B)

@@ -3051,7 +3051,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 2.4; the same; see below */
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
-#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 2.0, 1.3 */
+#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 2.0, 1.6 */
 /* lgamma has zeros between its poles: below -2 its error is counted in units of the largest of
    |lgamma(x)|, lgamma(-x) and 1. From -2 on the error in f64 is 1.7. */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */

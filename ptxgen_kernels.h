@@ -1349,8 +1349,8 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
    first. weights = scale p, with PTXK_ROUTE_NORMALIZE of p over the sum of the chosen p.
 
    With groups, of experts / groups adjacent experts each, only experts of `chosen_groups` groups are chosen:
-   those with the largest of their s, or with PTXK_ROUTE_BIAS the largest sum of their two largest p + bias, as
-   in DeepSeek-V2 and V3; of equal ones that with the lower number.
+   those with the largest of their s, or with PTXK_ROUTE_BIAS the largest sum of their two largest p + bias,
+   as in DeepSeek-V2 and V3; of equal ones that with the lower number.
 
      order                A row for each choice, by expert; those of an expert by token. Rows of expert e are
                           offsets[e] ... offsets[e + 1] - 1; row places[t,j] has choice j of token t.
@@ -1673,8 +1673,8 @@ extern "C" {
    plans. Then the vocabulary: functions that emit pieces of kernels. An emitting function makes one emitting
    call in a statement: the text is then the same whatever compiler built the generator. */
 
-/* What some operations share is in the #if of all of them (tests/left_out.sh tells one that lacks). A function
-   that is too small for an #if is PTXK__SHARED: no compiler warns where nothing uses it. */
+/* What some operations share is in the #if of all of them (tests/left_out.sh tells one that lacks). A
+   function that is too small for an #if is PTXK__SHARED: no compiler warns where nothing uses it. */
 #if defined(__GNUC__)
 #define PTXK__SHARED __attribute__((unused)) static
 #else

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The examples as a newcomer meets them: each compiles with the cc command of its first lines, and does what
-# it says, right and wrong command lines alike. `command_lines.sh BUILD`; PTXGEN_CUDA_LIBRARY names the driver.
+# The examples as a newcomer meets them, compiled with the cc command of their first lines (tests/examples/compile.sh):
+# each does what it says, right and wrong command lines alike. `command_lines.sh FOLDER`, where they are;
+# PTXGEN_CUDA_LIBRARY names the driver.
 build=$1
 passed=0
 failed=0
@@ -21,15 +22,8 @@ check() { # name, expected status, expected words, command ...
     fi
 }
 
-# Without optimisation: it is the command that is tested.
 sources=$(ls examples/*.c)
 if command -v c++ >/dev/null 2>&1; then sources="$sources $(ls examples/*.cpp)"; else echo "skip: there is no c++"; fi
-for source in $sources; do
-    example=$(basename "${source%.*}")
-    command=$(sed -n 's/^ *\(c[c+][c+]* .*\)$/\1/p' "$source" | head -n 1)
-    command=$(echo "$command" | sed "s,-o $example,-o $build/cc_$example,; s,-O2,-O0,")
-    check "$example compiles with: $command" 0 "" sh -c "$command"
-done
 
 # The command line is one table in every example; only generate and ptxdump take arguments.
 for source in $sources; do
@@ -240,6 +234,5 @@ check "an unknown target" 1 "sm_91" "$build/ptxdump" flash_decode 0 91
 check "a target that is no number" 2 "target" "$build/ptxdump" flash_decode 0 x
 PTXGEN_CUDA_LIBRARY=/nowhere/libcuda.so
 check "a missing driver" 1 "/nowhere/libcuda.so" "$build/saxpy"
-rm -f "$build"/cc_*
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -4,10 +4,11 @@
  * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
  * PTXGEN_SEED=n repeats one. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../../ptxgen_kernels.h"
 
 #include "../gemmtest.h"
+
+#include <float.h>
 
 /* `rows` rows of k weights: byte j of the blocks has the values 0 ... 255 in turn, from a random one on. */
 static unsigned char *blocks_in_turn(int type, uint32_t rows, uint32_t k)

@@ -5,7 +5,6 @@
  * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
  * PTXGEN_SEED=n repeats one. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../../ptxgen_kernels.h"
 
 #include "../gemmtest.h"
@@ -20,7 +19,9 @@ static void one(uint32_t format, uint32_t m, uint32_t n, uint32_t k, uint32_t co
 
 static uint32_t unit_of(uint32_t format)
 {
-    return ptxk__block_step(ptxk__block_of(format));
+    uint32_t values = 1;
+    while (!ptxk_row_bytes(format, values)) values++;
+    return values == 1 ? 8 : values << ptxk_row_bytes(format, values) % 2;
 }
 
 /* -- shapes -- */

@@ -1,7 +1,6 @@
 /* gemm_groups.c - gemm with groups, such as the experts of a mixture: sizes and rows from device memory, against
  * double, by the bounds of tests/gemmtest.h; what is read of the weights. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../../ptxgen_kernels.h"
 
 #include "../gemmtest.h"

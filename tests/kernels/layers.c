@@ -5,6 +5,7 @@
  * PTXGEN_SEED=n repeats one. */
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
+#define PTXK_ONLY (PTXK_OP_NORM | PTXK_OP_SOFTMAX | PTXK_OP_ACTIVATION | PTXK_OP_ROPE | PTXK_OP_EMBED | PTXK_OP_SAMPLE)
 #include "../../ptxgen_kernels.h"
 
 #include "../reference/layers.h"

@@ -4,6 +4,7 @@
  * Runs on the CPU driver only. */
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
+#define PTXK_ONLY PTXK_OP_MATMUL
 #include "../../ptxgen_kernels.h"
 
 #include "../matmultest.h"

@@ -5,6 +5,7 @@
  * PTXGEN_SEED=n repeats one. */
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
+#define PTXK_ONLY PTXK_OP_MATMUL
 #include "../../ptxgen_kernels.h"
 
 #include "../matmultest.h"

@@ -55,7 +55,7 @@ static const math_function math_functions[] = {
     ONE(lgamma, 4.0, 2.4), /* below -2 in units of lgamma(-x), or 1 */
     TWO(atan2, 1.8, 1.7),
     TWO(hypot, 1.2, 1.2),
-    {"pow", 2, 2.0, 1.3, NULL, pow, NULL, exact_powl},
+    {"pow", 2, 2.0, 1.6, NULL, pow, NULL, exact_powl},
 };
 enum { MATH_FUNCTIONS = sizeof math_functions / sizeof *math_functions };
 
