@@ -358,7 +358,7 @@ typedef struct ptxk_flash_decode_shape {
     uint32_t batch;    /* sequences, at most 65535 */
     uint32_t max_len;  /* longest length to plan for, sets the number of splits; 0: max_seq */
     uint32_t max_seq;  /* positions of a cache, at most 2^31 - 1 */
-    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    uint32_t sm_count; /* multiprocessors of the device, 1 to 2^24 */
     uint32_t cluster;  /* most blocks of a cluster: 8 for a module whose target is sm_90 or later, else 0 */
     ptx_target target; /* of the module; 0: PTX_SM(75) */
 } ptxk_flash_decode_shape;
@@ -664,7 +664,7 @@ typedef struct ptxk_flash_mla_shape {
     uint32_t queries;  /* new tokens of each; with heads at most 2^30 pairs */
     uint32_t max_len;  /* longest length to plan for, sets the number of chunks; 0: max_seq */
     uint32_t max_seq;  /* positions of a cache, at most 2^30 */
-    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    uint32_t sm_count; /* multiprocessors of the device, 1 to 2^24 */
     ptx_target target; /* of the module */
 } ptxk_flash_mla_shape;
 
@@ -759,7 +759,7 @@ typedef struct ptxk_gemv_desc {
 typedef struct ptxk_gemv_shape {
     uint32_t n;         /* rows of W, at most 2^31 - 1 */
     uint32_t k;         /* columns of W, whole blocks (plain weights: a multiple of 8), at most 2^26 */
-    uint32_t sm_count;  /* multiprocessors of the device, at least 1 */
+    uint32_t sm_count;  /* multiprocessors of the device, 1 to 65536 */
     uint32_t second_n;  /* rows of the second matrix, at least 1; ignored with SwiGLU, where it is n */
     uint32_t third_n;   /* rows of the third matrix, at least 1 */
 } ptxk_gemv_shape;
@@ -892,7 +892,7 @@ typedef struct ptxk_gemm_shape {
     uint32_t k;        /* columns of W and of x, whole units, at most 2^20 */
     uint32_t second_n; /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
     uint32_t third_n;  /* rows of the third matrix, at least 1 */
-    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    uint32_t sm_count; /* multiprocessors of the device, 1 to 65536 */
     ptx_target target; /* of the module, such as PTX_SM(80) */
     uint32_t groups;   /* GROUPED: 1 to 65536; else ignored */
 } ptxk_gemm_shape;
@@ -1026,7 +1026,7 @@ typedef struct ptxk_matmul_desc {
 typedef struct ptxk_matmul_shape {
     uint32_t m, n, k;  /* each at most 2^31 - 1; with GROUPED those of a usual group, to choose the tile */
     uint32_t batch;    /* products, or groups; at most 2^31 - 1 tiles of 64 x 64 in all */
-    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    uint32_t sm_count; /* multiprocessors of the device, 1 to 65536 */
     ptx_target target; /* of the module; 0: PTX_SM(75), as there */
     uint32_t aligned;  /* 1: addresses and strides are those of ptxk_matmul_aligned; 0: any */
 } ptxk_matmul_shape;
