@@ -87,7 +87,7 @@ static inline void ref_add_sink(double sink, double *out, double *bound, uint32_
                                 double *lse, double *lse_bound)
 {
     const double u = 0x1p-24;
-    double w = 1, error = *lse_bound, most = fmax(sink, *lse);
+    double w = 1, error = *lse_bound, most = fmax(sink, *lse), keys = *lse > -INFINITY ? fabs(*lse) : 0;
     uint32_t e;
     if (isnan(*lse) || sink < -2.35e38 || (*lse > 0 && isinf(*lse))) return;
     if (!(sink <= 2.35e38)) {
@@ -105,7 +105,7 @@ static inline void ref_add_sink(double sink, double *out, double *bound, uint32_
         out[e] *= w;
     }
     *lse = *lse > -INFINITY ? most + log1p(exp(fmin(sink, *lse) - most)) : sink;
-    *lse_bound = 1.1 * (w * error + 8 * u * (1 + fabs(*lse)));
+    *lse_bound = 1.1 * (w * error + 8 * u * (1 + fabs(*lse) + keys));
 }
 
 #endif
