@@ -300,7 +300,7 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
                          the largest values do not overflow. Results are right to 3.4028e38; rounding may
                          make a larger one infinite. The absolute error is some 2^-109 (1.5e-33) for each
                          addition.
-     length 0            zeros, lse -inf; that sequence's cache pointers are not read
+     length 0            zeros, lse -inf, or the sink; that sequence's cache pointers are not read
      length < queries    the queries before the sequence see nothing: zeros, lse -inf; those of a tree see the
                          keys that there are and their masks name
      length > max_seq    NaN in that sequence's whole output; its cache is not accessed; the other sequences
@@ -312,7 +312,7 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
      score -inf          weight 0; where all scores are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap, the cap.
      prior_lse, sinks    -inf: prior or sink has no weight. +inf: it has all, or half where lse is +inf
-                         without it.
+                         without it. Beyond 2.35e38 they count as infinite. NaN: NaN in that output and lse.
      score NaN           NaN in that head's output
      weight 0            is multiplied like any other: 0 * inf in V is NaN. On tensor cores any infinite V
                          gives NaN, and with several queries or a window also that of a key that only other
@@ -358,7 +358,7 @@ typedef struct ptxk_flash_decode_shape {
     uint32_t batch;    /* sequences, at most 65535 */
     uint32_t max_len;  /* longest length to plan for, sets the number of splits; 0: max_seq */
     uint32_t max_seq;  /* positions of a cache, at most 2^31 - 1 */
-    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    uint32_t sm_count; /* multiprocessors of the device, 1 to 2^24 */
     uint32_t cluster;  /* most blocks of a cluster: 8 for a module whose target is sm_90 or later, else 0 */
     ptx_target target; /* of the module; 0: PTX_SM(75) */
 } ptxk_flash_decode_shape;
@@ -492,7 +492,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    online softmax (T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
    Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
    all sequences, or cumulative lengths in device memory. K and V are tensors with strides, such as a cache
-   whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's.
+   whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's; one of
+   +inf has all the weight.
 
      precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
                          f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
@@ -509,7 +510,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
                          480.
      soft cap            a score x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
-     no key seen, kv_len 0   zeros; lse is -inf
+     no key seen, kv_len 0   zeros; lse is -inf, or the sink
      score -inf, +inf    as in flash_decode: weight 0; equal shares of the weight, lse inf. A score beyond
                          2^100 before the scale (less where the scale passes 2^26) counts as infinite. With a
                          cap both are the cap's ends.
@@ -663,7 +664,7 @@ typedef struct ptxk_flash_mla_shape {
     uint32_t queries;  /* new tokens of each; with heads at most 2^30 pairs */
     uint32_t max_len;  /* longest length to plan for, sets the number of chunks; 0: max_seq */
     uint32_t max_seq;  /* positions of a cache, at most 2^30 */
-    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    uint32_t sm_count; /* multiprocessors of the device, 1 to 2^24 */
     ptx_target target; /* of the module */
 } ptxk_flash_mla_shape;
 
@@ -758,7 +759,7 @@ typedef struct ptxk_gemv_desc {
 typedef struct ptxk_gemv_shape {
     uint32_t n;         /* rows of W, at most 2^31 - 1 */
     uint32_t k;         /* columns of W, whole blocks (plain weights: a multiple of 8), at most 2^26 */
-    uint32_t sm_count;  /* multiprocessors of the device, at least 1 */
+    uint32_t sm_count;  /* multiprocessors of the device, 1 to 65536 */
     uint32_t second_n;  /* rows of the second matrix, at least 1; ignored with SwiGLU, where it is n */
     uint32_t third_n;   /* rows of the third matrix, at least 1 */
 } ptxk_gemv_shape;
@@ -891,7 +892,7 @@ typedef struct ptxk_gemm_shape {
     uint32_t k;        /* columns of W and of x, whole units, at most 2^20 */
     uint32_t second_n; /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
     uint32_t third_n;  /* rows of the third matrix, at least 1 */
-    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    uint32_t sm_count; /* multiprocessors of the device, 1 to 65536 */
     ptx_target target; /* of the module, such as PTX_SM(80) */
     uint32_t groups;   /* GROUPED: 1 to 65536; else ignored */
 } ptxk_gemm_shape;
@@ -1025,7 +1026,7 @@ typedef struct ptxk_matmul_desc {
 typedef struct ptxk_matmul_shape {
     uint32_t m, n, k;  /* each at most 2^31 - 1; with GROUPED those of a usual group, to choose the tile */
     uint32_t batch;    /* products, or groups; at most 2^31 - 1 tiles of 64 x 64 in all */
-    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    uint32_t sm_count; /* multiprocessors of the device, 1 to 65536 */
     ptx_target target; /* of the module; 0: PTX_SM(75), as there */
     uint32_t aligned;  /* 1: addresses and strides are those of ptxk_matmul_aligned; 0: any */
 } ptxk_matmul_shape;
@@ -11470,7 +11471,8 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
             ptx_set(k, s->most[i][h], most[i][h]);
             x = ptx_sub(k, old, most[i][h]);
             shrink[i][h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
-            most[i][h] = ptx_sub(k, most[i][h], ptx_f32((double)f->lift));
+            /* upwards: where the lift is lost in a large maximum, weights must not pass f16's range */
+            most[i][h] = ptx_op2(k, PTX_SUB, PTX_RP, most[i][h], ptx_f32((double)f->lift));
             x = ptx_get(k, s->total[i][h]);
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[i][h]);
             for (n = 0; n < f->n; n++) {

@@ -107,7 +107,7 @@ static problem problem_of(const ptxk_flash_decode_desc *desc, uint32_t max_seq, 
     if (desc->flags & PTXK_FLASH_SINK) {
         p.sinks = (float *)malloc(desc->heads * sizeof *p.sinks);
         for (i = 0; i < desc->heads; i++)
-            p.sinks[i] = (float)(random_below(8) ? random_within(8) : random_below(2) ? -INFINITY : random_within(300));
+            p.sinks[i] = any_sink();
     }
     if (desc->page_size) {
         p.max_pages = (max_seq + desc->page_size - 1) / desc->page_size;

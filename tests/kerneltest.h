@@ -9,6 +9,7 @@
 #include "sim/ptxsim.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,14 @@ static int open_driver(void)
     capability = 10 * major + minor;
     printf("driver: %s, sm_%d\n", cu.ptxsim_report ? "CPU" : "GPU", capability);
     return 1;
+}
+
+/* A sink of a head of attention: at times far from all scores. */
+static inline float any_sink(void)
+{
+    static const float odd[] = {-INFINITY, -INFINITY, INFINITY, NAN, 3e38f, -3e38f};
+    uint32_t i = random_below(80);
+    return i < 6 ? odd[i] : (float)random_within(i < 12 ? 300 : 8);
 }
 
 static device_ptr upload(const void *data, size_t bytes)

@@ -167,7 +167,7 @@ static problem problem_new(ptxk_flash_prefill_desc desc, enum layout layout, int
     if (desc.flags & PTXK_PREFILL_SINK) {
         p.sinks = (float *)malloc(desc.heads * sizeof *p.sinks);
         for (i = 0; i < desc.heads; i++)
-            p.sinks[i] = (float)(random_below(8) ? random_within(8) : random_below(2) ? -INFINITY : random_within(300));
+            p.sinks[i] = any_sink();
     }
     p.out = (char *)malloc(p.out_count * ref_bytes(p.out_format) + 1);
     p.lse = (float *)malloc(p.lse_count * sizeof *p.lse + 1);

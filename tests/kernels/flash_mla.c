@@ -300,6 +300,23 @@ int main(void) {
         if (!o.d.page_size) o.bad_page = 0;
         (void)run(&o, NULL, NULL);
     }
+    for (i = 0; i < 2; i++) { /* scores around 2^27.5 in base 2, which have bits of 16 */
+        problem o;
+        memset(&o, 0, sizeof o);
+        o.target = targets[1 + i];
+        o.d.heads = 16;
+        o.d.latent = 128;
+        o.d.rope = 16;
+        o.d.kv_type = o.d.q_type = PTX_F16;
+        o.d.out_type = PTX_F32;
+        o.d.tile = 16;
+        o.d.scale = 1.4e7f;
+        o.d.flags = PTXK_MLA_LSE;
+        o.batch = o.queries = 1;
+        o.sm_count = 1 + i;
+        o.length[0] = o.max_seq = 100;
+        (void)run(&o, NULL, NULL);
+    }
     for (i = 0; i < 3; i++) { /* a latent is read once for the tile's heads */
         problem o;
         memset(&o, 0, sizeof o);

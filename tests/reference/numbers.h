@@ -2,6 +2,7 @@
 #ifndef REFERENCE_NUMBERS_H
 #define REFERENCE_NUMBERS_H
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -80,14 +81,20 @@ static inline void ref_put(void *array, enum ref_format format, size_t index, do
 
 /* Adds a sink to a row of attention: a score without a value, by which out[d] shrinks and the log-sum-exp grows.
  * The weight that is left, w = 1 / (1 + e^(sink - lse)), is off by w (1 - w) times the error of the exponent: that
- * of lse, and of differences of base-2 numbers, 8 u (1 + |lse| + |sink|), u = 2^-24. Below 2^-120 it may be 0. */
+ * of lse, and of differences of base-2 numbers, 8 u (1 + |lse| + |sink|), u = 2^-24. Below 2^-120 it may be 0. A
+ * sink of +inf, as which counts what is so times log2(e), has all the weight; NaN makes all NaN. */
 static inline void ref_add_sink(double sink, double *out, double *bound, uint32_t d, enum ref_format format,
                                 double *lse, double *lse_bound)
 {
     const double u = 0x1p-24;
-    double w = 1, error = *lse_bound, most = fmax(sink, *lse);
+    double w = 1, error = *lse_bound, most = fmax(sink, *lse), keys = *lse > -INFINITY ? fabs(*lse) : 0;
     uint32_t e;
-    if (isnan(*lse) || !(sink > -INFINITY) || isinf(most)) return;
+    if (isnan(*lse) || sink < -2.35e38 || (*lse > 0 && isinf(*lse))) return;
+    if (!(sink <= 2.35e38)) {
+        for (e = 0; e < d; e++) out[e] = isnan(sink) ? sink : 0;
+        *lse = isnan(sink) ? sink : INFINITY;
+        return;
+    }
     if (*lse > -INFINITY) {
         w = 1 / (1 + exp(sink - *lse));
         error += 8 * u * (1 + fabs(*lse) + fabs(sink));
@@ -98,7 +105,7 @@ static inline void ref_add_sink(double sink, double *out, double *bound, uint32_
         out[e] *= w;
     }
     *lse = *lse > -INFINITY ? most + log1p(exp(fmin(sink, *lse) - most)) : sink;
-    *lse_bound = 1.1 * (w * error + 8 * u * (1 + fabs(*lse)));
+    *lse_bound = 1.1 * (w * error + 8 * u * (1 + fabs(*lse) + keys));
 }
 
 #endif
