@@ -789,12 +789,21 @@ static int same_tokens(const tokeniser *words, uint32_t rows, const model_file *
 /* Opens this rank's device. Where each rank sees only its own, that is number 0. */
 static int open_device(ptxcu **cu, int dependent) {
     ptxcu_desc desc = PTX_ZERO;
+    int (*count)(int *), devices = 1;
+    void *symbol;
     desc.dependent_launch = (uint32_t)dependent;
     if (world.count > 1) desc.device = (int)world.local;
     if (ptxcu_open(cu, &desc) == PTXCU_E_DEVICE && desc.device) {
         ptxcu_close(*cu);
         desc.device = 0;
         ptxcu_open(cu, &desc);
+        symbol = ptxcu_symbol(*cu, "cuDeviceGetCount");
+        memcpy(&count, &symbol, sizeof symbol);
+        if (symbol && !count(&devices) && devices > 1) {
+            tell("no device %u, the rank's number on its machine (LOCAL_RANK): there are %d; each rank needs one",
+                 (unsigned)world.local, devices);
+            return 0;
+        }
     }
     if (ptxcu_get_error(*cu)->code == PTXCU_E_NONE) return 1;
     tell("%s", ptxcu_get_error(*cu)->message);
