@@ -800,7 +800,7 @@ static int open_device(ptxcu **cu, int dependent) {
         symbol = ptxcu_symbol(*cu, "cuDeviceGetCount");
         memcpy(&count, &symbol, sizeof symbol);
         if (symbol && !count(&devices) && devices > 1) {
-            tell("no device %u, the rank's number on its machine (LOCAL_RANK): there are %d; each rank needs one",
+            tell("no device %u, the rank's number on its machine (LOCAL_RANK), of %d: each rank needs one",
                  (unsigned)world.local, devices);
             return 0;
         }
