@@ -224,6 +224,7 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values) 
     int ok;
     char *poison;
 
+    p->target = runnable(p->target);
     if ((p->target & 0xfff) >= 90) p->shape.cluster = p->most ? p->most : 8;
     p->shape.target = p->target;
     if (!CHECK_MORE(ptxk_flash_decode_plan(&p->desc, &p->shape, &p->plan, &why) == PTX_E_NONE, why.text))
@@ -307,7 +308,7 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values) 
 /* Bytes moved: sectors, and bulk copies, which are not counted among them. Those are of 16 keys, beyond d 128 of 8. */
 static inline double bytes_moved(const problem *p, const ptxsim_counters *c) {
     double bytes = 32.0 * (double)(c->global_load_sectors + c->global_store_sectors);
-    uint32_t piece = (p->desc.head_dim > 128 ? 8 : 16) * 2 * p->desc.head_dim;
+    uint32_t piece = (p->desc.head_dim > 128 ? 8u : 16u) * 2 * p->desc.head_dim;
     if (p->target < PTX_SM(90) || p->desc.kv_type == PTX_F32) return bytes;
     return bytes + (double)(c->async_copy_bytes - 16 * c->async_copies) * piece / (piece - 16);
 }

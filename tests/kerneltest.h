@@ -158,6 +158,15 @@ static int launch_clusters(void *function, const ptx_launch *l, void **params)
     return cu.cuLaunchKernelEx ? cu.cuLaunchKernelEx(&config, function, params, NULL) : 801;
 }
 
+/* The target, or, where the device cannot run it, the device's own: then the form of the first is not tested. */
+static inline ptx_target runnable(ptx_target target) {
+    static unsigned left_out;
+    unsigned number = (unsigned)(target & 0xfff);
+    if ((int)number <= capability) return target;
+    if (left_out < number) printf("SKIP the form of sm_%u: the device is sm_%d\n", left_out = number, capability);
+    return PTX_SM((unsigned)capability);
+}
+
 /* Launches an entry with a block of arguments, and the tensor maps that the plan (or NULL) lists for launch `index`. */
 static inline int launch_with_maps(const ptx_module *m, void *module, const ptx_launch *l, const ptx_plan *plan,
                                    uint32_t index, void *args, size_t args_bytes)

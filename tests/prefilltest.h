@@ -255,7 +255,7 @@ static int launch(problem *p) {
     size_t out_bytes = p->out_count * ref_bytes(p->out_format), lse_bytes = p->lse_count * sizeof *p->lse;
     int ok;
 
-    p->shape.target = p->target;
+    p->shape.target = p->target = runnable(p->target);
     if (!CHECK_MORE(ptxk_flash_prefill_plan(&p->desc, &p->shape, &p->plan, &why) == PTX_E_NONE, why.text))
         return 0;
     build(&p->desc, p->target);

@@ -684,6 +684,7 @@ static void no_byte_is_read_twice(void) {
         double keys = 2048, sectors, bytes;
         memset(&p, 0, sizeof p);
         p.target = i < 2 ? 90 : 80;
+        if ((runnable(PTX_SM(p.target)) & 0xfff) != p.target) continue;
         p.type = i % 2 ? PTXK_Q8_0 : PTX_E4M3;
         p.d = 128, p.heads = 8, p.kv_heads = p.batch = p.queries = 1;
         p.source = p.q_type = p.out_type = PTX_F32;
@@ -714,7 +715,7 @@ static void what_is_no_number_stays_none(void) {
         problem p;
         uint32_t b, e;
         memset(&p, 0, sizeof p);
-        p.target = i < 4 ? 80 : 90;
+        p.target = runnable(PTX_SM(i < 4 ? 80 : 90)) & 0xfff;
         p.type = i % 2 ? PTXK_Q8_0 : PTX_E4M3;
         p.d = 64, p.heads = p.kv_heads = p.batch = p.queries = 1;
         p.source = p.q_type = p.out_type = i & 2 ? PTX_F16 : PTX_F32;

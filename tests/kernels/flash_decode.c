@@ -1055,7 +1055,8 @@ static void instructions_per_key(uint32_t heads, uint32_t kv_type, uint32_t q_ty
         printf("note: sm_90, %u heads of %u on one KV head, %s, q %s%s: %u instructions for %u keys, %.2f a key; "
                "the loader %u for %u keys, %.2f a key\n",
                heads / 4, d, ptx_type_name((ptx_type)kv_type), ptx_type_name((ptx_type)q_type),
-               page ? ", pages" : "", computing, keys / 4, 4.0 * computing / keys, loading, keys, (double)loading / keys);
+               page ? ", pages" : "", computing, keys / 4, 4.0 * computing / keys, loading, keys,
+               (double)loading / keys);
         CHECK(computing <= most_computing * keys / 4 && loading <= most_loading * keys);
     }
     ptx_module_free(m);

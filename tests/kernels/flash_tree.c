@@ -142,6 +142,56 @@ static void shared_prefixes(uint32_t rounds) {
     }
 }
 
+/* What merging adds to the errors of both results, against double: x and y with log-sum-exps a and b, of which the
+   weights are w and 1 - w, differ from the sum that they have by at most 2^-20 of what they are, and by w (1 - w)
+   |x - y| times 2^-22 (32 + |a| + |b|): a product and a sum round each log-sum-exp (2^-23 |a|, 2^-23 |b|), lg2 has an
+   error of 2^-22 of at most 39, the two powers of 2 and the reciprocal have less than 2^-21. */
+static void merges_alone(uint32_t rounds) {
+    static const uint32_t targets[] = {75, 80, 90}, types[] = {PTX_F16, PTX_F32, PTX_BF16};
+    enum { HEADS = 4, D = 40, BATCH = 3, ROWS = HEADS * BATCH };
+    double worst_ratio = 0;
+    uint32_t r, b, h, e;
+    for (r = 0; r < rounds; r++) {
+        float prior[ROWS * D], prior_lse[ROWS], own[ROWS * D], own_lse[ROWS];
+        uint32_t lengths[BATCH], which;
+        ptxk_flash_decode_desc desc = plain(HEADS, 2, D, types[random_below(3)]);
+        problem p;
+        for (b = 0; b < BATCH; b++) lengths[b] = 1 + random_below(300);
+        desc.flags = PTXK_FLASH_LSE;
+        p = problem_of(&desc, 300, lengths, BATCH);
+        p.target = PTX_SM(targets[r % 3]);
+        for (which = 0; which < 2; which++) {
+            if (!problem_run(&p)) break;
+            if (which) break;
+            memcpy(own, p.out, sizeof own);
+            memcpy(own_lse, p.lse, sizeof own_lse);
+            for (e = 0; e < ROWS * D; e++) prior[e] = (float)random_within(3);
+            for (e = 0; e < ROWS; e++) /* [heads, batch], and [batch, heads] */
+                prior_lse[e] = own_lse[e % BATCH * HEADS + e / BATCH] + (float)random_within(r % 2 ? 8 : 1);
+            p.desc.flags |= PTXK_FLASH_PRIOR;
+            p.prior = prior;
+            p.prior_lse = prior_lse;
+        }
+        for (b = 0; which == 1 && b < BATCH; b++)
+            for (h = 0; h < HEADS; h++) {
+                uint32_t row = b * HEADS + h;
+                double w, most, x = own_lse[row], y = prior_lse[h * BATCH + b];
+                w = 1 / (1 + exp(y - x));
+                most = 0x1p-22 * (32 + fabs(x) + fabs(y));
+                for (e = 0; e < D; e++) {
+                    double mine = own[row * D + e], other = prior[row * D + e], bound;
+                    bound = w * (1 - w) * fabs(mine - other) * most
+                            + 0x1p-20 * (w * fabs(mine) + (1 - w) * fabs(other));
+                    x = fabs(ref_get(p.out, p.out_format, row * D + e) - (w * mine + (1 - w) * other));
+                    if (bound > 0 && x / bound > worst_ratio) worst_ratio = x / bound;
+                    CHECK(x <= bound);
+                }
+            }
+        problem_free(&p);
+    }
+    printf("note: merging: the largest error is %.3f of its bound\n", worst_ratio);
+}
+
 /* Where scores of the prior attention were infinite, its keys have all the weight; where it saw no key, none. */
 static void infinite_priors(void) {
     static const uint32_t targets[] = {75, 80, 90}, length = 5;
@@ -174,6 +224,7 @@ int main(int argc, char **argv) {
     if (CHECK(open_driver())) {
         trees(argc > 1 ? (uint32_t)atoi(argv[1]) : 24);
         shared_prefixes(argc > 1 ? (uint32_t)atoi(argv[1]) : 24);
+        merges_alone(argc > 1 ? (uint32_t)atoi(argv[1]) : 12);
         infinite_priors();
     }
     free(pool_f32);

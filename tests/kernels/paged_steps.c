@@ -75,7 +75,7 @@ static void server_new(server *s, uint32_t turn) {
         memset(s->table, 0xff, sizeof s->table);
     }
     memset(&desc, 0, sizeof desc);
-    desc.target = PTX_SM(random_below(3) ? 80 : 75);
+    desc.target = runnable(PTX_SM(random_below(3) ? 80 : 75));
     s->m = ptx_module_new(&desc);
     CHECK(!ptxk_kv_scatter_emit(s->m, &s->put) && !ptxk_flash_decode_emit(s->m, &s->attend));
     s->first_of_attend = 1;
