@@ -176,6 +176,26 @@ static int all_fine(int failed) {
     return 0;
 }
 
+/* A number of some bytes, behind that of others: FNV-1a. */
+static uint64_t digest(uint64_t before, const void *data, size_t bytes) {
+    const unsigned char *at = (const unsigned char *)data;
+    while (bytes--) before = (before ^ *at++) * 1099511628211ull;
+    return before;
+}
+
+/* Several ranks compute one thing: whether this one, too, has failed, or has `what`, by its number, unlike
+   rank 0. All ranks call it, those that have failed as well. */
+static int check_alike(int failed, const char *what, uint64_t number) {
+    uint64_t first = number;
+    if (world.count == 1) return failed;
+    if (ranks_share(&world, &first, sizeof first)) {
+        if (!failed) tell("%s", world.error);
+        return 1;
+    }
+    if (failed || first == number) return failed;
+    return !refuse(what, "not that of rank 0; all ranks need the same command line and the same files");
+}
+
 static double seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -769,12 +789,21 @@ static int same_tokens(const tokeniser *words, uint32_t rows, const model_file *
 /* Opens this rank's device. Where each rank sees only its own, that is number 0. */
 static int open_device(ptxcu **cu, int dependent) {
     ptxcu_desc desc = PTX_ZERO;
+    int (*count)(int *), devices = 1;
+    void *symbol;
     desc.dependent_launch = (uint32_t)dependent;
     if (world.count > 1) desc.device = (int)world.local;
     if (ptxcu_open(cu, &desc) == PTXCU_E_DEVICE && desc.device) {
         ptxcu_close(*cu);
         desc.device = 0;
         ptxcu_open(cu, &desc);
+        symbol = ptxcu_symbol(*cu, "cuDeviceGetCount");
+        memcpy(&count, &symbol, sizeof symbol);
+        if (symbol && !count(&devices) && devices > 1) {
+            tell("no device %u, the rank's number on its machine (LOCAL_RANK), of %d: each rank needs one",
+                 (unsigned)world.local, devices);
+            return 0;
+        }
     }
     if (ptxcu_get_error(*cu)->code == PTXCU_E_NONE) return 1;
     tell("%s", ptxcu_get_error(*cu)->message);
@@ -865,6 +894,30 @@ static int fit(options *o, const llama_config *c, uint64_t prompt) {
     return 1;
 }
 
+/* Whether the model goes with the options: what the kernels would refuse once the weights are loaded. */
+static int suits(const options *o, const llama_config *c) {
+    char why[200];
+    const char *lacks;
+    llama m;
+    memset(&m, 0, sizeof m);
+    m.config = *c;
+    m.options = o->llama;
+    lacks = o->persistent ? llama_persistent_lacks(&m) : NULL;
+    if (lacks) {
+        snprintf(why, sizeof why, "the persistent kernel does not have: %s; --graph goes with all models",
+                 lacks);
+        return refuse("--persistent", why);
+    }
+    if (c->latent && llama_has_byte_caches(&m))
+        return refuse("--cache", "of latents, which this model has, there are caches of f16 only");
+    if (c->head_dim % 32 && o->llama.kv_type == PTXK_Q8_0) {
+        snprintf(why, sizeof why, "q8_0 has blocks of 32, this model heads of %u elements, which e4m3 takes",
+                 (unsigned)c->head_dim);
+        return refuse("--cache", why);
+    }
+    return 1;
+}
+
 /* The tokeniser, what ends a text, and the chat's template. Returns 0, or 1 with *why. */
 static int read_words(run *r, const options *o, const model_file *f, gguf_error *why) {
     gguf_text token;
@@ -891,12 +944,15 @@ static int read_words(run *r, const options *o, const model_file *f, gguf_error 
 static int run_all(run *r, options *o, model_file *f, model_file *draft, gguf_error *why) {
     uint32_t *tokens = NULL, count = 0, i, tasks_count = 0, longest = 0;
     task *tasks = NULL;
+    uint64_t number = 0;
     char *line = NULL;
-    int failed = 1;
+    int failed;
     if (o->prompts) {
         tasks = read_tasks(r, o->prompts, &tasks_count);
-        for (i = 0; i < tasks_count; i++)
+        for (i = 0; i < tasks_count; i++) {
             if (tasks[i].count > longest) longest = tasks[i].count;
+            number = digest(number ^ tasks[i].count, tasks[i].tokens, tasks[i].count * sizeof *tokens);
+        }
         o->llama.batch = tasks_count < o->sequences ? tasks_count : o->sequences;
     } else {
         int bad = 0;
@@ -907,12 +963,11 @@ static int run_all(run *r, options *o, model_file *f, model_file *draft, gguf_er
         longest = count;
         r->alone = !*(line ? line : o->prompt) || o->chat;
     }
-    if (!tasks && !tokens)
-        failed = 1;
-    else if (fit(o, &f->config, longest))
+    failed = check_alike((!tasks && !tokens) || !fit(o, &f->config, longest), "prompts", number);
+    if (all_fine(failed))
         failed = write_text(r, o, f, draft, tokens, count, tasks, tasks_count, why);
     else
-        free(tokens);
+        failed = 1, free(tokens);
     for (i = 0; i < tasks_count; i++) free(tasks[i].prompt), free(tasks[i].tokens), free(tasks[i].text.at);
     free(tasks);
     free(line);
@@ -932,7 +987,8 @@ int main(int argc, char **argv) {
     run r;
     gguf_error why;
     model_file f, draft;
-    int failed;
+    uint64_t command = 0;
+    int failed, i;
     fill_standard_files();
     if (!parse(&o, argc, argv)) return 2;
     memset(&r, 0, sizeof r);
@@ -949,11 +1005,17 @@ int main(int argc, char **argv) {
     if (world.rank && !freopen("/dev/null", "w", stdout)) return 1;
     failed = open_file(&f, o.model, &why);
     if (!failed && o.draft) failed = open_file(&draft, o.draft, &why);
+    if (!failed && !(suits(&o, &f.config) && (!o.draft || suits(&o, &draft.config)))) failed = 1;
     if (!failed && read_words(&r, &o, &f, &why)) failed = bad_file(o.model, &why);
     if (!failed && o.draft && !same_tokens(&r.words, f.config.vocab, &draft, &why))
         failed = bad_file(o.draft, &why);
     if (!failed && o.draft && draft.config.context < f.config.context)
         f.config.context = draft.config.context;
+    for (i = 1; i < argc; i++) command = digest(command, argv[i], strlen(argv[i]) + 1);
+    failed = check_alike(failed, "command line", command);
+    failed = check_alike(failed, o.model, digest(f.head.file_bytes, f.head.head, f.head.head_bytes));
+    failed = check_alike(failed, o.draft,
+                         digest(draft.head.file_bytes, draft.head.head, draft.head.head_bytes));
     if (!all_fine(failed))
         failed = failed ? failed : 1;
     else

@@ -118,6 +118,20 @@ check "several ranks in one launch" 2 "^generate: --persistent: several ranks go
 check "ranks without NCCL, told once" 0 "^1$" sh -c \
     'export WORLD_SIZE=2 PTXGEN_NCCL_LIBRARY=/nowhere.so; { RANK=1 "$1" "$2" x & RANK=0 "$1" "$2" x; wait; } 2>&1 |
      grep -c "2 ranks need NCCL: /nowhere.so: .*PTXGEN_NCCL_LIBRARY"' sh "$generate" $model
+check "ranks of two command lines" 0 "^generate: rank 1: command line: not that of rank 0; all ranks need the same" \
+    sh -c 'export WORLD_SIZE=2; { RANK=1 "$1" "$2" x --tokens 2 & RANK=0 "$1" "$2" x --tokens 3; wait; } 2>&1' \
+    sh "$generate" $model
+mkdir -p "$build/ranks"
+{ cat $model && echo; } >"$build/ranks/fables.gguf"
+check "ranks of two files" 0 "^generate: rank 1: fables.gguf: not that of rank 0" sh -c \
+    'export WORLD_SIZE=2; g=$(cd "${1%/*}" && pwd)/generate
+     { (cd "$3" && RANK=1 "$g" fables.gguf x) & cd "${2%/*}" && RANK=0 "$g" fables.gguf x; wait; } 2>&1' \
+    sh "$generate" $model "$build/ranks"
+LC_ALL=C sed s/llama/olmo2/g $model >"$build/ranks/olmo2.gguf"
+check "a model that the persistent kernel does not have: told before it is loaded" 1 \
+    "^generate: --persistent: the persistent kernel does not have: norms behind products; --graph" \
+    "$generate" "$build/ranks/olmo2.gguf" x --persistent
+rm -r "$build/ranks"
 check "all tokens in one launch" 0 "; 2 tokens written" \
     env PTXSIM_DEVICE="$build/small.device" "$generate" $model "The king" --tokens 2 --persistent
 rm -f "$build/small.device"
