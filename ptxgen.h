@@ -7354,8 +7354,8 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
     }
     if (*p || n > 64 || results > 64) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "raw text, at '%.20s': ASCII, and $0 to $%u; not more than 64 each", p,
-                  n + results ? n + results - 1 : 0);
+                  "raw text, at '%.20s': ASCII, and its %u results and operands, $0 ...; at most 64 each",
+                  p, n + results);
         return 0;
     }
     for (i = 0; kind == PTX__I_PLAIN && !call && i < results && results <= 64; i++)

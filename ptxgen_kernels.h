@@ -151,7 +151,8 @@ typedef struct ptxk_message {
      IQ4_NL                  32: 18                                Q5_K              256: 176
      MXFP4 (e2m1, e8m0)      32: 17                                Q6_K              256: 210
      NVFP4 (e2m1, e4m3)      64: 36                                IQ2_XXS, _XS, _S  256: 66, 74, 82
-     IQ4_XS                  256: 136                              IQ3_XXS, _S       256: 98, 110 */
+     IQ4_XS                  256: 136                              IQ3_XXS, _S       256: 98, 110
+     IQ1_S, IQ1_M            256: 50, 56                           TQ1_0, TQ2_0      256: 54, 66 */
 #define PTXK_FORMATS(X) PTXK__FORMATS_1(X) PTXK__FORMATS_73(X)
 #define PTXK__FORMATS_1(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
 #define PTXK__FORMATS_73(X)                                                                                  \
