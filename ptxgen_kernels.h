@@ -98,7 +98,8 @@ extern "C" {
    PTXK_NO     #define PTXK_NO PTXK_OP_DECODER compiles all operations but these
 
    Declarations stay. A program that calls an operation that is left out does not link; the registry knows its
-   name, and its emit function refuses with PTX_E_DESC. Row bytes of formats need one that takes weights. */
+   name, and its emit function refuses with PTX_E_DESC. Row bytes of formats need one that takes weights. With
+   PTXGEN_STATIC, -Wunused-function is off from here on: GCC would name each function that is left out. */
 #define PTXK_OP_FLASH_DECODE 0x1
 #define PTXK_OP_KV_SCATTER 0x2
 #define PTXK_OP_FLASH_PREFILL 0x4
@@ -126,6 +127,10 @@ extern "C" {
 #define PTXK__HAS(operations) ((PTXK_ONLY) & ~(PTXK_NO) & (operations))
 #if !PTXK__HAS(0x1ffff)
 #error "PTXK_ONLY and PTXK_NO leave no operation: their values are sums of PTXK_OP_..."
+#endif
+#if defined(PTXGEN_STATIC) && defined(PTXGEN_IMPLEMENTATION) && defined(__GNUC__)                            \
+    && PTXK__HAS(0x1ffff) != 0x1ffff
+#pragma GCC diagnostic ignored "-Wunused-function"
 #endif
 
 /* ---- [ERRORS] ------------------------------------------------------------------------------------------

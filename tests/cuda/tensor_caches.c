@@ -290,7 +290,8 @@ static void sinks(ptxcu *cu) {
     ptxcu_flash_prefill_desc f;
     ptxcu_kv_cache cache;
     ptxcu_tensor k = numbers(cu, PTX_F32, 4, 1, KV_HEADS, 1, DIM), v = numbers(cu, PTX_F32, 4, 1, KV_HEADS, 1, DIM),
-                 q = numbers(cu, PTX_F32, 4, 1, 1, HEADS, DIM), out[2], lse, sink = make(cu, PTX_F32, 1, HEADS, 0, 0, 0);
+                 q = numbers(cu, PTX_F32, 4, 1, 1, HEADS, DIM), out[2], lse,
+                 sink = make(cu, PTX_F32, 1, HEADS, 0, 0, 0);
     float have[HEADS * DIM], want[KV_HEADS * DIM], sum[HEADS];
     uint32_t i, e, wrong = 0;
     out[0] = make(cu, PTX_F32, 4, 1, 1, HEADS, DIM);

@@ -585,7 +585,8 @@ bool sim_clock_fenced(const sim_warp *w, uint32_t m, uint64_t block, uint32_t er
     const sim_warp_order *o = &b->w[w->index];
     const uint32_t units[3] = { UNIT_FENCED + thread, FENCED_WARP + thread / SIM_LANES, FENCED_BLOCK };
     for (uint32_t k = 0; k < 3; k++) {
-        if (sim_clock_seen(b->clock, block, units[k], era) || sim_clock_seen(o->clock, block, units[k], era)) return true;
+        if (sim_clock_seen(b->clock, block, units[k], era) || sim_clock_seen(o->clock, block, units[k], era))
+            return true;
         if (o->lane) SIM_EACH_LANE(l, m) if (sim_clock_seen(o->lane->clock[l], block, units[k], era)) return true;
     }
     return false;
