@@ -13674,7 +13674,7 @@ typedef struct ptxk__gemm_state {
     ptx_val n;          /* its rows */
     ptx_val weights[2]; /* gated pair: of both matrices */
     ptx_val y, bias[2], y_stride;
-    ptx_val row_bytes, end, full; /* units: end of the slice; whole ones in a row */
+    ptx_val row_bytes, end, full, pair; /* units: end of the slice; whole ones in a row; that a pair needs */
     ptx_var unit;                 /* this step's first */
     ptx_var slot;                 /* shared offset of its weights */
     ptx_var from[PTXK__GEMM_M];   /* this lane's part of the next step's rows, in global memory */
@@ -13798,9 +13798,8 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
         last_have = ptx_and(k, last_have, have[0]);
     }
     if (tails) {
-        rest = ptx_add(k, next, ptx_u32(PTXK__GEMM_PAIR_UNITS));
-        p = ptx_setp(k, PTXK__GEMM_PAIR_UNITS * c->unit_bytes % 16 ? PTX_LT : PTX_LE, rest,
-                     s->full); /* a row may end in a chunk */
+        rest = ptx_add(k, next, s->pair);
+        p = ptx_setp(k, PTX_LE, rest, s->full);
         p = ptx_uniform(k, p);
         ptx_if(k, p);
     }
@@ -14635,6 +14634,11 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     s->full = ptx_div(k, x, ptx_u32(c->format->unit));
     x = ptx_div(k, x, ptx_u32(c->block->values));
     s->row_bytes = ptx_mul(k, x, ptx_u32(c->block->bytes));
+    if (c->tails) { /* a row, and with the last one the matrix, may end in a chunk */
+        x = ptx_and(k, s->row_bytes, ptx_u32(15));
+        x = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+        s->pair = ptx_selp(k, ptx_u32(PTXK__GEMM_PAIR_UNITS + 1), ptx_u32(PTXK__GEMM_PAIR_UNITS), x);
+    }
     last = ptx_sub(k, s->n, ptx_u32(1));
     at = ptx_mul(k, first, ptx_u32(c->unit_bytes));
     if (!ptxk__gemm_is_shifted(c)) at = ptx_mad(k, s->half, ptx_u32(16), at);

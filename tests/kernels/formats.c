@@ -151,6 +151,17 @@ static void factors_that_are_not_finite(void)
         }
 }
 
+/* Rows that begin and end within 16 bytes: no copy goes past the last one. */
+static void rows_that_end_in_a_chunk(void)
+{
+    uint32_t f;
+    for (f = CODED; f < FORMATS; f++) {
+        problem p = problem_new(formats[f].format, 33, 37, 1280, 8, 0, 0);
+        problem_run(&p);
+        problem_free(&p);
+    }
+}
+
 int main(void)
 {
     start_random();
@@ -158,6 +169,7 @@ int main(void)
     every_value_of_every_byte();
     products_of_every_value();
     factors_that_are_not_finite();
+    rows_that_end_in_a_chunk();
     printf("note: largest error: %.3f of the bound; %.3g of |W| |x|, fast %.3g\n", most_of_bound, most_of_norms[0],
            most_of_norms[1]);
     return check_end();
