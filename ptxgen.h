@@ -70,8 +70,8 @@
           ptx_opn() is for those with groups of operands or several results. An address stands for [address],
           ptx_off(address, 16) for [address+16]. `build/ptxdump --reference` prints the table.
    MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
-          units in the last place (erfc, tgamma, lgamma: 4), stated function by function in [INTERFACE]. What
-          the hardware approximates has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and
+          units in the last place (tgamma, lgamma: 4; erfc: 4.3), stated function by function in [INTERFACE].
+          What the hardware approximates has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and
           ptx_sin_approx where C has the name. They take f32 and f64; integers have ptx_min, ptx_max, ptx_abs.
    CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
           ptx_while, ptx_break and ptx_continue; labels and branches. ptx_guard(k, p) predicates the one
@@ -3008,8 +3008,8 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
    approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all
    operands of the f32 functions of one, and random ones of the rest; docs/mathematics.md has what it printed.
-   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, 20 to 140 in
-   f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of 160 bytes. */
+   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 141 in f64
+   (docs/mathematics.md); no memory but, for sin, cos and tan of f64 from 2^30 on, a table of 160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -7354,8 +7354,8 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
     }
     if (*p || n > 64 || results > 64) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "raw text, at '%.20s': ASCII, and $0 to $%u; not more than 64 each", p,
-                  n + results ? n + results - 1 : 0);
+                  "raw text, at '%.20s': ASCII, and its %u results and operands, $0 ...; at most 64 each",
+                  p, n + results);
         return 0;
     }
     for (i = 0; kind == PTX__I_PLAIN && !call && i < results && results <= 64; i++)

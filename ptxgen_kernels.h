@@ -98,7 +98,8 @@ extern "C" {
    PTXK_NO     #define PTXK_NO PTXK_OP_DECODER compiles all operations but these
 
    Declarations stay. A program that calls an operation that is left out does not link; the registry knows its
-   name, and its emit function refuses with PTX_E_DESC. Row bytes of formats need one that takes weights. */
+   name, and its emit function refuses with PTX_E_DESC. Row bytes of formats need one that takes weights. With
+   PTXGEN_STATIC, -Wunused-function is off from here on: GCC would name each function that is left out. */
 #define PTXK_OP_FLASH_DECODE 0x1
 #define PTXK_OP_KV_SCATTER 0x2
 #define PTXK_OP_FLASH_PREFILL 0x4
@@ -127,6 +128,10 @@ extern "C" {
 #if !PTXK__HAS(0x1ffff)
 #error "PTXK_ONLY and PTXK_NO leave no operation: their values are sums of PTXK_OP_..."
 #endif
+#if defined(PTXGEN_STATIC) && defined(PTXGEN_IMPLEMENTATION) && defined(__GNUC__)                            \
+    && PTXK__HAS(0x1ffff) != 0x1ffff
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
 
 /* ---- [ERRORS] ------------------------------------------------------------------------------------------
 
@@ -151,7 +156,8 @@ typedef struct ptxk_message {
      IQ4_NL                  32: 18                                Q5_K              256: 176
      MXFP4 (e2m1, e8m0)      32: 17                                Q6_K              256: 210
      NVFP4 (e2m1, e4m3)      64: 36                                IQ2_XXS, _XS, _S  256: 66, 74, 82
-     IQ4_XS                  256: 136                              IQ3_XXS, _S       256: 98, 110 */
+     IQ4_XS                  256: 136                              IQ3_XXS, _S       256: 98, 110
+     IQ1_S, IQ1_M            256: 50, 56                           TQ1_0, TQ2_0      256: 54, 66 */
 #define PTXK_FORMATS(X) PTXK__FORMATS_1(X) PTXK__FORMATS_73(X)
 #define PTXK__FORMATS_1(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
 #define PTXK__FORMATS_73(X)                                                                                  \

@@ -30,6 +30,11 @@ command -v clang >/dev/null 2>&1 || reader="$cc -fsyntax-only"
 for op in $bits; do
     if $reader $strict -I. "-DPTXK_ONLY=PTXK_OP_$op" "$t/all.c" >"$t/log" 2>&1; then ok; else bad "$op alone"; fi
 done
+if $cc $strict -O0 -I. -DPTXGEN_STATIC -DPTXK_ONLY=PTXK_OP_NORM -c "$t/all.c" -o "$t/all.o" >"$t/log" 2>&1; then
+    ok
+else
+    bad "norm alone, static"
+fi
 
 cat >"$t/norm.c" <<'END'
 #include "ptxgen_kernels.h"

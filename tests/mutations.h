@@ -9,9 +9,8 @@
 /* Waits whose result is a predicate become true at once; the others vanish. */
 static const char *const synchronising[] = {
     "mbarrier.try_wait", "mbarrier.test_wait", "mbarrier.init", "mbarrier.arrive", "mbarrier.expect_tx", "fence.",
-    "wgmma.fence",
-    "wgmma.commit_group", "wgmma.wait_group", "tcgen05.fence", "tcgen05.wait", "tcgen05.commit", "bar.sync",
-    "bar.warp.sync", "barrier.cluster", "setmaxnreg",
+    "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group", "tcgen05.fence", "tcgen05.wait", "tcgen05.commit",
+    "bar.sync", "bar.warp.sync", "barrier.cluster", "setmaxnreg",
     "cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "cp.async.wait", "cp.async.commit",
     "cp.async.mbarrier"};
 

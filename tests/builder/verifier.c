@@ -994,6 +994,7 @@ static void test_calls(void) {
     start(), ptx_switch(k, n, 2), ptx_case(k, 1), store(n), ptx_end(k), FINE;
     start(), ptx_raw(k, "mov.u32 $0, 1;", 0, NULL, 1, &ty, out), store(out[0]), FINE;
     start(), ptx_raw(k, "mov.u32 $0, 1;", 0, NULL, 0xffffffffu, &ty, out), WRONG(ARGUMENT, "64 each");
+    start(), ptx_raw(k, "mov.u32 $0, 1;", 0, NULL, 0, NULL, NULL), WRONG(ARGUMENT, "its 0 results and operands");
     start(), ptx_for(k, ptx_u32(0), n, ptx_u32(0)), ptx_end(k), WRONG(RANGE, "does not end");
     start(), ptx_for(k, ptx_u32(0), ptx_u32(0xffffffff), ptx_u32(2)), ptx_end(k),
         WRONG(RANGE, "does not end");

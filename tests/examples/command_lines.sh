@@ -108,8 +108,10 @@ check "a model writes text" 0 "^Once upon a time[^ ]* [a-z]" "$generate" $model 
 check "a model's tokens are counted" 0 "; 3 tokens written" "$generate" $model "The king" --tokens 3 --graph
 printf 'sm = 90\nsms = 3\n' >"$build/small.device"
 export TORCHELASTIC_RUN_ID=command_lines-$$ # tells ranks of this run from those of others
-check "a rank without the number of ranks" 1 "generate: RANK is set, and WORLD_SIZE is not" env RANK=0 "$generate" $model x
-check "a rank whose others are missing" 1 "of 3 ranks these have not come to 127.0.0.1, port [0-9]*, in 1 seconds: 1, 2" \
+check "a rank without the number of ranks" 1 "generate: RANK is set, and WORLD_SIZE is not" \
+    env RANK=0 "$generate" $model x
+check "a rank whose others are missing" 1 \
+    "of 3 ranks these have not come to 127.0.0.1, port [0-9]*, in 1 seconds: 1, 2" \
     env RANK=0 WORLD_SIZE=3 PTXGEN_RANKS_TIMEOUT=1 "$generate" $model x
 check "a rank whose first is missing" 1 "generate: rank 1: rank 0 of 2 does not answer at 127.0.0.1, ports " \
     env RANK=1 WORLD_SIZE=2 PTXGEN_RANKS_TIMEOUT=1 "$generate" $model x
@@ -170,7 +172,8 @@ check "a chat by a template, with guesses, that reads nothing unwritten" 0 "^1$"
 check "a chat whose standard input is closed" 1 "standard input: no message" \
     sh -c "\"\$1\" \"\$2\" --chat --template vicuna --tokens 1 <&-" sh "$generate" $model
 check "a chat's answers are as many as its messages" 0 "^2$" sh -c \
-    'printf "And then?\n\n" | "$1" "$2" --chat "The king" --template vicuna --tokens 1 2>/dev/null | wc -l | tr -d " "' \
+    'printf "And then?\n\n" | "$1" "$2" --chat "The king" --template vicuna --tokens 1 2>/dev/null | wc -l |
+        tr -d " "' \
     sh "$generate" $model
 check "a stop word that is empty" 2 "stop: an empty text" "$generate" $model x --stop ""
 cp $model "$build/rows.gguf"
@@ -185,7 +188,8 @@ check "a chat without a template" 1 "there is no 'tokenizer.chat_template': choo
     "$generate" $model --chat x
 check "a template that is none" 2 "template: 'jinja' is none of phi4 chatml llama3" \
     "$generate" $model --chat x --template jinja
-check "a template whose tokens the model lacks" 1 "chats by the template 'llama3' need the token '<|start_header_id|>'" \
+check "a template whose tokens the model lacks" 1 \
+    "chats by the template 'llama3' need the token '<|start_header_id|>'" \
     "$generate" $model --chat x --template llama3
 check "guesses without a smaller model" 2 "draft-tokens: goes with --draft" "$generate" $model x --draft-tokens 3
 check "sequences without prompts" 2 "sequences: goes with --prompts" "$generate" $model x --sequences 3
@@ -193,9 +197,11 @@ check "a NUL in a message" 1 "prompt: a line holds a NUL" \
     sh -c 'printf "a\000b\n" | "$1" "$2" --chat --template vicuna' sh "$generate" $model
 check "a template without a chat" 2 "template: goes with --chat" "$generate" $model x --template llama3
 printf 'The king\nOnce upon\\na time\nA\n' >"$build/prompts"
-check "prompts of a file, two at a time" 0 "^a time" "$generate" $model --prompts "$build/prompts" --sequences 2 --tokens 1
+check "prompts of a file, two at a time" 0 "^a time" \
+    "$generate" $model --prompts "$build/prompts" --sequences 2 --tokens 1
 check "the same text alone and beside others" 0 "^1$" sh -c \
-    'for o in 1 3; do "$1" "$2" --prompts "$3" --sequences $o --tokens 2 2>/dev/null | md5sum; done | sort -u | wc -l | tr -d " "' \
+    'for o in 1 3; do "$1" "$2" --prompts "$3" --sequences $o --tokens 2 2>/dev/null | md5sum; done |
+        sort -u | wc -l | tr -d " "' \
     sh "$generate" $model "$build/prompts"
 printf '\n' >"$build/prompts"
 check "the text behind an empty line does not begin with a space" 0 "^[^ ]" \

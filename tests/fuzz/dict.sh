@@ -10,5 +10,6 @@ echo "# Words of PTX for the fuzzer; made by tests/fuzz/dict.sh from the tables 
     grep -o 'X([A-Za-z0-9_]*, "[^"]*")' $sim/sim.h | sed 's/.*"\(.*\)".*/.\1/'
     grep -oE '(directive|dir)\(s, "[a-z0-9_]*"' $sim/parse.c | sed 's/.*"\(.*\)"/.\1/'
     grep -ohE '"(__cuda[A-Za-z0-9_]*|__assert[A-Za-z0-9_]*|vprintf|malloc|free)"' $sim/*.c | tr -d '"'
-    printf '%s\n' '@p' '@!p' '{' '}' '[' ']' '(' ')' ';' ', ' '<4>' '0f3f800000' '0d3ff0000000000000' '|' '_' '//' '/*' '*/'
+    printf '%s\n' '@p' '@!p' '{' '}' '[' ']' '(' ')' ';' ', ' '<4>' '0f3f800000' '0d3ff0000000000000' \
+        '|' '_' '//' '/*' '*/'
 } | sed 's/\\/\\\\/g; s/"/\\"/g' | awk 'length && !seen[$0]++ { print "\"" $0 "\"" }'
