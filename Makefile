@@ -23,7 +23,7 @@ SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 # slow and seldom find a fault in a change.
 SUITES   = builder faults math kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
-SCRIPTS  = dropin left_out snippets packaging cuda/threads examples/command_lines examples/operators
+SCRIPTS  = dropin layout left_out snippets packaging cuda/threads examples/command_lines examples/operators
 PROOF    = math/exhaustive math/random math/sass kernels/ptxas kernels/gemm_costs kernels/decoder \
            kernels/flash_cluster \
            kernels/flash_hopper_random kernels/flash_hopper_faults kernels/matmul_dense_faults \
@@ -98,7 +98,7 @@ $(B)/results/cuda/threads: tests/cuda/threads.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) cuda/threads sh $< $(SIM)
 $(B)/results/left_out: tests/left_out.sh $(B)/implementation.o FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) left_out sh $< $(B)
-$(B)/results/dropin $(B)/results/snippets $(B)/results/packaging: $(B)/results/%: tests/%.sh $(SIM) FORCE
+$(B)/results/dropin $(B)/results/layout $(B)/results/snippets $(B)/results/packaging: $(B)/results/%: tests/%.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) $* sh $<
 $(B)/results/%: $(B)/tests/% $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) $* $<
