@@ -11054,8 +11054,9 @@ PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const p
     if (pairs > PTXK__MLA_LEN)
         return ptxk__refuse(why, PTX_E_DESC, "%s: queries is %u, of %u heads: more than 2^30 pairs", op,
                             shape->queries, f.heads);
-    if (!(shape->target & 0xfffu))
-        return ptxk__refuse(why, PTX_E_DESC, "%s: target is 0, must be that of the module", op);
+    if ((shape->target & 0xfffu) < 75)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: target is %u, must be that of the module", op,
+                            (unsigned)shape->target);
     if (!shape->batch || !pairs) return PTX_E_NONE;
     longest = shape->max_len ? shape->max_len : shape->max_seq;
     tiles = (pairs + f.tile - 1) / f.tile;
