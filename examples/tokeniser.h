@@ -738,7 +738,8 @@ static inline size_t tokeniser_word(const tokeniser *t, const char *s, size_t n)
     if (kind == TOKENISER_DEEPSEEK || kind == TOKENISER_CODER) return tokeniser_deepseek_word(t, s, n);
     if (kind == TOKENISER_APART) {
         if ((i = tokeniser_run(t, s, n, TOKENISER_DIGIT, 1)) > 0) return i;
-        n = tokeniser_run(t, s, n, ~(uint32_t)TOKENISER_DIGIT, SIZE_MAX);
+        i = tokeniser_run(t, s, n, TOKENISER_SPACE, SIZE_MAX); /* no word goes past the spaces behind it */
+        n = i + tokeniser_run(t, s + i, n - i, ~(uint32_t)(TOKENISER_DIGIT | TOKENISER_SPACE), SIZE_MAX);
     }
     if ((i = tokeniser_isolated_word(t, s, n)) > 0) return i;
     if (kind == TOKENISER_LLAMA3 || old) i = tokeniser_contraction(s, n, !old);
