@@ -125,7 +125,7 @@
 
 #define EXAMPLES_flash_mla(X)                                                                                \
     X("16 heads", 16, 512, 64, PTX_F16, PTX_F32, PTX_F32, 16, 0, 0, 0.0722f)                                 \
-    X("16 heads, prompts", 16, 512, 64, PTX_F16, PTX_F32, PTX_F32, 64, 0, 0, 0.0722f)                        \
+    X("16 heads, prompts, f16 q", 16, 512, 64, PTX_F16, PTX_F16, PTX_F32, 64, 0, 0, 0.0722f)                 \
     X("128 heads, pages of 64, lse", 128, 512, 64, PTX_F16, PTX_BF16, PTX_BF16, 64, 64, PTXK_MLA_LSE,        \
       0.0722f)                                                                                               \
     X("20 heads, f16, 256 + 32", 20, 256, 32, PTX_F16, PTX_F16, PTX_F16, 32, 0, 0, 0.0f)
