@@ -12867,7 +12867,8 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         x.sums = g->sums;
         if (wide) {
             if (wide > 128
-                && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K))
+                && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K
+                    || (f->pair > 1 && (target & 0xfffu) >= 100)))
                 return PTX_E_DESC; /* registers are too few */
             if (b->reader || g->kind > PTXK__GEMM_BLOCKS) return PTX_E_DESC;
             if (g->order == PTXK__GEMM_PAIRS) x.order = PTXK__GEMM_BYTES;
@@ -15573,8 +15574,10 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     s->wide = NULL;
 }
 
-/* Whether registers hold the place of a tile during its products. */
-static int ptxk__gemm_is_kept(const ptxk__gemm *f) { return f->columns <= (f->classes > 1 ? 16u : 32u); }
+/* Whether registers hold the place of a tile during its products: where that spills none. */
+static int ptxk__gemm_is_kept(const ptxk__gemm *f) {
+    return f->columns <= (f->classes > 1 || f->pair > 1 ? 8u : f->kind[0].tails ? 16u : 32u);
+}
 
 /* The steps of all tiles: `per` for each block, one more for the first `longer`. This block's begin at
    s->first. */
