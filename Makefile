@@ -187,7 +187,7 @@ $(B)/sim/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*
 # Each example says in its first lines how it is compiled: one cc command, this one.
 $(B)/%: examples/%.c $(HEADERS) $(wildcard examples/*.h)
 	@mkdir -p $(B)
-	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
+	$(CC) -std=c99 $(TESTFLAGS) $(WARN) $< -o $@ -ldl -lm
 
 $(EXAMPLES_CXX): $(B)/%: examples/%.cpp $(HEADERS) $(wildcard examples/*.h examples/*.hpp)
 	@mkdir -p $(B)
