@@ -4,7 +4,8 @@
 CC      ?= cc
 CXX     ?= c++
 CFLAGS  ?= -O2
-TESTFLAGS = $(CFLAGS:-O2=-O1)
+# Of examples and tests, which compile longer than they run.
+QUICK    = $(CFLAGS:-O2=-O1)
 SIMFLAGS = -O2
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 WARN     = -Wall -Wextra -pedantic -Wconversion -Wshadow
@@ -187,13 +188,13 @@ $(B)/sim/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*
 # Each example says in its first lines how it is compiled: one cc command, this one.
 $(B)/%: examples/%.c $(HEADERS) $(wildcard examples/*.h)
 	@mkdir -p $(B)
-	$(CC) -std=c99 $(TESTFLAGS) $(WARN) $< -o $@ -ldl -lm
+	$(CC) -std=c99 $(QUICK) $(WARN) $< -o $@ -ldl -lm
 
 $(EXAMPLES_CXX): $(B)/%: examples/%.cpp $(HEADERS) $(wildcard examples/*.h examples/*.hpp)
 	@mkdir -p $(B)
 	$(CXX) -std=c++11 $(CFLAGS) -Wall -Wextra -pedantic -Wshadow $< -o $@ -ldl -lm
 
-# The same for the tests: by that command, without optimisation, as the time goes into the compiler.
+# For the tests, by the command in their first lines, without optimisation: they compile longer than they run.
 $(filter-out $(EXAMPLES_CXX:$(B)/%=$(B)/plain/%),$(PLAIN)): $(B)/plain/%: examples/%.c $(HEADERS) $(wildcard examples/*.h)
 	@mkdir -p $(B)/plain
 	@sh tests/examples/compile.sh $< $@ "$(CFLAGS:-O2=-O0)"
@@ -206,21 +207,21 @@ $(EXAMPLES_CXX:$(B)/%=$(B)/plain/%): $(B)/plain/%: examples/%.cpp $(HEADERS) $(w
 # A test that asks for private parts of a header compiles its own copy (see OWN_COPY).
 $(B)/implementation.o: tests/implementation.c $(HEADERS)
 	@mkdir -p $(B)
-	$(CC) -std=c99 $(TESTFLAGS) $(WARN) -c $< -o $@
+	$(CC) -std=c99 $(QUICK) $(WARN) -c $< -o $@
 
 TESTHEADERS = $(wildcard tests/*.h tests/reference/*.h tests/forms/*.h examples/*.h) tests/sim/ptxsim.h
 
 $(B)/tests/driver/%: tests/driver/%.c tests/simtest.h tests/sim/ptxsim.h $(wildcard tests/forms/*.h)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(TESTFLAGS) $< -o $@ -ldl -lm
+	$(CC) -std=c11 $(QUICK) $< -o $@ -ldl -lm
 
 $(OWN_COPY): $(B)/tests/%: tests/%.c $(HEADERS) $(TESTHEADERS)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(TESTFLAGS) $(WARN) -Wno-unused-function $< -o $@ -ldl -lm -pthread
+	$(CC) -std=c11 $(QUICK) $(WARN) -Wno-unused-function $< -o $@ -ldl -lm -pthread
 
 $(B)/tests/%: tests/%.c $(B)/implementation.o $(HEADERS) $(TESTHEADERS)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(TESTFLAGS) $(WARN) -Wno-unused-function $< $(B)/implementation.o -o $@ -ldl -lm -pthread
+	$(CC) -std=c11 $(QUICK) $(WARN) -Wno-unused-function $< $(B)/implementation.o -o $@ -ldl -lm -pthread
 
 $(B)/bench_sim: tests/bench/sim.c tests/simtest.h tests/sim/ptxsim.h
 	@mkdir -p $(B)

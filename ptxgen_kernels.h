@@ -13678,7 +13678,8 @@ typedef struct ptxk__gemm_state {
     ptx_val n;          /* its rows */
     ptx_val weights[2]; /* gated pair: of both matrices */
     ptx_val y, bias[2], y_stride;
-    ptx_val row_bytes, end, full, pair; /* units: end of the slice; whole ones in a row; that a pair needs */
+    ptx_val row_bytes, end, full; /* units: end of the slice; whole ones in a row */
+    ptx_val needed;               /* units left in a row for which a step's chunks lie in the matrix */
     ptx_var unit;                 /* this step's first */
     ptx_var slot;                 /* shared offset of its weights */
     ptx_var from[PTXK__GEMM_M];   /* this lane's part of the next step's rows, in global memory */
@@ -13802,7 +13803,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
         last_have = ptx_and(k, last_have, have[0]);
     }
     if (tails) {
-        rest = ptx_add(k, next, s->pair);
+        rest = ptx_add(k, next, s->needed);
         p = ptx_setp(k, PTX_LE, rest, s->full);
         p = ptx_uniform(k, p);
         ptx_if(k, p);
@@ -14641,7 +14642,7 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     if (c->tails) { /* a row, and with the last one the matrix, may end in a chunk */
         x = ptx_and(k, s->row_bytes, ptx_u32(15));
         x = ptx_setp(k, PTX_NE, x, ptx_u32(0));
-        s->pair = ptx_selp(k, ptx_u32(PTXK__GEMM_PAIR_UNITS + 1), ptx_u32(PTXK__GEMM_PAIR_UNITS), x);
+        s->needed = ptx_selp(k, ptx_u32(PTXK__GEMM_PAIR_UNITS + 1), ptx_u32(PTXK__GEMM_PAIR_UNITS), x);
     }
     last = ptx_sub(k, s->n, ptx_u32(1));
     at = ptx_mul(k, first, ptx_u32(c->unit_bytes));

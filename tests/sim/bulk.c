@@ -95,7 +95,7 @@ void sim_proxy_read(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_bloc
         if (sim_clock_fenced(w, who_issues, writer->race->index, last_era, who & 0xffff)) continue;
         sim_report_at(w, i, "missing-proxy-fence", lane,
                       "reads shared address 0x%llx, which thread %u of block rank %u wrote by an ordinary "
-                      "store with no fence.proxy.async between, in an order that both know",
+                      "store; no fence.proxy.async is ordered between that store and this read",
                       (unsigned long long)(b->shared_lo + word * 4), who & 0xffff, who >> 16);
         return;
     }

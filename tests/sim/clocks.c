@@ -298,8 +298,8 @@ void sim_race_barrier(sim_block *block, uint32_t id)
 {
     struct sim_race_block *b = block->race;
     if (!block->launch->races) return;
-    bool all = true;                      /* of those still there; not where some only arrived, before what they
-                                             did since */
+    /* Warps that have ended do not count. A warp that only arrived publishes what it did before that. */
+    bool all = true;
     for (uint32_t n = 0; n < b->warps && all; n++)
         all = !(block->warps[n].live & ~waiting(&block->warps[n], id))
               && !(b->gathered && b->gathered[id * b->warps + n]);
