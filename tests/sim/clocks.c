@@ -12,8 +12,8 @@
 /* --- vector clocks: sorted, immutable, counted ------------------------------------------------ */
 
 typedef struct entry { uint64_t key; uint32_t era; } entry;   /* key: block << 16 | unit */
-/* Else: a thread; race.h's counts are between. UNIT_FENCED + a thread, + 0x400 + a warp, FENCED_BLOCK: as much of
- * it as a proxy fence is behind. */
+/* Else: a thread; race.h's counts are between. UNIT_FENCED + thread, FENCED_WARP + warp, FENCED_BLOCK: the eras of
+ * these whose writes a proxy fence orders. */
 enum { UNIT_BLOCK = 0xffff, UNIT_WARP = 0x8000, UNIT_FENCED = 0x2000, FENCED_WARP = 0x2400, FENCED_BLOCK = 0x27ff };
 struct sim_clock_vector { atomic_uint refs; uint32_t count; entry e[]; };
 typedef sim_clock_vector vc;
