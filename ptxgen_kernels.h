@@ -7540,7 +7540,7 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         row_bytes = ptxk__flash_layout_bytes(f, layout);
         p = ptx_setp(k, PTX_EQ, l->kind, ptx_u32(layout));
         ptx_if(k, p);
-        if (bulk && row_bytes == 16 * f->chunks)
+        if (bulk && row_bytes == f->row_bytes && row_bytes == 16 * f->chunks)
             ptxk__flash_copy_bulk(k, f, w, l, which, slot, bar);
         else
             ptxk__flash_copy_rows(k, f, w, l, which, slot, bar, position, row_bytes);
@@ -8205,12 +8205,14 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
     ptx_if(k, loads);
     {
         ptx_comment(k, "the first items, on their way while q is read");
-        p = ptx_setp(k, PTX_LT, w.lane, ptx_u32(2 * f->ring)); /* a lane each: full, empty, full ... */
-        at = ptx_and(k, w.lane, ptx_u32(1));
-        at = ptx_mad(k, at, ptx_u32(PTXK__WARPS - 1), ptx_u32(1));
-        bar = ptx_ptr_add(k, s.bars, w.lane, 8);
-        ptx_guard(k, p);
-        ptx_mbarrier_init(k, bar, at);
+        for (n = 0; n < 2 * f->ring; n += 32) { /* a lane each: full, empty, full ... */
+            p = ptx_setp(k, PTX_LT, w.lane, ptx_u32(2 * f->ring - n));
+            at = ptx_and(k, w.lane, ptx_u32(1));
+            at = ptx_mad(k, at, ptx_u32(PTXK__WARPS - 1), ptx_u32(1));
+            bar = ptx_ptr_add(k, s.bars, w.lane, 8);
+            ptx_guard(k, p);
+            ptx_mbarrier_init(k, ptx_off(bar, (int64_t)(8 * n)), at);
+        }
         if (w.cluster.possible) ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         ptxk__flash_loader_set(k, f, &w, &l);
