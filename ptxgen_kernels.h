@@ -7527,7 +7527,8 @@ static void ptxk__flash_copy_bulk(ptx_kernel *k, const ptxk__flash *f, const ptx
         ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE, 0, bar);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
     }
-    if (f->window) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* the slot may have had rows by cp.async */
+    if (f->window || f->page_size) /* the slot may have had rows by cp.async: missing pages */
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
     p = ptx_elect(k, ptx_u32(0xffffffffu));
     o[0] = bar;
     o[1] = ptx_u32(8 * bytes);
