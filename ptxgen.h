@@ -3519,19 +3519,20 @@ PTX__RARE_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, 
     return code;
 }
 
-PTX__RARE ptx_code ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
+/* The error of a call on a kernel; and with 0, or no value, for the caller to return. */
+PTX__RARE void ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    code = ptx__failv(k->m, k, (uint32_t)k->ins.count, code, site, format, args);
+    ptx__failv(k->m, k, (uint32_t)k->ins.count, code, site, format, args);
     va_end(args);
-    return code;
 }
+#define PTX__FAIL(...) (ptx__fail(__VA_ARGS__), 0)
+#define PTX__REFUSE(...) (ptx__fail(__VA_ARGS__), ptx__none())
 
 /* 0 after an error: the number is no type at all, a format of weights for example. */
 static int ptx__require_type(ptx_kernel *k, const char *site, unsigned type) {
     if (ptx__is_type(type)) return 1;
-    ptx__fail(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...", type);
-    return 0;
+    return PTX__FAIL(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...", type);
 }
 
 /* Errors of the verifier name an instruction that was recorded before. */
@@ -3565,7 +3566,7 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
     memcpy(array, &a, sizeof a);
     return 1;
 }
-#define PTX__ROOM(m, array, more, ok) ((ok) = ptx__room((m), &(array), (more), sizeof *(array).at))
+#define PTX__ROOM(m, array, more) ptx__room((m), &(array), (more), sizeof *(array).at)
 /* For one more, of many: most find that there is room. */
 #define PTX__ROOM_FOR_ONE(m, array)                                                                          \
     ((array).count < (array).capacity || ptx__room((m), &(array), 1, sizeof *(array).at))
@@ -3605,12 +3606,11 @@ static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, s
 
 /* ASCII text to the names, which a reset forgets: its offset, or 0 when out of memory (offset 0 holds ""). */
 PTX__RARE uint32_t ptx__keep(ptx_module *m, const char *s, size_t length) {
-    int ok,
-        own = m->names.at && (uintptr_t)s - (uintptr_t)m->names.at < m->names.count; /* may be one of ours */
+    const int own =
+        m->names.at && (uintptr_t)s - (uintptr_t)m->names.at < m->names.count; /* may be one of ours */
     size_t from = own ? (size_t)(s - m->names.at) : 0;
     uint32_t at = (uint32_t)m->names.count;
-    PTX__ROOM(m, m->names, length + 1, ok);
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, m->names, length + 1)) return 0;
     memcpy(m->names.at + at, own ? m->names.at + from : s, length);
     m->names.at[at + length] = 0;
     m->names.count += length + 1;
@@ -4458,11 +4458,9 @@ PTX__RARE int ptx__needs_version(ptx_kernel *k, const char *site, const char *na
     more[0] = 0;
     if (version <= k->version) return 1;
     if (of >= 0) snprintf(more, sizeof more, " of %lld", of);
-    if (version > k->m->cap) {
-        ptx__fail(k, PTX_E_VERSION, site, "%s%s needs PTX %u.%u, the cap is %u.%u", name, more, version / 10,
-                  version % 10, k->m->cap / 10, k->m->cap % 10);
-        return 0;
-    }
+    if (version > k->m->cap)
+        return PTX__FAIL(k, PTX_E_VERSION, site, "%s%s needs PTX %u.%u, the cap is %u.%u", name, more,
+                         version / 10, version % 10, k->m->cap / 10, k->m->cap % 10);
     k->version = version;
     return 1;
 }
@@ -4653,34 +4651,26 @@ PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
     uint32_t version, sm;
     size_t length, size;
     ptx__form *form;
-    int ok;
     if (!row) return 0;
     version = row->version;
     sm = row->sm;
     length = op == PTX_RAW ? 0 : ptx__write_mnemonic(row, mods, type, src, count, text, &version, &sm);
     if (op == PTX_RAW) text[0] = 0;
-    if (count * ptx_type_bytes((ptx_type)type) > 16 && strstr(row->sig, "t+")) {
-        ptx__fail(k, PTX_E_VECTOR, site, "%s: a vector of %u elements of %s has more than 16 bytes", text,
-                  count, ptx__fact(type)->name);
-        return 0;
-    }
+    if (count * ptx_type_bytes((ptx_type)type) > 16 && strstr(row->sig, "t+"))
+        return PTX__FAIL(k, PTX_E_VECTOR, site, "%s: a vector of %u elements of %s has more than 16 bytes",
+                         text, count, ptx__fact(type)->name);
     if (type == PTX_B128 && mods & PTX_SYS & ~PTX__FAMILY && ptx__allowed(row) >> 63 && version < 84)
         version = 84;
-    if (ptx__target_lacks(m, sm, lacks, sizeof lacks)) {
-        ptx__fail(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks, m->target_name);
-        return 0;
-    }
-    if (version > m->cap) {
-        ptx__fail(k, PTX_E_VERSION, site, "%s needs PTX %u.%u, the cap is %u.%u", text, version / 10,
-                  version % 10, m->cap / 10, m->cap % 10);
-        return 0;
-    }
-    PTX__ROOM(m, m->forms, 1, ok);
-    if (!ok) return 0;
+    if (ptx__target_lacks(m, sm, lacks, sizeof lacks))
+        return PTX__FAIL(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks,
+                         m->target_name);
+    if (version > m->cap)
+        return PTX__FAIL(k, PTX_E_VERSION, site, "%s needs PTX %u.%u, the cap is %u.%u", text, version / 10,
+                         version % 10, m->cap / 10, m->cap % 10);
+    if (!PTX__ROOM(m, m->forms, 1)) return 0;
     form = &m->forms.at[m->forms.count];
     size = strlen(program) + 1;
-    PTX__ROOM(m, m->chars, length + 1 + size + PTX__SLACK, ok);
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, m->chars, length + 1 + size + PTX__SLACK)) return 0;
     form->program = (uint32_t)m->chars.count;
     form->slots = form->program + (uint32_t)(strcspn(program, "=") + 1);
     if (!program[0]) form->slots = form->program;
@@ -4773,18 +4763,15 @@ static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type)
     return ptx__own_handle(k, ptx__new_word(k, site, ptx__tag_of(type)), type);
 }
 static ptx_val ptx__wide(ptx_kernel *k, unsigned type, uint64_t bits) {
-    int ok;
-    PTX__ROOM(k->m, k->wide, 1, ok);
-    if (!ok) return ptx__none();
+    if (!PTX__ROOM(k->m, k->wide, 1)) return ptx__none();
     k->wide.at[k->wide.count] = bits;
     return ptx__own_handle(k, (uint32_t)k->wide.count++, type);
 }
 PTXGEN_API ptx_val ptx_wide_(ptx_kernel *k, const char *site, ptx_type type, uint64_t bits) {
     if (!ptx__ready(k)) return ptx__none();
     if (type == PTX_U64 || type == PTX_S64 || type == PTX_F64) return ptx__wide(k, type, bits);
-    ptx__fail(k, PTX_E_TYPE, site, "ptx_wide makes numbers of u64, s64 and f64, not of %s",
-              ptx_type_name(type));
-    return ptx__none();
+    return PTX__REFUSE(k, PTX_E_TYPE, site, "ptx_wide makes numbers of u64, s64 and f64, not of %s",
+                       ptx_type_name(type));
 }
 /* Encode a changed operand: a register, a parameter block or an integer. */
 static ptx_val ptx__operand_handle(ptx_kernel *k, const ptx__operand *o) {
@@ -4811,16 +4798,14 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
         if (v.kind == PTX__FAR && (v.bits & 255) == PTX__WHY_FAR)
             ptx__fail(k, PTX_E_RANGE, site, "%s is %s: %lld", what, ptx__describe(v),
                       (long long)((int64_t)(v.bits << 3) >> 11));
-        ptx__fail(k, v.kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
-                  "%s is %s%s where a register is needed%s", what,
-                  number && v.type ? "an immediate of type " : "", ptx__describe(v),
-                  number ? ": ptx_mov(k, x) makes one of an immediate with a type, such as ptx_u32(1)" : "");
-        return 0;
+        return PTX__FAIL(k, v.kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
+                         "%s is %s%s where a register is needed%s", what,
+                         number && v.type ? "an immediate of type " : "", ptx__describe(v),
+                         number ? ": ptx_mov(k, x) makes one of an immediate with a type, such as ptx_u32(1)"
+                                : "");
     }
-    if (v.owner != k->owner) {
-        ptx__fail(k, PTX_E_FOREIGN, site, "%s (%s) belongs to another kernel", what, ptx__describe(v));
-        return 0;
-    }
+    if (v.owner != k->owner)
+        return PTX__FAIL(k, PTX_E_FOREIGN, site, "%s (%s) belongs to another kernel", what, ptx__describe(v));
     if (v.type >= PTX__TYPE_COUNT || v.space > PTX_SHARED_CLUSTER || v.kind == PTX__SYM)
         ptx__fail(k, PTX_E_HANDLE, site, "%s is no handle that this kernel gave", what);
     else
@@ -4830,12 +4815,11 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
 
 /* Make room for one more instruction of that many words, so that pushing them needs no checks. */
 PTX__RARE int ptx__reserve(ptx_kernel *k, size_t words) {
-    int ok;
     if (k->ins.count == k->ins.capacity) { /* room for as many marks as instructions */
-        PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count, ok);
-        if (!ok) return 0;
+        if (!PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count))
+            return 0;
     }
-    if (!PTX__ROOM(k->m, k->ins, 1, ok) || !PTX__ROOM(k->m, k->words, words + 16, ok)) return 0;
+    if (!PTX__ROOM(k->m, k->ins, 1) || !PTX__ROOM(k->m, k->words, words + 16)) return 0;
     /* Keep the words fewer than the registers that there may be: then a memo need not count registers. */
     k->full = (k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX) - 16;
     return 1;
@@ -4880,11 +4864,11 @@ static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uin
 /* Refuse a guard before an instruction that defines a value: where it is false, there would be none. */
 PTX__APART static int ptx__unguarded(ptx_kernel *k, const char *site, const char *name) {
     if (!k->guard) return 1;
-    ptx__fail(k, PTX_E_GUARD, site,
-              "%s makes a value, which would be undefined where the guard of %s is false; make it before "
-              "ptx_guard, which is for the one instruction after it, or use selp, ld_if or ptx_set",
-              name, k->guard_site);
-    return 0;
+    return PTX__FAIL(
+        k, PTX_E_GUARD, site,
+        "%s makes a value, which would be undefined where the guard of %s is false; make it before "
+        "ptx_guard, which is for the one instruction after it, or use selp, ld_if or ptx_set",
+        name, k->guard_site);
 }
 
 static int ptx__fits(uint64_t bits, unsigned type) {
@@ -4941,11 +4925,9 @@ static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
             double value;
             int fits = ptx__f32_word(bits, &word);
             memcpy(&value, &bits, sizeof value);
-            if (!fits) {
-                ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %g does not fit f32", u->index,
-                          ptx__use_name(u), value);
-                return 0;
-            }
+            if (!fits)
+                return PTX__FAIL(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %g does not fit f32",
+                                 u->index, ptx__use_name(u), value);
             bits = word | (fits == 2 ? PTX__LOST : 0);
             tag = PTX__W_F32;
         } else {
@@ -4955,11 +4937,9 @@ static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
     } else {
         if (kind == 's' || (kind == 'b' && (int64_t)bits < 0)) tag = PTX__W_SIGNED;
         if (!ptx__fits(bits, v.type ? v.type : type) || !ptx__fits(bits, type)
-            || (v.type == PTX_NONE && kind == 'u' && (int64_t)bits < 0)) {
-            ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %lld does not fit %s", u->index,
-                      ptx__use_name(u), (long long)bits, ptx__fact(v.type ? v.type : type)->name);
-            return 0;
-        }
+            || (v.type == PTX_NONE && kind == 'u' && (int64_t)bits < 0))
+            return PTX__FAIL(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %lld does not fit %s", u->index,
+                             ptx__use_name(u), (long long)bits, ptx__fact(v.type ? v.type : type)->name);
     }
     ptx__word(u->k, PTX__WORD(tag, 0));
     ptx__word(u->k, (uint32_t)bits);
@@ -5037,9 +5017,9 @@ static int ptx__push_other(const ptx__use *u, ptx__operand v, unsigned type, int
         snprintf(what, sizeof what, "operand %u", u->index);
         ptx__require_own(u->k, u->site, v, what);
     }
-    ptx__fail(u->k, PTX_E_TYPE, u->site, "operand %u of %s is %s, expected %s%s%s", u->index,
-              ptx__use_name(u), ptx__describe(v), want->name, where, *where ? "" : ptx__cure(v, type).s);
-    return 0;
+    return PTX__FAIL(u->k, PTX_E_TYPE, u->site, "operand %u of %s is %s, expected %s%s%s", u->index,
+                     ptx__use_name(u), ptx__describe(v), want->name, where,
+                     *where ? "" : ptx__cure(v, type).s);
 }
 
 /* The same, fast for a register of exactly that type, as most operands are. */
@@ -5379,9 +5359,8 @@ static int ptx__check_set(ptx_kernel *k, const char *site, ptx_val variable, ptx
         return 0;
     if (from.kind == PTX__IMM) *value = ptx__with_type(*value, from.type);
     if (from.kind != PTX__REG || from.space == cell.space) return 1;
-    ptx__fail(k, PTX_E_ADDRESS, site,
-              "ptx_set: the variable and the value are addresses of different spaces");
-    return 0;
+    return PTX__FAIL(k, PTX_E_ADDRESS, site,
+                     "ptx_set: the variable and the value are addresses of different spaces");
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
@@ -5399,14 +5378,13 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
         if (typed[0].handle != src[0].handle) return ptx__record(k, site, what, mods, typed);
     }
     if (op >= PTX__OP_COUNT)
-        return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
     if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
     if (k->m->plain[op] && *k->m->slots[op] == 'c' && src_type == PTX_NONE)
-        return ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
-                         ptx__rows[k->m->first[op]].name,
-                         op == PTX_SET ? "opn, with the type of the result"
-                                       : ptx__rows[k->m->first[op]].name),
-               d;
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
+                           ptx__rows[k->m->first[op]].name,
+                           op == PTX_SET ? "opn, with the type of the result"
+                                         : ptx__rows[k->m->first[op]].name);
     ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE,
               what & PTX__INTO ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
@@ -5458,12 +5436,10 @@ static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
     v.space = v.space > PTX_SHARED_CLUSTER ? (uint8_t)PTX_GENERIC : v.space;
     while (want < ptx__slot_places + sizeof ptx__slot_places / sizeof *want && want->letter != letter) want++;
     if (want == ptx__slot_places + sizeof ptx__slot_places / sizeof *want) want = &any;
-    if (!(want->spaces >> v.space & 1) || (letter == 'a' && ptx__fact(v.type)->bits != 32)) {
-        ptx__fail(u->k, PTX_E_ADDRESS, u->site,
-                  "operand %u of %s must be an address in %s space, this is in %s", u->index,
-                  ptx__use_name(u), want->what, spaces[v.space]);
-        return 0;
-    }
+    if (!(want->spaces >> v.space & 1) || (letter == 'a' && ptx__fact(v.type)->bits != 32))
+        return PTX__FAIL(u->k, PTX_E_ADDRESS, u->site,
+                         "operand %u of %s must be an address in %s space, this is in %s", u->index,
+                         ptx__use_name(u), want->what, spaces[v.space]);
     if (letter == 'a') {
         ptx__word(u->k, PTX__WORD(PTX__W_MEM, 0));
         ptx__word(u->k, (uint32_t)mem.base.bits);
@@ -5473,9 +5449,9 @@ static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
     if (letter == 'n') {
         if (mem.offset == 0 && mem.base.kind == PTX__REG)
             return ptx__push_source(u, mem.base, PTX_U64, ptx__fact(v.type)->kind == 's');
-        ptx__fail(u->k, PTX_E_ADDRESS, u->site,
-                  "operand %u of %s is an address in a register, without offset", u->index, ptx__use_name(u));
-        return 0;
+        return PTX__FAIL(u->k, PTX_E_ADDRESS, u->site,
+                         "operand %u of %s is an address in a register, without offset", u->index,
+                         ptx__use_name(u));
     }
     return ptx__push_memory(u, &mem, want->bytes);
 }
@@ -5485,11 +5461,10 @@ PTX__RARE int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__sl
                                 unsigned type) {
     if (v.kind == PTX__IMM) {
         if (!ptx__check_limit(u, v, limit->letter, type)) return 0;
-    } else if (limit->immediate) {
-        ptx__fail(u->k, PTX_E_TYPE, u->site, "operand %u of %s must be %s, not a value in a register (%s)",
-                  u->index, ptx__use_name(u), limit->what, ptx__describe(v));
-        return 0;
-    }
+    } else if (limit->immediate)
+        return PTX__FAIL(u->k, PTX_E_TYPE, u->site,
+                         "operand %u of %s must be %s, not a value in a register (%s)", u->index,
+                         ptx__use_name(u), limit->what, ptx__describe(v));
     return ptx__push_source(u, v, v.kind == PTX__IMM && v.type == PTX_NONE ? PTX_B32 : PTX_U32,
                             ptx__fact(v.type)->kind == 's');
 }
@@ -5546,18 +5521,15 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
     case 'p': want = PTX_PRED; break;
     case 'x':
         parts = ptx__no_fragment(u, type, v.type);
-        if (parts) {
-            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s of %s", index, row->name,
-                      ptx__fact(v.type)->name, parts, ptx__fact(type)->name);
-            return 0;
-        }
+        if (parts)
+            return PTX__FAIL(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s of %s", index,
+                             row->name, ptx__fact(v.type)->name, parts, ptx__fact(type)->name);
         if (v.kind != PTX__REG
             && ((facts & PTX__IS_WMMA && facts & PTX__GIVES_LANE) || (facts & PTX__WGMMA) == PTX__WGMMA
-                || (facts & PTX__IS_MMA && v.kind != PTX__IMM))) {
-            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: parts of matrices are in registers",
-                      index, row->name, ptx__describe(v));
-            return 0;
-        }
+                || (facts & PTX__IS_MMA && v.kind != PTX__IMM)))
+            return PTX__FAIL(k, PTX_E_TYPE, site,
+                             "operand %u of %s is %s: parts of matrices are in registers", index, row->name,
+                             ptx__describe(v));
         want = PTX_B32, loose = 1;
         break;
     case 'f': want = PTX_F32; break;
@@ -5574,11 +5546,10 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
             const int element =
                 row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && v.bits >= 13 && v.bits <= 15;
             const unsigned sm = ptx__sm(k);
-            if ((swizzle && k->m->target != PTX_SM_A(103)) || (element && sm < 100)) {
-                ptx__fail(k, PTX_E_TARGET, site, "%s of %u needs sm_%s, the target is sm_%s", row->name,
-                          (unsigned)v.bits, swizzle ? "103a" : "100a or later", k->m->target_name);
-                return 0;
-            }
+            if ((swizzle && k->m->target != PTX_SM_A(103)) || (element && sm < 100))
+                return PTX__FAIL(k, PTX_E_TARGET, site, "%s of %u needs sm_%s, the target is sm_%s",
+                                 row->name, (unsigned)v.bits, swizzle ? "103a" : "100a or later",
+                                 k->m->target_name);
             if ((swizzle || element)
                 && !ptx__needs_version(k, site, row->name, (long long)v.bits, swizzle ? 88 : 87))
                 return 0;
@@ -5587,11 +5558,9 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
         return limit ? ptx__push_limited(u, v, limit, type) : ptx__push_place(u, v, letter);
     }
     says = number ? ptx__number_wrong(u, letter, v.bits, type) : NULL;
-    if (says) {
-        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s is %s, not %lld", index, row->name, says,
-                  (long long)v.bits);
-        return 0;
-    }
+    if (says)
+        return PTX__FAIL(k, PTX_E_RANGE, site, "operand %u of %s is %s, not %lld", index, row->name, says,
+                         (long long)v.bits);
     return ptx__push_source(u, v, want, loose);
 }
 
@@ -5636,7 +5605,6 @@ PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *sr
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *words = k->words.at + ins->words;
     uint32_t i, source = 0, result = 0, kept, *p;
-    int ok;
     for (i = 0; i < ins->count; i++) {
         uint32_t tag = PTX__TAG(words[i]);
         if (tag == PTX__W_VECTOR) continue;
@@ -5647,8 +5615,7 @@ PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *sr
     }
     for (i = m->forms.at[form].pattern, kept = 0; i; i = m->patterns.at[i - 1 + PTX__P_NEXT]) kept++;
     if (source != n || result != results || kept >= PTX__PATTERNS_MAX) return;
-    PTX__ROOM(m, m->patterns, PTX__P_KINDS + n + results + ins->count, ok);
-    if (!ok) return;
+    if (!PTX__ROOM(m, m->patterns, PTX__P_KINDS + n + results + ins->count)) return;
     p = m->patterns.at + m->patterns.count;
     p[PTX__P_NEXT] = m->forms.at[form].pattern;
     m->forms.at[form].pattern = (uint32_t)m->patterns.count + 1;
@@ -5703,10 +5670,9 @@ static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form
 static int ptx__request_is_valid(ptx_kernel *k, const char *site, unsigned op, unsigned type,
                                  unsigned src_type, const ptx_val *src, unsigned n, const void *out,
                                  unsigned n_out) {
-    if ((n && !src) || (n_out != PTX__ONE && n_out && !out)) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", n && !src ? "operands" : "results");
-        return 0;
-    }
+    if ((n && !src) || (n_out != PTX__ONE && n_out && !out))
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL",
+                         n && !src ? "operands" : "results");
     if (op < PTX__OP_COUNT && ptx__is_type(type) && ptx__is_type(src_type) && n <= PTX__OPERANDS_MAX
         && (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX))
         return 1;
@@ -5727,18 +5693,14 @@ PTX__RARE int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *ro
     double part;
     if (row->op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
         memcpy(&part, &v[0].bits, sizeof part);
-        if (!(part > 0 && part <= 1)) {
-            ptx__fail(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
-                      row->name, part);
-            return 0;
-        }
+        if (!(part > 0 && part <= 1))
+            return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
+                             row->name, part);
     }
     if (row->op == PTX_CREATEPOLICY_RANGE && v[1].kind == PTX__IMM && v[2].kind == PTX__IMM
-        && (uint32_t)v[1].bits > (uint32_t)v[2].bits) {
-        ptx__fail(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u", row->name,
-                  (unsigned)v[1].bits, (unsigned)v[2].bits);
-        return 0;
-    }
+        && (uint32_t)v[1].bits > (uint32_t)v[2].bits)
+        return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u",
+                         row->name, (unsigned)v[1].bits, (unsigned)v[2].bits);
     return 1;
 }
 /* Check the variable that an instruction reads and writes as its result `number`. */
@@ -5750,9 +5712,12 @@ PTX__RARE int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, 
     if (ptx__fact(cell.type)->bits == 32 && (slot != 'f' || kind == 'f' || kind == 'b')
         && (slot != 'S' || (kind != 'f' && kind != 'h')))
         return 1;
-    ptx__fail(k, PTX_E_TYPE, site, "result %u of %s: a variable of %s is needed, this has %s", number,
-              row->name, slot == 'f' ? "f32" : slot == 'S' ? "s32" : "32 bits", ptx__describe(cell));
-    return 0;
+    return PTX__FAIL(k, PTX_E_TYPE, site, "result %u of %s: a variable of %s is needed, this has %s", number,
+                     row->name,
+                     slot == 'f'   ? "f32"
+                     : slot == 'S' ? "s32"
+                                   : "32 bits",
+                     ptx__describe(cell));
 }
 
 /* Record any instruction that prints as a mnemonic and operands. n_out: results wanted, or PTX__ONE. into:
@@ -5903,12 +5868,10 @@ static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned
 
 PTX__RARE_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
     static const ptx_val none[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-    if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn)) {
-        ptx__fail(k, PTX_E_UNDEFINED, site,
-                  k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
-                              : "this function has a result: ptx_return gives it");
-        return ptx__none();
-    }
+    if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn))
+        return PTX__REFUSE(k, PTX_E_UNDEFINED, site,
+                           k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
+                                       : "this function has a result: ptx_return gives it");
     return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, none);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
@@ -6010,9 +5973,7 @@ PTX__RARE const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, 
 PTX__RARE void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint32_t what) {
     size_t i, size = m->named_at.count;
     ptx__named *n;
-    int ok;
-    PTX__ROOM(m, m->named, 1, ok);
-    if (!ok) return;
+    if (!PTX__ROOM(m, m->named, 1)) return;
     n = &m->named.at[m->named.count++];
     n->name = name;
     n->hash = ptx__name_hash(scope, m->names.at + name);
@@ -6020,8 +5981,7 @@ PTX__RARE void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint3
     n->what = what;
     if (m->named.count > size) { /* twice as many chains */
         size = size ? 2 * size : 16;
-        PTX__ROOM(m, m->named_at, size - m->named_at.count, ok);
-        if (!ok) return;
+        if (!PTX__ROOM(m, m->named_at, size - m->named_at.count)) return;
         m->named_at.count = size;
         memset(m->named_at.at, 0, size * sizeof *m->named_at.at);
         i = 0;
@@ -6044,7 +6004,6 @@ PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, cons
     ptx_kernel *k;
     const ptx__named *had;
     uint32_t at;
-    int ok;
     if (!m || m->error.code) return NULL;
     at = ptx__name(m, site, name);
     if (!at) return NULL;
@@ -6067,11 +6026,9 @@ PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, cons
                  name);
         return NULL;
     }
-    PTX__ROOM(m, m->entries, 1, ok);
-    if (!ok) return NULL;
+    if (!PTX__ROOM(m, m->entries, 1)) return NULL;
     if (m->used == m->kernels.count) {
-        PTX__ROOM(m, m->kernels, 1, ok);
-        if (!ok) return NULL;
+        if (!PTX__ROOM(m, m->kernels, 1)) return NULL;
         k = (ptx_kernel *)m->alloc(m->user, NULL, 0, sizeof *k);
         if (!k) {
             ptx_fail(m, PTX_E_MEMORY, site, "out of memory: %lu bytes", (unsigned long)sizeof *k);
@@ -6202,14 +6159,13 @@ PTX__RARE int ptx__name_is_free(ptx_kernel *k, const char *site, const char *nam
     static const char *const kinds[] = {"parameter", "shared array", "local array"};
     const ptx__named *had = ptx__find_name(k->m, PTX__OF_MODULE, name);
     if (had && !(had->what & PTX__IS_KERNEL)) /* it would hide the variable */
-        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "the module has a variable '%.80s'", name), 0;
+        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "the module has a variable '%.80s'", name);
     if (had && k->m->kernels.at[had->what & ~PTX__IS_KERNEL]->function)
-        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "the module has a function '%.80s'", name), 0;
+        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "the module has a function '%.80s'", name);
     had = ptx__find_name(k->m, k->index, name);
     if (had)
-        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "this kernel has a %s '%.80s' already", kinds[had->what],
-                         name),
-               0;
+        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "this kernel has a %s '%.80s' already", kinds[had->what],
+                         name);
     return 1;
 }
 
@@ -6224,34 +6180,27 @@ PTX__RARE uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *n
     ptx__symbol *p;
     const ptx__named *had;
     uint32_t at, offset, limit = m->cap >= 81 ? 32764u : 4352u;
-    int ok;
-    if (k->guard) return ptx__fail(k, PTX_E_GUARD, site, "a guard before a parameter"), 0u;
-    if (k->called) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "the function is called at %s already: parameters come first",
-                  k->called);
-        return 0;
-    }
+    if (k->guard) return PTX__FAIL(k, PTX_E_GUARD, site, "a guard before a parameter"), 0u;
+    if (k->called)
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site,
+                         "the function is called at %s already: parameters come first", k->called);
     at = ptx__name(m, site, name);
     if (!at || !ptx__name_is_free(k, site, name)) return 0;
     had = ptx__find_name(m, PTX__OF_MODULE, name);
-    if (had && (had->what & ~PTX__IS_KERNEL) > k->index) {
-        ptx__fail(k, PTX_E_NAME_TAKEN, site,
-                  "a later kernel is called '%.80s', and ptxas crashes on a parameter of that name",
-                  name);
-        return 0;
-    }
+    if (had && (had->what & ~PTX__IS_KERNEL) > k->index)
+        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site,
+                         "a later kernel is called '%.80s', and ptxas crashes on a parameter of that name",
+                         name);
     offset = ptx__align_up(k->param_bytes, align);
-    if (bytes > limit || offset > limit - bytes) {
-        ptx__fail(k, PTX_E_PARAM_LIMIT, site,
-                  "parameter '%.80s' ends at byte %lu; a kernel may have %u with PTX %s", name,
-                  (unsigned long)offset + bytes, limit, limit == 4352 ? "before 8.1" : "8.1 and later");
-        return 0;
-    }
+    if (bytes > limit || offset > limit - bytes)
+        return PTX__FAIL(k, PTX_E_PARAM_LIMIT, site,
+                         "parameter '%.80s' ends at byte %lu; a kernel may have %u with PTX %s", name,
+                         (unsigned long)offset + bytes, limit,
+                         limit == 4352 ? "before 8.1" : "8.1 and later");
     if (offset + bytes > 4352 && k->version < 81) k->version = 81;
-    PTX__ROOM(m, k->params, 1, ok);
-    if (!ok) return 0;
-    PTX__ROOM(m, k->info, k->params.count + 1, ok); /* filled when asked for, so that asking cannot fail */
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, k->params, 1)) return 0;
+    if (!PTX__ROOM(m, k->info, k->params.count + 1))
+        return 0; /* filled when asked for, so that asking cannot fail */
     ptx__add_symbol(k, at, PTX__IS_PARAM);
     p = &k->params.at[k->params.count];
     p->site = ptx__site(k, site);
@@ -6275,13 +6224,11 @@ PTX__RARE_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *na
     ptx_val v;
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
     bytes = ptx_type_bytes(type);
-    if (bytes == 0 || space > PTX_CONST) {
-        ptx__fail(k, PTX_E_TYPE, site,
-                  bytes ? "a pointer is in PTX_GLOBAL, _SHARED, _LOCAL, _CONST or _GENERIC"
-                        : "a parameter cannot have type %s",
-                  ptx_type_name(type));
-        return ptx__none();
-    }
+    if (bytes == 0 || space > PTX_CONST)
+        return PTX__REFUSE(k, PTX_E_TYPE, site,
+                           bytes ? "a pointer is in PTX_GLOBAL, _SHARED, _LOCAL, _CONST or _GENERIC"
+                                 : "a parameter cannot have type %s",
+                           ptx_type_name(type));
     index = ptx__add_param(k, site, name, type, bytes, bytes, space);
     if (!index) return ptx__none();
     v = ptx_ld_(k, site, type, ptx_at(ptx__param_block(k, index - 1), 0));
@@ -6295,12 +6242,10 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
                                     uint32_t align) {
     uint32_t index;
     if (!ptx__ready(k)) return ptx__none();
-    if (bytes == 0 || !ptx__is_power_of_two(align) || align > 64) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "a parameter block needs bytes, and an alignment of 1, 2 ... 64; not %u and %u", bytes,
-                  align);
-        return ptx__none();
-    }
+    if (bytes == 0 || !ptx__is_power_of_two(align) || align > 64)
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site,
+                           "a parameter block needs bytes, and an alignment of 1, 2 ... 64; not %u and %u",
+                           bytes, align);
     index = ptx__add_param(k, site, name, PTX_B8, bytes, align, 0);
     return index ? ptx__param_block(k, index - 1) : ptx__none();
 }
@@ -6333,11 +6278,9 @@ PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, u
 PTX__RARE ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, ptx_type type,
                                   uint32_t count, uint32_t align) {
     ptx__symbol *s;
-    int ok;
     if (!name || !ptx__name_is_free(k, site, k->m->names.at + name) || !ptx__unguarded(k, site, "ptx_shared"))
         return ptx__none();
-    PTX__ROOM(k->m, k->shared, 1, ok);
-    if (!ok) return ptx__none();
+    if (!PTX__ROOM(k->m, k->shared, 1)) return ptx__none();
     ptx__add_symbol(k, name, PTX__IS_SHARED);
     s = &k->shared.at[k->shared.count++];
     s->site = ptx__site(k, site);
@@ -6354,22 +6297,20 @@ PTX__RARE_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *n
     uint32_t size, start;
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
     size = ptx_type_bytes(type);
-    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "shared memory of %u elements of type %s, aligned to %u: must be 1 or more, of a type with "
-                  "a size, aligned to 1, 2, 4 ... 1024",
-                  count, ptx_type_name(type), align);
-        return ptx__none();
-    }
+    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0)
+        return PTX__REFUSE(
+            k, PTX_E_ARGUMENT, site,
+            "shared memory of %u elements of type %s, aligned to %u: must be 1 or more, of a type with "
+            "a size, aligned to 1, 2, 4 ... 1024",
+            count, ptx_type_name(type), align);
     if (align < size) align = size;
     start = ptx__align_up(k->shared_bytes, align);
-    if (count > 49152u / size || start > 49152u - count * size) {
-        ptx__fail(k, PTX_E_SHARED_LIMIT, site,
-                  "'%.80s' would end at byte %llu of static shared memory, the limit is 49152; use "
-                  "ptx_shared_dynamic()",
-                  name ? name : "(null)", (unsigned long long)start + (unsigned long long)count * size);
-        return ptx__none();
-    }
+    if (count > 49152u / size || start > 49152u - count * size)
+        return PTX__REFUSE(k, PTX_E_SHARED_LIMIT, site,
+                           "'%.80s' would end at byte %llu of static shared memory, the limit is 49152; use "
+                           "ptx_shared_dynamic()",
+                           name ? name : "(null)",
+                           (unsigned long long)start + (unsigned long long)count * size);
     k->shared_bytes = start + count * size;
     return ptx__add_shared(k, site, ptx__name(k->m, site, name), type, count, align);
 }
@@ -6377,10 +6318,9 @@ PTX__RARE_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *n
 PTX__RARE_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t align) {
     char own[300]; /* with a $, which no name of a caller has */
     if (!ptx__ready(k)) return ptx__none();
-    if (!ptx__is_power_of_two(align) || align < 16 || align > 1024) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "dynamic shared memory aligned to %u: must be 16 to 1024", align);
-        return ptx__none();
-    }
+    if (!ptx__is_power_of_two(align) || align < 16 || align > 1024)
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "dynamic shared memory aligned to %u: must be 16 to 1024",
+                           align);
     snprintf(own, sizeof own, "%.255s$dynamic", k->m->names.at + k->name);
     return ptx__add_shared(k, site, ptx__keep(k->m, own, strlen(own)), PTX_B8, 0, align);
 }
@@ -6389,21 +6329,18 @@ PTX__RARE_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *na
                                  uint32_t count, uint32_t align) {
     uint32_t size = ptx_type_bytes(type), at;
     ptx__symbol *l;
-    int ok;
     if (!ptx__ready(k) || !ptx__unguarded(k, site, "ptx_local")) return ptx__none();
     if (!ptx__require_type(k, site, type)) return ptx__none();
-    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0 || count > 524288u / size) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "local memory of %u elements of type %s, aligned to %u: must be 1 or more, 512 KiB at "
-                  "most, of a type with a size, aligned to 1, 2, 4 ... 1024",
-                  count, ptx_type_name(type), align);
-        return ptx__none();
-    }
+    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0 || count > 524288u / size)
+        return PTX__REFUSE(
+            k, PTX_E_ARGUMENT, site,
+            "local memory of %u elements of type %s, aligned to %u: must be 1 or more, 512 KiB at "
+            "most, of a type with a size, aligned to 1, 2, 4 ... 1024",
+            count, ptx_type_name(type), align);
     if (align < size) align = size;
     at = ptx__name(k->m, site, name);
     if (!at || !ptx__name_is_free(k, site, name)) return ptx__none();
-    PTX__ROOM(k->m, k->locals, 1, ok);
-    if (!ok) return ptx__none();
+    if (!PTX__ROOM(k->m, k->locals, 1)) return ptx__none();
     ptx__add_symbol(k, at, PTX__IS_LOCAL);
     l = &k->locals.at[k->locals.count++];
     l->site = ptx__site(k, site);
@@ -6420,7 +6357,6 @@ PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
     ptx__variable *v;
     const ptx__named *had;
     uint32_t size, align, name;
-    int ok;
     if (!m || m->error.code) return none;
     size = desc ? ptx_type_bytes(desc->type) : 0;
     align = desc && desc->align > size ? desc->align : size;
@@ -6462,8 +6398,7 @@ PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
         }
         m->const_bytes = ptx__align_up(m->const_bytes, align) + desc->count * size;
     }
-    PTX__ROOM(m, m->variables, 1, ok);
-    if (!ok) return none;
+    if (!PTX__ROOM(m, m->variables, 1)) return none;
     v = &m->variables.at[m->variables.count];
     v->site = site ? site : "";
     v->name = name;
@@ -6488,7 +6423,6 @@ static int ptx__variable_ok(ptx_module *m, const char *site, ptx_symbol s) {
 
 PTX__RARE_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint32_t element, ptx_symbol to,
                               int64_t bytes) {
-    int ok;
     ptx__address *a;
     if (!m || m->error.code || !ptx__variable_ok(m, site, in) || !ptx__variable_ok(m, site, to)) return;
     if (ptx_type_bytes((ptx_type)m->variables.at[in.index].type) != 8
@@ -6502,8 +6436,7 @@ PTX__RARE_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, ui
         ptx_fail(m, PTX_E_ARGUMENT, site, "a variable points to variables made before it: PTX has no others");
         return;
     }
-    PTX__ROOM(m, m->addresses, 1, ok);
-    if (!ok) return;
+    if (!PTX__ROOM(m, m->addresses, 1)) return;
     a = &m->addresses.at[m->addresses.count++];
     for (; a > m->addresses.at && (a[-1].in > in.index || (a[-1].in == in.index && a[-1].element > element));
          a--)
@@ -6530,10 +6463,9 @@ static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, p
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v->type);
     int integer = want->kind == 'u' || want->kind == 's' || want->kind == 'b';
     if (v->kind == PTX__IMM && v->type == PTX_NONE && integer) {
-        if (!ptx__fits(v->bits, type) || (want->kind == 'u' && (int64_t)v->bits < 0)) {
-            ptx__fail(k, PTX_E_RANGE, site, "%s: %lld does not fit %s", what, (long long)v->bits, want->name);
-            return 0;
-        }
+        if (!ptx__fits(v->bits, type) || (want->kind == 'u' && (int64_t)v->bits < 0))
+            return PTX__FAIL(k, PTX_E_RANGE, site, "%s: %lld does not fit %s", what, (long long)v->bits,
+                             want->name);
         v->type = (uint8_t)type;
         return 1;
     }
@@ -6567,39 +6499,33 @@ static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t 
     char kind = ptx__fact(b.type)->kind;
     if (b.space == PTX_SHARED || b.space == PTX_SHARED_CLUSTER) want = 32;
     if (!ptx__require_own(k, site, b, "the address")) return 0;
-    if ((kind != 'u' && kind != 's' && kind != 'b') || bits != want) {
-        ptx__fail(k, PTX_E_ADDRESS, site,
-                  "%s: an address in %s space is an integer of %u bits, this is %s: %s", name,
-                  want == 32               ? "shared"
-                  : b.space == PTX_GENERIC ? "generic"
-                                           : "global",
-                  want, ptx__fact(b.type)->name,
-                  want == 32 ? "ptx_shared() gives one"
+    if ((kind != 'u' && kind != 's' && kind != 'b') || bits != want)
+        return PTX__FAIL(k, PTX_E_ADDRESS, site,
+                         "%s: an address in %s space is an integer of %u bits, this is %s: %s", name,
+                         want == 32               ? "shared"
+                         : b.space == PTX_GENERIC ? "generic"
+                                                  : "global",
+                         want, ptx__fact(b.type)->name,
+                         want == 32
+                             ? "ptx_shared() gives one"
                              : "ptx_param_ptr() declares one, ptx_ptr(x, PTX_GLOBAL) makes one of a u64, "
                                "ptx_ptr(x, PTX_SHARED) one in shared space of a u32");
-        return 0;
-    }
-    if (mem->offset < -2147483647 - 1 || mem->offset > 2147483647) {
-        ptx__fail(k, PTX_E_RANGE, site, "%s: the offset %lld does not fit 32 bits", name,
-                  (long long)mem->offset);
-        return 0;
-    }
+    if (mem->offset < -2147483647 - 1 || mem->offset > 2147483647)
+        return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the offset %lld does not fit 32 bits", name,
+                         (long long)mem->offset);
     if (b.kind == PTX__SYM) {
         const ptx__symbol *p = &k->params.at[b.bits];
-        if (mem->offset < 0 || mem->offset + (int64_t)bytes > (int64_t)p->count) {
-            ptx__fail(k, PTX_E_ADDRESS, site, "%s: bytes %lld to %lld of parameter '%.80s', which has %u",
-                      name, (long long)mem->offset, (long long)mem->offset + bytes - 1,
-                      k->m->names.at + p->name, p->count);
-            return 0;
-        }
+        if (mem->offset < 0 || mem->offset + (int64_t)bytes > (int64_t)p->count)
+            return PTX__FAIL(k, PTX_E_ADDRESS, site,
+                             "%s: bytes %lld to %lld of parameter '%.80s', which has %u", name,
+                             (long long)mem->offset, (long long)mem->offset + bytes - 1,
+                             k->m->names.at + p->name, p->count);
         known = 1;
         while (p->align >> known) known++;
     }
-    if (known && (bytes > 1u << (known - 1) || (mem->offset & (int64_t)(bytes - 1)))) {
-        ptx__fail(k, PTX_E_ALIGN, site, "%s of %u bytes at offset %lld from an address aligned to %u", name,
-                  bytes, (long long)mem->offset, 1u << (known - 1));
-        return 0;
-    }
+    if (known && (bytes > 1u << (known - 1) || (mem->offset & (int64_t)(bytes - 1))))
+        return PTX__FAIL(k, PTX_E_ALIGN, site, "%s of %u bytes at offset %lld from an address aligned to %u",
+                         name, bytes, (long long)mem->offset, 1u << (known - 1));
     ptx__word(k, PTX__WORD(PTX__W_MEM, 0));
     ptx__word(k, b.kind == PTX__SYM ? PTX__WORD(PTX__W_PARAM, b.bits) : (uint32_t)b.bits);
     ptx__word(k, (uint32_t)(int32_t)mem->offset);
@@ -6832,48 +6758,37 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         return ptx__ready(k) ? ptx_off(address, offset) : address;
     }
     if (!ptx__require_own(k, site, base, "the address")) return ptx__none();
-    if (base.kind == PTX__REG && !((PTX__I32 | PTX__I64 | PTX__B32_64) >> base.type & 1)) {
-        ptx__fail(k, PTX_E_ADDRESS, site,
-                  "an address is an integer of 32 or 64 bits, this is %s: ptx_param_ptr() declares one",
-                  ptx__describe(base));
-        return ptx__none();
-    }
-    if (!bytes) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "elements of 0 bytes: every index would be the same place");
-        return ptx__none();
-    }
+    if (base.kind == PTX__REG && !((PTX__I32 | PTX__I64 | PTX__B32_64) >> base.type & 1))
+        return PTX__REFUSE(
+            k, PTX_E_ADDRESS, site,
+            "an address is an integer of 32 or 64 bits, this is %s: ptx_param_ptr() declares one",
+            ptx__describe(base));
+    if (!bytes)
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site,
+                           "elements of 0 bytes: every index would be the same place");
     by = ptx__materialize_address(k, site, &index);
     if (by.kind == PTX__IMM) { /* the sum wraps like the address */
-        if ((int64_t)by.bits > INT64_MAX / bytes || (int64_t)by.bits < -(INT64_MAX / bytes)) {
-            ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes", (long long)by.bits,
-                      bytes);
-            return ptx__none();
-        }
+        if ((int64_t)by.bits > INT64_MAX / bytes || (int64_t)by.bits < -(INT64_MAX / bytes))
+            return PTX__REFUSE(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes",
+                               (long long)by.bits, bytes);
         by.bits *= bytes;
         if (ptx__fact(base.type)->bits == 32) by.bits &= 0xffffffffu;
         by.type = base.type;
         return ptx_op2_(k, site, PTX_ADD, 0, address, ptx__operand_handle(k, &by));
     }
-    if (base.kind != PTX__REG) {
-        ptx__fail(k, PTX_E_HANDLE, site, "an index in a register behind %s: only ptx_off goes there",
-                  ptx__describe(base));
-        return ptx__none();
-    }
+    if (base.kind != PTX__REG)
+        return PTX__REFUSE(k, PTX_E_HANDLE, site, "an index in a register behind %s: only ptx_off goes there",
+                           ptx__describe(base));
     if (by.kind != PTX__IMM_FLOAT && !ptx__require_own(k, site, by, "the index")) return ptx__none();
-    if (by.space && base.space) {
-        ptx__fail(k, PTX_E_ADDRESS, site,
-                  "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
-        return ptx__none();
-    }
-    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1)) {
-        ptx__fail(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s%s",
-                  ptx__describe(by), ptx__cure(by, PTX_U32).s);
-        return ptx__none();
-    }
-    if (by.type == PTX_S32 && bytes > 0x7fffffffu) {
-        ptx__fail(k, PTX_E_RANGE, site, "a stride of %u bytes does not fit the index's type, s32", bytes);
-        return ptx__none();
-    }
+    if (by.space && base.space)
+        return PTX__REFUSE(k, PTX_E_ADDRESS, site,
+                           "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
+    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1))
+        return PTX__REFUSE(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s%s",
+                           ptx__describe(by), ptx__cure(by, PTX_U32).s);
+    if (by.type == PTX_S32 && bytes > 0x7fffffffu)
+        return PTX__REFUSE(k, PTX_E_RANGE, site, "a stride of %u bytes does not fit the index's type, s32",
+                           bytes);
     width = ptx__fact(by.type)->bits;
     if (width == 32 && ptx__fact(base.type)->bits == 64) { /* extended as the index's type says */
         if (by.type != PTX_S32) index = ptx__with_type(index, PTX_U32);
@@ -6881,11 +6796,10 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
                        ptx_as(address, by.type == PTX_S32 ? PTX_S64 : PTX_U64));
         return ptx_as(sum, (ptx_type)base.type);
     }
-    if (width != ptx__fact(base.type)->bits) {
-        ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s%s",
-                  ptx__fact(by.type)->name, ptx__fact(base.type)->name, ptx__cure(by, base.type).s);
-        return ptx__none();
-    }
+    if (width != ptx__fact(base.type)->bits)
+        return PTX__REFUSE(k, PTX_E_TYPE, site,
+                           "an index of type %s does not go with an address of type %s%s",
+                           ptx__fact(by.type)->name, ptx__fact(base.type)->name, ptx__cure(by, base.type).s);
     if (by.space == 0) index = ptx__with_type(index, base.type);
     return ptx_op3_(k, site, PTX_MAD, PTX_LO, index, ptx_imm(bytes), address);
 }
@@ -6893,18 +6807,16 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
 /* mov between one register and the parts of it */
 PTX__RARE int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
                             const void *parts) {
-    if ((whole == PTX_F16X2 && part == PTX_BF16) || (whole == PTX_BF16X2 && part == PTX_F16)) {
-        ptx__fail(k, PTX_E_TYPE, site, "parts of %s are no %s: ptx_cvt converts, ptx_as reads their bits",
-                  ptx__fact(whole)->name, ptx__fact(part)->name);
-        return 0;
-    }
+    if ((whole == PTX_F16X2 && part == PTX_BF16) || (whole == PTX_BF16X2 && part == PTX_F16))
+        return PTX__FAIL(k, PTX_E_TYPE, site,
+                         "parts of %s are no %s: ptx_cvt converts, ptx_as reads their bits",
+                         ptx__fact(whole)->name, ptx__fact(part)->name);
     if (whole < PTX__TYPE_COUNT && part < PTX__TYPE_COUNT && parts && (n == 2 || n == 4)
         && (ptx__fact(part)->bits >= 16 || part == PTX_E2M1X2)
         && ptx__fact(part)->bits * n == ptx__fact(whole)->bits)
         return 1;
-    ptx__fail(k, PTX_E_VECTOR, site, "%u parts of %s do not make one %s", n, ptx_type_name((ptx_type)part),
-              ptx_type_name((ptx_type)whole));
-    return 0;
+    return PTX__FAIL(k, PTX_E_VECTOR, site, "%u parts of %s do not make one %s", n,
+                     ptx_type_name((ptx_type)part), ptx_type_name((ptx_type)whole));
 }
 PTX__RARE_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
                                 const ptx_val *parts) {
@@ -6975,12 +6887,11 @@ PTX__RARE_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special whi
     const ptx__special_fact *special;
     if (!ptx__ready(k)) return d;
     if ((unsigned)which >= PTX__SPECIAL_COUNT)
-        return ptx__fail(k, PTX_E_ARGUMENT, site, "no such special register"), d;
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "no such special register");
     special = &ptx__specials[which];
     if (special->sm > ptx__sm(k))
-        return ptx__fail(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%s", special->name,
-                         special->sm, k->m->target_name),
-               d;
+        return PTX__REFUSE(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%s", special->name,
+                           special->sm, k->m->target_name);
     if (!ptx__needs_version(k, site, special->name, -1, special->version) || !ptx__unguarded(k, site, "mov"))
         return d;
     return ptx__move_word(k, site, PTX__WORD(PTX__W_SPECIAL, which), special->type);
@@ -6996,13 +6907,11 @@ PTX__RARE_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension
 
 PTX__RARE_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
     ptx__operand o;
-    int ok;
     if (!ptx__ready(k)) return v;
     o = ptx__materialize_address(k, site, &v);
     if (!ptx__ready(k) || o.kind == PTX__IMM || o.kind == PTX__IMM_FLOAT) return v;
     if (!ptx__require_own(k, site, o, "the value")) return ptx__none();
-    PTX__ROOM(k->m, k->asserted, 2, ok);
-    if (!ok || o.kind == PTX__SYM) return v;
+    if (o.kind == PTX__SYM || !PTX__ROOM(k->m, k->asserted, 2)) return v;
     k->asserted.at[k->asserted.count++] = (uint32_t)o.bits;
     k->asserted.at[k->asserted.count++] = where == 1   ? PTX__CLASS_WARP
                                           : where == 2 ? PTX__CLASS_GROUP
@@ -7092,43 +7001,33 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
         }
         p = digits - 1;
     }
-    if (*p || n > 64 || results > 64) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "raw text, at '%.20s': ASCII, and its %u results and operands, $0 ...; at most 64 each",
-                  p, n + results);
-        return 0;
-    }
+    if (*p || n > 64 || results > 64)
+        return PTX__FAIL(
+            k, PTX_E_ARGUMENT, site,
+            "raw text, at '%.20s': ASCII, and its %u results and operands, $0 ...; at most 64 each", p,
+            n + results);
     for (i = 0; kind == PTX__I_PLAIN && !call && i < results && results <= 64; i++)
-        if (!ptx__names_result(text, (int)i)) {
-            ptx__fail(k, PTX_E_ARGUMENT, site,
-                      "raw text that nowhere names its result $%u: nothing defines it", i);
-            return 0;
-        }
-    if (kind == PTX__I_PLAIN && !call && (p = ptx__unfinished_at(text)) != NULL) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "raw text that is not finished, at '%.40s': brackets, a comment, or its ';'", p);
-        return 0;
-    }
+        if (!ptx__names_result(text, (int)i))
+            return PTX__FAIL(k, PTX_E_ARGUMENT, site,
+                             "raw text that nowhere names its result $%u: nothing defines it", i);
+    if (kind == PTX__I_PLAIN && !call && (p = ptx__unfinished_at(text)) != NULL)
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site,
+                         "raw text that is not finished, at '%.40s': brackets, a comment, or its ';'", p);
     if (results && !ptx__unguarded(k, site, "a raw instruction")) return 0;
     p = strchr(text, ';');
-    if (k->guard && kind == PTX__I_PLAIN
-        && (text[strspn(text, " \t\n")] == '{' || (p && strchr(p + 1, ';')))) {
-        ptx__fail(k, PTX_E_GUARD, site,
-                  "a guard is for one instruction, and this text has a block or more of them");
-        return 0;
-    }
+    if (k->guard && kind == PTX__I_PLAIN && (text[strspn(text, " \t\n")] == '{' || (p && strchr(p + 1, ';'))))
+        return PTX__FAIL(k, PTX_E_GUARD, site,
+                         "a guard is for one instruction, and this text has a block or more of them");
     form = ptx__get_form(k, site, PTX_RAW, effect, call ? PTX__WHO_CALL : PTX__WHO_ANY, 0);
     kept = ptx__keep(k->m, text, strlen(text));
     for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, ptx__read_handle(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
-    if (kept > PTX__INDEX_MAX) return ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names"), 0;
+    if (kept > PTX__INDEX_MAX) return PTX__FAIL(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names");
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_RAW);
     for (i = 0; i < results; i++) {
-        if (ptx__in_register(types[i]) >= PTX__TYPE_COUNT || !ptx__fact(types[i])->bits) {
-            ptx__fail(k, PTX_E_TYPE, site, "result %u cannot be %s", i + 1, ptx_type_name(types[i]));
-            return 0;
-        }
+        if (ptx__in_register(types[i]) >= PTX__TYPE_COUNT || !ptx__fact(types[i])->bits)
+            return PTX__FAIL(k, PTX_E_TYPE, site, "result %u cannot be %s", i + 1, ptx_type_name(types[i]));
         out[i] = ptx__new_register(k, site, ptx__in_register(types[i]));
         ptx__word(k, (uint32_t)out[i].handle);
     }
@@ -7245,24 +7144,19 @@ PTX__RARE int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, 
     uint32_t i;
     ptx__operand o;
     if (!ptx__no_guard(k, site, "a call")) return 0;
-    if (n && !args) return ptx__fail(k, PTX_E_ARGUMENT, site, "the arguments of the call are NULL"), 0;
-    if (n > PTX__ARGS_MAX) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "a call has at most %d arguments, not %u", PTX__ARGS_MAX, n);
-        return 0;
-    }
+    if (n && !args) return PTX__FAIL(k, PTX_E_ARGUMENT, site, "the arguments of the call are NULL");
+    if (n > PTX__ARGS_MAX)
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "a call has at most %d arguments, not %u", PTX__ARGS_MAX,
+                         n);
     for (i = 0; i < n; i++) {
         v[i] = args[i];
         o = ptx__materialize_address(k, site, &v[i]);
         if (!ptx__ready(k)) return 0;
-        if (o.kind != PTX__REG && o.kind != PTX__IMM && o.kind != PTX__IMM_FLOAT) {
-            ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(o));
-            return 0;
-        }
-        if (o.type == PTX_PRED) {
-            ptx__fail(k, PTX_E_TYPE, site, "argument %u is a predicate: pass 0 or 1, made by ptx_selp",
-                      i + 1);
-            return 0;
-        }
+        if (o.kind != PTX__REG && o.kind != PTX__IMM && o.kind != PTX__IMM_FLOAT)
+            return PTX__FAIL(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(o));
+        if (o.type == PTX_PRED)
+            return PTX__FAIL(k, PTX_E_TYPE, site, "argument %u is a predicate: pass 0 or 1, made by ptx_selp",
+                             i + 1);
     }
     return 1;
 }
@@ -7272,9 +7166,7 @@ PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *
                                    const ptx_val *v, unsigned result, const ptx_kernel *function) {
     ptx_val out = ptx__none();
     ptx_type type = (ptx_type)result;
-    int ok;
-    PTX__ROOM(k->m, k->calls, 2, ok);
-    if (!ok
+    if (!PTX__ROOM(k->m, k->calls, 2)
         || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_CALL, text, n, v, result != 0, &type, &out))
         return ptx__none();
     k->calls.at[k->calls.count++] = (uint32_t)k->ins.count - 1;
@@ -7287,11 +7179,9 @@ PTX__RARE int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_k
                                     ptx_val *v) {
     uint32_t i;
     if (function->index < k->m->used) k->m->kernels.at[function->index]->called = site;
-    if (n != function->params.count) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given",
-                  k->m->names.at + function->name, (unsigned)function->params.count, n);
-        return 0;
-    }
+    if (n != function->params.count)
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given",
+                         k->m->names.at + function->name, (unsigned)function->params.count, n);
     for (i = 0; i < n; i++) {
         char what[64];
         snprintf(what, sizeof what, "argument %u of the call", i + 1);
@@ -7308,18 +7198,14 @@ PTX__RARE_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kerne
     const char *name;
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return ptx__none();
     if (ptx__is_stale(k, function, site)) return ptx__none();
-    if (!function || function->m != k->m || !function->function) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  !function                   ? "the function to call is NULL"
-                  : function->m != k->m       ? "the function to call is another module's"
-                                              : "an entry is launched, not called: make it by ptx_func");
-        return ptx__none();
-    }
-    if (function == k) {
-        ptx__fail(k, PTX_E_RECURSION, site,
-                  "a function that calls itself needs a stack of unknown size; write a loop");
-        return ptx__none();
-    }
+    if (!function || function->m != k->m || !function->function)
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site,
+                           !function             ? "the function to call is NULL"
+                           : function->m != k->m ? "the function to call is another module's"
+                                                 : "an entry is launched, not called: make it by ptx_func");
+    if (function == k)
+        return PTX__REFUSE(k, PTX_E_RECURSION, site,
+                           "a function that calls itself needs a stack of unknown size; write a loop");
     if (!ptx__check_parameters(k, site, function, n, v)) return ptx__none();
     name = k->m->names.at + function->name;
     ptx__call_head(&line, function->result, n, v);
@@ -7334,10 +7220,8 @@ PTX__RARE_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const p
     ptx_type type = PTX_U64;
     if (!ptx__ready(k)) return ptx__none();
     if (ptx__is_stale(k, function, site)) return ptx__none();
-    if (!function || function->m != k->m || !function->function) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "only a function of the same module has an address");
-        return ptx__none();
-    }
+    if (!function || function->m != k->m || !function->function)
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "only a function of the same module has an address");
     snprintf(text, sizeof text, "mov.u64 $0, %.255s;", k->m->names.at + function->name);
     k->m->kernels.at[function->index]->address_taken = 1;
     if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, 0, NULL, 1, &type, &out)) return ptx__none();
@@ -7369,23 +7253,17 @@ PTX__RARE_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_va
     const ptx_kernel *known;
     unsigned i;
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return ptx__none();
-    if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2)) {
-        ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
-        return ptx__none();
-    }
+    if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
+        return PTX__REFUSE(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
     if (!ptx__require_own(k, site, ptx__read_handle(k, address), "the function's address"))
         return ptx__none();
-    if (ptx__bits_of(address) != 64) {
-        ptx__fail(k, PTX_E_ADDRESS, site, "a function's address has 64 bits, this is %s",
-                  ptx__describe(ptx__read_handle(k, address)));
-        return ptx__none();
-    }
+    if (ptx__bits_of(address) != 64)
+        return PTX__REFUSE(k, PTX_E_ADDRESS, site, "a function's address has 64 bits, this is %s",
+                           ptx__describe(ptx__read_handle(k, address)));
     for (i = 0; i < n; i++)
-        if (ptx_type_of(v[i]) == PTX_NONE) {
-            ptx__fail(k, PTX_E_TYPE, site, "argument %u has no type to go by; use ptx_u32() or the like",
-                      i + 1);
-            return ptx__none();
-        }
+        if (ptx_type_of(v[i]) == PTX_NONE)
+            return PTX__REFUSE(k, PTX_E_TYPE, site,
+                               "argument %u has no type to go by; use ptx_u32() or the like", i + 1);
     known = ptx__addressed(k, address);
     if (known && known->result != (uint32_t)result)
         ptx__fail(k, PTX_E_TYPE, site, "'%.80s' returns %s, not %s", k->m->names.at + known->name,
@@ -7420,10 +7298,9 @@ PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
         while (*p && strchr("-+ #0123456789.*", *p)) stars += *p++ == '*';
         while (*p && strchr("hlLqjzt", *p)) longs += *p != 'h', p++;
         kind = *p;
-        if (!kind || !strchr("diuoxXcfFeEgGaAsp", kind)) {
-            ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: '%%%c' is no conversion", kind ? kind : ' ');
-            return 0;
-        }
+        if (!kind || !strchr("diuoxXcfFeEgGaAsp", kind))
+            return PTX__FAIL(k, PTX_E_ARGUMENT, site, "ptx_printf: '%%%c' is no conversion",
+                             kind ? kind : ' ');
         p++;
         used += (uint32_t)stars; /* widths are arguments too: integers, not looked at further */
         if (used++ >= n) continue;
@@ -7439,20 +7316,19 @@ PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
                                       || (bits == 32 && f->bits == 16));
         }
         if (fits) continue;
-        ptx__fail(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%s%c' takes %s", used,
-                  ptx__describe(ptx__read_handle(k, v[used - 1])),
-                  longs > 1 ? "ll"
-                  : longs   ? "l"
-                            : "",
-                  kind,
-                  floating     ? "a float"
-                  : bits == 64 ? "an integer or address of 64 bits"
-                               : "an integer of 32 bits");
-        return 0;
+        return PTX__FAIL(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%s%c' takes %s", used,
+                         ptx__describe(ptx__read_handle(k, v[used - 1])),
+                         longs > 1 ? "ll"
+                         : longs   ? "l"
+                                   : "",
+                         kind,
+                         floating     ? "a float"
+                         : bits == 64 ? "an integer or address of 64 bits"
+                                      : "an integer of 32 bits");
     }
     if (used == n) return 1;
-    ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format takes %u arguments, %u are given", used, n);
-    return 0;
+    return PTX__FAIL(k, PTX_E_ARGUMENT, site, "ptx_printf: the format takes %u arguments, %u are given", used,
+                     n);
 }
 
 /* Whether anything in the module has that name. */
@@ -7721,9 +7597,8 @@ PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) 
 }
 static int ptx__elements_ok(ptx_kernel *k, const char *site, const ptx__row *row, ptx_type a, ptx_type b) {
     if (ptx__sources_of(row) || b == PTX_NONE || b == a) return 1;
-    ptx__fail(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
-              ptx_type_name(a), ptx_type_name(b));
-    return 0;
+    return PTX__FAIL(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
+                     ptx_type_name(a), ptx_type_name(b));
 }
 PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                          ptx_type b_type, ptx_val *d, const ptx_val *a, const ptx_val *b, const ptx_val *c,
@@ -7791,25 +7666,19 @@ PTX__RARE_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx
     int64_t offset = 0;
     ptx_val v;
     if (!ptx__ready(k)) return ptx__none();
-    if ((swizzle && !mode) || leading % 16 || stride % 16 || leading > 0x3fff0 || stride > 0x3fff0) {
-        ptx__fail(
+    if ((swizzle && !mode) || leading % 16 || stride % 16 || leading > 0x3fff0 || stride > 0x3fff0)
+        return PTX__REFUSE(
             k, PTX_E_ARGUMENT, site,
             "a matrix descriptor has offsets that are multiples of 16 below 2^18, and a swizzle of 0, 32, "
             "64 or 128 bytes; not %u, %u and %u",
             leading, stride, swizzle);
-        return ptx__none();
-    }
-    if (ptx__read_handle(k, address).space != PTX_SHARED) {
-        ptx__fail(k, PTX_E_ADDRESS, site, "a matrix descriptor is of shared memory");
-        return ptx__none();
-    }
+    if (ptx__read_handle(k, address).space != PTX_SHARED)
+        return PTX__REFUSE(k, PTX_E_ADDRESS, site, "a matrix descriptor is of shared memory");
     ptx__without_offset(ptx__read_handle(k, address), &offset);
-    if (offset & 15) {
-        ptx__fail(k, PTX_E_ALIGN, site,
-                  "a matrix descriptor counts in 16 bytes, and this address is %lld behind another",
-                  (long long)offset);
-        return ptx__none();
-    }
+    if (offset & 15)
+        return PTX__REFUSE(k, PTX_E_ALIGN, site,
+                           "a matrix descriptor counts in 16 bytes, and this address is %lld behind another",
+                           (long long)offset);
     fixed = (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 | mode << 62;
     v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(address, PTX_U32), ptx_imm(4), ptx_imm(14));
     v = ptx_cvt_(k, site, 0, PTX_U64, ptx__with_space(v, PTX_GENERIC));
@@ -7839,22 +7708,19 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
 /* A guard belongs to one instruction: labels and scopes are none. */
 PTX__APART static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what) {
     if (!k->guard) return 1;
-    ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
-    return 0;
+    return PTX__FAIL(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
 }
 
 static int ptx__label_ok(ptx_kernel *k, const char *site, ptx_label label) {
     if (label.owner == k->owner && label.index < k->labels.count) return 1;
-    ptx__fail(k, label.owner ? PTX_E_FOREIGN : PTX_E_HANDLE, site, "a label that is not this kernel's");
-    return 0;
+    return PTX__FAIL(k, label.owner ? PTX_E_FOREIGN : PTX_E_HANDLE, site,
+                     "a label that is not this kernel's");
 }
 
 PTXGEN_API ptx_label ptx_label_new_(ptx_kernel *k, const char *site) {
     ptx_label label = {0, 0};
-    int ok;
     if (!ptx__ready(k)) return label;
-    PTX__ROOM(k->m, k->labels, 1, ok);
-    if (!ok) return label;
+    if (!PTX__ROOM(k->m, k->labels, 1)) return label;
     label.index = (uint32_t)k->labels.count++;
     label.owner = k->owner;
     memset(&k->labels.at[label.index], 0, sizeof k->labels.at[label.index]);
@@ -7913,11 +7779,9 @@ static void ptx__branch_unless(ptx_kernel *k, const char *site, ptx_val p, ptx_l
 
 static ptx__scope *ptx__open_scope(ptx_kernel *k, const char *site, unsigned kind) {
     ptx__scope *s;
-    int ok;
     if (!ptx__ready(k)) return NULL;
     if (!ptx__no_guard(k, site, "a scope")) return NULL;
-    PTX__ROOM(k->m, k->scopes, 1, ok);
-    if (!ok) return NULL;
+    if (!PTX__ROOM(k->m, k->scopes, 1)) return NULL;
     s = &k->scopes.at[k->scopes.count++];
     memset(s, 0, sizeof *s);
     s->site = ptx__site(k, site);
@@ -8055,11 +7919,10 @@ PTX__RARE_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, p
         from.type = to.type;
         first = ptx__with_type(first, to.type);
     }
-    if (by.kind == PTX__IMM && (int64_t)by.bits < 0) {
-        ptx__fail(k, PTX_E_RANGE, site, "a for counts up to its limit, and the step is %lld: use ptx_loop",
-                  (long long)by.bits);
-        return ptx__none();
-    }
+    if (by.kind == PTX__IMM && (int64_t)by.bits < 0)
+        return PTX__REFUSE(k, PTX_E_RANGE, site,
+                           "a for counts up to its limit, and the step is %lld: use ptx_loop",
+                           (long long)by.bits);
     if (by.kind == PTX__IMM && ptx__endless_for(from, to, by)) {
         if (to.kind != PTX__IMM)
             ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step 0");
@@ -8340,7 +8203,7 @@ PTX__RARE int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     ptx_module *m = k->m;
     size_t blocks = (size_t)k->cuts + 1, registers = 0, need;
     uint32_t *s;
-    int ok, c;
+    int c;
     for (c = 0; c < PTX__CLASSES; c++) {
         g->bias[c] = (uint32_t)registers - PTX__WORD(c, 0);
         registers += k->registers[c];
@@ -8348,10 +8211,8 @@ PTX__RARE int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     g->registers = (uint32_t)registers;
     m->blocks.count = m->scratch.count = m->sets.count = 0;
     need = k->labels.count + 6 * blocks + 2 + (sets ? 3u : 2u) * registers + 6 * (blocks + 1);
-    PTX__ROOM(m, m->blocks, blocks, ok);
-    if (!ok) return 0;
-    PTX__ROOM(m, m->scratch, need + registers + k->marked.count + 1, ok);
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, m->blocks, blocks)) return 0;
+    if (!PTX__ROOM(m, m->scratch, need + registers + k->marked.count + 1)) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     memset(m->known, 0, sizeof m->known);
@@ -8850,12 +8711,10 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
     ptx_module *m = k->m;
     size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 5 * blocks + words, level, b;
     uint32_t *s;
-    int ok;
     m->uniform.count = m->spread.count = 0;
-    PTX__ROOM(m, m->uniform, g->registers + 1, ok);
-    if (!ok) return 0;
-    PTX__ROOM(m, m->spread, zeroes + PTX__CLASS_LANE * blocks + k->marked.count + g->registers, ok);
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, m->uniform, g->registers + 1)) return 0;
+    if (!PTX__ROOM(m, m->spread, zeroes + PTX__CLASS_LANE * blocks + k->marked.count + g->registers))
+        return 0;
     s = m->spread.at;
     memset(s, 0, zeroes * sizeof *s);
     memset(g->checked, 0, g->registers * sizeof *g->checked);
@@ -9567,11 +9426,9 @@ PTX__RARE uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uin
 PTX__RARE ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
     uint32_t i, at, word, *marks, set = 0;
     ptx__forward p;
-    int ok;
     if (!(k->seen >> PTX__EFFECT_MMA & 1)) return PTX_E_NONE;
     k->m->spread.count = 0;
-    PTX__ROOM(k->m, k->m->spread, g->registers, ok);
-    if (!ok) return k->m->error.code;
+    if (!PTX__ROOM(k->m, k->m->spread, g->registers)) return k->m->error.code;
     marks = k->m->spread.at;
     memset(marks, 0, g->registers * sizeof *marks);
     p.k = k, p.g = g, p.effects = 0, p.about = marks;
@@ -9945,14 +9802,14 @@ PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
         wrong = "ptx_require_cluster and ptx_max_cluster exclude each other: the first says it all";
     else if (k->blocks_are_clusters && !(k->need[0] && k->cluster[0]))
         wrong = "ptx_blocks_are_clusters needs ptx_require_block and ptx_require_cluster";
-    if (wrong) return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site, "%s", wrong);
+    if (wrong) ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site, "%s", wrong);
     threads = ptx__most_threads(k);
     if (k->min_blocks * threads > most || k->min_blocks > blocks)
-        return ptx__fail(
+        ptx__fail(
             k, PTX_E_LAUNCH_LIMIT, k->site,
             "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads, %u blocks",
             k->min_blocks, threads, sm, most, blocks);
-    return PTX_E_NONE;
+    return k->m->error.code;
 }
 
 /* -- verify: register pressure --
@@ -10082,10 +9939,8 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
     ptx_module *m = k->m;
     ptx__liveness l;
     uint32_t *s, i;
-    int ok;
     m->mentions.count = m->spread.count = 0;
-    PTX__ROOM(m, m->spread, 6 * (size_t)g->blocks + 2 * (size_t)g->registers, ok);
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, m->spread, 6 * (size_t)g->blocks + 2 * (size_t)g->registers)) return 0;
     s = m->spread.at;
     memset(s, 0, (6 * (size_t)g->blocks + 2 * (size_t)g->registers) * sizeof *s);
     l.k = k;
@@ -10121,17 +9976,17 @@ static ptx_code (*const ptx__checks[])(ptx_kernel *k, ptx__graph *g) = {
 /* What is left open where the record ends. */
 PTX__RARE ptx_code ptx__check_record(ptx_kernel *k) {
     size_t i;
-    if (k->guard) return ptx__fail(k, PTX_E_GUARD, k->guard_site, "a guard before nothing");
-    if (k->scopes.count)
-        return ptx__fail(k, PTX_E_SCOPE, k->scopes.at[k->scopes.count - 1].site,
-                         "the scope opened at %s is not closed", k->scopes.at[k->scopes.count - 1].site);
+    if (k->guard) ptx__fail(k, PTX_E_GUARD, k->guard_site, "a guard before nothing");
+    if (k->scopes.count) {
+        const char *site = k->scopes.at[k->scopes.count - 1].site;
+        ptx__fail(k, PTX_E_SCOPE, site, "the scope opened at %s is not closed", site);
+    }
     for (i = 0; i < k->labels.count; i++)
         if (k->labels.at[i].uses && !k->labels.at[i].at)
-            return ptx__fail(k, PTX_E_LABEL, k->labels.at[i].used, "the label made at %s is nowhere placed",
-                             k->labels.at[i].site);
-    if (!k->ins.count)
-        return ptx__fail(k, PTX_E_FALL_OFF, k->site, "the kernel is empty; it needs a ptx_ret");
-    return PTX_E_NONE;
+            ptx__fail(k, PTX_E_LABEL, k->labels.at[i].used, "the label made at %s is nowhere placed",
+                      k->labels.at[i].site);
+    if (!k->ins.count) ptx__fail(k, PTX_E_FALL_OFF, k->site, "the kernel is empty; it needs a ptx_ret");
+    return k->m->error.code;
 }
 
 /* g: the graph, for those who go on with it. */
@@ -10191,10 +10046,9 @@ PTX__RARE void ptx__verify_shared(ptx_module *m) {
    deep as the calls are. */
 PTX__RARE int ptx__find_recursion(ptx_module *m) {
     uint32_t i, depth = 0, *stack, taken = 0;
-    int found = 0, ok;
+    int found = 0;
     m->scratch.count = 0;
-    PTX__ROOM(m, m->scratch, 2 * (size_t)m->used, ok);
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, m->scratch, 2 * (size_t)m->used)) return 0;
     stack = m->scratch.at;
     for (i = 0; i < m->used; i++) {
         m->kernels.at[i]->reached = m->kernels.at[i]->recursive = 0;
@@ -10387,11 +10241,9 @@ static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w
    memory. */
 PTX__APART static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
     size_t used = (size_t)(p - m->text.at);
-    int ok;
     m->text.count = used;
     if (more <= m->text.capacity - used) return p; /* by far the most */
-    PTX__ROOM(m, m->text, more, ok);
-    return ok ? m->text.at + used : NULL;
+    return PTX__ROOM(m, m->text, more) ? m->text.at + used : NULL;
 }
 
 /* Print a format of %s and at most three %u (32 bits) at p, with room made for it. Returns the new p; NULL
@@ -10450,12 +10302,10 @@ PTX__RARE int ptx__spell_registers(const ptx_kernel *k) {
     ptx_module *m = k->m;
     uint32_t c, i, n, length = 2;
     char lead[16] = {'%'}, *to, *end;
-    int ok;
     for (c = 1; c < PTX__CLASSES; c++) {
         i = (uint32_t)m->spelt[c].count, n = k->registers[c];
         if (i >= n) continue;
-        PTX__ROOM(m, m->spelt[c], n - i, ok);
-        if (!ok) return 0;
+        if (!PTX__ROOM(m, m->spelt[c], n - i)) return 0;
         m->spelt[c].count = n;
         lead[1] = ptx__register_letters[c];
         if (i > 999) length = (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead);
@@ -10665,13 +10515,11 @@ static size_t ptx__file_length(const char *site) {
 /* ".loc": files are numbered as they come, and declared at the end. */
 PTX__RARE char *ptx__print_line(ptx_module *m, char *p, const char *site) {
     size_t i, n = ptx__file_length(site);
-    int ok;
     if (!n) return p;
     for (i = m->files.count; i-- > 0;)
         if (strncmp(m->files.at[i], site, n) == 0 && ptx__file_length(m->files.at[i]) == n) break;
     if (i == (size_t)-1) {
-        PTX__ROOM(m, m->files, 1, ok);
-        if (!ok) return p;
+        if (!PTX__ROOM(m, m->files, 1)) return p;
         i = m->files.count++;
         m->files.at[i] = site;
     }
