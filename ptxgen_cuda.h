@@ -6275,8 +6275,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
                        PTXCU__TYPE(PTX_F32), 4, "heads, rows", 2, heads, rows, 0, 0);
     } else {
-        ptxcu__require(&c, "q", &desc->q, same, types, 16, "batch, q_len, heads, head_dim", 4, PTXCU__ANY, PTXCU__ANY,
-                       PTXCU__ANY, PTXCU__ANY);
+        ptxcu__require(&c, "q", &desc->q, same, types, 16, "batch, q_len, heads, head_dim", 4, PTXCU__ANY,
+                       PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
         if (desc->cache) {
             (void)ptxcu__take_prefill_cache(&c, desc, batch, d, &kernel, &args);
             keys = desc->kv_len;
