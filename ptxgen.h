@@ -868,6 +868,15 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 #define PTX__M2(a, b) (PTX__CM_##a, PTX__CM_##b)
 #define PTX__M3(a, b, c) (PTX__CM_##a, PTX__CM_##b, PTX__CM_##c)
 
+#define PTX__MIN_MAX(OP, FORM, ID, name)                                                                     \
+    OP(M##ID, name, "t=tt", 10, 0, 0, PTX__T2(INT, F64))                                                     \
+    FORM(M##ID, name, "t=tt", 80, 90, PTX__T1(S32), (0), (0), PTX__M1(RELU))                                 \
+    FORM(M##ID, name, "t=tt", 80, 90, PTX__T1(X16))                                                          \
+    FORM(M##ID, name, "t=tt", 80, 90, PTX__T1(S16X2), (0), (0), PTX__M1(RELU))                               \
+    FORM(M##ID, name, "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                      \
+    FORM(M##ID, name, "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                        \
+    FORM(M##ID, name, "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                    \
+    FORM(M##ID, name, "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))
 #define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
     /* id mnemonic operands version target facts types source allowed needed default */                      \
     /* moves */                                                                                              \
@@ -936,22 +945,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(NEG, "neg", "t=t", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ))                                          \
     FORM(NEG, "neg", "t=t", 60, 53, PTX__T1(F16S), (0), PTX__M1(FTZ))                                        \
     FORM(NEG, "neg", "t=t", 70, 80, PTX__T1(BF16S))                                                          \
-    OP(MIN, "min", "t=tt", 10, 0, 0, PTX__T2(INT, F64))                                                      \
-    FORM(MIN, "min", "t=tt", 80, 90, PTX__T1(S32), (0), (0), PTX__M1(RELU))                                  \
-    FORM(MIN, "min", "t=tt", 80, 90, PTX__T1(X16))                                                           \
-    FORM(MIN, "min", "t=tt", 80, 90, PTX__T1(S16X2), (0), (0), PTX__M1(RELU))                                \
-    FORM(MIN, "min", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                       \
-    FORM(MIN, "min", "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                         \
-    FORM(MIN, "min", "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                     \
-    FORM(MIN, "min", "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))                         \
-    OP(MAX, "max", "t=tt", 10, 0, 0, PTX__T2(INT, F64))                                                      \
-    FORM(MAX, "max", "t=tt", 80, 90, PTX__T1(S32), (0), (0), PTX__M1(RELU))                                  \
-    FORM(MAX, "max", "t=tt", 80, 90, PTX__T1(X16))                                                           \
-    FORM(MAX, "max", "t=tt", 80, 90, PTX__T1(S16X2), (0), (0), PTX__M1(RELU))                                \
-    FORM(MAX, "max", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                       \
-    FORM(MAX, "max", "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                         \
-    FORM(MAX, "max", "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                     \
-    FORM(MAX, "max", "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))                         \
+    PTX__MIN_MAX(OP, FORM, IN, "min")                                                                        \
+    PTX__MIN_MAX(OP, FORM, AX, "max")                                                                        \
     OP(RCP, "rcp", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(ROUND, APPROX), PTX__M1(RN))    \
     FORM(RCP, "rcp", "t=t", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                      \
     FORM(RCP, "rcp", "t=t", 21, 0, PTX__T1(F64), (0), (0), PTX__M2(APPROX, FTZ))                             \
@@ -968,6 +963,17 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(TANH, "tanh", "t=t", 78, 90, PTX__T1(BF16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))            \
     OP(TESTP, "testp", "p=t", 20, 0, 0, PTX__T1(FLT), (0), (0), PTX__M1(TEST))                               \
     OP(COPYSIGN, "copysign", "t=tt", 20, 0, 0, PTX__T1(FLT))
+/* Comparisons, and the same combined with a predicate. */
+#define PTX__SETP_FORMS(FORM, results, version, sm, types, allowed, compare, both)                           \
+    FORM(SETP, "setp", results "=tt", version, sm, types, (0), allowed, compare)                             \
+    FORM(SETP, "setp", results "=ttp", version, sm, types, (0), allowed, both)
+#define PTX__SET_FORMS(FORM, version, sm, types, sources, allowed, compare, both)                            \
+    FORM(SET, "set", "t=cc", version, sm, types, sources, allowed, compare)                                  \
+    FORM(SET, "set", "t=ccp", version, sm, types, sources, allowed, both)
+#define PTX__SET_CMP(FORM, version, sm, types, sources, allowed)                                             \
+    PTX__SET_FORMS(FORM, version, sm, types, sources, allowed, PTX__M1(CMP), PTX__M2(CMP, BOOL))
+#define PTX__SETP_CMP(FORM, results, version, sm, types, allowed)                                            \
+    PTX__SETP_FORMS(FORM, results, version, sm, types, allowed, PTX__M1(CMP), PTX__M2(CMP, BOOL))
 #define PTX__TABLE_LOGIC(OP, FORM)                                                                           \
     /* logic and bits */                                                                                     \
     OP(AND, "and", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                   \
@@ -1001,95 +1007,75 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     /* comparison and selection */                                                                           \
     OP(SETP, "setp", "p?p=tt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(CMP_ORDERED))                       \
     FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(INT), (0), (0), PTX__M2(CMP_ORDERED, BOOL))                 \
-    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(BITS), (0), (0), PTX__M2(EQ, NE))                            \
-    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(BITS), (0), (0), PTX__M3(EQ, NE, BOOL))                     \
-    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(CMP))                       \
-    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))                \
-    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(CMP))                                \
-    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(F64), (0), (0), PTX__M2(BOOL, CMP))                         \
-    FORM(SETP, "setp", "p=tt", 42, 53, PTX__T1(F16), (0), PTX__M1(FTZ), PTX__M1(CMP))                        \
-    FORM(SETP, "setp", "p=tt", 78, 90, PTX__T1(BF16), (0), (0), PTX__M1(CMP))                                \
-    FORM(SETP, "setp", "p=ttp", 42, 53, PTX__T1(F16), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))                 \
-    FORM(SETP, "setp", "p=ttp", 78, 90, PTX__T1(BF16), (0), (0), PTX__M2(BOOL, CMP))                         \
-    FORM(SETP, "setp", "p|p=tt", 42, 53, PTX__T1(F16X2), (0), PTX__M1(FTZ), PTX__M1(CMP))                    \
-    FORM(SETP, "setp", "p|p=tt", 78, 90, PTX__T1(BF16X2), (0), (0), PTX__M1(CMP))                            \
-    FORM(SETP, "setp", "p|p=ttp", 42, 53, PTX__T1(F16X2), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))             \
-    FORM(SETP, "setp", "p|p=ttp", 78, 90, PTX__T1(BF16X2), (0), (0), PTX__M2(BOOL, CMP))                     \
+    PTX__SETP_FORMS(FORM, "p?p", 10, 0, PTX__T1(BITS), (0), PTX__M2(EQ, NE), PTX__M3(EQ, NE, BOOL))          \
+    PTX__SETP_CMP(FORM, "p?p", 10, 0, PTX__T1(F32), PTX__M1(FTZ))                                            \
+    PTX__SETP_CMP(FORM, "p?p", 10, 0, PTX__T1(F64), (0))                                                     \
+    PTX__SETP_CMP(FORM, "p", 42, 53, PTX__T1(F16), PTX__M1(FTZ))                                             \
+    PTX__SETP_CMP(FORM, "p", 78, 90, PTX__T1(BF16), (0))                                                     \
+    PTX__SETP_CMP(FORM, "p|p", 42, 53, PTX__T1(F16X2), PTX__M1(FTZ))                                         \
+    PTX__SETP_CMP(FORM, "p|p", 78, 90, PTX__T1(BF16X2), (0))                                                 \
     OP(SET, "set", "t=cc", 10, 0, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M1(CMP_ORDERED))             \
     FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M2(CMP_ORDERED, BOOL))       \
-    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M2(EQ, NE))                  \
-    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M3(EQ, NE, BOOL))           \
-    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M1(CMP))             \
-    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M2(CMP, BOOL))      \
-    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(F64), (0), PTX__M1(CMP))                      \
-    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(F64), (0), PTX__M2(CMP, BOOL))               \
-    FORM(SET, "set", "t=cc", 42, 53, PTX__T1(F16), PTX__T1(F16), PTX__M1(FTZ), PTX__M1(CMP))                 \
-    FORM(SET, "set", "t=cc", 42, 53, PTX__T1(F16X2), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M1(CMP))             \
-    FORM(SET, "set", "t=cc", 65, 53, PTX__T2(I16, I32), PTX__T1(F16), PTX__M1(FTZ), PTX__M1(CMP))            \
-    FORM(SET, "set", "t=cc", 65, 53, PTX__T1(I32), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M1(CMP))               \
-    FORM(SET, "set", "t=cc", 78, 90, PTX__T1(BF16), PTX__T1(BF16), (0), PTX__M1(CMP))                        \
-    FORM(SET, "set", "t=cc", 78, 90, PTX__T1(BF16X2), PTX__T1(BF16X2), (0), PTX__M1(CMP))                    \
-    FORM(SET, "set", "t=cc", 78, 90, PTX__T2(I16, I32), PTX__T1(BF16), (0), PTX__M1(CMP))                    \
-    FORM(SET, "set", "t=cc", 78, 90, PTX__T1(I32), PTX__T1(BF16X2), (0), PTX__M1(CMP))                       \
-    FORM(SET, "set", "t=ccp", 42, 53, PTX__T1(F16), PTX__T1(F16), PTX__M1(FTZ), PTX__M2(CMP, BOOL))          \
-    FORM(SET, "set", "t=ccp", 42, 53, PTX__T1(F16X2), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M2(CMP, BOOL))      \
-    FORM(SET, "set", "t=ccp", 65, 53, PTX__T2(I16, I32), PTX__T1(F16), PTX__M1(FTZ), PTX__M2(CMP, BOOL))     \
-    FORM(SET, "set", "t=ccp", 65, 53, PTX__T1(I32), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M2(CMP, BOOL))        \
-    FORM(SET, "set", "t=ccp", 78, 90, PTX__T1(BF16), PTX__T1(BF16), (0), PTX__M2(CMP, BOOL))                 \
-    FORM(SET, "set", "t=ccp", 78, 90, PTX__T1(BF16X2), PTX__T1(BF16X2), (0), PTX__M2(CMP, BOOL))             \
-    FORM(SET, "set", "t=ccp", 78, 90, PTX__T2(I16, I32), PTX__T1(BF16), (0), PTX__M2(CMP, BOOL))             \
-    FORM(SET, "set", "t=ccp", 78, 90, PTX__T1(I32), PTX__T1(BF16X2), (0), PTX__M2(CMP, BOOL))                \
+    PTX__SET_FORMS(FORM, 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M2(EQ, NE),                      \
+        PTX__M3(EQ, NE, BOOL))                                                                               \
+    PTX__SET_CMP(FORM, 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ))                                 \
+    PTX__SET_CMP(FORM, 10, 0, PTX__T2(I32, F32), PTX__T1(F64), (0))                                          \
+    PTX__SET_CMP(FORM, 42, 53, PTX__T1(F16), PTX__T1(F16), PTX__M1(FTZ))                                     \
+    PTX__SET_CMP(FORM, 42, 53, PTX__T1(F16X2), PTX__T1(F16X2), PTX__M1(FTZ))                                 \
+    PTX__SET_CMP(FORM, 65, 53, PTX__T2(I16, I32), PTX__T1(F16), PTX__M1(FTZ))                                \
+    PTX__SET_CMP(FORM, 65, 53, PTX__T1(I32), PTX__T1(F16X2), PTX__M1(FTZ))                                   \
+    PTX__SET_CMP(FORM, 78, 90, PTX__T1(BF16), PTX__T1(BF16), (0))                                            \
+    PTX__SET_CMP(FORM, 78, 90, PTX__T1(BF16X2), PTX__T1(BF16X2), (0))                                        \
+    PTX__SET_CMP(FORM, 78, 90, PTX__T2(I16, I32), PTX__T1(BF16), (0))                                        \
+    PTX__SET_CMP(FORM, 78, 90, PTX__T1(I32), PTX__T1(BF16X2), (0))                                           \
     OP(SELP, "selp", "*t=ttp", 10, 0, 0, PTX__T1(BITS))                                                      \
     OP(SLCT, "slct", "*t=ttc", 10, 0, 0, PTX__T1(BITS), PTX__T1(S32))                                        \
     FORM(SLCT, "slct", "*t=ttc", 10, 0, PTX__T1(BITS), PTX__T1(F32), PTX__M1(FTZ))
+#define PTX__CVT(FORM, version, sm, types, sources, ...)                                                     \
+    FORM(CVT, "cvt", "t=c", version, sm, types, sources, __VA_ARGS__)
 #define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
     /* conversions */                                                                                        \
     OP(CVT, "cvt", "t=c", 10, 0, PTX__REGISTERS_3, PTX__T2(INT, I8), PTX__T2(INT, I8), PTX__M1(SAT))         \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T2(INT, I8), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT),    \
+    PTX__CVT(FORM, 10, 0, PTX__T2(INT, I8), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT),             \
         PTX__M1(RZI))                                                                                        \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T2(INT, I8), PTX__T2(F64, F16), PTX__M1(SAT), PTX__M1(ROUND_INT),    \
+    PTX__CVT(FORM, 10, 0, PTX__T2(INT, I8), PTX__T2(F64, F16), PTX__M1(SAT), PTX__M1(ROUND_INT),             \
         PTX__M1(RZI))                                                                                        \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(INT), PTX__T1(BF16), (0), PTX__M1(ROUND_INT), PTX__M1(RZI))      \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T2(FLT, F16), PTX__T2(INT, I8), PTX__M1(SAT), PTX__M1(ROUND),        \
-        PTX__M1(RN))                                                                                         \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(BF16), PTX__T1(INT), (0), PTX__M1(ROUND), PTX__M1(RN))           \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F64), PTX__M2(FTZ, SAT), PTX__M1(ROUND),            \
-        PTX__M1(RN))                                                                                         \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F16), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND),            \
-        PTX__M1(RN))                                                                                         \
-    FORM(CVT, "cvt", "t=c", 70, 80, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, RELU), PTX__M1(RN))     \
-    FORM(CVT, "cvt", "t=c", 81, 0, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN)) \
-    FORM(CVT, "cvt", "t=c", 81, 80, PTX__T1(H16), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),               \
+    PTX__CVT(FORM, 78, 90, PTX__T1(INT), PTX__T1(BF16), (0), PTX__M1(ROUND_INT), PTX__M1(RZI))               \
+    PTX__CVT(FORM, 10, 0, PTX__T2(FLT, F16), PTX__T2(INT, I8), PTX__M1(SAT), PTX__M1(ROUND), PTX__M1(RN))    \
+    PTX__CVT(FORM, 78, 90, PTX__T1(BF16), PTX__T1(INT), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F64), PTX__M2(FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN))        \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F16), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN))        \
+    PTX__CVT(FORM, 70, 80, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, RELU), PTX__M1(RN))              \
+    PTX__CVT(FORM, 81, 0, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))          \
+    PTX__CVT(FORM, 81, 80, PTX__T1(H16), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),                        \
         PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))                                                             \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F16), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND), PTX__M1(RN))    \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(FLT), PTX__T1(F16), PTX__M1(SAT))                                 \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F16), PTX__M1(SAT), PTX__M1(FTZ))                   \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F64), PTX__T1(F32), PTX__M2(FTZ, SAT))                            \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT))        \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M1(SAT))                   \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F64), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND_INT))             \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F16), PTX__T1(F16), PTX__M1(SAT), PTX__M1(ROUND_INT))             \
-    FORM(CVT, "cvt", "t=c", 70, 80, PTX__T1(BF16), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ),             \
-        PTX__M1(RN))                                                                                         \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(BF16), PTX__T2(F16, F64), (0), PTX__M1(ROUND), PTX__M1(RN))      \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F16), PTX__T1(BF16), (0), PTX__M1(ROUND), PTX__M1(RN))           \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F16), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND), PTX__M1(RN))             \
+    PTX__CVT(FORM, 10, 0, PTX__T1(FLT), PTX__T1(F16), PTX__M1(SAT))                                          \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F16), PTX__M1(SAT), PTX__M1(FTZ))                            \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F64), PTX__T1(F32), PTX__M2(FTZ, SAT))                                     \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT))                 \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M1(SAT))                            \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F64), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND_INT))                      \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F16), PTX__T1(F16), PTX__M1(SAT), PTX__M1(ROUND_INT))                      \
+    PTX__CVT(FORM, 70, 80, PTX__T1(BF16), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ), PTX__M1(RN))         \
+    PTX__CVT(FORM, 78, 90, PTX__T1(BF16), PTX__T2(F16, F64), (0), PTX__M1(ROUND), PTX__M1(RN))               \
+    PTX__CVT(FORM, 78, 90, PTX__T1(F16), PTX__T1(BF16), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
     FORM(CVT, "cvt", "t=c", 71, 80, PTX__T1(F32), PTX__T1(BF16))                                             \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F32), PTX__T1(BF16), (0), PTX__M1(FTZ))                          \
+    PTX__CVT(FORM, 78, 90, PTX__T1(F32), PTX__T1(BF16), (0), PTX__M1(FTZ))                                   \
     FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F64), PTX__T1(BF16))                                             \
-    FORM(CVT, "cvt", "t=c", 70, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M1(RNA), PTX__M1(RNA))            \
-    FORM(CVT, "cvt", "t=c", 81, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M2(RNA, SATFINITE))               \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ))             \
-    FORM(CVT, "cvt", "t=c", 86, 100, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),             \
+    PTX__CVT(FORM, 70, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M1(RNA), PTX__M1(RNA))                     \
+    PTX__CVT(FORM, 81, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M2(RNA, SATFINITE))                        \
+    PTX__CVT(FORM, 78, 90, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ))                      \
+    PTX__CVT(FORM, 86, 100, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),                      \
         PTX__M3(RN, RZ, SATFINITE))                                                                          \
-    FORM(CVT, "cvt", "t=c", 81, 89, PTX__T1(FP8X2), PTX__T1(F16X2), PTX__M1(RELU), PTX__M2(RN, SATFINITE),   \
+    PTX__CVT(FORM, 81, 89, PTX__T1(FP8X2), PTX__T1(F16X2), PTX__M1(RELU), PTX__M2(RN, SATFINITE),            \
         PTX__M1(RN_SATFINITE))                                                                               \
-    FORM(CVT, "cvt", "t=c", 81, 89, PTX__T1(F16X2), PTX__T1(FP8X2), PTX__M1(RELU), PTX__M1(RN), PTX__M1(RN)) \
-    FORM(CVT, "cvt", "t=c", 86, PTX__ON_100UP, PTX__T1(F16X2), PTX__T1(FP64X2), PTX__M1(RELU), PTX__M1(RN),  \
+    PTX__CVT(FORM, 81, 89, PTX__T1(F16X2), PTX__T1(FP8X2), PTX__M1(RELU), PTX__M1(RN), PTX__M1(RN))          \
+    PTX__CVT(FORM, 86, PTX__ON_100UP, PTX__T1(F16X2), PTX__T1(FP64X2), PTX__M1(RELU), PTX__M1(RN),           \
         PTX__M1(RN))                                                                                         \
-    FORM(CVT, "cvt", "t=c", 86, PTX__ON_100UP, PTX__T1(UE8M0X2), PTX__T1(BF16X2), PTX__M1(SATFINITE),        \
+    PTX__CVT(FORM, 86, PTX__ON_100UP, PTX__T1(UE8M0X2), PTX__T1(BF16X2), PTX__M1(SATFINITE),                 \
         PTX__M2(RZ, RP))                                                                                     \
-    FORM(CVT, "cvt", "t=c", 86, PTX__ON_100UP, PTX__T1(BF16X2), PTX__T1(UE8M0X2), (0), PTX__M1(RN),          \
-        PTX__M1(RN))                                                                                         \
+    PTX__CVT(FORM, 86, PTX__ON_100UP, PTX__T1(BF16X2), PTX__T1(UE8M0X2), (0), PTX__M1(RN), PTX__M1(RN))      \
     OP(CVT_PAIR, "cvt", "t=cc", 70, 80, PTX__REGISTERS_3, PTX__T2(F16X2, BF16X2), PTX__T1(F32),              \
         PTX__M1(RELU), PTX__M2(RN, RZ), PTX__M1(RN))                                                         \
     FORM(CVT_PAIR, "cvt", "t=cc", 81, 80, PTX__T2(F16X2, BF16X2), PTX__T1(F32),                              \
@@ -1119,6 +1105,22 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(MAPA_GENERIC, "mapa.u64", "d=du", 78, 90, 0, (0))                                                     \
     OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", 78, 90, 0, (0))                                  \
     OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 78, 90, 0, (0))
+/* Reductions of all devices of a group, with or without a result. */
+#define PTX__MULTIMEM_FORMS(FORM, ID, name, scalar, vector, allowed)                                         \
+    FORM(MULTIMEM_##ID, name, scalar, 81, 90, PTX__T2(I32, U64), (0), allowed, PTX__M1(ATOM_ADD))            \
+    FORM(MULTIMEM_##ID, name, scalar, 81, 90, PTX__T1(B32_64), (0), allowed, PTX__M1(ATOM_BITS))             \
+    FORM(MULTIMEM_##ID, name, scalar, 81, 90, PTX__T1(FLT), (0), allowed, PTX__M1(ATOM_ADD))                 \
+    FORM(MULTIMEM_##ID, name "%m.v%1%t", vector, 81, 90, PTX__T1(F32), (0), allowed, PTX__M1(ATOM_ADD))      \
+    FORM(MULTIMEM_##ID, name "%m.v%1%t", vector, 81, 90, PTX__T2(F16X2, BF16X2), (0), allowed,               \
+        PTX__M2(ATOM_ADD, ATOM_MINMAX))
+/* The additions, minima and maxima of atom and red. */
+#define PTX__ATOM_FORMS(FORM, ID, name, operands, allowed)                                                   \
+    FORM(ID, name, operands, 20, 20, PTX__T3(I32, U64, F32), (0), allowed, PTX__M1(ATOM_ADD))                \
+    FORM(ID, name, operands, 50, 60, PTX__T1(F64), (0), allowed, PTX__M1(ATOM_ADD))                          \
+    FORM(ID, name, operands, 20, 20, PTX__T1(U32), (0), allowed, PTX__M2(ATOM_INC, ATOM_DEC))                \
+    FORM(ID, name, operands, 63, 70, PTX__T1(F16S), (0), allowed, PTX__M2(ATOM_ADD, NOFTZ))                  \
+    FORM(ID, name, operands, 78, 90, PTX__T1(BF16S), (0), allowed, PTX__M2(ATOM_ADD, NOFTZ))
+#define PTX__RED_ASYNC "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes"
 #define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
     /* memory */                                                                                             \
     OP(LD, "ld", "~v=m", 10, 0, PTX__GIVES_LANE | PTX__DOES_READ, PTX__T1(MEMORY), (0), PTX__M1(LOAD))       \
@@ -1153,16 +1155,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", 74, 80, 0, (0))                                   \
     OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__GIVES_LANE, PTX__T2(I32, I64), (0),     \
         PTX__M1(MULTIMEM), PTX__M1(ATOM_MINMAX))                                                             \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__T2(I32, U64), (0), PTX__M1(MULTIMEM), \
-        PTX__M1(ATOM_ADD))                                                                                   \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__T1(B32_64), (0), PTX__M1(MULTIMEM),   \
-        PTX__M1(ATOM_BITS))                                                                                  \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__T1(FLT), (0), PTX__M1(MULTIMEM),      \
-        PTX__M1(ATOM_ADD))                                                                                   \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 81, 90, PTX__T1(F32), (0),             \
-        PTX__M1(MULTIMEM), PTX__M1(ATOM_ADD))                                                                \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 81, 90, PTX__T2(F16X2, BF16X2), (0),   \
-        PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ATOM_MINMAX))                                                   \
+    PTX__MULTIMEM_FORMS(FORM, LD_REDUCE, "multimem.ld_reduce", "t=m", "{t+v}=m", PTX__M1(MULTIMEM))          \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 82, 90, PTX__T2(F16X2, BF16X2), (0),   \
         PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ACC_F32))                                                       \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 86, PTX__ON_MULTIMEM,                  \
@@ -1175,16 +1168,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__M1(MULTIMEM_ST))                                                                                \
     OP(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__GIVES_LANE, PTX__T2(I32, I64), (0),                 \
         PTX__M1(MULTIMEM_ST), PTX__M1(ATOM_MINMAX))                                                          \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__T2(I32, U64), (0), PTX__M1(MULTIMEM_ST),          \
-        PTX__M1(ATOM_ADD))                                                                                   \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__T1(B32_64), (0), PTX__M1(MULTIMEM_ST),            \
-        PTX__M1(ATOM_BITS))                                                                                  \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__T1(FLT), (0), PTX__M1(MULTIMEM_ST),               \
-        PTX__M1(ATOM_ADD))                                                                                   \
-    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T1(F32), (0), PTX__M1(MULTIMEM_ST),   \
-        PTX__M1(ATOM_ADD))                                                                                   \
-    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0),               \
-        PTX__M1(MULTIMEM_ST), PTX__M2(ATOM_ADD, ATOM_MINMAX))                                                \
+    PTX__MULTIMEM_FORMS(FORM, RED, "multimem.red", "=mt", "=m{t+v}", PTX__M1(MULTIMEM_ST))                   \
     /* atomics */                                                                                            \
     OP(ATOMIC_BITS, "atom", "*t=mt", 32, 32, PTX__GIVES_LANE, PTX__T1(B32_64), (0), PTX__M1(ATOMIC),         \
         PTX__M2(ATOM_BITS, ATOM_EXCH))                                                                       \
@@ -1195,11 +1179,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__M1(ATOM_CAS))                                                                                   \
     OP(ATOMIC, "atom", "t=mt", 32, 32, PTX__GIVES_LANE, PTX__T2(I32, I64), (0), PTX__M1(ATOMIC),             \
         PTX__M1(ATOM_MINMAX))                                                                                \
-    FORM(ATOMIC, "atom", "t=mt", 20, 20, PTX__T3(I32, U64, F32), (0), PTX__M1(ATOMIC), PTX__M1(ATOM_ADD))    \
-    FORM(ATOMIC, "atom", "t=mt", 50, 60, PTX__T1(F64), (0), PTX__M1(ATOMIC), PTX__M1(ATOM_ADD))              \
-    FORM(ATOMIC, "atom", "t=mt", 20, 20, PTX__T1(U32), (0), PTX__M1(ATOMIC), PTX__M2(ATOM_INC, ATOM_DEC))    \
-    FORM(ATOMIC, "atom", "t=mt", 63, 70, PTX__T1(F16S), (0), PTX__M1(ATOMIC), PTX__M2(ATOM_ADD, NOFTZ))      \
-    FORM(ATOMIC, "atom", "t=mt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(ATOMIC), PTX__M2(ATOM_ADD, NOFTZ))     \
+    PTX__ATOM_FORMS(FORM, ATOMIC, "atom", "t=mt", PTX__M1(ATOMIC))                                           \
     OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__GIVES_LANE, PTX__T1(F32), (0),              \
         PTX__M1(ATOMIC_GLOBAL), PTX__M1(ATOM_ADD))                                                           \
     FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0),                   \
@@ -1208,27 +1188,37 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
     OP(RED_BITS, "red", "*=mt", 32, 32, 0, PTX__T1(B32_64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_BITS))        \
     OP(RED, "red", "=mt", 32, 32, 0, PTX__T2(I32, I64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_MINMAX))          \
-    FORM(RED, "red", "=mt", 20, 20, PTX__T3(I32, U64, F32), (0), PTX__M1(REDUCE), PTX__M1(ATOM_ADD))         \
-    FORM(RED, "red", "=mt", 50, 60, PTX__T1(F64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_ADD))                   \
-    FORM(RED, "red", "=mt", 20, 20, PTX__T1(U32), (0), PTX__M1(REDUCE), PTX__M2(ATOM_INC, ATOM_DEC))         \
-    FORM(RED, "red", "=mt", 63, 70, PTX__T1(F16S), (0), PTX__M1(REDUCE), PTX__M2(ATOM_ADD, NOFTZ))           \
-    FORM(RED, "red", "=mt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(REDUCE), PTX__M2(ATOM_ADD, NOFTZ))          \
+    PTX__ATOM_FORMS(FORM, RED, "red", "=mt", PTX__M1(REDUCE))                                                \
     OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, 0, PTX__T1(F32), (0), PTX__M1(REDUCE_GLOBAL),           \
         PTX__M1(ATOM_ADD))                                                                                   \
     FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0), PTX__M1(REDUCE_NOFTZ),   \
         PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
     FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", 81, 90, PTX__T1(H16), (0), PTX__M1(REDUCE_NOFTZ),             \
         PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
-    OP(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81, 90,  \
-        0, PTX__T1(I32), (0), (0), PTX__M2(ATOM_ADD, ATOM_MINMAX))                                           \
-    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81,    \
-        90, PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))                                             \
-    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81,    \
-        90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))                                                       \
-    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81,    \
-        90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))                                                      \
+    OP(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, 0, PTX__T1(I32), (0), (0), PTX__M2(ATOM_ADD, ATOM_MINMAX)) \
+    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))     \
+    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))               \
+    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))              \
     OP(RED_ASYNC_GLOBAL, "red.async", "=mt", 87, 100, 0, PTX__T2(I32, I64), (0), PTX__M1(RELEASE_MMIO_ADD),  \
         PTX__M1(RELEASE_GLOBAL_ADD))
+#define PTX__TX_BYTES ".mbarrier::complete_tx::bytes"
+/* cp.async: with a number of source bytes, a policy, both; ignored where a predicate is true. */
+#define PTX__CP_ASYNC(OP, FORM, ID, name, operands)                                                          \
+    OP(CP_ASYNC_##ID, name, operands, 70, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE))                    \
+    FORM(CP_ASYNC_##ID, name, operands "u", 70, 80, (0), (0), PTX__M1(L2_SIZE))                              \
+    FORM(CP_ASYNC_##ID, name, operands "d", 74, 80, (0), (0), PTX__M1(L2_SIZE), PTX__M1(L2_CACHE_HINT))      \
+    FORM(CP_ASYNC_##ID, name, operands "ud", 74, 80, (0), (0), PTX__M1(L2_SIZE), PTX__M1(L2_CACHE_HINT))     \
+    OP(CP_ASYNC_##ID##_IGNORE, name, operands "p", 75, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE))
+/* A copy, and the same with a policy; to several blocks, with a policy. */
+#define PTX__HINTED(OP, FORM, ID, name, operands, version, facts)                                            \
+    OP(ID, name "%m", operands, version, 90, facts, (0))                                                     \
+    FORM(ID, name "%m", operands "d", version, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))
+#define PTX__MULTICAST(OP, FORM, ID, name, operands)                                                         \
+    PTX__HINTED(OP, FORM, ID, name, operands, 80, PTX__DOES_BULK)                                            \
+    FORM(ID, name "%m", operands "h", 80, 90, (0), (0), (0), PTX__M1(MULTICAST))                             \
+    FORM(ID, name "%m", operands "hd", 80, 90, (0), (0), (0), PTX__M2(MULTICAST, L2_CACHE_HINT))
+#define PTX__REDUCE_S2G "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t"
+#define PTX__REDUCE_S2S "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes%m%t"
 #define PTX__TABLE_COPIES(OP, FORM)                                                                          \
     /* fences */                                                                                             \
     OP(FENCE, "fence", "=", 60, 70, 0, (0), (0), (0), PTX__M3(ACQ_REL, SC, SCOPE), PTX__M1(ACQ_REL))         \
@@ -1252,22 +1242,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(MEMBAR_GL, "membar.gl", "=", 14, 0, 0, (0))                                                           \
     OP(MEMBAR_SYS, "membar.sys", "=", 20, 0, 0, (0))                                                         \
     /* asynchronous copies */                                                                                \
-    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", 70, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE)) \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", 70, 80, (0), (0), PTX__M1(L2_SIZE))              \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", 74, 80, (0), (0), PTX__M1(L2_SIZE),              \
-        PTX__M1(L2_CACHE_HINT))                                                                              \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", 74, 80, (0), (0), PTX__M1(L2_SIZE),             \
-        PTX__M1(L2_CACHE_HINT))                                                                              \
-    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", 75, 80, PTX__DOES_COPY, (0), (0),           \
-        PTX__M1(L2_SIZE))                                                                                    \
-    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", 70, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE)) \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", 70, 80, (0), (0), PTX__M1(L2_SIZE))              \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", 74, 80, (0), (0), PTX__M1(L2_SIZE),              \
-        PTX__M1(L2_CACHE_HINT))                                                                              \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", 74, 80, (0), (0), PTX__M1(L2_SIZE),             \
-        PTX__M1(L2_CACHE_HINT))                                                                              \
-    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", 75, 80, PTX__DOES_COPY, (0), (0),           \
-        PTX__M1(L2_SIZE))                                                                                    \
+    PTX__CP_ASYNC(OP, FORM, CA, "cp.async.ca.shared.global", "=sgA")                                         \
+    PTX__CP_ASYNC(OP, FORM, CG, "cp.async.cg.shared.global", "=sgB")                                         \
     OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 70, 80, PTX__DOES_COMMIT, (0))                   \
     OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 70, 80, PTX__DOES_WAIT_GROUPS, (0))                 \
     OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 70, 80, PTX__DOES_WAIT, (0))                             \
@@ -1275,184 +1251,134 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", 70, 80,            \
         PTX__DOES_WAIT, (0))                                                                                 \
     /* bulk copies */                                                                                        \
-    OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", 86, 90,       \
-        PTX__DOES_BULK, (0))                                                                                 \
-    FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", 86, 90,    \
-        (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                                               \
-    OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", 80, 90,       \
-        PTX__DOES_BULK, (0))                                                                                 \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", 80, 90,    \
-        (0), (0), (0), PTX__M1(MULTICAST))                                                                   \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", 80, 90,    \
-        (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                                               \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", 80, 90,   \
-        (0), (0), (0), PTX__M2(MULTICAST, L2_CACHE_HINT))                                                    \
-    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr", 80, 90,  \
-        PTX__DOES_BULK, (0))                                                                                 \
-    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 80, 90, PTX__DOES_BULK, (0))         \
-    FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", 80, 90, (0), (0), (0),            \
-        PTX__M1(L2_CACHE_HINT))                                                                              \
+    PTX__HINTED(OP, FORM, BULK_G2S_CTA, "cp.async.bulk.shared::cta.global" PTX__TX_BYTES, "=sgCb", 86,       \
+        PTX__DOES_BULK)                                                                                      \
+    PTX__MULTICAST(OP, FORM, BULK_G2S, "cp.async.bulk.shared::cluster.global" PTX__TX_BYTES, "=kgCr")        \
+    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta" PTX__TX_BYTES, "=ksCr", 80, 90, PTX__DOES_BULK, \
+        (0))                                                                                                 \
+    PTX__HINTED(OP, FORM, BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 80,               \
+        PTX__DOES_BULK)                                                                                      \
     OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", 86, 100,             \
         PTX__DOES_BULK, (0))                                                                                 \
     FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", 86, 100, (0),   \
         (0), (0), PTX__M1(L2_CACHE_HINT))                                                                    \
-    OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 80, 90, 0, (0))                             \
-    FORM(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gCd", 80, 90, (0), (0), (0),                   \
-        PTX__M1(L2_CACHE_HINT))                                                                              \
+    PTX__HINTED(OP, FORM, BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 80, 0)                   \
     OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", 80, 90, 0, (0))                                 \
     OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", 80, 90, 0, (0))                                    \
     OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", 80, 90, 0, (0))                          \
-    OP(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,            \
-        PTX__DOES_BULK, PTX__T2(I32, I64), (0), (0), PTX__M1(ATOM_MINMAX))                                   \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
-        PTX__T2(I32, U64), (0), (0), PTX__M1(ATOM_ADD))                                                      \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
-        PTX__T1(B32_64), (0), (0), PTX__M1(ATOM_BITS))                                                       \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
-        PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))                                                 \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
-        PTX__T1(FLT), (0), (0), PTX__M1(ATOM_ADD))                                                           \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
-        PTX__T1(H16), (0), (0), PTX__M2(ATOM_ADD, NOFTZ))                                                    \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
-        PTX__T1(H16), (0), (0), PTX__M1(ATOM_MINMAX))                                                        \
-    OP(BULK_REDUCE_S2S,                                                                                      \
-        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
-        90, PTX__DOES_BULK, PTX__T1(I32), (0), (0), PTX__M2(ATOM_ADD, ATOM_MINMAX))                          \
-    FORM(BULK_REDUCE_S2S,                                                                                    \
-        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
-        90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))                                                       \
-    FORM(BULK_REDUCE_S2S,                                                                                    \
-        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
-        90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))                                                      \
-    FORM(BULK_REDUCE_S2S,                                                                                    \
-        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
-        90, PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))
+    OP(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__DOES_BULK, PTX__T2(I32, I64), (0), (0),        \
+        PTX__M1(ATOM_MINMAX))                                                                                \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T2(I32, U64), (0), (0), PTX__M1(ATOM_ADD))   \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(B32_64), (0), (0), PTX__M1(ATOM_BITS))    \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(U32), (0), (0),                           \
+        PTX__M2(ATOM_INC, ATOM_DEC))                                                                         \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(FLT), (0), (0), PTX__M1(ATOM_ADD))        \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(H16), (0), (0), PTX__M2(ATOM_ADD, NOFTZ)) \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(H16), (0), (0), PTX__M1(ATOM_MINMAX))     \
+    OP(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__DOES_BULK, PTX__T1(I32), (0), (0),            \
+        PTX__M2(ATOM_ADD, ATOM_MINMAX))                                                                      \
+    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))       \
+    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))      \
+    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__T1(U32), (0), (0),                          \
+        PTX__M2(ATOM_INC, ATOM_DEC))
+/* Fields of a tensor map in shared memory. */
+#define PTX__REPLACE(OP, ID, field, operands, bits, version, sm)                                             \
+    OP(TENSORMAP_REPLACE_##ID, "tensormap.replace.tile." field ".shared::cta.b1024.b" bits, operands,        \
+        version, sm, 0, (0))
+/* mbarrier: forms that take orders and scopes, and those that take none. */
+#define PTX__MBARRIER(OP, ID, name, operands, version, sm, needed, usual)                                    \
+    OP(MBARRIER_##ID, "mbarrier." name ".b64", operands, version, sm, PTX__GIVES_LANE, (0), (0), (0),        \
+        needed, usual)
+#define PTX__MBARRIER_FORM(FORM, ID, name, operands, version, sm, needed, usual)                             \
+    FORM(MBARRIER_##ID, "mbarrier." name ".b64", operands, version, sm, (0), (0), (0), needed, usual)
 #define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
     /* tensor copies */                                                                                      \
-    OP(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile.mbarrier::complete_tx::bytes",      \
-        "=s[n{u+d}]b", 86, 90, PTX__DOES_BULK, (0))                                                          \
-    FORM(TENSOR_G2S_CTA,                                                                                     \
-        "cp.async.bulk.tensor.%1d.shared::cta.global.tile" ".mbarrier::complete_tx::bytes%m",                \
-        "=s[n{u+d}]bd", 86, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                       \
-    OP(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes",   \
-        "=k[n{u+d}]r", 80, 90, PTX__DOES_BULK, (0))                                                          \
-    FORM(TENSOR_G2S,                                                                                         \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes%m",            \
-        "=k[n{u+d}]rh", 80, 90, (0), (0), (0), PTX__M1(MULTICAST))                                           \
-    FORM(TENSOR_G2S,                                                                                         \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes%m",            \
-        "=k[n{u+d}]rd", 80, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                       \
-    FORM(TENSOR_G2S,                                                                                         \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes%m",            \
-        "=k[n{u+d}]rhd", 80, 90, (0), (0), (0), PTX__M2(MULTICAST, L2_CACHE_HINT))                           \
+    PTX__HINTED(OP, FORM, TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile" PTX__TX_BYTES,  \
+        "=s[n{u+d}]b", 86, PTX__DOES_BULK)                                                                   \
+    PTX__MULTICAST(OP, FORM, TENSOR_G2S,                                                                     \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" PTX__TX_BYTES, "=k[n{u+d}]r")                 \
     OP(TENSOR_G2S_PAIR,                                                                                      \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes.cta_group::2", \
-        "=k[n{u+d}]r", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                             \
-    OP(TENSOR_GATHER4,                                                                                       \
-        "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4" ".mbarrier::complete_tx::bytes",      \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" PTX__TX_BYTES ".cta_group::2", "=k[n{u+d}]r", \
+        86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                                            \
+    OP(TENSOR_GATHER4, "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4" PTX__TX_BYTES,         \
         "=k[n{5u}]r", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                              \
-    OP(TENSOR_GATHER4_CTA,                                                                                   \
-        "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4" ".mbarrier::complete_tx::bytes",          \
+    OP(TENSOR_GATHER4_CTA, "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4" PTX__TX_BYTES,         \
         "=s[n{5u}]b", 86, 100, PTX__DOES_BULK, (0))                                                          \
-    OP(TENSOR_IM2COL,                                                                                        \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" ".mbarrier::complete_tx::bytes",            \
-        "=k[n{u+i}]r{h-}", 80, 90, PTX__DOES_BULK, (0))                                                      \
-    FORM(TENSOR_IM2COL,                                                                                      \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" ".mbarrier::complete_tx::bytes%m",          \
+    PTX__HINTED(OP, FORM, TENSOR_IM2COL,                                                                     \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" PTX__TX_BYTES, "=k[n{u+i}]r{h-}", 80,       \
+        PTX__DOES_BULK)                                                                                      \
+    FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" PTX__TX_BYTES "%m",         \
         "=k[n{u+i}]r{h-}h", 80, 90, (0), (0), (0), PTX__M1(MULTICAST))                                       \
-    FORM(TENSOR_IM2COL,                                                                                      \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" ".mbarrier::complete_tx::bytes%m",          \
-        "=k[n{u+i}]r{h-}d", 80, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                   \
-    OP(TENSOR_IM2COL_W,                                                                                      \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w" ".mbarrier::complete_tx::bytes",         \
+    OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w" PTX__TX_BYTES,           \
         "=k[n{u+i}]r{2h}", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                         \
-    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", 80, 90,      \
-        PTX__DOES_BULK, (0))                                                                                 \
-    FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd", 80, 90, \
-        (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                                               \
+    PTX__HINTED(OP, FORM, TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group",         \
+        "=[n{u+d}]s", 80, PTX__DOES_BULK)                                                                    \
     OP(TENSOR_S2G_IM2COL, "cp.async.bulk.tensor.%1d.global.shared::cta.im2col_no_offs.bulk_group",           \
         "=[n{u+i}]s", 80, 90, PTX__DOES_BULK, (0))                                                           \
     OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group", "=[n{5u}]s", \
         86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                                            \
     OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group", "=[n{u+d}]s",  \
         80, 90, PTX__DOES_BULK, (0), (0), (0), PTX__M1(BULK_REDUCE))                                         \
-    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", 80, 90, 0, (0))     \
-    FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", 80, 90, (0),   \
-        (0), (0), PTX__M1(L2_CACHE_HINT))                                                                    \
+    PTX__HINTED(OP, FORM, TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]",  \
+        80, 0)                                                                                               \
     OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", 83,            \
         PTX__ON_90A_100UP, 0, (0), (0), PTX__M1(M_GLOBAL))                                                   \
-    OP(TENSORMAP_REPLACE_ADDRESS_SHARED, "tensormap.replace.tile.global_address.shared::cta.b1024.b64",      \
-        "=sd", 83, PTX__ON_90A_100UP, 0, (0))                                                                \
-    OP(TENSORMAP_REPLACE_RANK, "tensormap.replace.tile.rank.shared::cta.b1024.b32", "=su", 83,               \
-        PTX__ON_90A_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_REPLACE_BOX_DIM, "tensormap.replace.tile.box_dim.shared::cta.b1024.b32", "=sVu", 83,        \
-        PTX__ON_90A_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_REPLACE_GLOBAL_DIM, "tensormap.replace.tile.global_dim.shared::cta.b1024.b32", "=sVu", 83,  \
-        PTX__ON_90A_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_REPLACE_GLOBAL_STRIDE, "tensormap.replace.tile.global_stride.shared::cta.b1024.b64",        \
-        "=sVd", 83, PTX__ON_90A_100UP, 0, (0))                                                               \
-    OP(TENSORMAP_REPLACE_ELEMENT_STRIDE, "tensormap.replace.tile.element_stride.shared::cta.b1024.b32",      \
-        "=sVu", 83, PTX__ON_90A_100UP, 0, (0))                                                               \
-    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", 83,       \
-        PTX__ON_90A_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_REPLACE_INTERLEAVE, "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32",       \
-        "=sW", 83, PTX__ON_90A_100UP, 0, (0))                                                                \
-    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", 83,    \
-        PTX__ON_90A_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", 83,          \
-        PTX__ON_90A_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_REPLACE_ATOMICITY, "tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32", "=sR", \
-        86, PTX__ON_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_CP_FENCE,                                                                                   \
-        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic" ".release%m.sync.aligned", "=gsD",   \
-        83, 90, PTX__BY_WARP, (0), (0), (0), PTX__M1(SCOPE))                                                 \
+    PTX__REPLACE(OP, ADDRESS_SHARED, "global_address", "=sd", "64", 83, PTX__ON_90A_100UP)                   \
+    PTX__REPLACE(OP, RANK, "rank", "=su", "32", 83, PTX__ON_90A_100UP)                                       \
+    PTX__REPLACE(OP, BOX_DIM, "box_dim", "=sVu", "32", 83, PTX__ON_90A_100UP)                                \
+    PTX__REPLACE(OP, GLOBAL_DIM, "global_dim", "=sVu", "32", 83, PTX__ON_90A_100UP)                          \
+    PTX__REPLACE(OP, GLOBAL_STRIDE, "global_stride", "=sVd", "64", 83, PTX__ON_90A_100UP)                    \
+    PTX__REPLACE(OP, ELEMENT_STRIDE, "element_stride", "=sVu", "32", 83, PTX__ON_90A_100UP)                  \
+    PTX__REPLACE(OP, ELEMTYPE, "elemtype", "=sP", "32", 83, PTX__ON_90A_100UP)                               \
+    PTX__REPLACE(OP, INTERLEAVE, "interleave_layout", "=sW", "32", 83, PTX__ON_90A_100UP)                    \
+    PTX__REPLACE(OP, SWIZZLE, "swizzle_mode", "=sV", "32", 83, PTX__ON_90A_100UP)                            \
+    PTX__REPLACE(OP, FILL, "fill_mode", "=sH", "32", 83, PTX__ON_90A_100UP)                                  \
+    PTX__REPLACE(OP, ATOMICITY, "swizzle_atomicity", "=sR", "32", 86, PTX__ON_100UP)                         \
+    OP(TENSORMAP_CP_FENCE, "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic"                   \
+        ".release%m.sync.aligned", "=gsD", 83, 90, PTX__BY_WARP, (0), (0), (0), PTX__M1(SCOPE))              \
     /* mbarrier */                                                                                           \
-    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", 70, 80, PTX__GIVES_LANE, (0))                       \
-    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", 70, 80, PTX__GIVES_LANE, (0))                      \
-    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", 70, 80, PTX__GIVES_LANE, (0))                   \
+    PTX__MBARRIER(OP, INIT, "init.shared", "=bM", 70, 80, (0), (0))                                          \
+    PTX__MBARRIER(OP, INVAL, "inval.shared", "=b", 70, 80, (0), (0))                                         \
+    PTX__MBARRIER(OP, ARRIVE, "arrive.shared", "d=b", 70, 80, (0), (0))                                      \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", 71, 80, (0))                                  \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", 78, 90, (0))                                 \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", 78, 90, (0))                                 \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 80, 90, (0), (0), (0),                 \
-        PTX__M3(RELEASE, CTA, CLUSTER))                                                                      \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 86, 90, (0), (0), (0),                 \
-        PTX__M3(RELAXED, CTA, CLUSTER))                                                                      \
-    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", 80, 90, PTX__GIVES_LANE,     \
-        (0), (0), (0), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                             \
-    FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", 80, 90, (0), (0), (0),    \
+    PTX__MBARRIER_FORM(FORM, ARRIVE, "arrive%m.shared::cta", "d=b", 80, 90, PTX__M3(RELEASE, CTA, CLUSTER),  \
+        (0))                                                                                                 \
+    PTX__MBARRIER_FORM(FORM, ARRIVE, "arrive%m.shared::cta", "d=b", 86, 90, PTX__M3(RELAXED, CTA, CLUSTER),  \
+        (0))                                                                                                 \
+    PTX__MBARRIER(OP, ARRIVE_CLUSTER, "arrive%m.shared::cluster", "_=r", 80, 90,                             \
         PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
-    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", 70, 80, PTX__GIVES_LANE, \
-        (0))                                                                                                 \
-    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", 80, 90, PTX__GIVES_LANE,   \
-        (0))                                                                                                 \
+    PTX__MBARRIER_FORM(FORM, ARRIVE_CLUSTER, "arrive%m.shared::cluster", "_=rM", 80, 90,                     \
+        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
+    PTX__MBARRIER(OP, ARRIVE_NOCOMPLETE, "arrive.noComplete.shared", "d=bM", 70, 80, (0), (0))               \
+    PTX__MBARRIER(OP, ARRIVE_EXPECT_TX, "arrive.expect_tx.shared", "d=bT", 80, 90, (0), (0))                 \
     FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", 80, 90, (0))             \
-    OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT", 80, 90, \
-        PTX__GIVES_LANE, (0), (0), (0), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))            \
-    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", 70, 80, PTX__GIVES_LANE, (0))         \
+    PTX__MBARRIER(OP, ARRIVE_EXPECT_TX_CLUSTER, "arrive.expect_tx%m.shared::cluster", "_=rT", 80, 90,        \
+        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
+    PTX__MBARRIER(OP, ARRIVE_DROP, "arrive_drop.shared", "d=b", 70, 80, (0), (0))                            \
     FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", 78, 90, (0))                       \
-    OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", 70, 80,        \
-        PTX__GIVES_LANE, (0))                                                                                \
-    OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", 80, 90, PTX__GIVES_LANE, (0), (0), \
-        (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA))                                           \
-    OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", 80, 90,                \
-        PTX__GIVES_LANE, (0), (0), (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))            \
-    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", 80, 90, PTX__GIVES_LANE, (0),  \
-        (0), (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA))                                      \
-    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", 80, 90,            \
-        PTX__GIVES_LANE, (0), (0), (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))            \
-    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", 70, 80, PTX__GIVES_LANE, (0))            \
+    PTX__MBARRIER(OP, ARRIVE_DROP_NOCOMPLETE, "arrive_drop.noComplete.shared", "d=bM", 70, 80, (0), (0))     \
+    PTX__MBARRIER(OP, EXPECT_TX, "expect_tx%m.shared::cta", "=bT", 80, 90, PTX__M3(RELAXED, CTA, CLUSTER),   \
+        PTX__M1(RELAXED_CTA))                                                                                \
+    PTX__MBARRIER(OP, EXPECT_TX_CLUSTER, "expect_tx%m.shared::cluster", "=rT", 80, 90,                       \
+        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))                                            \
+    PTX__MBARRIER(OP, COMPLETE_TX, "complete_tx%m.shared::cta", "=bT", 80, 90,                               \
+        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA))                                                \
+    PTX__MBARRIER(OP, COMPLETE_TX_CLUSTER, "complete_tx%m.shared::cluster", "=rT", 80, 90,                   \
+        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))                                            \
+    PTX__MBARRIER(OP, TEST_WAIT, "test_wait.shared", "p=bd", 70, 80, (0), (0))                               \
     OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 71, 80,                    \
         PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
-    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", 78, 90, PTX__GIVES_LANE, (0))         \
+    PTX__MBARRIER(OP, TRY_WAIT, "try_wait.shared::cta", "p=bd", 78, 90, (0), (0))                            \
     FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", 78, 90, (0))                       \
     OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", 78, 90,                 \
         PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
     FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", 78, 90, (0))         \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 80, 90, (0), (0),   \
-        (0), PTX__M3(ACQUIRE, CTA, CLUSTER))                                                                 \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 86, 90, (0), (0),   \
-        (0), PTX__M3(RELAXED, CTA, CLUSTER))                                                                 \
+    PTX__MBARRIER_FORM(FORM, TRY_WAIT_PARITY, "try_wait.parity%m.shared::cta", "p=bu", 80, 90,               \
+        PTX__M3(ACQUIRE, CTA, CLUSTER), (0))                                                                 \
+    PTX__MBARRIER_FORM(FORM, TRY_WAIT_PARITY, "try_wait.parity%m.shared::cta", "p=bu", 86, 90,               \
+        PTX__M3(RELAXED, CTA, CLUSTER), (0))                                                                 \
     OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 70, 80, 0, (0))
 #define PTX__TABLE_WARPS(OP, FORM)                                                                           \
     /* warps and blocks */                                                                                   \
@@ -1511,28 +1437,37 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 80, PTX__ON_90A_100UP, PTX__BY_GROUP, (0))   \
     OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta" ".mbarrier::complete_tx::bytes.b128", \
         "=sb", 86, 100, PTX__DOES_BULK, (0))                                                                 \
-    OP(TRY_CANCEL_CLUSTER,                                                                                   \
-        "clusterlaunchcontrol.try_cancel.async.shared::cta"                                                  \
-        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128",                                        \
-        "=sb", 86, PTX__ON_100UP, PTX__DOES_BULK, (0))                                                       \
+    OP(TRY_CANCEL_CLUSTER, "clusterlaunchcontrol.try_cancel.async.shared::cta"                               \
+        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128", "=sb", 86, PTX__ON_100UP,              \
+        PTX__DOES_BULK, (0))                                                                                 \
     OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 86, 100, 0, (0))       \
     OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 86, 100, 0, \
         (0))
+/* A product of a shape, and a further form of it. */
+#define PTX__MMA_OP(OP, ID, shape, types, operands, version, sm, ...)                                        \
+    OP(MMA_##ID, "mma.sync.aligned." shape ".row.col" types, operands, version, sm, PTX__MMA, __VA_ARGS__)
+#define PTX__MMA_FORM(FORM, ID, shape, types, operands, version, sm, ...)                                    \
+    FORM(MMA_##ID, "mma.sync.aligned." shape ".row.col" types, operands, version, sm, __VA_ARGS__)
+/* The same for elements of two types. */
+#define PTX__MMA_MIXED(OP, ID, shape, types, operands, version, sm, elements, allowed)                       \
+    OP(MMA_##ID, "mma.sync.aligned." shape ".row.col" types, operands, version, sm, PTX__MMA, elements,      \
+        elements, allowed)
+#define PTX__LDMATRIX_OP(OP, ID, name, operands)                                                             \
+    OP(LDMATRIX_##ID, "ldmatrix.sync.aligned." name, operands, 86, PTX__ON_100UP, PTX__LDMATRIX, (0))
+/* Scaled products of 4-bit floats. */
+#define PTX__MMA_MX(OP, ID, name, types, scales)                                                             \
+    OP(MMA_##ID, "mma.sync.aligned.m16n8k64.row.col.kind::" name types, "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87,   \
+        PTX__ON_120, PTX__MMA | scales, (0))
 #define PTX__TABLE_MMA(OP, FORM)                                                                             \
     /* matrices in a warp */                                                                                 \
     OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 65, 75, PTX__LDMATRIX, (0))         \
     OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 65, 75, PTX__LDMATRIX,  \
         (0))                                                                                                 \
-    OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", 86, PTX__ON_100UP,        \
-        PTX__LDMATRIX, (0))                                                                                  \
-    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", 86,          \
-        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
-    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", 86,          \
-        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
-    OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", 86,           \
-        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
-    OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", 86,           \
-        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
+    PTX__LDMATRIX_OP(OP, B8, "m16n16.x%h.trans.shared.b8", "{x+p}=l")                                        \
+    PTX__LDMATRIX_OP(OP, B4, "m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l")                           \
+    PTX__LDMATRIX_OP(OP, B6, "m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l")                           \
+    PTX__LDMATRIX_OP(OP, M8N16_B4, "m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l")                            \
+    PTX__LDMATRIX_OP(OP, M8N16_B6, "m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l")                            \
     OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", 78, 90, PTX__STMATRIX, (0))         \
     OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", 78, 90, PTX__STMATRIX,  \
         (0))                                                                                                 \
@@ -1540,261 +1475,156 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__STMATRIX, (0))                                                                                  \
     OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 78, 75,                                    \
         PTX__BY_WARP | PTX__GIVES_LANE | PTX__REGISTER_1, (0))                                               \
-    OP(MMA_M8N8K4_F32, "mma.sync.aligned.m8n8k4.row.col.f32%t%t.f32", "{8f}={2x}{2x}{8f}", 64, 70, PTX__MMA, \
-        PTX__T1(F16))                                                                                        \
-    OP(MMA_M8N8K4_F16, "mma.sync.aligned.m8n8k4.row.col.f16%t%t.f16", "{4x}={2x}{2x}{4x}", 64, 70, PTX__MMA, \
-        PTX__T1(F16))                                                                                        \
-    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", 65, 75,          \
-        PTX__MMA, PTX__T1(F16))                                                                              \
-    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80,        \
-        PTX__T1(BF16))                                                                                       \
-    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80,       \
-        PTX__T1(TF32))                                                                                       \
-    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", 65, 75,          \
-        PTX__MMA, PTX__T1(F16))                                                                              \
-    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80,       \
-        PTX__MMA, PTX__T1(H16))                                                                              \
-    FORM(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%s.f32", "{4f}={2x}{x}{4f}", 87, 89,      \
-        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
-    OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}", 70, 80,       \
-        PTX__MMA, PTX__T1(F16))                                                                              \
-    FORM(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%s.f16", "{2x}={2x}{x}{2x}", 87, 89,      \
-        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
-    OP(MMA_M16N8K4_F32, "mma.sync.aligned.m16n8k4.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80,          \
-        PTX__MMA, PTX__T1(TF32))                                                                             \
-    OP(MMA_M16N8K32_F32, "mma.sync.aligned.m16n8k32.row.col.f32%t%s.f32", "{4f}={4x}{2x}{4f}", 84, 89,       \
-        PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                                                \
-    OP(MMA_M16N8K32_F16, "mma.sync.aligned.m16n8k32.row.col.f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87, 89,       \
-        PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                                                \
-    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80,         \
-        PTX__MMA, (0))                                                                                       \
-    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 78, 90,      \
-        PTX__MMA, (0))                                                                                       \
-    OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", 78, 90,     \
-        PTX__MMA, (0))                                                                                       \
-    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 78, 90,   \
-        PTX__MMA, (0))                                                                                       \
-    OP(MMA_M8N8K16_S32, "mma.sync.aligned.m8n8k16.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75,         \
-        PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                              \
-    OP(MMA_M16N8K16_S32, "mma.sync.aligned.m16n8k16.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80,      \
-        PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                              \
-    OP(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80,     \
-        PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                              \
-    FORM(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80,    \
-        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE))                                                        \
-    OP(MMA_M8N8K32_S32, "mma.sync.aligned.m8n8k32.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75,         \
-        PTX__MMA, PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE))                                              \
-    OP(MMA_M16N8K64_S32, "mma.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80,     \
-        PTX__MMA, PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE))                                              \
-    OP(MMA_M8N8K128_XOR, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}", 70,  \
-        75, PTX__MMA, (0))                                                                                   \
-    OP(MMA_M16N8K128_XOR, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}",   \
-        70, 80, PTX__MMA, (0))                                                                               \
-    OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", "{4S}={4x}{2x}{4S}",  \
-        70, 80, PTX__MMA, (0))                                                                               \
-    OP(MMA_M8N8K128_AND, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}", 71,  \
-        80, PTX__MMA, (0))                                                                                   \
-    OP(MMA_M16N8K128_AND, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}",   \
-        71, 80, PTX__MMA, (0))                                                                               \
-    OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}",  \
-        71, 80, PTX__MMA, (0))                                                                               \
-    OP(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",    \
-        86, PTX__ON_100UP, PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                             \
-    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",  \
-        87, PTX__ON_120, PTX__T1(FP864), PTX__T1(FP864))                                                     \
-    OP(MMA_F8F6F4_F16, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}",    \
-        87, PTX__ON_120, PTX__MMA, PTX__T1(FP864), PTX__T1(FP864))                                           \
+    PTX__MMA_OP(OP, M8N8K4_F32, "m8n8k4", ".f32%t%t.f32", "{8f}={2x}{2x}{8f}", 64, 70, PTX__T1(F16))         \
+    PTX__MMA_OP(OP, M8N8K4_F16, "m8n8k4", ".f16%t%t.f16", "{4x}={2x}{2x}{4x}", 64, 70, PTX__T1(F16))         \
+    PTX__MMA_OP(OP, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 65, 75, PTX__T1(F16))        \
+    PTX__MMA_FORM(FORM, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80, PTX__T1(BF16))   \
+    PTX__MMA_FORM(FORM, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80, PTX__T1(TF32))  \
+    PTX__MMA_OP(OP, M16N8K8_F16, "m16n8k8", ".f16%t%t.f16", "{2x}={2x}{x}{2x}", 65, 75, PTX__T1(F16))        \
+    PTX__MMA_OP(OP, M16N8K16_F32, "m16n8k16", ".f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80, PTX__T1(H16))     \
+    PTX__MMA_FORM(FORM, M16N8K16_F32, "m16n8k16", ".f32%t%s.f32", "{4f}={2x}{x}{4f}", 87, 89, PTX__T1(FP8),  \
+        PTX__T1(FP8))                                                                                        \
+    PTX__MMA_OP(OP, M16N8K16_F16, "m16n8k16", ".f16%t%t.f16", "{2x}={4x}{2x}{2x}", 70, 80, PTX__T1(F16))     \
+    PTX__MMA_FORM(FORM, M16N8K16_F16, "m16n8k16", ".f16%t%s.f16", "{2x}={2x}{x}{2x}", 87, 89, PTX__T1(FP8),  \
+        PTX__T1(FP8))                                                                                        \
+    PTX__MMA_OP(OP, M16N8K4_F32, "m16n8k4", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80, PTX__T1(TF32))       \
+    PTX__MMA_MIXED(OP, M16N8K32_F32, "m16n8k32", ".f32%t%s.f32", "{4f}={4x}{2x}{4f}", 84, 89, PTX__T1(FP8),  \
+        (0))                                                                                                 \
+    PTX__MMA_MIXED(OP, M16N8K32_F16, "m16n8k32", ".f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87, 89, PTX__T1(FP8),  \
+        (0))                                                                                                 \
+    PTX__MMA_OP(OP, M8N8K4_F64, "m8n8k4", ".f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80, (0))                \
+    PTX__MMA_OP(OP, M16N8K4_F64, "m16n8k4", ".f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 78, 90, (0))             \
+    PTX__MMA_OP(OP, M16N8K8_F64, "m16n8k8", ".f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", 78, 90, (0))            \
+    PTX__MMA_OP(OP, M16N8K16_F64, "m16n8k16", ".f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 78, 90, (0))          \
+    PTX__MMA_MIXED(OP, M8N8K16_S32, "m8n8k16", "%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75, PTX__T1(I8),     \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__MMA_MIXED(OP, M16N8K16_S32, "m16n8k16", "%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80, PTX__T1(I8),  \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__MMA_MIXED(OP, M16N8K32_S32, "m16n8k32", "%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80, PTX__T1(I8), \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__MMA_FORM(FORM, M16N8K32_S32, "m16n8k32", "%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80, PTX__T1(I4), \
+        PTX__T1(I4), PTX__M1(SATFINITE))                                                                     \
+    PTX__MMA_MIXED(OP, M8N8K32_S32, "m8n8k32", "%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75, PTX__T1(I4),     \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__MMA_MIXED(OP, M16N8K64_S32, "m16n8k64", "%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80, PTX__T1(I4), \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__MMA_OP(OP, M8N8K128_XOR, "m8n8k128", ".s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}", 70, 75, (0))     \
+    PTX__MMA_OP(OP, M16N8K128_XOR, "m16n8k128", ".s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}", 70, 80, (0))  \
+    PTX__MMA_OP(OP, M16N8K256_XOR, "m16n8k256", ".s32.b1.b1.s32.xor.popc", "{4S}={4x}{2x}{4S}", 70, 80, (0)) \
+    PTX__MMA_OP(OP, M8N8K128_AND, "m8n8k128", ".s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}", 71, 80, (0))     \
+    PTX__MMA_OP(OP, M16N8K128_AND, "m16n8k128", ".s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}", 71, 80, (0))  \
+    PTX__MMA_OP(OP, M16N8K256_AND, "m16n8k256", ".s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}", 71, 80, (0)) \
+    PTX__MMA_MIXED(OP, F8F6F4_F32, "m16n8k32", ".kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}", 86,         \
+        PTX__ON_100UP, PTX__T1(FP8), (0))                                                                    \
+    PTX__MMA_FORM(FORM, F8F6F4_F32, "m16n8k32", ".kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}", 87,        \
+        PTX__ON_120, PTX__T1(FP864), PTX__T1(FP864))                                                         \
+    PTX__MMA_MIXED(OP, F8F6F4_F16, "m16n8k32", ".kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87,         \
+        PTX__ON_120, PTX__T1(FP864), (0))                                                                    \
     OP(MMA_MXF8F6F4,                                                                                         \
-        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale" ".scale_vec::1X.f32%t%s.f32.ue8m0",   \
+        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32%t%s.f32.ue8m0",      \
         "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1, PTX__T1(FP864),            \
         PTX__T1(FP864))                                                                                      \
-    OP(MMA_MXF4,                                                                                             \
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X" ".f32.e2m1.e2m1.f32.ue8m0", \
-        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_2, (0))                       \
-    OP(MMA_MXF4NVF4_2X,                                                                                      \
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                                       \
-        ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",                                                            \
-        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_2, (0))                       \
-    OP(MMA_MXF4NVF4_4X,                                                                                      \
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                                       \
-        ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",                                                            \
-        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_4, (0))
+    PTX__MMA_MX(OP, MXF4, "mxf4.block_scale.scale_vec::2X", ".f32.e2m1.e2m1.f32.ue8m0", PTX__SCALES_2)       \
+    PTX__MMA_MX(OP, MXF4NVF4_2X, "mxf4nvf4.block_scale.scale_vec::2X", ".f32.e2m1.e2m1.f32.ue8m0",           \
+        PTX__SCALES_2)                                                                                       \
+    PTX__MMA_MX(OP, MXF4NVF4_4X, "mxf4nvf4.block_scale.scale_vec::4X", ".f32.e2m1.e2m1.f32.ue4m3",           \
+        PTX__SCALES_4)
+#define PTX__MMA_SP(OP, ID, name, operands, version, sm, ...)                                                \
+    OP(MMA_SP##ID, "mma.sp" name, operands, version, sm, PTX__MMA, __VA_ARGS__)
+#define PTX__ORDERED "::ordered_metadata.sync.aligned."
+#define PTX__SP ".sync.aligned."
 #define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
-    /* sparse: the selector is one of 4 threads, of 2, or 0,                                                 \
-        as the ISA has it; ptxas takes 2 and 3 too for f16 of m16n8k32 in f32,                               \
-        where no pair of that number is */                                                                   \
-    OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71,   \
-        80, PTX__MMA, PTX__T1(H16))                                                                          \
+    /* sparse: the selector is one of 4 threads, of 2, or 0, as the ISA has it; ptxas takes 2 and 3 too for  \
+        f16 of m16n8k32 in f32, where no pair of that number is */                                           \
+    PTX__MMA_SP(OP, _M16N8K16_F32, PTX__SP "m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80,    \
+        PTX__T1(H16))                                                                                        \
     FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, \
         80, PTX__T1(TF32))                                                                                   \
-    OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71,   \
-        80, PTX__MMA, PTX__T1(H16))                                                                          \
-    OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH", 71,   \
-        80, PTX__MMA, PTX__T1(F16))                                                                          \
-    OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80, \
-        PTX__MMA, PTX__T1(TF32))                                                                             \
-    OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH", 71, \
-        80, PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                          \
-    OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 84,   \
-        89, PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                                            \
-    OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ", 71, \
-        80, PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                          \
-    OP(MMA_SPO_M16N8K16_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32%t%t.f32",           \
-        "{4f}={2x}{2x}{4f}xR", 85, 80, PTX__MMA, PTX__T1(H16))                                               \
-    OP(MMA_SPO_M16N8K32_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32%t%t.f32",           \
-        "{4f}={4x}{4x}{4f}xH", 85, 80, PTX__MMA, PTX__T1(H16))                                               \
-    OP(MMA_SPO_M16N8K64_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32%t%s.f32",           \
-        "{4f}={4x}{4x}{4f}xZ", 85, 89, PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                 \
-    OP(MMA_SPO_M16N8K64_S32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32",         \
-        "{4S}={4x}{4x}{4S}xZ", 85, 80, PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))               \
-    OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4" ".f32%t%s.f32", \
-        "{4f}={4x}{4x}{4f}xZ", 87, PTX__ON_120, PTX__MMA, PTX__T1(FP864), PTX__T1(FP864))                    \
-    OP(MMA_SPO_MXF4NVF4_4X,                                                                                  \
-        "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"                             \
-        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",                                                \
-        "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4, (0))
+    PTX__MMA_SP(OP, _M16N8K32_F32, PTX__SP "m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, 80,    \
+        PTX__T1(H16))                                                                                        \
+    PTX__MMA_SP(OP, _M16N8K32_F16, PTX__SP "m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH", 71, 80,    \
+        PTX__T1(F16))                                                                                        \
+    PTX__MMA_SP(OP, _M16N8K8_F32, PTX__SP "m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80,      \
+        PTX__T1(TF32))                                                                                       \
+    PTX__MMA_SP(OP, _M16N8K32_S32, PTX__SP "m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH", 71, 80,  \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+    PTX__MMA_SP(OP, _M16N8K64_F32, PTX__SP "m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 84, 89,    \
+        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+    PTX__MMA_SP(OP, _M16N8K64_S32, PTX__SP "m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ", 71, 80,  \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+    PTX__MMA_SP(OP, O_M16N8K16_F32, PTX__ORDERED "m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 85,  \
+        80, PTX__T1(H16))                                                                                    \
+    PTX__MMA_SP(OP, O_M16N8K32_F32, PTX__ORDERED "m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 85,  \
+        80, PTX__T1(H16))                                                                                    \
+    PTX__MMA_SP(OP, O_M16N8K64_F32, PTX__ORDERED "m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 85,  \
+        89, PTX__T1(FP8), PTX__T1(FP8))                                                                      \
+    PTX__MMA_SP(OP, O_M16N8K64_S32, PTX__ORDERED "m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ",    \
+        85, 80, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                \
+    PTX__MMA_SP(OP, O_F8F6F4, PTX__ORDERED "m16n8k64.row.col.kind::f8f6f4.f32%t%s.f32",                      \
+        "{4f}={4x}{4x}{4f}xZ", 87, PTX__ON_120, PTX__T1(FP864), PTX__T1(FP864))                              \
+    OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
+        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 87,           \
+        PTX__ON_120A, PTX__MMA | PTX__SCALES_4, (0))
+/* Loads of A or B of a shape with 16 along k; bf16, bytes: their registers. */
+#define PTX__WMMA_LOAD_16(OP, FORM, ID, name, bf16, bytes, layout)                                           \
+    OP(WMMA_LOAD_##ID, "wmma.load." name "%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD, PTX__T1(F16), (0),      \
+        PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)                                                        \
+    FORM(WMMA_LOAD_##ID, "wmma.load." name "%m%t", "{" bf16 "x}=m?u", 70, 80, PTX__T1(BF16), (0),            \
+        PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)                                                        \
+    FORM(WMMA_LOAD_##ID, "wmma.load." name "%m%t", "{" bytes "x}=m?u", 63, 72, PTX__T1(I8), (0),             \
+        PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)
+/* All loads of A or B. bf16_n32 ...: their registers of m8n32k16 and m32n8k16. */
+#define PTX__WMMA_LOADS(OP, FORM, X, x, layout, only, bf16_n32, bytes_n32, bf16_n8, bytes_n8)                \
+    PTX__WMMA_LOAD_16(OP, FORM, X##_M16N16K16, x ".sync.aligned%l.m16n16k16", "4", "2", layout)              \
+    PTX__WMMA_LOAD_16(OP, FORM, X##_M8N32K16, x ".sync.aligned%l.m8n32k16", bf16_n32, bytes_n32, layout)     \
+    PTX__WMMA_LOAD_16(OP, FORM, X##_M32N8K16, x ".sync.aligned%l.m32n8k16", bf16_n8, bytes_n8, layout)       \
+    OP(WMMA_LOAD_##X##_M16N16K8, "wmma.load." x ".sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", 70, 80,          \
+        PTX__WMMA_LOAD, PTX__T1(TF32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)                    \
+    OP(WMMA_LOAD_##X##_M8N8K4, "wmma.load." x ".sync.aligned%l.m8n8k4%m%t", "{t}=m?u", 70, 80,               \
+        PTX__WMMA_LOAD, PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)                     \
+    OP(WMMA_LOAD_##X##_M8N8K32, "wmma.load." x ".sync.aligned" only "m8n8k32%m%t", "{x}=m?u", 63, 75,        \
+        PTX__WMMA_LOAD, PTX__T1(I4), (0), PTX__M1(WMMA_SPACE))                                               \
+    OP(WMMA_LOAD_##X##_M8N8K128, "wmma.load." x ".sync.aligned" only "m8n8k128%m.b1", "{x}=m?u", 63, 75,     \
+        PTX__WMMA_LOAD, (0), (0), PTX__M1(WMMA_SPACE))
+/* Loads of C or stores of D; their operands are a, a group, b. */
+#define PTX__WMMA_SUM(FORM, ID, name, operands, version, sm, ...)                                            \
+    FORM(WMMA_##ID, "wmma." name "%m%t", operands, version, sm, __VA_ARGS__, (0), PTX__M1(WMMA_SPACE),       \
+        PTX__M1(LAYOUT), PTX__M1(ROW))
+#define PTX__WMMA_SUMS_16(OP, FORM, ID, name, facts, a, b)                                                   \
+    PTX__WMMA_SUM(OP, ID, name, a "{4x}" b, 63, 70, facts, PTX__T1(F16))                                     \
+    PTX__WMMA_SUM(FORM, ID, name, a "{8t}" b, 63, 70, PTX__T1(F32))                                          \
+    PTX__WMMA_SUM(FORM, ID, name, a "{8t}" b, 63, 72, PTX__T1(S32))
+#define PTX__WMMA_SUMS(OP, FORM, X, x, facts, a, b)                                                          \
+    PTX__WMMA_SUMS_16(OP, FORM, X##_M16N16K16, x ".sync.aligned%l.m16n16k16", facts, a, b)                   \
+    PTX__WMMA_SUMS_16(OP, FORM, X##_M8N32K16, x ".sync.aligned%l.m8n32k16", facts, a, b)                     \
+    PTX__WMMA_SUMS_16(OP, FORM, X##_M32N8K16, x ".sync.aligned%l.m32n8k16", facts, a, b)                     \
+    PTX__WMMA_SUM(OP, X##_M16N16K8, x ".sync.aligned%l.m16n16k8", a "{8t}" b, 70, 80, facts, PTX__T1(F32))   \
+    PTX__WMMA_SUM(OP, X##_M8N8K4, x ".sync.aligned%l.m8n8k4", a "{2t}" b, 70, 80, facts, PTX__T1(F64))       \
+    PTX__WMMA_SUM(OP, X##_M8N8K32, x ".sync.aligned%l.m8n8k32", a "{2t}" b, 63, 75, facts, PTX__T1(S32))     \
+    PTX__WMMA_SUM(OP, X##_M8N8K128, x ".sync.aligned%l.m8n8k128", a "{2t}" b, 63, 75, facts, PTX__T1(S32))
 #define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
-    OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", 63, 70,                \
-        PTX__WMMA_LOAD, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))               \
-    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", 70, 80,              \
-        PTX__T1(BF16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                              \
-    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", 63, 72, PTX__T1(I8), \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
-        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", 70, 80, PTX__T1(BF16), \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", 63, 72, PTX__T1(I8),    \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
-        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", 70, 80, PTX__T1(BF16), \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", 63, 72, PTX__T1(I8),   \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", 70, 80, PTX__WMMA_LOAD,  \
-        PTX__T1(TF32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                              \
-    OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", 70, 80, PTX__WMMA_LOAD,       \
-        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", 63, 75, PTX__WMMA_LOAD,   \
-        PTX__T1(I4), (0), PTX__M1(WMMA_SPACE))                                                               \
-    OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", 63, 75,                \
-        PTX__WMMA_LOAD, (0), (0), PTX__M1(WMMA_SPACE))                                                       \
-    OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", 63, 70,                \
-        PTX__WMMA_LOAD, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))               \
-    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", 70, 80,              \
-        PTX__T1(BF16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                              \
-    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", 63, 72, PTX__T1(I8), \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
-    OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
-        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                               \
-    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", 70, 80, PTX__T1(BF16), \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
-    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", 63, 72, PTX__T1(I8),   \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
-    OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
-        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                               \
-    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", 70, 80, PTX__T1(BF16), \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
-    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", 63, 72, PTX__T1(I8),    \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
-    OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", 70, 80, PTX__WMMA_LOAD,  \
-        PTX__T1(TF32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                              \
-    OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", 70, 80, PTX__WMMA_LOAD,       \
-        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                               \
-    OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", 63, 75, PTX__WMMA_LOAD,   \
-        PTX__T1(I4), (0), PTX__M1(WMMA_SPACE))                                                               \
-    OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", 63, 75,                \
-        PTX__WMMA_LOAD, (0), (0), PTX__M1(WMMA_SPACE))                                                       \
-    OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", 63, 70,                \
-        PTX__WMMA_LOAD, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))               \
-    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", 63, 70,              \
-        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", 63, 72,              \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
-        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", 63, 70, PTX__T1(F32),  \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", 63, 72, PTX__T1(S32),  \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
-        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", 63, 70, PTX__T1(F32),  \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", 63, 72, PTX__T1(S32),  \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", 70, 80, PTX__WMMA_LOAD,  \
-        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", 70, 80, PTX__WMMA_LOAD,      \
-        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", 63, 75, PTX__WMMA_LOAD,    \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", 63, 75, PTX__WMMA_LOAD,  \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", 63, 70,              \
-        PTX__WMMA_STORE, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
-    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", 63, 70,            \
-        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", 63, 72,            \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", 63, 70,                \
-        PTX__WMMA_STORE, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
-    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", 63, 70,              \
-        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", 63, 72,              \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", 63, 70,                \
-        PTX__WMMA_STORE, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
-    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", 63, 70,              \
-        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", 63, 72,              \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", 70, 80,                \
-        PTX__WMMA_STORE, PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
-    OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", 70, 80, PTX__WMMA_STORE,   \
-        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", 63, 75, PTX__WMMA_STORE, \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", 63, 75,                \
-        PTX__WMMA_STORE, PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))
+    PTX__WMMA_LOADS(OP, FORM, A, "a", PTX__M1(ROW), ".row.", "2", "", "8", "4")                              \
+    PTX__WMMA_LOADS(OP, FORM, B, "b", PTX__M1(COL), ".col.", "8", "4", "2", "")                              \
+    PTX__WMMA_SUMS(OP, FORM, LOAD_C, "load.c", PTX__WMMA_LOAD, "", "=m?u")                                   \
+    PTX__WMMA_SUMS(OP, FORM, STORE_D, "store.d", PTX__WMMA_STORE, "=m", "?u")
+/* The products of a shape with 16 along k; a16 ... b8: registers of A and B, of bf16 and of bytes. */
+#define PTX__WMMA_16(OP, FORM, ID, shape, a16, b16, a8, b8)                                                  \
+    OP(WMMA_##ID##_F32, "wmma.mma.sync.aligned%l." shape ".f32.f32", "{8f}={8x}{8x}{8f}", 63, 70, PTX__WMMA, \
+        PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                          \
+    FORM(WMMA_##ID##_F32, "wmma.mma.sync.aligned%l." shape ".f32%t%t.f32", "{8f}={" a16 "x}{" b16 "x}{8f}",  \
+        70, 80, PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                 \
+    OP(WMMA_##ID##_F16, "wmma.mma.sync.aligned%l." shape ".f16.f16", "{4x}={8x}{8x}{4x}", 63, 70, PTX__WMMA, \
+        PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                          \
+    OP(WMMA_##ID##_F32_F16, "wmma.mma.sync.aligned%l." shape ".f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,        \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_##ID##_F16_F32, "wmma.mma.sync.aligned%l." shape ".f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,        \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_##ID##_S32, "wmma.mma.sync.aligned%l." shape ".s32%t%t.s32%m", "{8S}={" a8 "x}{" b8 "x}{8S}",    \
+        63, 72, PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))
 #define PTX__TABLE_WMMA(OP, FORM)                                                                            \
-    OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", 63, 70,         \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}", 70, 80,   \
-        PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                         \
-    OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", 63, 70,         \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M16N16K16_F32_F16, "wmma.mma.sync.aligned%l.m16n16k16.f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,     \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M16N16K16_F16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,     \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M16N16K16_S32, "wmma.mma.sync.aligned%l.m16n16k16.s32%t%t.s32%m", "{8S}={2x}{2x}{8S}", 63, 72,   \
-        PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                 \
-    OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", 63, 70,           \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    FORM(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32%t%t.f32", "{8f}={2x}{8x}{8f}", 70, 80,     \
-        PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                         \
-    OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", 63, 70,           \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M8N32K16_F32_F16, "wmma.mma.sync.aligned%l.m8n32k16.f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,       \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M8N32K16_F16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,       \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}", 63, 72,      \
-        PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                 \
-    OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", 63, 70,           \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    FORM(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32%t%t.f32", "{8f}={8x}{2x}{8f}", 70, 80,     \
-        PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                         \
-    OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", 63, 70,           \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M32N8K16_F32_F16, "wmma.mma.sync.aligned%l.m32n8k16.f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,       \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M32N8K16_F16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,       \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}", 63, 72,      \
-        PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                 \
+    PTX__WMMA_16(OP, FORM, M16N16K16, "m16n16k16", "4", "4", "2", "2")                                       \
+    PTX__WMMA_16(OP, FORM, M8N32K16, "m8n32k16", "2", "8", "", "4")                                          \
+    PTX__WMMA_16(OP, FORM, M32N8K16, "m32n8k16", "8", "2", "4", "")                                          \
     OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}", 70, 80,       \
         PTX__WMMA, PTX__T1(TF32), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                              \
     OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80,       \
@@ -1805,6 +1635,18 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         "{2S}={x}{x}{2S}", 63, 75, PTX__WMMA, (0))                                                           \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
         "{2S}={x}{x}{2S}", 71, 80, PTX__WMMA, (0))
+#define PTX__WGMMA_FORM(FORM, ID, shape, operands, version, ...)                                             \
+    FORM(WGMMA_##ID, "wgmma.mma_async.sync.aligned.m64n" shape, operands, version, PTX__ON_90A, __VA_ARGS__)
+/* tcgen05: for one block or two, of one form; a load, a store of a shape. */
+#define PTX__TCGEN05(OP, ID, name, operands, version, sm, facts)                                             \
+    OP(TCGEN05_##ID, "tcgen05." name, operands, version, sm, facts, (0), (0), (0), PTX__M1(CTA_GROUP),       \
+        PTX__M1(CTA_GROUP_1))
+#define PTX__TCGEN05_LD(OP, ID, shape, operands)                                                             \
+    OP(TCGEN05_LD_##ID, "tcgen05.ld.sync.aligned." shape "%m.b32", operands, 86, PTX__ON_100_110,            \
+        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))
+#define PTX__TCGEN05_ST(OP, ID, shape, operands)                                                             \
+    OP(TCGEN05_ST_##ID, "tcgen05.st.sync.aligned." shape "%m.b32", operands, 86, PTX__ON_100_110,            \
+        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))
 #define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
     OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 80, PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_FENCE,   \
@@ -1813,127 +1655,103 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__BY_GROUP | PTX__DOES_MMA_COMMIT, (0))                                                           \
     OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 80, PTX__ON_90A,                             \
         PTX__BY_GROUP | PTX__DOES_MMA_WAIT, (0))                                                             \
-    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", 80, PTX__ON_90A,       \
-        PTX__WGMMA, PTX__T1(H16))                                                                            \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", 80, PTX__ON_90A,        \
-        PTX__T1(TF32))                                                                                       \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}=ddpKK", 80, PTX__ON_90A,       \
-        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
-    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", 80, PTX__ON_90A,       \
-        PTX__WGMMA, PTX__T1(F16))                                                                            \
-    FORM(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k32.f16%t%s", "!{x+z}=ddpKK", 80, PTX__ON_90A,       \
-        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
-    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__ON_90A,         \
-        PTX__WGMMA, PTX__T1(S8), PTX__T1(S8), PTX__M1(SATFINITE))                                            \
-    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__ON_90A,       \
-        PTX__T1(U8), PTX__T1(U8), PTX__M1(SATFINITE))                                                        \
-    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", 84, PTX__ON_90A,       \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
-    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 80,             \
-        PTX__ON_90A, PTX__WGMMA, (0))                                                                        \
-    OP(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}={4x}dpKKH", 80, PTX__ON_90A,   \
-        PTX__WGMMA, PTX__T1(H16))                                                                            \
-    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}={4x}dpKK", 80, PTX__ON_90A,   \
-        PTX__T1(TF32))                                                                                       \
-    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}={4x}dpKK", 80, PTX__ON_90A,  \
-        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
-    OP(WGMMA_A_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}={4x}dpKKH", 80, PTX__ON_90A,   \
-        PTX__WGMMA, PTX__T1(F16))                                                                            \
-    OP(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__ON_90A,    \
-        PTX__WGMMA, PTX__T1(S8), PTX__T1(S8), PTX__M1(SATFINITE))                                            \
-    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__ON_90A,  \
-        PTX__T1(U8), PTX__T1(U8), PTX__M1(SATFINITE))                                                        \
-    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", 84, PTX__ON_90A,  \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+    PTX__WGMMA_FORM(OP, F32, "%2k16.f32%t%t", "!{f+w}=ddpKKHH", 80, PTX__WGMMA, PTX__T1(H16))                \
+    PTX__WGMMA_FORM(FORM, F32, "%2k8.f32%t%t", "!{f+w}=ddpKK", 80, PTX__T1(TF32))                            \
+    PTX__WGMMA_FORM(FORM, F32, "%2k32.f32%t%s", "!{f+w}=ddpKK", 80, PTX__T1(FP8), PTX__T1(FP8))              \
+    PTX__WGMMA_FORM(OP, F16, "%4k16.f16%t%t", "!{x+z}=ddpKKHH", 80, PTX__WGMMA, PTX__T1(F16))                \
+    PTX__WGMMA_FORM(FORM, F16, "%4k32.f16%t%s", "!{x+z}=ddpKK", 80, PTX__T1(FP8), PTX__T1(FP8))              \
+    PTX__WGMMA_FORM(OP, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__WGMMA, PTX__T1(S8), PTX__T1(S8),      \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(FORM, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__T1(U8), PTX__T1(U8),                \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(FORM, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 84, PTX__T1(I8), PTX__T1(I8),                \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(OP, B1, "%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 80, PTX__WGMMA, (0))                  \
+    PTX__WGMMA_FORM(OP, A_F32, "%2k16.f32%t%t", "!{f+w}={4x}dpKKH", 80, PTX__WGMMA, PTX__T1(H16))            \
+    PTX__WGMMA_FORM(FORM, A_F32, "%2k8.f32%t%t", "!{f+w}={4x}dpKK", 80, PTX__T1(TF32))                       \
+    PTX__WGMMA_FORM(FORM, A_F32, "%2k32.f32%t%s", "!{f+w}={4x}dpKK", 80, PTX__T1(FP8), PTX__T1(FP8))         \
+    PTX__WGMMA_FORM(OP, A_F16, "%4k16.f16%t%t", "!{x+z}={4x}dpKKH", 80, PTX__WGMMA, PTX__T1(F16))            \
+    PTX__WGMMA_FORM(OP, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__WGMMA, PTX__T1(S8), PTX__T1(S8), \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(FORM, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__T1(U8), PTX__T1(U8),           \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(FORM, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 84, PTX__T1(I8), PTX__T1(I8),           \
+        PTX__M1(SATFINITE))                                                                                  \
     OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH", 82,            \
         PTX__ON_90A, PTX__WGMMA, PTX__T1(H16))                                                               \
     /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
-    OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", 86, PTX__ON_100_110,            \
-        PTX__BY_WARP, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                               \
-    OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", 86, PTX__ON_100_110, PTX__BY_WARP, (0), \
-        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
-    OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", 86, PTX__ON_100_110,       \
-        PTX__BY_WARP, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                               \
-    OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", 86, PTX__ON_100_110,        \
-        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
-    OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", 86, PTX__ON_100_110,        \
-        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
-    OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", 86, PTX__ON_100_110,      \
-        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
-    OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", 86, PTX__ON_100_110,      \
-        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
-    OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", 86, PTX__ON_100_110,   \
-        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
+    PTX__TCGEN05(OP, ALLOC, "alloc%m.sync.aligned.shared::cta.b32", "=sI", 86, PTX__ON_100_110,              \
+        PTX__BY_WARP)                                                                                        \
+    PTX__TCGEN05(OP, DEALLOC, "dealloc%m.sync.aligned.b32", "=uI", 86, PTX__ON_100_110, PTX__BY_WARP)        \
+    PTX__TCGEN05(OP, RELINQUISH, "relinquish_alloc_permit%m.sync.aligned", "=", 86, PTX__ON_100_110,         \
+        PTX__BY_WARP)                                                                                        \
+    PTX__TCGEN05_LD(OP, 32X32B, "32x32b.x%1", "{x+t}=a")                                                     \
+    PTX__TCGEN05_LD(OP, 16X64B, "16x64b.x%1", "{x+t}=a")                                                     \
+    PTX__TCGEN05_LD(OP, 16X128B, "16x128b.x%h", "{x+2}=a")                                                   \
+    PTX__TCGEN05_LD(OP, 16X256B, "16x256b.x%q", "{x+4}=a")                                                   \
+    PTX__TCGEN05_LD(OP, 16X32BX2, "16x32bx2.x%1", "{x+t}=aJ")                                                \
     OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", 88,                 \
         PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE, (0))                                                \
     OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", 88,                 \
         PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE, (0))                                                \
-    OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", 86, PTX__ON_100_110,        \
-        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
-    OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", 86, PTX__ON_100_110,        \
-        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
-    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", 86, PTX__ON_100_110,      \
-        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
-    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", 86, PTX__ON_100_110,      \
-        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
+    PTX__TCGEN05_ST(OP, 32X32B, "32x32b.x%1", "=a{x+t}")                                                     \
+    PTX__TCGEN05_ST(OP, 16X64B, "16x64b.x%1", "=a{x+t}")                                                     \
+    PTX__TCGEN05_ST(OP, 16X128B, "16x128b.x%h", "=a{x+2}")                                                   \
+    PTX__TCGEN05_ST(OP, 16X256B, "16x256b.x%q", "=a{x+4}")                                                   \
     OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 86, PTX__ON_100_110, PTX__BY_WARP, (0))        \
     OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 86, PTX__ON_100_110, PTX__BY_WARP, (0))        \
-    OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", 86, PTX__ON_100_110, 0, (0), (0), (0),           \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", 86, PTX__ON_100_110, 0, (0), (0), (0),               \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_CP_128X128B, "tcgen05.cp%m.128x128b", "=ad", 86, PTX__ON_100_110, 0, (0), (0), (0),           \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_CP_32X128B_WARPX4, "tcgen05.cp%m.32x128b.warpx4", "=ad", 86, PTX__ON_100_110, 0, (0), (0),    \
-        (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                       \
-    OP(TCGEN05_CP_64X128B_02_13, "tcgen05.cp%m.64x128b.warpx2::02_13", "=ad", 86, PTX__ON_100_110, 0, (0),   \
-        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
-    OP(TCGEN05_CP_128X256B_B4, "tcgen05.cp%m.128x256b.b8x16.b4x16_p64", "=ad", 86, PTX__ON_100_110, 0, (0),  \
-        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
-    OP(TCGEN05_CP_128X256B_B6, "tcgen05.cp%m.128x256b.b8x16.b6x16_p32", "=ad", 86, PTX__ON_100_110, 0, (0),  \
-        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
-    OP(TCGEN05_SHIFT_DOWN, "tcgen05.shift%m.down", "=a", 86, PTX__ON_100A_103A_110A, 0, (0), (0), (0),       \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addup", 86, PTX__ON_100_110, 0, (0), (0), (0),          \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    PTX__TCGEN05(OP, CP_128X256B, "cp%m.128x256b", "=ad", 86, PTX__ON_100_110, 0)                            \
+    PTX__TCGEN05(OP, CP_4X256B, "cp%m.4x256b", "=ad", 86, PTX__ON_100_110, 0)                                \
+    PTX__TCGEN05(OP, CP_128X128B, "cp%m.128x128b", "=ad", 86, PTX__ON_100_110, 0)                            \
+    PTX__TCGEN05(OP, CP_32X128B_WARPX4, "cp%m.32x128b.warpx4", "=ad", 86, PTX__ON_100_110, 0)                \
+    PTX__TCGEN05(OP, CP_64X128B_02_13, "cp%m.64x128b.warpx2::02_13", "=ad", 86, PTX__ON_100_110, 0)          \
+    PTX__TCGEN05(OP, CP_128X256B_B4, "cp%m.128x256b.b8x16.b4x16_p64", "=ad", 86, PTX__ON_100_110, 0)         \
+    PTX__TCGEN05(OP, CP_128X256B_B6, "cp%m.128x256b.b8x16.b6x16_p32", "=ad", 86, PTX__ON_100_110, 0)         \
+    PTX__TCGEN05(OP, SHIFT_DOWN, "shift%m.down", "=a", 86, PTX__ON_100A_103A_110A, 0)                        \
+    PTX__TCGEN05(OP, MMA_F16, "mma%m.kind::f16", "=addup", 86, PTX__ON_100_110, 0)                           \
     FORM(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addupP", 86, PTX__ON_100_103, (0), (0), (0),          \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_F16_A_FILL, "tcgen05.mma%m.kind::f16.collector::a::fill", "=addup", 86, PTX__ON_100_110,  \
-        0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                          \
-    OP(TCGEN05_MMA_F16_A_USE, "tcgen05.mma%m.kind::f16.collector::a::use", "=addup", 86, PTX__ON_100_110, 0, \
-        (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                             \
-    OP(TCGEN05_MMA_TF32, "tcgen05.mma%m.kind::tf32", "=addup", 86, PTX__ON_100_110, 0, (0), (0), (0),        \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=addup", 86, PTX__ON_100_110, 0, (0), (0), (0),    \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_I8, "tcgen05.mma%m.kind::i8", "=addup", 86, PTX__ON_100A_110A, 0, (0), (0), (0),          \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_A_F16, "tcgen05.mma%m.kind::f16", "=aadup", 86, PTX__ON_100_110, 0, (0), (0), (0),        \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_A_TF32, "tcgen05.mma%m.kind::tf32", "=aadup", 86, PTX__ON_100_110, 0, (0), (0), (0),      \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_A_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=aadup", 86, PTX__ON_100_110, 0, (0), (0), (0),  \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", 88, PTX__ON_100_110, 0, \
-        (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                             \
-    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 86,    \
-        PTX__ON_100A_103A_110A, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                  \
-    OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", 86,            \
-        PTX__ON_100A_103A_110A, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                  \
-    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 87,    \
-        PTX__ON_100A_103A_110A, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                  \
-    OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", 88,          \
-        PTX__ON_100_110, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                         \
-    OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", 86, PTX__ON_100_110, 0, (0), (0), (0),   \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    PTX__TCGEN05(OP, MMA_F16_A_FILL, "mma%m.kind::f16.collector::a::fill", "=addup", 86, PTX__ON_100_110, 0) \
+    PTX__TCGEN05(OP, MMA_F16_A_USE, "mma%m.kind::f16.collector::a::use", "=addup", 86, PTX__ON_100_110, 0)   \
+    PTX__TCGEN05(OP, MMA_TF32, "mma%m.kind::tf32", "=addup", 86, PTX__ON_100_110, 0)                         \
+    PTX__TCGEN05(OP, MMA_F8F6F4, "mma%m.kind::f8f6f4", "=addup", 86, PTX__ON_100_110, 0)                     \
+    PTX__TCGEN05(OP, MMA_I8, "mma%m.kind::i8", "=addup", 86, PTX__ON_100A_110A, 0)                           \
+    PTX__TCGEN05(OP, MMA_A_F16, "mma%m.kind::f16", "=aadup", 86, PTX__ON_100_110, 0)                         \
+    PTX__TCGEN05(OP, MMA_A_TF32, "mma%m.kind::tf32", "=aadup", 86, PTX__ON_100_110, 0)                       \
+    PTX__TCGEN05(OP, MMA_A_F8F6F4, "mma%m.kind::f8f6f4", "=aadup", 86, PTX__ON_100_110, 0)                   \
+    PTX__TCGEN05(OP, MMA_MXF8F6F4, "mma%m.kind::mxf8f6f4.block_scale", "=adduaap", 88, PTX__ON_100_110, 0)   \
+    PTX__TCGEN05(OP, MMA_MXF8F6F4_1X, "mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 86,      \
+        PTX__ON_100A_103A_110A, 0)                                                                           \
+    PTX__TCGEN05(OP, MMA_MXF4_2X, "mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", 86,              \
+        PTX__ON_100A_103A_110A, 0)                                                                           \
+    PTX__TCGEN05(OP, MMA_MXF4NVF4_4X, "mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 87,      \
+        PTX__ON_100A_103A_110A, 0)                                                                           \
+    PTX__TCGEN05(OP, MMA_MXF4NVF4_16, "mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", 88,            \
+        PTX__ON_100_110, 0)                                                                                  \
+    PTX__TCGEN05(OP, MMA_SP_F16, "mma.sp%m.kind::f16", "=addaup", 86, PTX__ON_100_110, 0)                    \
     OP(TCGEN05_MMA_WS_F16, "tcgen05.mma.ws.cta_group::1.kind::f16", "=addup", 86, PTX__ON_100_110, 0, (0))   \
     OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", 86, PTX__ON_100_110, 0, (0))          \
     OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", 86, PTX__ON_100_110, 0, (0))            \
-    OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", 86,               \
-        PTX__ON_100_110, PTX__REGISTERS_2, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))          \
-    OP(TCGEN05_COMMIT_MULTICAST,                                                                             \
-        "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 86,          \
-        PTX__ON_100_110, PTX__REGISTERS_2, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))
+    PTX__TCGEN05(OP, COMMIT, "commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", 86,                 \
+        PTX__ON_100_110, PTX__REGISTERS_2)                                                                   \
+    PTX__TCGEN05(OP, COMMIT_MULTICAST,                                                                       \
+        "commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 86, PTX__ON_100_110, \
+        PTX__REGISTERS_2)
+/* A texture read by coordinates in f32; one at a level of detail, by gradients; of one component. */
+#define PTX__TEX_F32(OP, ID, name, operands, version)                                                        \
+    OP(TEX_##ID, "tex." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE, PTX__T2(F32, I32))
+#define PTX__TEX_DETAIL(OP, ID, name, at, by, version)                                                       \
+    PTX__TEX_F32(OP, LEVEL_##ID, "level." name, "{" at "}]f", 31)                                            \
+    PTX__TEX_F32(OP, GRAD_##ID, "grad." name, "{" at "}]{" by "}{" by "}", version)
+#define PTX__TLD4(OP, ID, name, operands, version)                                                           \
+    OP(TLD4_R_##ID, "tld4.r." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE,               \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TLD4_G_##ID, "tld4.g." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE,               \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TLD4_B_##ID, "tld4.b." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE,               \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TLD4_A_##ID, "tld4.a." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE,               \
+        PTX__T2(F32, I32))
 #define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
     /* textures, by 64-bit handle; surfaces: below */                                                        \
     OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))   \
@@ -1945,128 +1763,58 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__T2(S32, F32))                                                                                   \
     OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32),                 \
         PTX__T2(S32, F32))                                                                                   \
-    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))               \
-    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))           \
-    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))      \
-    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))      \
-    OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))  \
-    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32)) \
-    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))       \
-    OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))    \
-    OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))  \
-    OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", 31, 20, PTX__TEXTURE,                 \
-        PTX__T2(F32, I32))                                                                                   \
-    OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))    \
-    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32)) \
-    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32)) \
-    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", 31, 20, PTX__TEXTURE,                \
-        PTX__T2(F32, I32))                                                                                   \
-    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", 43, 20, PTX__TEXTURE,                \
-        PTX__T2(F32, I32))                                                                                   \
-    OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", 43, 20, PTX__TEXTURE,            \
-        PTX__T2(F32, I32))                                                                                   \
-    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
-    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
-    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
-    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
-    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
-    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
-    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
-    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
+    PTX__TEX_F32(OP, CUBE, "cube", "{4f}]", 31)                                                              \
+    PTX__TEX_F32(OP, ACUBE, "acube", "{ufff}]", 31)                                                          \
+    PTX__TEX_DETAIL(OP, 1D, "1d", "f", "f", 31)                                                              \
+    PTX__TEX_DETAIL(OP, 2D, "2d", "2f", "2f", 31)                                                            \
+    PTX__TEX_DETAIL(OP, 3D, "3d", "4f", "4f", 31)                                                            \
+    PTX__TEX_DETAIL(OP, A1D, "a1d", "uf", "f", 31)                                                           \
+    PTX__TEX_DETAIL(OP, A2D, "a2d", "ufff", "2f", 31)                                                        \
+    PTX__TEX_DETAIL(OP, CUBE, "cube", "4f", "4f", 43)                                                        \
+    PTX__TEX_DETAIL(OP, ACUBE, "acube", "ufff", "4f", 43)                                                    \
+    PTX__TLD4(OP, 2D, "2d", "{2f}]", 31)                                                                     \
+    PTX__TLD4(OP, A2D, "a2d", "{ufff}]", 43)                                                                 \
+    PTX__TLD4(OP, CUBE, "cube", "{4f}]", 43)                                                                 \
+    PTX__TLD4(OP, ACUBE, "acube", "{ufff}]", 43)                                                             \
     OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
     OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                  \
     OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
     OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))                          \
     OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))
+/* Loads, stores, formatted stores and reductions of surfaces of one dimension; at: the coordinates. */
+#define PTX__SURFACE_FORM(FORM, ID, name, operands, ...)                                                     \
+    FORM(SU##ID, "su" name "%m", operands, 31, 20, __VA_ARGS__, (0), (0), PTX__M1(BORDER),                   \
+        PTX__M1(SURFACE_TRAP))
+#define PTX__SURFACE_ROWS(OP, FORM, DIM, dim, at)                                                            \
+    PTX__SURFACE_FORM(OP, LD_##DIM, "ld.b." dim "%t", "{t}=[d" at, PTX__TEXTURE, PTX__T1(SURFACE))           \
+    PTX__SURFACE_FORM(FORM, LD_##DIM, "ld.b." dim ".v%1%t", "{t+v}=[d" at, PTX__T1(SURFACE))                 \
+    PTX__SURFACE_FORM(OP, ST_##DIM, "st.b." dim "%t", "=[d" at "{t}", PTX__REGISTER_1 | PTX__NO_FLOATS,      \
+        PTX__T1(SURFACE))                                                                                    \
+    PTX__SURFACE_FORM(FORM, ST_##DIM, "st.b." dim ".v%1%t", "=[d" at "{t+v}", PTX__T1(SURFACE))              \
+    PTX__SURFACE_FORM(OP, ST_P_##DIM, "st.p." dim ".v4.b32", "=[d" at "{4x}",                                \
+        PTX__REGISTER_1 | PTX__NO_FLOATS, (0))
+#define PTX__SURED_ROWS(OP, DIM, dim, at)                                                                    \
+    PTX__SURFACE_FORM(OP, RED_ADD_##DIM, "red.b.add." dim "%t", "=[d" at "t", PTX__REGISTER_1,               \
+        PTX__T2(I32, U64))                                                                                   \
+    PTX__SURFACE_FORM(OP, RED_MIN_##DIM, "red.b.min." dim "%t", "=[d" at "t", PTX__REGISTER_1, PTX__T1(I32)) \
+    PTX__SURFACE_FORM(OP, RED_MAX_##DIM, "red.b.max." dim "%t", "=[d" at "t", PTX__REGISTER_1, PTX__T1(I32)) \
+    PTX__SURFACE_FORM(OP, RED_AND_##DIM, "red.b.and." dim "%t", "=[d" at "t", PTX__REGISTER_1, PTX__T1(B32)) \
+    PTX__SURFACE_FORM(OP, RED_OR_##DIM, "red.b.or." dim "%t", "=[d" at "t", PTX__REGISTER_1, PTX__T1(B32))
+/* Video instructions on pairs and fours. */
+#define PTX__VIDEO(OP, ID, name)                                                                             \
+    OP(V##ID##2, "v" name "2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
+        PTX__M1(SAT))                                                                                        \
+    OP(V##ID##4, "v" name "4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
+        PTX__M1(SAT))
 #define PTX__TABLE_SURFACES(OP, FORM)                                                                        \
-    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),             \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER),  \
-        PTX__M1(SURFACE_TRAP))                                                                               \
-    OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),            \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
-        PTX__M1(SURFACE_TRAP))                                                                               \
-    OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),            \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
-        PTX__M1(SURFACE_TRAP))                                                                               \
-    OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),          \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", 31, 20, PTX__T1(SURFACE), (0), (0),                \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),          \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", 31, 20, PTX__T1(SURFACE), (0), (0),                \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, PTX__T1(SURFACE),   \
-        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
-    FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER),  \
-        PTX__M1(SURFACE_TRAP))                                                                               \
-    OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, PTX__T1(SURFACE),  \
-        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
-    FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
-        PTX__M1(SURFACE_TRAP))                                                                               \
-    OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, PTX__T1(SURFACE),  \
-        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
-    FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
-        PTX__M1(SURFACE_TRAP))                                                                               \
-    OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS,                  \
-        PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                  \
-    FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0),                \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS,                  \
-        PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                  \
-    FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0),                \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0), (0),   \
-        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
-    OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0), (0),  \
-        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
-    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0),     \
-        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
-    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0),     \
-        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
-    OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0), (0),  \
-        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
-    OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T2(I32, U64), (0),     \
-        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
-    OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),     \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),       \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T2(I32, U64), (0), (0), \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),      \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),      \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),      \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),        \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T2(I32, U64), (0),     \
-        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
-    OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),     \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),       \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    PTX__SURFACE_ROWS(OP, FORM, 1D, "1d", "{u}]")                                                            \
+    PTX__SURFACE_ROWS(OP, FORM, 2D, "2d", "{2u}]")                                                           \
+    PTX__SURFACE_ROWS(OP, FORM, 3D, "3d", "{4u}]")                                                           \
+    PTX__SURFACE_ROWS(OP, FORM, A1D, "a1d", "{2u}]")                                                         \
+    PTX__SURFACE_ROWS(OP, FORM, A2D, "a2d", "{4u}]")                                                         \
+    PTX__SURED_ROWS(OP, 1D, "1d", "{u}]")                                                                    \
+    PTX__SURED_ROWS(OP, 2D, "2d", "{2u}]")                                                                   \
+    PTX__SURED_ROWS(OP, 3D, "3d", "{4u}]")                                                                   \
     OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
     OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                  \
     OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
@@ -2081,20 +1829,12 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(VMAX, "vmax%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
     OP(VMAD, "vmad%t%s%s%m", "y=uuu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                   \
     OP(VSET, "vset%s%s%m", "u=uu", 20, 20, 0, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))                  \
-    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))  \
-    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
-        PTX__M1(SAT))                                                                                        \
-    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))  \
-    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
-        PTX__M1(SAT))                                                                                        \
-    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    PTX__VIDEO(OP, ADD, "add")                                                                               \
+    PTX__VIDEO(OP, SUB, "sub")                                                                               \
+    PTX__VIDEO(OP, AVRG, "avrg")                                                                             \
+    PTX__VIDEO(OP, ABSDIFF, "absdiff")                                                                       \
+    PTX__VIDEO(OP, MIN, "min")                                                                               \
+    PTX__VIDEO(OP, MAX, "max")                                                                               \
     OP(VSET2, "vset2%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))  \
     OP(VSET4, "vset4%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))  \
     /* the stack, control */                                                                                 \
