@@ -916,8 +916,8 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *d
    transposed view, and q, k and v may share rows. With cumulative lengths the sequences are concatenated:
    q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. With a cache the keys are the
    first kv_len rows of each of its sequences; with cumulative lengths it must be paged, and cu_kv only gives
-   the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused. q, k and v in e4m3:
-   see ptxk_flash_prefill_desc and ptxcu_run. */
+   the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused. On sm_90a q, k and v
+   may be of e4m3, head_dim a multiple of 16, at most 128. */
 typedef struct ptxcu_flash_prefill_desc {
     ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim]; out may be q */
     ptxcu_tensor k, v;        /* [batch, kv_len, kv_heads, head_dim], q's type; ignored with a cache */
@@ -930,9 +930,11 @@ typedef struct ptxcu_flash_prefill_desc {
     uint32_t precision;       /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
     float scale;              /* 0: 1/sqrt(head_dim) */
     float soft_cap;           /* 0: none */
-    uint32_t unused;
+    uint32_t type;            /* PTX_E4M3: q, k and v are b8 or u8 tensors of such numbers; else 0 */
     const ptxcu_kv_cache *cache; /* of q's type or 8-bit; read during the call only; NULL: k and v */
     ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
+    ptxcu_tensor score_factors;  /* PTX_E4M3: f32 [heads], the factors of q times those of k; zero: all 1 */
+    ptxcu_tensor v_factors;      /* ... f32 [kv_heads]; zero: all 1, or those of the cache */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
@@ -6274,13 +6276,16 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
     ptxk_flash_prefill_shape shape;
     ptxk_flash_prefill_args args;
     uint32_t same = PTXCU__ROWS | PTXCU__SAME, h, cumulative;
-    uint64_t batch, rows, keys, heads, kv_heads, d;
+    uint64_t batch, rows, keys, heads, kv_heads, d, types;
     PTXCU__TRY(ptxcu__begin_check(&c, cu, "flash_prefill", desc, call));
     memset(&kernel, 0, sizeof kernel);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
     ptxcu__require_flag(&c, "causal", desc->causal, 1);
-    ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    types = ptxcu__get_cache_types(desc->type);
+    if (desc->type && desc->type != PTX_E4M3 && c.code == PTXCU_E_NONE)
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "flash_prefill: type is %s, must be 0 or PTX_E4M3",
+                             ptxk__value_name_of(desc->type).s);
     cumulative = desc->cu_q.owner || desc->cu_kv.owner; /* then both are required */
     h = cumulative ? 1 : 2;                             /* index of the heads dimension */
     heads = desc->q.shape[h];
@@ -6297,8 +6302,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         if (c.code == PTXCU_E_NONE && desc->cu_q.shape[0] == 0)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "flash_prefill: cu_q has shape [0], must be [batch + 1]");
         batch = desc->cu_q.shape[0] - 1;
-        ptxcu__require(&c, "q", &desc->q, same, PTXCU__FLOAT_TYPES, 16, "rows, heads, head_dim", 3,
-                       PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
+        ptxcu__require(&c, "q", &desc->q, same, types, 16, "rows, heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY,
+                       PTXCU__ANY, 0);
         if (desc->cache) {
             keys = ptxcu__take_prefill_cache(&c, desc, batch, d, &kernel, &args);
         } else {
@@ -6312,8 +6317,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
                        PTXCU__TYPE(PTX_F32), 4, "heads, rows", 2, heads, rows, 0, 0);
     } else {
-        ptxcu__require(&c, "q", &desc->q, same, PTXCU__FLOAT_TYPES, 16, "batch, q_len, heads, head_dim", 4,
-                       PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
+        ptxcu__require(&c, "q", &desc->q, same, types, 16, "batch, q_len, heads, head_dim", 4, PTXCU__ANY,
+                       PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
         if (desc->cache) {
             (void)ptxcu__take_prefill_cache(&c, desc, batch, d, &kernel, &args);
             keys = desc->kv_len;
@@ -6330,11 +6335,22 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
     }
     ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
                    "heads", 1, heads, 0, 0, 0);
+    if (desc->type) {
+        ptxcu__require(&c, "score_factors", &desc->score_factors,
+                       desc->cache && desc->cache->k_factors.owner ? PTXCU__DENSE
+                                                                   : PTXCU__OPTIONAL | PTXCU__DENSE,
+                       PTXCU__TYPE(PTX_F32), 4, "heads", 1, heads, 0, 0, 0);
+        if (!desc->cache)
+            ptxcu__require(&c, "v_factors", &desc->v_factors, PTXCU__OPTIONAL | PTXCU__DENSE,
+                           PTXCU__TYPE(PTX_F32), 4, "kv_heads", 1, kv_heads, 0, 0, 0);
+        args.k_factors = desc->score_factors.address;
+        if (!desc->cache) args.v_factors = desc->v_factors.address;
+    }
     if (c.code == PTXCU_E_NONE) {
         kernel.heads = (uint32_t)heads;
         kernel.kv_heads = (uint32_t)kv_heads;
         kernel.head_dim = (uint32_t)d;
-        kernel.type = desc->q.type;
+        kernel.type = desc->type ? desc->type : desc->q.type;
         kernel.out_type = desc->out.type;
         kernel.flags |= (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
                         | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0)
