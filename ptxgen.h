@@ -6180,7 +6180,7 @@ PTX__RARE uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *n
     ptx__symbol *p;
     const ptx__named *had;
     uint32_t at, offset, limit = m->cap >= 81 ? 32764u : 4352u;
-    if (k->guard) return PTX__FAIL(k, PTX_E_GUARD, site, "a guard before a parameter"), 0u;
+    if (k->guard) return PTX__FAIL(k, PTX_E_GUARD, site, "a guard before a parameter");
     if (k->called)
         return PTX__FAIL(k, PTX_E_ARGUMENT, site,
                          "the function is called at %s already: parameters come first", k->called);
