@@ -2024,11 +2024,10 @@ static inline uint64_t llama_count_bytes(const llama *m) {
     return bytes;
 }
 
-/* g and file may go once this has returned. */
-static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file, const llama_options *options,
-                             llama_progress *progress, gguf_error *why) {
+/* The part of llama_open that needs no device. Behind it m->tensor is to be freed. */
+static inline int llama_prepare(llama *m, const gguf *g, const llama_options *options, gguf_error *why) {
+    int bad = 1;
     memset(m, 0, sizeof *m);
-    m->cu = handle;
     m->options = *options;
     if (llama_read(&m->config, g, why)) return 1;
     m->tensor = llama_find_tensors(&m->config, g, why);
@@ -2036,28 +2035,31 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
     if (!m->options.max_seq) m->options.max_seq = m->config.context;
     if (!m->options.kv_type) m->options.kv_type = PTX_F16;
     if (!m->options.prompt_tokens) m->options.prompt_tokens = 512;
-    if (llama_split_ranks(m, why)) {
-        llama_close(m);
+    if (m->options.batch < 1 || m->options.batch > LLAMA_SEQUENCES)
+        gguf_fail(why, GGUF_NOWHERE, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
+    else if (m->config.latent && m->options.kv_type == PTX_F32)
+        gguf_fail(why, GGUF_NOWHERE, "caches of latents are f16, bf16, e4m3 or q8_0");
+    else if (m->config.latent && m->options.kv_type == PTXK_Q8_0 && m->config.rope_dims % 32)
+        gguf_fail(why, GGUF_NOWHERE, "caches in q8_0: the rotated elements of a key must be 32 or 64");
+    else if (m->options.prompt_tokens > LLAMA_PROMPT_MOST)
+        gguf_fail(why, GGUF_NOWHERE, "prompts are fed %u tokens at a time, must be 1 to %u",
+                  (unsigned)options->prompt_tokens, (unsigned)LLAMA_PROMPT_MOST);
+    else
+        bad = llama_split_ranks(m, why);
+    if (bad) {
+        free(m->tensor);
+        m->tensor = NULL;
         return 1;
     }
     m->weight_bytes = llama_count_bytes(m);
-    if (m->options.batch < 1 || m->options.batch > LLAMA_SEQUENCES) {
-        llama_close(m);
-        return gguf_fail(why, GGUF_NOWHERE, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
-    }
-    if (m->config.latent && m->options.kv_type == PTX_F32) {
-        llama_close(m);
-        return gguf_fail(why, GGUF_NOWHERE, "caches of latents are f16, bf16, e4m3 or q8_0");
-    }
-    if (m->config.latent && m->options.kv_type == PTXK_Q8_0 && m->config.rope_dims % 32) {
-        llama_close(m);
-        return gguf_fail(why, GGUF_NOWHERE, "caches in q8_0: the rotated elements of a key must be 32 or 64");
-    }
-    if (m->options.prompt_tokens > LLAMA_PROMPT_MOST) {
-        llama_close(m);
-        return gguf_fail(why, GGUF_NOWHERE, "prompts are fed %u tokens at a time, must be 1 to %u",
-                         (unsigned)options->prompt_tokens, (unsigned)LLAMA_PROMPT_MOST);
-    }
+    return 0;
+}
+
+/* g and file may go once this has returned. */
+static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file, const llama_options *options,
+                             llama_progress *progress, gguf_error *why) {
+    if (llama_prepare(m, g, options, why)) return 1;
+    m->cu = handle;
     if (!llama_allocate(m, file, progress, why)) return 0;
     llama_close(m);
     return 1;
