@@ -2642,7 +2642,7 @@ static ptxcu_code ptxcu__transfer_array(ptxcu *cu, const char *function, const p
     ptxcu__copy_3d c;
     ptxcu__copy_side *memory = into_array ? &c.from : &c.to;
     ptxcu_region r;
-    size_t bytes;
+    size_t bytes = 0;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
     if (!device && !host) return ptxcu__fail_null(cu, function, into_array ? "from" : "to");
