@@ -13771,6 +13771,7 @@ typedef struct ptxk__gemm_state {
     ptx_val zero;
     ptx_val at, own; /* this step: row g of this unit, this lane's part of it */
     ptx_val acc[2][PTXK__GEMM_M][PTXK__GEMM_N][4];
+    const char *waits; /* the caller's line, where the products wait for the kernels before; or NULL */
     uint32_t chains;
     ptx_val constant[12]; /* of the format */
     ptx_val raw[PTXK__GEMM_M][2][8], more[PTXK__GEMM_M][2][8];
@@ -14937,6 +14938,26 @@ static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     return ptx_mul(k, s->first, ptx_u32(per));
 }
 
+/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile to
+   the L2 cache while it waits. W may be written by them, too: nothing is read. */
+static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
+    ptx_val bytes, skip, at, p;
+    uint32_t i, j;
+    if (!s->waits || !ptx_module_is_dependent(ptx_kernel_module(k))) return;
+    bytes = ptx_sub(k, s->end, first);
+    bytes = ptx_mul(k, bytes, ptx_u32(s->kind->unit_bytes));
+    skip = ptx_mul(k, s->half, ptx_u32(128));
+    for (i = 0; i < f->m; i++)
+        for (j = 0; j < 4; j++) {
+            at = ptx_add(k, skip, ptx_u32(256 * j + 15)); /* of which s->from may have 16 */
+            p = ptx_setp(k, PTX_LT, at, bytes);
+            at = ptx_ptr_add(k, ptx_ptr(ptx_get(k, s->from[i]), PTX_GLOBAL), skip, 1);
+            ptx_guard(k, p);
+            ptx_op1(k, PTX_PREFETCH_L2, 0, ptx_off(at, 256 * j));
+        }
+    ptx_dependent_wait_(k, s->waits);
+}
+
 /* Multiplies the block's part of K of the tile: fills in the sums. */
 static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
@@ -14944,6 +14965,7 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     uint32_t i, n, e;
     first = ptxk__gemm_slice(k, f, s, &y);
     ptxk__gemm_setup(k, f, s, first);
+    ptxk__gemm_wait(k, f, s, first);
     ptxk__gemm_lane(k, f, s);
     s->chains = f->n == 1 && s->kind->format->kind != PTXK__GEMM_BLOCKS ? 2 : 1;
     s->first_unit = first;
@@ -16094,6 +16116,7 @@ static void ptxk__gemm_mixed_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__
         turn.weights[0] = s->weights[i];
         turn.factors[0] = s->factors[i];
         if (i) ptx_bar_sync(k, ptx_imm(0));
+        if (i) turn.waits = NULL;
         ptxk__gemm_products(k, &half, &turn);
         for (j = 0; j < half.m; j++)
             for (n = 0; n < f->n; n++)
@@ -16168,11 +16191,13 @@ static void ptxk__gemm_go_to(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 }
 
 static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
-    ptx_kernel *k = ptx_entry_(m, site, name);
+    int early = !f->wide && !(f->flags & PTXK_GEMM_GROUPED); /* groups: offsets may be new */
+    ptx_kernel *k = early ? ptx_entry_early_(m, site, name) : ptx_entry_(m, site, name);
     ptxk__gemm_state state, *s = &state, start;
     ptx_val tile, p, q, x, share[2];
     uint32_t i, c, classes = f->mixed ? 1 : f->classes;
     memset(s, 0, sizeof *s);
+    if (early) s->waits = site ? site : "";
     ptx_launch_bounds(k, 32 * f->warps, 1);
     s->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemm_args), 8);
     s->shared = ptx_shared_dynamic_aligned(k, 128);
