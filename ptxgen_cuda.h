@@ -830,7 +830,8 @@ extern "C" {
 /* Cached keys and values of several sequences. k and v have the same shape and strides, and head_dim is
    contiguous. Other orders of dimensions are views: transpose [batch, max_seq, kv_heads, head_dim] to [batch,
    kv_heads, max_seq, head_dim]. Each page is dense, [kv_heads, page_size, head_dim] or, with dimensions 1 and
-   2 of the pools transposed, [page_size, kv_heads, head_dim]. */
+   2 of the pools transposed, [page_size, kv_heads, head_dim]. Of latents (see flash_mla) kv_heads is 1, k
+   holds them and v the rotated parts, with a head_dim and strides of its own. */
 typedef struct ptxcu_kv_cache {
     /* [batch, kv_heads, max_seq, head_dim]; paged: pools [pages, kv_heads, page_size, head_dim] */
     ptxcu_tensor k, v;
@@ -847,6 +848,9 @@ typedef struct ptxcu_kv_cache {
    or PTXK_Q8_0. Waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t kv_heads,
                                             uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache);
+/* The same of latents and rotated parts, of so many elements. */
+PTXGEN_API ptxcu_code ptxcu_kv_cache_create_latent(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t max_seq,
+                                                   uint64_t latent, uint64_t rope, ptxcu_kv_cache *cache);
 /* Make a cache of tensors that the caller keeps. blocks: NULL: not paged. Waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache);
@@ -895,7 +899,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_des
 /* -- kv_scatter: write K and V of new tokens into the cache -- */
 
 typedef struct ptxcu_kv_scatter_desc {
-    ptxcu_tensor k, v;           /* [tokens, kv_heads, head_dim]; one of them may be zero */
+    ptxcu_tensor k, v; /* [tokens, kv_heads, head_dim]; one of them may be zero, with latents must be */
     const ptxcu_kv_cache *cache; /* read during the call only */
     ptxcu_tensor positions;      /* u32 [tokens]; zero: position + token * position_step */
     ptxcu_tensor sequences;      /* u32 [tokens]; zero: token * sequence_step */
@@ -912,8 +916,8 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *d
    transposed view, and q, k and v may share rows. With cumulative lengths the sequences are concatenated:
    q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. With a cache the keys are the
    first kv_len rows of each of its sequences; with cumulative lengths it must be paged, and cu_kv only gives
-   the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused. q, k and v in e4m3:
-   see ptxk_flash_prefill_desc and ptxcu_run. */
+   the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused. On sm_90a q, k and v
+   may be of e4m3, head_dim a multiple of 16, at most 128. */
 typedef struct ptxcu_flash_prefill_desc {
     ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim]; out may be q */
     ptxcu_tensor k, v;        /* [batch, kv_len, kv_heads, head_dim], q's type; ignored with a cache */
@@ -926,15 +930,36 @@ typedef struct ptxcu_flash_prefill_desc {
     uint32_t precision;       /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
     float scale;              /* 0: 1/sqrt(head_dim) */
     float soft_cap;           /* 0: none */
-    uint32_t unused;
+    uint32_t type;            /* PTX_E4M3: q, k and v are b8 or u8 tensors of such numbers; else 0 */
     const ptxcu_kv_cache *cache; /* of q's type or 8-bit; read during the call only; NULL: k and v */
     ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
+    ptxcu_tensor score_factors;  /* PTX_E4M3: f32 [heads], the factors of q times those of k; zero: all 1 */
+    ptxcu_tensor v_factors;      /* ... f32 [kv_heads]; zero: all 1, or those of the cache */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
                                                   ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
                                           ptxcu_stream stream);
+
+/* -- flash_mla: attention over latents -- */
+
+typedef struct ptxcu_flash_mla_desc {
+    /* [batch, heads, latent] or [batch, queries, heads, latent]; q_rope, of q's type, has rope in the place
+       of latent. The last dimension is contiguous, and a stride leads from query to query of all sequences */
+    ptxcu_tensor q, q_rope, out;
+    const ptxcu_kv_cache *cache; /* of latents, f16, bf16 or 8-bit; read during the call only */
+    ptxcu_tensor lengths;        /* u32 [batch], new tokens included; zero: `length` */
+    ptxcu_tensor lse;            /* f32 [batch, queries, heads] or [batch, heads]; zero: none */
+    ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
+    uint32_t max_len;            /* longest length to plan for; 0: `length`, else max_seq */
+    uint32_t length;             /* length of every sequence; 0: see lengths */
+    float scale;                 /* 0: 1 */
+    uint32_t unused;             /* 0 */
+} ptxcu_flash_mla_desc;
+
+PTXGEN_API ptxcu_code ptxcu_flash_mla_prepare(ptxcu *cu, const ptxcu_flash_mla_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_flash_mla(ptxcu *cu, const ptxcu_flash_mla_desc *desc, ptxcu_stream stream);
 
 /* -- gemv: y = W norm(x) + bias + residual -- */
 
@@ -5605,7 +5630,7 @@ PTXK__SHARED void ptxcu__require_workspace(ptxcu__operation_check *c, const ptxc
 }
 
 /* -- KV caches -- */
-#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_KV_SCATTER | PTXK_OP_FLASH_PREFILL)
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_KV_SCATTER | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA)
 
 /* Add an outer dimension of `batch` with a stride of 0 to [kv_heads, max_seq, head_dim]. */
 static ptxcu_tensor ptxcu__add_batch_dim(const ptxcu_tensor *t, uint32_t batch) {
@@ -5700,6 +5725,7 @@ static ptxcu_code ptxcu__wrap_cache(ptxcu *cu, const char *name, uint32_t type, 
     ptxcu_kv_cache made;
     ptxcu__operation_check c;
     ptxcu_call unused;
+    uint32_t i;
     ptxcu_code code = PTXCU_E_NONE;
     if (cache) memset(cache, 0, sizeof *cache);
     PTXCU__TRY(ptxcu__begin_check(&c, cu, name, cache, &unused));
@@ -5707,21 +5733,27 @@ static ptxcu_code ptxcu__wrap_cache(ptxcu *cu, const char *name, uint32_t type, 
                    PTXCU__CACHE_DIMS(blocks), 4, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
     if (c.code != PTXCU_E_NONE) return c.code;
     ptxcu__require(&c, "v", v, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__TYPE(k->type), 16,
-                   PTXCU__CACHE_DIMS(blocks), 4, k->shape[0], k->shape[1], k->shape[2], k->shape[3]);
+                   PTXCU__CACHE_DIMS(blocks), 4, k->shape[0], k->shape[1], k->shape[2],
+                   k->shape[1] == 1 ? PTXCU__ANY : k->shape[3]);
     if (blocks)
         ptxcu__require(&c, "blocks", blocks, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "batch, max_pages", 2,
                        PTXCU__ANY, PTXCU__ANY, 0, 0);
-    if (c.code == PTXCU_E_NONE && !blocks && ptxcu__get_stride(k, 0) * ptx_type_bytes((ptx_type)k->type) % 16
-        && ptxcu__get_stride(k, 0) % k->shape[3])
-        c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
-                             "%s: k has strides %s; the first must be a multiple of 16 bytes or of head_dim",
-                             name, ptxcu__format_shape(4, k->stride).s);
-    ptxcu__require_same_strides(&c, "k", k, "v", v, 4);
+    for (i = 0; i < 2 && c.code == PTXCU_E_NONE && !blocks; i++) {
+        const ptxcu_tensor *t = i ? v : k;
+        if (ptxcu__get_stride(t, 0) * ptx_type_bytes((ptx_type)t->type) % 16
+            && ptxcu__get_stride(t, 0) % t->shape[3])
+            c.code = ptxcu__fail(
+                cu, PTXCU_E_SHAPE,
+                "%s: %c has strides %s; the first must be a multiple of 16 bytes or of head_dim", name,
+                i ? 'v' : 'k', ptxcu__format_shape(4, t->stride).s);
+    }
+    if (c.code == PTXCU_E_NONE && k->shape[3] == v->shape[3])
+        ptxcu__require_same_strides(&c, "k", k, "v", v, 4);
     memset(&made, 0, sizeof made);
     if (k_factors) made.k_factors = *k_factors;
     if (v_factors) made.v_factors = *v_factors;
     ptxcu__require_cache_factors(&c, "k_factors", &made.k_factors, PTXCU__WRITTEN, type, k);
-    ptxcu__require_cache_factors(&c, "v_factors", &made.v_factors, PTXCU__WRITTEN, type, k);
+    ptxcu__require_cache_factors(&c, "v_factors", &made.v_factors, PTXCU__WRITTEN, type, v);
     PTXCU__TRY(ptxcu__end_check(&c));
     made.type = type;
     made.k = *k;
@@ -5805,43 +5837,47 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k,
     return code;
 }
 
-PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t kv_heads,
-                                            uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache) {
-    static const char *const name = "ptxcu_kv_cache_create";
-    ptxcu_tensor k, v, k_factors, v_factors;
+static ptxcu_code ptxcu__create_cache(ptxcu *cu, const char *name, uint32_t type, uint64_t batch,
+                                      uint64_t kv_heads, uint64_t max_seq, uint64_t k_dim, uint64_t v_dim,
+                                      ptxcu_kv_cache *cache) {
+    ptxcu_tensor made[4]; /* k, v, their factors */
     int bytes = ptxk__is_byte_cache(type);
-    ptx_type element = bytes ? PTX_B8 : (ptx_type)type;
-    uint64_t shape[4];
-    ptxcu_code code;
+    uint64_t shape[4], dim;
+    uint32_t i;
+    ptxcu_code code = PTXCU_E_NONE;
     if (cache) memset(cache, 0, sizeof *cache);
     PTXCU__REQUIRE_READY(cu);
     if (!cache) return ptxcu__fail_null(cu, name, "cache");
-    memset(&v, 0, sizeof v);
-    memset(&k_factors, 0, sizeof k_factors);
-    memset(&v_factors, 0, sizeof v_factors);
+    memset(made, 0, sizeof made);
     shape[0] = batch;
     shape[1] = kv_heads;
     shape[2] = max_seq;
-    shape[3] = head_dim;
-    code = ptxcu_tensor_create(cu, element, 4, shape, &k);
-    if (code == PTXCU_E_NONE) code = ptxcu_tensor_create(cu, element, 4, shape, &v);
-    shape[3] = head_dim / 32;
-    if (type == PTXK_Q8_0 && code == PTXCU_E_NONE)
-        code = ptxcu_tensor_create(cu, PTX_F16, 4, shape, &k_factors);
-    if (type == PTXK_Q8_0 && code == PTXCU_E_NONE)
-        code = ptxcu_tensor_create(cu, PTX_F16, 4, shape, &v_factors);
+    for (i = 0; i < (type == PTXK_Q8_0 ? 4 : 2) && code == PTXCU_E_NONE; i++) {
+        dim = i % 2 ? v_dim : k_dim;
+        shape[3] = i < 2 ? dim : dim / 32;
+        code = ptxcu_tensor_create(cu, i > 1 ? PTX_F16 : bytes ? PTX_B8 : (ptx_type)type, 4, shape, &made[i]);
+    }
     if (code == PTXCU_E_NONE)
-        code = ptxcu__wrap_cache(cu, bytes ? name : "ptxcu_kv_cache_wrap", bytes ? type : 0, &k, &v,
-                                 &k_factors, &v_factors, NULL, cache);
+        code = ptxcu__wrap_cache(cu, bytes ? name : "ptxcu_kv_cache_wrap", bytes ? type : 0, &made[0],
+                                 &made[1], &made[2], &made[3], NULL, cache);
     if (code == PTXCU_E_NONE) {
         cache->owns = 1;
-    } else {
-        ptxcu_tensor_free(cu, &v_factors);
-        ptxcu_tensor_free(cu, &k_factors);
-        ptxcu_tensor_free(cu, &v);
-        ptxcu_tensor_free(cu, &k);
+        return code;
     }
+    for (i = 4; i > 0; i--) ptxcu_tensor_free(cu, &made[i - 1]);
     return code;
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t kv_heads,
+                                            uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache) {
+    return ptxcu__create_cache(cu, "ptxcu_kv_cache_create", type, batch, kv_heads, max_seq, head_dim,
+                               head_dim, cache);
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_create_latent(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t max_seq,
+                                                   uint64_t latent, uint64_t rope, ptxcu_kv_cache *cache) {
+    return ptxcu__create_cache(cu, "ptxcu_kv_cache_create_latent", type, batch, 1, max_seq, latent, rope,
+                               cache);
 }
 
 PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
@@ -5863,9 +5899,10 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
     return code;
 }
 
-/* Require both tensors of a cache, each with its flags, and the block table or address table. */
+/* Require both tensors of a cache, each with its flags and head_dim, and the block table or address table. */
 static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache *cache, uint32_t k_flags,
-                                 uint32_t v_flags, uint64_t batch, uint64_t kv_heads, uint64_t head_dim) {
+                                 uint32_t v_flags, uint64_t batch, uint64_t kv_heads, uint64_t k_dim,
+                                 uint64_t v_dim) {
     const ptxcu_tensor *k, *v;
     ptxcu__block *b;
     uint32_t i, freed, parts;
@@ -5885,12 +5922,13 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
                         c->name, ptxk__value_name_of(cache->type).s);
     c->k_index = c->call->tensors;
     ptxcu__require(c, "cache->k", k, k_flags | PTXCU__ROWS, ptxcu__get_cache_types(cache->type), 16,
-                   PTXCU__CACHE_DIMS(paged), 4, paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
+                   PTXCU__CACHE_DIMS(paged), 4, paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, k_dim);
     ptxcu__require(c, "cache->v", v, v_flags | PTXCU__ROWS, PTXCU__TYPE(k->type), 16,
-                   PTXCU__CACHE_DIMS(paged), 4, k->shape[0], k->shape[1], k->shape[2], head_dim);
-    ptxcu__require_same_strides(c, "cache->v", v, "cache->k", k, 4);
+                   PTXCU__CACHE_DIMS(paged), 4, k->shape[0], k->shape[1], k->shape[2], v_dim);
+    if (c->code == PTXCU_E_NONE && k->shape[3] == v->shape[3])
+        ptxcu__require_same_strides(c, "cache->v", v, "cache->k", k, 4);
     ptxcu__require_cache_factors(c, "cache->k_factors", &cache->k_factors, k_flags, cache->type, k);
-    ptxcu__require_cache_factors(c, "cache->v_factors", &cache->v_factors, v_flags, cache->type, k);
+    ptxcu__require_cache_factors(c, "cache->v_factors", &cache->v_factors, v_flags, cache->type, v);
     if (paged) {
         ptxcu__require(c, "cache->blocks", &cache->blocks, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
                        "batch, max_pages", 2, batch, PTXCU__ANY, 0, 0);
@@ -5946,8 +5984,9 @@ static uint64_t ptxcu__get_cache_rows(ptxcu__operation_check *c, const ptxcu_kv_
     uint64_t rows = cache->k.shape[2];
     *page_rows = 0;
     if (!cache->blocks.owner) return rows;
-    if (!ptxcu__has_page_layout(&cache->k, page_rows) || !ptxcu__multiply(rows, cache->blocks.shape[1], &rows)
-        || rows > most)
+    if (!ptxcu__has_page_layout(&cache->k, page_rows)
+        || (cache->v.shape[3] != cache->k.shape[3] && !ptxcu__is_dense(&cache->v))
+        || !ptxcu__multiply(rows, cache->blocks.shape[1], &rows) || rows > most)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
                               "%s: cache->k has shape %s and strides %s; pages must be dense, [kv_heads, "
                               "page_size, head_dim] or [page_size, kv_heads, head_dim], and max_pages * "
@@ -5960,7 +5999,7 @@ static uint64_t ptxcu__get_cache_rows(ptxcu__operation_check *c, const ptxcu_kv_
 #endif
 
 /* -- flash_decode -- */
-#if PTXK__HAS(PTXK_OP_FLASH_DECODE)
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_MLA)
 
 /* Insert a queries dimension of 1 into [batch, heads, ...]; a copy of other ranks. */
 static ptxcu_tensor ptxcu__add_query_dim(const ptxcu_tensor *t) {
@@ -5973,6 +6012,9 @@ static ptxcu_tensor ptxcu__add_query_dim(const ptxcu_tensor *t) {
     four.rank = 4;
     return four;
 }
+
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE)
 
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
                                                  ptxcu_call *call) {
@@ -5996,7 +6038,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxcu__require(&c, "q", &q, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, dims, 4, PTXCU__ANY, PTXCU__ANY,
                    PTXCU__ANY, PTXCU__ANY);
     written = appends ? PTXCU__WRITTEN : 0;
-    ptxcu__require_cache(&c, desc->cache, written, written, q.shape[0], PTXCU__ANY, q.shape[3]);
+    ptxcu__require_cache(&c, desc->cache, written, written, q.shape[0], PTXCU__ANY, q.shape[3], q.shape[3]);
     if (c.code == PTXCU_E_NONE && !desc->length && !desc->lengths.owner)
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                              "flash_decode: lengths is zero and length is 0; give one of them");
@@ -6118,8 +6160,10 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
     if (!single)
         ptxcu__require(&c, "v", &desc->v, PTXCU__DENSE, PTXCU__TYPE(from->type), 16,
                        "tokens, kv_heads, head_dim", 3, from->shape[0], from->shape[1], from->shape[2], 0);
-    ptxcu__require_cache(&c, desc->cache, desc->k.owner ? PTXCU__WRITTEN : 0,
-                         desc->v.owner ? PTXCU__WRITTEN : 0, PTXCU__ANY, from->shape[1], from->shape[2]);
+    ptxcu__require_cache(
+        &c, desc->cache, desc->k.owner ? PTXCU__WRITTEN : 0, desc->v.owner ? PTXCU__WRITTEN : 0, PTXCU__ANY,
+        from->shape[1], single && from == &desc->v ? PTXCU__ANY : from->shape[2],
+        single && from == &desc->k ? PTXCU__ANY : from->shape[2]);
     ptxcu__require(&c, "positions", &desc->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
                    "tokens", 1, from->shape[0], 0, 0, 0);
     ptxcu__require(&c, "sequences", &desc->sequences, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
@@ -6135,11 +6179,11 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
                              (unsigned)desc->sequence_step);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
-        const ptxcu_tensor *k = &cache->k;
+        const ptxcu_tensor *k = from == &desc->k ? &cache->k : &cache->v;
         int paged = cache->blocks.owner != NULL, page_rows;
         uint64_t batch = paged ? cache->blocks.shape[0] : k->shape[0], last;
         uint64_t rows = ptxcu__get_cache_rows(&c, cache, UINT32_MAX, &page_rows);
-        uint64_t k_caches = paged ? k->address : cache->addresses.address;
+        uint64_t k_caches = paged ? cache->k.address : cache->addresses.address;
         uint64_t v_caches = paged ? cache->v.address : cache->addresses.address + 8 * batch;
         /* The host checks values that it knows; the kernel checks values in device memory. */
         last = from->shape[0] ? from->shape[0] - 1 : 0;
@@ -6199,7 +6243,7 @@ static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu
     const ptxcu_kv_cache *cache = desc->cache;
     int paged, page_rows;
     uint64_t rows;
-    ptxcu__require_cache(c, cache, 0, 0, batch, PTXCU__ANY, d);
+    ptxcu__require_cache(c, cache, 0, 0, batch, PTXCU__ANY, d, d);
     if (c->code != PTXCU_E_NONE) return 0;
     paged = cache->blocks.owner != NULL;
     rows = ptxcu__get_cache_rows(c, cache, 1u << 30, &page_rows);
@@ -6243,13 +6287,16 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
     ptxk_flash_prefill_shape shape;
     ptxk_flash_prefill_args args;
     uint32_t same = PTXCU__ROWS | PTXCU__SAME, h, cumulative;
-    uint64_t batch, rows, keys, heads, kv_heads, d;
+    uint64_t batch, rows, keys, heads, kv_heads, d, types;
     PTXCU__TRY(ptxcu__begin_check(&c, cu, "flash_prefill", desc, call));
     memset(&kernel, 0, sizeof kernel);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
     ptxcu__require_flag(&c, "causal", desc->causal, 1);
-    ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    types = ptxcu__get_cache_types(desc->type);
+    if (desc->type && desc->type != PTX_E4M3 && c.code == PTXCU_E_NONE)
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "flash_prefill: type is %s, must be 0 or PTX_E4M3",
+                             ptxk__value_name_of(desc->type).s);
     cumulative = desc->cu_q.owner || desc->cu_kv.owner; /* then both are required */
     h = cumulative ? 1 : 2;                             /* index of the heads dimension */
     heads = desc->q.shape[h];
@@ -6266,8 +6313,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         if (c.code == PTXCU_E_NONE && desc->cu_q.shape[0] == 0)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "flash_prefill: cu_q has shape [0], must be [batch + 1]");
         batch = desc->cu_q.shape[0] - 1;
-        ptxcu__require(&c, "q", &desc->q, same, PTXCU__FLOAT_TYPES, 16, "rows, heads, head_dim", 3,
-                       PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
+        ptxcu__require(&c, "q", &desc->q, same, types, 16, "rows, heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY,
+                       PTXCU__ANY, 0);
         if (desc->cache) {
             keys = ptxcu__take_prefill_cache(&c, desc, batch, d, &kernel, &args);
         } else {
@@ -6281,8 +6328,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
                        PTXCU__TYPE(PTX_F32), 4, "heads, rows", 2, heads, rows, 0, 0);
     } else {
-        ptxcu__require(&c, "q", &desc->q, same, PTXCU__FLOAT_TYPES, 16, "batch, q_len, heads, head_dim", 4,
-                       PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
+        ptxcu__require(&c, "q", &desc->q, same, types, 16, "batch, q_len, heads, head_dim", 4, PTXCU__ANY,
+                       PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
         if (desc->cache) {
             (void)ptxcu__take_prefill_cache(&c, desc, batch, d, &kernel, &args);
             keys = desc->kv_len;
@@ -6299,11 +6346,22 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
     }
     ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
                    "heads", 1, heads, 0, 0, 0);
+    if (desc->type) {
+        ptxcu__require(&c, "score_factors", &desc->score_factors,
+                       desc->cache && desc->cache->k_factors.owner ? PTXCU__DENSE
+                                                                   : PTXCU__OPTIONAL | PTXCU__DENSE,
+                       PTXCU__TYPE(PTX_F32), 4, "heads", 1, heads, 0, 0, 0);
+        if (!desc->cache)
+            ptxcu__require(&c, "v_factors", &desc->v_factors, PTXCU__OPTIONAL | PTXCU__DENSE,
+                           PTXCU__TYPE(PTX_F32), 4, "kv_heads", 1, kv_heads, 0, 0, 0);
+        args.k_factors = desc->score_factors.address;
+        if (!desc->cache) args.v_factors = desc->v_factors.address;
+    }
     if (c.code == PTXCU_E_NONE) {
         kernel.heads = (uint32_t)heads;
         kernel.kv_heads = (uint32_t)kv_heads;
         kernel.head_dim = (uint32_t)d;
-        kernel.type = desc->q.type;
+        kernel.type = desc->type ? desc->type : desc->q.type;
         kernel.out_type = desc->out.type;
         kernel.flags |= (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
                         | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0)
@@ -6354,6 +6412,104 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
 }
 
 PTXCU__DEFINE_RUN(flash_prefill)
+
+#endif
+
+/* -- flash_mla -- */
+#if PTXK__HAS(PTXK_OP_FLASH_MLA)
+
+/* The strides of q, q_rope or out, [batch, queries, heads, d], from row to row and head to head. */
+static void ptxcu__take_mla_strides(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
+                                    uint64_t *row, uint64_t *head) {
+    uint64_t sequence = ptxcu__get_stride(t, 0);
+    *row = t->shape[1] > 1 ? ptxcu__get_stride(t, 1) : sequence;
+    *head = ptxcu__get_stride(t, 2);
+    if (c->code == PTXCU_E_NONE && t->shape[0] > 1 && sequence != t->shape[1] * *row)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "flash_mla: %s has strides %s; the first must be %llu times that of a query",
+                              name, ptxcu__format_shape(4, t->stride).s, (unsigned long long)t->shape[1]);
+}
+
+PTXGEN_API ptxcu_code ptxcu_flash_mla_prepare(ptxcu *cu, const ptxcu_flash_mla_desc *desc, ptxcu_call *call) {
+    static const char *const dims = "batch, (queries,) heads, latent";
+    ptxcu__operation_check c;
+    ptxcu_tensor q, r, out;
+    ptxk_flash_mla_desc kernel;
+    ptxk_flash_mla_shape shape;
+    ptxk_flash_mla_args args;
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "flash_mla", desc, call));
+    memset(&kernel, 0, sizeof kernel);
+    memset(&shape, 0, sizeof shape);
+    memset(&args, 0, sizeof args);
+    ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    q = ptxcu__add_query_dim(&desc->q);
+    r = ptxcu__add_query_dim(&desc->q_rope);
+    out = ptxcu__add_query_dim(&desc->out);
+    ptxcu__require(&c, "q", &q, PTXCU__ROWS, PTXCU__FLOAT_TYPES, 16, dims, 4, PTXCU__ANY, PTXCU__ANY,
+                   PTXCU__ANY, PTXCU__ANY);
+    ptxcu__require(&c, "q_rope", &r, PTXCU__ROWS, PTXCU__TYPE(q.type), 16, "batch, (queries,) heads, rope", 4,
+                   q.shape[0], q.shape[1], q.shape[2], PTXCU__ANY);
+    ptxcu__require_cache(&c, desc->cache, 0, 0, q.shape[0], 1, q.shape[3], r.shape[3]);
+    ptxcu__require(&c, "lengths", &desc->lengths, PTXCU__DENSE | (desc->length ? PTXCU__OPTIONAL : 0),
+                   PTXCU__TYPE(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0, 0);
+    ptxcu__require(&c, "out", &out, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, dims, 4, q.shape[0],
+                   q.shape[1], q.shape[2], q.shape[3]);
+    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN,
+                   PTXCU__TYPE(PTX_F32), 4, "batch, (queries,) heads",
+                   desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0],
+                   desc->lse.rank == 2 ? q.shape[2] : q.shape[1], q.shape[2], 0);
+    ptxcu__require_workspace(&c, &desc->workspace);
+    ptxcu__take_mla_strides(&c, "q", &q, &args.q_row_stride, &args.q_head_stride);
+    ptxcu__take_mla_strides(&c, "q_rope", &r, &args.rope_row_stride, &args.rope_head_stride);
+    ptxcu__take_mla_strides(&c, "out", &out, &args.out_row_stride, &args.out_head_stride);
+    if (c.code == PTXCU_E_NONE) {
+        const ptxcu_kv_cache *cache = desc->cache;
+        int paged = cache->blocks.owner != NULL, page_rows;
+        uint64_t rows = ptxcu__get_cache_rows(&c, cache, 1u << 30, &page_rows);
+        if (c.code == PTXCU_E_NONE && desc->length > rows)
+            c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                                 "flash_mla: length is %u, must be at most max_seq, %llu",
+                                 (unsigned)desc->length, (unsigned long long)rows);
+        kernel.heads = (uint32_t)q.shape[2];
+        kernel.latent = (uint32_t)q.shape[3];
+        kernel.rope = (uint32_t)r.shape[3];
+        kernel.kv_type = cache->type ? cache->type : cache->k.type;
+        kernel.q_type = q.type;
+        kernel.out_type = out.type;
+        kernel.tile = ptxk_flash_mla_tile(kernel.heads, (uint32_t)q.shape[1]);
+        kernel.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
+        kernel.flags = desc->lse.owner ? (uint32_t)PTXK_MLA_LSE : 0;
+        kernel.scale = desc->scale;
+        shape.batch = args.batch = (uint32_t)q.shape[0];
+        shape.queries = args.queries = (uint32_t)q.shape[1];
+        shape.max_seq = args.max_seq = (uint32_t)rows;
+        shape.max_len = desc->max_len ? desc->max_len : desc->length;
+        shape.sm_count = cu->info.sm_count;
+        shape.target = cu->info.target;
+        ptxcu__take_refusal(&c, ptxk_flash_mla_plan(&kernel, &shape, &call->plan, &c.why));
+        args.q = q.address;
+        args.q_rope = r.address;
+        args.out = out.address;
+        args.c_caches = paged ? cache->k.address : cache->addresses.address;
+        args.r_caches = paged ? cache->v.address : cache->addresses.address + 8 * q.shape[0];
+        args.c_stride = paged ? 0 : ptxcu__get_stride(&cache->k, 2);
+        args.r_stride = paged ? 0 : ptxcu__get_stride(&cache->v, 2);
+        args.c_factors = ptxcu__get_factors(cache, 0);
+        args.r_factors = ptxcu__get_factors(cache, 1);
+        args.lengths = desc->lengths.address;
+        args.length = desc->length;
+        args.block_table = cache->blocks.address;
+        args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
+        args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
+        args.lse = desc->lse.address;
+        args.workspace = desc->workspace.address;
+        if (c.code == PTXCU_E_NONE && call->plan.launches)
+            ptxcu__take_refusal(&c, ptxk_flash_mla_check(&kernel, &args, &c.why));
+    }
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
+}
+
+PTXCU__DEFINE_RUN(flash_mla)
 
 #endif
 

@@ -637,9 +637,12 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
 
      targets             bf16 from sm_80 on. Where shared memory has 99 KB or less (sm_75, sm_86, sm_89, from
                          sm_120 on), tiles of 16, whatever the description asks for.
-     precision           exact products, f32 sums; q is rounded to kv_type, and so are weights (2^-11, bf16
-                         2^-8; f16 weights below 2^-22 of the largest: 2^-33 of it). Chunks: 2^-20 of an
-                         element for each.
+     precision           exact products, f32 sums; q is rounded to kv_type (8-bit caches: f16), and so are
+                         weights (2^-11, bf16 2^-8; f16 weights below 2^-22 of the largest: 2^-33 of it).
+                         Chunks: 2^-20 of an element for each.
+     8-bit caches        c and r (see kv_scatter, of one head) are converted to f16 in shared memory: e4m3
+                         exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
+                         480.
      lse                 log sum_i exp(s_i), natural. The error is at most the largest error of a score, plus
                          2^-22 for each key, plus 2^-20 (1 + |lse|).
      length 0            zeros, lse -inf; so for queries before the sequence (length < n)
@@ -655,8 +658,8 @@ enum { PTXK_MLA_LSE = 1 }; /* writes lse */
 typedef struct ptxk_flash_mla_desc {
     uint32_t heads;     /* 1 ... 65536 */
     uint32_t latent;    /* elements of c: 128, 256 or 512 */
-    uint32_t rope;      /* elements of r: 16, 32, 48 or 64 */
-    uint32_t kv_type;   /* of c and r: PTX_F16 or PTX_BF16 */
+    uint32_t rope;      /* elements of r: 16, 32, 48 or 64; PTXK_Q8_0: 32 or 64 */
+    uint32_t kv_type;   /* of c and r: PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0 */
     uint32_t q_type;    /* of q and q_rope: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t out_type;  /* of out, likewise */
     uint32_t tile;      /* at most: 16, 32 or 64; see ptxk_flash_mla_tile */
@@ -676,7 +679,8 @@ typedef struct ptxk_flash_mla_shape {
 
 /* Addresses are 16-byte aligned; those of u32 and u64 arrays to their element. Strides are in elements, below
    2^32, and multiples of 16 bytes; element e of head h of query t of sequence b lies at (b * queries + t) *
-   row_stride + h * head_stride + e. A cache of rows of c and r side by side has two addresses in it. */
+   row_stride + h * head_stride + e. A cache of rows of c and r side by side has two addresses in it. q8_0:
+   c_stride and r_stride are multiples of latent and rope, or of 256. */
 typedef struct ptxk_flash_mla_args {
     uint64_t q, q_rope, out;
     uint64_t q_row_stride, q_head_stride;       /* both 0: heads * latent and latent */
@@ -692,6 +696,8 @@ typedef struct ptxk_flash_mla_args {
     uint32_t batch, queries, max_seq; /* as in the shape */
     uint32_t max_pages, pool_pages;   /* paged: columns of the block table; pages of a pool */
     uint32_t length;                  /* of every sequence, where lengths is 0; else 0 */
+    uint64_t c_factors, r_factors;    /* e4m3: f32 [1]; 0: 1. q8_0: f16, as c_caches and r_caches with
+                                         latent / 32, rope / 32 in the place of latent, rope, strides / 32 */
 } ptxk_flash_mla_args;
 
 /* The tile that suits so many heads and queries of a sequence: the smallest that holds all pairs, else 64. */
@@ -2805,13 +2811,13 @@ static int ptxk__cluster_broadcast(ptx_kernel *k, const ptxk__cluster *c, uint32
 }
 
 #endif
-#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER)
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_KV_SCATTER)
 /* -- vocabulary: pages of a pool -- */
 
 /* The row number, u64, of a head at a position of a page. Pages are [kv_heads, page_size] rows, or, with
    rows_first, [page_size, kv_heads]. */
-static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_size, int rows_first,
-                              ptx_val page, ptx_val head, ptx_val position) {
+PTXK__SHARED ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_size, int rows_first,
+                                    ptx_val page, ptx_val head, ptx_val position) {
     ptx_val inner = ptx_cvt(k, PTX_U64, rows_first ? position : head), row;
     row = ptx_mad_wide(k, page, ptx_u32(rows_first ? page_size : kv_heads), inner);
     inner = ptx_cvt(k, PTX_U64, rows_first ? head : position);
@@ -2883,6 +2889,18 @@ PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n
         ptxk__widen_bytes(k, type, 0, words[i], pair);
         ptxk__widen_word(k, PTX_F16, pair[0], out + 4 * i);
         ptxk__widen_word(k, PTX_F16, pair[1], out + 4 * i + 2);
+    }
+}
+
+/* Converts 2 words of 4 numbers to f16, times `factor`, f16x2, rounded; NULL: exactly, as above. */
+PTXK__SHARED void ptxk__widen_chunk(ptx_kernel *k, uint32_t type, const ptx_val words[2],
+                                    const ptx_val *factor, ptx_val out[4]) {
+    uint32_t j;
+    for (j = 0; j < 4; j++) {
+        if (j % 2 == 0) ptxk__widen_bytes(k, type, 0, words[j / 2], out + j);
+        if (!factor) continue;
+        out[j] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(out[j], PTX_F16X2), *factor);
+        out[j] = ptx_as(out[j], PTX_B32);
     }
 }
 
@@ -7528,7 +7546,8 @@ static void ptxk__flash_copy_bulk(ptx_kernel *k, const ptxk__flash *f, const ptx
         ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE, 0, bar);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
     }
-    if (f->window) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* the slot may have had rows by cp.async */
+    if (f->window || f->page_size) /* the slot may have had rows by cp.async: missing pages */
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
     p = ptx_elect(k, ptx_u32(0xffffffffu));
     o[0] = bar;
     o[1] = ptx_u32(8 * bytes);
@@ -7559,7 +7578,7 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         row_bytes = ptxk__flash_layout_bytes(f, layout);
         p = ptx_setp(k, PTX_EQ, l->kind, ptx_u32(layout));
         ptx_if(k, p);
-        if (bulk && row_bytes == 16 * f->chunks)
+        if (bulk && row_bytes == f->row_bytes && row_bytes == 16 * f->chunks)
             ptxk__flash_copy_bulk(k, f, w, l, which, slot, bar);
         else
             ptxk__flash_copy_rows(k, f, w, l, which, slot, bar, position, row_bytes);
@@ -8224,12 +8243,14 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
     ptx_if(k, loads);
     {
         ptx_comment(k, "the first items, on their way while q is read");
-        p = ptx_setp(k, PTX_LT, w.lane, ptx_u32(2 * f->ring)); /* a lane each: full, empty, full ... */
-        at = ptx_and(k, w.lane, ptx_u32(1));
-        at = ptx_mad(k, at, ptx_u32(PTXK__WARPS - 1), ptx_u32(1));
-        bar = ptx_ptr_add(k, s.bars, w.lane, 8);
-        ptx_guard(k, p);
-        ptx_mbarrier_init(k, bar, at);
+        for (n = 0; n < 2 * f->ring; n += 32) { /* a lane each: full, empty, full ... */
+            p = ptx_setp(k, PTX_LT, w.lane, ptx_u32(2 * f->ring - n));
+            at = ptx_and(k, w.lane, ptx_u32(1));
+            at = ptx_mad(k, at, ptx_u32(PTXK__WARPS - 1), ptx_u32(1));
+            bar = ptx_ptr_add(k, s.bars, w.lane, 8);
+            ptx_guard(k, p);
+            ptx_mbarrier_init(k, ptx_off(bar, (int64_t)(8 * n)), at);
+        }
         if (w.cluster.possible) ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         ptxk__flash_loader_set(k, f, &w, &l);
@@ -9582,7 +9603,7 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
     const ptxk__tile *t = &f->staged;
     const ptxk__tile_copier *c = &s->copier;
     uint32_t phases = ptxk__tile_phases(t), chunks = f->bytes, i, e;
-    ptx_val from, to, row, chunk, p, factor = {0}, words[4], pair[2], x[16], out[4], half[2];
+    ptx_val from, to, row, chunk, p, factor = {0}, words[4], x[16], out[4], half[2];
     p = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
     if (t->pass * t->wide < t->threads) p = ptx_and(k, p, c->busy);
     ptx_if(k, p);
@@ -9611,18 +9632,10 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
             for (e = 0; e < 16 && f->factor_row; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], factor);
         }
         for (e = 0; e < chunks; e++) {
-            uint32_t n = 16 / f->bytes, j;
-            if (f->type == PTX_F16) {
-                for (j = 0; j < 4; j++) {
-                    if (j % 2 == 0) ptxk__widen_bytes(k, f->cache, 0, words[2 * e + j / 2], pair);
-                    out[j] = pair[j % 2];
-                    if (!f->factor_row) continue;
-                    out[j] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(out[j], PTX_F16X2), factor);
-                    out[j] = ptx_as(out[j], PTX_B32);
-                }
-            } else {
-                ptxk_narrow(k, f->type, n, x + e * n, out);
-            }
+            if (f->type == PTX_F16)
+                ptxk__widen_chunk(k, f->cache, words + 2 * e, f->factor_row ? &factor : NULL, out);
+            else
+                ptxk_narrow(k, f->type, 16 / f->bytes, x + e * (16 / f->bytes), out);
             row = e ? ptx_xor(k, to, ptx_u32(16 * e)) : to; /* the tile permutes aligned groups of chunks */
             row = ptx_ptr_add(k, s->shared, row, 1);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(row, (int64_t)ptxk__prefill_tile_at(f, 0)), out);
@@ -10976,10 +10989,14 @@ PTXK__LEFT_OUT(flash_prefill)
    of the tile, and 8 * n keys of a step for the scores, columns / width columns for the output. */
 typedef struct ptxk__mla {
     ptx_type type, q_type, out_type;
+    uint32_t cache, bytes; /* type of the caches, read as `type`; bytes of an element */
     uint32_t heads, latent, rope, tile, page_size, page_shift, flags;
-    uint32_t m, rows, width, n, keys, stages, threads, columns;
-    uint32_t shared, weights_at, scratch_at; /* q, the ring of keys; then the weights, maxima and totals */
-    ptxk__tile q, kv, p;
+    uint32_t m, rows, width, n, keys, threads, columns;
+    uint32_t stages;     /* of the ring of keys. 8-bit: of what arrives; kv is one tile */
+    uint32_t stage;      /* bytes of one */
+    uint32_t factors[2]; /* q8_0: bytes of the factors of a row of c, of r */
+    uint32_t shared, ring_at, weights_at, scratch_at; /* q, then kv; the weights; the maxima and totals */
+    ptxk__tile q, kv, p, raw;
     float scale, lift; /* scores are in base 2; weights are 2^(score - maximum + lift) */
 } ptxk__mla;
 
@@ -11007,9 +11024,12 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
         return ptxk__refuse(why, PTX_E_DESC, "%s: latent is %u, must be 128, 256 or 512", op, d->latent);
     if (!d->rope || d->rope % 16 || d->rope > 64)
         return ptxk__refuse(why, PTX_E_DESC, "%s: rope is %u, must be 16, 32, 48 or 64", op, d->rope);
-    if (d->kv_type != PTX_F16 && d->kv_type != PTX_BF16)
-        return ptxk__refuse(why, PTX_E_DESC, "%s: kv_type is %s, must be PTX_F16 or PTX_BF16", op,
+    if (d->kv_type != PTX_F16 && d->kv_type != PTX_BF16 && !ptxk__is_byte_cache(d->kv_type))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "%s: kv_type is %s, must be PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0", op,
                             ptxk__value_name_of(d->kv_type).s);
+    if (d->kv_type == PTXK_Q8_0 && d->rope % PTXK__CACHE_BLOCK)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: rope is %u, must be 32 or 64 in PTXK_Q8_0", op, d->rope);
     for (i = 0; i < 2; i++)
         if (!ptxk__kv_bytes(types[i])) return ptxk__check_type(op, names[i], types[i], why);
     if (d->tile != 16 && d->tile != 32 && d->tile != 64)
@@ -11025,7 +11045,11 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
         return ptxk__refuse(why, PTX_E_DESC, "%s: kv_type is PTX_BF16, which needs a target from sm_80 on",
                             op);
     memset(f, 0, sizeof *f);
-    f->type = (ptx_type)d->kv_type;
+    f->cache = d->kv_type;
+    f->bytes = ptxk__cache_bytes(d->kv_type);
+    f->type = f->bytes == 1 ? PTX_F16 : (ptx_type)d->kv_type;
+    f->factors[0] = ptxk__factor_bytes(f->cache, d->latent);
+    f->factors[1] = ptxk__factor_bytes(f->cache, d->rope);
     f->q_type = (ptx_type)d->q_type;
     f->out_type = (ptx_type)d->out_type;
     f->heads = d->heads;
@@ -11049,9 +11073,18 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     ptxk__tile_form(&f->kv, f->keys, (f->latent + f->rope) * 2, 8, f->threads);
     ptxk__tile_form(&f->p, f->tile, f->keys * 2, 8, f->threads);
     f->stages = most == 65536u ? 1 : f->keys == 32 && f->tile < 64 && most > 150000u ? 3 : 2;
-    f->weights_at = ptxk__tile_bytes(&f->q) + f->stages * ptxk__tile_bytes(&f->kv);
+    f->ring_at = ptxk__tile_bytes(&f->q);
+    f->stage = ptxk__tile_bytes(&f->kv);
+    f->weights_at = f->ring_at + (f->bytes == 1 ? 1 : f->stages) * f->stage;
     f->scratch_at = f->weights_at + ptxk__tile_bytes(&f->p);
     f->shared = f->scratch_at + f->tile * f->width * 4;
+    if (f->bytes > 1) return PTX_E_NONE;
+    /* Two stages where they fit; without cp.async keys are converted on the way. */
+    ptxk__tile_form(&f->raw, f->keys, f->latent + f->rope, 2, f->threads);
+    f->stage = ptxk__tile_bytes(&f->raw) + f->keys * (f->factors[0] + f->factors[1]);
+    f->ring_at = f->shared;
+    f->stages = most == 65536u ? 0 : f->shared + 2 * f->stage <= most ? 2 : 1;
+    f->shared += f->stages * f->stage;
     return PTX_E_NONE;
 }
 
@@ -11089,7 +11122,7 @@ PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const p
     if (chunks < 1) chunks = 1;
     ptxk__plan_one(plan, (uint32_t)tiles, shape->batch, f.threads,
                    shape->batch
-                       * ((uint64_t)longest * (f.latent + f.rope) * 2
+                       * ((uint64_t)longest * ((f.latent + f.rope) * f.bytes + f.factors[0] + f.factors[1])
                           + pairs
                                 * ((f.latent + f.rope) * (uint64_t)ptxk__kv_bytes((uint32_t)f.q_type)
                                    + f.latent * (uint64_t)ptxk__kv_bytes((uint32_t)f.out_type)
@@ -11112,11 +11145,11 @@ PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const p
 PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
                                          ptxk_message *why) {
     static const char *const op = "flash_mla", *const names[] = {"q", "q_rope", "out"},
-                             *const caches[] = {"c_caches", "r_caches"};
+                             *const caches[] = {"c_caches", "r_caches", "c_factors", "r_factors"};
     ptxk__mla f;
-    ptxk__span s[9];
-    uint64_t stride[6], cache[2];
-    uint32_t i, d, bytes;
+    ptxk__span s[11];
+    uint64_t stride[6], cache, at;
+    uint32_t i, d, bytes, whole;
     ptx_code code = ptxk__check_start(op, ptxk__mla_form(desc, 0, &f, why), args, why);
     if (code) return code;
     if ((code = ptxk__check_count(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
@@ -11147,19 +11180,26 @@ PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const 
         ptxk__span_repeat(&s[i], 1, f.heads, stride[2 * i + 1] * bytes);
     }
     s[2] = ptxk__span_written(s[2], 0);
-    cache[0] = args->c_stride ? args->c_stride : f.latent;
-    cache[1] = args->r_stride ? args->r_stride : f.rope;
     for (i = 0; i < 2; i++) {
         d = i ? f.rope : f.latent;
-        if (cache[i] % 8 || cache[i] < d || cache[i] > 0x3fffffffu)
+        cache = i ? args->r_stride : args->c_stride;
+        if (!cache) cache = d;
+        whole = ptxk__cache_whole(f.cache, d);
+        if (cache % whole || cache < d || cache > 0x3fffffffu)
             return ptxk__refuse(why, PTX_E_ARGUMENT,
-                                "%s: %c_stride is %llu, must be a multiple of 8, %u to 2^30", op,
-                                i ? 'r' : 'c', (unsigned long long)cache[i], d);
-        s[3 + i] =
-            ptxk__span_of(caches[i], i ? args->r_caches : args->c_caches, (uint64_t)args->batch * 8, 8, 1);
-        if (!f.page_size) continue;
-        s[3 + i] = ptxk__span_of(caches[i], i ? args->r_caches : args->c_caches, (uint64_t)d * 2, 16, 1);
-        ptxk__span_repeat(&s[3 + i], 0, (uint64_t)args->pool_pages * f.page_size, cache[i] * 2);
+                                "%s: %c_stride is %llu, must be a multiple of %u, %u to 2^30", op,
+                                i ? 'r' : 'c', (unsigned long long)cache, whole, d);
+        at = i ? args->r_caches : args->c_caches;
+        s[3 + i] = ptxk__span_of(caches[i], at, (uint64_t)args->batch * 8, 8, 1);
+        if (f.page_size) {
+            s[3 + i] = ptxk__span_of(caches[i], at, (uint64_t)d * f.bytes, 16, 1);
+            ptxk__span_repeat(&s[3 + i], 0, (uint64_t)args->pool_pages * f.page_size, cache * f.bytes);
+        }
+        at = i ? args->r_factors : args->c_factors;
+        s[9 + i] = ptxk__span_factors(caches[2 + i], at, f.cache, 1, d, args->batch, 0, 0, 0);
+        if (!f.page_size || f.cache != PTXK_Q8_0) continue;
+        s[9 + i] = ptxk__span_of(caches[2 + i], at, f.factors[i], 16, 1);
+        ptxk__span_repeat(&s[9 + i], 0, (uint64_t)args->pool_pages * f.page_size, cache / 16);
     }
     s[5] = ptxk__span_of("lengths", args->lengths, (uint64_t)args->batch * 4, 4, args->lengths != 0);
     s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
@@ -11174,7 +11214,7 @@ PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const 
             || (code = ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
                    != PTX_E_NONE))
         return code;
-    return ptxk__check_spans(op, s, 9, why);
+    return ptxk__check_spans(op, s, 11, why);
 }
 
 /* -- flash_mla: code -- */
@@ -11187,6 +11227,7 @@ typedef struct ptxk__mla_state {
     ptx_val across, along; /* this warp's number among those of the same keys; of the same rows */
     ptx_val length, end;   /* s32: of the sequence; of the keys of this block */
     ptx_val base[2], stride[2], table, pool_pages; /* c and r; strides in bytes, u32 */
+    ptx_val factors[2];                            /* q8_0: as base; e4m3: f32, of scores in base 2 */
     ptx_val row, chunk;                     /* what this thread copies: rows from there on, every 8th chunk */
     ptx_val q, k, v, p, store[PTXK__MLA_N]; /* reader addresses; where weights are stored */
     ptx_val limit[2][2];                    /* s32: keys that each of this thread's rows sees */
@@ -11257,10 +11298,97 @@ static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state 
     }
 }
 
-/* Issues the copies of the step of keys from `at` (s32) on into the stage at `to`; zeros past the end. */
+/* Where this thread's 16 numbers of a row go in the tile of keys, as f16: their first half, of every second 4
+   threads the last, so that 8 threads store to different banks. The other half goes to this address ^ 16. */
+static ptx_val ptxk__mla_place(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val row) {
+    ptx_val chunk = ptx_shr(k, s->chunk, ptx_u32(2));
+    chunk = ptx_mad(k, s->chunk, ptx_u32(2), chunk);
+    chunk = ptxk__tile_chunk_offset(k, &f->kv, row, chunk);
+    chunk = ptx_add(k, chunk, ptx_u32(ptxk__tile_bytes(&f->q)));
+    return ptx_ptr_add(k, s->shared, chunk, 1);
+}
+
+/* Stores 16 numbers as f16 at `bytes` behind ptxk__mla_place. factor: f16, of q8_0; p: NULL: always. */
+static void ptxk__mla_widen(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val words[4],
+                            ptx_val factor, const ptx_val *p, ptx_val to, uint32_t bytes) {
+    ptx_val last = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(4)), half[2][2], out[4];
+    uint32_t e;
+    for (e = 0; e < 4; e++) half[e / 2][e % 2] = ptx_selp(k, words[e ^ 2], words[e], last);
+    if (f->factors[0]) {
+        out[0] = out[1] = factor;
+        factor = ptx_pack(k, PTX_F16X2, 2, out);
+    }
+    for (e = 0; e < 2; e++) {
+        ptxk__widen_chunk(k, f->cache, half[e], f->factors[0] ? &factor : NULL, out);
+        if (e) to = ptx_ptr(ptx_as(ptx_xor(k, ptx_as(to, PTX_B32), ptx_b32(16)), PTX_U32), PTX_SHARED);
+        if (p) ptx_guard(k, *p);
+        ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)bytes), out);
+    }
+}
+
+/* The same for a stage of 8-bit keys, whose copies have arrived. */
+static void ptxk__mla_convert(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val stage) {
+    uint32_t raw = ptxk__tile_bytes(&f->raw), pass = f->threads / 8, r, j;
+    ptx_val row, at, from[2] = {{0}, {0}}, to, p, words[4], factor = {0}, block;
+    p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 16));
+    block = ptx_shr(k, s->chunk, ptx_u32(1));
+    for (r = 0; r < f->keys; r += pass) {
+        row = ptx_add(k, s->row, ptx_u32(r));
+        at = ptxk__tile_chunk_offset(k, &f->raw, row, s->chunk);
+        at = ptx_ptr_add(k, stage, at, 1);
+        to = ptxk__mla_place(k, f, s, row);
+        for (j = 0; j < 2 && f->factors[0]; j++) {
+            from[j] = ptx_ptr_add(k, ptx_off(stage, (int64_t)(raw + j * f->keys * f->factors[0])), row,
+                                  f->factors[j]);
+            from[j] = ptx_ptr_add(k, from[j], block, 2);
+        }
+        for (j = 0; j <= f->latent / 128; j++) {
+            int rope = 128 * j == f->latent;
+            ptxk_load16(k, rope ? &p : NULL, ptx_at(at, (int64_t)(128 * j)), words);
+            if (f->factors[0])
+                factor = rope ? ptx_ld_if(k, p, PTX_F16, ptx_at(from[1], 0), ptx_f16(0))
+                              : ptx_ld(k, PTX_F16, ptx_at(from[0], (int64_t)(8 * j)));
+            ptxk__mla_widen(k, f, s, words, factor, rope ? &p : NULL, to, 256 * j);
+        }
+    }
+}
+
+/* Issues this thread's copies of q8_0's factors of a row, behind a stage's keys: of c in pieces of up to 16
+   bytes, of r by the last thread of 8. */
+static void ptxk__mla_copy_factors(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val row,
+                                   const ptx_val from[2], ptx_val there, ptx_val to) {
+    uint32_t size = f->factors[0] < 16 ? f->factors[0] : 16, j;
+    ptx_val p, valid, at, x;
+    for (j = 0; j < 2; j++) {
+        p = j ? ptx_setp(k, PTX_EQ, s->chunk, ptx_u32(7))
+              : ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->factors[0] / size));
+        at = ptx_ptr_add(
+            k, ptx_off(to, (int64_t)(ptxk__tile_bytes(&f->raw) + j * f->keys * f->factors[0])), row,
+            f->factors[j]);
+        if (!j) at = ptx_ptr_add(k, at, s->chunk, size);
+        x = j ? from[1] : ptx_ptr_add(k, from[0], s->chunk, size);
+        if (j) size = f->factors[1];
+        if (size == 2) {
+            valid = ptx_and(k, there, p);
+            x = ptx_ld_if(k, valid, PTX_U16, ptx_at(x, 0), ptx_imm(0));
+            ptx_guard(k, p);
+            ptx_st(k, PTX_U16, ptx_at(at, 0), x);
+            continue;
+        }
+        valid = ptx_selp(k, ptx_u32(size), ptx_u32(0), there);
+        ptx_guard(k, p);
+        if (size == 16)
+            ptx_cp_async_16_zfill(k, at, x, valid);
+        else
+            ptx_op4(k, PTX_CP_ASYNC_CA, 0, at, x, ptx_imm((int64_t)size), valid);
+    }
+}
+
+/* Issues the copies of the step of keys from `at` (s32) on into the stage at `to`; zeros past the end. Before
+   sm_80 it stores them, converted, in the tile of keys. */
 static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at, ptx_val to) {
-    uint32_t pass = f->threads / 8, r, j;
-    ptx_val row, key, there, page, p = {0}, from[2], valid, bytes, here, c, words[4];
+    uint32_t pass = f->threads / 8, chunks = f->rope * f->bytes / 16, async = f->stages >= f->bytes, r, j;
+    ptx_val row, key, there, page, p = {0}, from[2], valid, bytes, here, c, words[4], factor[2], x = {0};
     for (r = 0; r < f->keys; r += pass) {
         row = ptx_add(k, s->row, ptx_u32(r));
         key = ptx_add(k, at, ptx_as(row, PTX_S32));
@@ -11287,27 +11415,51 @@ static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
             } else {
                 from[j] = ptx_mul_wide(k, key, s->stride[j]);
             }
+            if (f->factors[0]) factor[j] = ptxk__factors_at(k, s->factors[j], from[j]);
             from[j] = ptx_ptr_add(k, s->base[j], from[j], 1);
             from[j] = ptx_ptr_add(k, from[j], s->chunk, 16);
         }
         bytes = ptx_selp(k, ptx_u32(16), ptx_u32(0), there);
-        c = ptxk__tile_chunk_offset(k, &f->kv, row, s->chunk);
-        c = ptx_ptr_add(k, to, c, 1);
-        for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
-            int rope = 64 * j >= f->latent;
+        if (f->bytes == 1 && !async) {
+            c = ptxk__mla_place(k, f, s, row);
+        } else {
+            c = ptxk__tile_chunk_offset(k, f->bytes == 1 ? &f->raw : &f->kv, row, s->chunk);
+            c = ptx_ptr_add(k, to, c, 1);
+        }
+        if (f->factors[0] && async) ptxk__mla_copy_factors(k, f, s, row, factor, there, to);
+        for (j = 0; j <= f->latent * f->bytes / 128; j++) {
+            int rope = 128 * j == f->latent * f->bytes, part = rope && chunks < 8;
             here = ptx_off(from[rope], rope ? 0 : (int64_t)(128 * j));
-            if (rope && f->rope < 64) {
-                p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 8));
+            if (part) {
+                p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(chunks));
                 there = ptx_and(k, there, p);
             }
-            if (f->stages == 1) ptxk_load16(k, &there, ptx_at(here, 0), words);
-            if (rope && f->rope < 64) ptx_guard(k, p);
-            if (f->stages == 1)
+            if (!async) ptxk_load16(k, &there, ptx_at(here, 0), words);
+            if (f->bytes == 1 && !async) {
+                if (f->factors[0]) {
+                    x = ptx_shr(k, s->chunk, ptx_u32(1));
+                    x = ptx_ptr_add(k, factor[rope], x, 2);
+                    x = ptx_ld_if(k, there, PTX_F16, ptx_at(x, rope ? 0 : (int64_t)(8 * j)), ptx_f16(0));
+                }
+                ptxk__mla_widen(k, f, s, words, x, part ? &p : NULL, c, 256 * j);
+                continue;
+            }
+            if (part) ptx_guard(k, p);
+            if (!async)
                 ptx_st_vec(k, PTX_B32, 4, ptx_at(c, (int64_t)(128 * j)), words);
             else
                 ptx_cp_async_16_zfill(k, ptx_off(c, (int64_t)(128 * j)), here, bytes);
         }
     }
+}
+
+/* The sequence's cache, or the pool, of c, r or their factors. */
+static ptx_val ptxk__mla_cache(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, size_t field) {
+    ptx_val x = ptxk__arg_ptr(k, s->args, field);
+    if (f->page_size) return x;
+    x = ptx_ptr_add(k, x, s->sequence, 8);
+    x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
+    return ptx_ptr(x, PTX_GLOBAL);
 }
 
 /* The block's sequence, pairs and keys, and where this thread's part lies. Returns the first key, s32. */
@@ -11375,16 +11527,17 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
     chunk = ptx_add(k, begin, chunk);
     s->end = ptx_min(k, s->end, ptx_as(chunk, PTX_S32));
     for (i = 0; i < 2; i++) {
-        size_t field = i ? offsetof(ptxk_flash_mla_args, r_caches) : offsetof(ptxk_flash_mla_args, c_caches);
+        size_t field = offsetof(ptxk_flash_mla_args, c_caches) + 8 * i;
         x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, c_stride) + 8 * i);
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
         x = ptx_selp(k, ptx_u32(i ? f->rope : f->latent), x, p);
-        s->stride[i] = ptx_mul(k, x, ptx_u32(2));
-        s->base[i] = ptxk__arg_ptr(k, s->args, field);
-        if (f->page_size) continue;
-        x = ptx_ptr_add(k, s->base[i], s->sequence, 8);
-        x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
-        s->base[i] = ptx_ptr(x, PTX_GLOBAL);
+        s->stride[i] = f->bytes == 1 ? x : ptx_mul(k, x, ptx_u32(f->bytes));
+        s->base[i] = ptxk__mla_cache(k, f, s, field);
+        field = offsetof(ptxk_flash_mla_args, c_factors) + 8 * i;
+        if (f->factors[0]) s->factors[i] = ptxk__mla_cache(k, f, s, field);
+        if (f->cache != PTX_E4M3) continue;
+        x = ptxk__head_factor(k, s->args, field, ptx_u32(0));
+        s->factors[i] = ptx_mul(k, x, ptx_f32((double)f->scale * ptxk__byte_lift(k, f->cache)));
     }
     if (f->page_size) {
         x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_pages));
@@ -11453,17 +11606,28 @@ static void ptxk__mla_reduce(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_
         }
 }
 
-/* One step of keys from `at` on, in the stage `offset` bytes behind the first. */
+/* One step of keys from `at` on, in the stage `offset` bytes behind the first; 8-bit: in the only tile. */
 static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at,
                            ptx_val offset) {
     ptx_val score[2][PTXK__MLA_N][4], a[2][4], b[4], x, key, p, old, most[2][2], shrink[2][2], zero, d[4];
-    ptx_val keys = ptx_ptr_add(k, s->k, offset, 1), values = ptx_ptr_add(k, s->v, offset, 1), from;
+    ptx_val keys = s->k, values = s->v, from;
+    ptx_val plain[2][PTXK__MLA_N][4]; /* e4m3: the scores without the rotated part */
     uint32_t i, h, n, e, j, c;
+    if (f->bytes > 1) {
+        keys = ptx_ptr_add(k, keys, offset, 1);
+        values = ptx_ptr_add(k, values, offset, 1);
+    }
     zero = ptx_mov(k, ptx_f32(0));
     for (i = 0; i < f->m; i++)
         for (n = 0; n < f->n; n++)
             for (e = 0; e < 4; e++) score[i][n][e] = zero;
     for (j = 0; j < (f->latent + f->rope) / 16; j++) {
+        for (i = 0; i < f->m && f->cache == PTX_E4M3 && 16 * j == f->latent; i++)
+            for (n = 0; n < f->n; n++)
+                for (e = 0; e < 4; e++) {
+                    plain[i][n][e] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], s->factors[0]);
+                    score[i][n][e] = zero;
+                }
         from = ptxk__tile_pair_reader(k, &f->q, s->q, j);
         for (i = 0; i < f->m; i++)
             ptx_ldmatrix(k, 4, ptx_off(from, ptxk__tile_offset(&f->q, 16 * i, j)), a[i]);
@@ -11484,7 +11648,10 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
             for (n = 0; n < f->n; n++)
                 for (e = 2 * h; e < 2 * h + 2; e++) {
                     p = ptx_setp(k, PTX_GT, x, ptx_s32((int64_t)(8 * n + e % 2)));
-                    d[0] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], ptx_f32((double)f->scale));
+                    if (f->cache == PTX_E4M3)
+                        d[0] = ptx_fma(k, score[i][n][e], s->factors[1], plain[i][n][e]);
+                    else
+                        d[0] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], ptx_f32((double)f->scale));
                     score[i][n][e] = ptx_selp(k, d[0], ptx_f32(-INFINITY), p);
                     most[i][h] = ptx_max(k, most[i][h], score[i][n][e]);
                 }
@@ -11550,9 +11717,13 @@ static ptx_val ptxk__mla_lses(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla
 /* Stores the rows: to out, or as partial results of this chunk. */
 static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val total[2][2],
                             ptx_val poison, int partial) {
-    ptx_val number, p, own, at, x[2], inverse, lse, parts, values, lses, t;
+    ptx_val number, p, own, at, x[2], inverse, lse, parts, values, lses, t, factor = {0};
     ptx_type type = partial ? PTX_F32 : f->out_type;
     uint32_t i, h, c, e, bytes = ptxk__kv_bytes((uint32_t)type);
+    if (f->cache == PTX_E4M3) {
+        factor = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_mla_args, c_factors), ptx_u32(0));
+        factor = ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+    }
     own = ptx_and(k, s->lane, ptx_u32(3));
     t = ptx_mul(k, own, ptx_u32(2));
     own = ptx_or(k, own, s->across);
@@ -11584,6 +11755,7 @@ static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *
             p = ptx_setp(k, PTX_LT, number, s->pairs);
             ptx_if(k, p);
             inverse = ptxk_rcp_or_zero(k, total[i][h]);
+            if (f->cache == PTX_E4M3) inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, factor);
             lse = ptx_lg2(k, total[i][h]);
             x[0] = ptx_get(k, s->most[i][h]);
             lse = ptx_add(k, lse, x[0]);
@@ -11694,14 +11866,15 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
     ptxk__mla_state s;
     ptx_val at, x, p, stage, place, total[2][2];
     ptx_var next, current;
-    uint32_t i, h, c, e, bytes = ptxk__tile_bytes(&f->kv);
+    uint32_t ahead = f->bytes == 1 ? f->stages : f->stages - 1; /* steps that are copied meanwhile */
+    uint32_t i, h, c, e, bytes = f->stage;
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, f->threads, 1);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_mla_args), 8);
     s.shared = ptx_shared_dynamic_aligned(k, 128);
     at = ptxk__mla_begin(k, f, &s);
-    stage = ptx_ptr_add(k, s.shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
-    for (i = 0; i + 1 < f->stages; i++) {
+    stage = ptx_ptr_add(k, s.shared, ptx_u32(f->ring_at), 1);
+    for (i = 0; i < ahead; i++) {
         x = i ? ptx_add(k, at, ptx_s32((int64_t)(i * f->keys))) : at;
         ptxk__mla_copy(k, f, &s, x, ptx_off(stage, (int64_t)(i * bytes)));
         ptxk__tile_commit(k);
@@ -11722,18 +11895,24 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
         at = ptx_get(k, next);
         p = ptx_setp(k, PTX_LT, at, s.end);
         ptx_while(k, p);
-        if (f->stages > 1) ptx_cp_async_wait(k, f->stages - 2);
+        if (ahead) ptx_cp_async_wait(k, ahead - 1);
         ptx_bar_sync(k, ptx_imm(0));
         place = ptx_get(k, current);
-        x = ptx_add(k, place, ptx_u32((f->stages - 1) * bytes)); /* the stage of the last step */
-        p = ptx_setp(k, PTX_GE, x, ptx_u32(f->stages * bytes));
-        place = ptx_sub(k, x, ptx_u32(f->stages * bytes));
-        x = ptx_selp(k, place, x, p);
-        x = ptx_ptr_add(k, stage, x, 1);
-        place = ptx_add(k, at, ptx_s32((int64_t)((f->stages - 1) * f->keys)));
+        if (f->bytes == 1) { /* its stage is free when it has been converted */
+            x = ptx_ptr_add(k, stage, place, 1);
+            if (ahead) ptxk__mla_convert(k, f, &s, x);
+            if (ahead) ptx_bar_sync(k, ptx_imm(0));
+        } else {
+            x = ptx_add(k, place, ptx_u32(ahead * bytes)); /* the stage of the last step */
+            p = ptx_setp(k, PTX_GE, x, ptx_u32(f->stages * bytes));
+            place = ptx_sub(k, x, ptx_u32(f->stages * bytes));
+            x = ptx_selp(k, place, x, p);
+            x = ptx_ptr_add(k, stage, x, 1);
+        }
+        place = ptx_add(k, at, ptx_s32((int64_t)(ahead * f->keys)));
         ptxk__mla_copy(k, f, &s, place, x);
         ptxk__tile_commit(k);
-        if (f->stages == 1) ptx_bar_sync(k, ptx_imm(0));
+        if (!ahead) ptx_bar_sync(k, ptx_imm(0));
         place = ptx_get(k, current);
         ptxk__mla_step(k, f, &s, at, place);
         at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
@@ -11744,7 +11923,7 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
         ptx_set(k, current, place);
     }
     ptx_end(k);
-    if (f->stages > 1) ptx_cp_async_wait_all(k);
+    if (ahead) ptx_cp_async_wait_all(k);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) total[i][h] = ptx_get(k, s.total[i][h]);
     ptxk__mla_reduce(k, f, &s, PTX_ADD, total);
@@ -11773,7 +11952,7 @@ PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const 
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     memcpy(&scale, &f.scale, sizeof scale);
     (void)snprintf(of, sizeof of, "h%u_c%u_r%u_%s_%s_%s_t%u_p%u_f%u_s%08x", f.heads, f.latent, f.rope,
-                   ptx_type_name(f.type), ptx_type_name(f.q_type), ptx_type_name(f.out_type), f.tile,
+                   ptxk__cache_name(f.cache), ptx_type_name(f.q_type), ptx_type_name(f.out_type), d->tile,
                    f.page_size, f.flags, scale);
     (void)snprintf(name, sizeof name, "flash_mla_%s", of);
     ptxk__mla_attend(m, site, &f, name);

@@ -444,7 +444,7 @@ static inline uint64_t llama_cache_bytes(const llama *m, uint32_t which) {
         m->options.page_size ? (uint64_t)llama_pages(m) * m->options.page_size : (uint64_t)m->options.max_seq;
     rows *= m->config.kv_heads;
     if (llama_has_byte_caches(m)) /* so that each sequence's factors are aligned */
-        return (rows * m->config.head_dim + 255) & ~255ull;
+        return (rows * llama_cache_dim(m, which) + 255) & ~255ull;
     return rows * llama_cache_dim(m, which) * (m->options.kv_type == PTX_F32 ? 4 : 2);
 }
 
@@ -1707,6 +1707,10 @@ static inline int llama_add_latent_rows(llama *m, llama_list *l, uint32_t layer,
     a->rope_head_stride = c->head_dim;
     a->c_caches = llama_caches(m, layer, 0) + (m->options.page_size ? 0 : 8ull * first);
     a->r_caches = llama_caches(m, layer, 1) + (m->options.page_size ? 0 : 8ull * first);
+    if (m->options.kv_type == PTXK_Q8_0) {
+        a->c_factors = llama_factors(m, layer, 0) + (m->options.page_size ? 0 : 8ull * first);
+        a->r_factors = llama_factors(m, layer, 1) + (m->options.page_size ? 0 : 8ull * first);
+    }
     a->lengths = length ? 0 : l->lengths.address;
     a->length = length;
     a->workspace = llama_workspace(m, l);
@@ -2041,9 +2045,13 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
         llama_close(m);
         return gguf_fail(why, GGUF_NOWHERE, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
     }
-    if (m->config.latent && m->options.kv_type != PTX_F16 && m->options.kv_type != PTX_BF16) {
+    if (m->config.latent && m->options.kv_type == PTX_F32) {
         llama_close(m);
-        return gguf_fail(why, GGUF_NOWHERE, "caches of latents have 16 bits: f16 or bf16");
+        return gguf_fail(why, GGUF_NOWHERE, "caches of latents are f16, bf16, e4m3 or q8_0");
+    }
+    if (m->config.latent && m->options.kv_type == PTXK_Q8_0 && m->config.rope_dims % 32) {
+        llama_close(m);
+        return gguf_fail(why, GGUF_NOWHERE, "caches in q8_0: the rotated elements of a key must be 32 or 64");
     }
     if (m->options.prompt_tokens > LLAMA_PROMPT_MOST) {
         llama_close(m);

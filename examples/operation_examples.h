@@ -128,7 +128,11 @@
     X("16 heads, prompts, f16 q", 16, 512, 64, PTX_F16, PTX_F16, PTX_F32, 64, 0, 0, 0.0722f)                 \
     X("128 heads, pages of 64, lse", 128, 512, 64, PTX_F16, PTX_BF16, PTX_BF16, 64, 64, PTXK_MLA_LSE,        \
       0.0722f)                                                                                               \
-    X("20 heads, f16, 256 + 32", 20, 256, 32, PTX_F16, PTX_F16, PTX_F16, 32, 0, 0, 0.0f)
+    X("20 heads, f16, 256 + 32", 20, 256, 32, PTX_F16, PTX_F16, PTX_F16, 32, 0, 0, 0.0f)                     \
+    X("16 heads, e4m3", 16, 512, 64, PTX_E4M3, PTX_F32, PTX_F32, 16, 0, 0, 0.0722f)                          \
+    X("16 heads, prompts, e4m3, pages of 64", 16, 512, 64, PTX_E4M3, PTX_F32, PTX_F32, 64, 64, 0, 0.0722f)   \
+    X("128 heads, q8_0, lse", 128, 512, 64, PTXK_Q8_0, PTX_BF16, PTX_BF16, 64, 0, PTXK_MLA_LSE, 0.0722f)     \
+    X("20 heads, q8_0, pages of 16, 256 + 32", 20, 256, 32, PTXK_Q8_0, PTX_F16, PTX_F16, 32, 16, 0, 0.0f)
 
 #define EXAMPLES_gemv(X)                                                                                     \
     X("Q4_K, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0)                                                      \
