@@ -990,9 +990,9 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
                          n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits; on all
                          chips they are added to f32 sums every 128 of k, but for tcgen05, whose sums run
                          through all of k where factors do not differ along it. s8: exact sums of 65536
-                         products, added in f32. f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each product; sums of 48 of k
-                         are added in f32. PTXK_MATMUL_FAST: one, factors rounded to 11 bits, 2^-10 of each
-                         product.
+                         products, added in f32. f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each
+                         product; sums of 48 of k are added in f32. PTXK_MATMUL_FAST: one, factors rounded
+                         to 11 bits, 2^-10 of each product.
      large f32           EXACT: a factor past 3.4019e38 keeps 11 bits. FAST: past 3.4020e38 it is infinite.
      factors             f32, of A and of B: PTXK_FACTORS_... Those that differ along k, 8-bit types only,
                          multiply the sums of 128 products.
