@@ -986,9 +986,9 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
    1. A plan of the first form suits such a module too.
 
    A module for sm_100a or sm_103a has another such form, of f16, bf16, e4m3, e5m2 and, for sm_100a, s8 (k
-   below 131072), without factors that differ along k: tcgen05.mma on tiles of 128 x 256, with sums in tensor
+   below 131072 without factors that differ along k): tcgen05.mma on tiles of 128 x 256, with sums in tensor
    memory, which holds two tiles, so that one is written while the next is multiplied; or tiles of 256 x 256
-   of a pair of blocks, each of which copies half of B.
+   of a pair of blocks, each of which copies half of B. With factors that differ along k, half as wide.
 
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
@@ -997,10 +997,10 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
                          n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits; on all
                          chips they are added to f32 sums every 128 of k, but for tcgen05, whose sums run
-                         through all of k. s8: exact sums of 65536 products, added in f32.
-                         f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each product; sums of 48 of k
-                         are added in f32. PTXK_MATMUL_FAST: one, factors rounded to 11 bits, 2^-10 of each
-                         product.
+                         through all of k where factors do not differ along it. s8: exact sums of 65536
+                         products, added in f32. f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each
+                         product; sums of 48 of k are added in f32. PTXK_MATMUL_FAST: one, factors rounded
+                         to 11 bits, 2^-10 of each product.
      large f32           EXACT: a factor past 3.4019e38 keeps 11 bits. FAST: past 3.4020e38 it is infinite.
      factors             f32, of A and of B: PTXK_FACTORS_... Those that differ along k, 8-bit types only,
                          multiply the sums of 128 products.
@@ -16622,7 +16622,7 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->precision = d->precision;
     f->activation = d->activation;
     f->memory = (target == PTX_SM_A(100) || (target == PTX_SM_A(103) && f->type[0] != PTX_S8)) && !f->grouped
-                && f->bytes <= 2 && d->a_factors < PTXK_FACTORS_BLOCK && d->b_factors < PTXK_FACTORS_BLOCK;
+                && f->bytes <= 2;
     /* wgmma multiplies other than 16-bit types with k along the rows, and tf32 once. */
     f->dense = target == PTX_SM_A(90) && !f->grouped
                && (f->bytes == 2
@@ -16667,13 +16667,13 @@ enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3, PTXK__TENSOR_ONE = 2, PTXK__
 static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
     memset(d, 0, sizeof *d);
     d->f = f;
-    d->split = !f->memory && f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
-    d->columns = f->memory || (entry == PTXK__DENSE_WIDE && !d->split) ? 256 : 128;
+    d->split = f->memory ? f->blocks : f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
+    d->columns = !d->split && (f->memory || entry == PTXK__DENSE_WIDE) ? 256 : 128;
     d->alternate = !f->memory && entry == PTXK__DENSE_SHORT;
     d->heights = d->alternate ? 2 : 1;
     d->depth = 128 / f->bytes;
     d->bytes[0] = PTXK__DENSE_ROWS * 128;
-    d->bytes[1] = (f->memory && entry == PTXK__TENSOR_PAIR ? 128 : d->columns) * 128;
+    d->bytes[1] = (f->memory && entry == PTXK__TENSOR_PAIR ? d->columns / 2 : d->columns) * 128;
     d->stage_bytes = d->bytes[0] + d->bytes[1];
     d->stages = 4 * 49152 / d->stage_bytes;
     d->box = 128 / f->out_bytes;
@@ -16691,6 +16691,9 @@ static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense
 static int ptxk__dense_along(const ptxk__matmul *f, uint32_t side) {
     return f->side[side].k_major && !f->side[side].gather;
 }
+
+/* sm_100a: whether there is a form for pairs. Half of 128 columns of B fit no copy where k runs across. */
+static int ptxk__tensor_has_pair(const ptxk__matmul *f) { return !f->blocks || ptxk__dense_along(f, 1); }
 
 static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
     return d->stages * d->stage_bytes + 4 * PTXK__DENSE_BOX;
@@ -16787,6 +16790,7 @@ static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shap
         if (d.split && d.alternate) break;
         for (blocks = 1; blocks <= 2 && blocks <= shape->sm_count; blocks++) {
             if (f->memory && blocks != entry - 1) continue; /* a pair, or one block */
+            if (f->memory && blocks > 1 && !ptxk__tensor_has_pair(f)) continue;
             clocks = ptxk__dense_clocks(&d, shape, blocks);
             if (clocks < best) best = clocks, chosen = entry, *cluster = blocks;
         }
@@ -19167,7 +19171,8 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
    maps, one thread multiplies them by tcgen05.mma, and four warps write results from tensor memory, which
    holds two tiles of 128 x 256: one is multiplied while the other is written. A pair of blocks (cta_group::2)
    has a tile of 256 x 256: each block holds its 128 rows of A and half of the columns of B, and the even
-   block multiplies.
+   block multiplies. With factors along k (`split`) tiles have 128 columns, each step has sums of its own, and
+   the four warps add them in registers.
 
    Synchronisation: full[stage] counts the bytes of a stage; its phase in the odd block is handed on to
    peers[stage] of the even one, for a copy signals its own block only. empty[stage]: the products that read
@@ -19180,8 +19185,10 @@ typedef struct ptxk__tensor_state {
     ptx_val peers, ready, drained; /* mbarriers */
     ptx_val memory;                /* u32: the address of the first tile in tensor memory */
     uint32_t pair;
-    ptx_var turn;      /* u32: units so far */
+    ptx_var turn;      /* u32: units so far; with factors along k: steps */
     ptx_var value[64]; /* f32: the thread's row of a box */
+    ptx_var sum[128];  /* f32, with factors along k: its row of the tile */
+    ptx_val columns;   /* shared, with factors of columns along k: those of two steps */
     ptx_val row[8];    /* places of the 16-byte chunks of the thread's row, in the first box */
     ptx_val hand_over; /* drained, in the even block */
 } ptxk__tensor_state;
@@ -19215,13 +19222,17 @@ static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptx
     return unit;
 }
 
-static void ptxk__tensor_end_units(ptx_kernel *k, ptxk__tensor_state *t, ptx_var unit) {
+static void ptxk__tensor_next_turn(ptx_kernel *k, ptxk__tensor_state *t) {
+    ptx_val x = ptx_get(k, t->turn);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, t->turn, x);
+}
+
+static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_var unit) {
     ptx_val x = ptx_get(k, unit), y = ptx_nclusterid_x(k);
     x = ptx_add(k, x, y);
     ptx_set(k, unit, x);
-    x = ptx_get(k, t->turn);
-    x = ptx_add(k, x, ptx_u32(1));
-    ptx_set(k, t->turn, x);
+    if (!d->split) ptxk__tensor_next_turn(k, t);
     ptx_end(k);
 }
 
@@ -19282,7 +19293,7 @@ static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tens
         at = ptx_off(at, (int64_t)d->bytes[0]);
     }
     ptxk__tensor_end_steps(k, step);
-    ptxk__tensor_end_units(k, t, unit);
+    ptxk__tensor_end_units(k, d, t, unit);
 }
 
 /* The odd block of a pair: hands on that its stages are full. */
@@ -19295,7 +19306,7 @@ static void ptxk__tensor_hand_on(ptx_kernel *k, const ptxk__dense *d, ptxk__tens
     barrier = ptx_ptr_add(k, even, stage, 8);
     ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
     ptxk__tensor_end_steps(k, step);
-    ptxk__tensor_end_units(k, t, unit);
+    ptxk__tensor_end_units(k, d, t, unit);
 }
 
 /* The instruction descriptor: f32 or s32 sums of these types, matrices with k across, M and N. */
@@ -19322,14 +19333,26 @@ static void ptxk__tensor_commit(ptx_kernel *k, const ptxk__tensor_state *t, ptx_
    half has the address and, of matrices with k across, the offset from 128 bytes of m or n to the next. */
 #define PTXK__TENSOR_DESCRIPTOR 0x40004040u
 
-/* The multiplying thread. */
+/* Waits until the tile of this turn is drained. Returns its address. */
+static ptx_val ptxk__tensor_claim(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val *tile) {
+    ptx_val x, barrier;
+    *tile = ptxk__tensor_tile(k, t);
+    x = ptxk__tensor_parity(k, t);
+    x = ptx_xor(k, x, ptx_u32(1));
+    barrier = ptx_ptr_add(k, t->drained, *tile, 8);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    return ptx_mad(k, *tile, ptx_u32(d->columns), t->memory);
+}
+
+/* The multiplying thread. With factors along k each step has sums of its own. */
 static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
     const ptxk__matmul *f = d->f;
     ptxk__dense_state *s = &t->s;
     ptx_op_id op = f->bytes == 2          ? PTX_TCGEN05_MMA_F16
                    : f->type[0] == PTX_S8 ? PTX_TCGEN05_MMA_I8
                                           : PTX_TCGEN05_MMA_F8F6F4;
-    ptx_val base[2], x, y, o[5], stage, phase, barrier, tile, more, always, both, at, words[2];
+    ptx_val base[2], x, y, o[5], stage, phase, barrier, tile = {0}, more, always, both, at, words[2];
     ptx_var unit, step;
     uint32_t side, i;
     both = ptx_mov(k, ptx_u16(3));
@@ -19341,15 +19364,10 @@ static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     }
     always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
     unit = ptxk__tensor_begin_units(k, d, t);
-    tile = ptxk__tensor_tile(k, t);
-    x = ptxk__tensor_parity(k, t);
-    x = ptx_xor(k, x, ptx_u32(1));
-    barrier = ptx_ptr_add(k, t->drained, tile, 8);
-    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
-    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
-    o[0] = ptx_mad(k, tile, ptx_u32(d->columns), t->memory);
+    if (!d->split) o[0] = ptxk__tensor_claim(k, d, t, &tile);
     o[3] = ptx_u32(ptxk__tensor_instruction(d, t->pair));
     step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    if (d->split) o[0] = ptxk__tensor_claim(k, d, t, &tile);
     barrier = ptx_ptr_add(k, s->full, stage, 8);
     ptxk__mbarrier_wait(k, barrier, phase);
     if (t->pair) {
@@ -19358,7 +19376,7 @@ static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     }
     ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
     x = ptx_get(k, step);
-    more = ptx_setp(k, PTX_NE, x, s->begin);
+    more = d->split ? ptx_inv(always) : ptx_setp(k, PTX_NE, x, s->begin);
     at = ptx_mul(k, stage, ptx_u32(d->stage_bytes / 16));
     for (i = 0; i < 4; i++) { /* 32 bytes along k, or a quarter of the rows of 128 bytes */
         for (side = 0; side < 2; side++) {
@@ -19374,28 +19392,42 @@ static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     }
     barrier = ptx_ptr_add(k, s->empty, stage, 8);
     ptxk__tensor_commit(k, t, barrier, both);
-    ptxk__tensor_end_steps(k, step);
+    if (!d->split) ptxk__tensor_end_steps(k, step);
     barrier = ptx_ptr_add(k, t->ready, tile, 8);
     ptxk__tensor_commit(k, t, barrier, both);
-    ptxk__tensor_end_units(k, t, unit);
+    if (d->split) {
+        ptxk__tensor_next_turn(k, t);
+        ptxk__tensor_end_steps(k, step);
+    }
+    ptxk__tensor_end_units(k, d, t, unit);
 }
 
 /* A barrier of the threads that write results. */
 static void ptxk__tensor_meet(ptx_kernel *k) { ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(128)); }
 
-/* Loads `count` columns of the thread's row of the tile, from `first` on, into value[at ...], as f32. */
-static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile,
-                              uint32_t first, uint32_t count) {
-    ptx_val v[64], at, y;
-    uint32_t i, j;
+/* Loads `count` columns of the thread's row of the tile, from `first` on, into v, as f32. */
+static void ptxk__tensor_fetch_sums(ptx_kernel *k, const ptxk__dense *d, ptx_val tile, uint32_t first,
+                                    uint32_t count, ptx_val v[64]) {
+    ptx_val at;
+    uint32_t i;
     for (i = 0; i < count; i += 32) {
         at = first + i ? ptx_add(k, tile, ptx_u32(first + i)) : tile;
         ptx_opn(k, PTX_TCGEN05_LD_32X32B, 0, PTX_NONE, PTX_NONE, 1, &at, 32, v + i);
     }
     ptx_op0(k, PTX_TCGEN05_WAIT_LD, 0);
-    for (j = 0; j < count; j++) {
-        y = d->f->type[0] == PTX_S8 ? ptx_cvt(k, PTX_F32, ptx_as(v[j], PTX_S32)) : ptx_as(v[j], PTX_F32);
-        ptx_set(k, t->value[j], y);
+    for (i = 0; i < count; i++)
+        v[i] = d->f->type[0] == PTX_S8 ? ptx_cvt(k, PTX_F32, ptx_as(v[i], PTX_S32)) : ptx_as(v[i], PTX_F32);
+}
+
+/* The same into value[0 ...]; with factors along k they are in registers. */
+static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile,
+                              uint32_t first, uint32_t count) {
+    ptx_val v[64];
+    uint32_t i;
+    if (!d->split) ptxk__tensor_fetch_sums(k, d, tile, first, count, v);
+    for (i = 0; i < count; i++) {
+        if (d->split) v[i] = ptx_get(k, t->sum[first + i]);
+        ptx_set(k, t->value[i], v[i]);
     }
 }
 
@@ -19585,7 +19617,7 @@ static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
         ptxk__tensor_join(k, d, t, b * d->box, d->box);
         ptx_else(k);
         ptxk__tensor_load(k, d, t, tile, b * d->box, d->box);
-        if (b + 1 == boxes) ptxk__tensor_drain(k, t);
+        if (b + 1 == boxes && !d->split) ptxk__tensor_drain(k, t);
         ptx_end(k);
         if (b + 1 < boxes) ptxk__tensor_fetch(k, d, t, &o, b + 1);
         for (j = 0; j < d->box; j++) {
@@ -19640,10 +19672,78 @@ static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
     ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
 }
 
+/* Waits for the sums of this turn. Returns where the warp's 32 lanes of them are. */
+static ptx_val ptxk__tensor_await(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptx_val tile = ptxk__tensor_tile(k, t), x, barrier = ptx_ptr_add(k, t->ready, tile, 8);
+    x = ptxk__tensor_parity(k, t);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    x = ptx_and(k, t->s.thread, ptx_u32(96));
+    x = ptx_shl(k, x, ptx_u32(16));
+    x = ptx_add(k, ptx_as(x, PTX_U32), t->memory);
+    return ptx_mad(k, tile, ptx_u32(d->columns), x);
+}
+
+/* Factors along k: adds the sums of all steps of a unit, each times its factors. The factors of 128 columns
+   pass through shared memory, one from each thread. */
+static void ptxk__tensor_sum_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_val at[2], there[2], one[2], x, y, tile, count, stage, phase, place = t->columns, v[64], by[4];
+    ptx_var step;
+    uint32_t i, j, side;
+    for (i = 0; i < d->columns; i++) ptx_set(k, t->sum[i], ptx_f32(0));
+    count = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, k));
+    count = ptxk_div_up(k, count, ptx_u32(PTXK__MATMUL_BLOCK));
+    for (side = 0; side < 2; side++) {
+        one[side] = ptx_f32(1);
+        if (f->side[side].kind < PTXK_FACTORS_BLOCK) continue;
+        x = s->first[side]; /* a cluster may have a tile past the last row */
+        if (f->side[side].kind == PTXK_FACTORS_BLOCK) x = ptx_add(k, x, s->thread);
+        there[side] = ptx_setp(k, PTX_LT, x, s->m.limit[side]);
+        if (f->side[side].kind == PTXK_FACTORS_SQUARE) x = ptx_div(k, x, ptx_u32(PTXK__MATMUL_BLOCK));
+        x = ptx_mul_wide(k, x, count);
+        at[side] = ptxk__matmul_factors(k, f, &s->m, side);
+        at[side] = ptx_ptr_add(k, at[side], x, 4);
+    }
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    x = ptx_get(k, step);
+    for (side = 0; side < 2; side++) {
+        if (f->side[side].kind < PTXK_FACTORS_BLOCK) continue;
+        y = ptx_ptr_add(k, at[side], x, 4);
+        one[side] = ptx_ld_if(k, there[side], PTX_F32, ptx_at(y, 0), ptx_f32(0));
+    }
+    if (f->side[1].kind == PTXK_FACTORS_BLOCK) {
+        place = ptx_ptr_add(k, t->columns, ptxk__tensor_tile(k, t), 512);
+        y = ptx_ptr_add(k, place, s->thread, 4);
+        ptx_st(k, PTX_F32, ptx_at(y, 0), one[1]);
+        ptxk__tensor_meet(k); /* that of the next step is behind all loads of this one */
+    } else if (f->side[1].kind == PTXK_FACTORS_SQUARE) {
+        one[0] = ptx_op2(k, PTX_MUL, PTX_RN, one[0], one[1]);
+    }
+    tile = ptxk__tensor_await(k, d, t);
+    for (i = 0; i < d->columns; i += 32) {
+        ptxk__tensor_fetch_sums(k, d, tile, i, 32, v);
+        if (i + 32 == d->columns) ptxk__tensor_drain(k, t);
+        for (j = 0; j < 32; j++) {
+            y = one[0];
+            if (f->side[1].kind == PTXK_FACTORS_BLOCK) {
+                if (j % 4 == 0) ptx_ld_vec(k, PTX_F32, 4, ptx_at(place, (int64_t)(4 * (i + j))), by);
+                y = ptx_op2(k, PTX_MUL, PTX_RN, y, by[j % 4]);
+            }
+            x = ptx_get(k, t->sum[i + j]);
+            x = ptx_fma(k, v[j], y, x);
+            ptx_set(k, t->sum[i + j], x);
+        }
+    }
+    ptxk__tensor_next_turn(k, t);
+    ptxk__tensor_end_steps(k, step);
+}
+
 /* The four warps that write results: thread i has row i of the tile. */
 static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
     ptxk__dense_state *s = &t->s;
-    ptx_val x, y, p, tile, barrier;
+    ptx_val x, y, p, tile = t->memory;
     ptx_var unit;
     uint32_t c, j;
     x = ptx_and(k, s->thread, ptx_u32(31));
@@ -19659,17 +19759,13 @@ static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
         t->row[c] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
     }
     for (j = 0; j < d->box; j++) t->value[j] = ptx_var_new(k, ptx_f32(0));
+    for (j = 0; j < d->columns && d->split; j++) t->sum[j] = ptx_var_new(k, ptx_f32(0));
     s->fetched = ptx_var_new(k, ptx_u32(0));
     unit = ptxk__tensor_begin_units(k, d, t);
-    tile = ptxk__tensor_tile(k, t);
-    barrier = ptx_ptr_add(k, t->ready, tile, 8);
-    x = ptxk__tensor_parity(k, t);
-    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
-    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
-    x = ptx_and(k, s->thread, ptx_u32(96)); /* the warp's 32 lanes of tensor memory */
-    x = ptx_shl(k, x, ptx_u32(16));
-    x = ptx_add(k, ptx_as(x, PTX_U32), t->memory);
-    tile = ptx_mad(k, tile, ptx_u32(d->columns), x);
+    if (d->split)
+        ptxk__tensor_sum_steps(k, d, t);
+    else
+        tile = ptxk__tensor_await(k, d, t);
     x = ptx_mov(k, ptx_u32(1));
     s->writes = ptx_var_new(k, x);
     p = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
@@ -19683,7 +19779,7 @@ static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
     ptx_if(k, p);
     ptxk__tensor_store(k, d, t, tile);
     ptx_end(k);
-    ptxk__tensor_end_units(k, t, unit);
+    ptxk__tensor_end_units(k, d, t, unit);
     p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
     ptx_if(k, p);
     ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, ptx_imm(0));
@@ -19713,6 +19809,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     s->loaded = ptx_shared(k, "loaded", PTX_U64, 2, 8);
     s->flag = ptx_shared(k, "flag", PTX_U32, 1, 4);
     slot = ptx_shared(k, "slot", PTX_U32, 1, 4);
+    if (f->side[1].kind == PTXK_FACTORS_BLOCK) t.columns = ptx_shared(k, "factors", PTX_F32, 2 * 128, 16);
     s->m.shared = ptx_shared_dynamic_aligned(k, 1024);
     tid = ptx_tid_x(k);
     s->rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
@@ -19806,6 +19903,7 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
         ptxk__dense_emit(m, site, &f, entry, name);
     }
     for (entry = PTXK__TENSOR_ONE; entry <= PTXK__TENSOR_PAIR && f.memory; entry++) {
+        if (entry == PTXK__TENSOR_PAIR && !ptxk__tensor_has_pair(&f)) break;
         (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_m%u", ptx_type_name(f.type[0]),
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, entry);
