@@ -279,7 +279,7 @@ typedef struct ptxcu_tensor {
 } ptxcu_tensor;
 
 /* Maximum number of tensors in a call; maximum bytes of an argument struct. */
-#define PTXCU_CALL_TENSORS 16
+#define PTXCU_CALL_TENSORS 18
 #define PTXCU_CALL_ARGS 320
 
 /* A checked and planned operation on given tensors. A value with nothing to free; may be launched any number
@@ -999,19 +999,20 @@ typedef struct ptxcu_gemm_matrix {
     ptxcu_tensor bias, y; /* as in ptxcu_gemm_desc; gated pair: no y */
     uint32_t format;      /* of the weights: PTXK_Q4_K ...; 0 without weights */
     uint32_t unused;      /* 0 */
+    ptxcu_tensor factors; /* as in ptxcu_gemm_desc */
 } ptxcu_gemm_matrix;
 
 typedef struct ptxcu_gemm_desc {
     ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; f32, f16, bf16 also [n, k]; with
                                offsets [groups, n, ...], each group a multiple of 16 bytes, biases
-                               [groups, n] */
+                               [groups, n]; e4m3, e5m2 or s8 [n, k] */
     ptxcu_tensor x;         /* f32, f16 or bf16 [m, k], rows a multiple of 8 elements apart; with x_rows any
                                number of rows */
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
     ptxcu_tensor residual;  /* [m, n], y's type, may be y; with one y only; zero: none */
     ptxcu_tensor y;         /* f32, f16 or bf16 [m, n] */
     ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
-    uint32_t format;        /* of the weights: PTXK_Q4_K ... */
+    uint32_t format;        /* of the weights: PTXK_Q4_K ...; PTX_E4M3, PTX_E5M2, PTX_S8 */
     uint32_t precision;     /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
     uint32_t norm;          /* 1: RMSNorm of x with eps */
     float eps;              /* finite, at least 0 */
@@ -1022,6 +1023,9 @@ typedef struct ptxcu_gemm_desc {
     uint32_t unused; /* 0 */
     ptxcu_tensor offsets; /* u32 [groups + 1]: groups, see PTXK_GEMM_GROUPED; zero: none */
     ptxcu_tensor x_rows;  /* u32 [m]: the row of x for each row of y; needs offsets; zero: the same */
+    uint32_t factor_kind; /* of e4m3, e5m2 and s8 weights: PTXK_FACTORS_NONE ..., as in matmul */
+    ptxcu_tensor factors; /* f32 [1], [n], [n, ceil(k / 128)], [ceil(n / 128), ceil(k / 128)], as factor_kind
+                             says; with offsets [groups, ...]; zero: none */
 } ptxcu_gemm_desc;
 
 PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_call *call);
@@ -5626,16 +5630,23 @@ PTXK__SHARED void ptxcu__require_flag(ptxcu__operation_check *c, const char *nam
 }
 
 #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_GEMM | PTXK_OP_EMBED)
+/* Whether weights of the operation may be bytes, and this format is one of them. */
+static int ptxcu__is_byte_format(const ptxcu__operation_check *c, uint32_t format) {
+    return !strcmp(c->name, "gemm") && (format == PTX_E4M3 || format == PTX_E5M2 || format == PTX_S8);
+}
+
 /* Require rows of weights: bytes of a format, or elements of a plain type. groups: 0, or the
    first dimension. */
 static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                    uint32_t format, uint64_t k, uint64_t groups) {
+    int byte = ptxcu__is_byte_format(c, format);
     ptx_type plain = format == PTXK_F32    ? PTX_F32
                      : format == PTXK_F16  ? PTX_F16
                      : format == PTXK_BF16 ? PTX_BF16
+                     : byte                ? (ptx_type)format
                                            : PTX_NONE;
-    uint64_t row = k > UINT32_MAX ? 0 : ptxk_row_bytes(format, (uint32_t)k);
-    if (c->code == PTXCU_E_NONE && *ptxk_format_name(format) == '?')
+    uint64_t row = k > UINT32_MAX ? 0 : byte ? k : ptxk_row_bytes(format, (uint32_t)k);
+    if (c->code == PTXCU_E_NONE && !byte && *ptxk_format_name(format) == '?')
         c->code =
             ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: the format of %s is %s, must be " PTXK__FORMAT_LIST,
                         c->name, name, ptxk__value_name_of(format).s);
@@ -6664,13 +6675,36 @@ PTXCU__DEFINE_RUN(gemv)
 
 #endif
 
+#if PTXK__HAS(PTXK_OP_GEMM | PTXK_OP_MATMUL)
+/* Require the factors of a matrix of `span` rows; return the elements from product to product, or 0. */
+static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
+                                       uint32_t kind, uint64_t batch, uint64_t span, uint64_t k) {
+    uint64_t blocks = (k + 127) / 128, rows = kind == PTXK_FACTORS_SQUARE ? (span + 127) / 128 : span;
+    uint32_t two = kind >= PTXK_FACTORS_BLOCK, each;
+    if (c->code == PTXCU_E_NONE && (kind != PTXK_FACTORS_NONE) != (t->owner != NULL))
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: %s %s, and its kind is %u", c->name, name,
+                              t->owner ? "is set" : "is zero", (unsigned)kind);
+    if (!t->owner || c->code != PTXCU_E_NONE) return 0;
+    each = t->rank == 2 + two;
+    if (kind == PTXK_FACTORS_TENSOR) rows = 1;
+    if (each)
+        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "batch, factors", 2 + two, batch,
+                       rows, blocks, 0);
+    else
+        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "factors", 1 + two, rows, blocks, 0,
+                       0);
+    return each ? rows * (two ? blocks : 1) : 0;
+}
+
+#endif
 /* -- gemm -- */
 #if PTXK__HAS(PTXK_OP_GEMM)
 
 PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_call *call) {
-    static const char *const names[3][3] = {{"weights", "bias", "y"},
-                                            {"more[0].weights", "more[0].bias", "more[0].y"},
-                                            {"more[1].weights", "more[1].bias", "more[1].y"}};
+    static const char *const names[3][4] = {
+        {"weights", "bias", "y", "factors"},
+        {"more[0].weights", "more[0].bias", "more[0].y", "more[0].factors"},
+        {"more[1].weights", "more[1].bias", "more[1].y", "more[1].factors"}};
     ptxcu__operation_check c;
     ptxk_gemm_desc kernel;
     ptxk_gemm_shape shape;
@@ -6679,6 +6713,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
     uint32_t format[3], i, matrices;
     uint32_t step;
     uint64_t n, k, m, groups, rows, row_bytes; /* rows: of a matrix */
+    int byte;
     PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemm", desc, call));
     c.product = 1;
     memset(&kernel, 0, sizeof kernel);
@@ -6731,7 +6766,8 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         if (i >= matrices) continue;
         ptxcu__require_weights(&c, names[i][0], w, format[i], k, groups);
         rows = w->shape[groups ? 1 : 0];
-        row_bytes = c.code == PTXCU_E_NONE ? ptxk_row_bytes(format[i], (uint32_t)k) : 0;
+        byte = ptxcu__is_byte_format(&c, format[i]);
+        row_bytes = c.code != PTXCU_E_NONE ? 0 : byte ? k : ptxk_row_bytes(format[i], (uint32_t)k);
         if (groups > 1 && row_bytes * rows % 16) {
             for (step = 16; row_bytes * (step / 2) % 16 == 0;) step /= 2;
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
@@ -6748,6 +6784,15 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         if (!i || !desc->gated)
             ptxcu__require(&c, names[i][2], y, PTXCU__ROWS | PTXCU__WRITTEN | (i ? 0 : PTXCU__SAME),
                            i ? PTXCU__TYPE(desc->y.type) : PTXCU__FLOAT_TYPES, 16, "m, n", 2, m, rows, 0, 0);
+        w = more ? &more->factors : &desc->factors;
+        if (!ptxcu__require_factors(&c, names[i][3], w, byte ? desc->factor_kind : 0, groups, rows, k)
+            && c.code == PTXCU_E_NONE && groups > 1 && w->owner)
+            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
+                                 "gemm: %s has %u dimensions, must have those of a group "
+                                 "behind [groups]",
+                                 names[i][3], (unsigned)w->rank);
+        args.factors[i] = w->address;
+        w = more ? &more->weights : &desc->weights;
         args.matrix[i].weights = w->address;
         args.matrix[i].bias = bias->address;
         args.matrix[i].y = y->address;
@@ -6762,6 +6807,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         kernel.format = format[0];
         kernel.second = format[1];
         kernel.third = format[2];
+        kernel.factors = desc->factor_kind;
         kernel.x_type = desc->x.type;
         kernel.output_type = desc->y.type;
         kernel.columns = ptxk_gemm_columns((uint32_t)(groups ? (m + groups - 1) / groups : m));
@@ -6841,26 +6887,6 @@ static void ptxcu__require_matrix(ptxcu__operation_check *c, const char *name, c
                               "matmul: rows of %s are %llu elements apart, must be less "
                               "than 2^32",
                               name, (unsigned long long)ptxcu__get_stride(t, t->rank - 2));
-}
-
-/* Require the factors of one side; return the elements from product to product. */
-static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
-                                       uint32_t kind, uint64_t batch, uint64_t span, uint64_t k) {
-    uint64_t blocks = (k + 127) / 128, rows = kind == PTXK_FACTORS_SQUARE ? (span + 127) / 128 : span;
-    uint32_t two = kind >= PTXK_FACTORS_BLOCK, each;
-    if (c->code == PTXCU_E_NONE && (kind != PTXK_FACTORS_NONE) != (t->owner != NULL))
-        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "matmul: %s %s, and its kind is %u", name,
-                              t->owner ? "is set" : "is zero", (unsigned)kind);
-    if (!t->owner || c->code != PTXCU_E_NONE) return 0;
-    each = t->rank == 2 + two;
-    if (kind == PTXK_FACTORS_TENSOR) rows = 1;
-    if (each)
-        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "batch, factors", 2 + two, batch,
-                       rows, blocks, 0);
-    else
-        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "factors", 1 + two, rows, blocks, 0,
-                       0);
-    return each ? rows * (two ? blocks : 1) : 0;
 }
 
 static uint64_t ptxcu__matmul_types(ptxcu__operation_check *c, const char *name, uint32_t type) {
