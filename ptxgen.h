@@ -3263,7 +3263,8 @@ typedef struct ptx__named {
 #define PTX__OF_MODULE UINT32_MAX       /* kernels, functions and variables */
 #define PTX__OF_SOME (UINT32_MAX - 1u) /* symbols of kernels, once a name: `what` is the first that has it */
 #define PTX__IS_KERNEL 0x80000000u
-enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL }; /* of a kernel */
+/* What a name is given to: the first three are symbols of a kernel. */
+enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL, PTX__IS_VARIABLE, PTX__IS_FUNCTION, PTX__IS_ENTRY };
 
 /* Element `element` of variable `in` is the address of `to`, plus an offset. In order of both. */
 typedef struct ptx__address {
@@ -5377,14 +5378,6 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
         if (!ptx__check_set(k, site, d, typed)) return ptx__none();
         if (typed[0].handle != src[0].handle) return ptx__record(k, site, what, mods, typed);
     }
-    if (op >= PTX__OP_COUNT)
-        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
-    if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
-    if (k->m->plain[op] && *k->m->slots[op] == 'c' && src_type == PTX_NONE)
-        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
-                           ptx__rows[k->m->first[op]].name,
-                           op == PTX_SET ? "opn, with the type of the result"
-                                         : ptx__rows[k->m->first[op]].name);
     ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE,
               what & PTX__INTO ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
@@ -5743,11 +5736,11 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     slots = k->m->slots[op];
     loose = *row->sig == '*';
     if (*row->sig == '~' || op == PTX_BRA || op == PTX_RAW || op == PTX_BRX_EDGE
-        || (n_out != PTX__ONE && (*row->sig == '!') != !!into) || (*row->sig == '!' && !into)) {
+        || (*slots == 'c' && n_out == PTX__ONE && src_type == PTX_NONE && k->m->plain[op])
+        || (n_out != PTX__ONE && (*row->sig == '!') != !!into) || (*row->sig == '!' && !into))
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s", row->name,
-                  row->name);
-        return;
-    }
+                  op == PTX_SET ? "opn, with the type of the result" : row->name);
+    if (!ptx__ready(k)) return;
     if ((type || !ptx__types_of(row)) && (src_type || !ptx__sources_of(row)) && *slots != 'm') {
         form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
         if (!form) return;
@@ -6000,32 +5993,47 @@ static void ptx__add_symbol(const ptx_kernel *k, uint32_t name, uint32_t what) {
         ptx__add_name(k->m, PTX__OF_SOME, name, k->index);
 }
 
-PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, const char *name) {
+/* Whether a new kernel, function or variable may have that name; or a symbol of kernel `of`, which may have a
+   kernel's. Sets the error otherwise. A symbol of a kernel hides functions and variables; and ptxas 13.0 ends
+   by a signal where a kernel has the name of an earlier kernel's parameter. */
+PTX__RARE int ptx__name_is_free(ptx_module *m, ptx_kernel *of, const char *site, const char *name,
+                                unsigned what) {
+    static const char kinds[][13] = {"parameter", "shared array", "local array",
+                                     "variable",  "function",     "kernel"};
+    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, name);
+    const ptx_kernel *k =
+        had && had->what & PTX__IS_KERNEL ? m->kernels.at[had->what & ~PTX__IS_KERNEL] : NULL;
+    const unsigned kind = !k ? PTX__IS_VARIABLE : k->function ? PTX__IS_FUNCTION : PTX__IS_ENTRY;
+    char text[320];
+    if (had && !(of && kind == PTX__IS_ENTRY && (what != PTX__IS_PARAM || k->index <= of->index)))
+        snprintf(text, sizeof text, "the module has a %s '%.80s' already, %s at %.100s%s", kinds[kind], name,
+                 k ? "started" : "made", k ? k->site : m->variables.at[had->what].site,
+                 of && kind == PTX__IS_ENTRY ? ", and ptxas crashes on a parameter of that name" : "");
+    else {
+        had = ptx__find_name(m, of ? of->index : PTX__OF_SOME, name);
+        k = of ? of : had ? m->kernels.at[had->what] : NULL;
+        if (had && !of) had = ptx__find_name(m, k->index, name);
+        if (!had || (what == PTX__IS_ENTRY && had->what != PTX__IS_PARAM)) return 1;
+        snprintf(text, sizeof text, "kernel '%.80s' has a %s '%.80s'%s%s", m->names.at + k->name,
+                 kinds[had->what], name,
+                 of                      ? " already"
+                 : what == PTX__IS_ENTRY ? ", and ptxas crashes on a later kernel of that name"
+                                         : ", which would hide the ",
+                 of || what == PTX__IS_ENTRY ? "" : kinds[what]);
+    }
+    if (of)
+        ptx__fail(of, PTX_E_NAME_TAKEN, site, "%s", text);
+    else
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "%s", text);
+    return 0;
+}
+
+PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const char *name, unsigned what) {
     ptx_kernel *k;
-    const ptx__named *had;
     uint32_t at;
     if (!m || m->error.code) return NULL;
     at = ptx__name(m, site, name);
-    if (!at) return NULL;
-    had = ptx__find_name(m, PTX__OF_MODULE, name);
-    if (had && had->what & PTX__IS_KERNEL) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a kernel '%.80s' already, started at %s", name,
-                 m->kernels.at[had->what & ~PTX__IS_KERNEL]->site);
-        return NULL;
-    }
-    if (had) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a variable '%.80s', made at %s", name,
-                 m->variables.at[had->what].site);
-        return NULL;
-    }
-    had = ptx__find_name(m, PTX__OF_SOME, name);
-    if (had) had = ptx__find_name(m, had->what, name);
-    if (had && had->what == PTX__IS_PARAM) { /* ptxas 13.0 ends by a signal */
-        ptx_fail(m, PTX_E_NAME_TAKEN, site,
-                 "an earlier kernel has a parameter '%.80s', and ptxas crashes on a kernel of that name",
-                 name);
-        return NULL;
-    }
+    if (!at || !ptx__name_is_free(m, NULL, site, name, what)) return NULL;
     if (!PTX__ROOM(m, m->entries, 1)) return NULL;
     if (m->used == m->kernels.count) {
         if (!PTX__ROOM(m, m->kernels, 1)) return NULL;
@@ -6054,6 +6062,9 @@ PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, cons
     return k;
 }
 
+PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, const char *name) {
+    return ptx__start_kernel(m, site, name, PTX__IS_ENTRY);
+}
 PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *name) {
     ptx_kernel *k = ptx_entry_early_(m, site, name);
     ptx_dependent_wait_(k, site);
@@ -6093,22 +6104,16 @@ PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, ui
     if (!ptx__ready(k)) return;
     if (d->high
         && (x < d->low || x > d->high
-            || (d->volume && (volume == 0 || volume > d->volume || y > d->high || z > d->deep)))) {
+            || (d->volume && (volume == 0 || volume > d->volume || y > d->high || z > d->deep))))
         ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
                   "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 24 to 255 registers",
                   d->name);
-        return;
-    }
-    if ((which == PTX__NORETURN) != (k->function != 0)) {
+    if ((which == PTX__NORETURN) != (k->function != 0))
         ptx__fail(k, PTX_E_ARGUMENT, site, "that directive is for %s",
                   which == PTX__NORETURN ? "a function" : "an entry");
-        return;
-    }
-    if (d->cluster && ptx__sm(k) < 90) {
+    if (d->cluster && ptx__sm(k) < 90)
         ptx__fail(k, PTX_E_TARGET, site, "clusters need sm_90, the target is sm_%s", k->m->target_name);
-        return;
-    }
-    if (!ptx__needs_version(k, site, "the directive", -1, d->version)) return;
+    if (!ptx__ready(k) || !ptx__needs_version(k, site, "the directive", -1, d->version)) return;
     number[0] = x, number[1] = y, number[2] = z;
     memcpy(before, (char *)k + d->at, d->count * sizeof *number);
     if (*before && memcmp(before, number, d->count * sizeof *number) != 0)
@@ -6117,17 +6122,12 @@ PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, ui
 }
 
 PTX__RARE_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
-    ptx_kernel *k = ptx_entry_(m, site, name);
-    const ptx__named *had;
+    ptx_kernel *k = ptx__start_kernel(m, site, name, PTX__IS_FUNCTION);
+    ptx_dependent_wait_(k, site);
     if (!k) return NULL;
     m->entries.count--;
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
-    had = ptx__find_name(m, PTX__OF_SOME, name);
-    if (had)
-        ptx__fail(k, PTX_E_NAME_TAKEN, site,
-                  "kernel '%.80s' has a parameter or array '%.80s', which would hide the function",
-                  m->names.at + m->kernels.at[had->what]->name, name);
     k->function = 1;
     k->result = (uint32_t)result;
     return k;
@@ -6138,10 +6138,7 @@ PTXGEN_API ptx_module *ptx_kernel_module(ptx_kernel *k) { return k ? k->m : NULL
 PTX__RARE_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max_threads,
                                       uint32_t min_blocks) {
     if (!ptx__ready(k)) return;
-    if (k->function) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "launch bounds are for entries, this is a function");
-        return;
-    }
+    if (k->function) ptx__fail(k, PTX_E_ARGUMENT, site, "launch bounds are for entries, this is a function");
     if (max_threads == 0 || max_threads > 1024 || min_blocks > 32)
         ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
                   "launch bounds of %u threads and %u blocks: a block has 1 to 1024 threads,"
@@ -6155,20 +6152,6 @@ PTX__RARE_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t 
     k->min_blocks = min_blocks;
 }
 
-PTX__RARE int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) {
-    static const char *const kinds[] = {"parameter", "shared array", "local array"};
-    const ptx__named *had = ptx__find_name(k->m, PTX__OF_MODULE, name);
-    if (had && !(had->what & PTX__IS_KERNEL)) /* it would hide the variable */
-        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "the module has a variable '%.80s'", name);
-    if (had && k->m->kernels.at[had->what & ~PTX__IS_KERNEL]->function)
-        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "the module has a function '%.80s'", name);
-    had = ptx__find_name(k->m, k->index, name);
-    if (had)
-        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "this kernel has a %s '%.80s' already", kinds[had->what],
-                         name);
-    return 1;
-}
-
 static uint32_t ptx__align_up(uint32_t bytes, uint32_t align) { return (bytes + align - 1) & ~(align - 1); }
 
 static int ptx__is_power_of_two(uint32_t n) { return n && (n & (n - 1)) == 0; }
@@ -6178,19 +6161,13 @@ PTX__RARE uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *n
                                   uint32_t bytes, uint32_t align, unsigned space) {
     ptx_module *m = k->m;
     ptx__symbol *p;
-    const ptx__named *had;
     uint32_t at, offset, limit = m->cap >= 81 ? 32764u : 4352u;
     if (k->guard) return PTX__FAIL(k, PTX_E_GUARD, site, "a guard before a parameter");
     if (k->called)
         return PTX__FAIL(k, PTX_E_ARGUMENT, site,
                          "the function is called at %s already: parameters come first", k->called);
     at = ptx__name(m, site, name);
-    if (!at || !ptx__name_is_free(k, site, name)) return 0;
-    had = ptx__find_name(m, PTX__OF_MODULE, name);
-    if (had && (had->what & ~PTX__IS_KERNEL) > k->index)
-        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site,
-                         "a later kernel is called '%.80s', and ptxas crashes on a parameter of that name",
-                         name);
+    if (!at || !ptx__name_is_free(m, k, site, name, PTX__IS_PARAM)) return 0;
     offset = ptx__align_up(k->param_bytes, align);
     if (bytes > limit || offset > limit - bytes)
         return PTX__FAIL(k, PTX_E_PARAM_LIMIT, site,
@@ -6274,45 +6251,63 @@ PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, u
     return ptx__with_space(v, space);
 }
 
-/* A shared array under a name that is kept already: its address, in a register. */
-PTX__RARE ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, ptx_type type,
-                                  uint32_t count, uint32_t align) {
-    ptx__symbol *s;
-    if (!name || !ptx__name_is_free(k, site, k->m->names.at + name) || !ptx__unguarded(k, site, "ptx_shared"))
+#define PTX__SHARED_MOST 49152u   /* bytes of static shared memory */
+#define PTX__DYNAMIC_MOST 232448u /* 227 KiB: no device gives a block more */
+/* An array of a kernel, under a name that is kept already: its address, in a register. bytes: of an element,
+   0 of what the launch gives. */
+PTX__RARE ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name, unsigned what, unsigned type,
+                                 uint32_t count, uint32_t align) {
+    const int shared = what == PTX__IS_SHARED;
+    const unsigned tag = shared ? PTX__W_SHARED : PTX__W_LOCAL;
+    ptx__symbol s;
+    size_t index;
+    s.site = ptx__site(k, site);
+    s.name = name;
+    s.type = type;
+    s.count = count;
+    s.align = align;
+    if (!name || !ptx__name_is_free(k->m, k, site, k->m->names.at + name, what)
+        || !ptx__unguarded(k, site, shared ? "ptx_shared" : "ptx_local")
+        || !(shared ? PTX__ROOM(k->m, k->shared, 1) : PTX__ROOM(k->m, k->locals, 1)))
         return ptx__none();
-    if (!PTX__ROOM(k->m, k->shared, 1)) return ptx__none();
-    ptx__add_symbol(k, name, PTX__IS_SHARED);
-    s = &k->shared.at[k->shared.count++];
-    s->site = ptx__site(k, site);
-    s->name = name;
-    s->type = type;
-    s->count = count;
-    s->align = align;
-    return ptx__symbol_address(k, site, PTX__WORD(PTX__W_SHARED, k->shared.count - 1), PTX_U32, PTX_SHARED,
-                               align);
+    ptx__add_symbol(k, name, what);
+    index = shared ? k->shared.count++ : k->locals.count++;
+    (shared ? k->shared.at : k->locals.at)[index] = s;
+    return ptx__symbol_address(k, site, PTX__WORD(tag, index), shared ? PTX_U32 : PTX_U64,
+                               shared ? PTX_SHARED : PTX_LOCAL, align);
+}
+/* The bytes of an element, at least which *align becomes; 0 with the error set. most: bytes of all, 0: any. */
+PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type type, uint32_t count,
+                                      uint32_t most, uint32_t *align) {
+    uint32_t size;
+    if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return 0;
+    size = ptx_type_bytes(type);
+    if (size == 0 || (*align & (*align - 1)) || *align > 1024 || count == 0
+        || (most && count > most / size)) {
+        ptx__fail(
+            k, PTX_E_ARGUMENT, site,
+            "memory of %u elements of type %s, aligned to %u: must be 1 or more, %u bytes at most, of a "
+            "type with a size, aligned to 1, 2, 4 ... 1024",
+            count, ptx_type_name(type), *align, most);
+        return 0;
+    }
+    if (*align < size) *align = size;
+    return size;
 }
 
 PTX__RARE_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                                   uint32_t count, uint32_t align) {
-    uint32_t size, start;
-    if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
-    size = ptx_type_bytes(type);
-    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0)
-        return PTX__REFUSE(
-            k, PTX_E_ARGUMENT, site,
-            "shared memory of %u elements of type %s, aligned to %u: must be 1 or more, of a type with "
-            "a size, aligned to 1, 2, 4 ... 1024",
-            count, ptx_type_name(type), align);
-    if (align < size) align = size;
+    uint32_t size = ptx__element_bytes(k, site, type, count, 0, &align), start;
+    if (!size) return ptx__none();
     start = ptx__align_up(k->shared_bytes, align);
-    if (count > 49152u / size || start > 49152u - count * size)
+    if (count > PTX__SHARED_MOST / size || start > PTX__SHARED_MOST - count * size)
         return PTX__REFUSE(k, PTX_E_SHARED_LIMIT, site,
                            "'%.80s' would end at byte %llu of static shared memory, the limit is 49152; use "
                            "ptx_shared_dynamic()",
                            name ? name : "(null)",
                            (unsigned long long)start + (unsigned long long)count * size);
     k->shared_bytes = start + count * size;
-    return ptx__add_shared(k, site, ptx__name(k->m, site, name), type, count, align);
+    return ptx__add_array(k, site, ptx__name(k->m, site, name), PTX__IS_SHARED, (unsigned)type, count, align);
 }
 
 PTX__RARE_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t align) {
@@ -6322,40 +6317,20 @@ PTX__RARE_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint3
         return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "dynamic shared memory aligned to %u: must be 16 to 1024",
                            align);
     snprintf(own, sizeof own, "%.255s$dynamic", k->m->names.at + k->name);
-    return ptx__add_shared(k, site, ptx__keep(k->m, own, strlen(own)), PTX_B8, 0, align);
+    return ptx__add_array(k, site, ptx__keep(k->m, own, strlen(own)), PTX__IS_SHARED, PTX_B8, 0, align);
 }
 
 PTX__RARE_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                                  uint32_t count, uint32_t align) {
-    uint32_t size = ptx_type_bytes(type), at;
-    ptx__symbol *l;
-    if (!ptx__ready(k) || !ptx__unguarded(k, site, "ptx_local")) return ptx__none();
-    if (!ptx__require_type(k, site, type)) return ptx__none();
-    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0 || count > 524288u / size)
-        return PTX__REFUSE(
-            k, PTX_E_ARGUMENT, site,
-            "local memory of %u elements of type %s, aligned to %u: must be 1 or more, 512 KiB at "
-            "most, of a type with a size, aligned to 1, 2, 4 ... 1024",
-            count, ptx_type_name(type), align);
-    if (align < size) align = size;
-    at = ptx__name(k->m, site, name);
-    if (!at || !ptx__name_is_free(k, site, name)) return ptx__none();
-    if (!PTX__ROOM(k->m, k->locals, 1)) return ptx__none();
-    ptx__add_symbol(k, at, PTX__IS_LOCAL);
-    l = &k->locals.at[k->locals.count++];
-    l->site = ptx__site(k, site);
-    l->name = at;
-    l->type = (uint32_t)type;
-    l->count = count * size;
-    l->align = align;
-    return ptx__symbol_address(k, site, PTX__WORD(PTX__W_LOCAL, k->locals.count - 1), PTX_U64, PTX_LOCAL,
-                               align);
+    uint32_t size = ptx__element_bytes(k, site, type, count, 524288, &align);
+    if (!size) return ptx__none();
+    return ptx__add_array(k, site, ptx__name(k->m, site, name), PTX__IS_LOCAL, (unsigned)type, count * size,
+                          align);
 }
 
 PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
     ptx_symbol none = {0, 0}, symbol;
     ptx__variable *v;
-    const ptx__named *had;
     uint32_t size, align, name;
     if (!m || m->error.code) return none;
     size = desc ? ptx_type_bytes(desc->type) : 0;
@@ -6370,24 +6345,7 @@ PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
         return none;
     }
     name = ptx__name(m, site, desc->name);
-    if (!name) return none;
-    had = ptx__find_name(m, PTX__OF_MODULE, desc->name);
-    if (had && !(had->what & PTX__IS_KERNEL)) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a variable '%.80s' already, made at %s",
-                 desc->name, m->variables.at[had->what].site);
-        return none;
-    }
-    if (had) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a kernel or function '%.80s'", desc->name);
-        return none;
-    }
-    had = ptx__find_name(m, PTX__OF_SOME, desc->name);
-    if (had) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site,
-                 "kernel '%.80s' has a parameter or array '%.80s', which would hide the variable",
-                 m->names.at + m->kernels.at[had->what]->name, desc->name);
-        return none;
-    }
+    if (!name || !ptx__name_is_free(m, NULL, site, desc->name, PTX__IS_VARIABLE)) return none;
     if (desc->space == PTX_CONST) {
         if (desc->count * size > 65536u
             || ptx__align_up(m->const_bytes, align) + desc->count * size > 65536u) {
@@ -7072,18 +7030,14 @@ PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "a pragma")) return;
     for (i = 0; text && i < sizeof known / sizeof *known; i++)
         if (strncmp(text, known[i], strlen(known[i])) == 0) break;
-    if (text && i == sizeof known / sizeof *known) {
+    if (text && i == sizeof known / sizeof *known)
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "the assembler knows no pragma \"%.60s\" and would ignore it; there are nounroll, "
                   "used_bytes_mask, enable_smem_spilling, frequency",
                   text);
-        return;
-    }
-    if (!text || strlen(text) > 200 || strpbrk(text, "\"\\$\n")) {
+    if (!text || strlen(text) > 200 || strpbrk(text, "\"\\$\n"))
         ptx__fail(k, PTX_E_ARGUMENT, site, "a pragma is a text of at most 200 characters");
-        return;
-    }
-    if (!ptx__needs_version(k, site, known[i], -1, since[i])) return;
+    if (!ptx__ready(k) || !ptx__needs_version(k, site, known[i], -1, since[i])) return;
     snprintf(line, sizeof line, ".pragma \"%.200s\";", text);
     ptx__record_raw(k, site, PTX__I_PLAIN, 0, line, 0, NULL, 0, NULL, NULL);
 }
@@ -7091,11 +7045,10 @@ PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text
 PTX__RARE_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
     char text[400];
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "ptx_return")) return;
-    if (!k->function || !k->result) {
+    if (!k->function || !k->result)
         ptx__fail(k, PTX_E_ARGUMENT, site, "only a function with a result returns a value; use ptx_ret");
-        return;
-    }
-    value = ptx__typed_value(k, site, "ptx_return", value, ptx__in_register(k->result));
+    else
+        value = ptx__typed_value(k, site, "ptx_return", value, ptx__in_register(k->result));
     if (!ptx__ready(k)) return;
     snprintf(text, sizeof text, "st.param.b%u [%.255s$$result], $0;", (unsigned)ptx__fact(k->result)->bits,
              k->m->names.at + k->name);
@@ -7344,11 +7297,8 @@ PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *form
     ptx_variable_desc desc;
     uint32_t i, bytes = 0, offset[PTX__ARGS_MAX];
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return;
-    if (!format) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format is NULL");
-        return;
-    }
-    if (!ptx__format_fits(k, site, format, n, v)) return;
+    if (!format) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format is NULL");
+    if (!format || !ptx__format_fits(k, site, format, n, v)) return;
     for (i = 0; i < n; i++) {
         const ptx__operand o = ptx__read_handle(k, v[i]);
         const unsigned wide = ptx__fact(o.type)->bits;
@@ -7362,11 +7312,9 @@ PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *form
             v[i] = ptx_cvt_(k, site, 0, PTX_F64, v[i]);
         else if (o.kind == PTX__REG && wide == 16)
             v[i] = ptx_cvt_(k, site, 0, o.type == PTX_S16 ? PTX_S32 : PTX_U32, v[i]);
-        if (!ptx__ready(k)) return;
-        if (ptx__bits_of(v[i]) != 32 && ptx__bits_of(v[i]) != 64) {
+        if (ptx__bits_of(v[i]) != 32 && ptx__bits_of(v[i]) != 64)
             ptx__fail(k, PTX_E_TYPE, site, "argument %u of printf is %s", i + 1, ptx__describe(o));
-            return;
-        }
+        if (!ptx__ready(k)) return;
         bytes = ptx__align_up(bytes, ptx__bits_of(v[i]) / 8u);
         offset[i] = bytes;
         bytes += ptx__bits_of(v[i]) / 8u;
@@ -7433,12 +7381,15 @@ PTX__RARE_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space sp
 
 /* -- textures and surfaces -- */
 
-/* Append a group of 1 to 4 coordinates: groups of 3 do not exist and repeat the last. */
-static uint32_t ptx__add_group(ptx_val *list, uint32_t at, const ptx_val *group, uint32_t n) {
-    uint32_t i;
-    for (i = 0; i < n; i++) list[at++] = group[i];
-    if (n == 3) list[at++] = group[2];
-    return at;
+/* An object and its 1 to 4 coordinates: groups of 3 do not exist and repeat the last. Returns the count. */
+static uint32_t ptx__coordinates(ptx_val *list, ptx_val object, uint32_t axes, ptx_val a, ptx_val b,
+                                 ptx_val c, ptx_val d) {
+    list[0] = object;
+    list[1] = a;
+    list[2] = b;
+    list[3] = c;
+    list[4] = axes == 3 ? c : d;
+    return axes == 3 ? 5 : axes + 1;
 }
 
 /* Integer coordinates are .s32. */
@@ -7450,27 +7401,19 @@ static ptx_val ptx__texel_number(ptx_val v) {
 PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
                             uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
                             const ptx_val *dx, const ptx_val *dy, ptx_val *out) {
-    ptx_val list[16], group[4];
-    uint32_t n, i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
-                             || op == PTX_TEX_GRAD_A1D || op == PTX_TEX_GRAD_A2D || op == PTX_TEX_GRAD_ACUBE;
-    group[0] = a;
-    group[1] = b;
-    group[2] = c;
-    group[3] = d;
-    for (i = layered; i < axes; i++) group[i] = ptx__texel_number(group[i]);
-    list[0] = texture;
-    n = ptx__add_group(list, 1, group, axes);
+    ptx_val list[16];
+    uint32_t i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
+                          || op == PTX_TEX_GRAD_A1D || op == PTX_TEX_GRAD_A2D || op == PTX_TEX_GRAD_ACUBE;
+    uint32_t n = ptx__coordinates(list, texture, axes, a, b, c, d), own = axes - layered;
+    for (i = 1 + layered; i < n; i++) list[i] = ptx__texel_number(list[i]);
     if (extra == 2 && (!dx || !dy)) { /* extra: 1: a level of detail, 2: gradients */
         if (k) ptx__fail(k, PTX_E_ARGUMENT, site, "%s is NULL", dx ? "dy" : "dx");
-        for (i = 0; out && i < 4; i++) out[i] = ptx__none();
-        return;
+        extra = 0;
     }
     if (extra == 1) list[n++] = lod;
-    if (extra == 2) {
-        n = ptx__add_group(list, n, dx, axes - layered);
-        n = ptx__add_group(list, n, dy, axes - layered);
-    }
-    ptx_opn_(k, site, op, 0, type, PTX_NONE, n, list, 4, out);
+    for (i = 0; extra == 2 && i < own + (own == 3); i++) list[n + i] = dx[i < own ? i : own - 1];
+    for (n += i, i = 0; extra == 2 && i < own + (own == 3); i++) list[n + i] = dy[i < own ? i : own - 1];
+    ptx_opn_(k, site, op, 0, type, PTX_NONE, n + i, list, 4, out);
 }
 
 PTX__RARE_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
@@ -7499,21 +7442,11 @@ PTX__RARE ptx_type ptx__surface_type(ptx_kernel *k, const char *site, ptx_type t
     return PTX_NONE;
 }
 
-static uint32_t ptx__surface_operands(ptx_val *list, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                      ptx_val c) {
-    ptx_val group[3];
-    group[0] = a;
-    group[1] = b;
-    group[2] = c;
-    list[0] = surface;
-    return ptx__add_group(list, 1, group, axes);
-}
-
 PTX__RARE_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
                                          ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
                                          ptx_val b, ptx_val c, ptx_val *out) {
     ptx_val list[8];
-    uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
+    uint32_t i, count = ptx__coordinates(list, surface, axes, a, b, c, c);
     ptx_type bits = ptx__surface_type(k, site, type, n);
     for (i = 0; out && i < n && i < 4; i++) out[i] = ptx__none();
     if (bits == PTX_NONE) return;
@@ -7535,13 +7468,10 @@ PTX__RARE_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_o
                                           ptx_type type, uint32_t n, ptx_val surface, uint32_t axes,
                                           ptx_val a, ptx_val b, ptx_val c, const ptx_val *values) {
     ptx_val list[12];
-    uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
+    uint32_t i, count = ptx__coordinates(list, surface, axes, a, b, c, c);
     ptx_type bits = ptx__surface_type(k, site, type, n);
-    if (bits == PTX_NONE) return;
-    if (!values) {
-        if (k) ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the values is NULL");
-        return;
-    }
+    if (!values && k) ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the values is NULL");
+    if (bits == PTX_NONE || !values) return;
     for (i = 0; i < n; i++) list[count++] = values[i];
     ptx_opn_(k, site, op, outside, bits, PTX_NONE, count, list, 0, NULL);
 }
@@ -7557,16 +7487,13 @@ PTX__RARE_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_i
                                        ptx_val a, ptx_val b, ptx_val c, ptx_val value) {
     static const ptx_mods order[] = {PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_AND, PTX_ATOM_OR};
     ptx_val list[8];
-    uint32_t i = 0, n = ptx__surface_operands(list, surface, axes, a, b, c);
+    uint32_t i = 0, n = ptx__coordinates(list, surface, axes, a, b, c, c);
     while (i < 5 && order[i] != what) i++;
-    if (i == 5) {
-        if (k)
-            ptx__fail(k, PTX_E_MODIFIER, site,
-                      "surfaces are reduced by PTX_ATOM_ADD, _MIN, _MAX, _AND or _OR, one of them");
-        return;
-    }
+    if (i == 5 && k)
+        ptx__fail(k, PTX_E_MODIFIER, site,
+                  "surfaces are reduced by PTX_ATOM_ADD, _MIN, _MAX, _AND or _OR, one of them");
     list[n++] = value;
-    ptx_opn_(k, site, (ptx_op_id)((uint32_t)op + i), outside, type, PTX_NONE, n, list, 0, NULL);
+    ptx_opn_(k, site, (ptx_op_id)((uint32_t)op + i % 5), outside, type, PTX_NONE, n, list, 0, NULL);
 }
 
 /* -- tensor cores -- */
@@ -7638,17 +7565,15 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 PTX__RARE_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                               ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
                               const ptx_val *operands) {
-    const ptx__row *row;
+    const ptx__row *row = ptx__rows_of(op), *end = ptx__rows + PTX__ROW_COUNT;
     if (!ptx__ready(k)) return;
-    for (row = ptx__rows; row < ptx__rows + PTX__ROW_COUNT; row++)
-        if (row->op == op && (unsigned)a_type < PTX__TYPE_COUNT && ptx__types_of(row) >> a_type & 1) break;
-    if (!d) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
-        return;
-    }
-    if (row < ptx__rows + PTX__ROW_COUNT && !ptx__elements_ok(k, site, row, a_type, b_type)) return;
-    ptx__emit(k, site, op, mods, a_type,
-              row < ptx__rows + PTX__ROW_COUNT && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
+    while (row < end && row->op == op
+           && !((unsigned)a_type < PTX__TYPE_COUNT && ptx__types_of(row) >> a_type & 1))
+        row++;
+    if (row < end && row->op != op) row = end;
+    if (!d) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
+    if (!d || (row < end && !ptx__elements_ok(k, site, row, a_type, b_type))) return;
+    ptx__emit(k, site, op, mods, a_type, row < end && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
               operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
 }
 
@@ -8076,9 +8001,6 @@ typedef struct ptx__graph {
     /* Postdominators. The node behind all ends has the number `blocks`; post_number 0: no path to an end. */
     uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
 } ptx__graph;
-
-#define PTX__SHARED_MOST 49152    /* bytes of static shared memory */
-#define PTX__DYNAMIC_MOST 232448u /* 227 KiB: no device gives a block more */
 
 static uint32_t ptx__slot(const ptx__graph *g, uint32_t word) { return g->bias[PTX__TAG(word)] + word; }
 
@@ -10032,7 +9954,7 @@ PTX__RARE void ptx__verify_shared(ptx_module *m) {
         if (sum > PTX__SHARED_MOST) {
             ptx__fail(entry, PTX_E_SHARED_LIMIT, entry->site,
                       "%.80s and the functions it calls have %u bytes of static shared memory together, the "
-                      "limit is %d",
+                      "limit is %u",
                       m->names.at + entry->name, (unsigned)(sum > UINT32_MAX ? UINT32_MAX : sum),
                       PTX__SHARED_MOST);
             return;
@@ -10165,13 +10087,6 @@ PTX__APART static char *ptx__string(char *p, const char *s) {
 }
 /* The name of a register: %, the letter of its class (PTX__W_PRED is 'p' ... PTX__W_8 is 'e'), its number. */
 static const char ptx__register_letters[] = "?phrdqe";
-static char *ptx__print_register(char *p, uint32_t word) {
-    uint32_t tag = PTX__TAG(word);
-    if (tag == PTX__W_PRED_NOT) *p++ = '!', tag = PTX__W_PRED;
-    *p++ = '%';
-    *p++ = ptx__register_letters[tag];
-    return ptx__digits32(p, PTX__INDEX(word));
-}
 
 /* The name of a symbol or special register. */
 PTX__RARE const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
@@ -10185,56 +10100,6 @@ PTX__RARE const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
     default: name = k->m->variables.at[index].name; break;
     }
     return k->m->names.at + name;
-}
-
-/* Print the operand at *w, at most 280 characters, and move *w to the next one. Returns the end of the text.
-   */
-static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w) {
-    uint32_t word = *(*w)++, tag = PTX__TAG(word);
-    uint64_t bits = 0;
-    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
-        bits = (*w)[0] | (uint64_t)(*w)[1] << 32;
-        *w += 2;
-    }
-    switch (tag) {
-    case PTX__W_UNSIGNED: return ptx__digits(p, bits);
-    case PTX__W_SIGNED:
-        if ((int64_t)bits < 0) *p++ = '-', bits = 0 - bits;
-        return ptx__digits(p, bits);
-    case PTX__W_HEX16: return ptx__hex(ptx__string(p, "0x"), bits, 4);
-    case PTX__W_F32: return ptx__hex(ptx__string(p, "0f"), bits, 8);
-    case PTX__W_F64: return ptx__hex(ptx__string(p, "0d"), bits, 16);
-    case PTX__W_PARAM:
-    case PTX__W_SHARED:
-    case PTX__W_LOCAL:
-    case PTX__W_GLOBAL:
-    case PTX__W_SPECIAL: return ptx__string(p, ptx__name_of(k, word));
-    case PTX__W_MEM: {
-        int64_t offset;
-        *p++ = '[';
-        p = ptx__print_operand(k, p, w);
-        offset = (int32_t) * (*w)++;
-        if (offset) *p++ = '+';
-        if (offset < 0) *p++ = '-', offset = -offset;
-        if (offset) p = ptx__digits(p, (uint64_t)offset);
-        *p++ = ']';
-        return p;
-    }
-    case PTX__W_VECTOR: {
-        uint32_t i, n = word & 0xffffu, style = PTX__INDEX(word) >> 16;
-        if (style == PTX__G_SINK) return ptx__string(p, "_");
-        if (style != PTX__G_PIPE) *p++ = style == PTX__G_BRACES ? '{' : '[';
-        for (i = 0; i < n; i++) {
-            if (i && style == PTX__G_PIPE) *p++ = '|';
-            else if (i)
-                *p++ = ',', *p++ = ' ';
-            p = ptx__print_operand(k, p, w);
-        }
-        if (style != PTX__G_PIPE) *p++ = style == PTX__G_BRACES ? '}' : ']';
-        return p;
-    }
-    default: return ptx__print_register(p, word);
-    }
 }
 
 /* Make room for `more` characters at p, the end of the text. Returns p, moved if the text was; NULL: no
@@ -10262,38 +10127,6 @@ static char *ptx__put(ptx_module *m, char *p, const char *format, ...) {
             if (p) p = ptx__string(p, s);
         }
     va_end(args);
-    return p;
-}
-
-static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins) {
-    return k->m->names.at + PTX__INDEX(k->words.at[ins->words + ins->results]);
-}
-/* The room that a raw instruction takes beyond that of its operands. */
-static size_t ptx__raw_bound(const ptx_kernel *k, const ptx__ins *ins) {
-    const char *text = ptx__raw_text(k, ins), *p = text;
-    size_t uses = 0;
-    for (; *p; p++) uses += *p == '$';
-    return (size_t)(p - text) + 300 * uses;
-}
-PTX__RARE char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
-    const char *text = ptx__raw_text(k, ins);
-    while (*text) {
-        const uint32_t *w = k->words.at + ins->words;
-        int which;
-        if (*text != '$' || text[1] == '$') {
-            text += *text == '$';
-            *p++ = *text++;
-            continue;
-        }
-        text++;
-        which = ptx__placeholder(&text);
-        if (which >= ins->results) {
-            w += ins->results + 1;
-            for (which -= ins->results; which > 0; which--) w = ptx__next_operand(w);
-        } else
-            w += which;
-        p = ptx__print_operand(k, p, &w);
-    }
     return p;
 }
 
@@ -10328,37 +10161,96 @@ static inline char *ptx__print_listed(const ptx_module *m, char *p, uint32_t wor
     return p + text[15];
 }
 
-/* Print an operand that is no plain register, and ", ": an address, a group in braces, or any other. Returns
-   the next operand. */
-static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at,
-                                        const uint32_t *w) {
+/* Print the operand at w, at most 280 characters, and ", " behind it. Returns the next operand. */
+static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const uint32_t *w) {
     const ptx_module *const m = k->m;
-    uint32_t left = *w & 0xffffu;
+    const uint32_t word = *w, tag = PTX__TAG(word), style = PTX__INDEX(word) >> 16;
+    const uint32_t *next = ptx__next_operand(w);
+    uint64_t bits = PTX__IS_LONG(word) ? w[1] | (uint64_t)w[2] << 32 : 0;
+    uint32_t left = word & 0xffffu;
     char *p = *at;
-    if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES) {
-        int32_t offset = (int32_t)w[2];
-        *p = '[';
-        p = ptx__print_listed(m, p + 1, w[1]) - 2;
+    switch (tag) {
+    case PTX__W_MEM: {
+        const int32_t offset = (int32_t)w[2];
+        *p++ = '[';
+        if (PTX__TAG(w[1]) < PTX__CLASSES)
+            p = ptx__print_listed(m, p, w[1]) - 2;
+        else
+            p = ptx__string(p, ptx__name_of(k, w[1]));
         if (offset) *p++ = '+';
         if (offset < 0) *p++ = '-';
         if (offset) p = ptx__digits32(p, offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
-        memcpy(p, "], ", 3);
-        *at = p + 3;
-        return w + 3;
+        *p++ = ']';
+        break;
     }
-    if ((*w & ~0xffffu) == PTX__GROUP(PTX__G_BRACES, 0)) {
-        for (*p++ = '{', w++; left; left--)
-            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(m, p, *w++);
+    case PTX__W_VECTOR:
+        if (style == PTX__G_BRACES || style == PTX__G_BRACKETS) *p++ = style == PTX__G_BRACES ? '{' : '[';
+        if (style == PTX__G_SINK) *p++ = '_';
+        for (; left; left--) {
+            if (PTX__TAG(*next) < PTX__CLASSES)
+                p = ptx__print_listed(m, p, *next++);
             else
-                w = ptx__print_other(k, &p, w);
-        memcpy(p - 2, "}, ", 3);
-        *at = p + 1;
-    } else {
-        p = ptx__print_operand(k, p, &w);
-        memcpy(p, ", ", 2);
-        *at = p + 2;
+                next = ptx__print_other(k, &p, next);
+            if (style == PTX__G_PIPE) p--, p[-1] = '|';
+            if (left > 1) continue;
+            p -= style == PTX__G_PIPE ? 1 : 2;
+            if (style != PTX__G_PIPE) *p++ = style == PTX__G_BRACES ? '}' : ']';
+        }
+        break;
+    case PTX__W_SIGNED:
+        if ((int64_t)bits < 0) *p++ = '-', bits = 0 - bits;
+        p = ptx__digits(p, bits);
+        break;
+    case PTX__W_UNSIGNED: p = ptx__digits(p, bits); break;
+    case PTX__W_HEX16: p = ptx__hex(ptx__string(p, "0x"), bits, 4); break;
+    case PTX__W_F32: p = ptx__hex(ptx__string(p, "0f"), bits, 8); break;
+    case PTX__W_F64: p = ptx__hex(ptx__string(p, "0d"), bits, 16); break;
+    case PTX__W_PRED_NOT:
+        *p = '!';
+        p = ptx__print_listed(m, p + 1, PTX__PREDICATE(word)) - 2;
+        break;
+    default:
+        if (tag < PTX__CLASSES)
+            p = ptx__print_listed(m, p, word) - 2;
+        else
+            p = ptx__string(p, ptx__name_of(k, word));
     }
-    return w;
+    memcpy(p, ", ", 2);
+    *at = p + 2;
+    return next;
+}
+
+static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins) {
+    return k->m->names.at + PTX__INDEX(k->words.at[ins->words + ins->results]);
+}
+/* The room that a raw instruction takes beyond that of its operands. */
+static size_t ptx__raw_bound(const ptx_kernel *k, const ptx__ins *ins) {
+    const char *text = ptx__raw_text(k, ins), *p = text;
+    size_t uses = 0;
+    for (; *p; p++) uses += *p == '$';
+    return (size_t)(p - text) + 300 * uses;
+}
+PTX__RARE char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
+    const char *text = ptx__raw_text(k, ins);
+    while (*text) {
+        const uint32_t *w = k->words.at + ins->words;
+        int which;
+        if (*text != '$' || text[1] == '$') {
+            text += *text == '$';
+            *p++ = *text++;
+            continue;
+        }
+        text++;
+        which = ptx__placeholder(&text);
+        if (which >= ins->results) {
+            w += ins->results + 1;
+            for (which -= ins->results; which > 0; which--) w = ptx__next_operand(w);
+        } else
+            w += which;
+        ptx__print_other(k, &p, w);
+        p -= 2;
+    }
+    return p;
 }
 
 /* Operands, and ", " behind each. */
@@ -10385,11 +10277,11 @@ static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_
 /* The longest line of one instruction: mnemonic 384, guard and punctuation 32, and its operands. */
 static size_t ptx__line_bound(const ptx__ins *ins) { return 448 + 24u * (size_t)ins->count; }
 
-static char *ptx__print_guard(char *p, uint32_t guard) {
+static char *ptx__print_guard(const ptx_kernel *k, char *p, uint32_t guard) {
     *p++ = '@';
-    p = ptx__print_register(p, guard);
-    *p++ = ' ';
-    return p;
+    ptx__print_other(k, &p, &guard);
+    p[-2] = ' ';
+    return p - 1;
 }
 
 /* Instruction *at, and those behind it before `end` that are plain too and have a mnemonic, a line each, as
@@ -10404,7 +10296,7 @@ static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at,
         const uint32_t *w = words + ins->words;
         const char *text = chars + form->text;
         size_t length = form->text_length;
-        if (ins->guard) p = ptx__print_guard(p, ins->guard);
+        if (ins->guard) p = ptx__print_guard(k, p, ins->guard);
         memcpy(p, text, PTX__SLACK);
         if (length > PTX__SLACK) memcpy(p, text, length);
         p += length;
@@ -10429,7 +10321,7 @@ static char *ptx__print_instructions(const ptx_kernel *k, char *p,
     if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, p, at, end, limit);
     ++*at;
     *p++ = '\t';
-    if (ins->guard) p = ptx__print_guard(p, ins->guard);
+    if (ins->guard) p = ptx__print_guard(k, p, ins->guard);
     if (!form->text_length) return ptx__print_raw(k, p, ins);
     memcpy(p, k->m->chars.at + form->text, form->text_length);
     p = ptx__digits(ptx__string(p + form->text_length, " $L"), ins->words);
