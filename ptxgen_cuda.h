@@ -1552,21 +1552,21 @@ static void *ptxcu__load_library(const char *name, char *reason, size_t reason_b
 #endif
 }
 
-/* Fill a struct of function pointers, of which those that the library lacks become NULL. Returns how many they
-   are; with a list, appends the first 8 names to the message, after `origin`. */
+/* Fill a struct of function pointers; those that the library lacks become NULL. Returns how many these are.
+   file: NULL, or the library's name: the message then gets a line with the first 8 of them. */
 static int ptxcu__load_functions(ptxcu *cu, void *library, const char *names, void *functions,
-                                 const char *list, const char *origin) {
+                                 const char *file, const char *origin) {
     char *to = (char *)functions;
     void *symbol;
     int missing = 0;
     for (; *names; names += strlen(names) + 1, to += sizeof symbol) {
         symbol = ptxcu__find_symbol(library, names);
         memcpy(to, &symbol, sizeof symbol);
-        if (symbol || !list) continue;
-        if (!missing) ptxcu__append(cu, "\n  %s%s: missing symbols:", list, origin);
-        if (missing++ < 8) ptxcu__append(cu, " %s", names);
+        if (symbol) continue;
+        if (!missing && file) ptxcu__append(cu, "\n  %s%s: missing symbols:", file, origin);
+        if (missing++ < 8 && file) ptxcu__append(cu, " %s", names);
     }
-    if (missing > 8) ptxcu__append(cu, " and %d more", missing - 8);
+    if (missing > 8 && file) ptxcu__append(cu, " and %d more", missing - 8);
     return missing;
 }
 
@@ -2646,7 +2646,7 @@ static ptxcu_code ptxcu__transfer_array(ptxcu *cu, const char *function, const p
     ptxcu__copy_3d c;
     ptxcu__copy_side *memory = into_array ? &c.from : &c.to;
     ptxcu_region r;
-    size_t bytes;
+    size_t bytes = 0;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
     if (!device && !host) return ptxcu__fail_null(cu, function, into_array ? "from" : "to");
@@ -5287,6 +5287,7 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
 #define PTXCU__CACHE_DIMS(paged)                                                                             \
     ((paged) ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim")
 enum { PTXCU__OPTIONAL = 1, PTXCU__WRITTEN = 2, PTXCU__DENSE = 4, PTXCU__ROWS = 8, PTXCU__SAME = 16 };
+enum { PTXCU__OUT = PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__MAYBE = PTXCU__DENSE | PTXCU__OPTIONAL };
 #define PTXCU__TYPE(type) ((uint64_t)1 << ((type)&63)) /* an invalid type is refused elsewhere */
 #define PTXCU__FLOAT_TYPES (PTXCU__TYPE(PTX_F32) | PTXCU__TYPE(PTX_F16) | PTXCU__TYPE(PTX_BF16))
 
@@ -5302,7 +5303,53 @@ typedef struct ptxcu__operation_check {
     /* For a cache of ptxcu_kv_cache_wrap_each: the index of k among the tensors (v follows), and the block of
        the address table. 0 sequences: no such cache. */
     uint32_t k_index, sequences, addresses_block;
+    uint32_t product; /* 1: gemv and gemm, see ptxcu__take_refusal */
+    /* Sizes of dimensions, under the names that the rules of tensors give them. */
+    uint32_t sizes;
+    struct {
+        const char *name;
+        size_t length;
+        uint64_t size;
+    } size[8]; /* a description has fewer */
 } ptxcu__operation_check;
+
+/* What an operation asks of one of its tensors. A dimension is a name, "n", or a sum, product or quotient of
+   one, "experts + 1": every dimension of a name has the size of the first. */
+typedef struct ptxcu__rule {
+    const char *name, *dims;
+    uint64_t types;   /* bits of PTXCU__TYPE */
+    uint16_t at, arg; /* offsets: in the description; of its address in the kernel's arguments */
+    uint8_t flags, align;
+    int8_t like; /* its type is that of the tensor so many rules further; 0, or without one: types */
+} ptxcu__rule;
+#define PTXCU__RULE(operation, field, flags, types, like, align, dims)                                       \
+    {#field, dims, types, (uint16_t)offsetof(ptxcu_##operation##_desc, field),                               \
+     (uint16_t)offsetof(ptxk_##operation##_args, field), flags, align, like}
+
+/* Begin a prepare function: what follows fills kernel, shape and args, and reports with `c`. */
+#define PTXCU__PREPARE(operation)                                                                            \
+    ptxcu__operation_check c;                                                                                \
+    ptxk_##operation##_desc kernel;                                                                          \
+    ptxk_##operation##_shape shape;                                                                          \
+    ptxk_##operation##_args args;                                                                            \
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, #operation, desc, call));                                          \
+    memset(&kernel, 0, sizeof kernel);                                                                       \
+    memset(&shape, 0, sizeof shape);                                                                         \
+    memset(&args, 0, sizeof args)
+
+/* Require the tensors of a list of rules, and fill in their addresses. */
+#define PTXCU__REQUIRE_ALL(rules)                                                                            \
+    ptxcu__require_all(&c, rules, (uint32_t)(sizeof(rules) / sizeof *(rules)), desc, &args)
+
+/* End it: plan, check the arguments if `checked`, complete the call. */
+#define PTXCU__COMPLETE(operation, checked, workspace)                                                       \
+    do {                                                                                                     \
+        if (c.code == PTXCU_E_NONE)                                                                          \
+            ptxcu__take_refusal(&c, ptxk_##operation##_plan(&kernel, &shape, &call->plan, &c.why));          \
+        if (c.code == PTXCU_E_NONE && (checked))                                                             \
+            ptxcu__take_refusal(&c, ptxk_##operation##_check(&kernel, &args, &c.why));                       \
+        return ptxcu__complete_check(&c, &kernel, &args, sizeof args, workspace);                            \
+    } while (0)
 
 PTXK__SHARED ptxcu_code ptxcu__begin_check(ptxcu__operation_check *c, ptxcu *cu, const char *name,
                                            const void *desc, ptxcu_call *call) {
@@ -5401,6 +5448,56 @@ static void ptxcu__require(ptxcu__operation_check *c, const char *name, const pt
     c->call->tensors++;
 }
 
+/* The size of a name, or a number; PTXCU__ANY of a new name. */
+static uint64_t ptxcu__find_size(const ptxcu__operation_check *c, const char *name, size_t length) {
+    uint32_t i;
+    for (i = 0; i < c->sizes; i++)
+        if (c->size[i].length == length && memcmp(c->size[i].name, name, length) == 0) return c->size[i].size;
+    return *name >= '0' && *name <= '9' ? strtoul(name, NULL, 10) : PTXCU__ANY;
+}
+
+/* The size that a dimension of a rule must have. *text moves to the next one. *length: of a name alone, else
+   0. */
+static uint64_t ptxcu__parse_size(const ptxcu__operation_check *c, const char **text, size_t *length) {
+    const char *name = *text, *sign = name + strcspn(name, ",+*/"), *end = sign + strcspn(sign, ",");
+    uint64_t size = ptxcu__find_size(c, name, (size_t)(sign - name) - (sign == end ? 0 : 1)), other;
+    *text = *end ? end + 2 : end;
+    *length = sign == end ? (size_t)(end - name) : 0;
+    if (*length || size == PTXCU__ANY) return size;
+    other = ptxcu__find_size(c, sign + 2, (size_t)(end - sign) - 2);
+    return *sign == '+' ? size + other : *sign == '*' ? size * other : size / other;
+}
+
+/* Require the tensors of a description, and fill in their addresses in the arguments of the kernel. */
+PTXK__SHARED void ptxcu__require_all(ptxcu__operation_check *c, const ptxcu__rule *rules, uint32_t count,
+                                     const void *desc, void *args) {
+    uint64_t size[4];
+    const char *text, *name[4];
+    size_t length[4];
+    uint32_t i, rank;
+    for (; count; count--, rules++) {
+        const char *at = (const char *)desc;
+        const ptxcu_tensor *t = (const ptxcu_tensor *)(const void *)(at + rules->at);
+        const ptxcu_tensor *like = (const ptxcu_tensor *)(const void *)(at + rules[rules->like].at);
+        uint64_t types = rules->like && like->owner ? PTXCU__TYPE(like->type) : rules->types;
+        memset(size, 0, sizeof size);
+        for (rank = 0, text = rules->dims; *text; rank++) {
+            name[rank] = text;
+            size[rank] = ptxcu__parse_size(c, &text, &length[rank]);
+        }
+        ptxcu__require(c, rules->name, t, rules->flags, types, rules->align, rules->dims, rank, size[0],
+                       size[1], size[2], size[3]);
+        if (c->code != PTXCU_E_NONE) return;
+        for (i = 0; i < rank && t->owner; i++) {
+            if (!length[i] || size[i] != PTXCU__ANY) continue;
+            c->size[c->sizes].name = name[i];
+            c->size[c->sizes].length = length[i];
+            c->size[c->sizes++].size = t->shape[i];
+        }
+        memcpy((char *)args + rules->arg, &t->address, sizeof t->address);
+    }
+}
+
 /* The stride of a dimension in elements; 0 in an empty tensor and for a size below 2, where any stride is
    valid. */
 static uint64_t ptxcu__get_stride(const ptxcu_tensor *t, uint32_t dim) {
@@ -5473,22 +5570,23 @@ PTXK__SHARED ptxcu_code ptxcu__complete_check(ptxcu__operation_check *c, const v
     return ptxcu__complete_call(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, workspace);
 }
 
+PTX__APART PTXK__SHARED ptxcu_code ptxcu__run_prepared(ptxcu *cu, const char *function,
+                                                       const ptxcu_call *call, ptxcu_stream stream) {
+    PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, function, call, stream));
+}
+
 /* Define ptxcu_<operation>: prepare and run. */
 #define PTXCU__DEFINE_RUN(operation)                                                                         \
     PTXGEN_API ptxcu_code ptxcu_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,                 \
                                             ptxcu_stream stream) {                                           \
         ptxcu_call call;                                                                                     \
         PTXCU__TRY(ptxcu_##operation##_prepare(cu, desc, &call));                                            \
-        PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, "ptxcu_" #operation, &call, stream));                      \
+        return ptxcu__run_prepared(cu, "ptxcu_" #operation, &call, stream);                                  \
     }
 
-/* Report the refusal by an operation's plan or check, if `code` is one. */
+/* Report the refusal by an operation's plan or check, if `code` is one. Fields of a product's kernel get the
+   names that they have in its tensor call. */
 PTXK__SHARED void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
-    if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", c->why.text);
-}
-
-/* The same, with the fields of a product's kernel under the names that they have in its tensor call. */
-PTXK__SHARED void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_code code) {
     static const char *const fields[][2] = {{"matrix[0].", ""},
                                             {"matrix[1].", "more[0]."},
                                             {"matrix[2].", "more[1]."},
@@ -5501,6 +5599,7 @@ PTXK__SHARED void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_cod
     const char *p = c->why.text;
     size_t n = 0, i, length, kinds = sizeof fields / sizeof *fields;
     if (c->code != PTXCU_E_NONE || !code) return;
+    if (!c->product) kinds = 0;
     while (*p && n + 32 < sizeof text) {
         int starts = p == c->why.text || p[-1] == ' ' || p[-1] == '.';
         for (i = 0; i < kinds; i++) {
@@ -6503,6 +6602,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
     uint32_t i, matrices;
     uint64_t n, k;
     PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemv", desc, call));
+    c.product = 1;
     memset(&kernel, 0, sizeof kernel);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
@@ -6545,7 +6645,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
         shape.sm_count = cu->info.sm_count;
         shape.second_n = (uint32_t)desc->more[0].weights.shape[0];
         shape.third_n = (uint32_t)desc->more[1].weights.shape[0];
-        ptxcu__take_product_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
+        ptxcu__take_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
         args.weights = desc->weights.address;
         args.x = desc->x.address;
         args.gamma = desc->gamma.address;
@@ -6563,7 +6663,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
             args.more[i - 1].n = (uint32_t)desc->more[i - 1].weights.shape[0];
         }
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_product_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
+            ptxcu__take_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
         if (c.code == PTXCU_E_NONE && desc->swiglu && shape.second_n != shape.n)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemv: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
@@ -6615,6 +6715,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
     uint64_t n, k, m, groups, rows, row_bytes; /* rows: of a matrix */
     int byte;
     PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemm", desc, call));
+    c.product = 1;
     memset(&kernel, 0, sizeof kernel);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
@@ -6731,7 +6832,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemm: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
         if (c.code == PTXCU_E_NONE)
-            ptxcu__take_product_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
+            ptxcu__take_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
         args.x = desc->x.address;
         args.x_stride = ptxcu__get_stride(&desc->x, 0);
         args.gamma = desc->gamma.address;
@@ -6745,7 +6846,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         args.k = shape.k;
         args.eps = desc->eps;
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_product_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
+            ptxcu__take_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
 }
@@ -6888,50 +6989,26 @@ PTXCU__DEFINE_RUN(matmul)
 #if PTXK__HAS(PTXK_OP_NORM)
 
 PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_norm_desc kernel;
-    ptxk_norm_shape shape;
-    ptxk_norm_args args;
-    uint32_t has_residual;
-    uint64_t rows, n;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "norm", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    rows = desc->x.shape[0];
-    n = desc->x.shape[1];
-    has_residual = desc->residual.owner != NULL;
-    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE | (has_residual ? PTXCU__WRITTEN : PTXCU__SAME),
-                   PTXCU__FLOAT_TYPES, 16, "rows, n", 2, PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "residual", &desc->residual, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__SAME,
-                   PTXCU__TYPE(desc->x.type), 16, "rows, n", 2, rows, n, 0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 16,
-                   "rows, n", 2, rows, n, 0, 0);
-    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "n", 1,
-                   n, 0, 0, 0);
-    ptxcu__require(&c, "beta", &desc->beta, PTXCU__OPTIONAL | PTXCU__DENSE,
-                   desc->gamma.owner ? PTXCU__TYPE(desc->gamma.type) : PTXCU__FLOAT_TYPES, 16, "n", 1, n, 0,
-                   0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.n = (uint32_t)n;
-        kernel.kind = desc->kind;
-        kernel.x_type = desc->x.type;
-        kernel.y_type = desc->y.type;
-        kernel.weight_type = desc->gamma.owner ? desc->gamma.type : (uint32_t)PTX_F32;
-        kernel.flags = (has_residual ? (uint32_t)PTXK_NORM_RESIDUAL : 0)
-                       | (desc->beta.owner ? (uint32_t)PTXK_NORM_BETA : 0)
-                       | (desc->gamma.owner ? 0 : (uint32_t)PTXK_NORM_PLAIN);
-        shape.rows = (uint32_t)rows;
-        ptxcu__take_refusal(&c, ptxk_norm_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = desc->x.address;
-        args.residual = desc->residual.address;
-        args.y = desc->y.address;
-        args.gamma = desc->gamma.address;
-        args.beta = desc->beta.address;
-        args.rows = shape.rows;
-        args.eps = desc->eps;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_norm_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(norm, x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(norm, residual, PTXCU__MAYBE | PTXCU__SAME, 0, -1, 16, "rows, n"),
+        PTXCU__RULE(norm, y, PTXCU__OUT | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(norm, gamma, PTXCU__MAYBE, PTXCU__FLOAT_TYPES, 0, 16, "n"),
+        PTXCU__RULE(norm, beta, PTXCU__MAYBE, PTXCU__FLOAT_TYPES, -1, 16, "n")};
+    PTXCU__PREPARE(norm);
+    PTXCU__REQUIRE_ALL(rules);
+    if (desc->residual.owner) c.flags[0] = PTXCU__OUT; /* x is written; y may be the residual alone */
+    kernel.n = (uint32_t)desc->x.shape[1];
+    kernel.kind = desc->kind;
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y.type;
+    kernel.weight_type = desc->gamma.owner ? desc->gamma.type : (uint32_t)PTX_F32;
+    kernel.flags = (desc->residual.owner ? (uint32_t)PTXK_NORM_RESIDUAL : 0)
+                   | (desc->beta.owner ? (uint32_t)PTXK_NORM_BETA : 0)
+                   | (desc->gamma.owner ? 0 : (uint32_t)PTXK_NORM_PLAIN);
+    args.rows = shape.rows = (uint32_t)desc->x.shape[0];
+    args.eps = desc->eps;
+    PTXCU__COMPLETE(norm, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(norm)
@@ -6942,31 +7019,18 @@ PTXCU__DEFINE_RUN(norm)
 #if PTXK__HAS(PTXK_OP_SOFTMAX)
 
 PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_softmax_desc kernel;
-    ptxk_softmax_shape shape;
-    ptxk_softmax_args args;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "softmax", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(softmax, x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(softmax, y, PTXCU__OUT | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n")};
+    PTXCU__PREPARE(softmax);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 16, "rows, n", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 16,
-                   "rows, n", 2, desc->x.shape[0], desc->x.shape[1], 0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.n = (uint32_t)desc->x.shape[1];
-        kernel.x_type = desc->x.type;
-        kernel.y_type = desc->y.type;
-        kernel.scale = desc->scale;
-        shape.rows = (uint32_t)desc->x.shape[0];
-        ptxcu__take_refusal(&c, ptxk_softmax_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = desc->x.address;
-        args.y = desc->y.address;
-        args.rows = shape.rows;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_softmax_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    PTXCU__REQUIRE_ALL(rules);
+    kernel.n = (uint32_t)desc->x.shape[1];
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y.type;
+    kernel.scale = desc->scale;
+    args.rows = shape.rows = (uint32_t)desc->x.shape[0];
+    PTXCU__COMPLETE(softmax, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(softmax)
@@ -6978,42 +7042,24 @@ PTXCU__DEFINE_RUN(softmax)
 
 PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *desc,
                                                ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_activation_desc kernel;
-    ptxk_activation_shape shape;
-    ptxk_activation_args args;
-    uint64_t rows, n;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "activation", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    rows = desc->x.shape[0];
-    n = desc->x.shape[1];
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(activation, x, PTXCU__ROWS | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 1, "rows, n"),
+        PTXCU__RULE(activation, up, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME, 0, -1, 1, "rows, n"),
+        PTXCU__RULE(activation, y, PTXCU__ROWS | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 1,
+                    "rows, n")};
+    PTXCU__PREPARE(activation);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    ptxcu__require(&c, "x", &desc->x, PTXCU__ROWS | PTXCU__SAME, PTXCU__FLOAT_TYPES, 1, "rows, n", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "up", &desc->up, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME,
-                   PTXCU__TYPE(desc->x.type), 1, "rows, n", 2, rows, n, 0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__ROWS | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 1,
-                   "rows, n", 2, rows, n, 0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.kind = desc->kind;
-        kernel.gated = desc->up.owner != NULL;
-        kernel.x_type = desc->x.type;
-        kernel.y_type = desc->y.type;
-        shape.rows = (uint32_t)rows;
-        shape.n = (uint32_t)n;
-        ptxcu__take_refusal(&c, ptxk_activation_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = desc->x.address;
-        args.up = desc->up.address;
-        args.y = desc->y.address;
-        args.x_stride = ptxcu__get_stride(&desc->x, 0);
-        args.up_stride = desc->up.owner ? ptxcu__get_stride(&desc->up, 0) : 0;
-        args.y_stride = ptxcu__get_stride(&desc->y, 0);
-        args.rows = shape.rows;
-        args.n = shape.n;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_activation_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    PTXCU__REQUIRE_ALL(rules);
+    kernel.kind = desc->kind;
+    kernel.gated = desc->up.owner != NULL;
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y.type;
+    args.rows = shape.rows = (uint32_t)desc->x.shape[0];
+    args.n = shape.n = (uint32_t)desc->x.shape[1];
+    args.x_stride = ptxcu__get_stride(&desc->x, 0);
+    args.up_stride = desc->up.owner ? ptxcu__get_stride(&desc->up, 0) : 0;
+    args.y_stride = ptxcu__get_stride(&desc->y, 0);
+    PTXCU__COMPLETE(activation, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(activation)
@@ -7024,47 +7070,33 @@ PTXCU__DEFINE_RUN(activation)
 #if PTXK__HAS(PTXK_OP_ROPE)
 
 PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_rope_desc kernel;
-    ptxk_rope_shape shape;
-    ptxk_rope_args args;
-    const ptxcu_tensor *t;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "rope", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(rope, x, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 0, 16,
+                    "tokens, heads, head_dim"),
+        PTXCU__RULE(rope, positions, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 0, 4, "tokens"),
+        PTXCU__RULE(rope, frequencies, PTXCU__DENSE, PTXCU__TYPE(PTX_F64), 0, 8, "dims / 2")};
+    const ptxcu_tensor *t, *f;
+    PTXCU__PREPARE(rope);
     t = &desc->x;
+    f = &desc->frequencies;
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    ptxcu__require(&c, "x", t, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
-                   "tokens, heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
-    ptxcu__require(&c, "positions", &desc->positions, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1,
-                   t->shape[0], 0, 0, 0);
-    ptxcu__require(&c, "frequencies", &desc->frequencies, PTXCU__DENSE, PTXCU__TYPE(PTX_F64), 8, "dims / 2",
-                   1, PTXCU__ANY, 0, 0, 0);
+    PTXCU__REQUIRE_ALL(rules);
     if (c.code == PTXCU_E_NONE && ptxcu__get_stride(t, 1) && t->stride[1] != t->shape[2])
         c.code =
             ptxcu__fail(cu, PTXCU_E_SHAPE, "rope: x has shape %s and strides %s, must have dense heads",
                         ptxcu__format_shape(t->rank, t->shape).s, ptxcu__format_shape(t->rank, t->stride).s);
-    if (c.code == PTXCU_E_NONE
-        && (!desc->frequencies.shape[0] || desc->frequencies.shape[0] > t->shape[2] / 2))
+    if (c.code == PTXCU_E_NONE && (!f->shape[0] || f->shape[0] > t->shape[2] / 2))
         c.code =
             ptxcu__fail(cu, PTXCU_E_SHAPE, "rope: frequencies has shape %s, must be [1 ... head_dim / 2]",
-                        ptxcu__format_shape(desc->frequencies.rank, desc->frequencies.shape).s);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.heads = (uint32_t)t->shape[1];
-        kernel.head_dim = (uint32_t)t->shape[2];
-        kernel.dims = 2 * (uint32_t)desc->frequencies.shape[0];
-        kernel.pairs = desc->pairs;
-        kernel.type = t->type;
-        shape.tokens = (uint32_t)t->shape[0];
-        ptxcu__take_refusal(&c, ptxk_rope_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = t->address;
-        args.positions = desc->positions.address;
-        args.frequencies = desc->frequencies.address;
-        args.stride = ptxcu__get_stride(t, 0);
-        args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_rope_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+                        ptxcu__format_shape(f->rank, f->shape).s);
+    kernel.heads = (uint32_t)t->shape[1];
+    kernel.head_dim = (uint32_t)t->shape[2];
+    kernel.dims = 2 * (uint32_t)f->shape[0];
+    kernel.pairs = desc->pairs;
+    kernel.type = t->type;
+    args.tokens = shape.tokens = (uint32_t)t->shape[0];
+    args.stride = ptxcu__get_stride(t, 0);
+    PTXCU__COMPLETE(rope, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(rope)
@@ -7075,33 +7107,20 @@ PTXCU__DEFINE_RUN(rope)
 #if PTXK__HAS(PTXK_OP_EMBED)
 
 PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_embed_desc kernel;
-    ptxk_embed_shape shape;
-    ptxk_embed_args args;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "embed", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    ptxcu__require(&c, "ids", &desc->ids, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1, PTXCU__ANY, 0,
-                   0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, "tokens, n", 2,
-                   desc->ids.shape[0], PTXCU__ANY, 0, 0);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(embed, ids, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 0, 4, "tokens"),
+        PTXCU__RULE(embed, y, PTXCU__OUT, PTXCU__FLOAT_TYPES, 0, 16, "tokens, n")};
+    PTXCU__PREPARE(embed);
+    PTXCU__REQUIRE_ALL(rules);
     ptxcu__require_weights(&c, "table", &desc->table, desc->format, desc->y.shape[1], 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.n = (uint32_t)desc->y.shape[1];
-        kernel.format = desc->format;
-        kernel.y_type = desc->y.type;
-        kernel.scale = desc->scale;
-        shape.tokens = (uint32_t)desc->ids.shape[0];
-        ptxcu__take_refusal(&c, ptxk_embed_plan(&kernel, &shape, &call->plan, &c.why));
-        args.table = desc->table.address;
-        args.ids = desc->ids.address;
-        args.y = desc->y.address;
-        args.rows = (uint32_t)desc->table.shape[0];
-        args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_embed_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    kernel.n = (uint32_t)desc->y.shape[1];
+    kernel.format = desc->format;
+    kernel.y_type = desc->y.type;
+    kernel.scale = desc->scale;
+    args.tokens = shape.tokens = (uint32_t)desc->ids.shape[0];
+    args.table = desc->table.address;
+    args.rows = (uint32_t)desc->table.shape[0];
+    PTXCU__COMPLETE(embed, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(embed)
@@ -7112,44 +7131,34 @@ PTXCU__DEFINE_RUN(embed)
 #if PTXK__HAS(PTXK_OP_QUANTIZE)
 
 PTXGEN_API ptxcu_code ptxcu_quantize_prepare(ptxcu *cu, const ptxcu_quantize_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_quantize_desc kernel;
-    ptxk_quantize_shape shape;
-    ptxk_quantize_args args;
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(quantize, x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 16, "rows, n")};
     uint64_t rows, n, bytes;
     uint32_t plain;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "quantize", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(quantize);
     rows = desc->x.shape[0];
     n = desc->x.shape[1];
     plain = desc->y_type == PTX_E4M3 || desc->y_type == PTX_S8;
     bytes = plain || n > UINT32_MAX ? n : ptxk_row_bytes(desc->y_type, (uint32_t)n);
-    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "rows, n", 2, PTXCU__ANY,
-                   PTXCU__ANY, 0, 0);
+    PTXCU__REQUIRE_ALL(rules);
     kernel.n = (uint32_t)n;
     kernel.x_type = desc->x.type;
     kernel.y_type = desc->y_type;
     kernel.group = desc->group;
-    shape.rows = (uint32_t)rows;
-    if (c.code == PTXCU_E_NONE)
+    args.rows = shape.rows = (uint32_t)rows;
+    if (c.code == PTXCU_E_NONE) /* before y, whose shape hangs on what it refuses */
         ptxcu__take_refusal(&c, ptxk_quantize_plan(&kernel, &shape, &call->plan, &c.why));
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN,
+    ptxcu__require(&c, "y", &desc->y, PTXCU__OUT,
                    PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8)
                        | (desc->y_type == PTX_S8 ? PTXCU__TYPE(PTX_S8) : 0),
                    16, plain ? "rows, n" : "rows, bytes of a row", 2, rows, bytes, 0, 0);
     if (plain)
-        ptxcu__require(&c, "factors", &desc->factors, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_F32), 16,
+        ptxcu__require(&c, "factors", &desc->factors, PTXCU__OUT, PTXCU__TYPE(PTX_F32), 16,
                        desc->group ? "rows, groups" : "rows", desc->group ? 2 : 1, rows,
                        desc->group ? (n + 127) / 128 : 0, 0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        args.x = desc->x.address;
-        args.y = desc->y.address;
-        args.factors = plain ? desc->factors.address : 0;
-        args.rows = shape.rows;
-        ptxcu__take_refusal(&c, ptxk_quantize_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    args.y = desc->y.address;
+    args.factors = plain ? desc->factors.address : 0;
+    PTXCU__COMPLETE(quantize, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(quantize)
@@ -7160,37 +7169,21 @@ PTXCU__DEFINE_RUN(quantize)
 #if PTXK__HAS(PTXK_OP_SAMPLE)
 
 PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_sample_desc kernel;
-    ptxk_sample_shape shape;
-    ptxk_sample_args args;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "sample", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    ptxcu__require(&c, "logits", &desc->logits, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "rows, n", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "positions", &desc->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "rows", 1, desc->logits.shape[0], 0, 0, 0);
-    ptxcu__require(&c, "tokens", &desc->tokens, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "rows", 1, desc->logits.shape[0], 0, 0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.type = desc->logits.type;
-        kernel.method = desc->method;
-        shape.rows = (uint32_t)desc->logits.shape[0];
-        shape.n = (uint32_t)desc->logits.shape[1];
-        ptxcu__take_refusal(&c, ptxk_sample_plan(&kernel, &shape, &call->plan, &c.why));
-        args.logits = desc->logits.address;
-        args.positions = desc->positions.address;
-        args.tokens = desc->tokens.address;
-        args.seed = desc->seed;
-        args.rows = shape.rows;
-        args.n = shape.n;
-        args.top_k = desc->top_k;
-        args.top_p = desc->top_p;
-        args.temperature = desc->temperature;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_sample_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(sample, logits, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(sample, positions, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 0, 4, "rows"),
+        PTXCU__RULE(sample, tokens, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "rows")};
+    PTXCU__PREPARE(sample);
+    PTXCU__REQUIRE_ALL(rules);
+    kernel.type = desc->logits.type;
+    kernel.method = desc->method;
+    args.rows = shape.rows = (uint32_t)desc->logits.shape[0];
+    args.n = shape.n = (uint32_t)desc->logits.shape[1];
+    args.seed = desc->seed;
+    args.top_k = desc->top_k;
+    args.top_p = desc->top_p;
+    args.temperature = desc->temperature;
+    PTXCU__COMPLETE(sample, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(sample)
@@ -7201,53 +7194,26 @@ PTXCU__DEFINE_RUN(sample)
 #if PTXK__HAS(PTXK_OP_ROUTE)
 
 PTXGEN_API ptxcu_code ptxcu_route_prepare(ptxcu *cu, const ptxcu_route_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_route_desc kernel;
-    ptxk_route_shape shape;
-    ptxk_route_args args;
-    uint64_t tokens, experts, chosen;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "route", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    tokens = desc->scores.shape[0];
-    experts = desc->scores.shape[1];
-    chosen = desc->choices.shape[1];
-    ptxcu__require(&c, "scores", &desc->scores, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "tokens, experts", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "bias", &desc->bias, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
-                   "experts", 1, experts, 0, 0, 0);
-    ptxcu__require(&c, "choices", &desc->choices, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens, chosen", 2, tokens, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "weights", &desc->weights, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_F32), 4,
-                   "tokens, chosen", 2, tokens, chosen, 0, 0);
-    ptxcu__require(&c, "offsets", &desc->offsets, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "experts + 1", 1, experts + 1, 0, 0, 0);
-    ptxcu__require(&c, "rows", &desc->rows, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens * chosen", 1, tokens * chosen, 0, 0, 0);
-    ptxcu__require(&c, "places", &desc->places, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens, chosen", 2, tokens, chosen, 0, 0);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(route, scores, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, experts"),
+        PTXCU__RULE(route, bias, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 0, 4, "experts"),
+        PTXCU__RULE(route, choices, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(route, weights, PTXCU__OUT, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(route, offsets, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "experts + 1"),
+        PTXCU__RULE(route, rows, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens * chosen"),
+        PTXCU__RULE(route, places, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen")};
+    PTXCU__PREPARE(route);
+    PTXCU__REQUIRE_ALL(rules);
     ptxcu__require_flag(&c, "normalize", desc->normalize, 1);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.experts = (uint32_t)experts;
-        kernel.chosen = (uint32_t)chosen;
-        kernel.kind = desc->kind;
-        kernel.flags = (uint32_t)(desc->normalize ? PTXK_ROUTE_NORMALIZE : 0)
-                       | (uint32_t)(desc->bias.address ? PTXK_ROUTE_BIAS : 0);
-        kernel.scale = desc->scale;
-        shape.tokens = (uint32_t)tokens;
-        ptxcu__take_refusal(&c, ptxk_route_plan(&kernel, &shape, &call->plan, &c.why));
-        args.scores = desc->scores.address;
-        args.bias = desc->bias.address;
-        args.choices = desc->choices.address;
-        args.weights = desc->weights.address;
-        args.offsets = desc->offsets.address;
-        args.rows = desc->rows.address;
-        args.places = desc->places.address;
-        args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_route_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    kernel.experts = (uint32_t)desc->scores.shape[1];
+    kernel.chosen = (uint32_t)desc->choices.shape[1];
+    kernel.kind = desc->kind;
+    kernel.flags = (uint32_t)(desc->normalize ? PTXK_ROUTE_NORMALIZE : 0)
+                   | (uint32_t)(desc->bias.address ? PTXK_ROUTE_BIAS : 0);
+    kernel.scale = desc->scale;
+    args.tokens = shape.tokens = (uint32_t)desc->scores.shape[0];
+    PTXCU__COMPLETE(route, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(route)
@@ -7258,44 +7224,23 @@ PTXCU__DEFINE_RUN(route)
 #if PTXK__HAS(PTXK_OP_COMBINE)
 
 PTXGEN_API ptxcu_code ptxcu_combine_prepare(ptxcu *cu, const ptxcu_combine_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_combine_desc kernel;
-    ptxk_combine_shape shape;
-    ptxk_combine_args args;
-    uint64_t tokens, n;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "combine", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    tokens = desc->weights.shape[0];
-    n = desc->x.shape[1];
-    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 1, "rows, n", 2, PTXCU__ANY,
-                   PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "weights", &desc->weights, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "tokens, chosen", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "places", &desc->places, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens, chosen", 2, tokens, desc->weights.shape[1], 0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 1, "tokens, n", 2,
-                   tokens, n, 0, 0);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(combine, x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 1, "rows, n"),
+        PTXCU__RULE(combine, weights, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(combine, places, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(combine, y, PTXCU__OUT, PTXCU__FLOAT_TYPES, 0, 1, "tokens, n")};
+    PTXCU__PREPARE(combine);
+    PTXCU__REQUIRE_ALL(rules);
     ptxcu__require_flag(&c, "add", desc->add, 1);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.chosen = (uint32_t)desc->weights.shape[1];
-        kernel.x_type = desc->x.type;
-        kernel.y_type = desc->y.type;
-        kernel.flags = desc->add ? PTXK_COMBINE_ADD : 0;
-        shape.tokens = (uint32_t)tokens;
-        shape.n = (uint32_t)n;
-        ptxcu__take_refusal(&c, ptxk_combine_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = desc->x.address;
-        args.weights = desc->weights.address;
-        args.places = desc->places.address;
-        args.y = desc->y.address;
-        args.tokens = shape.tokens;
-        args.n = shape.n;
-        args.x_rows = (uint32_t)desc->x.shape[0];
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_combine_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    kernel.chosen = (uint32_t)desc->weights.shape[1];
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y.type;
+    kernel.flags = desc->add ? PTXK_COMBINE_ADD : 0;
+    args.tokens = shape.tokens = (uint32_t)desc->weights.shape[0];
+    args.n = shape.n = (uint32_t)desc->x.shape[1];
+    args.x_rows = (uint32_t)desc->x.shape[0];
+    PTXCU__COMPLETE(combine, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(combine)

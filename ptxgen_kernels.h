@@ -1708,6 +1708,15 @@ extern "C" {
         return ptx_fail(m, PTX_E_DESC, site, #name ": PTXK_ONLY or PTXK_NO leaves this operation out");      \
     }
 
+/* Begins the emit function of an operation; its body follows. It runs once a kernel, so it is compiled for
+   size, with what only it calls. The test of NULL comes first: else GCC would compile its callers so, too. */
+#define PTXK__EMIT(name)                                                                                     \
+    PTX__RARE ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc);                 \
+    PTXGEN_API ptx_code ptxk_##name##_emit_(ptx_module *m, const char *site, const void *desc) {             \
+        return m ? ptxk__emit_##name(m, site, desc) : ptx_get_error(m)->code;                                \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc)
+
 /* -- messages and names -- */
 
 static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *format, ...) {
@@ -8296,7 +8305,7 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
 
 /* -- flash_decode: the entry -- */
 
-PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(flash_decode) {
     ptxk__flash f;
     ptxk_message why;
     char name[160], more[4][16] = {"", "", "", ""};
@@ -8530,7 +8539,7 @@ static void ptxk__scatter_bytes(ptx_kernel *k, const ptxk__scatter *f, ptx_val f
     for (i = 0; i < f->n; i += 16) ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)i), words + i / 4);
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(kv_scatter) {
     ptxk__scatter f;
     ptxk_message why;
     char name[96], flags[16] = "";
@@ -10951,7 +10960,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
 
 /* -- flash_prefill: the entry -- */
 
-PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(flash_prefill) {
     ptxk__prefill f;
     ptxk_message why;
     char name[160], more[60] = "";
@@ -11942,7 +11951,7 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(flash_mla) {
     const ptxk_flash_mla_desc *d = (const ptxk_flash_mla_desc *)desc;
     ptxk__mla f;
     ptxk_message why;
@@ -12747,7 +12756,7 @@ static void ptxk__gemv_sum(ptx_module *m, const char *site, const ptxk__gemv *f,
 
 /* -- gemv: the entries -- */
 
-PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(gemv) {
     ptxk__gemv f;
     ptxk_message why;
     char name[120], base[90];
@@ -16454,7 +16463,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
 
 /* -- gemm: the entries -- */
 
-PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(gemm) {
     ptxk__gemm f;
     ptxk_message why;
     char name[140], base[120];
@@ -19878,7 +19887,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(matmul) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
     ptxk__dense dense;
@@ -20108,7 +20117,7 @@ static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__row_po
     return ptxk__row_reduce(k, &f->row, PTX_ADD, sum, at);
 }
 
-PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(norm) {
     ptxk__norm f;
     ptxk__row_position s;
     ptxk_message why;
@@ -20235,7 +20244,7 @@ static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, doub
     return ptx_ex2(k, x);
 }
 
-PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(softmax) {
     ptxk__row f;
     ptxk__row_position s, here;
     ptxk_message why;
@@ -20436,7 +20445,7 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
     ptxk_store_f32(k, yt, n, ptx_at(here, 0), x);
 }
 
-PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(activation) {
     static const char *const names[4] = {"silu", "gelu", "gelu_erf", "swiglu_clamped"};
     static const size_t field[3] = {offsetof(ptxk_activation_args, x), offsetof(ptxk_activation_args, up),
                                     offsetof(ptxk_activation_args, y)};
@@ -20653,7 +20662,7 @@ static void ptxk__rope_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx
     *a = x;
 }
 
-PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(rope) {
     ptxk__rope f;
     ptxk_message why;
     char name[96];
@@ -20785,7 +20794,7 @@ PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_emb
     return ptxk__check_spans("embed", span, 3, why);
 }
 
-PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(embed) {
     ptxk__embed f;
     ptxk_message why;
     char name[96], factor[16] = "";
@@ -21212,7 +21221,7 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
     return ptxk__check_spans("sample", span, 3, why);
 }
 
-PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(sample) {
     const ptxk_sample_desc *d = (const ptxk_sample_desc *)desc;
     ptxk__logits f;
     ptxk__sampling w;
@@ -21663,7 +21672,7 @@ static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_d
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(route) {
     const ptxk_route_desc *d = (const ptxk_route_desc *)desc;
     static const char *const kinds[] = {"softmax", "chosen", "sigmoid"};
     ptxk_message why;
@@ -21745,7 +21754,7 @@ PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk
     return ptxk__check_spans("combine", span, 4, why);
 }
 
-PTXGEN_API ptx_code ptxk_combine_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(combine) {
     const ptxk_combine_desc *d = (const ptxk_combine_desc *)desc;
     ptx_val args, t, i, n, rows, first, at, y_at, x, p, given, place[PTXK__ROUTE_CHOSEN],
         w[PTXK__ROUTE_CHOSEN];
@@ -22039,7 +22048,7 @@ static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val
     ptx_st(k, PTX_U8, ptx_at(block, 0), factor);
 }
 
-PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(quantize) {
     ptxk__quantize f;
     ptxk_message why;
     char name[96];
@@ -25143,7 +25152,7 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
     ptx_end(k); /* not reached: the last round ends in ptxk__dec_end_workers */
 }
 
-PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(decoder) {
     ptxk__dec f;
     ptxk_message why;
     char name[150], scale[16] = "", window[16] = "", embedding[16] = "";
