@@ -11369,9 +11369,8 @@ static const char *const ptx__formulas[] = {
      "e=and e 0xff800000;m=isub v e;|l,h=unpair v;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair "
      "l h;}e=isub e d;s=i2f e;{|s=mul s $;}r=sub m 1;q=mov c;", "4B", "435 3EB"),
     PTX__F("log_special", "c=lt x I;r=sel y x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;", "", ""),
-    PTX__F("log", "f,n,c=log_reduce x;{p=ratio f;r:fma n $ p;|t,w=ratio f;s=fma n $ t;u=fma n $ s;u=sub t u;"
-     "w=add w u;w=fma n $ w;r:add s w;}if c;r=log_special x r;end;", "33B17218",
-     "3FE62E42FEFA39EF BFE62E42FEFA39EF 3C7ABC9E3B39803F"),
+    PTX__F("log", "{f,n,c=log_reduce x;p=ratio f;r:fma n $ p;|s,w,c=log_pair x;r:add s w;}if c;r=log_special "
+     "x r;end;", "33B17218", ""),
     /* (-1)^y sin x, of x up to pi / 2: the error of x^2 counts */
     PTX__F("sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e {0.14|$};p=poly z $;p=fma p z e;r=fma p x x;y=shl "
      "y 31;r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6",
@@ -11516,11 +11515,9 @@ static const char *const ptx__formulas[] = {
     PTX__F("log2_gamma", "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;"
      "m=mul x $;n=neg m;n=fma x $ n;n=fma x $ n;o=sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;"
      "u=sub u n;u=add u i;t=add o $;k=sub t o;i=sub t k;i=sub o i;k=sub $ k;i=add i k;i=add i $;u=add u i;"
-     "w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;p=mul p w;u=fma p $ u;r=add "
-     "t u;k=sub r t;s=sub u k;", "", "3FD71547652B82FE 3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC "
-     "3FD536439A4C6EFC BC749E49A361EFEB 400D51A3E7948C2E,C01D35F31A94D448,401ACD1C7BFA92FD,C00E42EC72482171,"
-     "3FF7DA4418DCEFE3,BFDC95DBC642A5F2,3FBC57CDD472D04,BF99F57AE42A6888,3F79715520C4D96A,BF5F4E073301E267,"
-     "3F4B93C7DD5B832,BF43813323FEFFBC,3F4A01A010442AF2,BF66C16C16BF7988,3FB5555555555553 3FD71547652B82FE"),
+     "p=stirling x;u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "",
+     "3FD71547652B82FE 3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC 3FD536439A4C6EFC BC749E49A361EFEB "
+     "3FD71547652B82FE"),
     /* x sin(pi x) / pi as r + s; x above 0 */
     PTX__F("reflect", "j=rnd x;f=sub x j;z=mul f f;g=neg z;g=fma f f g;q=poly z $;b,t=pair_ends q z $ $;"
      "t=fma g $ t;v=fma f b f;l=sub f v;l=fma f b l;l=fma f t l;r=mul v x;s=neg r;s=fma v x s;s=fma l x s;"
@@ -11552,15 +11549,19 @@ static const char *const ptx__formulas[] = {
      "3EB300CA9218A724,BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,"
      "3F7D919C52A21C74,BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,"
      "3FE2788CFC6FB619 3C3"),
-    PTX__F("lgamma", "!a=abs x;b=lt a 0.5;c=lt a {3.5|3};r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;"
-     "{p=poly f $;r=fma p f 0;|q=poly f $;r=pair_ends q f $ $;}if b;l=log a;r=sub r l;end;else;f=sub a 2;"
-     "{p=poly f $;r=fma p f 0;|q=poly f $;r=pair_ends q f $ $;}end;else;{w=rcpa a;p=poly w $;l=log a;l=sub l "
-     "1;b=sub a 0.5;r=fma b l p;|o,u=log2_gamma a;u=mul u $;u=fma o $ u;r=fma o $ u;}end;c=le x -0.5;if c;"
-     "{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;j=shl j 31;v=xor v j;v=mul v a;v=abs v;|d,k=reflect a;v=abs d;"
-     "}l=log v;{|w=rcpd d;r=fma k w r;}r=add l r;r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel "
-     "I r c;", "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,"
-     "BECD2657,3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,"
-     "3CA89C53,BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D",
+    PTX__F("lgamma", "!a=abs x;b=lt a 0.5;{c=lt a 3.5;r:mov a;|c=lt a 3;o:mov a;u:mov 0.0;}if c;d=lt a 1.5;"
+     "if d;f=sub a 1;f=sel x f b;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;}if b;l=log a;"
+     "{r=sub r l;|o=sub o l;}end;else;f=sub a 2;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;"
+     "}end;else;{w=rcpa a;p=poly w $;l=log a;l=sub l 1;b=sub a 0.5;r=fma b l p;|h,l,e=log_pair a;m=mul a "
+     "0.25;b=sub m 0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;t=sub q m;k=sub q t;k=sub k m;u=add u k;"
+     "o=add t $;k=sub o t;i=sub o k;i=sub t i;k=sub $ k;i=add i k;u=add u i;u=add u $;p=stirling a;u=fma p "
+     "0.25 u;o=mul o 4;u=mul u 4;}end;{|r:add o u;}c=le x -0.5;if c;{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;"
+     "j=shl j 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;|d,k=reflect a;v=abs d;h,l,e=log_pair v;"
+     "w=rcpd d;u=fma k w u;t=add o h;k=sub t o;i=sub t k;i=sub o i;k=sub h k;i=add i k;u=add u l;u=add u i;"
+     "r=add t u;}r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel I r c;",
+     "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,BECD2657,"
+     "3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,3CA89C53,"
+     "BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D",
      "3FD019C7E69D5604,BFCCA7FB4439356,BFCA59F730048F0D,3FC360DD7FC45504,3FC77014E6D492BD,BFC2689154603E9C,"
      "BF76C4558CF2E7B7,BF8ED0BEF852D6E5,3FAFF2B25E6F9139,BFAE8F82F4FBDD6F,3FAB5E05EBB950A1,BFAD9412A8B9833F,"
      "3FB0109CBAE48EA6,BFB1185DAA04697A,3FB248077D2237A2,BFB3B1565EAC26C4,3FB556C264C09A83,BFB748C977701E37,"
@@ -11569,7 +11570,7 @@ static const char *const ptx__formulas[] = {
      "BE7A8B0B0C2FA6D2,3E8ECA2E62B838C7,BE9F21805CB3FCA6,3EAFFCC7CD023A9B,BEC10A7A3CAD75A4,3ED25748353BEE48,"
      "BEE3CCBD584CCE2,3EF58118A3777172,BF078DDF04C25FBE,3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,"
      "BF538AC5C2C2396C,3F67ADD6EAC18486,BF7E404FC218D263,3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE "
-     "3FD4A34CC4A60FA4 40062E42FEFA39EF 3C9ABC9E3B39803F 40062E42FEFA39EF 7F7"),
+     "3FD4A34CC4A60FA4 3FCD67F1C864BEB5 3FCD67F1C864BEB5 BC665B5A 7F7"),
     PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;",
      "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E",
      "BEE390A8,3F1D183A,BF4490AC,3F627A17,BF77DCD8,3F87D4DA,BF936D54,3F9B17E5,BFA0E3D8,3FA39DD8,BFA5F79,"
@@ -11601,6 +11602,14 @@ static const char *const ptx__formulas[] = {
      "20490FDB 93BBBD2E 20490FDB", "3BF 3C0921FB54442D18 38A1A62633145C07 3C0921FB54442D18"),
     PTX__F("reciprocal", "{r=rcpa x;|r=rcpd x;n=neg x;u=fma n r 1;r=fma r u r;u=fma n r 1;r=fma r u r;}", "",
      ""),
+    /* ln x as r + s; q: x is not a normal number above 0 */
+    PTX__F("log_pair", "f,n,q=log_reduce x;t,w=ratio f;r=fma n $ t;u=fma n $ r;u=sub t u;w=add w u;s=fma n $ "
+     "w;", "", "3FE62E42FEFA39EF BFE62E42FEFA39EF 3C7ABC9E3B39803F"),
+    /* ln gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, of x from 2 on */
+    PTX__F("stirling", "w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
+     "", "4005E899,C0168E14,4015722A,C0092AB8,3FF4AAFF,BFD9D5B5,3FBAA9CBB08983CE,BF993AA7E403472D,"
+     "3F79380277DD7BFC,BF5F41DDC3482E49,3F4B92EC0304821,BF43812E4A012C8D,3F4A01A000DCB4F6,BF66C16C16B9D421,"
+     "3FB555555555554"),
 };
 #undef PTX__F
 
