@@ -114,7 +114,9 @@ static void copy_numbers(ptxcu *cu, const caches *c) {
     }
 }
 
-static void compare(ptxcu *cu, const ptxcu_tensor *have, const ptxcu_tensor *want, const char *what) {
+#define HALVES 0x1p-9 /* weighted means of numbers below 1, weights and numbers in f16 */
+
+static void compare(ptxcu *cu, const ptxcu_tensor *have, const ptxcu_tensor *want, double most, const char *what) {
     enum { N = BATCH * ROWS * HEADS * DIM };
     static uint16_t half[N];
     static float x[N], y[N];
@@ -133,7 +135,69 @@ static void compare(ptxcu *cu, const ptxcu_tensor *have, const ptxcu_tensor *wan
         if (!(error <= worst)) worst = error; /* NaN too */
     }
     (void)snprintf(more, sizeof more, "%s: error %g", what, worst);
-    CHECK_MORE(worst <= 0x1p-9, more); /* weighted means of numbers below 1, weights and numbers in f16 */
+    CHECK_MORE(worst <= most, more);
+}
+
+/* flash_prefill of queries that are e4m3, too, over the cache, and where it is not paged over k and v by themselves. */
+static void attention_of_bytes(ptxcu *cu, caches *c) {
+    enum { QUERIES = 17, N = BATCH * QUERIES * HEADS * DIM };
+    ptxcu_flash_prefill_desc p;
+    ptxcu_tensor q, out, plain_q, plain_out;
+    static uint8_t bytes[N];
+    static float x[N];
+    float factor[HEADS];
+    uint32_t i;
+    memset(&p, 0, sizeof p);
+    q = make(cu, PTX_B8, 4, BATCH, QUERIES, HEADS, DIM);
+    out = make(cu, PTX_F16, 4, BATCH, QUERIES, HEADS, DIM);
+    plain_q = make(cu, PTX_F32, 4, BATCH, QUERIES, HEADS, DIM);
+    plain_out = make(cu, PTX_F32, 4, BATCH, QUERIES, HEADS, DIM);
+    p.score_factors = make(cu, PTX_F32, 1, HEADS, 0, 0, 0);
+    for (i = 0; i < HEADS; i++) factor[i] = (float)(3 + random_within(1));
+    for (i = 0; i < N; i++) {
+        bytes[i] = (uint8_t)(random_below(2) << 7 | random_below(0x3c)); /* to 1.4 */
+        x[i] = (float)from_e4m3(bytes[i]) * factor[i / DIM % HEADS];
+    }
+    WORKS(cu, ptxcu_tensor_write(cu, &q, bytes, sizeof bytes, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &plain_q, x, sizeof x, NULL));
+    for (i = 0; i < HEADS; i++) factor[i] *= c->factor[0][i * KV_HEADS / HEADS];
+    WORKS(cu, ptxcu_tensor_write(cu, &p.score_factors, factor, sizeof factor, NULL));
+    p.causal = 1, p.kv_len = 40;
+    p.q = plain_q, p.out = plain_out, p.cache = &c->plain;
+    WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
+    p.q = q, p.out = out, p.cache = &c->bytes, p.type = PTX_E4M3;
+    if (ptxcu_device_info(cu)->target != PTX_SM_A(90)) {
+        EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_SHAPE, "type is e4m3, which needs the target sm_90a");
+    } else {
+        WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
+        compare(cu, &out, &plain_out, 0x1p-4, "prefill of e4m3"); /* weights in e4m3 */
+        if (!c->paged) {
+            p.cache = NULL, p.v_factors = c->v_factors;
+            WORKS(cu, ptxcu_tensor_transpose(cu, &c->k, 1, 2, &p.k));
+            WORKS(cu, ptxcu_tensor_transpose(cu, &c->v, 1, 2, &p.v));
+            WORKS(cu, ptxcu_tensor_narrow(cu, &p.k, 1, 0, 40, &p.k));
+            WORKS(cu, ptxcu_tensor_narrow(cu, &p.v, 1, 0, 40, &p.v));
+            WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
+            compare(cu, &out, &plain_out, 0x1p-4, "prefill of e4m3 without a cache");
+            p.v_factors = p.score_factors;
+            EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_SHAPE, "v_factors has shape [6], must be [kv_heads]");
+            p.cache = &c->bytes;
+        }
+    }
+    memset(&p.v_factors, 0, sizeof p.v_factors);
+    WORKS(cu, ptxcu_tensor_free(cu, &p.score_factors));
+    memset(&p.score_factors, 0, sizeof p.score_factors);
+    EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_ARGUMENT, "score_factors is a zero tensor");
+    p.cache = &c->plain;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_SHAPE, "cache->k is of type f32, must be q's, b8");
+    p.type = 0;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_SHAPE, "q is of type b8, must be f16, bf16 or f32");
+    p.type = PTX_E5M2;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_ARGUMENT, "type is PTX_E5M2, must be 0 or PTX_E4M3");
+    WORKS(cu, ptxcu_tensor_free(cu, &q));
+    WORKS(cu, ptxcu_tensor_free(cu, &out));
+    WORKS(cu, ptxcu_tensor_free(cu, &plain_q));
+    WORKS(cu, ptxcu_tensor_free(cu, &plain_out));
 }
 
 static void attention(ptxcu *cu, caches *c) {
@@ -187,7 +251,7 @@ static void attention(ptxcu *cu, caches *c) {
         WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
         WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
         if (d.workspace.owner) WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
-        compare(cu, &out, &plain_out, i ? "decode with a new row" : "decode");
+        compare(cu, &out, &plain_out, HALVES, i ? "decode with a new row" : "decode");
     }
     WORKS(cu, ptxcu_tensor_free(cu, &q));
     WORKS(cu, ptxcu_tensor_free(cu, &out));
@@ -208,7 +272,7 @@ static void attention(ptxcu *cu, caches *c) {
     WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
     p.q = q, p.out = plain_out, p.cache = &c->plain;
     WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
-    compare(cu, &out, &plain_out, "prefill");
+    compare(cu, &out, &plain_out, HALVES, "prefill");
     WORKS(cu, ptxcu_tensor_free(cu, &half));
     WORKS(cu, ptxcu_tensor_free(cu, &q));
     WORKS(cu, ptxcu_tensor_free(cu, &out));
@@ -267,7 +331,7 @@ static void shared_prefix(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_reshape(cu, &lse, 2, shape, &prior_lse));
     d.prior_lse = prior_lse, d.out = rows, d.cache = &own, d.length = KEYS - PREFIX;
     WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
-    compare(cu, &rows, &out, "a shared prefix");
+    compare(cu, &rows, &out, HALVES, "a shared prefix");
     memset(&d.prior, 0, sizeof d.prior);
     EXPECT(cu, ptxcu_flash_decode(cu, &d, NULL), PTXCU_E_ARGUMENT, "prior");
     for (i = 0; i < 2; i++) {
@@ -513,6 +577,7 @@ int main(int argc, char **argv) {
             c.paged = i / 2;
             make_caches(cu, &c);
             attention(cu, &c);
+            if (c.type == PTX_E4M3) attention_of_bytes(cu, &c);
             free_caches(cu, &c);
         }
         latents(cu, PTX_F16, 1);

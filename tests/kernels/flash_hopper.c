@@ -97,8 +97,8 @@ static void instructions_per_tile(uint32_t type, uint32_t d, uint32_t keys, uint
         printf("note: %s, d %u: %u instructions a tile and warp, %u where no maximum grows, %u copy; %u ex2 and "
                "%u conversions "
                "of %u and %u; issue %.0f clocks of %.0f of the tensor cores, %.3f\n",
-               ptx_type_name((ptx_type)type), d, all, kept, copy, exponentials, conversions, keys / 2, keys / 4, issue, tensor,
-               issue / tensor);
+               ptx_type_name((ptx_type)type), d, all, kept, copy, exponentials, conversions, keys / 2, keys / 4,
+               issue, tensor, issue / tensor);
         CHECK(loop && exponentials >= keys / 2 && exponentials <= 1.2 * keys / 2);
         CHECK(conversions >= keys / 4 && conversions <= 1.2 * keys / 4);
         CHECK(issue <= share * tensor && 2 * all + copy <= 1.02 * share * tensor);

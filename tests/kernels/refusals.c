@@ -1366,7 +1366,6 @@ static void one_module(void) {
             for (columns = 8; columns <= 256 && ptxk_row_bytes(format, 256); columns *= 2) {
                 d.format = format;
                 d.columns = columns;
-                if (sm[i] < 80 && (format == PTXK_BF16 || format == PTXK_F32)) continue;
                 for (d.precision = 0; d.precision < 2; d.precision++)
                     check(!ptxk_gemm_emit(m, &d), "gemm", "name", ptx_get_error(m)->message);
             }
