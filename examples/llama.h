@@ -52,7 +52,6 @@ typedef struct llama_launch {
     union {
         ptxk_embed_args embed;
         ptxk_gemm_args gemm;
-        ptxk_gemv_args gemv;
         ptxk_norm_args norm;
         ptxk_rope_args rope;
         ptxk_kv_scatter_args scatter;
@@ -865,18 +864,17 @@ typedef struct llama_product {
 
 static inline int llama_has_bias(const llama_product *p) { return p->bias && p->bias->from; }
 
-static inline int llama_is_plain(const llama_tensor *w) {
-    return w->from->format == GGUF_FORMAT_F32 || w->from->format == GGUF_FORMAT_F16
-           || w->from->format == GGUF_FORMAT_BF16;
-}
-
-/* Whether one launch can make these: all of blocks, or none; all with a bias, or none. */
+/* Whether one launch can make these: all with a bias, or none. */
 static inline int llama_together(const llama_product *p, uint32_t count) {
     uint32_t i;
     for (i = 1; i < count; i++)
-        if (llama_has_bias(&p[i]) != llama_has_bias(p) || llama_is_plain(p[i].w) != llama_is_plain(p->w))
-            return 0;
+        if (llama_has_bias(&p[i]) != llama_has_bias(p)) return 0;
     return 1;
+}
+
+/* Whether a gated pair is worth one launch: tiles of two formats have at most 32 columns. */
+static inline int llama_pairs(const llama_tensor *gate, const llama_tensor *up, uint32_t columns) {
+    return gate->from->format == up->from->format || columns <= 32;
 }
 
 /* What a product reads: x, or where gamma is not 0 the RMS norm of x with those weights. */
@@ -884,73 +882,15 @@ typedef struct llama_input {
     uint64_t x, gamma;
 } llama_input;
 
-/* The same by gemv, for up to 8 rows from `row` on. */
-static inline int llama_add_columns(llama *m, llama_list *l, const llama_product *p, uint32_t count,
-                                    int swiglu, llama_input in, uint64_t residual, uint32_t row,
-                                    gguf_error *why) {
-    ptxk_gemv_desc desc = {0};
-    ptxk_gemv_shape shape = {0};
-    ptxk_gemv_args *a;
-    uint32_t i;
-    llama_format(p[0].w->from->format, &desc.format);
-    if (count > 1) llama_format(p[1].w->from->format, &desc.second);
-    if (count > 2) llama_format(p[2].w->from->format, &desc.third);
-    desc.columns = l->rows - row < 8 ? l->rows - row : 8;
-    desc.precision = PTXK_GEMV_EXACT;
-    desc.output_type = PTX_F32;
-    desc.flags = (uint32_t)(swiglu ? PTXK_GEMV_SWIGLU : 0)
-                 | (uint32_t)(in.gamma ? PTXK_GEMV_NORM | PTXK_GEMV_GAMMA : 0)
-                 | (uint32_t)(residual ? PTXK_GEMV_RESIDUAL : 0)
-                 | (uint32_t)(llama_has_bias(p) ? PTXK_GEMV_BIAS : 0);
-    shape.n = p[0].w->rows;
-    shape.k = p[0].w->columns;
-    shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
-    if (count > 1) shape.second_n = p[1].w->rows;
-    if (count > 2) shape.third_n = p[2].w->rows;
-    a = LLAMA_ADD(gemv, desc, shape);
-    if (!a) {
-        if (why->offset == GGUF_NOWHERE) why->offset = p[0].w->from->offset; /* its columns, mostly */
-        return 1;
-    }
-    a->weights = p[0].w->address;
-    a->x = in.x + 4ull * row * shape.k;
-    a->gamma = in.gamma;
-    a->residual = residual ? residual + 4ull * row * shape.n : 0;
-    a->y = p[0].y + 4ull * row * shape.n;
-    a->bias = llama_has_bias(p) ? p[0].bias->address : 0;
-    a->workspace = llama_workspace(m, l);
-    a->n = shape.n;
-    a->k = shape.k;
-    a->eps = llama_stream_eps(m);
-    for (i = 1; i < count; i++) {
-        a->more[i - 1].weights = p[i].w->address;
-        a->more[i - 1].bias = llama_has_bias(p) ? p[i].bias->address : 0;
-        a->more[i - 1].n = p[i].w->rows;
-        a->more[i - 1].y = p[i].y + 4ull * row * a->more[i - 1].n;
-    }
-    return 0;
-}
-
-/* Whether gemv takes the products, for lack of kinds of products of tiles. */
-static inline int llama_by_columns(const llama *m, const llama_product *p) {
-    return (ptxcu_device_info(m->cu)->target & 0xfffu) < 80 && llama_is_plain(p[0].w);
-}
-
 /* One to three products with one x; plus residual where that is not 0. gate: 0, or PTXK_GEMM_SWIGLU, _GEGLU:
-   y = silu(first x) (second x), gelu(first x) (second x). The weights are read once for all rows; plain ones
-   before sm_80, where gemm takes neither f32 nor bf16, once for 8 rows. */
+   y = silu(first x) (second x), gelu(first x) (second x). The weights are read once for all rows. */
 static inline int llama_add_products(llama *m, llama_list *l, const llama_product *p, uint32_t count,
                                      uint32_t gate, llama_input in, uint64_t residual, gguf_error *why) {
     const ptxcu_device *device = ptxcu_device_info(m->cu);
     ptxk_gemm_desc desc = {0};
     ptxk_gemm_shape shape = {0};
     ptxk_gemm_args *a;
-    uint32_t i, row;
-    if (llama_by_columns(m, p)) {
-        for (row = 0; row < l->rows; row += 8)
-            if (llama_add_columns(m, l, p, count, gate != 0, in, residual, row, why)) return 1;
-        return 0;
-    }
+    uint32_t i;
     llama_format(p[0].w->from->format, &desc.format);
     if (count > 1) llama_format(p[1].w->from->format, &desc.second);
     if (count > 2) llama_format(p[2].w->from->format, &desc.third);
@@ -1457,8 +1397,7 @@ static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_i
         return llama_add_products(m, l, &p[1], 1, 0, in, 0, why)
                || llama_add_activation(m, l, l->rows, p[1].w->rows, why);
     }
-    if (llama_together(p, 2) && p[0].w->from->format == p[1].w->from->format
-        && (activation == LLAMA_SWIGLU || !llama_by_columns(m, p)))
+    if (llama_together(p, 2) && llama_pairs(p[0].w, p[1].w, l->rows))
         return llama_add_products(m, l, p, 2, gate, in, 0, why);
     return llama_add_products(m, l, &p[0], 1, 0, in, 0, why)
            || llama_add_products(m, l, &p[1], 1, 0, in, 0, why)
@@ -1601,7 +1540,7 @@ static inline int llama_add_experts(llama *m, llama_list *l, uint32_t n, llama_i
     between.gamma = 0;
     if (llama_add_route(m, l, LLAMA_OF(ROUTER), LLAMA_OF(ROUTER_BIAS), LLAMA_OF(EXPERTS_BALANCE), 0, in, why))
         return 1;
-    if (w[0]->from->format == w[1]->from->format) {
+    if (llama_pairs(w[0], w[1], 2 * rows / m->config.experts)) {
         if (llama_add_groups(m, l, w, y, 2, llama_gate_flag(m), in, l->rows, why)) return 1;
     } else if (llama_add_groups(m, l, w, y, 1, 0, in, l->rows, why)
                || llama_add_groups(m, l, w + 1, y + 1, 1, 0, in, l->rows, why)
