@@ -868,6 +868,15 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 #define PTX__M2(a, b) (PTX__CM_##a, PTX__CM_##b)
 #define PTX__M3(a, b, c) (PTX__CM_##a, PTX__CM_##b, PTX__CM_##c)
 
+#define PTX__MIN_MAX(OP, FORM, ID, name)                                                                     \
+    OP(M##ID, name, "t=tt", 10, 0, 0, PTX__T2(INT, F64))                                                     \
+    FORM(M##ID, name, "t=tt", 80, 90, PTX__T1(S32), (0), (0), PTX__M1(RELU))                                 \
+    FORM(M##ID, name, "t=tt", 80, 90, PTX__T1(X16))                                                          \
+    FORM(M##ID, name, "t=tt", 80, 90, PTX__T1(S16X2), (0), (0), PTX__M1(RELU))                               \
+    FORM(M##ID, name, "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                      \
+    FORM(M##ID, name, "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                        \
+    FORM(M##ID, name, "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                    \
+    FORM(M##ID, name, "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))
 #define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
     /* id mnemonic operands version target facts types source allowed needed default */                      \
     /* moves */                                                                                              \
@@ -936,22 +945,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(NEG, "neg", "t=t", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ))                                          \
     FORM(NEG, "neg", "t=t", 60, 53, PTX__T1(F16S), (0), PTX__M1(FTZ))                                        \
     FORM(NEG, "neg", "t=t", 70, 80, PTX__T1(BF16S))                                                          \
-    OP(MIN, "min", "t=tt", 10, 0, 0, PTX__T2(INT, F64))                                                      \
-    FORM(MIN, "min", "t=tt", 80, 90, PTX__T1(S32), (0), (0), PTX__M1(RELU))                                  \
-    FORM(MIN, "min", "t=tt", 80, 90, PTX__T1(X16))                                                           \
-    FORM(MIN, "min", "t=tt", 80, 90, PTX__T1(S16X2), (0), (0), PTX__M1(RELU))                                \
-    FORM(MIN, "min", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                       \
-    FORM(MIN, "min", "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                         \
-    FORM(MIN, "min", "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                     \
-    FORM(MIN, "min", "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))                         \
-    OP(MAX, "max", "t=tt", 10, 0, 0, PTX__T2(INT, F64))                                                      \
-    FORM(MAX, "max", "t=tt", 80, 90, PTX__T1(S32), (0), (0), PTX__M1(RELU))                                  \
-    FORM(MAX, "max", "t=tt", 80, 90, PTX__T1(X16))                                                           \
-    FORM(MAX, "max", "t=tt", 80, 90, PTX__T1(S16X2), (0), (0), PTX__M1(RELU))                                \
-    FORM(MAX, "max", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                       \
-    FORM(MAX, "max", "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                         \
-    FORM(MAX, "max", "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                     \
-    FORM(MAX, "max", "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))                         \
+    PTX__MIN_MAX(OP, FORM, IN, "min")                                                                        \
+    PTX__MIN_MAX(OP, FORM, AX, "max")                                                                        \
     OP(RCP, "rcp", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(ROUND, APPROX), PTX__M1(RN))    \
     FORM(RCP, "rcp", "t=t", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                      \
     FORM(RCP, "rcp", "t=t", 21, 0, PTX__T1(F64), (0), (0), PTX__M2(APPROX, FTZ))                             \
@@ -968,6 +963,17 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(TANH, "tanh", "t=t", 78, 90, PTX__T1(BF16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))            \
     OP(TESTP, "testp", "p=t", 20, 0, 0, PTX__T1(FLT), (0), (0), PTX__M1(TEST))                               \
     OP(COPYSIGN, "copysign", "t=tt", 20, 0, 0, PTX__T1(FLT))
+/* Comparisons, and the same combined with a predicate. */
+#define PTX__SETP_FORMS(FORM, results, version, sm, types, allowed, compare, both)                           \
+    FORM(SETP, "setp", results "=tt", version, sm, types, (0), allowed, compare)                             \
+    FORM(SETP, "setp", results "=ttp", version, sm, types, (0), allowed, both)
+#define PTX__SET_FORMS(FORM, version, sm, types, sources, allowed, compare, both)                            \
+    FORM(SET, "set", "t=cc", version, sm, types, sources, allowed, compare)                                  \
+    FORM(SET, "set", "t=ccp", version, sm, types, sources, allowed, both)
+#define PTX__SET_CMP(FORM, version, sm, types, sources, allowed)                                             \
+    PTX__SET_FORMS(FORM, version, sm, types, sources, allowed, PTX__M1(CMP), PTX__M2(CMP, BOOL))
+#define PTX__SETP_CMP(FORM, results, version, sm, types, allowed)                                            \
+    PTX__SETP_FORMS(FORM, results, version, sm, types, allowed, PTX__M1(CMP), PTX__M2(CMP, BOOL))
 #define PTX__TABLE_LOGIC(OP, FORM)                                                                           \
     /* logic and bits */                                                                                     \
     OP(AND, "and", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                   \
@@ -1001,95 +1007,75 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     /* comparison and selection */                                                                           \
     OP(SETP, "setp", "p?p=tt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(CMP_ORDERED))                       \
     FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(INT), (0), (0), PTX__M2(CMP_ORDERED, BOOL))                 \
-    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(BITS), (0), (0), PTX__M2(EQ, NE))                            \
-    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(BITS), (0), (0), PTX__M3(EQ, NE, BOOL))                     \
-    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(CMP))                       \
-    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))                \
-    FORM(SETP, "setp", "p?p=tt", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(CMP))                                \
-    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(F64), (0), (0), PTX__M2(BOOL, CMP))                         \
-    FORM(SETP, "setp", "p=tt", 42, 53, PTX__T1(F16), (0), PTX__M1(FTZ), PTX__M1(CMP))                        \
-    FORM(SETP, "setp", "p=tt", 78, 90, PTX__T1(BF16), (0), (0), PTX__M1(CMP))                                \
-    FORM(SETP, "setp", "p=ttp", 42, 53, PTX__T1(F16), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))                 \
-    FORM(SETP, "setp", "p=ttp", 78, 90, PTX__T1(BF16), (0), (0), PTX__M2(BOOL, CMP))                         \
-    FORM(SETP, "setp", "p|p=tt", 42, 53, PTX__T1(F16X2), (0), PTX__M1(FTZ), PTX__M1(CMP))                    \
-    FORM(SETP, "setp", "p|p=tt", 78, 90, PTX__T1(BF16X2), (0), (0), PTX__M1(CMP))                            \
-    FORM(SETP, "setp", "p|p=ttp", 42, 53, PTX__T1(F16X2), (0), PTX__M1(FTZ), PTX__M2(BOOL, CMP))             \
-    FORM(SETP, "setp", "p|p=ttp", 78, 90, PTX__T1(BF16X2), (0), (0), PTX__M2(BOOL, CMP))                     \
+    PTX__SETP_FORMS(FORM, "p?p", 10, 0, PTX__T1(BITS), (0), PTX__M2(EQ, NE), PTX__M3(EQ, NE, BOOL))          \
+    PTX__SETP_CMP(FORM, "p?p", 10, 0, PTX__T1(F32), PTX__M1(FTZ))                                            \
+    PTX__SETP_CMP(FORM, "p?p", 10, 0, PTX__T1(F64), (0))                                                     \
+    PTX__SETP_CMP(FORM, "p", 42, 53, PTX__T1(F16), PTX__M1(FTZ))                                             \
+    PTX__SETP_CMP(FORM, "p", 78, 90, PTX__T1(BF16), (0))                                                     \
+    PTX__SETP_CMP(FORM, "p|p", 42, 53, PTX__T1(F16X2), PTX__M1(FTZ))                                         \
+    PTX__SETP_CMP(FORM, "p|p", 78, 90, PTX__T1(BF16X2), (0))                                                 \
     OP(SET, "set", "t=cc", 10, 0, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M1(CMP_ORDERED))             \
     FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M2(CMP_ORDERED, BOOL))       \
-    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M2(EQ, NE))                  \
-    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M3(EQ, NE, BOOL))           \
-    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M1(CMP))             \
-    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M2(CMP, BOOL))      \
-    FORM(SET, "set", "t=cc", 10, 0, PTX__T2(I32, F32), PTX__T1(F64), (0), PTX__M1(CMP))                      \
-    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(F64), (0), PTX__M2(CMP, BOOL))               \
-    FORM(SET, "set", "t=cc", 42, 53, PTX__T1(F16), PTX__T1(F16), PTX__M1(FTZ), PTX__M1(CMP))                 \
-    FORM(SET, "set", "t=cc", 42, 53, PTX__T1(F16X2), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M1(CMP))             \
-    FORM(SET, "set", "t=cc", 65, 53, PTX__T2(I16, I32), PTX__T1(F16), PTX__M1(FTZ), PTX__M1(CMP))            \
-    FORM(SET, "set", "t=cc", 65, 53, PTX__T1(I32), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M1(CMP))               \
-    FORM(SET, "set", "t=cc", 78, 90, PTX__T1(BF16), PTX__T1(BF16), (0), PTX__M1(CMP))                        \
-    FORM(SET, "set", "t=cc", 78, 90, PTX__T1(BF16X2), PTX__T1(BF16X2), (0), PTX__M1(CMP))                    \
-    FORM(SET, "set", "t=cc", 78, 90, PTX__T2(I16, I32), PTX__T1(BF16), (0), PTX__M1(CMP))                    \
-    FORM(SET, "set", "t=cc", 78, 90, PTX__T1(I32), PTX__T1(BF16X2), (0), PTX__M1(CMP))                       \
-    FORM(SET, "set", "t=ccp", 42, 53, PTX__T1(F16), PTX__T1(F16), PTX__M1(FTZ), PTX__M2(CMP, BOOL))          \
-    FORM(SET, "set", "t=ccp", 42, 53, PTX__T1(F16X2), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M2(CMP, BOOL))      \
-    FORM(SET, "set", "t=ccp", 65, 53, PTX__T2(I16, I32), PTX__T1(F16), PTX__M1(FTZ), PTX__M2(CMP, BOOL))     \
-    FORM(SET, "set", "t=ccp", 65, 53, PTX__T1(I32), PTX__T1(F16X2), PTX__M1(FTZ), PTX__M2(CMP, BOOL))        \
-    FORM(SET, "set", "t=ccp", 78, 90, PTX__T1(BF16), PTX__T1(BF16), (0), PTX__M2(CMP, BOOL))                 \
-    FORM(SET, "set", "t=ccp", 78, 90, PTX__T1(BF16X2), PTX__T1(BF16X2), (0), PTX__M2(CMP, BOOL))             \
-    FORM(SET, "set", "t=ccp", 78, 90, PTX__T2(I16, I32), PTX__T1(BF16), (0), PTX__M2(CMP, BOOL))             \
-    FORM(SET, "set", "t=ccp", 78, 90, PTX__T1(I32), PTX__T1(BF16X2), (0), PTX__M2(CMP, BOOL))                \
+    PTX__SET_FORMS(FORM, 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M2(EQ, NE),                      \
+        PTX__M3(EQ, NE, BOOL))                                                                               \
+    PTX__SET_CMP(FORM, 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ))                                 \
+    PTX__SET_CMP(FORM, 10, 0, PTX__T2(I32, F32), PTX__T1(F64), (0))                                          \
+    PTX__SET_CMP(FORM, 42, 53, PTX__T1(F16), PTX__T1(F16), PTX__M1(FTZ))                                     \
+    PTX__SET_CMP(FORM, 42, 53, PTX__T1(F16X2), PTX__T1(F16X2), PTX__M1(FTZ))                                 \
+    PTX__SET_CMP(FORM, 65, 53, PTX__T2(I16, I32), PTX__T1(F16), PTX__M1(FTZ))                                \
+    PTX__SET_CMP(FORM, 65, 53, PTX__T1(I32), PTX__T1(F16X2), PTX__M1(FTZ))                                   \
+    PTX__SET_CMP(FORM, 78, 90, PTX__T1(BF16), PTX__T1(BF16), (0))                                            \
+    PTX__SET_CMP(FORM, 78, 90, PTX__T1(BF16X2), PTX__T1(BF16X2), (0))                                        \
+    PTX__SET_CMP(FORM, 78, 90, PTX__T2(I16, I32), PTX__T1(BF16), (0))                                        \
+    PTX__SET_CMP(FORM, 78, 90, PTX__T1(I32), PTX__T1(BF16X2), (0))                                           \
     OP(SELP, "selp", "*t=ttp", 10, 0, 0, PTX__T1(BITS))                                                      \
     OP(SLCT, "slct", "*t=ttc", 10, 0, 0, PTX__T1(BITS), PTX__T1(S32))                                        \
     FORM(SLCT, "slct", "*t=ttc", 10, 0, PTX__T1(BITS), PTX__T1(F32), PTX__M1(FTZ))
+#define PTX__CVT(FORM, version, sm, types, sources, ...)                                                     \
+    FORM(CVT, "cvt", "t=c", version, sm, types, sources, __VA_ARGS__)
 #define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
     /* conversions */                                                                                        \
     OP(CVT, "cvt", "t=c", 10, 0, PTX__REGISTERS_3, PTX__T2(INT, I8), PTX__T2(INT, I8), PTX__M1(SAT))         \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T2(INT, I8), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT),    \
+    PTX__CVT(FORM, 10, 0, PTX__T2(INT, I8), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT),             \
         PTX__M1(RZI))                                                                                        \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T2(INT, I8), PTX__T2(F64, F16), PTX__M1(SAT), PTX__M1(ROUND_INT),    \
+    PTX__CVT(FORM, 10, 0, PTX__T2(INT, I8), PTX__T2(F64, F16), PTX__M1(SAT), PTX__M1(ROUND_INT),             \
         PTX__M1(RZI))                                                                                        \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(INT), PTX__T1(BF16), (0), PTX__M1(ROUND_INT), PTX__M1(RZI))      \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T2(FLT, F16), PTX__T2(INT, I8), PTX__M1(SAT), PTX__M1(ROUND),        \
-        PTX__M1(RN))                                                                                         \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(BF16), PTX__T1(INT), (0), PTX__M1(ROUND), PTX__M1(RN))           \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F64), PTX__M2(FTZ, SAT), PTX__M1(ROUND),            \
-        PTX__M1(RN))                                                                                         \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F16), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND),            \
-        PTX__M1(RN))                                                                                         \
-    FORM(CVT, "cvt", "t=c", 70, 80, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, RELU), PTX__M1(RN))     \
-    FORM(CVT, "cvt", "t=c", 81, 0, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN)) \
-    FORM(CVT, "cvt", "t=c", 81, 80, PTX__T1(H16), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),               \
+    PTX__CVT(FORM, 78, 90, PTX__T1(INT), PTX__T1(BF16), (0), PTX__M1(ROUND_INT), PTX__M1(RZI))               \
+    PTX__CVT(FORM, 10, 0, PTX__T2(FLT, F16), PTX__T2(INT, I8), PTX__M1(SAT), PTX__M1(ROUND), PTX__M1(RN))    \
+    PTX__CVT(FORM, 78, 90, PTX__T1(BF16), PTX__T1(INT), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F64), PTX__M2(FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN))        \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F16), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN))        \
+    PTX__CVT(FORM, 70, 80, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, RELU), PTX__M1(RN))              \
+    PTX__CVT(FORM, 81, 0, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))          \
+    PTX__CVT(FORM, 81, 80, PTX__T1(H16), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),                        \
         PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))                                                             \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F16), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND), PTX__M1(RN))    \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(FLT), PTX__T1(F16), PTX__M1(SAT))                                 \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F16), PTX__M1(SAT), PTX__M1(FTZ))                   \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F64), PTX__T1(F32), PTX__M2(FTZ, SAT))                            \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT))        \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M1(SAT))                   \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F64), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND_INT))             \
-    FORM(CVT, "cvt", "t=c", 10, 0, PTX__T1(F16), PTX__T1(F16), PTX__M1(SAT), PTX__M1(ROUND_INT))             \
-    FORM(CVT, "cvt", "t=c", 70, 80, PTX__T1(BF16), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ),             \
-        PTX__M1(RN))                                                                                         \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(BF16), PTX__T2(F16, F64), (0), PTX__M1(ROUND), PTX__M1(RN))      \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F16), PTX__T1(BF16), (0), PTX__M1(ROUND), PTX__M1(RN))           \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F16), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND), PTX__M1(RN))             \
+    PTX__CVT(FORM, 10, 0, PTX__T1(FLT), PTX__T1(F16), PTX__M1(SAT))                                          \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F16), PTX__M1(SAT), PTX__M1(FTZ))                            \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F64), PTX__T1(F32), PTX__M2(FTZ, SAT))                                     \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT))                 \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M1(SAT))                            \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F64), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND_INT))                      \
+    PTX__CVT(FORM, 10, 0, PTX__T1(F16), PTX__T1(F16), PTX__M1(SAT), PTX__M1(ROUND_INT))                      \
+    PTX__CVT(FORM, 70, 80, PTX__T1(BF16), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ), PTX__M1(RN))         \
+    PTX__CVT(FORM, 78, 90, PTX__T1(BF16), PTX__T2(F16, F64), (0), PTX__M1(ROUND), PTX__M1(RN))               \
+    PTX__CVT(FORM, 78, 90, PTX__T1(F16), PTX__T1(BF16), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
     FORM(CVT, "cvt", "t=c", 71, 80, PTX__T1(F32), PTX__T1(BF16))                                             \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F32), PTX__T1(BF16), (0), PTX__M1(FTZ))                          \
+    PTX__CVT(FORM, 78, 90, PTX__T1(F32), PTX__T1(BF16), (0), PTX__M1(FTZ))                                   \
     FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F64), PTX__T1(BF16))                                             \
-    FORM(CVT, "cvt", "t=c", 70, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M1(RNA), PTX__M1(RNA))            \
-    FORM(CVT, "cvt", "t=c", 81, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M2(RNA, SATFINITE))               \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ))             \
-    FORM(CVT, "cvt", "t=c", 86, 100, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),             \
+    PTX__CVT(FORM, 70, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M1(RNA), PTX__M1(RNA))                     \
+    PTX__CVT(FORM, 81, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M2(RNA, SATFINITE))                        \
+    PTX__CVT(FORM, 78, 90, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ))                      \
+    PTX__CVT(FORM, 86, 100, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),                      \
         PTX__M3(RN, RZ, SATFINITE))                                                                          \
-    FORM(CVT, "cvt", "t=c", 81, 89, PTX__T1(FP8X2), PTX__T1(F16X2), PTX__M1(RELU), PTX__M2(RN, SATFINITE),   \
+    PTX__CVT(FORM, 81, 89, PTX__T1(FP8X2), PTX__T1(F16X2), PTX__M1(RELU), PTX__M2(RN, SATFINITE),            \
         PTX__M1(RN_SATFINITE))                                                                               \
-    FORM(CVT, "cvt", "t=c", 81, 89, PTX__T1(F16X2), PTX__T1(FP8X2), PTX__M1(RELU), PTX__M1(RN), PTX__M1(RN)) \
-    FORM(CVT, "cvt", "t=c", 86, PTX__ON_100UP, PTX__T1(F16X2), PTX__T1(FP64X2), PTX__M1(RELU), PTX__M1(RN),  \
+    PTX__CVT(FORM, 81, 89, PTX__T1(F16X2), PTX__T1(FP8X2), PTX__M1(RELU), PTX__M1(RN), PTX__M1(RN))          \
+    PTX__CVT(FORM, 86, PTX__ON_100UP, PTX__T1(F16X2), PTX__T1(FP64X2), PTX__M1(RELU), PTX__M1(RN),           \
         PTX__M1(RN))                                                                                         \
-    FORM(CVT, "cvt", "t=c", 86, PTX__ON_100UP, PTX__T1(UE8M0X2), PTX__T1(BF16X2), PTX__M1(SATFINITE),        \
+    PTX__CVT(FORM, 86, PTX__ON_100UP, PTX__T1(UE8M0X2), PTX__T1(BF16X2), PTX__M1(SATFINITE),                 \
         PTX__M2(RZ, RP))                                                                                     \
-    FORM(CVT, "cvt", "t=c", 86, PTX__ON_100UP, PTX__T1(BF16X2), PTX__T1(UE8M0X2), (0), PTX__M1(RN),          \
-        PTX__M1(RN))                                                                                         \
+    PTX__CVT(FORM, 86, PTX__ON_100UP, PTX__T1(BF16X2), PTX__T1(UE8M0X2), (0), PTX__M1(RN), PTX__M1(RN))      \
     OP(CVT_PAIR, "cvt", "t=cc", 70, 80, PTX__REGISTERS_3, PTX__T2(F16X2, BF16X2), PTX__T1(F32),              \
         PTX__M1(RELU), PTX__M2(RN, RZ), PTX__M1(RN))                                                         \
     FORM(CVT_PAIR, "cvt", "t=cc", 81, 80, PTX__T2(F16X2, BF16X2), PTX__T1(F32),                              \
@@ -1119,6 +1105,22 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(MAPA_GENERIC, "mapa.u64", "d=du", 78, 90, 0, (0))                                                     \
     OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", 78, 90, 0, (0))                                  \
     OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 78, 90, 0, (0))
+/* Reductions of all devices of a group, with or without a result. */
+#define PTX__MULTIMEM_FORMS(FORM, ID, name, scalar, vector, allowed)                                         \
+    FORM(MULTIMEM_##ID, name, scalar, 81, 90, PTX__T2(I32, U64), (0), allowed, PTX__M1(ATOM_ADD))            \
+    FORM(MULTIMEM_##ID, name, scalar, 81, 90, PTX__T1(B32_64), (0), allowed, PTX__M1(ATOM_BITS))             \
+    FORM(MULTIMEM_##ID, name, scalar, 81, 90, PTX__T1(FLT), (0), allowed, PTX__M1(ATOM_ADD))                 \
+    FORM(MULTIMEM_##ID, name "%m.v%1%t", vector, 81, 90, PTX__T1(F32), (0), allowed, PTX__M1(ATOM_ADD))      \
+    FORM(MULTIMEM_##ID, name "%m.v%1%t", vector, 81, 90, PTX__T2(F16X2, BF16X2), (0), allowed,               \
+        PTX__M2(ATOM_ADD, ATOM_MINMAX))
+/* The additions, minima and maxima of atom and red. */
+#define PTX__ATOM_FORMS(FORM, ID, name, operands, allowed)                                                   \
+    FORM(ID, name, operands, 20, 20, PTX__T3(I32, U64, F32), (0), allowed, PTX__M1(ATOM_ADD))                \
+    FORM(ID, name, operands, 50, 60, PTX__T1(F64), (0), allowed, PTX__M1(ATOM_ADD))                          \
+    FORM(ID, name, operands, 20, 20, PTX__T1(U32), (0), allowed, PTX__M2(ATOM_INC, ATOM_DEC))                \
+    FORM(ID, name, operands, 63, 70, PTX__T1(F16S), (0), allowed, PTX__M2(ATOM_ADD, NOFTZ))                  \
+    FORM(ID, name, operands, 78, 90, PTX__T1(BF16S), (0), allowed, PTX__M2(ATOM_ADD, NOFTZ))
+#define PTX__RED_ASYNC "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes"
 #define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
     /* memory */                                                                                             \
     OP(LD, "ld", "~v=m", 10, 0, PTX__GIVES_LANE | PTX__DOES_READ, PTX__T1(MEMORY), (0), PTX__M1(LOAD))       \
@@ -1153,16 +1155,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", 74, 80, 0, (0))                                   \
     OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__GIVES_LANE, PTX__T2(I32, I64), (0),     \
         PTX__M1(MULTIMEM), PTX__M1(ATOM_MINMAX))                                                             \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__T2(I32, U64), (0), PTX__M1(MULTIMEM), \
-        PTX__M1(ATOM_ADD))                                                                                   \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__T1(B32_64), (0), PTX__M1(MULTIMEM),   \
-        PTX__M1(ATOM_BITS))                                                                                  \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__T1(FLT), (0), PTX__M1(MULTIMEM),      \
-        PTX__M1(ATOM_ADD))                                                                                   \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 81, 90, PTX__T1(F32), (0),             \
-        PTX__M1(MULTIMEM), PTX__M1(ATOM_ADD))                                                                \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 81, 90, PTX__T2(F16X2, BF16X2), (0),   \
-        PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ATOM_MINMAX))                                                   \
+    PTX__MULTIMEM_FORMS(FORM, LD_REDUCE, "multimem.ld_reduce", "t=m", "{t+v}=m", PTX__M1(MULTIMEM))          \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 82, 90, PTX__T2(F16X2, BF16X2), (0),   \
         PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ACC_F32))                                                       \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 86, PTX__ON_MULTIMEM,                  \
@@ -1175,16 +1168,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__M1(MULTIMEM_ST))                                                                                \
     OP(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__GIVES_LANE, PTX__T2(I32, I64), (0),                 \
         PTX__M1(MULTIMEM_ST), PTX__M1(ATOM_MINMAX))                                                          \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__T2(I32, U64), (0), PTX__M1(MULTIMEM_ST),          \
-        PTX__M1(ATOM_ADD))                                                                                   \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__T1(B32_64), (0), PTX__M1(MULTIMEM_ST),            \
-        PTX__M1(ATOM_BITS))                                                                                  \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__T1(FLT), (0), PTX__M1(MULTIMEM_ST),               \
-        PTX__M1(ATOM_ADD))                                                                                   \
-    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T1(F32), (0), PTX__M1(MULTIMEM_ST),   \
-        PTX__M1(ATOM_ADD))                                                                                   \
-    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0),               \
-        PTX__M1(MULTIMEM_ST), PTX__M2(ATOM_ADD, ATOM_MINMAX))                                                \
+    PTX__MULTIMEM_FORMS(FORM, RED, "multimem.red", "=mt", "=m{t+v}", PTX__M1(MULTIMEM_ST))                   \
     /* atomics */                                                                                            \
     OP(ATOMIC_BITS, "atom", "*t=mt", 32, 32, PTX__GIVES_LANE, PTX__T1(B32_64), (0), PTX__M1(ATOMIC),         \
         PTX__M2(ATOM_BITS, ATOM_EXCH))                                                                       \
@@ -1195,11 +1179,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__M1(ATOM_CAS))                                                                                   \
     OP(ATOMIC, "atom", "t=mt", 32, 32, PTX__GIVES_LANE, PTX__T2(I32, I64), (0), PTX__M1(ATOMIC),             \
         PTX__M1(ATOM_MINMAX))                                                                                \
-    FORM(ATOMIC, "atom", "t=mt", 20, 20, PTX__T3(I32, U64, F32), (0), PTX__M1(ATOMIC), PTX__M1(ATOM_ADD))    \
-    FORM(ATOMIC, "atom", "t=mt", 50, 60, PTX__T1(F64), (0), PTX__M1(ATOMIC), PTX__M1(ATOM_ADD))              \
-    FORM(ATOMIC, "atom", "t=mt", 20, 20, PTX__T1(U32), (0), PTX__M1(ATOMIC), PTX__M2(ATOM_INC, ATOM_DEC))    \
-    FORM(ATOMIC, "atom", "t=mt", 63, 70, PTX__T1(F16S), (0), PTX__M1(ATOMIC), PTX__M2(ATOM_ADD, NOFTZ))      \
-    FORM(ATOMIC, "atom", "t=mt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(ATOMIC), PTX__M2(ATOM_ADD, NOFTZ))     \
+    PTX__ATOM_FORMS(FORM, ATOMIC, "atom", "t=mt", PTX__M1(ATOMIC))                                           \
     OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__GIVES_LANE, PTX__T1(F32), (0),              \
         PTX__M1(ATOMIC_GLOBAL), PTX__M1(ATOM_ADD))                                                           \
     FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0),                   \
@@ -1208,27 +1188,37 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
     OP(RED_BITS, "red", "*=mt", 32, 32, 0, PTX__T1(B32_64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_BITS))        \
     OP(RED, "red", "=mt", 32, 32, 0, PTX__T2(I32, I64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_MINMAX))          \
-    FORM(RED, "red", "=mt", 20, 20, PTX__T3(I32, U64, F32), (0), PTX__M1(REDUCE), PTX__M1(ATOM_ADD))         \
-    FORM(RED, "red", "=mt", 50, 60, PTX__T1(F64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_ADD))                   \
-    FORM(RED, "red", "=mt", 20, 20, PTX__T1(U32), (0), PTX__M1(REDUCE), PTX__M2(ATOM_INC, ATOM_DEC))         \
-    FORM(RED, "red", "=mt", 63, 70, PTX__T1(F16S), (0), PTX__M1(REDUCE), PTX__M2(ATOM_ADD, NOFTZ))           \
-    FORM(RED, "red", "=mt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(REDUCE), PTX__M2(ATOM_ADD, NOFTZ))          \
+    PTX__ATOM_FORMS(FORM, RED, "red", "=mt", PTX__M1(REDUCE))                                                \
     OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, 0, PTX__T1(F32), (0), PTX__M1(REDUCE_GLOBAL),           \
         PTX__M1(ATOM_ADD))                                                                                   \
     FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0), PTX__M1(REDUCE_NOFTZ),   \
         PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
     FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", 81, 90, PTX__T1(H16), (0), PTX__M1(REDUCE_NOFTZ),             \
         PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
-    OP(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81, 90,  \
-        0, PTX__T1(I32), (0), (0), PTX__M2(ATOM_ADD, ATOM_MINMAX))                                           \
-    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81,    \
-        90, PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))                                             \
-    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81,    \
-        90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))                                                       \
-    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81,    \
-        90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))                                                      \
+    OP(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, 0, PTX__T1(I32), (0), (0), PTX__M2(ATOM_ADD, ATOM_MINMAX)) \
+    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))     \
+    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))               \
+    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))              \
     OP(RED_ASYNC_GLOBAL, "red.async", "=mt", 87, 100, 0, PTX__T2(I32, I64), (0), PTX__M1(RELEASE_MMIO_ADD),  \
         PTX__M1(RELEASE_GLOBAL_ADD))
+#define PTX__TX_BYTES ".mbarrier::complete_tx::bytes"
+/* cp.async: with a number of source bytes, a policy, both; ignored where a predicate is true. */
+#define PTX__CP_ASYNC(OP, FORM, ID, name, operands)                                                          \
+    OP(CP_ASYNC_##ID, name, operands, 70, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE))                    \
+    FORM(CP_ASYNC_##ID, name, operands "u", 70, 80, (0), (0), PTX__M1(L2_SIZE))                              \
+    FORM(CP_ASYNC_##ID, name, operands "d", 74, 80, (0), (0), PTX__M1(L2_SIZE), PTX__M1(L2_CACHE_HINT))      \
+    FORM(CP_ASYNC_##ID, name, operands "ud", 74, 80, (0), (0), PTX__M1(L2_SIZE), PTX__M1(L2_CACHE_HINT))     \
+    OP(CP_ASYNC_##ID##_IGNORE, name, operands "p", 75, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE))
+/* A copy, and the same with a policy; to several blocks, with a policy. */
+#define PTX__HINTED(OP, FORM, ID, name, operands, version, facts)                                            \
+    OP(ID, name "%m", operands, version, 90, facts, (0))                                                     \
+    FORM(ID, name "%m", operands "d", version, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))
+#define PTX__MULTICAST(OP, FORM, ID, name, operands)                                                         \
+    PTX__HINTED(OP, FORM, ID, name, operands, 80, PTX__DOES_BULK)                                            \
+    FORM(ID, name "%m", operands "h", 80, 90, (0), (0), (0), PTX__M1(MULTICAST))                             \
+    FORM(ID, name "%m", operands "hd", 80, 90, (0), (0), (0), PTX__M2(MULTICAST, L2_CACHE_HINT))
+#define PTX__REDUCE_S2G "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t"
+#define PTX__REDUCE_S2S "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes%m%t"
 #define PTX__TABLE_COPIES(OP, FORM)                                                                          \
     /* fences */                                                                                             \
     OP(FENCE, "fence", "=", 60, 70, 0, (0), (0), (0), PTX__M3(ACQ_REL, SC, SCOPE), PTX__M1(ACQ_REL))         \
@@ -1252,22 +1242,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(MEMBAR_GL, "membar.gl", "=", 14, 0, 0, (0))                                                           \
     OP(MEMBAR_SYS, "membar.sys", "=", 20, 0, 0, (0))                                                         \
     /* asynchronous copies */                                                                                \
-    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", 70, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE)) \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", 70, 80, (0), (0), PTX__M1(L2_SIZE))              \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", 74, 80, (0), (0), PTX__M1(L2_SIZE),              \
-        PTX__M1(L2_CACHE_HINT))                                                                              \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", 74, 80, (0), (0), PTX__M1(L2_SIZE),             \
-        PTX__M1(L2_CACHE_HINT))                                                                              \
-    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", 75, 80, PTX__DOES_COPY, (0), (0),           \
-        PTX__M1(L2_SIZE))                                                                                    \
-    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", 70, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE)) \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", 70, 80, (0), (0), PTX__M1(L2_SIZE))              \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", 74, 80, (0), (0), PTX__M1(L2_SIZE),              \
-        PTX__M1(L2_CACHE_HINT))                                                                              \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", 74, 80, (0), (0), PTX__M1(L2_SIZE),             \
-        PTX__M1(L2_CACHE_HINT))                                                                              \
-    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", 75, 80, PTX__DOES_COPY, (0), (0),           \
-        PTX__M1(L2_SIZE))                                                                                    \
+    PTX__CP_ASYNC(OP, FORM, CA, "cp.async.ca.shared.global", "=sgA")                                         \
+    PTX__CP_ASYNC(OP, FORM, CG, "cp.async.cg.shared.global", "=sgB")                                         \
     OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 70, 80, PTX__DOES_COMMIT, (0))                   \
     OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 70, 80, PTX__DOES_WAIT_GROUPS, (0))                 \
     OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 70, 80, PTX__DOES_WAIT, (0))                             \
@@ -1275,184 +1251,134 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", 70, 80,            \
         PTX__DOES_WAIT, (0))                                                                                 \
     /* bulk copies */                                                                                        \
-    OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", 86, 90,       \
-        PTX__DOES_BULK, (0))                                                                                 \
-    FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", 86, 90,    \
-        (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                                               \
-    OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", 80, 90,       \
-        PTX__DOES_BULK, (0))                                                                                 \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", 80, 90,    \
-        (0), (0), (0), PTX__M1(MULTICAST))                                                                   \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", 80, 90,    \
-        (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                                               \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", 80, 90,   \
-        (0), (0), (0), PTX__M2(MULTICAST, L2_CACHE_HINT))                                                    \
-    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr", 80, 90,  \
-        PTX__DOES_BULK, (0))                                                                                 \
-    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 80, 90, PTX__DOES_BULK, (0))         \
-    FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", 80, 90, (0), (0), (0),            \
-        PTX__M1(L2_CACHE_HINT))                                                                              \
+    PTX__HINTED(OP, FORM, BULK_G2S_CTA, "cp.async.bulk.shared::cta.global" PTX__TX_BYTES, "=sgCb", 86,       \
+        PTX__DOES_BULK)                                                                                      \
+    PTX__MULTICAST(OP, FORM, BULK_G2S, "cp.async.bulk.shared::cluster.global" PTX__TX_BYTES, "=kgCr")        \
+    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta" PTX__TX_BYTES, "=ksCr", 80, 90, PTX__DOES_BULK, \
+        (0))                                                                                                 \
+    PTX__HINTED(OP, FORM, BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 80,               \
+        PTX__DOES_BULK)                                                                                      \
     OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", 86, 100,             \
         PTX__DOES_BULK, (0))                                                                                 \
     FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", 86, 100, (0),   \
         (0), (0), PTX__M1(L2_CACHE_HINT))                                                                    \
-    OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 80, 90, 0, (0))                             \
-    FORM(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gCd", 80, 90, (0), (0), (0),                   \
-        PTX__M1(L2_CACHE_HINT))                                                                              \
+    PTX__HINTED(OP, FORM, BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 80, 0)                   \
     OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", 80, 90, 0, (0))                                 \
     OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", 80, 90, 0, (0))                                    \
     OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", 80, 90, 0, (0))                          \
-    OP(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,            \
-        PTX__DOES_BULK, PTX__T2(I32, I64), (0), (0), PTX__M1(ATOM_MINMAX))                                   \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
-        PTX__T2(I32, U64), (0), (0), PTX__M1(ATOM_ADD))                                                      \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
-        PTX__T1(B32_64), (0), (0), PTX__M1(ATOM_BITS))                                                       \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
-        PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))                                                 \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
-        PTX__T1(FLT), (0), (0), PTX__M1(ATOM_ADD))                                                           \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
-        PTX__T1(H16), (0), (0), PTX__M2(ATOM_ADD, NOFTZ))                                                    \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", 80, 90,          \
-        PTX__T1(H16), (0), (0), PTX__M1(ATOM_MINMAX))                                                        \
-    OP(BULK_REDUCE_S2S,                                                                                      \
-        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
-        90, PTX__DOES_BULK, PTX__T1(I32), (0), (0), PTX__M2(ATOM_ADD, ATOM_MINMAX))                          \
-    FORM(BULK_REDUCE_S2S,                                                                                    \
-        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
-        90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))                                                       \
-    FORM(BULK_REDUCE_S2S,                                                                                    \
-        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
-        90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))                                                      \
-    FORM(BULK_REDUCE_S2S,                                                                                    \
-        "cp.reduce.async.bulk.shared::cluster.shared::cta" ".mbarrier::complete_tx::bytes%m%t", "=ksCr", 80, \
-        90, PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))
+    OP(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__DOES_BULK, PTX__T2(I32, I64), (0), (0),        \
+        PTX__M1(ATOM_MINMAX))                                                                                \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T2(I32, U64), (0), (0), PTX__M1(ATOM_ADD))   \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(B32_64), (0), (0), PTX__M1(ATOM_BITS))    \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(U32), (0), (0),                           \
+        PTX__M2(ATOM_INC, ATOM_DEC))                                                                         \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(FLT), (0), (0), PTX__M1(ATOM_ADD))        \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(H16), (0), (0), PTX__M2(ATOM_ADD, NOFTZ)) \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(H16), (0), (0), PTX__M1(ATOM_MINMAX))     \
+    OP(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__DOES_BULK, PTX__T1(I32), (0), (0),            \
+        PTX__M2(ATOM_ADD, ATOM_MINMAX))                                                                      \
+    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))       \
+    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))      \
+    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__T1(U32), (0), (0),                          \
+        PTX__M2(ATOM_INC, ATOM_DEC))
+/* Fields of a tensor map in shared memory. */
+#define PTX__REPLACE(OP, ID, field, operands, bits, version, sm)                                             \
+    OP(TENSORMAP_REPLACE_##ID, "tensormap.replace.tile." field ".shared::cta.b1024.b" bits, operands,        \
+        version, sm, 0, (0))
+/* mbarrier: forms that take orders and scopes, and those that take none. */
+#define PTX__MBARRIER(OP, ID, name, operands, version, sm, needed, usual)                                    \
+    OP(MBARRIER_##ID, "mbarrier." name ".b64", operands, version, sm, PTX__GIVES_LANE, (0), (0), (0),        \
+        needed, usual)
+#define PTX__MBARRIER_FORM(FORM, ID, name, operands, version, sm, needed, usual)                             \
+    FORM(MBARRIER_##ID, "mbarrier." name ".b64", operands, version, sm, (0), (0), (0), needed, usual)
 #define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
     /* tensor copies */                                                                                      \
-    OP(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile.mbarrier::complete_tx::bytes",      \
-        "=s[n{u+d}]b", 86, 90, PTX__DOES_BULK, (0))                                                          \
-    FORM(TENSOR_G2S_CTA,                                                                                     \
-        "cp.async.bulk.tensor.%1d.shared::cta.global.tile" ".mbarrier::complete_tx::bytes%m",                \
-        "=s[n{u+d}]bd", 86, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                       \
-    OP(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes",   \
-        "=k[n{u+d}]r", 80, 90, PTX__DOES_BULK, (0))                                                          \
-    FORM(TENSOR_G2S,                                                                                         \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes%m",            \
-        "=k[n{u+d}]rh", 80, 90, (0), (0), (0), PTX__M1(MULTICAST))                                           \
-    FORM(TENSOR_G2S,                                                                                         \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes%m",            \
-        "=k[n{u+d}]rd", 80, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                       \
-    FORM(TENSOR_G2S,                                                                                         \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes%m",            \
-        "=k[n{u+d}]rhd", 80, 90, (0), (0), (0), PTX__M2(MULTICAST, L2_CACHE_HINT))                           \
+    PTX__HINTED(OP, FORM, TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile" PTX__TX_BYTES,  \
+        "=s[n{u+d}]b", 86, PTX__DOES_BULK)                                                                   \
+    PTX__MULTICAST(OP, FORM, TENSOR_G2S,                                                                     \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" PTX__TX_BYTES, "=k[n{u+d}]r")                 \
     OP(TENSOR_G2S_PAIR,                                                                                      \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes.cta_group::2", \
-        "=k[n{u+d}]r", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                             \
-    OP(TENSOR_GATHER4,                                                                                       \
-        "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4" ".mbarrier::complete_tx::bytes",      \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" PTX__TX_BYTES ".cta_group::2", "=k[n{u+d}]r", \
+        86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                                            \
+    OP(TENSOR_GATHER4, "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4" PTX__TX_BYTES,         \
         "=k[n{5u}]r", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                              \
-    OP(TENSOR_GATHER4_CTA,                                                                                   \
-        "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4" ".mbarrier::complete_tx::bytes",          \
+    OP(TENSOR_GATHER4_CTA, "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4" PTX__TX_BYTES,         \
         "=s[n{5u}]b", 86, 100, PTX__DOES_BULK, (0))                                                          \
-    OP(TENSOR_IM2COL,                                                                                        \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" ".mbarrier::complete_tx::bytes",            \
-        "=k[n{u+i}]r{h-}", 80, 90, PTX__DOES_BULK, (0))                                                      \
-    FORM(TENSOR_IM2COL,                                                                                      \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" ".mbarrier::complete_tx::bytes%m",          \
+    PTX__HINTED(OP, FORM, TENSOR_IM2COL,                                                                     \
+        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" PTX__TX_BYTES, "=k[n{u+i}]r{h-}", 80,       \
+        PTX__DOES_BULK)                                                                                      \
+    FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" PTX__TX_BYTES "%m",         \
         "=k[n{u+i}]r{h-}h", 80, 90, (0), (0), (0), PTX__M1(MULTICAST))                                       \
-    FORM(TENSOR_IM2COL,                                                                                      \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" ".mbarrier::complete_tx::bytes%m",          \
-        "=k[n{u+i}]r{h-}d", 80, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                   \
-    OP(TENSOR_IM2COL_W,                                                                                      \
-        "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w" ".mbarrier::complete_tx::bytes",         \
+    OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w" PTX__TX_BYTES,           \
         "=k[n{u+i}]r{2h}", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                         \
-    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", 80, 90,      \
-        PTX__DOES_BULK, (0))                                                                                 \
-    FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd", 80, 90, \
-        (0), (0), (0), PTX__M1(L2_CACHE_HINT))                                                               \
+    PTX__HINTED(OP, FORM, TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group",         \
+        "=[n{u+d}]s", 80, PTX__DOES_BULK)                                                                    \
     OP(TENSOR_S2G_IM2COL, "cp.async.bulk.tensor.%1d.global.shared::cta.im2col_no_offs.bulk_group",           \
         "=[n{u+i}]s", 80, 90, PTX__DOES_BULK, (0))                                                           \
     OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group", "=[n{5u}]s", \
         86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                                            \
     OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group", "=[n{u+d}]s",  \
         80, 90, PTX__DOES_BULK, (0), (0), (0), PTX__M1(BULK_REDUCE))                                         \
-    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", 80, 90, 0, (0))     \
-    FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", 80, 90, (0),   \
-        (0), (0), PTX__M1(L2_CACHE_HINT))                                                                    \
+    PTX__HINTED(OP, FORM, TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]",  \
+        80, 0)                                                                                               \
     OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", 83,            \
         PTX__ON_90A_100UP, 0, (0), (0), PTX__M1(M_GLOBAL))                                                   \
-    OP(TENSORMAP_REPLACE_ADDRESS_SHARED, "tensormap.replace.tile.global_address.shared::cta.b1024.b64",      \
-        "=sd", 83, PTX__ON_90A_100UP, 0, (0))                                                                \
-    OP(TENSORMAP_REPLACE_RANK, "tensormap.replace.tile.rank.shared::cta.b1024.b32", "=su", 83,               \
-        PTX__ON_90A_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_REPLACE_BOX_DIM, "tensormap.replace.tile.box_dim.shared::cta.b1024.b32", "=sVu", 83,        \
-        PTX__ON_90A_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_REPLACE_GLOBAL_DIM, "tensormap.replace.tile.global_dim.shared::cta.b1024.b32", "=sVu", 83,  \
-        PTX__ON_90A_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_REPLACE_GLOBAL_STRIDE, "tensormap.replace.tile.global_stride.shared::cta.b1024.b64",        \
-        "=sVd", 83, PTX__ON_90A_100UP, 0, (0))                                                               \
-    OP(TENSORMAP_REPLACE_ELEMENT_STRIDE, "tensormap.replace.tile.element_stride.shared::cta.b1024.b32",      \
-        "=sVu", 83, PTX__ON_90A_100UP, 0, (0))                                                               \
-    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", 83,       \
-        PTX__ON_90A_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_REPLACE_INTERLEAVE, "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32",       \
-        "=sW", 83, PTX__ON_90A_100UP, 0, (0))                                                                \
-    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", 83,    \
-        PTX__ON_90A_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", 83,          \
-        PTX__ON_90A_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_REPLACE_ATOMICITY, "tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32", "=sR", \
-        86, PTX__ON_100UP, 0, (0))                                                                           \
-    OP(TENSORMAP_CP_FENCE,                                                                                   \
-        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic" ".release%m.sync.aligned", "=gsD",   \
-        83, 90, PTX__BY_WARP, (0), (0), (0), PTX__M1(SCOPE))                                                 \
+    PTX__REPLACE(OP, ADDRESS_SHARED, "global_address", "=sd", "64", 83, PTX__ON_90A_100UP)                   \
+    PTX__REPLACE(OP, RANK, "rank", "=su", "32", 83, PTX__ON_90A_100UP)                                       \
+    PTX__REPLACE(OP, BOX_DIM, "box_dim", "=sVu", "32", 83, PTX__ON_90A_100UP)                                \
+    PTX__REPLACE(OP, GLOBAL_DIM, "global_dim", "=sVu", "32", 83, PTX__ON_90A_100UP)                          \
+    PTX__REPLACE(OP, GLOBAL_STRIDE, "global_stride", "=sVd", "64", 83, PTX__ON_90A_100UP)                    \
+    PTX__REPLACE(OP, ELEMENT_STRIDE, "element_stride", "=sVu", "32", 83, PTX__ON_90A_100UP)                  \
+    PTX__REPLACE(OP, ELEMTYPE, "elemtype", "=sP", "32", 83, PTX__ON_90A_100UP)                               \
+    PTX__REPLACE(OP, INTERLEAVE, "interleave_layout", "=sW", "32", 83, PTX__ON_90A_100UP)                    \
+    PTX__REPLACE(OP, SWIZZLE, "swizzle_mode", "=sV", "32", 83, PTX__ON_90A_100UP)                            \
+    PTX__REPLACE(OP, FILL, "fill_mode", "=sH", "32", 83, PTX__ON_90A_100UP)                                  \
+    PTX__REPLACE(OP, ATOMICITY, "swizzle_atomicity", "=sR", "32", 86, PTX__ON_100UP)                         \
+    OP(TENSORMAP_CP_FENCE, "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic"                   \
+        ".release%m.sync.aligned", "=gsD", 83, 90, PTX__BY_WARP, (0), (0), (0), PTX__M1(SCOPE))              \
     /* mbarrier */                                                                                           \
-    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", 70, 80, PTX__GIVES_LANE, (0))                       \
-    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", 70, 80, PTX__GIVES_LANE, (0))                      \
-    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", 70, 80, PTX__GIVES_LANE, (0))                   \
+    PTX__MBARRIER(OP, INIT, "init.shared", "=bM", 70, 80, (0), (0))                                          \
+    PTX__MBARRIER(OP, INVAL, "inval.shared", "=b", 70, 80, (0), (0))                                         \
+    PTX__MBARRIER(OP, ARRIVE, "arrive.shared", "d=b", 70, 80, (0), (0))                                      \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", 71, 80, (0))                                  \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", 78, 90, (0))                                 \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", 78, 90, (0))                                 \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 80, 90, (0), (0), (0),                 \
-        PTX__M3(RELEASE, CTA, CLUSTER))                                                                      \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 86, 90, (0), (0), (0),                 \
-        PTX__M3(RELAXED, CTA, CLUSTER))                                                                      \
-    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", 80, 90, PTX__GIVES_LANE,     \
-        (0), (0), (0), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                             \
-    FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", 80, 90, (0), (0), (0),    \
+    PTX__MBARRIER_FORM(FORM, ARRIVE, "arrive%m.shared::cta", "d=b", 80, 90, PTX__M3(RELEASE, CTA, CLUSTER),  \
+        (0))                                                                                                 \
+    PTX__MBARRIER_FORM(FORM, ARRIVE, "arrive%m.shared::cta", "d=b", 86, 90, PTX__M3(RELAXED, CTA, CLUSTER),  \
+        (0))                                                                                                 \
+    PTX__MBARRIER(OP, ARRIVE_CLUSTER, "arrive%m.shared::cluster", "_=r", 80, 90,                             \
         PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
-    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", 70, 80, PTX__GIVES_LANE, \
-        (0))                                                                                                 \
-    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", 80, 90, PTX__GIVES_LANE,   \
-        (0))                                                                                                 \
+    PTX__MBARRIER_FORM(FORM, ARRIVE_CLUSTER, "arrive%m.shared::cluster", "_=rM", 80, 90,                     \
+        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
+    PTX__MBARRIER(OP, ARRIVE_NOCOMPLETE, "arrive.noComplete.shared", "d=bM", 70, 80, (0), (0))               \
+    PTX__MBARRIER(OP, ARRIVE_EXPECT_TX, "arrive.expect_tx.shared", "d=bT", 80, 90, (0), (0))                 \
     FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", 80, 90, (0))             \
-    OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT", 80, 90, \
-        PTX__GIVES_LANE, (0), (0), (0), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))            \
-    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", 70, 80, PTX__GIVES_LANE, (0))         \
+    PTX__MBARRIER(OP, ARRIVE_EXPECT_TX_CLUSTER, "arrive.expect_tx%m.shared::cluster", "_=rT", 80, 90,        \
+        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
+    PTX__MBARRIER(OP, ARRIVE_DROP, "arrive_drop.shared", "d=b", 70, 80, (0), (0))                            \
     FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", 78, 90, (0))                       \
-    OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", 70, 80,        \
-        PTX__GIVES_LANE, (0))                                                                                \
-    OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", 80, 90, PTX__GIVES_LANE, (0), (0), \
-        (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA))                                           \
-    OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", 80, 90,                \
-        PTX__GIVES_LANE, (0), (0), (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))            \
-    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", 80, 90, PTX__GIVES_LANE, (0),  \
-        (0), (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA))                                      \
-    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", 80, 90,            \
-        PTX__GIVES_LANE, (0), (0), (0), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))            \
-    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", 70, 80, PTX__GIVES_LANE, (0))            \
+    PTX__MBARRIER(OP, ARRIVE_DROP_NOCOMPLETE, "arrive_drop.noComplete.shared", "d=bM", 70, 80, (0), (0))     \
+    PTX__MBARRIER(OP, EXPECT_TX, "expect_tx%m.shared::cta", "=bT", 80, 90, PTX__M3(RELAXED, CTA, CLUSTER),   \
+        PTX__M1(RELAXED_CTA))                                                                                \
+    PTX__MBARRIER(OP, EXPECT_TX_CLUSTER, "expect_tx%m.shared::cluster", "=rT", 80, 90,                       \
+        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))                                            \
+    PTX__MBARRIER(OP, COMPLETE_TX, "complete_tx%m.shared::cta", "=bT", 80, 90,                               \
+        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA))                                                \
+    PTX__MBARRIER(OP, COMPLETE_TX_CLUSTER, "complete_tx%m.shared::cluster", "=rT", 80, 90,                   \
+        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))                                            \
+    PTX__MBARRIER(OP, TEST_WAIT, "test_wait.shared", "p=bd", 70, 80, (0), (0))                               \
     OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 71, 80,                    \
         PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
-    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", 78, 90, PTX__GIVES_LANE, (0))         \
+    PTX__MBARRIER(OP, TRY_WAIT, "try_wait.shared::cta", "p=bd", 78, 90, (0), (0))                            \
     FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", 78, 90, (0))                       \
     OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", 78, 90,                 \
         PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
     FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", 78, 90, (0))         \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 80, 90, (0), (0),   \
-        (0), PTX__M3(ACQUIRE, CTA, CLUSTER))                                                                 \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 86, 90, (0), (0),   \
-        (0), PTX__M3(RELAXED, CTA, CLUSTER))                                                                 \
+    PTX__MBARRIER_FORM(FORM, TRY_WAIT_PARITY, "try_wait.parity%m.shared::cta", "p=bu", 80, 90,               \
+        PTX__M3(ACQUIRE, CTA, CLUSTER), (0))                                                                 \
+    PTX__MBARRIER_FORM(FORM, TRY_WAIT_PARITY, "try_wait.parity%m.shared::cta", "p=bu", 86, 90,               \
+        PTX__M3(RELAXED, CTA, CLUSTER), (0))                                                                 \
     OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 70, 80, 0, (0))
 #define PTX__TABLE_WARPS(OP, FORM)                                                                           \
     /* warps and blocks */                                                                                   \
@@ -1511,28 +1437,37 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 80, PTX__ON_90A_100UP, PTX__BY_GROUP, (0))   \
     OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta" ".mbarrier::complete_tx::bytes.b128", \
         "=sb", 86, 100, PTX__DOES_BULK, (0))                                                                 \
-    OP(TRY_CANCEL_CLUSTER,                                                                                   \
-        "clusterlaunchcontrol.try_cancel.async.shared::cta"                                                  \
-        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128",                                        \
-        "=sb", 86, PTX__ON_100UP, PTX__DOES_BULK, (0))                                                       \
+    OP(TRY_CANCEL_CLUSTER, "clusterlaunchcontrol.try_cancel.async.shared::cta"                               \
+        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128", "=sb", 86, PTX__ON_100UP,              \
+        PTX__DOES_BULK, (0))                                                                                 \
     OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 86, 100, 0, (0))       \
     OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 86, 100, 0, \
         (0))
+/* A product of a shape, and a further form of it. */
+#define PTX__MMA_OP(OP, ID, shape, types, operands, version, sm, ...)                                        \
+    OP(MMA_##ID, "mma.sync.aligned." shape ".row.col" types, operands, version, sm, PTX__MMA, __VA_ARGS__)
+#define PTX__MMA_FORM(FORM, ID, shape, types, operands, version, sm, ...)                                    \
+    FORM(MMA_##ID, "mma.sync.aligned." shape ".row.col" types, operands, version, sm, __VA_ARGS__)
+/* The same for elements of two types. */
+#define PTX__MMA_MIXED(OP, ID, shape, types, operands, version, sm, elements, allowed)                       \
+    OP(MMA_##ID, "mma.sync.aligned." shape ".row.col" types, operands, version, sm, PTX__MMA, elements,      \
+        elements, allowed)
+#define PTX__LDMATRIX_OP(OP, ID, name, operands)                                                             \
+    OP(LDMATRIX_##ID, "ldmatrix.sync.aligned." name, operands, 86, PTX__ON_100UP, PTX__LDMATRIX, (0))
+/* Scaled products of 4-bit floats. */
+#define PTX__MMA_MX(OP, ID, name, types, scales)                                                             \
+    OP(MMA_##ID, "mma.sync.aligned.m16n8k64.row.col.kind::" name types, "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87,   \
+        PTX__ON_120, PTX__MMA | scales, (0))
 #define PTX__TABLE_MMA(OP, FORM)                                                                             \
     /* matrices in a warp */                                                                                 \
     OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 65, 75, PTX__LDMATRIX, (0))         \
     OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 65, 75, PTX__LDMATRIX,  \
         (0))                                                                                                 \
-    OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", 86, PTX__ON_100UP,        \
-        PTX__LDMATRIX, (0))                                                                                  \
-    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", 86,          \
-        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
-    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", 86,          \
-        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
-    OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", 86,           \
-        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
-    OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", 86,           \
-        PTX__ON_100UP, PTX__LDMATRIX, (0))                                                                   \
+    PTX__LDMATRIX_OP(OP, B8, "m16n16.x%h.trans.shared.b8", "{x+p}=l")                                        \
+    PTX__LDMATRIX_OP(OP, B4, "m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l")                           \
+    PTX__LDMATRIX_OP(OP, B6, "m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l")                           \
+    PTX__LDMATRIX_OP(OP, M8N16_B4, "m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l")                            \
+    PTX__LDMATRIX_OP(OP, M8N16_B6, "m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l")                            \
     OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", 78, 90, PTX__STMATRIX, (0))         \
     OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", 78, 90, PTX__STMATRIX,  \
         (0))                                                                                                 \
@@ -1540,261 +1475,156 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__STMATRIX, (0))                                                                                  \
     OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 78, 75,                                    \
         PTX__BY_WARP | PTX__GIVES_LANE | PTX__REGISTER_1, (0))                                               \
-    OP(MMA_M8N8K4_F32, "mma.sync.aligned.m8n8k4.row.col.f32%t%t.f32", "{8f}={2x}{2x}{8f}", 64, 70, PTX__MMA, \
-        PTX__T1(F16))                                                                                        \
-    OP(MMA_M8N8K4_F16, "mma.sync.aligned.m8n8k4.row.col.f16%t%t.f16", "{4x}={2x}{2x}{4x}", 64, 70, PTX__MMA, \
-        PTX__T1(F16))                                                                                        \
-    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", 65, 75,          \
-        PTX__MMA, PTX__T1(F16))                                                                              \
-    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80,        \
-        PTX__T1(BF16))                                                                                       \
-    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80,       \
-        PTX__T1(TF32))                                                                                       \
-    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", 65, 75,          \
-        PTX__MMA, PTX__T1(F16))                                                                              \
-    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80,       \
-        PTX__MMA, PTX__T1(H16))                                                                              \
-    FORM(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%s.f32", "{4f}={2x}{x}{4f}", 87, 89,      \
-        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
-    OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}", 70, 80,       \
-        PTX__MMA, PTX__T1(F16))                                                                              \
-    FORM(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%s.f16", "{2x}={2x}{x}{2x}", 87, 89,      \
-        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
-    OP(MMA_M16N8K4_F32, "mma.sync.aligned.m16n8k4.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80,          \
-        PTX__MMA, PTX__T1(TF32))                                                                             \
-    OP(MMA_M16N8K32_F32, "mma.sync.aligned.m16n8k32.row.col.f32%t%s.f32", "{4f}={4x}{2x}{4f}", 84, 89,       \
-        PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                                                \
-    OP(MMA_M16N8K32_F16, "mma.sync.aligned.m16n8k32.row.col.f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87, 89,       \
-        PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                                                \
-    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80,         \
-        PTX__MMA, (0))                                                                                       \
-    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 78, 90,      \
-        PTX__MMA, (0))                                                                                       \
-    OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", 78, 90,     \
-        PTX__MMA, (0))                                                                                       \
-    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 78, 90,   \
-        PTX__MMA, (0))                                                                                       \
-    OP(MMA_M8N8K16_S32, "mma.sync.aligned.m8n8k16.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75,         \
-        PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                              \
-    OP(MMA_M16N8K16_S32, "mma.sync.aligned.m16n8k16.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80,      \
-        PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                              \
-    OP(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80,     \
-        PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                              \
-    FORM(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80,    \
-        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE))                                                        \
-    OP(MMA_M8N8K32_S32, "mma.sync.aligned.m8n8k32.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75,         \
-        PTX__MMA, PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE))                                              \
-    OP(MMA_M16N8K64_S32, "mma.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80,     \
-        PTX__MMA, PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE))                                              \
-    OP(MMA_M8N8K128_XOR, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}", 70,  \
-        75, PTX__MMA, (0))                                                                                   \
-    OP(MMA_M16N8K128_XOR, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}",   \
-        70, 80, PTX__MMA, (0))                                                                               \
-    OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", "{4S}={4x}{2x}{4S}",  \
-        70, 80, PTX__MMA, (0))                                                                               \
-    OP(MMA_M8N8K128_AND, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}", 71,  \
-        80, PTX__MMA, (0))                                                                                   \
-    OP(MMA_M16N8K128_AND, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}",   \
-        71, 80, PTX__MMA, (0))                                                                               \
-    OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}",  \
-        71, 80, PTX__MMA, (0))                                                                               \
-    OP(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",    \
-        86, PTX__ON_100UP, PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                             \
-    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",  \
-        87, PTX__ON_120, PTX__T1(FP864), PTX__T1(FP864))                                                     \
-    OP(MMA_F8F6F4_F16, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}",    \
-        87, PTX__ON_120, PTX__MMA, PTX__T1(FP864), PTX__T1(FP864))                                           \
+    PTX__MMA_OP(OP, M8N8K4_F32, "m8n8k4", ".f32%t%t.f32", "{8f}={2x}{2x}{8f}", 64, 70, PTX__T1(F16))         \
+    PTX__MMA_OP(OP, M8N8K4_F16, "m8n8k4", ".f16%t%t.f16", "{4x}={2x}{2x}{4x}", 64, 70, PTX__T1(F16))         \
+    PTX__MMA_OP(OP, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 65, 75, PTX__T1(F16))        \
+    PTX__MMA_FORM(FORM, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80, PTX__T1(BF16))   \
+    PTX__MMA_FORM(FORM, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80, PTX__T1(TF32))  \
+    PTX__MMA_OP(OP, M16N8K8_F16, "m16n8k8", ".f16%t%t.f16", "{2x}={2x}{x}{2x}", 65, 75, PTX__T1(F16))        \
+    PTX__MMA_OP(OP, M16N8K16_F32, "m16n8k16", ".f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80, PTX__T1(H16))     \
+    PTX__MMA_FORM(FORM, M16N8K16_F32, "m16n8k16", ".f32%t%s.f32", "{4f}={2x}{x}{4f}", 87, 89, PTX__T1(FP8),  \
+        PTX__T1(FP8))                                                                                        \
+    PTX__MMA_OP(OP, M16N8K16_F16, "m16n8k16", ".f16%t%t.f16", "{2x}={4x}{2x}{2x}", 70, 80, PTX__T1(F16))     \
+    PTX__MMA_FORM(FORM, M16N8K16_F16, "m16n8k16", ".f16%t%s.f16", "{2x}={2x}{x}{2x}", 87, 89, PTX__T1(FP8),  \
+        PTX__T1(FP8))                                                                                        \
+    PTX__MMA_OP(OP, M16N8K4_F32, "m16n8k4", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80, PTX__T1(TF32))       \
+    PTX__MMA_MIXED(OP, M16N8K32_F32, "m16n8k32", ".f32%t%s.f32", "{4f}={4x}{2x}{4f}", 84, 89, PTX__T1(FP8),  \
+        (0))                                                                                                 \
+    PTX__MMA_MIXED(OP, M16N8K32_F16, "m16n8k32", ".f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87, 89, PTX__T1(FP8),  \
+        (0))                                                                                                 \
+    PTX__MMA_OP(OP, M8N8K4_F64, "m8n8k4", ".f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80, (0))                \
+    PTX__MMA_OP(OP, M16N8K4_F64, "m16n8k4", ".f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 78, 90, (0))             \
+    PTX__MMA_OP(OP, M16N8K8_F64, "m16n8k8", ".f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", 78, 90, (0))            \
+    PTX__MMA_OP(OP, M16N8K16_F64, "m16n8k16", ".f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 78, 90, (0))          \
+    PTX__MMA_MIXED(OP, M8N8K16_S32, "m8n8k16", "%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75, PTX__T1(I8),     \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__MMA_MIXED(OP, M16N8K16_S32, "m16n8k16", "%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80, PTX__T1(I8),  \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__MMA_MIXED(OP, M16N8K32_S32, "m16n8k32", "%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80, PTX__T1(I8), \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__MMA_FORM(FORM, M16N8K32_S32, "m16n8k32", "%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80, PTX__T1(I4), \
+        PTX__T1(I4), PTX__M1(SATFINITE))                                                                     \
+    PTX__MMA_MIXED(OP, M8N8K32_S32, "m8n8k32", "%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75, PTX__T1(I4),     \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__MMA_MIXED(OP, M16N8K64_S32, "m16n8k64", "%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80, PTX__T1(I4), \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__MMA_OP(OP, M8N8K128_XOR, "m8n8k128", ".s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}", 70, 75, (0))     \
+    PTX__MMA_OP(OP, M16N8K128_XOR, "m16n8k128", ".s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}", 70, 80, (0))  \
+    PTX__MMA_OP(OP, M16N8K256_XOR, "m16n8k256", ".s32.b1.b1.s32.xor.popc", "{4S}={4x}{2x}{4S}", 70, 80, (0)) \
+    PTX__MMA_OP(OP, M8N8K128_AND, "m8n8k128", ".s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}", 71, 80, (0))     \
+    PTX__MMA_OP(OP, M16N8K128_AND, "m16n8k128", ".s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}", 71, 80, (0))  \
+    PTX__MMA_OP(OP, M16N8K256_AND, "m16n8k256", ".s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}", 71, 80, (0)) \
+    PTX__MMA_MIXED(OP, F8F6F4_F32, "m16n8k32", ".kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}", 86,         \
+        PTX__ON_100UP, PTX__T1(FP8), (0))                                                                    \
+    PTX__MMA_FORM(FORM, F8F6F4_F32, "m16n8k32", ".kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}", 87,        \
+        PTX__ON_120, PTX__T1(FP864), PTX__T1(FP864))                                                         \
+    PTX__MMA_MIXED(OP, F8F6F4_F16, "m16n8k32", ".kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87,         \
+        PTX__ON_120, PTX__T1(FP864), (0))                                                                    \
     OP(MMA_MXF8F6F4,                                                                                         \
-        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale" ".scale_vec::1X.f32%t%s.f32.ue8m0",   \
+        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32%t%s.f32.ue8m0",      \
         "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1, PTX__T1(FP864),            \
         PTX__T1(FP864))                                                                                      \
-    OP(MMA_MXF4,                                                                                             \
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X" ".f32.e2m1.e2m1.f32.ue8m0", \
-        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_2, (0))                       \
-    OP(MMA_MXF4NVF4_2X,                                                                                      \
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                                       \
-        ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",                                                            \
-        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_2, (0))                       \
-    OP(MMA_MXF4NVF4_4X,                                                                                      \
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                                       \
-        ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",                                                            \
-        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_4, (0))
+    PTX__MMA_MX(OP, MXF4, "mxf4.block_scale.scale_vec::2X", ".f32.e2m1.e2m1.f32.ue8m0", PTX__SCALES_2)       \
+    PTX__MMA_MX(OP, MXF4NVF4_2X, "mxf4nvf4.block_scale.scale_vec::2X", ".f32.e2m1.e2m1.f32.ue8m0",           \
+        PTX__SCALES_2)                                                                                       \
+    PTX__MMA_MX(OP, MXF4NVF4_4X, "mxf4nvf4.block_scale.scale_vec::4X", ".f32.e2m1.e2m1.f32.ue4m3",           \
+        PTX__SCALES_4)
+#define PTX__MMA_SP(OP, ID, name, operands, version, sm, ...)                                                \
+    OP(MMA_SP##ID, "mma.sp" name, operands, version, sm, PTX__MMA, __VA_ARGS__)
+#define PTX__ORDERED "::ordered_metadata.sync.aligned."
+#define PTX__SP ".sync.aligned."
 #define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
-    /* sparse: the selector is one of 4 threads, of 2, or 0,                                                 \
-        as the ISA has it; ptxas takes 2 and 3 too for f16 of m16n8k32 in f32,                               \
-        where no pair of that number is */                                                                   \
-    OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71,   \
-        80, PTX__MMA, PTX__T1(H16))                                                                          \
+    /* sparse: the selector is one of 4 threads, of 2, or 0, as the ISA has it; ptxas takes 2 and 3 too for  \
+        f16 of m16n8k32 in f32, where no pair of that number is */                                           \
+    PTX__MMA_SP(OP, _M16N8K16_F32, PTX__SP "m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80,    \
+        PTX__T1(H16))                                                                                        \
     FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, \
         80, PTX__T1(TF32))                                                                                   \
-    OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71,   \
-        80, PTX__MMA, PTX__T1(H16))                                                                          \
-    OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH", 71,   \
-        80, PTX__MMA, PTX__T1(F16))                                                                          \
-    OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80, \
-        PTX__MMA, PTX__T1(TF32))                                                                             \
-    OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH", 71, \
-        80, PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                          \
-    OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 84,   \
-        89, PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                                            \
-    OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ", 71, \
-        80, PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                          \
-    OP(MMA_SPO_M16N8K16_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32%t%t.f32",           \
-        "{4f}={2x}{2x}{4f}xR", 85, 80, PTX__MMA, PTX__T1(H16))                                               \
-    OP(MMA_SPO_M16N8K32_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32%t%t.f32",           \
-        "{4f}={4x}{4x}{4f}xH", 85, 80, PTX__MMA, PTX__T1(H16))                                               \
-    OP(MMA_SPO_M16N8K64_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32%t%s.f32",           \
-        "{4f}={4x}{4x}{4f}xZ", 85, 89, PTX__MMA, PTX__T1(FP8), PTX__T1(FP8))                                 \
-    OP(MMA_SPO_M16N8K64_S32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32",         \
-        "{4S}={4x}{4x}{4S}xZ", 85, 80, PTX__MMA, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))               \
-    OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4" ".f32%t%s.f32", \
-        "{4f}={4x}{4x}{4f}xZ", 87, PTX__ON_120, PTX__MMA, PTX__T1(FP864), PTX__T1(FP864))                    \
-    OP(MMA_SPO_MXF4NVF4_4X,                                                                                  \
-        "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"                             \
-        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",                                                \
-        "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4, (0))
+    PTX__MMA_SP(OP, _M16N8K32_F32, PTX__SP "m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, 80,    \
+        PTX__T1(H16))                                                                                        \
+    PTX__MMA_SP(OP, _M16N8K32_F16, PTX__SP "m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH", 71, 80,    \
+        PTX__T1(F16))                                                                                        \
+    PTX__MMA_SP(OP, _M16N8K8_F32, PTX__SP "m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80,      \
+        PTX__T1(TF32))                                                                                       \
+    PTX__MMA_SP(OP, _M16N8K32_S32, PTX__SP "m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH", 71, 80,  \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+    PTX__MMA_SP(OP, _M16N8K64_F32, PTX__SP "m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 84, 89,    \
+        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+    PTX__MMA_SP(OP, _M16N8K64_S32, PTX__SP "m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ", 71, 80,  \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+    PTX__MMA_SP(OP, O_M16N8K16_F32, PTX__ORDERED "m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 85,  \
+        80, PTX__T1(H16))                                                                                    \
+    PTX__MMA_SP(OP, O_M16N8K32_F32, PTX__ORDERED "m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 85,  \
+        80, PTX__T1(H16))                                                                                    \
+    PTX__MMA_SP(OP, O_M16N8K64_F32, PTX__ORDERED "m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 85,  \
+        89, PTX__T1(FP8), PTX__T1(FP8))                                                                      \
+    PTX__MMA_SP(OP, O_M16N8K64_S32, PTX__ORDERED "m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ",    \
+        85, 80, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                \
+    PTX__MMA_SP(OP, O_F8F6F4, PTX__ORDERED "m16n8k64.row.col.kind::f8f6f4.f32%t%s.f32",                      \
+        "{4f}={4x}{4x}{4f}xZ", 87, PTX__ON_120, PTX__T1(FP864), PTX__T1(FP864))                              \
+    OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
+        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 87,           \
+        PTX__ON_120A, PTX__MMA | PTX__SCALES_4, (0))
+/* Loads of A or B of a shape with 16 along k; bf16, bytes: their registers. */
+#define PTX__WMMA_LOAD_16(OP, FORM, ID, name, bf16, bytes, layout)                                           \
+    OP(WMMA_LOAD_##ID, "wmma.load." name "%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD, PTX__T1(F16), (0),      \
+        PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)                                                        \
+    FORM(WMMA_LOAD_##ID, "wmma.load." name "%m%t", "{" bf16 "x}=m?u", 70, 80, PTX__T1(BF16), (0),            \
+        PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)                                                        \
+    FORM(WMMA_LOAD_##ID, "wmma.load." name "%m%t", "{" bytes "x}=m?u", 63, 72, PTX__T1(I8), (0),             \
+        PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)
+/* All loads of A or B. bf16_n32 ...: their registers of m8n32k16 and m32n8k16. */
+#define PTX__WMMA_LOADS(OP, FORM, X, x, layout, only, bf16_n32, bytes_n32, bf16_n8, bytes_n8)                \
+    PTX__WMMA_LOAD_16(OP, FORM, X##_M16N16K16, x ".sync.aligned%l.m16n16k16", "4", "2", layout)              \
+    PTX__WMMA_LOAD_16(OP, FORM, X##_M8N32K16, x ".sync.aligned%l.m8n32k16", bf16_n32, bytes_n32, layout)     \
+    PTX__WMMA_LOAD_16(OP, FORM, X##_M32N8K16, x ".sync.aligned%l.m32n8k16", bf16_n8, bytes_n8, layout)       \
+    OP(WMMA_LOAD_##X##_M16N16K8, "wmma.load." x ".sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", 70, 80,          \
+        PTX__WMMA_LOAD, PTX__T1(TF32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)                    \
+    OP(WMMA_LOAD_##X##_M8N8K4, "wmma.load." x ".sync.aligned%l.m8n8k4%m%t", "{t}=m?u", 70, 80,               \
+        PTX__WMMA_LOAD, PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)                     \
+    OP(WMMA_LOAD_##X##_M8N8K32, "wmma.load." x ".sync.aligned" only "m8n8k32%m%t", "{x}=m?u", 63, 75,        \
+        PTX__WMMA_LOAD, PTX__T1(I4), (0), PTX__M1(WMMA_SPACE))                                               \
+    OP(WMMA_LOAD_##X##_M8N8K128, "wmma.load." x ".sync.aligned" only "m8n8k128%m.b1", "{x}=m?u", 63, 75,     \
+        PTX__WMMA_LOAD, (0), (0), PTX__M1(WMMA_SPACE))
+/* Loads of C or stores of D; their operands are a, a group, b. */
+#define PTX__WMMA_SUM(FORM, ID, name, operands, version, sm, ...)                                            \
+    FORM(WMMA_##ID, "wmma." name "%m%t", operands, version, sm, __VA_ARGS__, (0), PTX__M1(WMMA_SPACE),       \
+        PTX__M1(LAYOUT), PTX__M1(ROW))
+#define PTX__WMMA_SUMS_16(OP, FORM, ID, name, facts, a, b)                                                   \
+    PTX__WMMA_SUM(OP, ID, name, a "{4x}" b, 63, 70, facts, PTX__T1(F16))                                     \
+    PTX__WMMA_SUM(FORM, ID, name, a "{8t}" b, 63, 70, PTX__T1(F32))                                          \
+    PTX__WMMA_SUM(FORM, ID, name, a "{8t}" b, 63, 72, PTX__T1(S32))
+#define PTX__WMMA_SUMS(OP, FORM, X, x, facts, a, b)                                                          \
+    PTX__WMMA_SUMS_16(OP, FORM, X##_M16N16K16, x ".sync.aligned%l.m16n16k16", facts, a, b)                   \
+    PTX__WMMA_SUMS_16(OP, FORM, X##_M8N32K16, x ".sync.aligned%l.m8n32k16", facts, a, b)                     \
+    PTX__WMMA_SUMS_16(OP, FORM, X##_M32N8K16, x ".sync.aligned%l.m32n8k16", facts, a, b)                     \
+    PTX__WMMA_SUM(OP, X##_M16N16K8, x ".sync.aligned%l.m16n16k8", a "{8t}" b, 70, 80, facts, PTX__T1(F32))   \
+    PTX__WMMA_SUM(OP, X##_M8N8K4, x ".sync.aligned%l.m8n8k4", a "{2t}" b, 70, 80, facts, PTX__T1(F64))       \
+    PTX__WMMA_SUM(OP, X##_M8N8K32, x ".sync.aligned%l.m8n8k32", a "{2t}" b, 63, 75, facts, PTX__T1(S32))     \
+    PTX__WMMA_SUM(OP, X##_M8N8K128, x ".sync.aligned%l.m8n8k128", a "{2t}" b, 63, 75, facts, PTX__T1(S32))
 #define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
-    OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", 63, 70,                \
-        PTX__WMMA_LOAD, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))               \
-    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", 70, 80,              \
-        PTX__T1(BF16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                              \
-    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", 63, 72, PTX__T1(I8), \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
-        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", 70, 80, PTX__T1(BF16), \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", 63, 72, PTX__T1(I8),    \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
-        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", 70, 80, PTX__T1(BF16), \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", 63, 72, PTX__T1(I8),   \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", 70, 80, PTX__WMMA_LOAD,  \
-        PTX__T1(TF32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                              \
-    OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", 70, 80, PTX__WMMA_LOAD,       \
-        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", 63, 75, PTX__WMMA_LOAD,   \
-        PTX__T1(I4), (0), PTX__M1(WMMA_SPACE))                                                               \
-    OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", 63, 75,                \
-        PTX__WMMA_LOAD, (0), (0), PTX__M1(WMMA_SPACE))                                                       \
-    OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", 63, 70,                \
-        PTX__WMMA_LOAD, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))               \
-    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", 70, 80,              \
-        PTX__T1(BF16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                              \
-    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", 63, 72, PTX__T1(I8), \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
-    OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
-        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                               \
-    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", 70, 80, PTX__T1(BF16), \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
-    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", 63, 72, PTX__T1(I8),   \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
-    OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
-        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                               \
-    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", 70, 80, PTX__T1(BF16), \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
-    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", 63, 72, PTX__T1(I8),    \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                                             \
-    OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", 70, 80, PTX__WMMA_LOAD,  \
-        PTX__T1(TF32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                              \
-    OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", 70, 80, PTX__WMMA_LOAD,       \
-        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(COL))                               \
-    OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", 63, 75, PTX__WMMA_LOAD,   \
-        PTX__T1(I4), (0), PTX__M1(WMMA_SPACE))                                                               \
-    OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", 63, 75,                \
-        PTX__WMMA_LOAD, (0), (0), PTX__M1(WMMA_SPACE))                                                       \
-    OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", 63, 70,                \
-        PTX__WMMA_LOAD, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))               \
-    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", 63, 70,              \
-        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", 63, 72,              \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
-        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", 63, 70, PTX__T1(F32),  \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", 63, 72, PTX__T1(S32),  \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", 63, 70, PTX__WMMA_LOAD,  \
-        PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", 63, 70, PTX__T1(F32),  \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", 63, 72, PTX__T1(S32),  \
-        (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                                             \
-    OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", 70, 80, PTX__WMMA_LOAD,  \
-        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", 70, 80, PTX__WMMA_LOAD,      \
-        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", 63, 75, PTX__WMMA_LOAD,    \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", 63, 75, PTX__WMMA_LOAD,  \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", 63, 70,              \
-        PTX__WMMA_STORE, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
-    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", 63, 70,            \
-        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", 63, 72,            \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", 63, 70,                \
-        PTX__WMMA_STORE, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
-    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", 63, 70,              \
-        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", 63, 72,              \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", 63, 70,                \
-        PTX__WMMA_STORE, PTX__T1(F16), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
-    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", 63, 70,              \
-        PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", 63, 72,              \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", 70, 80,                \
-        PTX__WMMA_STORE, PTX__T1(F32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))              \
-    OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", 70, 80, PTX__WMMA_STORE,   \
-        PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", 63, 75, PTX__WMMA_STORE, \
-        PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))                               \
-    OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", 63, 75,                \
-        PTX__WMMA_STORE, PTX__T1(S32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), PTX__M1(ROW))
+    PTX__WMMA_LOADS(OP, FORM, A, "a", PTX__M1(ROW), ".row.", "2", "", "8", "4")                              \
+    PTX__WMMA_LOADS(OP, FORM, B, "b", PTX__M1(COL), ".col.", "8", "4", "2", "")                              \
+    PTX__WMMA_SUMS(OP, FORM, LOAD_C, "load.c", PTX__WMMA_LOAD, "", "=m?u")                                   \
+    PTX__WMMA_SUMS(OP, FORM, STORE_D, "store.d", PTX__WMMA_STORE, "=m", "?u")
+/* The products of a shape with 16 along k; a16 ... b8: registers of A and B, of bf16 and of bytes. */
+#define PTX__WMMA_16(OP, FORM, ID, shape, a16, b16, a8, b8)                                                  \
+    OP(WMMA_##ID##_F32, "wmma.mma.sync.aligned%l." shape ".f32.f32", "{8f}={8x}{8x}{8f}", 63, 70, PTX__WMMA, \
+        PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                          \
+    FORM(WMMA_##ID##_F32, "wmma.mma.sync.aligned%l." shape ".f32%t%t.f32", "{8f}={" a16 "x}{" b16 "x}{8f}",  \
+        70, 80, PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                 \
+    OP(WMMA_##ID##_F16, "wmma.mma.sync.aligned%l." shape ".f16.f16", "{4x}={8x}{8x}{4x}", 63, 70, PTX__WMMA, \
+        PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                          \
+    OP(WMMA_##ID##_F32_F16, "wmma.mma.sync.aligned%l." shape ".f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,        \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_##ID##_F16_F32, "wmma.mma.sync.aligned%l." shape ".f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,        \
+        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
+    OP(WMMA_##ID##_S32, "wmma.mma.sync.aligned%l." shape ".s32%t%t.s32%m", "{8S}={" a8 "x}{" b8 "x}{8S}",    \
+        63, 72, PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))
 #define PTX__TABLE_WMMA(OP, FORM)                                                                            \
-    OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", 63, 70,         \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}", 70, 80,   \
-        PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                         \
-    OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", 63, 70,         \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M16N16K16_F32_F16, "wmma.mma.sync.aligned%l.m16n16k16.f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,     \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M16N16K16_F16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,     \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M16N16K16_S32, "wmma.mma.sync.aligned%l.m16n16k16.s32%t%t.s32%m", "{8S}={2x}{2x}{8S}", 63, 72,   \
-        PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                 \
-    OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", 63, 70,           \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    FORM(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32%t%t.f32", "{8f}={2x}{8x}{8f}", 70, 80,     \
-        PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                         \
-    OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", 63, 70,           \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M8N32K16_F32_F16, "wmma.mma.sync.aligned%l.m8n32k16.f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,       \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M8N32K16_F16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,       \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}", 63, 72,      \
-        PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                 \
-    OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", 63, 70,           \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    FORM(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32%t%t.f32", "{8f}={8x}{2x}{8f}", 70, 80,     \
-        PTX__T1(BF16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                         \
-    OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", 63, 70,           \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M32N8K16_F32_F16, "wmma.mma.sync.aligned%l.m32n8k16.f32.f16", "{8f}={8x}{8x}{4x}", 63, 70,       \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M32N8K16_F16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f16.f32", "{4x}={8x}{8x}{8f}", 63, 70,       \
-        PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
-    OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}", 63, 72,      \
-        PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                 \
+    PTX__WMMA_16(OP, FORM, M16N16K16, "m16n16k16", "4", "4", "2", "2")                                       \
+    PTX__WMMA_16(OP, FORM, M8N32K16, "m8n32k16", "2", "8", "", "4")                                          \
+    PTX__WMMA_16(OP, FORM, M32N8K16, "m32n8k16", "8", "2", "4", "")                                          \
     OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}", 70, 80,       \
         PTX__WMMA, PTX__T1(TF32), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                              \
     OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80,       \
@@ -1805,6 +1635,18 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         "{2S}={x}{x}{2S}", 63, 75, PTX__WMMA, (0))                                                           \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
         "{2S}={x}{x}{2S}", 71, 80, PTX__WMMA, (0))
+#define PTX__WGMMA_FORM(FORM, ID, shape, operands, version, ...)                                             \
+    FORM(WGMMA_##ID, "wgmma.mma_async.sync.aligned.m64n" shape, operands, version, PTX__ON_90A, __VA_ARGS__)
+/* tcgen05: for one block or two, of one form; a load, a store of a shape. */
+#define PTX__TCGEN05(OP, ID, name, operands, version, sm, facts)                                             \
+    OP(TCGEN05_##ID, "tcgen05." name, operands, version, sm, facts, (0), (0), (0), PTX__M1(CTA_GROUP),       \
+        PTX__M1(CTA_GROUP_1))
+#define PTX__TCGEN05_LD(OP, ID, shape, operands)                                                             \
+    OP(TCGEN05_LD_##ID, "tcgen05.ld.sync.aligned." shape "%m.b32", operands, 86, PTX__ON_100_110,            \
+        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))
+#define PTX__TCGEN05_ST(OP, ID, shape, operands)                                                             \
+    OP(TCGEN05_ST_##ID, "tcgen05.st.sync.aligned." shape "%m.b32", operands, 86, PTX__ON_100_110,            \
+        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))
 #define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
     OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 80, PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_FENCE,   \
@@ -1813,127 +1655,103 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__BY_GROUP | PTX__DOES_MMA_COMMIT, (0))                                                           \
     OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 80, PTX__ON_90A,                             \
         PTX__BY_GROUP | PTX__DOES_MMA_WAIT, (0))                                                             \
-    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", 80, PTX__ON_90A,       \
-        PTX__WGMMA, PTX__T1(H16))                                                                            \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", 80, PTX__ON_90A,        \
-        PTX__T1(TF32))                                                                                       \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}=ddpKK", 80, PTX__ON_90A,       \
-        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
-    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", 80, PTX__ON_90A,       \
-        PTX__WGMMA, PTX__T1(F16))                                                                            \
-    FORM(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k32.f16%t%s", "!{x+z}=ddpKK", 80, PTX__ON_90A,       \
-        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
-    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__ON_90A,         \
-        PTX__WGMMA, PTX__T1(S8), PTX__T1(S8), PTX__M1(SATFINITE))                                            \
-    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__ON_90A,       \
-        PTX__T1(U8), PTX__T1(U8), PTX__M1(SATFINITE))                                                        \
-    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", 84, PTX__ON_90A,       \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
-    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 80,             \
-        PTX__ON_90A, PTX__WGMMA, (0))                                                                        \
-    OP(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}={4x}dpKKH", 80, PTX__ON_90A,   \
-        PTX__WGMMA, PTX__T1(H16))                                                                            \
-    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}={4x}dpKK", 80, PTX__ON_90A,   \
-        PTX__T1(TF32))                                                                                       \
-    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}={4x}dpKK", 80, PTX__ON_90A,  \
-        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
-    OP(WGMMA_A_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}={4x}dpKKH", 80, PTX__ON_90A,   \
-        PTX__WGMMA, PTX__T1(F16))                                                                            \
-    OP(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__ON_90A,    \
-        PTX__WGMMA, PTX__T1(S8), PTX__T1(S8), PTX__M1(SATFINITE))                                            \
-    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__ON_90A,  \
-        PTX__T1(U8), PTX__T1(U8), PTX__M1(SATFINITE))                                                        \
-    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", 84, PTX__ON_90A,  \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+    PTX__WGMMA_FORM(OP, F32, "%2k16.f32%t%t", "!{f+w}=ddpKKHH", 80, PTX__WGMMA, PTX__T1(H16))                \
+    PTX__WGMMA_FORM(FORM, F32, "%2k8.f32%t%t", "!{f+w}=ddpKK", 80, PTX__T1(TF32))                            \
+    PTX__WGMMA_FORM(FORM, F32, "%2k32.f32%t%s", "!{f+w}=ddpKK", 80, PTX__T1(FP8), PTX__T1(FP8))              \
+    PTX__WGMMA_FORM(OP, F16, "%4k16.f16%t%t", "!{x+z}=ddpKKHH", 80, PTX__WGMMA, PTX__T1(F16))                \
+    PTX__WGMMA_FORM(FORM, F16, "%4k32.f16%t%s", "!{x+z}=ddpKK", 80, PTX__T1(FP8), PTX__T1(FP8))              \
+    PTX__WGMMA_FORM(OP, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__WGMMA, PTX__T1(S8), PTX__T1(S8),      \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(FORM, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__T1(U8), PTX__T1(U8),                \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(FORM, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 84, PTX__T1(I8), PTX__T1(I8),                \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(OP, B1, "%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 80, PTX__WGMMA, (0))                  \
+    PTX__WGMMA_FORM(OP, A_F32, "%2k16.f32%t%t", "!{f+w}={4x}dpKKH", 80, PTX__WGMMA, PTX__T1(H16))            \
+    PTX__WGMMA_FORM(FORM, A_F32, "%2k8.f32%t%t", "!{f+w}={4x}dpKK", 80, PTX__T1(TF32))                       \
+    PTX__WGMMA_FORM(FORM, A_F32, "%2k32.f32%t%s", "!{f+w}={4x}dpKK", 80, PTX__T1(FP8), PTX__T1(FP8))         \
+    PTX__WGMMA_FORM(OP, A_F16, "%4k16.f16%t%t", "!{x+z}={4x}dpKKH", 80, PTX__WGMMA, PTX__T1(F16))            \
+    PTX__WGMMA_FORM(OP, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__WGMMA, PTX__T1(S8), PTX__T1(S8), \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(FORM, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__T1(U8), PTX__T1(U8),           \
+        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(FORM, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 84, PTX__T1(I8), PTX__T1(I8),           \
+        PTX__M1(SATFINITE))                                                                                  \
     OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH", 82,            \
         PTX__ON_90A, PTX__WGMMA, PTX__T1(H16))                                                               \
     /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
-    OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", 86, PTX__ON_100_110,            \
-        PTX__BY_WARP, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                               \
-    OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", 86, PTX__ON_100_110, PTX__BY_WARP, (0), \
-        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
-    OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", 86, PTX__ON_100_110,       \
-        PTX__BY_WARP, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                               \
-    OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", 86, PTX__ON_100_110,        \
-        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
-    OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", 86, PTX__ON_100_110,        \
-        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
-    OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", 86, PTX__ON_100_110,      \
-        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
-    OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", 86, PTX__ON_100_110,      \
-        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
-    OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", 86, PTX__ON_100_110,   \
-        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))                                         \
+    PTX__TCGEN05(OP, ALLOC, "alloc%m.sync.aligned.shared::cta.b32", "=sI", 86, PTX__ON_100_110,              \
+        PTX__BY_WARP)                                                                                        \
+    PTX__TCGEN05(OP, DEALLOC, "dealloc%m.sync.aligned.b32", "=uI", 86, PTX__ON_100_110, PTX__BY_WARP)        \
+    PTX__TCGEN05(OP, RELINQUISH, "relinquish_alloc_permit%m.sync.aligned", "=", 86, PTX__ON_100_110,         \
+        PTX__BY_WARP)                                                                                        \
+    PTX__TCGEN05_LD(OP, 32X32B, "32x32b.x%1", "{x+t}=a")                                                     \
+    PTX__TCGEN05_LD(OP, 16X64B, "16x64b.x%1", "{x+t}=a")                                                     \
+    PTX__TCGEN05_LD(OP, 16X128B, "16x128b.x%h", "{x+2}=a")                                                   \
+    PTX__TCGEN05_LD(OP, 16X256B, "16x256b.x%q", "{x+4}=a")                                                   \
+    PTX__TCGEN05_LD(OP, 16X32BX2, "16x32bx2.x%1", "{x+t}=aJ")                                                \
     OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", 88,                 \
         PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE, (0))                                                \
     OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", 88,                 \
         PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE, (0))                                                \
-    OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", 86, PTX__ON_100_110,        \
-        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
-    OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", 86, PTX__ON_100_110,        \
-        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
-    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", 86, PTX__ON_100_110,      \
-        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
-    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", 86, PTX__ON_100_110,      \
-        PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))                                                        \
+    PTX__TCGEN05_ST(OP, 32X32B, "32x32b.x%1", "=a{x+t}")                                                     \
+    PTX__TCGEN05_ST(OP, 16X64B, "16x64b.x%1", "=a{x+t}")                                                     \
+    PTX__TCGEN05_ST(OP, 16X128B, "16x128b.x%h", "=a{x+2}")                                                   \
+    PTX__TCGEN05_ST(OP, 16X256B, "16x256b.x%q", "=a{x+4}")                                                   \
     OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 86, PTX__ON_100_110, PTX__BY_WARP, (0))        \
     OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 86, PTX__ON_100_110, PTX__BY_WARP, (0))        \
-    OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", 86, PTX__ON_100_110, 0, (0), (0), (0),           \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", 86, PTX__ON_100_110, 0, (0), (0), (0),               \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_CP_128X128B, "tcgen05.cp%m.128x128b", "=ad", 86, PTX__ON_100_110, 0, (0), (0), (0),           \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_CP_32X128B_WARPX4, "tcgen05.cp%m.32x128b.warpx4", "=ad", 86, PTX__ON_100_110, 0, (0), (0),    \
-        (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                       \
-    OP(TCGEN05_CP_64X128B_02_13, "tcgen05.cp%m.64x128b.warpx2::02_13", "=ad", 86, PTX__ON_100_110, 0, (0),   \
-        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
-    OP(TCGEN05_CP_128X256B_B4, "tcgen05.cp%m.128x256b.b8x16.b4x16_p64", "=ad", 86, PTX__ON_100_110, 0, (0),  \
-        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
-    OP(TCGEN05_CP_128X256B_B6, "tcgen05.cp%m.128x256b.b8x16.b6x16_p32", "=ad", 86, PTX__ON_100_110, 0, (0),  \
-        (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                  \
-    OP(TCGEN05_SHIFT_DOWN, "tcgen05.shift%m.down", "=a", 86, PTX__ON_100A_103A_110A, 0, (0), (0), (0),       \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addup", 86, PTX__ON_100_110, 0, (0), (0), (0),          \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    PTX__TCGEN05(OP, CP_128X256B, "cp%m.128x256b", "=ad", 86, PTX__ON_100_110, 0)                            \
+    PTX__TCGEN05(OP, CP_4X256B, "cp%m.4x256b", "=ad", 86, PTX__ON_100_110, 0)                                \
+    PTX__TCGEN05(OP, CP_128X128B, "cp%m.128x128b", "=ad", 86, PTX__ON_100_110, 0)                            \
+    PTX__TCGEN05(OP, CP_32X128B_WARPX4, "cp%m.32x128b.warpx4", "=ad", 86, PTX__ON_100_110, 0)                \
+    PTX__TCGEN05(OP, CP_64X128B_02_13, "cp%m.64x128b.warpx2::02_13", "=ad", 86, PTX__ON_100_110, 0)          \
+    PTX__TCGEN05(OP, CP_128X256B_B4, "cp%m.128x256b.b8x16.b4x16_p64", "=ad", 86, PTX__ON_100_110, 0)         \
+    PTX__TCGEN05(OP, CP_128X256B_B6, "cp%m.128x256b.b8x16.b6x16_p32", "=ad", 86, PTX__ON_100_110, 0)         \
+    PTX__TCGEN05(OP, SHIFT_DOWN, "shift%m.down", "=a", 86, PTX__ON_100A_103A_110A, 0)                        \
+    PTX__TCGEN05(OP, MMA_F16, "mma%m.kind::f16", "=addup", 86, PTX__ON_100_110, 0)                           \
     FORM(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addupP", 86, PTX__ON_100_103, (0), (0), (0),          \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_F16_A_FILL, "tcgen05.mma%m.kind::f16.collector::a::fill", "=addup", 86, PTX__ON_100_110,  \
-        0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                          \
-    OP(TCGEN05_MMA_F16_A_USE, "tcgen05.mma%m.kind::f16.collector::a::use", "=addup", 86, PTX__ON_100_110, 0, \
-        (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                             \
-    OP(TCGEN05_MMA_TF32, "tcgen05.mma%m.kind::tf32", "=addup", 86, PTX__ON_100_110, 0, (0), (0), (0),        \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=addup", 86, PTX__ON_100_110, 0, (0), (0), (0),    \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_I8, "tcgen05.mma%m.kind::i8", "=addup", 86, PTX__ON_100A_110A, 0, (0), (0), (0),          \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_A_F16, "tcgen05.mma%m.kind::f16", "=aadup", 86, PTX__ON_100_110, 0, (0), (0), (0),        \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_A_TF32, "tcgen05.mma%m.kind::tf32", "=aadup", 86, PTX__ON_100_110, 0, (0), (0), (0),      \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_A_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=aadup", 86, PTX__ON_100_110, 0, (0), (0), (0),  \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
-    OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", 88, PTX__ON_100_110, 0, \
-        (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                             \
-    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 86,    \
-        PTX__ON_100A_103A_110A, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                  \
-    OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", 86,            \
-        PTX__ON_100A_103A_110A, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                  \
-    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 87,    \
-        PTX__ON_100A_103A_110A, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                  \
-    OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", 88,          \
-        PTX__ON_100_110, 0, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                         \
-    OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", 86, PTX__ON_100_110, 0, (0), (0), (0),   \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+    PTX__TCGEN05(OP, MMA_F16_A_FILL, "mma%m.kind::f16.collector::a::fill", "=addup", 86, PTX__ON_100_110, 0) \
+    PTX__TCGEN05(OP, MMA_F16_A_USE, "mma%m.kind::f16.collector::a::use", "=addup", 86, PTX__ON_100_110, 0)   \
+    PTX__TCGEN05(OP, MMA_TF32, "mma%m.kind::tf32", "=addup", 86, PTX__ON_100_110, 0)                         \
+    PTX__TCGEN05(OP, MMA_F8F6F4, "mma%m.kind::f8f6f4", "=addup", 86, PTX__ON_100_110, 0)                     \
+    PTX__TCGEN05(OP, MMA_I8, "mma%m.kind::i8", "=addup", 86, PTX__ON_100A_110A, 0)                           \
+    PTX__TCGEN05(OP, MMA_A_F16, "mma%m.kind::f16", "=aadup", 86, PTX__ON_100_110, 0)                         \
+    PTX__TCGEN05(OP, MMA_A_TF32, "mma%m.kind::tf32", "=aadup", 86, PTX__ON_100_110, 0)                       \
+    PTX__TCGEN05(OP, MMA_A_F8F6F4, "mma%m.kind::f8f6f4", "=aadup", 86, PTX__ON_100_110, 0)                   \
+    PTX__TCGEN05(OP, MMA_MXF8F6F4, "mma%m.kind::mxf8f6f4.block_scale", "=adduaap", 88, PTX__ON_100_110, 0)   \
+    PTX__TCGEN05(OP, MMA_MXF8F6F4_1X, "mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 86,      \
+        PTX__ON_100A_103A_110A, 0)                                                                           \
+    PTX__TCGEN05(OP, MMA_MXF4_2X, "mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", 86,              \
+        PTX__ON_100A_103A_110A, 0)                                                                           \
+    PTX__TCGEN05(OP, MMA_MXF4NVF4_4X, "mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 87,      \
+        PTX__ON_100A_103A_110A, 0)                                                                           \
+    PTX__TCGEN05(OP, MMA_MXF4NVF4_16, "mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", 88,            \
+        PTX__ON_100_110, 0)                                                                                  \
+    PTX__TCGEN05(OP, MMA_SP_F16, "mma.sp%m.kind::f16", "=addaup", 86, PTX__ON_100_110, 0)                    \
     OP(TCGEN05_MMA_WS_F16, "tcgen05.mma.ws.cta_group::1.kind::f16", "=addup", 86, PTX__ON_100_110, 0, (0))   \
     OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", 86, PTX__ON_100_110, 0, (0))          \
     OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", 86, PTX__ON_100_110, 0, (0))            \
-    OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", 86,               \
-        PTX__ON_100_110, PTX__REGISTERS_2, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))          \
-    OP(TCGEN05_COMMIT_MULTICAST,                                                                             \
-        "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 86,          \
-        PTX__ON_100_110, PTX__REGISTERS_2, (0), (0), (0), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))
+    PTX__TCGEN05(OP, COMMIT, "commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", 86,                 \
+        PTX__ON_100_110, PTX__REGISTERS_2)                                                                   \
+    PTX__TCGEN05(OP, COMMIT_MULTICAST,                                                                       \
+        "commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 86, PTX__ON_100_110, \
+        PTX__REGISTERS_2)
+/* A texture read by coordinates in f32; one at a level of detail, by gradients; of one component. */
+#define PTX__TEX_F32(OP, ID, name, operands, version)                                                        \
+    OP(TEX_##ID, "tex." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE, PTX__T2(F32, I32))
+#define PTX__TEX_DETAIL(OP, ID, name, at, by, version)                                                       \
+    PTX__TEX_F32(OP, LEVEL_##ID, "level." name, "{" at "}]f", 31)                                            \
+    PTX__TEX_F32(OP, GRAD_##ID, "grad." name, "{" at "}]{" by "}{" by "}", version)
+#define PTX__TLD4(OP, ID, name, operands, version)                                                           \
+    OP(TLD4_R_##ID, "tld4.r." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE,               \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TLD4_G_##ID, "tld4.g." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE,               \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TLD4_B_##ID, "tld4.b." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE,               \
+        PTX__T2(F32, I32))                                                                                   \
+    OP(TLD4_A_##ID, "tld4.a." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE,               \
+        PTX__T2(F32, I32))
 #define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
     /* textures, by 64-bit handle; surfaces: below */                                                        \
     OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))   \
@@ -1945,128 +1763,58 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__T2(S32, F32))                                                                                   \
     OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32),                 \
         PTX__T2(S32, F32))                                                                                   \
-    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))               \
-    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))           \
-    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))      \
-    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))      \
-    OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))  \
-    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32)) \
-    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))       \
-    OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))    \
-    OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))  \
-    OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", 31, 20, PTX__TEXTURE,                 \
-        PTX__T2(F32, I32))                                                                                   \
-    OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))    \
-    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32)) \
-    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32)) \
-    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", 31, 20, PTX__TEXTURE,                \
-        PTX__T2(F32, I32))                                                                                   \
-    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", 43, 20, PTX__TEXTURE,                \
-        PTX__T2(F32, I32))                                                                                   \
-    OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", 43, 20, PTX__TEXTURE,            \
-        PTX__T2(F32, I32))                                                                                   \
-    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
-    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
-    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
-    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32))             \
-    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))         \
-    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
-    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
-    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
-    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", 43, 20, PTX__TEXTURE, PTX__T2(F32, I32))     \
+    PTX__TEX_F32(OP, CUBE, "cube", "{4f}]", 31)                                                              \
+    PTX__TEX_F32(OP, ACUBE, "acube", "{ufff}]", 31)                                                          \
+    PTX__TEX_DETAIL(OP, 1D, "1d", "f", "f", 31)                                                              \
+    PTX__TEX_DETAIL(OP, 2D, "2d", "2f", "2f", 31)                                                            \
+    PTX__TEX_DETAIL(OP, 3D, "3d", "4f", "4f", 31)                                                            \
+    PTX__TEX_DETAIL(OP, A1D, "a1d", "uf", "f", 31)                                                           \
+    PTX__TEX_DETAIL(OP, A2D, "a2d", "ufff", "2f", 31)                                                        \
+    PTX__TEX_DETAIL(OP, CUBE, "cube", "4f", "4f", 43)                                                        \
+    PTX__TEX_DETAIL(OP, ACUBE, "acube", "ufff", "4f", 43)                                                    \
+    PTX__TLD4(OP, 2D, "2d", "{2f}]", 31)                                                                     \
+    PTX__TLD4(OP, A2D, "a2d", "{ufff}]", 43)                                                                 \
+    PTX__TLD4(OP, CUBE, "cube", "{4f}]", 43)                                                                 \
+    PTX__TLD4(OP, ACUBE, "acube", "{ufff}]", 43)                                                             \
     OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
     OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                  \
     OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
     OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))                          \
     OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))
+/* Loads, stores, formatted stores and reductions of surfaces of one dimension; at: the coordinates. */
+#define PTX__SURFACE_FORM(FORM, ID, name, operands, ...)                                                     \
+    FORM(SU##ID, "su" name "%m", operands, 31, 20, __VA_ARGS__, (0), (0), PTX__M1(BORDER),                   \
+        PTX__M1(SURFACE_TRAP))
+#define PTX__SURFACE_ROWS(OP, FORM, DIM, dim, at)                                                            \
+    PTX__SURFACE_FORM(OP, LD_##DIM, "ld.b." dim "%t", "{t}=[d" at, PTX__TEXTURE, PTX__T1(SURFACE))           \
+    PTX__SURFACE_FORM(FORM, LD_##DIM, "ld.b." dim ".v%1%t", "{t+v}=[d" at, PTX__T1(SURFACE))                 \
+    PTX__SURFACE_FORM(OP, ST_##DIM, "st.b." dim "%t", "=[d" at "{t}", PTX__REGISTER_1 | PTX__NO_FLOATS,      \
+        PTX__T1(SURFACE))                                                                                    \
+    PTX__SURFACE_FORM(FORM, ST_##DIM, "st.b." dim ".v%1%t", "=[d" at "{t+v}", PTX__T1(SURFACE))              \
+    PTX__SURFACE_FORM(OP, ST_P_##DIM, "st.p." dim ".v4.b32", "=[d" at "{4x}",                                \
+        PTX__REGISTER_1 | PTX__NO_FLOATS, (0))
+#define PTX__SURED_ROWS(OP, DIM, dim, at)                                                                    \
+    PTX__SURFACE_FORM(OP, RED_ADD_##DIM, "red.b.add." dim "%t", "=[d" at "t", PTX__REGISTER_1,               \
+        PTX__T2(I32, U64))                                                                                   \
+    PTX__SURFACE_FORM(OP, RED_MIN_##DIM, "red.b.min." dim "%t", "=[d" at "t", PTX__REGISTER_1, PTX__T1(I32)) \
+    PTX__SURFACE_FORM(OP, RED_MAX_##DIM, "red.b.max." dim "%t", "=[d" at "t", PTX__REGISTER_1, PTX__T1(I32)) \
+    PTX__SURFACE_FORM(OP, RED_AND_##DIM, "red.b.and." dim "%t", "=[d" at "t", PTX__REGISTER_1, PTX__T1(B32)) \
+    PTX__SURFACE_FORM(OP, RED_OR_##DIM, "red.b.or." dim "%t", "=[d" at "t", PTX__REGISTER_1, PTX__T1(B32))
+/* Video instructions on pairs and fours. */
+#define PTX__VIDEO(OP, ID, name)                                                                             \
+    OP(V##ID##2, "v" name "2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
+        PTX__M1(SAT))                                                                                        \
+    OP(V##ID##4, "v" name "4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
+        PTX__M1(SAT))
 #define PTX__TABLE_SURFACES(OP, FORM)                                                                        \
-    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),             \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER),  \
-        PTX__M1(SURFACE_TRAP))                                                                               \
-    OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),            \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
-        PTX__M1(SURFACE_TRAP))                                                                               \
-    OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),            \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
-        PTX__M1(SURFACE_TRAP))                                                                               \
-    OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),          \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", 31, 20, PTX__T1(SURFACE), (0), (0),                \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", 31, 20, PTX__TEXTURE, PTX__T1(SURFACE), (0), (0),          \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", 31, 20, PTX__T1(SURFACE), (0), (0),                \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, PTX__T1(SURFACE),   \
-        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
-    FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER),  \
-        PTX__M1(SURFACE_TRAP))                                                                               \
-    OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, PTX__T1(SURFACE),  \
-        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
-    FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
-        PTX__M1(SURFACE_TRAP))                                                                               \
-    OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, PTX__T1(SURFACE),  \
-        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
-    FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), \
-        PTX__M1(SURFACE_TRAP))                                                                               \
-    OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS,                  \
-        PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                  \
-    FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0),                \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS,                  \
-        PTX__T1(SURFACE), (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                  \
-    FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", 31, 20, PTX__T1(SURFACE), (0), (0),                \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0), (0),   \
-        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
-    OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0), (0),  \
-        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
-    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0),     \
-        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
-    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0),     \
-        (0), (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                    \
-    OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS, (0), (0),  \
-        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
-    OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T2(I32, U64), (0),     \
-        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
-    OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),     \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),       \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T2(I32, U64), (0), (0), \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),      \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),      \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),      \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),        \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T2(I32, U64), (0),     \
-        (0), PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                         \
-    OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(I32), (0), (0),     \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),     \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
-    OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", 31, 20, PTX__REGISTER_1, PTX__T1(B32), (0), (0),       \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP))                                                              \
+    PTX__SURFACE_ROWS(OP, FORM, 1D, "1d", "{u}]")                                                            \
+    PTX__SURFACE_ROWS(OP, FORM, 2D, "2d", "{2u}]")                                                           \
+    PTX__SURFACE_ROWS(OP, FORM, 3D, "3d", "{4u}]")                                                           \
+    PTX__SURFACE_ROWS(OP, FORM, A1D, "a1d", "{2u}]")                                                         \
+    PTX__SURFACE_ROWS(OP, FORM, A2D, "a2d", "{4u}]")                                                         \
+    PTX__SURED_ROWS(OP, 1D, "1d", "{u}]")                                                                    \
+    PTX__SURED_ROWS(OP, 2D, "2d", "{2u}]")                                                                   \
+    PTX__SURED_ROWS(OP, 3D, "3d", "{4u}]")                                                                   \
     OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
     OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                  \
     OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
@@ -2081,20 +1829,12 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(VMAX, "vmax%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
     OP(VMAD, "vmad%t%s%s%m", "y=uuu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                   \
     OP(VSET, "vset%s%s%m", "u=uu", 20, 20, 0, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))                  \
-    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))  \
-    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
-        PTX__M1(SAT))                                                                                        \
-    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))  \
-    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
-        PTX__M1(SAT))                                                                                        \
-    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
-    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))    \
+    PTX__VIDEO(OP, ADD, "add")                                                                               \
+    PTX__VIDEO(OP, SUB, "sub")                                                                               \
+    PTX__VIDEO(OP, AVRG, "avrg")                                                                             \
+    PTX__VIDEO(OP, ABSDIFF, "absdiff")                                                                       \
+    PTX__VIDEO(OP, MIN, "min")                                                                               \
+    PTX__VIDEO(OP, MAX, "max")                                                                               \
     OP(VSET2, "vset2%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))  \
     OP(VSET4, "vset4%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))  \
     /* the stack, control */                                                                                 \
@@ -3779,19 +3519,20 @@ PTX__RARE_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, 
     return code;
 }
 
-PTX__RARE ptx_code ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
+/* The error of a call on a kernel; and with 0, or no value, for the caller to return. */
+PTX__RARE void ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    code = ptx__failv(k->m, k, (uint32_t)k->ins.count, code, site, format, args);
+    ptx__failv(k->m, k, (uint32_t)k->ins.count, code, site, format, args);
     va_end(args);
-    return code;
 }
+#define PTX__FAIL(...) (ptx__fail(__VA_ARGS__), 0)
+#define PTX__REFUSE(...) (ptx__fail(__VA_ARGS__), ptx__none())
 
 /* 0 after an error: the number is no type at all, a format of weights for example. */
 static int ptx__require_type(ptx_kernel *k, const char *site, unsigned type) {
     if (ptx__is_type(type)) return 1;
-    ptx__fail(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...", type);
-    return 0;
+    return PTX__FAIL(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...", type);
 }
 
 /* Errors of the verifier name an instruction that was recorded before. */
@@ -3825,7 +3566,7 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
     memcpy(array, &a, sizeof a);
     return 1;
 }
-#define PTX__ROOM(m, array, more, ok) ((ok) = ptx__room((m), &(array), (more), sizeof *(array).at))
+#define PTX__ROOM(m, array, more) ptx__room((m), &(array), (more), sizeof *(array).at)
 /* For one more, of many: most find that there is room. */
 #define PTX__ROOM_FOR_ONE(m, array)                                                                          \
     ((array).count < (array).capacity || ptx__room((m), &(array), 1, sizeof *(array).at))
@@ -3865,12 +3606,11 @@ static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, s
 
 /* ASCII text to the names, which a reset forgets: its offset, or 0 when out of memory (offset 0 holds ""). */
 PTX__RARE uint32_t ptx__keep(ptx_module *m, const char *s, size_t length) {
-    int ok,
-        own = m->names.at && (uintptr_t)s - (uintptr_t)m->names.at < m->names.count; /* may be one of ours */
+    const int own =
+        m->names.at && (uintptr_t)s - (uintptr_t)m->names.at < m->names.count; /* may be one of ours */
     size_t from = own ? (size_t)(s - m->names.at) : 0;
     uint32_t at = (uint32_t)m->names.count;
-    PTX__ROOM(m, m->names, length + 1, ok);
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, m->names, length + 1)) return 0;
     memcpy(m->names.at + at, own ? m->names.at + from : s, length);
     m->names.at[at + length] = 0;
     m->names.count += length + 1;
@@ -4718,11 +4458,9 @@ PTX__RARE int ptx__needs_version(ptx_kernel *k, const char *site, const char *na
     more[0] = 0;
     if (version <= k->version) return 1;
     if (of >= 0) snprintf(more, sizeof more, " of %lld", of);
-    if (version > k->m->cap) {
-        ptx__fail(k, PTX_E_VERSION, site, "%s%s needs PTX %u.%u, the cap is %u.%u", name, more, version / 10,
-                  version % 10, k->m->cap / 10, k->m->cap % 10);
-        return 0;
-    }
+    if (version > k->m->cap)
+        return PTX__FAIL(k, PTX_E_VERSION, site, "%s%s needs PTX %u.%u, the cap is %u.%u", name, more,
+                         version / 10, version % 10, k->m->cap / 10, k->m->cap % 10);
     k->version = version;
     return 1;
 }
@@ -4913,34 +4651,26 @@ PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
     uint32_t version, sm;
     size_t length, size;
     ptx__form *form;
-    int ok;
     if (!row) return 0;
     version = row->version;
     sm = row->sm;
     length = op == PTX_RAW ? 0 : ptx__write_mnemonic(row, mods, type, src, count, text, &version, &sm);
     if (op == PTX_RAW) text[0] = 0;
-    if (count * ptx_type_bytes((ptx_type)type) > 16 && strstr(row->sig, "t+")) {
-        ptx__fail(k, PTX_E_VECTOR, site, "%s: a vector of %u elements of %s has more than 16 bytes", text,
-                  count, ptx__fact(type)->name);
-        return 0;
-    }
+    if (count * ptx_type_bytes((ptx_type)type) > 16 && strstr(row->sig, "t+"))
+        return PTX__FAIL(k, PTX_E_VECTOR, site, "%s: a vector of %u elements of %s has more than 16 bytes",
+                         text, count, ptx__fact(type)->name);
     if (type == PTX_B128 && mods & PTX_SYS & ~PTX__FAMILY && ptx__allowed(row) >> 63 && version < 84)
         version = 84;
-    if (ptx__target_lacks(m, sm, lacks, sizeof lacks)) {
-        ptx__fail(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks, m->target_name);
-        return 0;
-    }
-    if (version > m->cap) {
-        ptx__fail(k, PTX_E_VERSION, site, "%s needs PTX %u.%u, the cap is %u.%u", text, version / 10,
-                  version % 10, m->cap / 10, m->cap % 10);
-        return 0;
-    }
-    PTX__ROOM(m, m->forms, 1, ok);
-    if (!ok) return 0;
+    if (ptx__target_lacks(m, sm, lacks, sizeof lacks))
+        return PTX__FAIL(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks,
+                         m->target_name);
+    if (version > m->cap)
+        return PTX__FAIL(k, PTX_E_VERSION, site, "%s needs PTX %u.%u, the cap is %u.%u", text, version / 10,
+                         version % 10, m->cap / 10, m->cap % 10);
+    if (!PTX__ROOM(m, m->forms, 1)) return 0;
     form = &m->forms.at[m->forms.count];
     size = strlen(program) + 1;
-    PTX__ROOM(m, m->chars, length + 1 + size + PTX__SLACK, ok);
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, m->chars, length + 1 + size + PTX__SLACK)) return 0;
     form->program = (uint32_t)m->chars.count;
     form->slots = form->program + (uint32_t)(strcspn(program, "=") + 1);
     if (!program[0]) form->slots = form->program;
@@ -5033,18 +4763,15 @@ static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type)
     return ptx__own_handle(k, ptx__new_word(k, site, ptx__tag_of(type)), type);
 }
 static ptx_val ptx__wide(ptx_kernel *k, unsigned type, uint64_t bits) {
-    int ok;
-    PTX__ROOM(k->m, k->wide, 1, ok);
-    if (!ok) return ptx__none();
+    if (!PTX__ROOM(k->m, k->wide, 1)) return ptx__none();
     k->wide.at[k->wide.count] = bits;
     return ptx__own_handle(k, (uint32_t)k->wide.count++, type);
 }
 PTXGEN_API ptx_val ptx_wide_(ptx_kernel *k, const char *site, ptx_type type, uint64_t bits) {
     if (!ptx__ready(k)) return ptx__none();
     if (type == PTX_U64 || type == PTX_S64 || type == PTX_F64) return ptx__wide(k, type, bits);
-    ptx__fail(k, PTX_E_TYPE, site, "ptx_wide makes numbers of u64, s64 and f64, not of %s",
-              ptx_type_name(type));
-    return ptx__none();
+    return PTX__REFUSE(k, PTX_E_TYPE, site, "ptx_wide makes numbers of u64, s64 and f64, not of %s",
+                       ptx_type_name(type));
 }
 /* Encode a changed operand: a register, a parameter block or an integer. */
 static ptx_val ptx__operand_handle(ptx_kernel *k, const ptx__operand *o) {
@@ -5071,16 +4798,14 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
         if (v.kind == PTX__FAR && (v.bits & 255) == PTX__WHY_FAR)
             ptx__fail(k, PTX_E_RANGE, site, "%s is %s: %lld", what, ptx__describe(v),
                       (long long)((int64_t)(v.bits << 3) >> 11));
-        ptx__fail(k, v.kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
-                  "%s is %s%s where a register is needed%s", what,
-                  number && v.type ? "an immediate of type " : "", ptx__describe(v),
-                  number ? ": ptx_mov(k, x) makes one of an immediate with a type, such as ptx_u32(1)" : "");
-        return 0;
+        return PTX__FAIL(k, v.kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
+                         "%s is %s%s where a register is needed%s", what,
+                         number && v.type ? "an immediate of type " : "", ptx__describe(v),
+                         number ? ": ptx_mov(k, x) makes one of an immediate with a type, such as ptx_u32(1)"
+                                : "");
     }
-    if (v.owner != k->owner) {
-        ptx__fail(k, PTX_E_FOREIGN, site, "%s (%s) belongs to another kernel", what, ptx__describe(v));
-        return 0;
-    }
+    if (v.owner != k->owner)
+        return PTX__FAIL(k, PTX_E_FOREIGN, site, "%s (%s) belongs to another kernel", what, ptx__describe(v));
     if (v.type >= PTX__TYPE_COUNT || v.space > PTX_SHARED_CLUSTER || v.kind == PTX__SYM)
         ptx__fail(k, PTX_E_HANDLE, site, "%s is no handle that this kernel gave", what);
     else
@@ -5090,12 +4815,11 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
 
 /* Make room for one more instruction of that many words, so that pushing them needs no checks. */
 PTX__RARE int ptx__reserve(ptx_kernel *k, size_t words) {
-    int ok;
     if (k->ins.count == k->ins.capacity) { /* room for as many marks as instructions */
-        PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count, ok);
-        if (!ok) return 0;
+        if (!PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count))
+            return 0;
     }
-    if (!PTX__ROOM(k->m, k->ins, 1, ok) || !PTX__ROOM(k->m, k->words, words + 16, ok)) return 0;
+    if (!PTX__ROOM(k->m, k->ins, 1) || !PTX__ROOM(k->m, k->words, words + 16)) return 0;
     /* Keep the words fewer than the registers that there may be: then a memo need not count registers. */
     k->full = (k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX) - 16;
     return 1;
@@ -5140,11 +4864,11 @@ static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uin
 /* Refuse a guard before an instruction that defines a value: where it is false, there would be none. */
 PTX__APART static int ptx__unguarded(ptx_kernel *k, const char *site, const char *name) {
     if (!k->guard) return 1;
-    ptx__fail(k, PTX_E_GUARD, site,
-              "%s makes a value, which would be undefined where the guard of %s is false; make it before "
-              "ptx_guard, which is for the one instruction after it, or use selp, ld_if or ptx_set",
-              name, k->guard_site);
-    return 0;
+    return PTX__FAIL(
+        k, PTX_E_GUARD, site,
+        "%s makes a value, which would be undefined where the guard of %s is false; make it before "
+        "ptx_guard, which is for the one instruction after it, or use selp, ld_if or ptx_set",
+        name, k->guard_site);
 }
 
 static int ptx__fits(uint64_t bits, unsigned type) {
@@ -5201,11 +4925,9 @@ static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
             double value;
             int fits = ptx__f32_word(bits, &word);
             memcpy(&value, &bits, sizeof value);
-            if (!fits) {
-                ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %g does not fit f32", u->index,
-                          ptx__use_name(u), value);
-                return 0;
-            }
+            if (!fits)
+                return PTX__FAIL(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %g does not fit f32",
+                                 u->index, ptx__use_name(u), value);
             bits = word | (fits == 2 ? PTX__LOST : 0);
             tag = PTX__W_F32;
         } else {
@@ -5215,11 +4937,9 @@ static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
     } else {
         if (kind == 's' || (kind == 'b' && (int64_t)bits < 0)) tag = PTX__W_SIGNED;
         if (!ptx__fits(bits, v.type ? v.type : type) || !ptx__fits(bits, type)
-            || (v.type == PTX_NONE && kind == 'u' && (int64_t)bits < 0)) {
-            ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %lld does not fit %s", u->index,
-                      ptx__use_name(u), (long long)bits, ptx__fact(v.type ? v.type : type)->name);
-            return 0;
-        }
+            || (v.type == PTX_NONE && kind == 'u' && (int64_t)bits < 0))
+            return PTX__FAIL(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %lld does not fit %s", u->index,
+                             ptx__use_name(u), (long long)bits, ptx__fact(v.type ? v.type : type)->name);
     }
     ptx__word(u->k, PTX__WORD(tag, 0));
     ptx__word(u->k, (uint32_t)bits);
@@ -5297,9 +5017,9 @@ static int ptx__push_other(const ptx__use *u, ptx__operand v, unsigned type, int
         snprintf(what, sizeof what, "operand %u", u->index);
         ptx__require_own(u->k, u->site, v, what);
     }
-    ptx__fail(u->k, PTX_E_TYPE, u->site, "operand %u of %s is %s, expected %s%s%s", u->index,
-              ptx__use_name(u), ptx__describe(v), want->name, where, *where ? "" : ptx__cure(v, type).s);
-    return 0;
+    return PTX__FAIL(u->k, PTX_E_TYPE, u->site, "operand %u of %s is %s, expected %s%s%s", u->index,
+                     ptx__use_name(u), ptx__describe(v), want->name, where,
+                     *where ? "" : ptx__cure(v, type).s);
 }
 
 /* The same, fast for a register of exactly that type, as most operands are. */
@@ -5639,9 +5359,8 @@ static int ptx__check_set(ptx_kernel *k, const char *site, ptx_val variable, ptx
         return 0;
     if (from.kind == PTX__IMM) *value = ptx__with_type(*value, from.type);
     if (from.kind != PTX__REG || from.space == cell.space) return 1;
-    ptx__fail(k, PTX_E_ADDRESS, site,
-              "ptx_set: the variable and the value are addresses of different spaces");
-    return 0;
+    return PTX__FAIL(k, PTX_E_ADDRESS, site,
+                     "ptx_set: the variable and the value are addresses of different spaces");
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
@@ -5659,14 +5378,13 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
         if (typed[0].handle != src[0].handle) return ptx__record(k, site, what, mods, typed);
     }
     if (op >= PTX__OP_COUNT)
-        return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
     if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
     if (k->m->plain[op] && *k->m->slots[op] == 'c' && src_type == PTX_NONE)
-        return ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
-                         ptx__rows[k->m->first[op]].name,
-                         op == PTX_SET ? "opn, with the type of the result"
-                                       : ptx__rows[k->m->first[op]].name),
-               d;
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
+                           ptx__rows[k->m->first[op]].name,
+                           op == PTX_SET ? "opn, with the type of the result"
+                                         : ptx__rows[k->m->first[op]].name);
     ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE,
               what & PTX__INTO ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
@@ -5718,12 +5436,10 @@ static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
     v.space = v.space > PTX_SHARED_CLUSTER ? (uint8_t)PTX_GENERIC : v.space;
     while (want < ptx__slot_places + sizeof ptx__slot_places / sizeof *want && want->letter != letter) want++;
     if (want == ptx__slot_places + sizeof ptx__slot_places / sizeof *want) want = &any;
-    if (!(want->spaces >> v.space & 1) || (letter == 'a' && ptx__fact(v.type)->bits != 32)) {
-        ptx__fail(u->k, PTX_E_ADDRESS, u->site,
-                  "operand %u of %s must be an address in %s space, this is in %s", u->index,
-                  ptx__use_name(u), want->what, spaces[v.space]);
-        return 0;
-    }
+    if (!(want->spaces >> v.space & 1) || (letter == 'a' && ptx__fact(v.type)->bits != 32))
+        return PTX__FAIL(u->k, PTX_E_ADDRESS, u->site,
+                         "operand %u of %s must be an address in %s space, this is in %s", u->index,
+                         ptx__use_name(u), want->what, spaces[v.space]);
     if (letter == 'a') {
         ptx__word(u->k, PTX__WORD(PTX__W_MEM, 0));
         ptx__word(u->k, (uint32_t)mem.base.bits);
@@ -5733,9 +5449,9 @@ static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
     if (letter == 'n') {
         if (mem.offset == 0 && mem.base.kind == PTX__REG)
             return ptx__push_source(u, mem.base, PTX_U64, ptx__fact(v.type)->kind == 's');
-        ptx__fail(u->k, PTX_E_ADDRESS, u->site,
-                  "operand %u of %s is an address in a register, without offset", u->index, ptx__use_name(u));
-        return 0;
+        return PTX__FAIL(u->k, PTX_E_ADDRESS, u->site,
+                         "operand %u of %s is an address in a register, without offset", u->index,
+                         ptx__use_name(u));
     }
     return ptx__push_memory(u, &mem, want->bytes);
 }
@@ -5745,11 +5461,10 @@ PTX__RARE int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__sl
                                 unsigned type) {
     if (v.kind == PTX__IMM) {
         if (!ptx__check_limit(u, v, limit->letter, type)) return 0;
-    } else if (limit->immediate) {
-        ptx__fail(u->k, PTX_E_TYPE, u->site, "operand %u of %s must be %s, not a value in a register (%s)",
-                  u->index, ptx__use_name(u), limit->what, ptx__describe(v));
-        return 0;
-    }
+    } else if (limit->immediate)
+        return PTX__FAIL(u->k, PTX_E_TYPE, u->site,
+                         "operand %u of %s must be %s, not a value in a register (%s)", u->index,
+                         ptx__use_name(u), limit->what, ptx__describe(v));
     return ptx__push_source(u, v, v.kind == PTX__IMM && v.type == PTX_NONE ? PTX_B32 : PTX_U32,
                             ptx__fact(v.type)->kind == 's');
 }
@@ -5806,18 +5521,15 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
     case 'p': want = PTX_PRED; break;
     case 'x':
         parts = ptx__no_fragment(u, type, v.type);
-        if (parts) {
-            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s of %s", index, row->name,
-                      ptx__fact(v.type)->name, parts, ptx__fact(type)->name);
-            return 0;
-        }
+        if (parts)
+            return PTX__FAIL(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s of %s", index,
+                             row->name, ptx__fact(v.type)->name, parts, ptx__fact(type)->name);
         if (v.kind != PTX__REG
             && ((facts & PTX__IS_WMMA && facts & PTX__GIVES_LANE) || (facts & PTX__WGMMA) == PTX__WGMMA
-                || (facts & PTX__IS_MMA && v.kind != PTX__IMM))) {
-            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: parts of matrices are in registers",
-                      index, row->name, ptx__describe(v));
-            return 0;
-        }
+                || (facts & PTX__IS_MMA && v.kind != PTX__IMM)))
+            return PTX__FAIL(k, PTX_E_TYPE, site,
+                             "operand %u of %s is %s: parts of matrices are in registers", index, row->name,
+                             ptx__describe(v));
         want = PTX_B32, loose = 1;
         break;
     case 'f': want = PTX_F32; break;
@@ -5834,11 +5546,10 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
             const int element =
                 row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && v.bits >= 13 && v.bits <= 15;
             const unsigned sm = ptx__sm(k);
-            if ((swizzle && k->m->target != PTX_SM_A(103)) || (element && sm < 100)) {
-                ptx__fail(k, PTX_E_TARGET, site, "%s of %u needs sm_%s, the target is sm_%s", row->name,
-                          (unsigned)v.bits, swizzle ? "103a" : "100a or later", k->m->target_name);
-                return 0;
-            }
+            if ((swizzle && k->m->target != PTX_SM_A(103)) || (element && sm < 100))
+                return PTX__FAIL(k, PTX_E_TARGET, site, "%s of %u needs sm_%s, the target is sm_%s",
+                                 row->name, (unsigned)v.bits, swizzle ? "103a" : "100a or later",
+                                 k->m->target_name);
             if ((swizzle || element)
                 && !ptx__needs_version(k, site, row->name, (long long)v.bits, swizzle ? 88 : 87))
                 return 0;
@@ -5847,11 +5558,9 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
         return limit ? ptx__push_limited(u, v, limit, type) : ptx__push_place(u, v, letter);
     }
     says = number ? ptx__number_wrong(u, letter, v.bits, type) : NULL;
-    if (says) {
-        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s is %s, not %lld", index, row->name, says,
-                  (long long)v.bits);
-        return 0;
-    }
+    if (says)
+        return PTX__FAIL(k, PTX_E_RANGE, site, "operand %u of %s is %s, not %lld", index, row->name, says,
+                         (long long)v.bits);
     return ptx__push_source(u, v, want, loose);
 }
 
@@ -5896,7 +5605,6 @@ PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *sr
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *words = k->words.at + ins->words;
     uint32_t i, source = 0, result = 0, kept, *p;
-    int ok;
     for (i = 0; i < ins->count; i++) {
         uint32_t tag = PTX__TAG(words[i]);
         if (tag == PTX__W_VECTOR) continue;
@@ -5907,8 +5615,7 @@ PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *sr
     }
     for (i = m->forms.at[form].pattern, kept = 0; i; i = m->patterns.at[i - 1 + PTX__P_NEXT]) kept++;
     if (source != n || result != results || kept >= PTX__PATTERNS_MAX) return;
-    PTX__ROOM(m, m->patterns, PTX__P_KINDS + n + results + ins->count, ok);
-    if (!ok) return;
+    if (!PTX__ROOM(m, m->patterns, PTX__P_KINDS + n + results + ins->count)) return;
     p = m->patterns.at + m->patterns.count;
     p[PTX__P_NEXT] = m->forms.at[form].pattern;
     m->forms.at[form].pattern = (uint32_t)m->patterns.count + 1;
@@ -5963,10 +5670,9 @@ static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form
 static int ptx__request_is_valid(ptx_kernel *k, const char *site, unsigned op, unsigned type,
                                  unsigned src_type, const ptx_val *src, unsigned n, const void *out,
                                  unsigned n_out) {
-    if ((n && !src) || (n_out != PTX__ONE && n_out && !out)) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", n && !src ? "operands" : "results");
-        return 0;
-    }
+    if ((n && !src) || (n_out != PTX__ONE && n_out && !out))
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL",
+                         n && !src ? "operands" : "results");
     if (op < PTX__OP_COUNT && ptx__is_type(type) && ptx__is_type(src_type) && n <= PTX__OPERANDS_MAX
         && (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX))
         return 1;
@@ -5987,18 +5693,14 @@ PTX__RARE int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *ro
     double part;
     if (row->op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
         memcpy(&part, &v[0].bits, sizeof part);
-        if (!(part > 0 && part <= 1)) {
-            ptx__fail(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
-                      row->name, part);
-            return 0;
-        }
+        if (!(part > 0 && part <= 1))
+            return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
+                             row->name, part);
     }
     if (row->op == PTX_CREATEPOLICY_RANGE && v[1].kind == PTX__IMM && v[2].kind == PTX__IMM
-        && (uint32_t)v[1].bits > (uint32_t)v[2].bits) {
-        ptx__fail(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u", row->name,
-                  (unsigned)v[1].bits, (unsigned)v[2].bits);
-        return 0;
-    }
+        && (uint32_t)v[1].bits > (uint32_t)v[2].bits)
+        return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u",
+                         row->name, (unsigned)v[1].bits, (unsigned)v[2].bits);
     return 1;
 }
 /* Check the variable that an instruction reads and writes as its result `number`. */
@@ -6010,9 +5712,12 @@ PTX__RARE int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, 
     if (ptx__fact(cell.type)->bits == 32 && (slot != 'f' || kind == 'f' || kind == 'b')
         && (slot != 'S' || (kind != 'f' && kind != 'h')))
         return 1;
-    ptx__fail(k, PTX_E_TYPE, site, "result %u of %s: a variable of %s is needed, this has %s", number,
-              row->name, slot == 'f' ? "f32" : slot == 'S' ? "s32" : "32 bits", ptx__describe(cell));
-    return 0;
+    return PTX__FAIL(k, PTX_E_TYPE, site, "result %u of %s: a variable of %s is needed, this has %s", number,
+                     row->name,
+                     slot == 'f'   ? "f32"
+                     : slot == 'S' ? "s32"
+                                   : "32 bits",
+                     ptx__describe(cell));
 }
 
 /* Record any instruction that prints as a mnemonic and operands. n_out: results wanted, or PTX__ONE. into:
@@ -6163,12 +5868,10 @@ static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned
 
 PTX__RARE_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
     static const ptx_val none[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-    if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn)) {
-        ptx__fail(k, PTX_E_UNDEFINED, site,
-                  k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
-                              : "this function has a result: ptx_return gives it");
-        return ptx__none();
-    }
+    if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn))
+        return PTX__REFUSE(k, PTX_E_UNDEFINED, site,
+                           k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
+                                       : "this function has a result: ptx_return gives it");
     return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, none);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
@@ -6270,9 +5973,7 @@ PTX__RARE const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, 
 PTX__RARE void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint32_t what) {
     size_t i, size = m->named_at.count;
     ptx__named *n;
-    int ok;
-    PTX__ROOM(m, m->named, 1, ok);
-    if (!ok) return;
+    if (!PTX__ROOM(m, m->named, 1)) return;
     n = &m->named.at[m->named.count++];
     n->name = name;
     n->hash = ptx__name_hash(scope, m->names.at + name);
@@ -6280,8 +5981,7 @@ PTX__RARE void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint3
     n->what = what;
     if (m->named.count > size) { /* twice as many chains */
         size = size ? 2 * size : 16;
-        PTX__ROOM(m, m->named_at, size - m->named_at.count, ok);
-        if (!ok) return;
+        if (!PTX__ROOM(m, m->named_at, size - m->named_at.count)) return;
         m->named_at.count = size;
         memset(m->named_at.at, 0, size * sizeof *m->named_at.at);
         i = 0;
@@ -6304,7 +6004,6 @@ PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, cons
     ptx_kernel *k;
     const ptx__named *had;
     uint32_t at;
-    int ok;
     if (!m || m->error.code) return NULL;
     at = ptx__name(m, site, name);
     if (!at) return NULL;
@@ -6327,11 +6026,9 @@ PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, cons
                  name);
         return NULL;
     }
-    PTX__ROOM(m, m->entries, 1, ok);
-    if (!ok) return NULL;
+    if (!PTX__ROOM(m, m->entries, 1)) return NULL;
     if (m->used == m->kernels.count) {
-        PTX__ROOM(m, m->kernels, 1, ok);
-        if (!ok) return NULL;
+        if (!PTX__ROOM(m, m->kernels, 1)) return NULL;
         k = (ptx_kernel *)m->alloc(m->user, NULL, 0, sizeof *k);
         if (!k) {
             ptx_fail(m, PTX_E_MEMORY, site, "out of memory: %lu bytes", (unsigned long)sizeof *k);
@@ -6462,14 +6159,13 @@ PTX__RARE int ptx__name_is_free(ptx_kernel *k, const char *site, const char *nam
     static const char *const kinds[] = {"parameter", "shared array", "local array"};
     const ptx__named *had = ptx__find_name(k->m, PTX__OF_MODULE, name);
     if (had && !(had->what & PTX__IS_KERNEL)) /* it would hide the variable */
-        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "the module has a variable '%.80s'", name), 0;
+        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "the module has a variable '%.80s'", name);
     if (had && k->m->kernels.at[had->what & ~PTX__IS_KERNEL]->function)
-        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "the module has a function '%.80s'", name), 0;
+        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "the module has a function '%.80s'", name);
     had = ptx__find_name(k->m, k->index, name);
     if (had)
-        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "this kernel has a %s '%.80s' already", kinds[had->what],
-                         name),
-               0;
+        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "this kernel has a %s '%.80s' already", kinds[had->what],
+                         name);
     return 1;
 }
 
@@ -6484,34 +6180,27 @@ PTX__RARE uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *n
     ptx__symbol *p;
     const ptx__named *had;
     uint32_t at, offset, limit = m->cap >= 81 ? 32764u : 4352u;
-    int ok;
-    if (k->guard) return ptx__fail(k, PTX_E_GUARD, site, "a guard before a parameter"), 0u;
-    if (k->called) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "the function is called at %s already: parameters come first",
-                  k->called);
-        return 0;
-    }
+    if (k->guard) return PTX__FAIL(k, PTX_E_GUARD, site, "a guard before a parameter");
+    if (k->called)
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site,
+                         "the function is called at %s already: parameters come first", k->called);
     at = ptx__name(m, site, name);
     if (!at || !ptx__name_is_free(k, site, name)) return 0;
     had = ptx__find_name(m, PTX__OF_MODULE, name);
-    if (had && (had->what & ~PTX__IS_KERNEL) > k->index) {
-        ptx__fail(k, PTX_E_NAME_TAKEN, site,
-                  "a later kernel is called '%.80s', and ptxas crashes on a parameter of that name",
-                  name);
-        return 0;
-    }
+    if (had && (had->what & ~PTX__IS_KERNEL) > k->index)
+        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site,
+                         "a later kernel is called '%.80s', and ptxas crashes on a parameter of that name",
+                         name);
     offset = ptx__align_up(k->param_bytes, align);
-    if (bytes > limit || offset > limit - bytes) {
-        ptx__fail(k, PTX_E_PARAM_LIMIT, site,
-                  "parameter '%.80s' ends at byte %lu; a kernel may have %u with PTX %s", name,
-                  (unsigned long)offset + bytes, limit, limit == 4352 ? "before 8.1" : "8.1 and later");
-        return 0;
-    }
+    if (bytes > limit || offset > limit - bytes)
+        return PTX__FAIL(k, PTX_E_PARAM_LIMIT, site,
+                         "parameter '%.80s' ends at byte %lu; a kernel may have %u with PTX %s", name,
+                         (unsigned long)offset + bytes, limit,
+                         limit == 4352 ? "before 8.1" : "8.1 and later");
     if (offset + bytes > 4352 && k->version < 81) k->version = 81;
-    PTX__ROOM(m, k->params, 1, ok);
-    if (!ok) return 0;
-    PTX__ROOM(m, k->info, k->params.count + 1, ok); /* filled when asked for, so that asking cannot fail */
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, k->params, 1)) return 0;
+    if (!PTX__ROOM(m, k->info, k->params.count + 1))
+        return 0; /* filled when asked for, so that asking cannot fail */
     ptx__add_symbol(k, at, PTX__IS_PARAM);
     p = &k->params.at[k->params.count];
     p->site = ptx__site(k, site);
@@ -6535,13 +6224,11 @@ PTX__RARE_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *na
     ptx_val v;
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
     bytes = ptx_type_bytes(type);
-    if (bytes == 0 || space > PTX_CONST) {
-        ptx__fail(k, PTX_E_TYPE, site,
-                  bytes ? "a pointer is in PTX_GLOBAL, _SHARED, _LOCAL, _CONST or _GENERIC"
-                        : "a parameter cannot have type %s",
-                  ptx_type_name(type));
-        return ptx__none();
-    }
+    if (bytes == 0 || space > PTX_CONST)
+        return PTX__REFUSE(k, PTX_E_TYPE, site,
+                           bytes ? "a pointer is in PTX_GLOBAL, _SHARED, _LOCAL, _CONST or _GENERIC"
+                                 : "a parameter cannot have type %s",
+                           ptx_type_name(type));
     index = ptx__add_param(k, site, name, type, bytes, bytes, space);
     if (!index) return ptx__none();
     v = ptx_ld_(k, site, type, ptx_at(ptx__param_block(k, index - 1), 0));
@@ -6555,12 +6242,10 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
                                     uint32_t align) {
     uint32_t index;
     if (!ptx__ready(k)) return ptx__none();
-    if (bytes == 0 || !ptx__is_power_of_two(align) || align > 64) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "a parameter block needs bytes, and an alignment of 1, 2 ... 64; not %u and %u", bytes,
-                  align);
-        return ptx__none();
-    }
+    if (bytes == 0 || !ptx__is_power_of_two(align) || align > 64)
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site,
+                           "a parameter block needs bytes, and an alignment of 1, 2 ... 64; not %u and %u",
+                           bytes, align);
     index = ptx__add_param(k, site, name, PTX_B8, bytes, align, 0);
     return index ? ptx__param_block(k, index - 1) : ptx__none();
 }
@@ -6593,11 +6278,9 @@ PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, u
 PTX__RARE ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, ptx_type type,
                                   uint32_t count, uint32_t align) {
     ptx__symbol *s;
-    int ok;
     if (!name || !ptx__name_is_free(k, site, k->m->names.at + name) || !ptx__unguarded(k, site, "ptx_shared"))
         return ptx__none();
-    PTX__ROOM(k->m, k->shared, 1, ok);
-    if (!ok) return ptx__none();
+    if (!PTX__ROOM(k->m, k->shared, 1)) return ptx__none();
     ptx__add_symbol(k, name, PTX__IS_SHARED);
     s = &k->shared.at[k->shared.count++];
     s->site = ptx__site(k, site);
@@ -6614,22 +6297,20 @@ PTX__RARE_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *n
     uint32_t size, start;
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
     size = ptx_type_bytes(type);
-    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "shared memory of %u elements of type %s, aligned to %u: must be 1 or more, of a type with "
-                  "a size, aligned to 1, 2, 4 ... 1024",
-                  count, ptx_type_name(type), align);
-        return ptx__none();
-    }
+    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0)
+        return PTX__REFUSE(
+            k, PTX_E_ARGUMENT, site,
+            "shared memory of %u elements of type %s, aligned to %u: must be 1 or more, of a type with "
+            "a size, aligned to 1, 2, 4 ... 1024",
+            count, ptx_type_name(type), align);
     if (align < size) align = size;
     start = ptx__align_up(k->shared_bytes, align);
-    if (count > 49152u / size || start > 49152u - count * size) {
-        ptx__fail(k, PTX_E_SHARED_LIMIT, site,
-                  "'%.80s' would end at byte %llu of static shared memory, the limit is 49152; use "
-                  "ptx_shared_dynamic()",
-                  name ? name : "(null)", (unsigned long long)start + (unsigned long long)count * size);
-        return ptx__none();
-    }
+    if (count > 49152u / size || start > 49152u - count * size)
+        return PTX__REFUSE(k, PTX_E_SHARED_LIMIT, site,
+                           "'%.80s' would end at byte %llu of static shared memory, the limit is 49152; use "
+                           "ptx_shared_dynamic()",
+                           name ? name : "(null)",
+                           (unsigned long long)start + (unsigned long long)count * size);
     k->shared_bytes = start + count * size;
     return ptx__add_shared(k, site, ptx__name(k->m, site, name), type, count, align);
 }
@@ -6637,10 +6318,9 @@ PTX__RARE_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *n
 PTX__RARE_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t align) {
     char own[300]; /* with a $, which no name of a caller has */
     if (!ptx__ready(k)) return ptx__none();
-    if (!ptx__is_power_of_two(align) || align < 16 || align > 1024) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "dynamic shared memory aligned to %u: must be 16 to 1024", align);
-        return ptx__none();
-    }
+    if (!ptx__is_power_of_two(align) || align < 16 || align > 1024)
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "dynamic shared memory aligned to %u: must be 16 to 1024",
+                           align);
     snprintf(own, sizeof own, "%.255s$dynamic", k->m->names.at + k->name);
     return ptx__add_shared(k, site, ptx__keep(k->m, own, strlen(own)), PTX_B8, 0, align);
 }
@@ -6649,21 +6329,18 @@ PTX__RARE_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *na
                                  uint32_t count, uint32_t align) {
     uint32_t size = ptx_type_bytes(type), at;
     ptx__symbol *l;
-    int ok;
     if (!ptx__ready(k) || !ptx__unguarded(k, site, "ptx_local")) return ptx__none();
     if (!ptx__require_type(k, site, type)) return ptx__none();
-    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0 || count > 524288u / size) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "local memory of %u elements of type %s, aligned to %u: must be 1 or more, 512 KiB at "
-                  "most, of a type with a size, aligned to 1, 2, 4 ... 1024",
-                  count, ptx_type_name(type), align);
-        return ptx__none();
-    }
+    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0 || count > 524288u / size)
+        return PTX__REFUSE(
+            k, PTX_E_ARGUMENT, site,
+            "local memory of %u elements of type %s, aligned to %u: must be 1 or more, 512 KiB at "
+            "most, of a type with a size, aligned to 1, 2, 4 ... 1024",
+            count, ptx_type_name(type), align);
     if (align < size) align = size;
     at = ptx__name(k->m, site, name);
     if (!at || !ptx__name_is_free(k, site, name)) return ptx__none();
-    PTX__ROOM(k->m, k->locals, 1, ok);
-    if (!ok) return ptx__none();
+    if (!PTX__ROOM(k->m, k->locals, 1)) return ptx__none();
     ptx__add_symbol(k, at, PTX__IS_LOCAL);
     l = &k->locals.at[k->locals.count++];
     l->site = ptx__site(k, site);
@@ -6680,7 +6357,6 @@ PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
     ptx__variable *v;
     const ptx__named *had;
     uint32_t size, align, name;
-    int ok;
     if (!m || m->error.code) return none;
     size = desc ? ptx_type_bytes(desc->type) : 0;
     align = desc && desc->align > size ? desc->align : size;
@@ -6722,8 +6398,7 @@ PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
         }
         m->const_bytes = ptx__align_up(m->const_bytes, align) + desc->count * size;
     }
-    PTX__ROOM(m, m->variables, 1, ok);
-    if (!ok) return none;
+    if (!PTX__ROOM(m, m->variables, 1)) return none;
     v = &m->variables.at[m->variables.count];
     v->site = site ? site : "";
     v->name = name;
@@ -6748,7 +6423,6 @@ static int ptx__variable_ok(ptx_module *m, const char *site, ptx_symbol s) {
 
 PTX__RARE_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint32_t element, ptx_symbol to,
                               int64_t bytes) {
-    int ok;
     ptx__address *a;
     if (!m || m->error.code || !ptx__variable_ok(m, site, in) || !ptx__variable_ok(m, site, to)) return;
     if (ptx_type_bytes((ptx_type)m->variables.at[in.index].type) != 8
@@ -6762,8 +6436,7 @@ PTX__RARE_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, ui
         ptx_fail(m, PTX_E_ARGUMENT, site, "a variable points to variables made before it: PTX has no others");
         return;
     }
-    PTX__ROOM(m, m->addresses, 1, ok);
-    if (!ok) return;
+    if (!PTX__ROOM(m, m->addresses, 1)) return;
     a = &m->addresses.at[m->addresses.count++];
     for (; a > m->addresses.at && (a[-1].in > in.index || (a[-1].in == in.index && a[-1].element > element));
          a--)
@@ -6790,10 +6463,9 @@ static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, p
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v->type);
     int integer = want->kind == 'u' || want->kind == 's' || want->kind == 'b';
     if (v->kind == PTX__IMM && v->type == PTX_NONE && integer) {
-        if (!ptx__fits(v->bits, type) || (want->kind == 'u' && (int64_t)v->bits < 0)) {
-            ptx__fail(k, PTX_E_RANGE, site, "%s: %lld does not fit %s", what, (long long)v->bits, want->name);
-            return 0;
-        }
+        if (!ptx__fits(v->bits, type) || (want->kind == 'u' && (int64_t)v->bits < 0))
+            return PTX__FAIL(k, PTX_E_RANGE, site, "%s: %lld does not fit %s", what, (long long)v->bits,
+                             want->name);
         v->type = (uint8_t)type;
         return 1;
     }
@@ -6827,39 +6499,33 @@ static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t 
     char kind = ptx__fact(b.type)->kind;
     if (b.space == PTX_SHARED || b.space == PTX_SHARED_CLUSTER) want = 32;
     if (!ptx__require_own(k, site, b, "the address")) return 0;
-    if ((kind != 'u' && kind != 's' && kind != 'b') || bits != want) {
-        ptx__fail(k, PTX_E_ADDRESS, site,
-                  "%s: an address in %s space is an integer of %u bits, this is %s: %s", name,
-                  want == 32               ? "shared"
-                  : b.space == PTX_GENERIC ? "generic"
-                                           : "global",
-                  want, ptx__fact(b.type)->name,
-                  want == 32 ? "ptx_shared() gives one"
+    if ((kind != 'u' && kind != 's' && kind != 'b') || bits != want)
+        return PTX__FAIL(k, PTX_E_ADDRESS, site,
+                         "%s: an address in %s space is an integer of %u bits, this is %s: %s", name,
+                         want == 32               ? "shared"
+                         : b.space == PTX_GENERIC ? "generic"
+                                                  : "global",
+                         want, ptx__fact(b.type)->name,
+                         want == 32
+                             ? "ptx_shared() gives one"
                              : "ptx_param_ptr() declares one, ptx_ptr(x, PTX_GLOBAL) makes one of a u64, "
                                "ptx_ptr(x, PTX_SHARED) one in shared space of a u32");
-        return 0;
-    }
-    if (mem->offset < -2147483647 - 1 || mem->offset > 2147483647) {
-        ptx__fail(k, PTX_E_RANGE, site, "%s: the offset %lld does not fit 32 bits", name,
-                  (long long)mem->offset);
-        return 0;
-    }
+    if (mem->offset < -2147483647 - 1 || mem->offset > 2147483647)
+        return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the offset %lld does not fit 32 bits", name,
+                         (long long)mem->offset);
     if (b.kind == PTX__SYM) {
         const ptx__symbol *p = &k->params.at[b.bits];
-        if (mem->offset < 0 || mem->offset + (int64_t)bytes > (int64_t)p->count) {
-            ptx__fail(k, PTX_E_ADDRESS, site, "%s: bytes %lld to %lld of parameter '%.80s', which has %u",
-                      name, (long long)mem->offset, (long long)mem->offset + bytes - 1,
-                      k->m->names.at + p->name, p->count);
-            return 0;
-        }
+        if (mem->offset < 0 || mem->offset + (int64_t)bytes > (int64_t)p->count)
+            return PTX__FAIL(k, PTX_E_ADDRESS, site,
+                             "%s: bytes %lld to %lld of parameter '%.80s', which has %u", name,
+                             (long long)mem->offset, (long long)mem->offset + bytes - 1,
+                             k->m->names.at + p->name, p->count);
         known = 1;
         while (p->align >> known) known++;
     }
-    if (known && (bytes > 1u << (known - 1) || (mem->offset & (int64_t)(bytes - 1)))) {
-        ptx__fail(k, PTX_E_ALIGN, site, "%s of %u bytes at offset %lld from an address aligned to %u", name,
-                  bytes, (long long)mem->offset, 1u << (known - 1));
-        return 0;
-    }
+    if (known && (bytes > 1u << (known - 1) || (mem->offset & (int64_t)(bytes - 1))))
+        return PTX__FAIL(k, PTX_E_ALIGN, site, "%s of %u bytes at offset %lld from an address aligned to %u",
+                         name, bytes, (long long)mem->offset, 1u << (known - 1));
     ptx__word(k, PTX__WORD(PTX__W_MEM, 0));
     ptx__word(k, b.kind == PTX__SYM ? PTX__WORD(PTX__W_PARAM, b.bits) : (uint32_t)b.bits);
     ptx__word(k, (uint32_t)(int32_t)mem->offset);
@@ -7092,48 +6758,37 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         return ptx__ready(k) ? ptx_off(address, offset) : address;
     }
     if (!ptx__require_own(k, site, base, "the address")) return ptx__none();
-    if (base.kind == PTX__REG && !((PTX__I32 | PTX__I64 | PTX__B32_64) >> base.type & 1)) {
-        ptx__fail(k, PTX_E_ADDRESS, site,
-                  "an address is an integer of 32 or 64 bits, this is %s: ptx_param_ptr() declares one",
-                  ptx__describe(base));
-        return ptx__none();
-    }
-    if (!bytes) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "elements of 0 bytes: every index would be the same place");
-        return ptx__none();
-    }
+    if (base.kind == PTX__REG && !((PTX__I32 | PTX__I64 | PTX__B32_64) >> base.type & 1))
+        return PTX__REFUSE(
+            k, PTX_E_ADDRESS, site,
+            "an address is an integer of 32 or 64 bits, this is %s: ptx_param_ptr() declares one",
+            ptx__describe(base));
+    if (!bytes)
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site,
+                           "elements of 0 bytes: every index would be the same place");
     by = ptx__materialize_address(k, site, &index);
     if (by.kind == PTX__IMM) { /* the sum wraps like the address */
-        if ((int64_t)by.bits > INT64_MAX / bytes || (int64_t)by.bits < -(INT64_MAX / bytes)) {
-            ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes", (long long)by.bits,
-                      bytes);
-            return ptx__none();
-        }
+        if ((int64_t)by.bits > INT64_MAX / bytes || (int64_t)by.bits < -(INT64_MAX / bytes))
+            return PTX__REFUSE(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes",
+                               (long long)by.bits, bytes);
         by.bits *= bytes;
         if (ptx__fact(base.type)->bits == 32) by.bits &= 0xffffffffu;
         by.type = base.type;
         return ptx_op2_(k, site, PTX_ADD, 0, address, ptx__operand_handle(k, &by));
     }
-    if (base.kind != PTX__REG) {
-        ptx__fail(k, PTX_E_HANDLE, site, "an index in a register behind %s: only ptx_off goes there",
-                  ptx__describe(base));
-        return ptx__none();
-    }
+    if (base.kind != PTX__REG)
+        return PTX__REFUSE(k, PTX_E_HANDLE, site, "an index in a register behind %s: only ptx_off goes there",
+                           ptx__describe(base));
     if (by.kind != PTX__IMM_FLOAT && !ptx__require_own(k, site, by, "the index")) return ptx__none();
-    if (by.space && base.space) {
-        ptx__fail(k, PTX_E_ADDRESS, site,
-                  "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
-        return ptx__none();
-    }
-    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1)) {
-        ptx__fail(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s%s",
-                  ptx__describe(by), ptx__cure(by, PTX_U32).s);
-        return ptx__none();
-    }
-    if (by.type == PTX_S32 && bytes > 0x7fffffffu) {
-        ptx__fail(k, PTX_E_RANGE, site, "a stride of %u bytes does not fit the index's type, s32", bytes);
-        return ptx__none();
-    }
+    if (by.space && base.space)
+        return PTX__REFUSE(k, PTX_E_ADDRESS, site,
+                           "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
+    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1))
+        return PTX__REFUSE(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s%s",
+                           ptx__describe(by), ptx__cure(by, PTX_U32).s);
+    if (by.type == PTX_S32 && bytes > 0x7fffffffu)
+        return PTX__REFUSE(k, PTX_E_RANGE, site, "a stride of %u bytes does not fit the index's type, s32",
+                           bytes);
     width = ptx__fact(by.type)->bits;
     if (width == 32 && ptx__fact(base.type)->bits == 64) { /* extended as the index's type says */
         if (by.type != PTX_S32) index = ptx__with_type(index, PTX_U32);
@@ -7141,11 +6796,10 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
                        ptx_as(address, by.type == PTX_S32 ? PTX_S64 : PTX_U64));
         return ptx_as(sum, (ptx_type)base.type);
     }
-    if (width != ptx__fact(base.type)->bits) {
-        ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s%s",
-                  ptx__fact(by.type)->name, ptx__fact(base.type)->name, ptx__cure(by, base.type).s);
-        return ptx__none();
-    }
+    if (width != ptx__fact(base.type)->bits)
+        return PTX__REFUSE(k, PTX_E_TYPE, site,
+                           "an index of type %s does not go with an address of type %s%s",
+                           ptx__fact(by.type)->name, ptx__fact(base.type)->name, ptx__cure(by, base.type).s);
     if (by.space == 0) index = ptx__with_type(index, base.type);
     return ptx_op3_(k, site, PTX_MAD, PTX_LO, index, ptx_imm(bytes), address);
 }
@@ -7153,18 +6807,16 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
 /* mov between one register and the parts of it */
 PTX__RARE int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
                             const void *parts) {
-    if ((whole == PTX_F16X2 && part == PTX_BF16) || (whole == PTX_BF16X2 && part == PTX_F16)) {
-        ptx__fail(k, PTX_E_TYPE, site, "parts of %s are no %s: ptx_cvt converts, ptx_as reads their bits",
-                  ptx__fact(whole)->name, ptx__fact(part)->name);
-        return 0;
-    }
+    if ((whole == PTX_F16X2 && part == PTX_BF16) || (whole == PTX_BF16X2 && part == PTX_F16))
+        return PTX__FAIL(k, PTX_E_TYPE, site,
+                         "parts of %s are no %s: ptx_cvt converts, ptx_as reads their bits",
+                         ptx__fact(whole)->name, ptx__fact(part)->name);
     if (whole < PTX__TYPE_COUNT && part < PTX__TYPE_COUNT && parts && (n == 2 || n == 4)
         && (ptx__fact(part)->bits >= 16 || part == PTX_E2M1X2)
         && ptx__fact(part)->bits * n == ptx__fact(whole)->bits)
         return 1;
-    ptx__fail(k, PTX_E_VECTOR, site, "%u parts of %s do not make one %s", n, ptx_type_name((ptx_type)part),
-              ptx_type_name((ptx_type)whole));
-    return 0;
+    return PTX__FAIL(k, PTX_E_VECTOR, site, "%u parts of %s do not make one %s", n,
+                     ptx_type_name((ptx_type)part), ptx_type_name((ptx_type)whole));
 }
 PTX__RARE_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
                                 const ptx_val *parts) {
@@ -7235,12 +6887,11 @@ PTX__RARE_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special whi
     const ptx__special_fact *special;
     if (!ptx__ready(k)) return d;
     if ((unsigned)which >= PTX__SPECIAL_COUNT)
-        return ptx__fail(k, PTX_E_ARGUMENT, site, "no such special register"), d;
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "no such special register");
     special = &ptx__specials[which];
     if (special->sm > ptx__sm(k))
-        return ptx__fail(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%s", special->name,
-                         special->sm, k->m->target_name),
-               d;
+        return PTX__REFUSE(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%s", special->name,
+                           special->sm, k->m->target_name);
     if (!ptx__needs_version(k, site, special->name, -1, special->version) || !ptx__unguarded(k, site, "mov"))
         return d;
     return ptx__move_word(k, site, PTX__WORD(PTX__W_SPECIAL, which), special->type);
@@ -7256,13 +6907,11 @@ PTX__RARE_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension
 
 PTX__RARE_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
     ptx__operand o;
-    int ok;
     if (!ptx__ready(k)) return v;
     o = ptx__materialize_address(k, site, &v);
     if (!ptx__ready(k) || o.kind == PTX__IMM || o.kind == PTX__IMM_FLOAT) return v;
     if (!ptx__require_own(k, site, o, "the value")) return ptx__none();
-    PTX__ROOM(k->m, k->asserted, 2, ok);
-    if (!ok || o.kind == PTX__SYM) return v;
+    if (o.kind == PTX__SYM || !PTX__ROOM(k->m, k->asserted, 2)) return v;
     k->asserted.at[k->asserted.count++] = (uint32_t)o.bits;
     k->asserted.at[k->asserted.count++] = where == 1   ? PTX__CLASS_WARP
                                           : where == 2 ? PTX__CLASS_GROUP
@@ -7352,43 +7001,33 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
         }
         p = digits - 1;
     }
-    if (*p || n > 64 || results > 64) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "raw text, at '%.20s': ASCII, and its %u results and operands, $0 ...; at most 64 each",
-                  p, n + results);
-        return 0;
-    }
+    if (*p || n > 64 || results > 64)
+        return PTX__FAIL(
+            k, PTX_E_ARGUMENT, site,
+            "raw text, at '%.20s': ASCII, and its %u results and operands, $0 ...; at most 64 each", p,
+            n + results);
     for (i = 0; kind == PTX__I_PLAIN && !call && i < results && results <= 64; i++)
-        if (!ptx__names_result(text, (int)i)) {
-            ptx__fail(k, PTX_E_ARGUMENT, site,
-                      "raw text that nowhere names its result $%u: nothing defines it", i);
-            return 0;
-        }
-    if (kind == PTX__I_PLAIN && !call && (p = ptx__unfinished_at(text)) != NULL) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "raw text that is not finished, at '%.40s': brackets, a comment, or its ';'", p);
-        return 0;
-    }
+        if (!ptx__names_result(text, (int)i))
+            return PTX__FAIL(k, PTX_E_ARGUMENT, site,
+                             "raw text that nowhere names its result $%u: nothing defines it", i);
+    if (kind == PTX__I_PLAIN && !call && (p = ptx__unfinished_at(text)) != NULL)
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site,
+                         "raw text that is not finished, at '%.40s': brackets, a comment, or its ';'", p);
     if (results && !ptx__unguarded(k, site, "a raw instruction")) return 0;
     p = strchr(text, ';');
-    if (k->guard && kind == PTX__I_PLAIN
-        && (text[strspn(text, " \t\n")] == '{' || (p && strchr(p + 1, ';')))) {
-        ptx__fail(k, PTX_E_GUARD, site,
-                  "a guard is for one instruction, and this text has a block or more of them");
-        return 0;
-    }
+    if (k->guard && kind == PTX__I_PLAIN && (text[strspn(text, " \t\n")] == '{' || (p && strchr(p + 1, ';'))))
+        return PTX__FAIL(k, PTX_E_GUARD, site,
+                         "a guard is for one instruction, and this text has a block or more of them");
     form = ptx__get_form(k, site, PTX_RAW, effect, call ? PTX__WHO_CALL : PTX__WHO_ANY, 0);
     kept = ptx__keep(k->m, text, strlen(text));
     for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, ptx__read_handle(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
-    if (kept > PTX__INDEX_MAX) return ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names"), 0;
+    if (kept > PTX__INDEX_MAX) return PTX__FAIL(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names");
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_RAW);
     for (i = 0; i < results; i++) {
-        if (ptx__in_register(types[i]) >= PTX__TYPE_COUNT || !ptx__fact(types[i])->bits) {
-            ptx__fail(k, PTX_E_TYPE, site, "result %u cannot be %s", i + 1, ptx_type_name(types[i]));
-            return 0;
-        }
+        if (ptx__in_register(types[i]) >= PTX__TYPE_COUNT || !ptx__fact(types[i])->bits)
+            return PTX__FAIL(k, PTX_E_TYPE, site, "result %u cannot be %s", i + 1, ptx_type_name(types[i]));
         out[i] = ptx__new_register(k, site, ptx__in_register(types[i]));
         ptx__word(k, (uint32_t)out[i].handle);
     }
@@ -7505,24 +7144,19 @@ PTX__RARE int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, 
     uint32_t i;
     ptx__operand o;
     if (!ptx__no_guard(k, site, "a call")) return 0;
-    if (n && !args) return ptx__fail(k, PTX_E_ARGUMENT, site, "the arguments of the call are NULL"), 0;
-    if (n > PTX__ARGS_MAX) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "a call has at most %d arguments, not %u", PTX__ARGS_MAX, n);
-        return 0;
-    }
+    if (n && !args) return PTX__FAIL(k, PTX_E_ARGUMENT, site, "the arguments of the call are NULL");
+    if (n > PTX__ARGS_MAX)
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "a call has at most %d arguments, not %u", PTX__ARGS_MAX,
+                         n);
     for (i = 0; i < n; i++) {
         v[i] = args[i];
         o = ptx__materialize_address(k, site, &v[i]);
         if (!ptx__ready(k)) return 0;
-        if (o.kind != PTX__REG && o.kind != PTX__IMM && o.kind != PTX__IMM_FLOAT) {
-            ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(o));
-            return 0;
-        }
-        if (o.type == PTX_PRED) {
-            ptx__fail(k, PTX_E_TYPE, site, "argument %u is a predicate: pass 0 or 1, made by ptx_selp",
-                      i + 1);
-            return 0;
-        }
+        if (o.kind != PTX__REG && o.kind != PTX__IMM && o.kind != PTX__IMM_FLOAT)
+            return PTX__FAIL(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(o));
+        if (o.type == PTX_PRED)
+            return PTX__FAIL(k, PTX_E_TYPE, site, "argument %u is a predicate: pass 0 or 1, made by ptx_selp",
+                             i + 1);
     }
     return 1;
 }
@@ -7532,9 +7166,7 @@ PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *
                                    const ptx_val *v, unsigned result, const ptx_kernel *function) {
     ptx_val out = ptx__none();
     ptx_type type = (ptx_type)result;
-    int ok;
-    PTX__ROOM(k->m, k->calls, 2, ok);
-    if (!ok
+    if (!PTX__ROOM(k->m, k->calls, 2)
         || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_CALL, text, n, v, result != 0, &type, &out))
         return ptx__none();
     k->calls.at[k->calls.count++] = (uint32_t)k->ins.count - 1;
@@ -7547,11 +7179,9 @@ PTX__RARE int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_k
                                     ptx_val *v) {
     uint32_t i;
     if (function->index < k->m->used) k->m->kernels.at[function->index]->called = site;
-    if (n != function->params.count) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given",
-                  k->m->names.at + function->name, (unsigned)function->params.count, n);
-        return 0;
-    }
+    if (n != function->params.count)
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given",
+                         k->m->names.at + function->name, (unsigned)function->params.count, n);
     for (i = 0; i < n; i++) {
         char what[64];
         snprintf(what, sizeof what, "argument %u of the call", i + 1);
@@ -7568,18 +7198,14 @@ PTX__RARE_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kerne
     const char *name;
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return ptx__none();
     if (ptx__is_stale(k, function, site)) return ptx__none();
-    if (!function || function->m != k->m || !function->function) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  !function                   ? "the function to call is NULL"
-                  : function->m != k->m       ? "the function to call is another module's"
-                                              : "an entry is launched, not called: make it by ptx_func");
-        return ptx__none();
-    }
-    if (function == k) {
-        ptx__fail(k, PTX_E_RECURSION, site,
-                  "a function that calls itself needs a stack of unknown size; write a loop");
-        return ptx__none();
-    }
+    if (!function || function->m != k->m || !function->function)
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site,
+                           !function             ? "the function to call is NULL"
+                           : function->m != k->m ? "the function to call is another module's"
+                                                 : "an entry is launched, not called: make it by ptx_func");
+    if (function == k)
+        return PTX__REFUSE(k, PTX_E_RECURSION, site,
+                           "a function that calls itself needs a stack of unknown size; write a loop");
     if (!ptx__check_parameters(k, site, function, n, v)) return ptx__none();
     name = k->m->names.at + function->name;
     ptx__call_head(&line, function->result, n, v);
@@ -7594,10 +7220,8 @@ PTX__RARE_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const p
     ptx_type type = PTX_U64;
     if (!ptx__ready(k)) return ptx__none();
     if (ptx__is_stale(k, function, site)) return ptx__none();
-    if (!function || function->m != k->m || !function->function) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "only a function of the same module has an address");
-        return ptx__none();
-    }
+    if (!function || function->m != k->m || !function->function)
+        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "only a function of the same module has an address");
     snprintf(text, sizeof text, "mov.u64 $0, %.255s;", k->m->names.at + function->name);
     k->m->kernels.at[function->index]->address_taken = 1;
     if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, 0, NULL, 1, &type, &out)) return ptx__none();
@@ -7629,23 +7253,17 @@ PTX__RARE_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_va
     const ptx_kernel *known;
     unsigned i;
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return ptx__none();
-    if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2)) {
-        ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
-        return ptx__none();
-    }
+    if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
+        return PTX__REFUSE(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
     if (!ptx__require_own(k, site, ptx__read_handle(k, address), "the function's address"))
         return ptx__none();
-    if (ptx__bits_of(address) != 64) {
-        ptx__fail(k, PTX_E_ADDRESS, site, "a function's address has 64 bits, this is %s",
-                  ptx__describe(ptx__read_handle(k, address)));
-        return ptx__none();
-    }
+    if (ptx__bits_of(address) != 64)
+        return PTX__REFUSE(k, PTX_E_ADDRESS, site, "a function's address has 64 bits, this is %s",
+                           ptx__describe(ptx__read_handle(k, address)));
     for (i = 0; i < n; i++)
-        if (ptx_type_of(v[i]) == PTX_NONE) {
-            ptx__fail(k, PTX_E_TYPE, site, "argument %u has no type to go by; use ptx_u32() or the like",
-                      i + 1);
-            return ptx__none();
-        }
+        if (ptx_type_of(v[i]) == PTX_NONE)
+            return PTX__REFUSE(k, PTX_E_TYPE, site,
+                               "argument %u has no type to go by; use ptx_u32() or the like", i + 1);
     known = ptx__addressed(k, address);
     if (known && known->result != (uint32_t)result)
         ptx__fail(k, PTX_E_TYPE, site, "'%.80s' returns %s, not %s", k->m->names.at + known->name,
@@ -7680,10 +7298,9 @@ PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
         while (*p && strchr("-+ #0123456789.*", *p)) stars += *p++ == '*';
         while (*p && strchr("hlLqjzt", *p)) longs += *p != 'h', p++;
         kind = *p;
-        if (!kind || !strchr("diuoxXcfFeEgGaAsp", kind)) {
-            ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: '%%%c' is no conversion", kind ? kind : ' ');
-            return 0;
-        }
+        if (!kind || !strchr("diuoxXcfFeEgGaAsp", kind))
+            return PTX__FAIL(k, PTX_E_ARGUMENT, site, "ptx_printf: '%%%c' is no conversion",
+                             kind ? kind : ' ');
         p++;
         used += (uint32_t)stars; /* widths are arguments too: integers, not looked at further */
         if (used++ >= n) continue;
@@ -7699,20 +7316,19 @@ PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
                                       || (bits == 32 && f->bits == 16));
         }
         if (fits) continue;
-        ptx__fail(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%s%c' takes %s", used,
-                  ptx__describe(ptx__read_handle(k, v[used - 1])),
-                  longs > 1 ? "ll"
-                  : longs   ? "l"
-                            : "",
-                  kind,
-                  floating     ? "a float"
-                  : bits == 64 ? "an integer or address of 64 bits"
-                               : "an integer of 32 bits");
-        return 0;
+        return PTX__FAIL(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%s%c' takes %s", used,
+                         ptx__describe(ptx__read_handle(k, v[used - 1])),
+                         longs > 1 ? "ll"
+                         : longs   ? "l"
+                                   : "",
+                         kind,
+                         floating     ? "a float"
+                         : bits == 64 ? "an integer or address of 64 bits"
+                                      : "an integer of 32 bits");
     }
     if (used == n) return 1;
-    ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format takes %u arguments, %u are given", used, n);
-    return 0;
+    return PTX__FAIL(k, PTX_E_ARGUMENT, site, "ptx_printf: the format takes %u arguments, %u are given", used,
+                     n);
 }
 
 /* Whether anything in the module has that name. */
@@ -7981,9 +7597,8 @@ PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) 
 }
 static int ptx__elements_ok(ptx_kernel *k, const char *site, const ptx__row *row, ptx_type a, ptx_type b) {
     if (ptx__sources_of(row) || b == PTX_NONE || b == a) return 1;
-    ptx__fail(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
-              ptx_type_name(a), ptx_type_name(b));
-    return 0;
+    return PTX__FAIL(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
+                     ptx_type_name(a), ptx_type_name(b));
 }
 PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                          ptx_type b_type, ptx_val *d, const ptx_val *a, const ptx_val *b, const ptx_val *c,
@@ -8051,25 +7666,19 @@ PTX__RARE_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx
     int64_t offset = 0;
     ptx_val v;
     if (!ptx__ready(k)) return ptx__none();
-    if ((swizzle && !mode) || leading % 16 || stride % 16 || leading > 0x3fff0 || stride > 0x3fff0) {
-        ptx__fail(
+    if ((swizzle && !mode) || leading % 16 || stride % 16 || leading > 0x3fff0 || stride > 0x3fff0)
+        return PTX__REFUSE(
             k, PTX_E_ARGUMENT, site,
             "a matrix descriptor has offsets that are multiples of 16 below 2^18, and a swizzle of 0, 32, "
             "64 or 128 bytes; not %u, %u and %u",
             leading, stride, swizzle);
-        return ptx__none();
-    }
-    if (ptx__read_handle(k, address).space != PTX_SHARED) {
-        ptx__fail(k, PTX_E_ADDRESS, site, "a matrix descriptor is of shared memory");
-        return ptx__none();
-    }
+    if (ptx__read_handle(k, address).space != PTX_SHARED)
+        return PTX__REFUSE(k, PTX_E_ADDRESS, site, "a matrix descriptor is of shared memory");
     ptx__without_offset(ptx__read_handle(k, address), &offset);
-    if (offset & 15) {
-        ptx__fail(k, PTX_E_ALIGN, site,
-                  "a matrix descriptor counts in 16 bytes, and this address is %lld behind another",
-                  (long long)offset);
-        return ptx__none();
-    }
+    if (offset & 15)
+        return PTX__REFUSE(k, PTX_E_ALIGN, site,
+                           "a matrix descriptor counts in 16 bytes, and this address is %lld behind another",
+                           (long long)offset);
     fixed = (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 | mode << 62;
     v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(address, PTX_U32), ptx_imm(4), ptx_imm(14));
     v = ptx_cvt_(k, site, 0, PTX_U64, ptx__with_space(v, PTX_GENERIC));
@@ -8099,22 +7708,19 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
 /* A guard belongs to one instruction: labels and scopes are none. */
 PTX__APART static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what) {
     if (!k->guard) return 1;
-    ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
-    return 0;
+    return PTX__FAIL(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
 }
 
 static int ptx__label_ok(ptx_kernel *k, const char *site, ptx_label label) {
     if (label.owner == k->owner && label.index < k->labels.count) return 1;
-    ptx__fail(k, label.owner ? PTX_E_FOREIGN : PTX_E_HANDLE, site, "a label that is not this kernel's");
-    return 0;
+    return PTX__FAIL(k, label.owner ? PTX_E_FOREIGN : PTX_E_HANDLE, site,
+                     "a label that is not this kernel's");
 }
 
 PTXGEN_API ptx_label ptx_label_new_(ptx_kernel *k, const char *site) {
     ptx_label label = {0, 0};
-    int ok;
     if (!ptx__ready(k)) return label;
-    PTX__ROOM(k->m, k->labels, 1, ok);
-    if (!ok) return label;
+    if (!PTX__ROOM(k->m, k->labels, 1)) return label;
     label.index = (uint32_t)k->labels.count++;
     label.owner = k->owner;
     memset(&k->labels.at[label.index], 0, sizeof k->labels.at[label.index]);
@@ -8173,11 +7779,9 @@ static void ptx__branch_unless(ptx_kernel *k, const char *site, ptx_val p, ptx_l
 
 static ptx__scope *ptx__open_scope(ptx_kernel *k, const char *site, unsigned kind) {
     ptx__scope *s;
-    int ok;
     if (!ptx__ready(k)) return NULL;
     if (!ptx__no_guard(k, site, "a scope")) return NULL;
-    PTX__ROOM(k->m, k->scopes, 1, ok);
-    if (!ok) return NULL;
+    if (!PTX__ROOM(k->m, k->scopes, 1)) return NULL;
     s = &k->scopes.at[k->scopes.count++];
     memset(s, 0, sizeof *s);
     s->site = ptx__site(k, site);
@@ -8315,11 +7919,10 @@ PTX__RARE_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, p
         from.type = to.type;
         first = ptx__with_type(first, to.type);
     }
-    if (by.kind == PTX__IMM && (int64_t)by.bits < 0) {
-        ptx__fail(k, PTX_E_RANGE, site, "a for counts up to its limit, and the step is %lld: use ptx_loop",
-                  (long long)by.bits);
-        return ptx__none();
-    }
+    if (by.kind == PTX__IMM && (int64_t)by.bits < 0)
+        return PTX__REFUSE(k, PTX_E_RANGE, site,
+                           "a for counts up to its limit, and the step is %lld: use ptx_loop",
+                           (long long)by.bits);
     if (by.kind == PTX__IMM && ptx__endless_for(from, to, by)) {
         if (to.kind != PTX__IMM)
             ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step 0");
@@ -8600,7 +8203,7 @@ PTX__RARE int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     ptx_module *m = k->m;
     size_t blocks = (size_t)k->cuts + 1, registers = 0, need;
     uint32_t *s;
-    int ok, c;
+    int c;
     for (c = 0; c < PTX__CLASSES; c++) {
         g->bias[c] = (uint32_t)registers - PTX__WORD(c, 0);
         registers += k->registers[c];
@@ -8608,10 +8211,8 @@ PTX__RARE int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     g->registers = (uint32_t)registers;
     m->blocks.count = m->scratch.count = m->sets.count = 0;
     need = k->labels.count + 6 * blocks + 2 + (sets ? 3u : 2u) * registers + 6 * (blocks + 1);
-    PTX__ROOM(m, m->blocks, blocks, ok);
-    if (!ok) return 0;
-    PTX__ROOM(m, m->scratch, need + registers + k->marked.count + 1, ok);
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, m->blocks, blocks)) return 0;
+    if (!PTX__ROOM(m, m->scratch, need + registers + k->marked.count + 1)) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     memset(m->known, 0, sizeof m->known);
@@ -9110,12 +8711,10 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
     ptx_module *m = k->m;
     size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 5 * blocks + words, level, b;
     uint32_t *s;
-    int ok;
     m->uniform.count = m->spread.count = 0;
-    PTX__ROOM(m, m->uniform, g->registers + 1, ok);
-    if (!ok) return 0;
-    PTX__ROOM(m, m->spread, zeroes + PTX__CLASS_LANE * blocks + k->marked.count + g->registers, ok);
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, m->uniform, g->registers + 1)) return 0;
+    if (!PTX__ROOM(m, m->spread, zeroes + PTX__CLASS_LANE * blocks + k->marked.count + g->registers))
+        return 0;
     s = m->spread.at;
     memset(s, 0, zeroes * sizeof *s);
     memset(g->checked, 0, g->registers * sizeof *g->checked);
@@ -9827,11 +9426,9 @@ PTX__RARE uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uin
 PTX__RARE ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
     uint32_t i, at, word, *marks, set = 0;
     ptx__forward p;
-    int ok;
     if (!(k->seen >> PTX__EFFECT_MMA & 1)) return PTX_E_NONE;
     k->m->spread.count = 0;
-    PTX__ROOM(k->m, k->m->spread, g->registers, ok);
-    if (!ok) return k->m->error.code;
+    if (!PTX__ROOM(k->m, k->m->spread, g->registers)) return k->m->error.code;
     marks = k->m->spread.at;
     memset(marks, 0, g->registers * sizeof *marks);
     p.k = k, p.g = g, p.effects = 0, p.about = marks;
@@ -10205,14 +9802,14 @@ PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
         wrong = "ptx_require_cluster and ptx_max_cluster exclude each other: the first says it all";
     else if (k->blocks_are_clusters && !(k->need[0] && k->cluster[0]))
         wrong = "ptx_blocks_are_clusters needs ptx_require_block and ptx_require_cluster";
-    if (wrong) return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site, "%s", wrong);
+    if (wrong) ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site, "%s", wrong);
     threads = ptx__most_threads(k);
     if (k->min_blocks * threads > most || k->min_blocks > blocks)
-        return ptx__fail(
+        ptx__fail(
             k, PTX_E_LAUNCH_LIMIT, k->site,
             "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads, %u blocks",
             k->min_blocks, threads, sm, most, blocks);
-    return PTX_E_NONE;
+    return k->m->error.code;
 }
 
 /* -- verify: register pressure --
@@ -10342,10 +9939,8 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
     ptx_module *m = k->m;
     ptx__liveness l;
     uint32_t *s, i;
-    int ok;
     m->mentions.count = m->spread.count = 0;
-    PTX__ROOM(m, m->spread, 6 * (size_t)g->blocks + 2 * (size_t)g->registers, ok);
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, m->spread, 6 * (size_t)g->blocks + 2 * (size_t)g->registers)) return 0;
     s = m->spread.at;
     memset(s, 0, (6 * (size_t)g->blocks + 2 * (size_t)g->registers) * sizeof *s);
     l.k = k;
@@ -10381,17 +9976,17 @@ static ptx_code (*const ptx__checks[])(ptx_kernel *k, ptx__graph *g) = {
 /* What is left open where the record ends. */
 PTX__RARE ptx_code ptx__check_record(ptx_kernel *k) {
     size_t i;
-    if (k->guard) return ptx__fail(k, PTX_E_GUARD, k->guard_site, "a guard before nothing");
-    if (k->scopes.count)
-        return ptx__fail(k, PTX_E_SCOPE, k->scopes.at[k->scopes.count - 1].site,
-                         "the scope opened at %s is not closed", k->scopes.at[k->scopes.count - 1].site);
+    if (k->guard) ptx__fail(k, PTX_E_GUARD, k->guard_site, "a guard before nothing");
+    if (k->scopes.count) {
+        const char *site = k->scopes.at[k->scopes.count - 1].site;
+        ptx__fail(k, PTX_E_SCOPE, site, "the scope opened at %s is not closed", site);
+    }
     for (i = 0; i < k->labels.count; i++)
         if (k->labels.at[i].uses && !k->labels.at[i].at)
-            return ptx__fail(k, PTX_E_LABEL, k->labels.at[i].used, "the label made at %s is nowhere placed",
-                             k->labels.at[i].site);
-    if (!k->ins.count)
-        return ptx__fail(k, PTX_E_FALL_OFF, k->site, "the kernel is empty; it needs a ptx_ret");
-    return PTX_E_NONE;
+            ptx__fail(k, PTX_E_LABEL, k->labels.at[i].used, "the label made at %s is nowhere placed",
+                      k->labels.at[i].site);
+    if (!k->ins.count) ptx__fail(k, PTX_E_FALL_OFF, k->site, "the kernel is empty; it needs a ptx_ret");
+    return k->m->error.code;
 }
 
 /* g: the graph, for those who go on with it. */
@@ -10451,10 +10046,9 @@ PTX__RARE void ptx__verify_shared(ptx_module *m) {
    deep as the calls are. */
 PTX__RARE int ptx__find_recursion(ptx_module *m) {
     uint32_t i, depth = 0, *stack, taken = 0;
-    int found = 0, ok;
+    int found = 0;
     m->scratch.count = 0;
-    PTX__ROOM(m, m->scratch, 2 * (size_t)m->used, ok);
-    if (!ok) return 0;
+    if (!PTX__ROOM(m, m->scratch, 2 * (size_t)m->used)) return 0;
     stack = m->scratch.at;
     for (i = 0; i < m->used; i++) {
         m->kernels.at[i]->reached = m->kernels.at[i]->recursive = 0;
@@ -10647,11 +10241,9 @@ static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w
    memory. */
 PTX__APART static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
     size_t used = (size_t)(p - m->text.at);
-    int ok;
     m->text.count = used;
     if (more <= m->text.capacity - used) return p; /* by far the most */
-    PTX__ROOM(m, m->text, more, ok);
-    return ok ? m->text.at + used : NULL;
+    return PTX__ROOM(m, m->text, more) ? m->text.at + used : NULL;
 }
 
 /* Print a format of %s and at most three %u (32 bits) at p, with room made for it. Returns the new p; NULL
@@ -10710,12 +10302,10 @@ PTX__RARE int ptx__spell_registers(const ptx_kernel *k) {
     ptx_module *m = k->m;
     uint32_t c, i, n, length = 2;
     char lead[16] = {'%'}, *to, *end;
-    int ok;
     for (c = 1; c < PTX__CLASSES; c++) {
         i = (uint32_t)m->spelt[c].count, n = k->registers[c];
         if (i >= n) continue;
-        PTX__ROOM(m, m->spelt[c], n - i, ok);
-        if (!ok) return 0;
+        if (!PTX__ROOM(m, m->spelt[c], n - i)) return 0;
         m->spelt[c].count = n;
         lead[1] = ptx__register_letters[c];
         if (i > 999) length = (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead);
@@ -10925,13 +10515,11 @@ static size_t ptx__file_length(const char *site) {
 /* ".loc": files are numbered as they come, and declared at the end. */
 PTX__RARE char *ptx__print_line(ptx_module *m, char *p, const char *site) {
     size_t i, n = ptx__file_length(site);
-    int ok;
     if (!n) return p;
     for (i = m->files.count; i-- > 0;)
         if (strncmp(m->files.at[i], site, n) == 0 && ptx__file_length(m->files.at[i]) == n) break;
     if (i == (size_t)-1) {
-        PTX__ROOM(m, m->files, 1, ok);
-        if (!ok) return p;
+        if (!PTX__ROOM(m, m->files, 1)) return p;
         i = m->files.count++;
         m->files.at[i] = site;
     }
@@ -11211,16 +10799,20 @@ PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_i
    letter. ptx__evaluate() reads the text and records one instruction for each statement.
      r:operation ...    r is a variable: later statements set it, also inside an `if`
      if p; else; end    control flow on a predicate
-     p=poly z a b c     Horner's rule, (a z + b) z + c, one fma a step
+     p=poly z $         Horner's rule, (a z + b) z + c of a, b, c, one fma a step
      y=ldx p n          p 2^n, by adding n to the exponent's bits: p and y must be normal. If n is a float, it
                         was rounded by adding 1.5 2^23 (or 2^52), and its low bits are the integer.
      f,g=name x y       a formula in a formula, here one with two results
-   Operands of a statement are letters, decimal numbers, hexadecimal floats as in C99, I (infinity) and N
-   (NaN). The parameters of a formula are x, y, z, w, v, u, p in this order; its results are r, s and q. Sums
-   and products have .rn, which keeps the assembler from fusing them. Polynomials: minimax ones with rounded
-   coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and Hanek's
-   reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps behind rcp, rsqrt, lg2
-   and ex2. */
+     {a|b}              an operand, or statements: a in f32, b in f64; the statements have no braces
+   Operands of a statement are letters, integers, decimal numbers, I (infinity), N (NaN), M (1.5 2^23 in f32,
+   1.5 2^52 in f64: adding it rounds to an integer) and $: the next of the formula's numbers for that type.
+   These stand behind the text as the leading hexadecimal digits of their bits; numbers between commas, as the
+   coefficients of a polynomial, are one '$'. The parameters of a formula are x, y, z, w, v, u, p in this
+   order; its results are r, s and q. A text that begins with '!' is that of a function of the module; with
+   '~', of f32 alone. Sums and products have .rn, which keeps the assembler from fusing them. Polynomials:
+   minimax ones with rounded coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and
+   Payne and Hanek's reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps behind
+   rcp, rsqrt, lg2 and ex2. */
 typedef struct ptx__calc {
     char name[5], result, operand; /* types, see ptx__letter_type */
     uint16_t op;
@@ -11256,460 +10848,360 @@ static const ptx__calc ptx__calcs[] = {
 };
 #undef PTX__SETP
 
-typedef struct ptx__formula {
-    const char *name, *f32, *f64; /* f64 NULL: the same text; "": there is none */
-} ptx__formula;
-
-static const ptx__formula ptx__formulas[] = {
-    {"srgb_to_linear", "a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x"
-     " 0.0773993808;c=gt x 0.04045;r=sel a b c;", ""},
-    {"linear_to_srgb", "a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;c=gt x"
-     " 0.0031308;r=sel a b c;", ""},
-    {"pcg", "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t 277803737;"
-     "r=shr t 22;r=xor r t;", ""},
-    {"unit", "r=shr x 8;r=u2f r;r=mul r 0x1p-24;", ""},
+/* The strings of a formula stand one behind another: name, text, numbers of f32, numbers of f64. */
+#define PTX__F(name, text, f32, f64) name "\0" text "\0" f32 "\0" f64
+static const char *const ptx__formulas[] = {
+    PTX__F("srgb_to_linear", "~a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x "
+     "0.0773993808;c=gt x 0.04045;r=sel a b c;", "", ""),
+    PTX__F("linear_to_srgb", "~a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;c=gt "
+     "x 0.0031308;r=sel a b c;", "", ""),
+    PTX__F("pcg", "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t "
+     "277803737;r=shr t 22;r=xor r t;", "", ""),
+    PTX__F("unit", "r=shr x 8;r=u2f r;r=mul r $;", "338", ""),
     /* a hash, from -1 to 1 */
-    {"even", "r=pcg x;r=i2f r;r=mul r 0x1p-31;", ""},
-    {"between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;", ""},
+    PTX__F("even", "r=pcg x;r=i2f r;r=mul r $;", "3", ""),
+    PTX__F("between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;", "",
+     ""),
     /* x: hash; y, z: the corner of the unit square; w, v: the point in it. slopes3 has the third coordinate
        in u */
-    {"values", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;b=even h;"
-     "c=even k;k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;", ""},
-    {"value_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;", ""},
-    {"value_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
-     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;", ""},
+    PTX__F("values", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;b=even "
+     "h;c=even k;k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;", "", ""),
+    PTX__F("value_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;", "", ""),
+    PTX__F("value_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
+     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;", "", ""),
     /* gradient . (y, z): 8 gradients of length 1.0824. In 3 dimensions 12 of length 1.4142, to the edges of
        a cube */
-    {"slope2", "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a"
-     " 0x80000000;v=xor v a;r=fma v 0.414213562 u;", ""},
-    {"slope3", "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
-     "t=and t 0x80000000;v=xor v t;r=add u v;", ""},
-    {"slopes2", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;"
-     "a=slope2 a w v;h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;d=slope2"
-     " d m n;a=between a b w;c=between c d w;r=between a c v;", ""},
-    {"slopes3", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;"
-     "a=slope3 a w v u;h=iadd h 1;b=pcg h;b=slope3 b m v u;c=pcg k;c=slope3 c w n u;k=iadd k 1;d=pcg k;"
-     "d=slope3 d m n u;a=between a b w;c=between c d w;r=between a c v;", ""},
-    {"gradient_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;r=mul r"
-     " 1.398;", ""},
-    {"gradient_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
-     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;"
-     "r=between a b h;r=mul r 0.9649;", ""},
+    PTX__F("slope2", "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a "
+     "0x80000000;v=xor v a;r=fma v 0.414213562 u;", "", ""),
+    PTX__F("slope3", "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
+     "t=and t 0x80000000;v=xor v t;r=add u v;", "", ""),
+    PTX__F("slopes2", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg "
+     "h;a=slope2 a w v;h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;d=slope2 "
+     "d m n;a=between a b w;c=between c d w;r=between a c v;", "", ""),
+    PTX__F("slopes3", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg "
+     "h;a=slope3 a w v u;h=iadd h 1;b=pcg h;b=slope3 b m v u;c=pcg k;c=slope3 c w n u;k=iadd k 1;d=pcg k;"
+     "d=slope3 d m n u;a=between a b w;c=between c d w;r=between a c v;", "", ""),
+    PTX__F("gradient_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;r=mul "
+     "r 1.398;", "", ""),
+    PTX__F("gradient_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
+     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;r=between "
+     "a b h;r=mul r 0.9649;", "", ""),
     /* of hash x: (1/2 - distance^2)^4 slope place */
-    {"blob2", "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;g=slope2 x"
-     " y z;r=mul t g;", ""},
-    {"blob3", "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;t=neg v;"
-     "t=fma t v 0.5;n=neg u;t=fma n u t;n=neg p;t=fma n p t;t=max t 0;t=mul t t;t=mul t t;g=slope3 x v u"
-     " p;r=mul t g;", ""},
-    {"simplex_noise2", "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;"
-     "t=mul t 0.211324865;f=sub i t;f=sub x f;g=sub j t;g=sub y g;i=f2i i;j=f2i j;j=iadd j z;c=gt f g;"
-     "h=pcg j;k=iadd j 1;k=pcg k;m=isel h k c;u=isel 1 0 c;m=iadd m i;m=iadd m u;h=iadd h i;k=iadd k i;"
-     "k=iadd k 1;a=blob2 h f g;u=sel 0.788675135 -0.211324865 c;v=sel -0.211324865 0.788675135 c;u=sub f"
-     " u;v=sub g v;b=blob2 m u v;u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r"
-     " d;r=mul r 92.4;", ""},
-    {"simplex_noise3", "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;"
+    PTX__F("blob2", "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;"
+     "g=slope2 x y z;r=mul t g;", "", ""),
+    PTX__F("blob3", "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;t=neg "
+     "v;t=fma t v 0.5;n=neg u;t=fma n u t;n=neg p;t=fma n p t;t=max t 0;t=mul t t;t=mul t t;g=slope3 x v u p;"
+     "r=mul t g;", "", ""),
+    PTX__F("simplex_noise2", "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;"
+     "t=mul t 0.211324865;f=sub i t;f=sub x f;g=sub j t;g=sub y g;i=f2i i;j=f2i j;j=iadd j z;c=gt f g;h=pcg "
+     "j;k=iadd j 1;k=pcg k;m=isel h k c;u=isel 1 0 c;m=iadd m i;m=iadd m u;h=iadd h i;k=iadd k i;k=iadd k 1;"
+     "a=blob2 h f g;u=sel 0.788675135 -0.211324865 c;v=sel -0.211324865 0.788675135 c;u=sub f u;v=sub g v;"
+     "b=blob2 m u v;u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r d;r=mul r 92.4;",
+     "", ""),
+    PTX__F("simplex_noise3", "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;"
      "k=add z s;k=flr k;t=add i j;t=add t k;t=mul t 0.166666667;f=sub i t;f=sub x f;g=sub j t;g=sub y g;"
-     "h=sub k t;h=sub z h;r=blob3 i j k w f g h;c=ge f g;d=ge g h;e=ge f h;a=and c e;a=sel 1 0 a;b=sel 0"
-     " 1 c;b=sel b 0 d;l=sub 1 a;l=sub l b;m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.166666667;"
-     "b=sub g b;b=add b 0.166666667;l=sub h l;l=add l 0.166666667;a=blob3 m n o w a b l;r=add r a;a=or c"
-     " e;a=sel 1 0 a;l=and d e;l=sel 0 1 l;b=sub 2 a;b=sub b l;m=add i a;n=add j b;o=add k l;a=sub f a;"
-     "a=add a 0.333333333;b=sub g b;b=add b 0.333333333;l=sub h l;l=add l 0.333333333;a=blob3 m n o w a b"
-     " l;r=add r a;m=add i 1;n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;a=blob3 m n o w a b"
-     " l;r=add r a;r=mul r 76.88;", ""},
-    {"floor", "r=flr x;", NULL},
-    {"ceil", "r=cei x;", NULL},
-    {"trunc", "r=trc x;", NULL},
-    {"round", "h=cps x 0x1.fffffep-2;r=add x h;r=trc r;", "h=cps x 0x1.fffffffffffffp-2;r=add x h;r=trc r;"},
-    {"fract", "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffep-1 r c;",
-     "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffffffffffp-1 r c;"},
-    {"sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;", NULL},
-    {"clamp", "r=max x y;r=min r z;", NULL},
-    {"step", "c=lt y x;r=sel 0 1 c;", NULL},
-    {"mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;", NULL},
-    {"mix", "n=neg x;n=fma z n x;r=fma z y n;", NULL},
-    {"smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;",
-     NULL},
-    {"scale", "m=iadd y -0x4b400000;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;",
-     "m,h=unpair y;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;"},
-    {"exp_poly", "r=poly x 0x1.695414p-10 0x1.123b04p-7 0x1.555a22p-5 0x1.55549p-3 0x1.fffffap-2 1 1;",
-     "r=poly x 0x1.ad904c20915aap-26 0x1.28ae252d68e08p-22 0x1.71df1af29704ap-19 0x1.a01999392aae7p-16"
-     " 0x1.a01a012edf547p-13 0x1.6c16c18482215p-10 0x1.1111111126ecbp-7 0x1.555555555069cp-5"
-     " 0x1.55555555554fdp-3 0x1.000000000000ap-1 0x1p0 0x1p0;"},
+     "h=sub k t;h=sub z h;r=blob3 i j k w f g h;c=ge f g;d=ge g h;e=ge f h;a=and c e;a=sel 1 0 a;b=sel 0 1 c;"
+     "b=sel b 0 d;l=sub 1 a;l=sub l b;m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.166666667;b=sub g b;"
+     "b=add b 0.166666667;l=sub h l;l=add l 0.166666667;a=blob3 m n o w a b l;r=add r a;a=or c e;a=sel 1 0 a;"
+     "l=and d e;l=sel 0 1 l;b=sub 2 a;b=sub b l;m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.333333333;"
+     "b=sub g b;b=add b 0.333333333;l=sub h l;l=add l 0.333333333;a=blob3 m n o w a b l;r=add r a;m=add i 1;"
+     "n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;a=blob3 m n o w a b l;r=add r a;r=mul r 76.88;",
+     "", ""),
+    PTX__F("floor", "r=flr x;", "", ""),
+    PTX__F("ceil", "r=cei x;", "", ""),
+    PTX__F("trunc", "r=trc x;", "", ""),
+    PTX__F("round", "h=cps x $;r=add x h;r=trc r;", "3EFFFFFF", "3FDFFFFFFFFFFFFF"),
+    PTX__F("fract", "f=flr x;r=sub x f;c=ge r 1;r=sel $ r c;", "3F7FFFFF", "3FEFFFFFFFFFFFFF"),
+    PTX__F("sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;", "", ""),
+    PTX__F("clamp", "r=max x y;r=min r z;", "", ""),
+    PTX__F("step", "c=lt y x;r=sel 0 1 c;", "", ""),
+    PTX__F("mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;", "", ""),
+    PTX__F("mix", "n=neg x;n=fma z n x;r=fma z y n;", "", ""),
+    PTX__F("smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;"
+     "", "", ""),
+    PTX__F("scale", "{m=iadd y -0x4b400000;|m,h=unpair y;}h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul "
+     "x s;r=mul r u;", "", ""),
+    PTX__F("exp_poly", "r=poly x $;", "3AB4AA0A,3C091D82,3D2AAD11,3E2AAA48,3EFFFFFD,3F8,3F8",
+     "3E5AD904C20915AA,3E928AE252D68E08,3EC71DF1AF29704A,3EFA01999392AAE7,3F2A01A012EDF547,3F56C16C18482215,"
+     "3F81111111126ECB,3FA555555555069C,3FC55555555554FD,3FE000000000000A,3FF,3FF"),
     /* x = s ln 2 + r */
-    {"exp_reduce", "s=fma x 0x1.715476p0 0x1.8p23;n=sub s 0x1.8p23;r=fma n -0x1.62e43p-1 x;r=fma n"
-     " 0x1.05c61p-29 r;",
-     "s=fma x 0x1.71547652b82fep0 0x1.8p52;n=sub s 0x1.8p52;r=fma n -0x1.62e42fefa39efp-1 x;r=fma n"
-     " -0x1.abc9e3b39803fp-56 r;"},
-    {"exp", "f,t=exp_reduce x;p=poly f 0x1.0f9fbp-7 0x1.573a2p-5 0x1.555a8p-3 0x1.fffdc6p-2 0x1.fffff6p-1"
-     " 1;r:ldx p t;a=abs x;c=gtu a 87;if c;r=scale p t;c=gt x 89;r=sel I r c;c=lt x -105;r=sel 0 r c;end;",
-     "f,t=exp_reduce x;p=exp_poly f;r:ldx p t;a=abs x;c=gtu a 708;if c;r=scale p t;c=gt x 710;r=sel I r c;"
-     "c=lt x -746;r=sel 0 r c;end;"},
-    {"exp2_poly", "r=poly x 0x1.3f14bap-13 0x1.5f1aeep-10 0x1.3b31c6p-7 0x1.c6af6p-5 0x1.ebfbd6p-3"
-     " 0x1.62e43p-1 1;",
-     "r=poly x 0x1.e96c003c3eb49p-32 0x1.e61da9b9bb9dbp-28 0x1.b52527b1d2ec7p-24 0x1.62bfc627a9254p-20"
-     " 0x1.ffcbfc6419476p-17 0x1.4309130f7bdb8p-13 0x1.5d87fe789f11dp-10 0x1.3b2ab6fb9fd79p-7"
-     " 0x1.c6b08d704a12ap-5 0x1.ebfbdff82c5a6p-3 0x1.62e42fefa39efp-1 0x1p0;"},
-    {"exp2", "r=ex2 x;",
-     "t=add x 0x1.8p52;n=sub t 0x1.8p52;f=sub x n;p=exp2_poly f;r:ldx p t;a=abs x;c=gtu a 1021;if c;"
-     "r=scale p t;c=gt x 1025;r=sel I r c;c=lt x -1080;r=sel 0 r c;end;"},
-    {"exp10", "t=fma x 0x1.a934fp1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.344136p-2 x;f=fma n"
-     " 0x1.ec10cp-27 f;p=poly f 0x1.a4aac2p-3 0x1.156d96p-1 0x1.2bdbdp0 0x1.046f98p1 0x1.535248p1"
-     " 0x1.26bb1cp1 1;r:ldx p t;a=abs x;c=gtu a 37.75;if c;r=scale p t;c=gt x 39;r=sel I r c;c=lt x -46;"
-     "r=sel 0 r c;end;",
-     "t=fma x 0x1.a934f0979a371p1 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.34413509f79ffp-2 x;f=fma n"
-     " 0x1.9dc1da994fd21p-59 f;p=poly f 0x1.f75ddedf7bd57p-13 0x1.2f747719a4f9bp-10 0x1.4899e6a9a9088p-8"
-     " 0x1.41165e6ed9944p-6 0x1.16e4dee92327dp-4 0x1.a7ed70a1c8fe3p-3 0x1.1429ffd22045bp-1"
-     " 0x1.2bd7609fd500fp0 0x1.0470591de2b46p1 0x1.53524c73cea77p1 0x1.26bb1bbb55516p1 0x1p0;r:ldx p t;"
-     "a=abs x;c=gtu a 307;if c;r=scale p t;c=gt x 309;r=sel I r c;c=lt x -325;r=sel 0 r c;end;"},
-    {"expm1", "f,t=exp_reduce x;p=poly f 0x1.6b79b2p-10 0x1.12292ep-7 0x1.555712p-5 0x1.5554aep-3"
-     " 0x1.fffffep-2;g=mul f f;p=fma p g f;s=ldx 1.0 t;u=sub s 1;r:fma p s u;a=abs x;c=gtu a 87;if c;"
-     "q=add p 1;r=scale q t;c=gt x 89;r=sel I r c;c=lt x -80;r=sel -1 r c;end;r=cps x r;",
-     "f,t=exp_reduce x;p=poly f 0x1.1f1a593c9fc3ap-29 0x1.af5f4491487a2p-26 0x1.27e5132bfdfabp-22"
-     " 0x1.71ddf8040b67dp-19 0x1.a01a018e12081p-16 0x1.a01a01b006d6ep-13 0x1.6c16c16c1aafcp-10"
-     " 0x1.111111110f65p-7 0x1.555555555554dp-5 0x1.5555555555559p-3 0x1p-1;g=mul f f;p=fma p g f;s=ldx"
-     " 1.0 t;u=sub s 1;r:fma p s u;a=abs x;c=gtu a 708;if c;q=add p 1;r=scale q t;c=gt x 710;r=sel I r c;"
-     "c=lt x -80;r=sel -1 r c;end;r=cps x r;"},
+    PTX__F("exp_reduce", "s=fma x $ M;n=sub s M;r=fma n $ x;r=fma n $ r;", "3FB8AA3B BF317218 3102E308",
+     "3FF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
+    PTX__F("exp", "f,t=exp_reduce x;{p=poly f $;|p=exp_poly f;}r:ldx p t;a=abs x;c=gtu a {87|708};if c;"
+     "r=scale p t;c=gt x {89|710};r=sel I r c;c=lt x {-105|-746};r=sel 0 r c;end;",
+     "3C07CFD8,3D2B9D1,3E2AAD4,3EFFFEE3,3F7FFFFB,3F8", ""),
+    PTX__F("exp2_poly", "r=poly x $;", "391F8A5D,3AAF8D77,3C1D98E3,3D6357B,3E75FDEB,3F317218,3F8",
+     "3DFE96C003C3EB49,3E3E61DA9B9BB9DB,3E7B52527B1D2EC7,3EB62BFC627A9254,3EEFFCBFC6419476,3F24309130F7BDB8,"
+     "3F55D87FE789F11D,3F83B2AB6FB9FD79,3FAC6B08D704A12A,3FCEBFBDFF82C5A6,3FE62E42FEFA39EF,3FF"),
+    PTX__F("exp2", "{r=ex2 x;|t=add x M;n=sub t M;f=sub x n;p=exp2_poly f;r:ldx p t;a=abs x;c=gtu a 1021;if "
+     "c;r=scale p t;c=gt x 1025;r=sel I r c;c=lt x -1080;r=sel 0 r c;end;}", "", ""),
+    PTX__F("exp10", "t=fma x $ M;n=sub t M;f=fma n $ x;f=fma n $ f;p=poly f $;r:ldx p t;a=abs x;c=gtu a "
+     "{37.75|307};if c;r=scale p t;c=gt x {39|309};r=sel I r c;c=lt x {-46|-325};r=sel 0 r c;end;",
+     "40549A78 BE9A209B 3276086 3E525561,3F0AB6CB,3F95EDE8,400237CC,4029A924,40135D8E,3F8",
+     "400A934F0979A371 BFD34413509F79FF 3C49DC1DA994FD21 3F2F75DDEDF7BD57,3F52F747719A4F9B,3F74899E6A9A9088,"
+     "3F941165E6ED9944,3FB16E4DEE92327D,3FCA7ED70A1C8FE3,3FE1429FFD22045B,3FF2BD7609FD500F,4000470591DE2B46,"
+     "40053524C73CEA77,40026BB1BBB55516,3FF"),
+    PTX__F("expm1", "f,t=exp_reduce x;p=poly f $;g=mul f f;p=fma p g f;s=ldx 1.0 t;u=sub s 1;r:fma p s u;"
+     "a=abs x;c=gtu a {87|708};if c;q=add p 1;r=scale q t;c=gt x {89|710};r=sel I r c;c=lt x -80;r=sel -1 r "
+     "c;end;r=cps x r;", "3AB5BCD9,3C091497,3D2AAB89,3E2AAA57,3EFFFFFF",
+     "3E21F1A593C9FC3A,3E5AF5F4491487A2,3E927E5132BFDFAB,3EC71DDF8040B67D,3EFA01A018E12081,3F2A01A01B006D6E,"
+     "3F56C16C16C1AAFC,3F8111111110F65,3FA555555555554D,3FC5555555555559,3FE"),
     /* ln(1 + x) as r + s: r = x / (1 + x / 2) = 2 artanh(x / (2 + x)) less its cubic and later terms */
-    {"ratio", "p=poly x -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3"
-     " 0x1.9968fp-3 -0x1.00004ep-2 0x1.5555a6p-2 -0.5;g=mul x x;r=fma p g x;",
-     "g=fma x 0.5 1;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;r=mul x q;u=sub x r;"
-     "h=mul r -0.5;u=fma h x u;l=mul u q;z=mul r r;p=poly z 0x1.0f29090de9b1dp-20 0x1.0f647620de721p-18"
-     " 0x1.3b2041cbe399ep-16 0x1.745ce12f96a27p-14 0x1.c71c724d071f9p-12 0x1.24924924386fcp-9"
-     " 0x1.9999999999d19p-7 0x1.5555555555555p-4;w=mul r z;s=fma w p l;"},
-    {"log_reduce", "v:mov x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;if c;v=mul x 0x1p23;d=mov"
-     " 0xb800000;end;e=iadd v -0x3f400000;e=and e 0xff800000;m=isub v e;e=isub e d;s=i2f e;r=sub m 1;"
-     "q=mov c;",
-     "v:mov x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;v=mul x 0x1p54;d=mov"
-     " 0x3600000;end;l,h=unpair v;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;e=isub e"
-     " d;s=i2f e;s=mul s 0x1p-20;r=sub m 1;q=mov c;"},
-    {"log_special", "c=lt x I;r=sel y x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;", NULL},
-    {"log", "f,n,c=log_reduce x;p=ratio f;r:fma n 0x1.62e43p-24 p;if c;r=log_special x r;end;",
-     "f,n,c=log_reduce x;t,w=ratio f;s=fma n 0x1.62e42fefa39efp-1 t;u=fma n -0x1.62e42fefa39efp-1 s;"
-     "u=sub t u;w=add w u;w=fma n 0x1.abc9e3b39803fp-56 w;r:add s w;if c;r=log_special x r;end;"},
+    PTX__F("ratio", "{p=poly x $;g=mul x x;r=fma p g x;|g=fma x 0.5 1;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u "
+     "q;u=fma e q 1;q=fma q u q;r=mul x q;u=sub x r;h=mul r -0.5;u=fma h x u;l=mul u q;z=mul r r;p=poly z $;"
+     "w=mul r z;s=fma w p l;}", "BD390E9F,3DD6A0C4,BE06DAC3,3E144297,BE2A75AA,3E4CB478,BE800027,3EAAAAD3,BF",
+     "3EB0F29090DE9B1D,3ED0F647620DE721,3EF3B2041CBE399E,3F1745CE12F96A27,3F3C71C724D071F9,3F624924924386FC,"
+     "3F89999999999D19,3FB5555555555555"),
+    PTX__F("log_reduce", "v:mov x;d:mov 0;{i=iadd x -0x800000;c=uge i 0x7f000000;|l,i=unpair x;i=iadd i "
+     "-0x100000;c=uge i 0x7fe00000;}if c;v=mul x $;d=mov {0xb800000|0x3600000};end;{e=iadd v -0x3f400000;"
+     "e=and e 0xff800000;m=isub v e;|l,h=unpair v;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair "
+     "l h;}e=isub e d;s=i2f e;{|s=mul s $;}r=sub m 1;q=mov c;", "4B", "435 3EB"),
+    PTX__F("log_special", "c=lt x I;r=sel y x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;", "", ""),
+    PTX__F("log", "f,n,c=log_reduce x;{p=ratio f;r:fma n $ p;|t,w=ratio f;s=fma n $ t;u=fma n $ s;u=sub t u;"
+     "w=add w u;w=fma n $ w;r:add s w;}if c;r=log_special x r;end;", "33B17218",
+     "3FE62E42FEFA39EF BFE62E42FEFA39EF 3C7ABC9E3B39803F"),
     /* (-1)^y sin x, of x up to pi / 2: the error of x^2 counts */
-    {"sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e 0.14;p=poly z 0x1.5dc904p-19 -0x1.9f70fp-13"
-     " 0x1.110edap-7 -0x1.55554cp-3;p=fma p z e;r=fma p x x;y=shl y 31;r=flip r y;",
-     "z=mul x x;e=neg x;e=fma e x z;e=mul e 0.14;p=poly z -0x1.84af9b5319785p-58 0x1.906d630a492dcp-49"
-     " -0x1.ae6856db0276dp-41 0x1.61242495e3c61p-33 -0x1.ae6455c15341bp-26 0x1.71de3a5408dfbp-19"
-     " -0x1.a01a01a017078p-13 0x1.11111111110ddp-7 -0x1.5555555555555p-3;p=fma p z e;r=fma p x x;y=shl y"
-     " 31;r=flip r y;"},
-    {"sin", "t=fma x 0x1.45f306p-2 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p1 x;f=fma n"
-     " -0x1.4442dp-23 f;f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn x 0;end;"
-     "r=sine f t;",
-     "t=fma x 0x1.45f306dc9c883p-2 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.921fb54442d18p1 x;f=fma n"
-     " -0x1.1a62633145c06p-53 f;f:fma n -0x1.c1cd129024e08p-106 f;t,l=unpair t;t:mov t;a=abs x;c=gtu a"
-     " 0x1p30;if c;f,t=turn x 0;end;r=sine f t;"},
-    {"cos", "t=fma x 0x1.45f306p-2 0.5;t=add t 0x1.8p23;n=sub t 0x1.8p23;n=sub n 0.5;f=fma n"
-     " -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;"
-     "if c;f,t=turn a 0x40000000;end;r=sine f t;",
-     "t=fma x 0x1.45f306dc9c883p-2 0.5;t=add t 0x1.8p52;n=sub t 0x1.8p52;n=sub n 0.5;f=fma n"
-     " -0x1.921fb54442d18p1 x;f=fma n -0x1.1a62633145c06p-53 f;f:fma n -0x1.c1cd129024e08p-106 f;"
-     "t,l=unpair t;t:mov t;a=abs x;c=gtu a 0x1p30;if c;f,t=turn a 0x40000000;end;r=sine f t;"},
-    {"log2", "f,n,c=log_reduce x;p=poly f -0x1.fd531ap-5 0x1.3a8dbcp-3 -0x1.8fe81ap-3 0x1.aedd94p-3"
-     " -0x1.eb035p-3 0x1.272826p-2 -0x1.7156b8p-2 0x1.ec7238p-2 -0x1.715476p-1;g=mul f f;p=mul p g;"
-     "p=fma f 0x1.715476p0 p;r:fma n 0x1p-23 p;if c;r=log_special x r;end;",
-     "f,n,c=log_reduce x;t,w=ratio f;h=mul t 0x1.71547652b82fep0;a=neg h;a=fma t 0x1.71547652b82fep0 a;"
-     "a=fma t 0x1.777d0ffda0d24p-56 a;a=fma w 0x1.71547652b82fep0 a;s=add n h;u=sub s n;u=sub h u;a=add a"
-     " u;r:add s a;if c;r=log_special x r;end;"},
-    {"log10", "f,n,c=log_reduce x;p=poly f -0x1.63e4f4p-6 0x1.71ad2ep-5 -0x1.c0a09ep-5 0x1.fc460ep-5"
-     " -0x1.28df76p-4 0x1.63faa2p-4 -0x1.bcb502p-4 0x1.28796ep-3 -0x1.bcb7b2p-3;g=mul f f;p=mul p g;"
-     "p=fma f 0x1.bcb7b2p-2 p;p=fma n -0x1.ec10cp-50 p;r:fma n 0x1.344136p-25 p;if c;r=log_special x r;"
-     "end;",
-     "f,n,c=log_reduce x;t,w=ratio f;h=mul t 0x1.bcb7b1526e50ep-2;a=neg h;a=fma t 0x1.bcb7b1526e50ep-2 a;"
-     "a=fma t 0x1.95355baaafad3p-57 a;a=fma w 0x1.bcb7b1526e50ep-2 a;s=fma n 0x1.34413509f79ffp-2 h;"
-     "u=fma n -0x1.34413509f79ffp-2 s;u=sub h u;a=add a u;a=fma n -0x1.9dc1da994fd21p-59 a;r:add s a;if c;"
-     "r=log_special x r;end;"},
-    {"log1p", "v:mov x;d:mov 0;u:add x 1;i=iadd u -0x800000;c=uge i 0x5f000000;if c;c=gt x 1;v=mul x"
-     " 0x1p-64;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;e=iadd u -0x3f400000;"
-     "e=and e 0xff800000;g=isub 0x3f800000 e;f=sub g 1;f=fma v g f;e=isub e d;n=i2f e;p=ratio f;r:fma n"
-     " 0x1.62e43p-24 p;c=uge i 0x5f000000;if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;"
-     "r=sel N r c;end;r=cps x r;",
-     "v:mov x;d:mov 0;u:add x 1;l,i=unpair u;i=iadd i -0x100000;c=uge i 0x5fe00000;if c;c=gt x 1;v=mul x"
-     " 0x1p-512;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;l,h=unpair u;e=iadd h"
-     " -0x3fe6a09e;e=and e 0xfff00000;g=isub 0x3ff00000 e;g=pair 0 g;f=sub g 1;f=fma v g f;e=isub e d;"
-     "n=i2f e;n=mul n 0x1p-20;t,w=ratio f;s=fma n 0x1.62e42fefa39efp-1 t;u=fma n -0x1.62e42fefa39efp-1 s;"
-     "u=sub t u;w=add w u;w=fma n 0x1.abc9e3b39803fp-56 w;r:add s w;c=uge i 0x5fe00000;if c;c=lt x I;"
-     "r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;r=sel N r c;end;r=cps x r;"},
-    {"sincos", "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p0 x;f=fma n"
-     " -0x1.4442dp-24 f;f:fma n -0x1.846988p-48 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=quarter x;end;"
-     "z=mul f f;p=poly z -0x1.9952ecp-13 0x1.110776p-7 -0x1.555546p-3;p=fma p z 0;p=fma p f f;q=poly z"
-     " 0x1.99e81ep-16 -0x1.6c0c28p-10 0x1.55554ap-5 -0.5 1;c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;"
-     "u=shl t 30;u=and u 0x80000000;r=xor r u;u=iadd t 1;u=shl u 30;u=and u 0x80000000;s=xor s u;",
-     "t=fma x 0x1.45f306dc9c883p-1 0x1.8p52;n=sub t 0x1.8p52;g=fma n -0x1.921fb54442d18p0 x;f:fma n"
-     " -0x1.1a62633145c06p-54 g;f=fma n -0x1.c1cd129024e08p-107 f;t,l=unpair t;t:mov t;a=abs x;c=gtu a"
-     " 0x1p30;if c;f,t=quarter x;end;z=mul f f;p=poly z -0x1.a55d63b54adecp-41 0x1.6114a7248fd0bp-33"
-     " -0x1.ae643d456116cp-26 0x1.71de3a401a43bp-19 -0x1.a01a01a006d8fp-13 0x1.111111111108bp-7"
-     " -0x1.5555555555555p-3;p=fma p z 0;p=fma p f f;q=poly z 0x1.a26c2f1446cdbp-45"
-     " -0x1.937eb00509327p-37 0x1.1eed784c61569p-29 -0x1.27e4fb6155d5fp-22 0x1.a01a01a002616p-16"
-     " -0x1.6c16c16c16b4bp-10 0x1.5555555555555p-5 -0x1p-1 0x1p0;c=and t 1;c=ine c 0;r=sel q p c;s=sel p"
-     " q c;u=shl t 30;r=flip r u;u=iadd t 1;u=shl u 30;s=flip s u;"},
-    {"quarter", "h,l=fraction x;s=iadd h 0x20000000;s=shr s 30;h=pair l h;h=qshl h 2;v=q2f h;i=f2q v;"
-     "h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-64;u=fma v -0x1.777a5cp-89 w;r=fma v 0x1.921fb6p-64 u;"
-     "q=neg r;q=fma v 0x1.921fb6p-64 q;q=add q u;n=and x 0x80000000;q=xor q n;r=xor r n;r=fma x 0 r;"
-     "c=ine n 0;n=isub 0 s;s=isel n s c;",
-     "h,l=fraction x;s=qadd h 0x2000000000000000;s=qshr s 62;s,k=unpair s;k=qshr l 62;h=qshl h 2;h=or h k;"
-     "l=qshl l 2;v=q2f h;i=f2q v;h=qsub h i;w=q2f h;u=d2f l;u=mul u 0x1p-64;w=add w u;w=mul w"
-     " 0x1.921fb54442d18p-64;u=fma v 0x1.1a62633145c07p-118 w;r=fma v 0x1.921fb54442d18p-64 u;q=neg r;"
-     "q=fma v 0x1.921fb54442d18p-64 q;q=add q u;k,n=unpair x;n=and n 0x80000000;q=flip q n;r=flip r n;"
-     "r=fma x 0 r;c=ine n 0;n=isub 0 s;s=isel n s c;"},
-    {"tan", "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;g=fma n -0x1.921fb4p0 x;f:fma n"
-     " -0x1.4442dp-24 g;l=sub f g;l:fma n 0x1.4442dp-24 l;h:mul n -0x1.846988p-48;t:mov t;a=abs x;c=gtu a"
-     " 105615;if c;f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z 0x1.340164p-7 0x1.95e686p-9"
-     " 0x1.907d6ap-6 0x1.b583e6p-5 0x1.112dfp-3 0x1.5554dep-2;l=mul l -2;p=fma p f l;p=fma p z h;g=add f"
-     " p;q=rcpa g;e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;q=neg q;c=and t 1;c=ine c 0;r=sel q g c;",
-     "t=fma x 0x1.45f306dc9c883p-1 0x1.8p52;n=sub t 0x1.8p52;g=fma n -0x1.921fb54442d18p0 x;f:fma n"
-     " -0x1.1a62633145c06p-54 g;l=sub f g;l:fma n 0x1.1a62633145c06p-54 l;h:mul n -0x1.c1cd129024e08p-107;"
-     "t,k=unpair t;t:mov t;a=abs x;c=gtu a 0x1p30;if c;f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z"
-     " 0x1.5df7b95667ca8p-16 -0x1.78552abbc7b8fp-15 0x1.7715c599881adp-14 -0x1.ba40cdc05e419p-16"
-     " 0x1.1e476081ccaa2p-13 0x1.d26165166e6bep-13 0x1.37fbeaf360ae3p-11 0x1.7d5b30217e20ep-10"
-     " 0x1.d6d937a6f97cfp-9 0x1.226e123bf9d9fp-7 0x1.664f49a9a231p-6 0x1.ba1ba1b463fa7p-5"
-     " 0x1.1111111118398p-3 0x1.55555555554f1p-2;l=neg l;p=fma p f l;p=fma p z h;g=add f p;c=and t 1;"
-     "c=ine c 0;r:mov g;if c;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;e=neg q;"
-     "f=fma e f 1;e=fma e p f;q=fma q e q;r=neg q;end;"},
-    {"arc", "a=abs x;c=gt a 0.5;z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;y=sel 0 y d;v=mul z y;h=mul y 0.5;"
-     "e=neg v;e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;p=poly z 0x1.5959aap-5"
-     " 0x1.8c415ap-6 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;s=mov c;",
-     "a=abs x;c=gt a 0.5;v:mov a;z:mul x x;q:mov 0.0;if c;z=fma a -0.5 0.5;v=sqrt z;e=neg v;e=fma e v z;"
-     "l=max v 0x1p-500;l=rcpd l;q=mul e l;end;p=poly z"
-     " 0x1.0bca20bc36e71p-5 -0x1.599d3b384063ap-6 0x1.64bf5a2ba6ce6p-6 0x1.e2415a0fe22ecp-9"
-     " 0x1.617ada64d7afep-7 0x1.757a7a86b95f3p-7 0x1.ca20e6b3af4c7p-7 0x1.1c49e1ee93811p-6"
-     " 0x1.6e8bdfafaebefp-6 0x1.f1c71a8d72419p-6 0x1.6db6db7227295p-5 0x1.333333332df54p-4"
-     " 0x1.5555555555578p-3;p=mul p z;r=fma p v v;s=mov c;"},
-    {"asin", "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;",
-     "v,c,l=arc x;w=fma v -2 0x1.921fb54442d18p0;l=sub 0x1.1a62633145c06p-54 l;w=add w l;v=sel w v c;"
-     "r=cps x v;"},
-    {"acos", "v,c=arc x;u=cps x v;u=neg u;u=fma 0x1.85e368p-1 0x1.0808aap1 u;v=add v v;w=neg v;w=fma"
-     " 0x1.85e368p0 0x1.0808aap1 w;d=lt x 0;v=sel w v d;r=sel v u c;",
-     "v,c=arc x;u=cps x v;u=sub 0x1.1a62633145c06p-54 u;u=add u 0x1.921fb54442d18p0;v=add v v;w=sub"
-     " 0x1.921fb54442d18p1 v;w=add w 0x1.1a62633145c07p-53;d=lt x 0;v=sel w v d;r=sel v u c;"},
-    {"atan2", "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;q=rcpa m;t=mul n q;e=neg t;e=fma e m n;"
-     "t:fma e q t;c=geu m 0x1p61;d=ltu n 0x1p-100;c=or c d;if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;"
-     "t=sel u t d;end;v=arctan t;w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;w=neg v;w=fma"
-     " 0x1.85e368p0 0x1.0808aap1 w;p=ilt y 0;v=sel w v p;r=cps x v;",
-     "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t"
-     " d;v=arctan t;w=sub 0x1.921fb54442d18p0 v;w=add w 0x1.1a62633145c06p-54;v=sel w v p;w=sub"
-     " 0x1.921fb54442d18p1 v;w=add w 0x1.1a62633145c07p-53;k,h=unpair y;p=ilt h 0;v=sel w v p;r=cps x v;"},
-    {"half_exp2", "", "x=add x x;r=half_exp x;r=add r r;"},
+    PTX__F("sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e 0.14;p=poly z $;p=fma p z e;r=fma p x x;y=shl y 31;"
+     "r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6", "BC584AF9B5319785,3CE906D630A492DC,"
+     "BD6AE6856DB0276D,3DE61242495E3C61,BE5AE6455C15341B,3EC71DE3A5408DFB,BF2A01A01A017078,3F811111111110DD,"
+     "BFC5555555555555"),
+    PTX__F("sin", "t=fma x $ M;n=sub t M;f=fma n $ x;f=fma n $ f;f:fma n $ f;{|t,l=unpair t;}t:mov t;a=abs x;"
+     "c=gtu a {105615|$};if c;f,t=turn x 0;end;r=sine f t;", "3EA2F983 C0490FDA B4222168 A84234C4",
+     "3FD45F306DC9C883 C00921FB54442D18 BCA1A62633145C06 B95C1CD129024E08 41D"),
+    PTX__F("cos", "t=fma x $ 0.5;t=add t M;n=sub t M;n=sub n 0.5;f=fma n $ x;f=fma n $ f;f:fma n $ f;{|t,"
+     "l=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t=turn a 0x40000000;end;r=sine f t;",
+     "3EA2F983 C0490FDA B4222168 A84234C4", "3FD45F306DC9C883 C00921FB54442D18 BCA1A62633145C06 "
+     "B95C1CD129024E08 41D"),
+    PTX__F("log2", "f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;r:fma n $ p;|t,w=ratio f;"
+     "h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=add n h;u=sub s n;u=sub h u;a=add a u;r:add s "
+     "a;}if c;r=log_special x r;end;", "BD7EA98D,3E1D46DE,BE47F40D,3E576ECA,BE7581A8,3E939413,BEB8AB5C,"
+     "3EF6391C,BF38AA3B 3FB8AA3B 34", "3FF71547652B82FE 3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE"),
+    PTX__F("log10", "f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;p=fma n $ p;r:fma n $ p;"
+     "|t,w=ratio f;h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=fma n $ h;u=fma n $ s;u=sub h u;"
+     "a=add a u;a=fma n $ a;r:add s a;}if c;r=log_special x r;end;",
+     "BCB1F27A,3D38D697,BD60504F,3D7E2307,BD946FBB,3DB1FD51,BDDE5A81,3E143CB7,BE5E5BD9 3EDE5BD9 A6F6086 "
+     "331A209B", "3FDBCB7B1526E50E 3FDBCB7B1526E50E 3C695355BAAAFAD3 3FDBCB7B1526E50E 3FD34413509F79FF "
+     "BFD34413509F79FF BC49DC1DA994FD21"),
+    PTX__F("log1p", "v:mov x;d:mov 0;u:add x 1;{i=iadd u -0x800000;c=uge i 0x5f000000;|l,i=unpair u;i=iadd i "
+     "-0x100000;c=uge i 0x5fe00000;}if c;c=gt x 1;v=mul x $;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel "
+     "0xe0000000 0 c;end;{e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;|l,h=unpair u;e=iadd h "
+     "-0x3fe6a09e;e=and e 0xfff00000;g=isub 0x3ff00000 e;g=pair 0 g;}f=sub g 1;f=fma v g f;e=isub e d;n=i2f "
+     "e;{p=ratio f;r:fma n $ p;c=uge i 0x5f000000;|n=mul n $;t,w=ratio f;s=fma n $ t;u=fma n $ s;u=sub t u;"
+     "w=add w u;w=fma n $ w;r:add s w;c=uge i 0x5fe00000;}if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;"
+     "c=lt x -1;r=sel N r c;end;r=cps x r;", "1F8 33B17218", "1FF 3EB 3FE62E42FEFA39EF BFE62E42FEFA39EF "
+     "3C7ABC9E3B39803F"),
+    PTX__F("sincos", "t=fma x $ M;n=sub t M;{f=fma n $ x;|g=fma n $ x;f:fma n $ g;}f=fma n $ f;{f:fma n $ f;"
+     "|t,l=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t=quarter x;end;z=mul f f;p=poly z $;p=fma p "
+     "z 0;p=fma p f f;q=poly z $;c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;u=shl t 30;{u=and u 0x80000000;"
+     "r=xor r u;|r=flip r u;}u=iadd t 1;u=shl u 30;{u=and u 0x80000000;s=xor s u;|s=flip s u;}",
+     "3F22F983 BFC90FDA B3A22168 A7C234C4 B94CA976,3C0883BB,BE2AAAA3 37CCF40F,BAB60614,3D2AAAA5,BF,3F8",
+     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 B94C1CD129024E08 41D BD6A55D63B54ADEC,"
+     "3DE6114A7248FD0B,BE5AE643D456116C,3EC71DE3A401A43B,BF2A01A01A006D8F,3F8111111111108B,BFC5555555555555 "
+     "3D2A26C2F1446CDB,BDA937EB00509327,3E21EED784C61569,BE927E4FB6155D5F,3EFA01A01A002616,BF56C16C16C16B4B,"
+     "3FA5555555555555,BFE,3FF"),
+    PTX__F("quarter", "h,l=fraction x;{s=iadd h 0x20000000;s=shr s 30;h=pair l h;|s=qadd h "
+     "0x2000000000000000;s=qshr s 62;s,k=unpair s;k=qshr l 62;}h=qshl h 2;{|h=or h k;l=qshl l 2;}v=q2f h;"
+     "i=f2q v;h=qsub h i;w=q2f h;{|u=d2f l;u=mul u $;w=add w u;}w=mul w $;u=fma v $ w;r=fma v $ u;q=neg r;"
+     "q=fma v $ q;q=add q u;{n=and x 0x80000000;q=xor q n;r=xor r n;|k,n=unpair x;n=and n 0x80000000;q=flip "
+     "q n;r=flip r n;}r=fma x 0 r;c=ine n 0;n=isub 0 s;s=isel n s c;", "1FC90FDB 933BBD2E 1FC90FDB 1FC90FDB",
+     "3BF 3BF921FB54442D18 3891A62633145C07 3BF921FB54442D18 3BF921FB54442D18"),
+    PTX__F("tan", "t=fma x $ M;n=sub t M;g=fma n $ x;f:fma n $ g;l=sub f g;l:fma n $ l;h:mul n $;{|t,"
+     "k=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z $;"
+     "{l=mul l -2;|l=neg l;}p=fma p f l;p=fma p z h;g=add f p;{q=rcpa g;|c=and t 1;c=ine c 0;r:mov g;if c;"
+     "q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;}e=neg q;f=fma e f 1;e=fma e p f;"
+     "q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;r=sel q g c;|r=neg q;end;}",
+     "3F22F983 BFC90FDA B3A22168 33A22168 A7C234C4 3C1A00B2,3B4AF343,3CC83EB5,3D5AC1F3,3E0896F8,3EAAAA6F",
+     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 B94C1CD129024E08 41D "
+     "3EF5DF7B95667CA8,BF078552ABBC7B8F,3F17715C599881AD,BEFBA40CDC05E419,3F21E476081CCAA2,3F2D26165166E6BE,"
+     "3F437FBEAF360AE3,3F57D5B30217E20E,3F6D6D937A6F97CF,3F8226E123BF9D9F,3F9664F49A9A231,3FABA1BA1B463FA7,"
+     "3FC1111111118398,3FD55555555554F1"),
+    PTX__F("arc", "a=abs x;c=gt a 0.5;{|v:mov a;z:mul x x;q:mov 0.0;if c;}z=fma a -0.5 0.5;{y=rsqa z;d=eq z "
+     "0;y=sel 0 y d;v=mul z y;h=mul y 0.5;|v=sqrt z;}e=neg v;e=fma e v z;{v=fma e h v;g=mul x x;z=sel z g c;"
+     "v=sel v a c;|l=max v $;l=rcpd l;q=mul e l;end;}p=poly z $;p=mul p z;r=fma p v v;s=mov c;",
+     "3D2CACD5,3CC620AD,3D3A3DB9,3D998103,3E2AAAE4", "20B 3FA0BCA20BC36E71,BF9599D3B384063A,3F964BF5A2BA6CE6,"
+     "3F6E2415A0FE22EC,3F8617ADA64D7AFE,3F8757A7A86B95F3,3F8CA20E6B3AF4C7,3F91C49E1EE93811,3F96E8BDFAFAEBEF,"
+     "3F9F1C71A8D72419,3FA6DB6DB7227295,3FB333333332DF54,3FC5555555555578"),
+    PTX__F("asin", "{v,c=arc x;w=neg v;w=fma $ $ w;w=add w w;|v,c,l=arc x;w=fma v -2 $;l=sub $ l;w=add w l;"
+     "}v=sel w v c;r=cps x v;", "3EC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06"),
+    PTX__F("acos", "v,c=arc x;u=cps x v;{u=neg u;u=fma $ $ u;|u=sub $ u;u=add u $;}v=add v v;{w=neg v;w=fma "
+     "$ $ w;|w=sub $ v;w=add w $;}d=lt x 0;v=sel w v d;r=sel v u c;", "3F42F1B4 40040455 3FC2F1B4 40040455",
+     "3C91A62633145C06 3FF921FB54442D18 400921FB54442D18 3CA1A62633145C07"),
+    PTX__F("atan2", "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;{q=rcpa m;t=mul n q;e=neg t;e=fma e m "
+     "n;t:fma e q t;c=geu m $;d=ltu n $;c=or c d;if c;|}t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;"
+     "{end;|}v=arctan t;{w=neg v;w=fma $ $ w;|w=sub $ v;w=add w $;}v=sel w v p;{w=neg v;w=fma $ $ w;p=ilt y "
+     "0;|w=sub $ v;w=add w $;k,h=unpair y;p=ilt h 0;}v=sel w v p;r=cps x v;",
+     "5E 0D8 3F42F1B4 40040455 3FC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06 400921FB54442D18 "
+     "3CA1A62633145C07"),
     /* e^2x */
+    PTX__F("half_exp2", "x=add x x;r=half_exp x;r=add r r;", "", ""),
     /* e^|x| / 2 */
-    {"half_exp", "a=abs x;t=fma a 0x1.715476p0 0x1.7ffffep23;n=sub t 0x1.7ffffep23;f=fma n -0x1.62e43p-1"
-     " a;f=fma n 0x1.05c61p-29 f;p=exp_poly f;r:ldx p t;c=gtu a 88;if c;r=scale p t;c=gt a 91;r=sel I r c;"
-     "end;",
-     "a=abs x;t=fma a 0x1.71547652b82fep0 0x1.7ffffffffffffp52;n=sub t 0x1.7ffffffffffffp52;f=fma n"
-     " -0x1.62e42fefa39efp-1 a;f=fma n -0x1.abc9e3b39803fp-56 f;p=exp_poly f;r:ldx p t;c=gtu a 709;if c;"
-     "r=scale p t;c=gt a 712;r=sel I r c;end;"},
-    {"sinh", "h=half_exp x;e=rcpa h;h=fma e -0.25 h;z=mul x x;a=abs x;p=poly z 0x1.76771ep-19"
-     " 0x1.a01c22p-13 0x1.1110eap-7 0x1.555556p-3;p=mul p z;p=fma p a a;c=lt a 1;r=sel p h c;r=cps x r;",
-     "h=half_exp x;e=rcp h;h=fma e -0.25 h;z=mul x x;a=abs x;p=poly z 0x1.408047a116c47p-48"
-     " 0x1.aaba1e495a844p-41 0x1.612abdc070688p-33 0x1.ae644b33a704ap-26 0x1.71de3a60a9856p-19"
-     " 0x1.a01a01a00db3dp-13 0x1.111111111117cp-7 0x1.5555555555555p-3;p=mul p z;p=fma p a a;c=lt a 1;"
-     "r=sel p h c;r=cps x r;"},
-    {"cosh", "h=half_exp x;e=rcpa h;r=fma e 0.25 h;", "h=half_exp x;e=rcp h;r=fma e 0.25 h;"},
-    {"root3", "l=lg2a x;l=mul l 0x1.555556p-2;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;"
-     "r=fma e -0x1.555556p-2 v;", ""},
-    {"cbrt", "a=abs x;r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;if c;r=mul a 0x1p24;r=root3 r;"
-     "r=mul r 0x1p-8;u=add a a;c=eq u a;r=sel a r c;end;r=cps x r;",
-     "a:abs x;d:mov 341;l,h=unpair a;i=iadd h -0x100000;c=uge i 0x7fe00000;if c;a=mul a 0x1p54;d=mov 359;"
-     "end;l,h=unpair a;k=shr h 20;o=uhi k 0x55555556;i=imul o 3;i=isub k i;i=iadd i 1023;i=shl i 20;"
-     "h=and h 0xfffff;h=or h i;m=pair l h;g=nar m;g=lg2a g;g=gmul g -0x1.555556p-2;g=ex2a g;y=wid g;"
-     "n=neg m;u=mul y y;u=mul u y;e=fma n u 1;w=fma e 0x1.c71c71c71c71cp-3 0x1.5555555555555p-2;w=mul w e;"
-     "y=fma y w y;r=mul m y;r=mul r y;u=mul r r;e=fma u r n;w=mul y y;w=mul w -0x1.5555555555555p-2;"
-     "r=fma e w r;i=isub o d;r:ldx r i;if c;a=abs x;u=add a a;c=eq u a;r=sel a r c;c=nan x x;r=sel x r c;"
-     "end;r=cps x r;"},
-    {"root2", "v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;", "r=sqrt x;"},
-    {"hypot", "h=mul x x;h=fma y y h;r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;if c;a=abs x;"
-     "b=abs y;m=max a b;d=gt m 1;k=sel 0x1p-70 0x1p90 d;i=sel 0x1p70 0x1p-90 d;u=mul x k;v=mul y k;"
-     "h=mul u u;w=fma v v h;h=root2 w;r=mul h i;d=eq w 0;r=sel 0 r d;d=eq m I;r=sel I r d;end;",
-     "h=mul x x;h=fma y y h;r:sqrt h;k,i=unpair h;i=iadd i -0x10000000;c=uge i 0x6fe00000;if c;a=abs x;"
-     "b=abs y;m=max a b;d=gt m 1;k=sel 0x1p-520 0x1p600 d;i=sel 0x1p520 0x1p-600 d;u=mul x k;v=mul y k;"
-     "h=mul u u;w=fma v v h;h=sqrt w;r=mul h i;d=eq m I;r=sel I r d;end;"},
-    {"erf_small", "z=mul x x;p=poly z 0x1.4917a4p-14 -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6"
-     " 0x1.ce2cf2p-4 -0x1.81273ep-2 0x1.06eba8p-3;r=fma p x x;",
-     "z=mul x x;p=poly z -0x1.ab0eac3755c5cp-31 0x1.d6e1976ec419fp-27 -0x1.5bfe2632d34d9p-23"
-     " 0x1.b97e37dca0d9cp-20 -0x1.f4ca1f246a228p-17 0x1.f9a2b743aa006p-14 -0x1.c02db013f82a9p-11"
-     " 0x1.565bccf7deeaap-8 -0x1.b82ce311edf49p-6 0x1.ce2f21a0408cep-4 -0x1.812746b0379b2p-2"
-     " 0x1.06eba8214db68p-3;r=fma p x x;"},
-    {"erf", "a=abs x;p=erf_small a;q=poly a -0x1.c5fe7ap-10 0x1.66caeep-6 -0x1.09981ep-3 -0x1.e20644p-1"
-     " -0x1.9d3c22p0 -0x1.a979bep-9;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q p c;r=cps x r;",
-     "a=abs x;c=lt a 1;r:mov a;if c;r=erf_small a;else;r=erfc a;r=sub 1 r;end;r=cps x r;"},
-    {"erfc", "a=abs x;c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;e=neg d;e=fma e w"
-     " 1;e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v -0x1.522d5p-11 0x1.215bb8p-10 0x1.f7565ap-10"
-     " -0x1.d908b4p-11 -0x1.364742p-7 -0x1.09bc9cp-7 0x1.8750d2p-5 0x1.35bedcp-4 -0x1.0404eap-1"
-     " 0x1.edf488p-1;q=mul q w;h=mul a a;l=neg h;l=fma a a l;t=fma h -0x1.715476p0 0x1.8p23;n=sub t"
-     " 0x1.8p23;f=neg h;f=fma n -0x1.62e43p-1 f;f=fma n 0x1.05c61p-29 f;f=sub f l;p=exp_poly f;p=mul p q;"
-     "r:ldx p t;c=gtu a 9.1;if c;r=scale p t;end;p=erf_small a;p=sub 1 p;c=lt a 0.65;r=sel p r c;c=lt x 0;"
-     "u=sub 2 r;r=sel u r c;",
-     "a=abs x;c=gt a 28;a=sel 28 a c;d=add a 2;w=rcpd d;e=neg d;u=fma e w 1;w=fma w u w;u=sub d 2;o=sub u"
-     " a;u=fma e w 1;u=fma o w u;w=fma w u w;v=fma w -4 1;q=poly v -0x1.744aae481df86p-27"
-     " -0x1.508d347fbbbe2p-24 0x1.5808da131794p-22 -0x1.aeb698f0f5bd2p-26 -0x1.1597ace2cee1dp-21"
-     " -0x1.d5feed7b02aefp-22 0x1.a7cf4e2c84d8cp-25 0x1.01a5eb813474bp-19 0x1.ea658b4cfc47p-19"
-     " -0x1.2801cc70cbf9bp-20 -0x1.0e995e66123f2p-16 -0x1.6c0de2274eb6bp-16 0x1.1e7a531266c27p-15"
-     " 0x1.2efa35b1aca8fp-13 0x1.2053973fadee5p-15 -0x1.5ba4377f246a4p-11 -0x1.b6fbf91a673edp-11"
-     " 0x1.9517bb69bcfadp-9 0x1.a89eaff7e68f6p-8 -0x1.606e41551f1p-6 -0x1.2a88e6107d1cep-5"
-     " 0x1.1e2deea6b113dp-2 -0x1.5fd386754eff9p-1 0x1.058671b52c776p0;q=mul q w;h=mul a a;l=neg h;l=fma a"
-     " a l;t=fma h -0x1.71547652b82fep0 0x1.8p52;n=sub t 0x1.8p52;f=neg h;f=fma n -0x1.62e42fefa39efp-1 f;"
-     "f=fma n -0x1.abc9e3b39803fp-56 f;f=sub f l;p=exp_poly f;p=mul p q;r:ldx p t;c=gtu a 26;if c;r=scale"
-     " p t;end;c=lt a 0.65;if c;p=erf_small a;r=sub 1 p;end;c=lt x 0;u=sub 2 r;r=sel u r c;"},
+    PTX__F("half_exp", "a=abs x;t=fma a $ $;n=sub t $;f=fma n $ a;f=fma n $ f;p=exp_poly f;r:ldx p t;c=gtu a "
+     "{88|709};if c;r=scale p t;c=gt a {91|712};r=sel I r c;end;",
+     "3FB8AA3B 4B3FFFFF 4B3FFFFF BF317218 3102E308", "3FF71547652B82FE 4337FFFFFFFFFFFF 4337FFFFFFFFFFFF "
+     "BFE62E42FEFA39EF BC7ABC9E3B39803F"),
+    PTX__F("sinh", "h=half_exp x;{e=rcpa h;|e=rcp h;}h=fma e -0.25 h;z=mul x x;a=abs x;p=poly z $;p=mul p z;"
+     "p=fma p a a;c=lt a 1;r=sel p h c;r=cps x r;", "363B3B8F,39500E11,3C088875,3E2AAAAB",
+     "3CF408047A116C47,3D6AABA1E495A844,3DE612ABDC070688,3E5AE644B33A704A,3EC71DE3A60A9856,3F2A01A01A00DB3D,"
+     "3F8111111111117C,3FC5555555555555"),
+    PTX__F("cosh", "h=half_exp x;{e=rcpa h;|e=rcp h;}r=fma e 0.25 h;", "", ""),
+    PTX__F("root3", "l=lg2a x;l=mul l $;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;r=fma e $ "
+     "v;", "3EAAAAAB BEAAAAAB", ""),
+    PTX__F("cbrt", "{|a:abs x;d:mov 341;l,h=unpair a;i=iadd h -0x100000;c=uge i 0x7fe00000;if c;a=mul a $;"
+     "d=mov 359;end;l,h=unpair a;k=shr h 20;o=uhi k 0x55555556;i=imul o 3;i=isub k i;i=iadd i 1023;i=shl i "
+     "20;h=and h 0xfffff;h=or h i;m=pair l h;g=nar m;g=lg2a g;g=gmul g $;g=ex2a g;y=wid g;n=neg m;u=mul y y;"
+     "u=mul u y;e=fma n u 1;w=fma e $ $;w=mul w e;y=fma y w y;r=mul m y;r=mul r y;u=mul r r;e=fma u r n;"
+     "w=mul y y;w=mul w $;r=fma e w r;i=isub o d;r:ldx r i;if c;}a=abs x;{r:root3 a;i=iadd a -0x800000;c=uge "
+     "i 0x7f000000;if c;r=mul a $;r=root3 r;r=mul r $;|}u=add a a;c=eq u a;r=sel a r c;{|c=nan x x;r=sel x r "
+     "c;}end;r=cps x r;", "4B8 3B8", "435 BFD555556 3FCC71C71C71C71C 3FD5555555555555 BFD5555555555555"),
+    PTX__F("root2", "{v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;|r=sqrt x;}", "", ""),
+    PTX__F("hypot", "h=mul x x;h=fma y y h;{r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;|r:sqrt h;k,"
+     "i=unpair h;i=iadd i -0x10000000;c=uge i 0x6fe00000;}if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel $ $ "
+     "d;i=sel $ $ d;u=mul x k;v=mul y k;h=mul u u;w=fma v v h;{h=root2 w;|h=sqrt w;}r=mul h i;{d=eq w 0;"
+     "r=sel 0 r d;|}d=eq m I;r=sel I r d;end;", "1C8 6C8 628 128", "1F7 657 607 1A7"),
+    PTX__F("erf_small", "z=mul x x;p=poly z $;r=fma p x x;", "38A48BD2,BA51EC09,3BAA00B9,BCDBFC46,3DE71679,"
+     "BEC0939F,3E0375D4", "BE0AB0EAC3755C5C,3E4D6E1976EC419F,BE85BFE2632D34D9,3EBB97E37DCA0D9C,"
+     "BEEF4CA1F246A228,3F1F9A2B743AA006,BF4C02DB013F82A9,3F7565BCCF7DEEAA,BF9B82CE311EDF49,3FBCE2F21A0408CE,"
+     "BFD812746B0379B2,3FC06EBA8214DB68"),
+    PTX__F("erf", "a=abs x;{p=erf_small a;q=poly a $;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q "
+     "p c;|c=lt a 1;r:mov a;if c;r=erf_small a;else;r=erfc a;r=sub 1 r;end;}r=cps x r;",
+     "BAE2FF3D,3CB36577,BE04CC0F,BF710322,BFCE9E11,BB54BCDF", ""),
+    PTX__F("erfc", "a=abs x;{c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;|c=gt a 28;"
+     "a=sel 28 a c;d=add a 2;w=rcpd d;}e=neg d;{e=fma e w 1;e=fma u w e;w=fma w e w;v=fma w -3 1;|u=fma e w "
+     "1;w=fma w u w;u=sub d 2;o=sub u a;u=fma e w 1;u=fma o w u;w=fma w u w;v=fma w -4 1;}q=poly v $;q=mul q "
+     "w;h=mul a a;l=neg h;l=fma a a l;t=fma h $ M;n=sub t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;"
+     "p=exp_poly f;p=mul p q;r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a 0.65;if c;}p=erf_small "
+     "a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u r c;",
+     "BA2916A8,3A90ADDC,3AFBAB2D,BA6C845A,BC1B23A1,BC04DE4E,3D43A869,3D9ADF6E,BF020275,3F76FA44 BFB8AA3B "
+     "BF317218 3102E308", "BE4744AAE481DF86,BE7508D347FBBBE2,3E95808DA131794,BE5AEB698F0F5BD2,"
+     "BEA1597ACE2CEE1D,BE9D5FEED7B02AEF,3E6A7CF4E2C84D8C,3EC01A5EB813474B,3ECEA658B4CFC47,BEB2801CC70CBF9B,"
+     "BEF0E995E66123F2,BEF6C0DE2274EB6B,3F01E7A531266C27,3F22EFA35B1ACA8F,3F02053973FADEE5,BF45BA4377F246A4,"
+     "BF4B6FBF91A673ED,3F69517BB69BCFAD,3F7A89EAFF7E68F6,BF9606E41551F1,BFA2A88E6107D1CE,3FD1E2DEEA6B113D,"
+     "BFE5FD386754EFF9,3FF058671B52C776 BFF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
     /* log2 x, of an exponent y too large, as r + s: t + l = 2 artanh(f / (2 + f)) to its cubic term */
-    {"log2_pair", "e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;e=isub e y;n=i2f e;f=sub m 1;"
-     "g=fma f 0.5 1;g=rcpa g;t=mul f g;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u g;z=mul t t;p=poly z"
-     " 0x1.5db018p-11 0x1.a58226p-9 0x1.277798p-6 -0x1.01b6fp-28;h=mul t 0x1.715476p0;a=neg h;a=fma t"
-     " 0x1.715476p0 a;a=fma t 0x1.4ae0cp-26 a;k=fma z 0x1.715476p-2 0x1.715476p0;a=fma l k a;u=mul t z;"
-     "a=fma u p a;a=fma u 0x1.ec709ep-4 a;s=fma n 0x1p-23 h;u=fma n -0x1p-23 s;u=sub h u;a=add a u;"
-     "r=add s a;s=sub r s;s=sub a s;",
-     "l,h=unpair x;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;e=isub e y;n=i2f e;"
-     "n=mul n 0x1p-20;f=sub m 1;g=fma f 0.5 1;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;"
-     "q=fma q u q;t=mul f q;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u q;z=mul t t;o=neg z;o=fma t t o;"
-     "k=add l l;o=fma k t o;w=mul t z;b=neg w;b=fma t z b;b=fma t o b;b=fma l z b;p=poly z"
-     " 0x1.638683f9a6ca8p-22 0x1.58c7ae8d471eep-20 0x1.8a0c98b55a76p-18 0x1.c68ed413ffd0dp-16"
-     " 0x1.0c9a8567f8c5ap-13 0x1.484b13d641466p-11 0x1.a61762a7af62cp-9 0x1.2776c50ef9bfap-6;p=mul p z;"
-     "h=mul t 0x1.71547652b82fep0;a=neg h;a=fma t 0x1.71547652b82fep0 a;a=fma t 0x1.777d0ffda0d24p-56 a;"
-     "a=fma l 0x1.71547652b82fep0 a;i=mul w 0x1.ec709dc3a03fdp-4;j=neg i;j=fma w 0x1.ec709dc3a03fdp-4 j;"
-     "j=fma w 0x1.d27f05548af0cp-58 j;j=fma b 0x1.ec709dc3a03fdp-4 j;j=fma p w j;s=add h i;u=sub s h;"
-     "u=sub i u;a=add a u;a=add a j;m=add n s;u=sub m n;u=sub s u;a=add a u;r=add m a;s=sub m r;s=add a s;"},
-    {"exp2_pair", "s=add x 0x1.8p23;n=sub s 0x1.8p23;f=sub x n;f=add f y;r=exp2_poly f;",
-     "s=add x 0x1.8p52;n=sub s 0x1.8p52;f=sub x n;f=add f y;r=exp2_poly f;"},
+    PTX__F("log2_pair", "{e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;|l,h=unpair x;e=iadd h "
+     "-0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;}e=isub e y;n=i2f e;{|n=mul n $;}f=sub m 1;g=fma "
+     "f 0.5 1;{g=rcpa g;t=mul f g;|q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;t=mul f "
+     "q;}u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u {g|q};z=mul t t;{|o=neg z;o=fma t t o;k=add l l;o=fma k "
+     "t o;w=mul t z;b=neg w;b=fma t z b;b=fma t o b;b=fma l z b;}p=poly z $;{|p=mul p z;}h=mul t $;a=neg h;"
+     "a=fma t $ a;a=fma t $ a;{k=fma z $ $;a=fma l k a;u=mul t z;a=fma u p a;a=fma u $ a;s=fma n $ h;u=fma n "
+     "$ s;u=sub h u;|a=fma l $ a;i=mul w $;j=neg i;j=fma w $ j;j=fma w $ j;j=fma b $ j;j=fma p w j;s=add h i;"
+     "u=sub s h;u=sub i u;}a=add a u;{r=add s a;s=sub r s;s=sub a s;|a=add a j;m=add n s;u=sub m n;u=sub s u;"
+     "a=add a u;r=add m a;s=sub m r;s=add a s;}", "3A2ED80C,3B52C113,3C93BBCC,B180DB78 3FB8AA3B 3FB8AA3B "
+     "32A5706 3EB8AA3B 3FB8AA3B 3DF6384F 34 B4", "3EB 3E9638683F9A6CA8,3EB58C7AE8D471EE,3ED8A0C98B55A76,"
+     "3EFC68ED413FFD0D,3F20C9A8567F8C5A,3F4484B13D641466,3F6A61762A7AF62C,3F92776C50EF9BFA 3FF71547652B82FE "
+     "3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE 3FBEC709DC3A03FD 3FBEC709DC3A03FD 3C5D27F05548AF0C "
+     "3FBEC709DC3A03FD"),
     /* 2^(x + y) as r 2^s */
+    PTX__F("exp2_pair", "s=add x M;n=sub s M;f=sub x n;f=add f y;r=exp2_poly f;", "", ""),
     /* x^y = z, but where x is no normal number above 0, or the result none */
-    {"pow_special", "v=abs x;c=eq v 1;r=sel 1 z c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x"
-     " 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0"
-     " I e;r=sel f r u;k=cps x 1;c=lt k 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;"
-     "r=sel 1 r c;c=eq x 1;r=sel 1 r c;", NULL},
-    {"pow", "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;if c;b=lt v 0x1p-126;w=mul v 0x1p23;"
-     "v=sel w v b;d=isel 0xb800000 0 b;end;h,l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;l=fma y l u;"
-     "p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a 125;c=or b c;if c;r=scale p t;c=gt q 130;r=sel I r c;"
-     "c=lt q -152;r=sel 0 r c;r=pow_special x y r;end;",
-     "v:abs x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;b=lt v 0x1p-1022;w=mul v"
-     " 0x1p54;v=sel w v b;d=isel 0x3600000 0 b;end;h,l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;"
-     "l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a 1020;c=or b c;if c;r=scale p t;c=gt q 1030;"
-     "r=sel I r c;c=lt q -1080;r=sel 0 r c;r=pow_special x y r;end;"},
+    PTX__F("pow_special", "v=abs x;c=eq v 1;r=sel 1 z c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt "
+     "x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I "
+     "e;r=sel f r u;k=cps x 1;c=lt k 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 "
+     "r c;c=eq x 1;r=sel 1 r c;", "", ""),
+    PTX__F("pow", "v:abs x;d:mov 0;{i=iadd x -0x800000;c=uge i 0x7f000000;|l,i=unpair x;i=iadd i -0x100000;"
+     "c=uge i 0x7fe00000;}if c;b=lt v $;w=mul v $;v=sel w v b;d=isel {0xb800000|0x3600000} 0 b;end;h,"
+     "l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a "
+     "{125|1020};c=or b c;if c;r=scale p t;c=gt q {130|1030};r=sel I r c;c=lt q {-152|-1080};r=sel 0 r c;"
+     "r=pow_special x y r;end;", "008 4B", "001 435"),
     /* f32: sin(pi x) / pi, of x up to 1/2 */
-    {"sin_pi", "z=mul x x;s=poly z 0x1.959beap-6 -0x1.861152p-3 0x1.9f9998p-1 -0x1.a51a5cp0;s=mul s z;"
-     "r=fma s x x;", ""},
+    PTX__F("sin_pi", "z=mul x x;s=poly z $;s=mul s z;r=fma s x x;", "3CCACDF5,BE4308A9,3F4FCCCC,BFD28D2E",
+     ""),
     /* f64: log2 gamma(x) / 4, x from 2 on, as r + s: Stirling's formula */
-    {"log2_gamma", "",
-     "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul x"
-     " 0x1.71547652b82fep-2;n=neg m;n=fma x 0x1.71547652b82fep-2 n;n=fma x 0x1.777d0ffda0d24p-58 n;o=sub q m;"
-     "k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;u=add u i;t=add o 0x1.536439a4c6efcp-2;"
-     "k=sub t o;i=sub t k;i=sub o i;k=sub 0x1.536439a4c6efcp-2 k;i=add i k;i=add i -0x1.49e49a361efebp-56;"
-     "u=add u i;w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z 0x1.d51a3e7948c2ep1"
-     " -0x1.d35f31a94d448p2 0x1.acd1c7bfa92fdp2 -0x1.e42ec72482171p1 0x1.7da4418dcefe3p0"
-     " -0x1.c95dbc642a5f2p-2 0x1.c57cdd472d04p-4 -0x1.9f57ae42a6888p-6 0x1.9715520c4d96ap-8"
-     " -0x1.f4e073301e267p-10 0x1.b93c7dd5b832p-11 -0x1.3813323feffbcp-11 0x1.a01a010442af2p-11"
-     " -0x1.6c16c16bf7988p-9 0x1.5555555555553p-4;p=mul p w;u=fma p 0x1.71547652b82fep-2 u;r=add t u;k=sub r"
-     " t;s=sub u k;"},
+    PTX__F("log2_gamma", "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;"
+     "m=mul x $;n=neg m;n=fma x $ n;n=fma x $ n;o=sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;"
+     "u=sub u n;u=add u i;t=add o $;k=sub t o;i=sub t k;i=sub o i;k=sub $ k;i=add i k;i=add i $;u=add u i;"
+     "w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;p=mul p w;u=fma p $ u;r=add "
+     "t u;k=sub r t;s=sub u k;", "", "3FD71547652B82FE 3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC "
+     "3FD536439A4C6EFC BC749E49A361EFEB 400D51A3E7948C2E,C01D35F31A94D448,401ACD1C7BFA92FD,C00E42EC72482171,"
+     "3FF7DA4418DCEFE3,BFDC95DBC642A5F2,3FBC57CDD472D04,BF99F57AE42A6888,3F79715520C4D96A,BF5F4E073301E267,"
+     "3F4B93C7DD5B832,BF43813323FEFFBC,3F4A01A010442AF2,BF66C16C16BF7988,3FB5555555555553 3FD71547652B82FE"),
     /* x sin(pi x) / pi as r + s; x above 0 */
-    {"reflect", "",
-     "j=rnd x;f=sub x j;z=mul f f;g=neg z;g=fma f f g;q=poly z 0x1.078b9c5e44ae4p-22 -0x1.d3eaefcab87e5p-18"
-     " 0x1.3746ae9b7fb9bp-13 -0x1.338169c028879p-9 0x1.ac6805cd0d92ep-6 -0x1.86a8e4720af1ep-3;b,t=pair_ends"
-     " q z -0x1.a51a6625307d3p0 0x1.9f9cb402bc439p-1;t=fma g -0x1.a51a6625307d3p0 t;v=fma f b f;l=sub f v;"
-     "l=fma f b l;l=fma f t l;r=mul v x;s=neg r;s=fma v x s;s=fma l x s;j=mul j 0.5;i=trc j;c=neu i j;n=neg"
-     " r;r=sel n r c;n=neg s;s=sel n s c;"},
+    PTX__F("reflect", "j=rnd x;f=sub x j;z=mul f f;g=neg z;g=fma f f g;q=poly z $;b,t=pair_ends q z $ $;"
+     "t=fma g $ t;v=fma f b f;l=sub f v;l=fma f b l;l=fma f t l;r=mul v x;s=neg r;s=fma v x s;s=fma l x s;"
+     "j=mul j 0.5;i=trc j;c=neu i j;n=neg r;r=sel n r c;n=neg s;s=sel n s c;", "",
+     "3E9078B9C5E44AE4,BEDD3EAEFCAB87E5,3F23746AE9B7FB9B,BF6338169C028879,3F9AC6805CD0D92E,BFC86A8E4720AF1E "
+     "BFFA51A6625307D3 3FE9F9CB402BC439 BFFA51A6625307D3"),
     /* (x + y) / (z + w); y and w below the last place of x and z */
-    {"divide", "",
-     "t=rcpd z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;e=add e s;r=fma e"
-     " t r;"},
+    PTX__F("divide", "t=rcpd z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;"
+     "e=add e s;r=fma e t r;", "", ""),
     /* ((x y + w) y + z) y, the sums in two numbers */
-    {"pair_ends", "",
-     "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;g=neg u;g=fma s y g;"
-     "g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;e=fma g y e;r=add p"
-     " e;s=sub r p;s=sub e s;"},
-    {"tgamma", "!a=abs x;c=lt a 2;r:mov a;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;p=poly f -0x1.183994p-16"
-     " 0x1.f774bcp-14 -0x1.bcbbap-13 -0x1.307452p-10 0x1.d8eba4p-8 -0x1.3b4f62p-7 -0x1.59adb4p-5"
-     " 0x1.551234p-3 -0x1.581608p-5 -0x1.4fcf4p-1 0x1.2788dp-1 0x1p0;d=mul x p;d=sel d p e;y:mov 1.0;"
-     "d:mov d;e=le x -0.5;if e;y=neg p;j=rnd a;g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a"
-     " v;end;r=div y d;else;w=rcpa a;g:poly w 0x1.5bae5ep-14 -0x1.204792p-10 0x1.3f4756p-9"
-     " -0x1.5d303ep-11 -0x1.b7e996p-8 0x1.1d30a4p-7 0x1.abcc42p-3 0x1.40d932p1;h,l=log2_pair a 0;b=sub a"
-     " 0.5;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul a 0x1.715476p0;n=neg m;n=fma a 0x1.715476p0 n;"
-     "n=fma a 0x1.4ae0cp-26 n;o:sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;"
-     "u:add u i;e=lt x 0;b=mov e;v:mov 1.0;if e;j=rnd a;f=sub a j;v,c=sin_pi f;l=sub f v;l=fma c f l;"
-     "j=f2i j;j=shl j 31;v=xor v j;l=xor l j;f=mul v a;k=neg f;k=fma v a k;k=fma l a k;v=mul f g;v=fma k"
-     " g v;o=neg o;u=neg u;end;p,t=exp2_pair o u;w:mul p g;if b;p=neg p;w=div p v;end;r=scale w t;e=gt x"
-     " 36;r=sel I r e;k=cps w 0;e=lt x -46;r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r"
-     " c;c=nan x x;r=sel x r c;",
-     "!a=abs x;c=lt a 2;r:mov a;d:mov 1.0;k:mov 0.0;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;q=poly f"
-     " -0x1.8a9ab238d3bb4p-31 0x1.2a16cac31f83fp-28 0x1.b0f6baf573a4p-28 -0x1.b8adbd6ab8dd1p-23"
-     " 0x1.300ca9218a724p-20 -0x1.4fb09261cc0f8p-20 -0x1.51cdf3f87b3ecp-16 0x1.0c8a761b89038p-13"
-     " -0x1.c36501ad9fc45p-13 -0x1.317112b3c9501p-10 0x1.d919c52a21c74p-8 -0x1.3b4af284d95dfp-7"
-     " -0x1.59af103c36a3dp-5 0x1.5512320b4430ep-3 -0x1.5815e8fa26fd4p-5 -0x1.4fcf4026afa3p-1"
-     " 0x1.2788cfc6fb619p-1;p=fma q f 1;l=sub 1 p;l=fma q f l;h=mul x p;w=neg h;w=fma x p w;w=fma x l w;"
-     "d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;e=le x -0.5;if e;n=neg p;m=neg l;d,k=reflect a;end;r=div"
-     " n d;e=divide n m d k;c=gt a 0x1p-60;r=sel e r c;else;h,l=log2_gamma a;o:mul h 4;u:mul l 4;e=lt x 0;"
-     "b=mov e;if e;d,k=reflect a;o=neg o;u=neg u;end;p,t=exp2_pair o u;w:mov p;if b;p=neg p;w=divide p 0.0"
-     " d k;end;r=scale w t;e=gt x 172;r=sel I r e;k=cps d 0;k=neg k;e=lt x -190;r=sel k r e;end;t=trc x;c=eq"
-     " t x;e=lt x 0;c=and c e;r=sel N r c;c=nan x x;r=sel x r c;"},
-    {"lgamma", "!a=abs x;b=lt a 0.5;c=lt a 3.5;r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;p=poly"
-     " f -0x1.1bd72cp-2 0x1.ae0e18p-3 0x1.468674p-6 0x1.70ccdap-5 -0x1.18ff02p-3 0x1.169054p-3"
-     " -0x1.212864p-3 0x1.59535ap-3 -0x1.a90446p-3 0x1.151c74p-2 -0x1.9a4caep-2 0x1.a51a5ap-1"
-     " -0x1.2788dp-1;r=fma p f 0;if b;l=log a;r=sub r l;end;else;f=sub a 2;p=poly f 0x1.b00578p-17"
-     " -0x1.3d9558p-14 0x1.856eb8p-13 -0x1.2fc106p-12 0x1.02a814p-11 -0x1.2e0db2p-10 0x1.7a07f2p-9"
-     " -0x1.e483cep-8 0x1.5138a6p-6 -0x1.13df76p-4 0x1.4a34c8p-2 0x1.b0ee6p-2;r=fma p f 0;end;else;"
-     "w=rcpa a;p=poly w 0x1.8265a8p-11 -0x1.8cea82p-9 0x1.24162ep-15 0x1.55538cp-4 0x1.acfe3ap-2;l=log a;"
-     "l=sub l 1;b=sub a 0.5;r=fma b l p;end;c=le x -0.5;if c;j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;j=shl j"
-     " 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;r=neg r;e=eq v 0;r=sel I r e;end;c=eq a I;r=sel I"
-     " r c;",
-     "!a=abs x;b=lt a 0.5;c=lt a 3;r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;q=poly f"
-     " 0x1.019c7e69d5604p-2 -0x1.ca7fb4439356p-3 -0x1.a59f730048f0dp-3 0x1.360dd7fc45504p-3"
-     " 0x1.77014e6d492bdp-3 -0x1.2689154603e9cp-3 -0x1.6c4558cf2e7b7p-8 -0x1.ed0bef852d6e5p-7"
-     " 0x1.ff2b25e6f9139p-5 -0x1.e8f82f4fbdd6fp-5 0x1.b5e05ebb950a1p-5 -0x1.d9412a8b9833fp-5"
-     " 0x1.0109cbae48ea6p-4 -0x1.1185daa04697ap-4 0x1.248077d2237a2p-4 -0x1.3b1565eac26c4p-4"
-     " 0x1.556c264c09a83p-4 -0x1.748c977701e37p-4 0x1.9a01d659b7c79p-4 -0x1.c8066d5e50a7fp-4"
-     " 0x1.010b36d92fffbp-3 -0x1.2703a1e3d7721p-3 0x1.5b40cb0f75cedp-3 -0x1.a8b9c17a96dd4p-3"
-     " 0x1.151322ac7e055p-2 -0x1.9a4d55beab325p-2;r=pair_ends q f -0x1.2788cfc6fb619p-1 0x1.a51a6625307d1p-1;"
-     "if b;l=log a;r=sub r l;end;else;f=sub a 2;q=poly f -0x1.16f03f86a729bp-28 0x1.f40918c971eb6p-26"
-     " -0x1.a8b0b0c2fa6d2p-24 0x1.eca2e62b838c7p-23 -0x1.f21805cb3fca6p-22 0x1.ffcc7cd023a9bp-21"
-     " -0x1.10a7a3cad75a4p-19 0x1.25748353bee48p-18 -0x1.3ccbd584cce2p-17 0x1.58118a3777172p-16"
-     " -0x1.78ddf04c25fbep-15 0x1.a12786340c7bap-14 -0x1.d3fd4da985c5bp-13 0x1.0b36b00790ed9p-11"
-     " -0x1.38ac5c2c2396cp-10 0x1.7add6eac18486p-9 -0x1.e404fc218d263p-8 0x1.51322ac7d97dcp-6"
-     " -0x1.13e001a5575fbp-4;r=pair_ends q f 0x1.b0ee6072093cep-2 0x1.4a34cc4a60fa4p-2;end;else;"
-     "o,u=log2_gamma a;u=mul u 0x1.62e42fefa39efp1;u=fma o 0x1.abc9e3b39803fp-54 u;r=fma o"
-     " 0x1.62e42fefa39efp1 u;end;c=le x -0.5;if c;d,k=reflect a;v=abs d;l=log v;w=rcpd d;r=fma k w r;r=add l"
-     " r;r=neg r;e=eq v 0;r=sel I r e;end;c=gt a 0x1p1016;r=sel I r c;"},
-    {"arctan", "z=mul x x;q=poly z 0x1.7ec1c4p-9 -0x1.0c23fep-6 0x1.61f756p-5 -0x1.3553f4p-4"
-     " 0x1.b4dfdcp-4 -0x1.230abp-3 0x1.9978eep-3 -0x1.5554dcp-2;q=mul q z;r=fma q x x;",
-     "z=mul x x;q=poly z -0x1.226050a553f7fp-17 0x1.b3adbc16bb6bfp-14 -0x1.36ddbe31dec58p-11"
-     " 0x1.1a09eb6c2d0a7p-9 -0x1.6fda3a361b27bp-8 0x1.72e5711affe5dp-7 -0x1.3100f74b67647p-6"
-     " 0x1.ac800f0dd8b79p-6 -0x1.0c9760074ac85p-5 0x1.39067b09d7bffp-5 -0x1.5f253a8c790dfp-5"
-     " 0x1.84b4beb69b338p-5 -0x1.aeda73fef0e06p-5 0x1.e1d48f1df8e8ep-5 -0x1.1110331f89696p-4"
-     " 0x1.3b139be6a0472p-4 -0x1.745d15d26f631p-4 0x1.c71c71b64d37fp-4 -0x1.2492492457605p-3"
-     " 0x1.9999999998c64p-3 -0x1.555555555554dp-2;q=mul q z;r=fma q x x;"},
-    {"atan", "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;v=arctan t;w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;"
-     "v=sel w v p;r=cps x v;",
-     "a=abs x;p=gt a 1;t:mov a;if p;t=rcp a;end;v=arctan t;w=sub 0x1.921fb54442d18p0 v;w=add w"
-     " 0x1.1a62633145c06p-54;v=sel w v p;r=cps x v;"},
-    {"tanh", "a=abs x;z=mul x x;p=poly z -0x1.7806d8p-12 0x1.2db79ep-9 -0x1.04675p-7 0x1.600bd6p-6"
-     " -0x1.b96288p-5 0x1.110be6p-3 -0x1.55553cp-2;p=mul p z;p=fma p a a;e=mul a 0x1.715476p1;e=ex2a e;"
-     "e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;r=cps x r;",
-     "a=abs x;c=lt a 0.56;r:mov a;if c;z=mul x x;p=poly z -0x1.3ee8ef7dd1951p-16 0x1.5a2ac11ec51adp-14"
-     " -0x1.e84bb3b866a99p-13 0x1.346724cf25e34p-11 -0x1.7d8c610731134p-10 0x1.d6d25776be90bp-9"
-     " -0x1.226e2d676ccb7p-7 0x1.664f484c6b691p-6 -0x1.ba1ba1b94390dp-5 0x1.11111111103a2p-3"
-     " -0x1.555555555554cp-2;p=mul p z;r=fma p a a;else;e=min a 20;e=half_exp2 e;e=add e 1;e=rcp e;"
-     "e=fma e -2 1;c=nan x x;r=sel x e c;end;r=cps x r;"},
+    PTX__F("pair_ends", "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;"
+     "g=neg u;g=fma s y g;g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;"
+     "e=fma g y e;r=add p e;s=sub r p;s=sub e s;", "", ""),
+    PTX__F("tgamma", "!a=abs x;c=lt a 2;r:mov a;{|d:mov 1.0;k:mov 0.0;}if c;e=lt a 0.5;f=sub a 1;f=sel x f e;"
+     "{p=poly f $;d=mul x p;d=sel d p e;y:mov 1.0;d:mov d;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;"
+     "h=mul x p;w=neg h;w=fma x p w;w=fma x l w;d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;}e=le x -0.5;if "
+     "e;{y=neg p;j=rnd a;g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;|n=neg p;m=neg l;d,"
+     "k=reflect a;}end;{r=div y d;|r=div n d;e=divide n m d k;c=gt a $;r=sel e r c;}else;{w=rcpa a;g:poly w "
+     "$;h,l=log2_pair a 0;b=sub a 0.5;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul a $;n=neg m;n=fma a $ "
+     "n;n=fma a $ n;o:sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;u:add u i;|h,"
+     "l=log2_gamma a;o:mul h 4;u:mul l 4;}e=lt x 0;b=mov e;{v:mov 1.0;|}if e;{j=rnd a;f=sub a j;v,c=sin_pi f;"
+     "l=sub f v;l=fma c f l;j=f2i j;j=shl j 31;v=xor v j;l=xor l j;f=mul v a;k=neg f;k=fma v a k;k=fma l a k;"
+     "v=mul f g;v=fma k g v;|d,k=reflect a;}o=neg o;u=neg u;end;p,t=exp2_pair o u;{w:mul p g;|w:mov p;}if b;"
+     "p=neg p;{w=div p v;|w=divide p 0.0 d k;}end;r=scale w t;e=gt x {36|172};r=sel I r e;{k=cps w 0;e=lt x "
+     "-46;|k=cps d 0;k=neg k;e=lt x -190;}r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r c;"
+     "c=nan x x;r=sel x r c;", "B78C1CCA,38FBBA5E,B95E5DD,BA983A29,3BEC75D2,BC1DA7B1,BD2CD6DA,3E2A891A,"
+     "BD2C0B04,BF27E7A,3F13C468,3F8 38ADD72F,BA9023C9,3B1FA3AB,BA2E981F,BBDBF4CB,3C0E9852,3E55E621,40206C99 "
+     "3FB8AA3B 3FB8AA3B 32A5706", "BE08A9AB238D3BB4,3E32A16CAC31F83F,3E3B0F6BAF573A4,BE8B8ADBD6AB8DD1,"
+     "3EB300CA9218A724,BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,"
+     "3F7D919C52A21C74,BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,"
+     "3FE2788CFC6FB619 3C3"),
+    PTX__F("lgamma", "!a=abs x;b=lt a 0.5;c=lt a {3.5|3};r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;"
+     "{p=poly f $;r=fma p f 0;|q=poly f $;r=pair_ends q f $ $;}if b;l=log a;r=sub r l;end;else;f=sub a 2;"
+     "{p=poly f $;r=fma p f 0;|q=poly f $;r=pair_ends q f $ $;}end;else;{w=rcpa a;p=poly w $;l=log a;l=sub l "
+     "1;b=sub a 0.5;r=fma b l p;|o,u=log2_gamma a;u=mul u $;u=fma o $ u;r=fma o $ u;}end;c=le x -0.5;if c;"
+     "{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;j=shl j 31;v=xor v j;v=mul v a;v=abs v;|d,k=reflect a;v=abs d;"
+     "}l=log v;{|w=rcpd d;r=fma k w r;}r=add l r;r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel "
+     "I r c;", "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,"
+     "BECD2657,3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,"
+     "3CA89C53,BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D",
+     "3FD019C7E69D5604,BFCCA7FB4439356,BFCA59F730048F0D,3FC360DD7FC45504,3FC77014E6D492BD,BFC2689154603E9C,"
+     "BF76C4558CF2E7B7,BF8ED0BEF852D6E5,3FAFF2B25E6F9139,BFAE8F82F4FBDD6F,3FAB5E05EBB950A1,BFAD9412A8B9833F,"
+     "3FB0109CBAE48EA6,BFB1185DAA04697A,3FB248077D2237A2,BFB3B1565EAC26C4,3FB556C264C09A83,BFB748C977701E37,"
+     "3FB9A01D659B7C79,BFBC8066D5E50A7F,3FC010B36D92FFFB,BFC2703A1E3D7721,3FC5B40CB0F75CED,BFCA8B9C17A96DD4,"
+     "3FD151322AC7E055,BFD9A4D55BEAB325 BFE2788CFC6FB619 3FEA51A6625307D1 BE316F03F86A729B,3E5F40918C971EB6,"
+     "BE7A8B0B0C2FA6D2,3E8ECA2E62B838C7,BE9F21805CB3FCA6,3EAFFCC7CD023A9B,BEC10A7A3CAD75A4,3ED25748353BEE48,"
+     "BEE3CCBD584CCE2,3EF58118A3777172,BF078DDF04C25FBE,3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,"
+     "BF538AC5C2C2396C,3F67ADD6EAC18486,BF7E404FC218D263,3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE "
+     "3FD4A34CC4A60FA4 40062E42FEFA39EF 3C9ABC9E3B39803F 40062E42FEFA39EF 7F7"),
+    PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;",
+     "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E",
+     "BEE226050A553F7F,3F1B3ADBC16BB6BF,BF436DDBE31DEC58,3F61A09EB6C2D0A7,BF76FDA3A361B27B,3F872E5711AFFE5D,"
+     "BF93100F74B67647,3F9AC800F0DD8B79,BFA0C9760074AC85,3FA39067B09D7BFF,BFA5F253A8C790DF,3FA84B4BEB69B338,"
+     "BFAAEDA73FEF0E06,3FAE1D48F1DF8E8E,BFB1110331F89696,3FB3B139BE6A0472,BFB745D15D26F631,3FBC71C71B64D37F,"
+     "BFC2492492457605,3FC9999999998C64,BFD555555555554D"),
+    PTX__F("atan", "a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=rcp a;end;}v=arctan t;{w=neg v;"
+     "w=fma $ $ w;|w=sub $ v;w=add w $;}v=sel w v p;r=cps x v;", "3F42F1B4 40040455",
+     "3FF921FB54442D18 3C91A62633145C06"),
+    PTX__F("tanh", "a=abs x;{|c=lt a 0.56;r:mov a;if c;}z=mul x x;p=poly z $;p=mul p z;{p=fma p a a;e=mul a "
+     "$;e=ex2a e;|r=fma p a a;else;e=min a 20;e=half_exp2 e;}e=add e 1;{e=rcpa e;|e=rcp e;}e=fma e -2 1;"
+     "{c=lt a 1;r=sel p e c;|c=nan x x;r=sel x e c;end;}r=cps x r;",
+     "B9BC036C,3B16DBCF,BC0233A8,3CB005EB,BD5CB144,3E0885F3,BEAAAA9E 4038AA3B",
+     "BEF3EE8EF7DD1951,3F15A2AC11EC51AD,BF2E84BB3B866A99,3F4346724CF25E34,BF57D8C610731134,3F6D6D25776BE90B,"
+     "BF8226E2D676CCB7,3F9664F484C6B691,BFABA1BA1B94390D,3FC11111111103A2,BFD555555555554C"),
     /* Payne and Hanek: |x| from 2^16 on */
-    {"fraction", "m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;c=and e 64;"
-     "c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;f=isel 0xe06db14a 0x94fe13ab"
-     " c;g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;c=and e 32;c=ine c 0;a=isel b a c;"
-     "b=isel f b c;f=isel g f c;g=isel h g c;a=shf b a e;b=shf f b e;f=shf g f e;l=umul f m;k,l=unpair l;"
-     "n=pair l 0;l=umad b m n;k,l=unpair l;r=imad a m l;s=mov k;",
-     "l,h=unpair x;m=and h 0xfffff;m=or m 0x100000;m=pair l m;e=shr h 20;e=and e 2047;e=iadd e -1012;"
-     "i=shr e 6;e=and e 63;a=table i;i=iadd i 1;b=table i;i=iadd i 1;c=table i;i=iadd i 1;d=table i;"
-     "k=isub 63 e;a=qshl a e;l=qshr b 1;l=qshr l k;a=or a l;b=qshl b e;l=qshr c 1;l=qshr l k;b=or b l;"
-     "c=qshl c e;l=qshr d 1;l=qshr l k;c=or c l;a=qmul a m;d=qhi b m;a=qadd a d;b=qmul b m;d=qhi c m;"
-     "s=qadd b d;c=qlt s b;d=isel 1 0 c;d=pair d 0;r=qadd a d;"},
-    {"turn", "h,l=fraction x;h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;h=qshl h 1;v=q2f h;"
-     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-63;u=fma v -0x1.777a5cp-88 w;r=fma v 0x1.921fb6p-63"
-     " u;n=and x 0x80000000;r=xor r n;r=fma x 0 r;",
-     "h,l=fraction x;y=pair 0 y;h=qadd h y;s=qadd h 0x4000000000000000;s=qshr s 63;s,k=unpair s;k=qshr l"
-     " 63;h=qshl h 1;h=or h k;l=qshl l 1;v=q2f h;i=f2q v;h=qsub h i;w=q2f h;u=d2f l;u=mul u 0x1p-64;"
-     "w=add w u;w=mul w 0x1.921fb54442d18p-63;u=fma v 0x1.1a62633145c07p-117 w;r=fma v"
-     " 0x1.921fb54442d18p-63 u;k,n=unpair x;n=and n 0x80000000;r=flip r n;r=fma x 0 r;"},
+    PTX__F("fraction", "{m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;c=and e 64;"
+     "c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;f=isel 0xe06db14a 0x94fe13ab c;"
+     "g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;c=and e 32;c=ine c 0;a=isel b a c;b=isel "
+     "f b c;f=isel g f c;g=isel h g c;a=shf b a e;b=shf f b e;f=shf g f e;l=umul f m;k,l=unpair l;n=pair l 0;"
+     "l=umad b m n;k,l=unpair l;r=imad a m l;s=mov k;|l,h=unpair x;m=and h 0xfffff;m=or m 0x100000;m=pair l "
+     "m;e=shr h 20;e=and e 2047;e=iadd e -1012;i=shr e 6;e=and e 63;a=table i;i=iadd i 1;b=table i;i=iadd i "
+     "1;c=table i;i=iadd i 1;d=table i;k=isub 63 e;a=qshl a e;l=qshr b 1;l=qshr l k;a=or a l;b=qshl b e;"
+     "l=qshr c 1;l=qshr l k;b=or b l;c=qshl c e;l=qshr d 1;l=qshr l k;c=or c l;a=qmul a m;d=qhi b m;a=qadd a "
+     "d;b=qmul b m;d=qhi c m;s=qadd b d;c=qlt s b;d=isel 1 0 c;d=pair d 0;r=qadd a d;}", "", ""),
+    PTX__F("turn", "h,l=fraction x;{h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;|y=pair 0 y;h=qadd "
+     "h y;s=qadd h 0x4000000000000000;s=qshr s 63;s,k=unpair s;k=qshr l 63;}h=qshl h 1;{|h=or h k;l=qshl l 1;"
+     "}v=q2f h;i=f2q v;h=qsub h i;w=q2f h;{|u=d2f l;u=mul u $;w=add w u;}w=mul w $;u=fma v $ w;r=fma v $ u;"
+     "{n=and x 0x80000000;r=xor r n;|k,n=unpair x;n=and n 0x80000000;r=flip r n;}r=fma x 0 r;",
+     "20490FDB 93BBBD2E 20490FDB", "3BF 3C0921FB54442D18 38A1A62633145C07 3C0921FB54442D18"),
 };
+#undef PTX__F
 
 typedef struct ptx__evaluation {
     ptx_kernel *k;
-    const char *site, *at; /* of the caller; where in the text */
-    ptx_type type;         /* f32 or f64 */
-    ptx_val value[64];     /* by letter, from 'A' on */
+    const char *site, *at, *numbers; /* of the caller; where in the text; what its next '$' is */
+    ptx_type type;                   /* f32 or f64 */
+    ptx_val value[64];               /* by letter, from 'A' on */
     ptx_var var[64];
 } ptx__evaluation;
 
@@ -11720,36 +11212,49 @@ static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
     return letter == 'f' ? e->type : at ? (ptx_type)types[at - letters] : PTX_NONE;
 }
 
-/* A number of the text: a float where the type is one, and where it has a point or an exponent. */
+/* The float of these bits. */
+static double ptx__float_of_bits(uint64_t bits, int single) {
+    uint32_t low = (uint32_t)bits;
+    double v;
+    float f;
+    memcpy(&v, &bits, sizeof v);
+    memcpy(&f, &low, sizeof f);
+    return single ? (double)f : v;
+}
+
+/* A number of the text, or what its '$' is: of that type, or else a float if it cannot be an integer. */
 PTX__RARE ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
     const char *s = e->at;
-    int negative = *s == '-', hex, point = 0, exponent = 0;
-    double v = 0, factor = 2, tens = 1;
+    int single = e->type == PTX_F32, shift = single ? 32 : 64, negative = *s == '-', base = 10, is_float = 1;
+    uint64_t bits = 0;
+    double v = 0, tens = 0;
     s += negative;
-    hex = s[0] == '0' && s[1] == 'x';
-    for (s += 2 * hex;; s++) {
-        int digit = *s >= '0' && *s <= '9' ? *s - '0' : hex && *s >= 'a' && *s <= 'f' ? *s - 'W' : -1;
-        if (*s == '.')
-            point = 1;
-        else if (digit < 0)
-            break;
-        else {
-            v = v * (hex ? 16 : 10) + digit;
-            if (point) exponent -= 4, tens *= 10;
+    if (*s == '$') {
+        for (s = e->numbers; *s > ','; s++)
+            bits |= (uint64_t)(*s <= '9' ? *s - '0' : *s - '7') << (shift -= 4);
+        e->numbers = s + 1;
+        e->at += *s != ','; /* behind a comma stands another number of the same operand */
+        v = ptx__float_of_bits(bits, single);
+    } else if (*s >= 'A') {
+        bits = *s == 'I' ? 0x7ff00000 : *s == 'N' ? 0x7ff80000 : single ? 0x41680000 : 0x43380000;
+        v = ptx__float_of_bits(bits << 32, 0);
+        e->at = s + 1;
+    } else {
+        if (s[0] == '0' && s[1] == 'x') base = 16, s += 2;
+        for (;; s++) {
+            int digit = *s <= '9' ? *s - '0' : *s >= 'a' ? *s - 'W' : base;
+            if (*s == '.') tens = 1;
+            else if (digit < 0 || digit >= base)
+                break;
+            else
+                v = v * base + digit, tens *= 10;
         }
+        is_float = tens > 0;
+        if (is_float) v /= tens;
+        e->at = s;
     }
-    if (!hex) exponent = 0, v /= tens;
-    if (*s == 'p') {
-        int down = s[1] == '-', power = 0;
-        for (s += 1 + down; *s >= '0' && *s <= '9'; s++) power = power * 10 + (*s - '0');
-        exponent += down ? -power : power;
-        point = 1;
-    }
-    if (exponent < 0) factor = 0.5, exponent = -exponent;
-    for (; exponent; exponent--) v *= factor;
-    e->at = s;
     if (negative) v = -v;
-    if (type == PTX_NONE && point) type = e->type;
+    if (type == PTX_NONE && is_float) type = e->type;
     if (type == PTX_F32) return ptx_f32(v);
     if (type == PTX_F64) return ptx_f64(v);
     if (type == PTX_U64) return ptx_u64((uint64_t)v);
@@ -11764,16 +11269,13 @@ static ptx_val ptx__to_register(ptx_kernel *k, const char *site, ptx_val v) {
 PTX__RARE ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
     char c = *e->at;
     ptx_val v;
-    int minus = c == '-';
-    if (e->at[minus] == 'I' || e->at[minus] == 'N') {
-        uint32_t high = e->at[minus] == 'N' ? 0x7ff80000u : minus ? 0xfff00000u : 0x7ff00000u;
-        uint64_t bits = (uint64_t)high << 32;
-        double special;
-        memcpy(&special, &bits, sizeof special);
-        e->at += 1 + minus;
-        return e->type == PTX_F32 ? ptx_f32(special) : ptx_f64(special);
+    if (c == '{') {
+        e->at = e->type == PTX_F32 ? e->at + 1 : strchr(e->at, '|') + 1;
+        v = ptx__math_operand(e, type);
+        e->at = strchr(e->at, '}') + 1;
+        return v;
     }
-    if (minus || (c >= '0' && c <= '9')) return ptx__math_number(e, type);
+    if (c < 'a') return ptx__math_number(e, type);
     e->at++;
     v = e->var[c - 'A'].cell.handle ? ptx_get_(e->k, e->site, e->var[c - 'A']) : e->value[c - 'A'];
     if (type != e->type && ptx_type_of(v) == e->type) v = ptx__to_register(e->k, e->site, v); /* its bits */
@@ -11785,13 +11287,12 @@ PTX__RARE ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
 static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
                           const ptx_val *args, ptx_val out[3]);
 
-static const char *ptx__formula_text(const char *name, size_t length, ptx_type type) {
+/* The text of a formula, its numbers behind it; "" where there is none. */
+static const char *ptx__formula_text(const char *name, size_t length) {
     uint32_t i;
-    for (i = 0; i < sizeof ptx__formulas / sizeof *ptx__formulas; i++) {
-        const ptx__formula *f = ptx__formulas + i;
-        if (!strncmp(f->name, name, length) && !f->name[length])
-            return type == PTX_F64 && f->f64 ? f->f64 : f->f32;
-    }
+    for (i = 0; i < sizeof ptx__formulas / sizeof *ptx__formulas; i++)
+        if (!strncmp(ptx__formulas[i], name, length) && !ptx__formulas[i][length])
+            return ptx__formulas[i] + length + 1;
     return "";
 }
 
@@ -11858,8 +11359,8 @@ PTX__RARE void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     while (calc < end && (strncmp(calc->name, name, length) || calc->name[length])) calc++;
     poly = length == 4 && !strncmp(name, "poly", 4);
     type = ptx__letter_type(e, calc < end ? calc->operand : poly ? 'f' : '.');
-    for (e->at += length; *e->at == ' ' && n < 8;) {
-        e->at++;
+    for (e->at += length; *e->at != ';' && n < 8;) {
+        e->at += *e->at == ' ';
         v[n] = ptx__math_operand(e, n && type == PTX_U64 && *name == 'q' && name[1] == 's' ? PTX_U32 : type);
         n++;
         if (poly && n == 3) v[1] = ptx_op3_(e->k, e->site, PTX_FMA, PTX_RN, v[1], v[0], v[--n]);
@@ -11880,7 +11381,7 @@ PTX__RARE void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     else if (!strncmp(name, "unpair", length))
         ptx_unpack_(e->k, e->site, PTX_B32, 2, v[0], out);
     else
-        ptx__evaluate(e->k, e->site, ptx__formula_text(name, length, e->type), e->type, n, v, out);
+        ptx__evaluate(e->k, e->site, ptx__formula_text(name, length), e->type, n, v, out);
 }
 
 static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v) {
@@ -11900,11 +11401,14 @@ PTX__RARE void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, 
     ptx__evaluation e = empty;
     ptx_val result[3];
     uint32_t i;
-    e.k = k, e.site = site, e.type = type, e.at = text;
+    e.k = k, e.site = site, e.type = type, e.at = text, e.numbers = text + strlen(text) + 1;
+    if (type == PTX_F64) e.numbers += strlen(e.numbers) + 1;
     for (i = 0; i < n; i++) e.value[letters[i] - 'A'] = args[i];
     for (; *e.at; e.at++) { /* at a statement, then at its ';' */
         const char *s = e.at;
-        if (s[1] == '=' || s[1] == ':' || s[1] == ',') {
+        if (*s == '{' || *s == '|' || *s == '}') { /* statements of f32, of f64 */
+            if (*s == '|' || (*s == '{' && type == PTX_F64)) e.at = strchr(s, *s == '|' ? '}' : '|');
+        } else if (s[1] == '=' || s[1] == ':' || s[1] == ',') {
             for (i = 0; s[2 * i + 1] == ',';) i++;
             e.at += 2 * i + 2;
             ptx__math_operation(&e, result);
@@ -11932,7 +11436,7 @@ static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name
                                const ptx_val *v) {
     ptx_val out[3];
     ptx_module *m = ptx_kernel_module(k);
-    const char *text = ptx__formula_text(name, strlen(name), type);
+    const char *text = ptx__formula_text(name, strlen(name));
     if (!m || ptx_get_error(m)->code) return ptx__none();
     ptx__evaluate(k, site, text + (*text == '!'), type, n, v, out);
     return out[0];
@@ -11980,11 +11484,11 @@ static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, ui
             return;
         }
     }
-    text = ptx__formula_text(name, strlen(name), type);
+    text = ptx__formula_text(name, strlen(name));
     if (*text == '!')
         out[0] = ptx_call_(k, site, ptx__formula_function(m, site, name, type, n, v), n, v);
-    else if (*text)
-        ptx__evaluate(k, site, text, type, n, v, out);
+    else if (*text && (*text != '~' || type == PTX_F32))
+        ptx__evaluate(k, site, text + (*text == '~'), type, n, v, out);
     else
         ptx_fail(m, PTX_E_FORM, site, "ptx_%s does not exist for %s", name, ptx_type_name(type));
 }

@@ -637,9 +637,12 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
 
      targets             bf16 from sm_80 on. Where shared memory has 99 KB or less (sm_75, sm_86, sm_89, from
                          sm_120 on), tiles of 16, whatever the description asks for.
-     precision           exact products, f32 sums; q is rounded to kv_type, and so are weights (2^-11, bf16
-                         2^-8; f16 weights below 2^-22 of the largest: 2^-33 of it). Chunks: 2^-20 of an
-                         element for each.
+     precision           exact products, f32 sums; q is rounded to kv_type (8-bit caches: f16), and so are
+                         weights (2^-11, bf16 2^-8; f16 weights below 2^-22 of the largest: 2^-33 of it).
+                         Chunks: 2^-20 of an element for each.
+     8-bit caches        c and r (see kv_scatter, of one head) are converted to f16 in shared memory: e4m3
+                         exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
+                         480.
      lse                 log sum_i exp(s_i), natural. The error is at most the largest error of a score, plus
                          2^-22 for each key, plus 2^-20 (1 + |lse|).
      length 0            zeros, lse -inf; so for queries before the sequence (length < n)
@@ -655,8 +658,8 @@ enum { PTXK_MLA_LSE = 1 }; /* writes lse */
 typedef struct ptxk_flash_mla_desc {
     uint32_t heads;     /* 1 ... 65536 */
     uint32_t latent;    /* elements of c: 128, 256 or 512 */
-    uint32_t rope;      /* elements of r: 16, 32, 48 or 64 */
-    uint32_t kv_type;   /* of c and r: PTX_F16 or PTX_BF16 */
+    uint32_t rope;      /* elements of r: 16, 32, 48 or 64; PTXK_Q8_0: 32 or 64 */
+    uint32_t kv_type;   /* of c and r: PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0 */
     uint32_t q_type;    /* of q and q_rope: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t out_type;  /* of out, likewise */
     uint32_t tile;      /* at most: 16, 32 or 64; see ptxk_flash_mla_tile */
@@ -676,7 +679,8 @@ typedef struct ptxk_flash_mla_shape {
 
 /* Addresses are 16-byte aligned; those of u32 and u64 arrays to their element. Strides are in elements, below
    2^32, and multiples of 16 bytes; element e of head h of query t of sequence b lies at (b * queries + t) *
-   row_stride + h * head_stride + e. A cache of rows of c and r side by side has two addresses in it. */
+   row_stride + h * head_stride + e. A cache of rows of c and r side by side has two addresses in it. q8_0:
+   c_stride and r_stride are multiples of latent and rope, or of 256. */
 typedef struct ptxk_flash_mla_args {
     uint64_t q, q_rope, out;
     uint64_t q_row_stride, q_head_stride;       /* both 0: heads * latent and latent */
@@ -692,6 +696,8 @@ typedef struct ptxk_flash_mla_args {
     uint32_t batch, queries, max_seq; /* as in the shape */
     uint32_t max_pages, pool_pages;   /* paged: columns of the block table; pages of a pool */
     uint32_t length;                  /* of every sequence, where lengths is 0; else 0 */
+    uint64_t c_factors, r_factors;    /* e4m3: f32 [1]; 0: 1. q8_0: f16, as c_caches and r_caches with
+                                         latent / 32, rope / 32 in the place of latent, rope, strides / 32 */
 } ptxk_flash_mla_args;
 
 /* The tile that suits so many heads and queries of a sequence: the smallest that holds all pairs, else 64. */
@@ -808,12 +814,12 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      y[c,r] = rms_c * sum_i x[c,i] (gamma[i]) W[r,i] (+ bias[r]) (+ residual[c,r]),  c < m, r < n, i < k
      rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMM_NORM, else 1
 
-   W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. Tensor
-   cores multiply: rows of W are the rows of a product of 16 by 8, rows of x its columns. There are two
-   launches. The first scales x and splits each element into 16-bit numbers, in the order of the second. Its
-   tiles are rows of W by rows of x. Each block of the second takes as many steps of K as the others: tiles,
-   or parts of them. The last block of a tile to finish adds its parts, in their order: the same bits in
-   every run.
+   W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS; or its elements are bytes,
+   PTX_E4M3, PTX_E5M2 or PTX_S8, times factors. Tensor cores multiply: rows of W are the rows of a product of
+   16 by 8, rows of x its columns. There are two launches. The first scales x and splits each element into
+   16-bit numbers, in the order of the second. Its tiles are rows of W by rows of x. Each block of the second
+   takes as many steps of K as the others: tiles, or parts of them. The last block of a tile to finish adds
+   its parts, in their order: the same bits in every run.
 
      several matrices    second and third: up to three matrices over one x in the same launches, such as Q, K
                          and V. Each has its format, rows, bias and y. A residual needs a single y: one
@@ -828,31 +834,35 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          on; EXACT not on sm_86, sm_89 and from sm_120 on, which have too little of it. 256:
                          Q4_K, FAST, sm_90 to sm_110. On sm_90a warpgroups multiply by weights of these
                          formats in tiles of 64, 128 and (FAST) 256 columns.
-     k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
-                         With several matrices, of the largest unit.
+     k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights, 16
+                         for bytes. With several matrices, of the largest unit.
+     factors             of bytes, f32: PTXK_FACTORS_..., as those of A in matmul, with n for m. They multiply
+                         sums of 128 products.
      precision           Quantised weights are multiplied exactly: as integers times the scale of their
-                         sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others), in f16; the factor of
-                         a block is applied to f32 sums of 256 (32) products. x is scaled by a power of two
-                         for each row, and becomes two f16 numbers (PTXK_GEMM_EXACT: error 2^-22 of an
-                         element and 2^-39 of the row's largest) or one (PTXK_GEMM_FAST: 2^-11, 2^-28; Q6_K
-                         weights: 2^-11). f16 and bf16 weights are exact; so is x of the same type without
+                         sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others), in f16; the factor of a
+                         block is applied to f32 sums of 256 (32) products. x is scaled by a power of two for
+                         each row, and becomes two f16 numbers (PTXK_GEMM_EXACT: error 2^-22 of an element and
+                         2^-39 of the row's largest) or one (PTXK_GEMM_FAST: 2^-11, 2^-28; Q6_K weights:
+                         2^-11). f16 and bf16 weights and bytes are exact; so is x of the same type without
                          gamma. With bf16 weights x becomes three bf16 numbers (2^-24), FAST two (2^-16). f32
                          weights and x become sums of two tf32 numbers, less the product of the smaller ones
-                         (2^-19 of a product), FAST one (2^-10). Sums of a unit of 256 values (f16, bf16 64,
-                         f32 32): each of at most 64 steps of a tensor core adds 19 2^-24 of the sum of |w x|
-                         of the unit at most, where offsets and minima count as products of their own. By
-                         the arithmetic of chips, on random data, of the sum of |w x| of an output: below
-                         2e-6, Q6_K 5e-6; FAST below 1e-4 from K = 1024 on.
+                         (2^-19 of a product), FAST one (2^-10). Sums of a unit of 256 values (bytes 128, f16,
+                         bf16 64, f32 32): each of at most 64 steps of a tensor core adds 19 2^-24 of the sum
+                         of |w x| of the unit at most, where offsets and minima count as products of their
+                         own. By the arithmetic of chips, on random data, of the sum of |w x| of an output:
+                         below 2e-6, Q6_K 5e-6; FAST below 1e-4 from K = 1024 on.
      many columns        Where weights are unpacked into shared memory or warpgroups multiply, FAST rounds
                          them to f16, times a power of two for each row: by at most 3 2^-11 of the sum of a
                          weight's parts and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23);
                          sums are of a whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers
                          (2^-23 of a weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor).
-     sm_75               bf16 and f32 weights are refused
+     sm_75               bf16 and f32 weights times a power of two for a unit of a row become f16 numbers, one
+                         or, for f32, two (FAST one), and x as beside quantised weights: the weights' errors
+                         are 2^-39 of the unit's largest weight, and for f32 2^-21 (FAST 2^-11) of each.
      x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
                          squares, overflows f32, and for Q4_K, Q5_K and Q6_K from |x * gamma| = 2^122 on
      factor NaN, inf     NaN or inf in that row of W only. As in GGUF files MXFP4's 255 is 2^128 and NVFP4's
-                         127 is 0.
+                         127 is 0. Before sm_89 e4m3's 127, NaN, is 480.
      all x 0             0 (+ bias, + residual), with eps 0 too
      PTXK_GEMM_GROUPED   many products in one launch, such as the experts of a mixture. The rows of y belong
                          to `groups` groups, one after the other; each group has its own weights and biases.
@@ -890,6 +900,7 @@ typedef struct ptxk_gemm_desc {
     uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
     uint32_t second;      /* format of a second matrix, in a gated pair of up; 0: there is none */
     uint32_t third;       /* format of a third matrix; 0: there is none */
+    uint32_t factors;     /* of all matrices of bytes: PTXK_FACTORS_NONE, _TENSOR, _ROW, _BLOCK, _SQUARE */
 } ptxk_gemm_desc;
 
 typedef struct ptxk_gemm_shape {
@@ -935,6 +946,9 @@ typedef struct ptxk_gemm_args {
                                  multiple of 16; 0: the rows of all groups lie one after the other */
     uint32_t groups;          /* as in the shape */
     uint32_t x_count;         /* rows of x; 0: m */
+    /* Matrices of bytes; else ignored: */
+    uint64_t factors[3]; /* f32, 4-byte aligned: as in matmul, with n for m; with GROUPED those of a group
+                            after the other */
 } ptxk_gemm_args;
 
 /* The tile that suits m rows of x: the smallest of 8, 16 ... 128 that holds them, else 256. */
@@ -973,9 +987,9 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
    1. A plan of the first form suits such a module too.
 
    A module for sm_100a or sm_103a has another such form, of f16, bf16, e4m3, e5m2 and, for sm_100a, s8 (k
-   below 131072), without factors that differ along k: tcgen05.mma on tiles of 128 x 256, with sums in tensor
+   below 131072 without factors that differ along k): tcgen05.mma on tiles of 128 x 256, with sums in tensor
    memory, which holds two tiles, so that one is written while the next is multiplied; or tiles of 256 x 256
-   of a pair of blocks, each of which copies half of B.
+   of a pair of blocks, each of which copies half of B. With factors that differ along k, half as wide.
 
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
@@ -984,10 +998,10 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
                          n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits; on all
                          chips they are added to f32 sums every 128 of k, but for tcgen05, whose sums run
-                         through all of k. s8: exact sums of 65536 products, added in f32.
-                         f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each product; sums of 48 of k
-                         are added in f32. PTXK_MATMUL_FAST: one, factors rounded to 11 bits, 2^-10 of each
-                         product.
+                         through all of k where factors do not differ along it. s8: exact sums of 65536
+                         products, added in f32. f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each
+                         product; sums of 48 of k are added in f32. PTXK_MATMUL_FAST: one, factors rounded
+                         to 11 bits, 2^-10 of each product.
      large f32           EXACT: a factor past 3.4019e38 keeps 11 bits. FAST: past 3.4020e38 it is infinite.
      factors             f32, of A and of B: PTXK_FACTORS_... Those that differ along k, 8-bit types only,
                          multiply the sums of 128 products.
@@ -2798,35 +2812,44 @@ static int ptxk__cluster_broadcast(ptx_kernel *k, const ptxk__cluster *c, uint32
 }
 
 #endif
-#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER)
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_KV_SCATTER)
 /* -- vocabulary: pages of a pool -- */
 
 /* The row number, u64, of a head at a position of a page. Pages are [kv_heads, page_size] rows, or, with
    rows_first, [page_size, kv_heads]. */
-static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_size, int rows_first,
-                              ptx_val page, ptx_val head, ptx_val position) {
+PTXK__SHARED ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_size, int rows_first,
+                                    ptx_val page, ptx_val head, ptx_val position) {
     ptx_val inner = ptx_cvt(k, PTX_U64, rows_first ? position : head), row;
     row = ptx_mad_wide(k, page, ptx_u32(rows_first ? page_size : kv_heads), inner);
     inner = ptx_cvt(k, PTX_U64, rows_first ? head : position);
     return ptx_mad(k, row, ptx_u64(rows_first ? kv_heads : page_size), inner);
 }
 
-/* -- vocabulary: 8-bit caches -- */
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER | PTXK_OP_GEMM)
+/* -- vocabulary: 8-bit caches and weights -- */
 
 /* Whether the target converts e4m3. Before, e4m3 is read as f16 times 2^-8, by shifts. */
 static int ptxk__has_e4m3(ptx_kernel *k) { return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 89; }
 
-/* What turns the f16 numbers of ptxk__widen_bytes into those of the cache, factors aside. */
+/* What turns the f16 numbers of ptxk__widen_bytes into those in memory, factors aside. */
 PTXK__SHARED double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
     return type == PTX_E4M3 && !ptxk__has_e4m3(k) ? 256 : 1;
 }
 
 /* Converts the 4 numbers of a word to two words of f16: of bytes 0 and 1, 2 and 3; across: of bytes 0 and 2,
-   1 and 3. Exact. q8_0: the integers. */
+   1 and 3. Exact. s8, q8_0: the integers. */
 static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val word, ptx_val out[2]) {
     ptx_val half[2], x, more;
     uint32_t i;
-    if (type == PTXK_Q8_0) { /* 1024 + 128 + the number, less 1152 */
+    if (type == PTX_E5M2) { /* the upper half of an f16 */
+        for (i = 0; i < 2; i++) {
+            uint32_t pick = across ? (i ? 0x3414u : 0x2404u) : (i ? 0x3424u : 0x1404u);
+            out[i] = ptx_prmt(k, word, ptx_b32(0), ptx_b32(pick));
+        }
+        return;
+    }
+    if (type == PTXK_Q8_0 || type == PTX_S8) { /* 1024 + 128 + the number, less 1152 */
         more = ptx_mov(k, ptx_b32(0x64806480));
         word = ptx_xor(k, ptx_as(word, PTX_B32), ptx_b32(0x80808080u));
         for (i = 0; i < 2; i++) {
@@ -2856,6 +2879,8 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
     }
 }
 
+#endif
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER)
 /* The same as f32, in order: `n` words. */
 PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
                                         ptx_val *out) {
@@ -2865,6 +2890,18 @@ PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n
         ptxk__widen_bytes(k, type, 0, words[i], pair);
         ptxk__widen_word(k, PTX_F16, pair[0], out + 4 * i);
         ptxk__widen_word(k, PTX_F16, pair[1], out + 4 * i + 2);
+    }
+}
+
+/* Converts 2 words of 4 numbers to f16, times `factor`, f16x2, rounded; NULL: exactly, as above. */
+PTXK__SHARED void ptxk__widen_chunk(ptx_kernel *k, uint32_t type, const ptx_val words[2],
+                                    const ptx_val *factor, ptx_val out[4]) {
+    uint32_t j;
+    for (j = 0; j < 4; j++) {
+        if (j % 2 == 0) ptxk__widen_bytes(k, type, 0, words[j / 2], out + j);
+        if (!factor) continue;
+        out[j] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(out[j], PTX_F16X2), *factor);
+        out[j] = ptx_as(out[j], PTX_B32);
     }
 }
 
@@ -4382,7 +4419,7 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
 static uint32_t ptxk__block_whole(const ptxk__block *b) { return b->values << b->bytes % 2; }
 
 PTXK__SHARED uint32_t ptxk__block_step(const ptxk__block *b) {
-    return b->kind == PTXK__NUMBERS ? 8 : ptxk__block_whole(b);
+    return b->kind != PTXK__NUMBERS ? ptxk__block_whole(b) : b->bytes == 1 ? 16 : 8;
 }
 
 /* The bytes, 1, 2 or 4, that all blocks of aligned rows are aligned to. */
@@ -7510,7 +7547,8 @@ static void ptxk__flash_copy_bulk(ptx_kernel *k, const ptxk__flash *f, const ptx
         ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE, 0, bar);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
     }
-    if (f->window) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* the slot may have had rows by cp.async */
+    if (f->window || f->page_size) /* the slot may have had rows by cp.async: missing pages */
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
     p = ptx_elect(k, ptx_u32(0xffffffffu));
     o[0] = bar;
     o[1] = ptx_u32(8 * bytes);
@@ -7541,7 +7579,7 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         row_bytes = ptxk__flash_layout_bytes(f, layout);
         p = ptx_setp(k, PTX_EQ, l->kind, ptx_u32(layout));
         ptx_if(k, p);
-        if (bulk && row_bytes == 16 * f->chunks)
+        if (bulk && row_bytes == f->row_bytes && row_bytes == 16 * f->chunks)
             ptxk__flash_copy_bulk(k, f, w, l, which, slot, bar);
         else
             ptxk__flash_copy_rows(k, f, w, l, which, slot, bar, position, row_bytes);
@@ -8206,12 +8244,14 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
     ptx_if(k, loads);
     {
         ptx_comment(k, "the first items, on their way while q is read");
-        p = ptx_setp(k, PTX_LT, w.lane, ptx_u32(2 * f->ring)); /* a lane each: full, empty, full ... */
-        at = ptx_and(k, w.lane, ptx_u32(1));
-        at = ptx_mad(k, at, ptx_u32(PTXK__WARPS - 1), ptx_u32(1));
-        bar = ptx_ptr_add(k, s.bars, w.lane, 8);
-        ptx_guard(k, p);
-        ptx_mbarrier_init(k, bar, at);
+        for (n = 0; n < 2 * f->ring; n += 32) { /* a lane each: full, empty, full ... */
+            p = ptx_setp(k, PTX_LT, w.lane, ptx_u32(2 * f->ring - n));
+            at = ptx_and(k, w.lane, ptx_u32(1));
+            at = ptx_mad(k, at, ptx_u32(PTXK__WARPS - 1), ptx_u32(1));
+            bar = ptx_ptr_add(k, s.bars, w.lane, 8);
+            ptx_guard(k, p);
+            ptx_mbarrier_init(k, ptx_off(bar, (int64_t)(8 * n)), at);
+        }
         if (w.cluster.possible) ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         ptxk__flash_loader_set(k, f, &w, &l);
@@ -9564,7 +9604,7 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
     const ptxk__tile *t = &f->staged;
     const ptxk__tile_copier *c = &s->copier;
     uint32_t phases = ptxk__tile_phases(t), chunks = f->bytes, i, e;
-    ptx_val from, to, row, chunk, p, factor = {0}, words[4], pair[2], x[16], out[4], half[2];
+    ptx_val from, to, row, chunk, p, factor = {0}, words[4], x[16], out[4], half[2];
     p = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
     if (t->pass * t->wide < t->threads) p = ptx_and(k, p, c->busy);
     ptx_if(k, p);
@@ -9593,18 +9633,10 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
             for (e = 0; e < 16 && f->factor_row; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], factor);
         }
         for (e = 0; e < chunks; e++) {
-            uint32_t n = 16 / f->bytes, j;
-            if (f->type == PTX_F16) {
-                for (j = 0; j < 4; j++) {
-                    if (j % 2 == 0) ptxk__widen_bytes(k, f->cache, 0, words[2 * e + j / 2], pair);
-                    out[j] = pair[j % 2];
-                    if (!f->factor_row) continue;
-                    out[j] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(out[j], PTX_F16X2), factor);
-                    out[j] = ptx_as(out[j], PTX_B32);
-                }
-            } else {
-                ptxk_narrow(k, f->type, n, x + e * n, out);
-            }
+            if (f->type == PTX_F16)
+                ptxk__widen_chunk(k, f->cache, words + 2 * e, f->factor_row ? &factor : NULL, out);
+            else
+                ptxk_narrow(k, f->type, 16 / f->bytes, x + e * (16 / f->bytes), out);
             row = e ? ptx_xor(k, to, ptx_u32(16 * e)) : to; /* the tile permutes aligned groups of chunks */
             row = ptx_ptr_add(k, s->shared, row, 1);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(row, (int64_t)ptxk__prefill_tile_at(f, 0)), out);
@@ -10958,10 +10990,14 @@ PTXK__LEFT_OUT(flash_prefill)
    of the tile, and 8 * n keys of a step for the scores, columns / width columns for the output. */
 typedef struct ptxk__mla {
     ptx_type type, q_type, out_type;
+    uint32_t cache, bytes; /* type of the caches, read as `type`; bytes of an element */
     uint32_t heads, latent, rope, tile, page_size, page_shift, flags;
-    uint32_t m, rows, width, n, keys, stages, threads, columns;
-    uint32_t shared, weights_at, scratch_at; /* q, the ring of keys; then the weights, maxima and totals */
-    ptxk__tile q, kv, p;
+    uint32_t m, rows, width, n, keys, threads, columns;
+    uint32_t stages;     /* of the ring of keys. 8-bit: of what arrives; kv is one tile */
+    uint32_t stage;      /* bytes of one */
+    uint32_t factors[2]; /* q8_0: bytes of the factors of a row of c, of r */
+    uint32_t shared, ring_at, weights_at, scratch_at; /* q, then kv; the weights; the maxima and totals */
+    ptxk__tile q, kv, p, raw;
     float scale, lift; /* scores are in base 2; weights are 2^(score - maximum + lift) */
 } ptxk__mla;
 
@@ -10989,9 +11025,12 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
         return ptxk__refuse(why, PTX_E_DESC, "%s: latent is %u, must be 128, 256 or 512", op, d->latent);
     if (!d->rope || d->rope % 16 || d->rope > 64)
         return ptxk__refuse(why, PTX_E_DESC, "%s: rope is %u, must be 16, 32, 48 or 64", op, d->rope);
-    if (d->kv_type != PTX_F16 && d->kv_type != PTX_BF16)
-        return ptxk__refuse(why, PTX_E_DESC, "%s: kv_type is %s, must be PTX_F16 or PTX_BF16", op,
+    if (d->kv_type != PTX_F16 && d->kv_type != PTX_BF16 && !ptxk__is_byte_cache(d->kv_type))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "%s: kv_type is %s, must be PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0", op,
                             ptxk__value_name_of(d->kv_type).s);
+    if (d->kv_type == PTXK_Q8_0 && d->rope % PTXK__CACHE_BLOCK)
+        return ptxk__refuse(why, PTX_E_DESC, "%s: rope is %u, must be 32 or 64 in PTXK_Q8_0", op, d->rope);
     for (i = 0; i < 2; i++)
         if (!ptxk__kv_bytes(types[i])) return ptxk__check_type(op, names[i], types[i], why);
     if (d->tile != 16 && d->tile != 32 && d->tile != 64)
@@ -11007,7 +11046,11 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
         return ptxk__refuse(why, PTX_E_DESC, "%s: kv_type is PTX_BF16, which needs a target from sm_80 on",
                             op);
     memset(f, 0, sizeof *f);
-    f->type = (ptx_type)d->kv_type;
+    f->cache = d->kv_type;
+    f->bytes = ptxk__cache_bytes(d->kv_type);
+    f->type = f->bytes == 1 ? PTX_F16 : (ptx_type)d->kv_type;
+    f->factors[0] = ptxk__factor_bytes(f->cache, d->latent);
+    f->factors[1] = ptxk__factor_bytes(f->cache, d->rope);
     f->q_type = (ptx_type)d->q_type;
     f->out_type = (ptx_type)d->out_type;
     f->heads = d->heads;
@@ -11031,9 +11074,18 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     ptxk__tile_form(&f->kv, f->keys, (f->latent + f->rope) * 2, 8, f->threads);
     ptxk__tile_form(&f->p, f->tile, f->keys * 2, 8, f->threads);
     f->stages = most == 65536u ? 1 : f->keys == 32 && f->tile < 64 && most > 150000u ? 3 : 2;
-    f->weights_at = ptxk__tile_bytes(&f->q) + f->stages * ptxk__tile_bytes(&f->kv);
+    f->ring_at = ptxk__tile_bytes(&f->q);
+    f->stage = ptxk__tile_bytes(&f->kv);
+    f->weights_at = f->ring_at + (f->bytes == 1 ? 1 : f->stages) * f->stage;
     f->scratch_at = f->weights_at + ptxk__tile_bytes(&f->p);
     f->shared = f->scratch_at + f->tile * f->width * 4;
+    if (f->bytes > 1) return PTX_E_NONE;
+    /* Two stages where they fit; without cp.async keys are converted on the way. */
+    ptxk__tile_form(&f->raw, f->keys, f->latent + f->rope, 2, f->threads);
+    f->stage = ptxk__tile_bytes(&f->raw) + f->keys * (f->factors[0] + f->factors[1]);
+    f->ring_at = f->shared;
+    f->stages = most == 65536u ? 0 : f->shared + 2 * f->stage <= most ? 2 : 1;
+    f->shared += f->stages * f->stage;
     return PTX_E_NONE;
 }
 
@@ -11071,7 +11123,7 @@ PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const p
     if (chunks < 1) chunks = 1;
     ptxk__plan_one(plan, (uint32_t)tiles, shape->batch, f.threads,
                    shape->batch
-                       * ((uint64_t)longest * (f.latent + f.rope) * 2
+                       * ((uint64_t)longest * ((f.latent + f.rope) * f.bytes + f.factors[0] + f.factors[1])
                           + pairs
                                 * ((f.latent + f.rope) * (uint64_t)ptxk__kv_bytes((uint32_t)f.q_type)
                                    + f.latent * (uint64_t)ptxk__kv_bytes((uint32_t)f.out_type)
@@ -11094,11 +11146,11 @@ PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const p
 PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
                                          ptxk_message *why) {
     static const char *const op = "flash_mla", *const names[] = {"q", "q_rope", "out"},
-                             *const caches[] = {"c_caches", "r_caches"};
+                             *const caches[] = {"c_caches", "r_caches", "c_factors", "r_factors"};
     ptxk__mla f;
-    ptxk__span s[9];
-    uint64_t stride[6], cache[2];
-    uint32_t i, d, bytes;
+    ptxk__span s[11];
+    uint64_t stride[6], cache, at;
+    uint32_t i, d, bytes, whole;
     ptx_code code = ptxk__check_start(op, ptxk__mla_form(desc, 0, &f, why), args, why);
     if (code) return code;
     if ((code = ptxk__check_count(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
@@ -11129,19 +11181,26 @@ PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const 
         ptxk__span_repeat(&s[i], 1, f.heads, stride[2 * i + 1] * bytes);
     }
     s[2] = ptxk__span_written(s[2], 0);
-    cache[0] = args->c_stride ? args->c_stride : f.latent;
-    cache[1] = args->r_stride ? args->r_stride : f.rope;
     for (i = 0; i < 2; i++) {
         d = i ? f.rope : f.latent;
-        if (cache[i] % 8 || cache[i] < d || cache[i] > 0x3fffffffu)
+        cache = i ? args->r_stride : args->c_stride;
+        if (!cache) cache = d;
+        whole = ptxk__cache_whole(f.cache, d);
+        if (cache % whole || cache < d || cache > 0x3fffffffu)
             return ptxk__refuse(why, PTX_E_ARGUMENT,
-                                "%s: %c_stride is %llu, must be a multiple of 8, %u to 2^30", op,
-                                i ? 'r' : 'c', (unsigned long long)cache[i], d);
-        s[3 + i] =
-            ptxk__span_of(caches[i], i ? args->r_caches : args->c_caches, (uint64_t)args->batch * 8, 8, 1);
-        if (!f.page_size) continue;
-        s[3 + i] = ptxk__span_of(caches[i], i ? args->r_caches : args->c_caches, (uint64_t)d * 2, 16, 1);
-        ptxk__span_repeat(&s[3 + i], 0, (uint64_t)args->pool_pages * f.page_size, cache[i] * 2);
+                                "%s: %c_stride is %llu, must be a multiple of %u, %u to 2^30", op,
+                                i ? 'r' : 'c', (unsigned long long)cache, whole, d);
+        at = i ? args->r_caches : args->c_caches;
+        s[3 + i] = ptxk__span_of(caches[i], at, (uint64_t)args->batch * 8, 8, 1);
+        if (f.page_size) {
+            s[3 + i] = ptxk__span_of(caches[i], at, (uint64_t)d * f.bytes, 16, 1);
+            ptxk__span_repeat(&s[3 + i], 0, (uint64_t)args->pool_pages * f.page_size, cache * f.bytes);
+        }
+        at = i ? args->r_factors : args->c_factors;
+        s[9 + i] = ptxk__span_factors(caches[2 + i], at, f.cache, 1, d, args->batch, 0, 0, 0);
+        if (!f.page_size || f.cache != PTXK_Q8_0) continue;
+        s[9 + i] = ptxk__span_of(caches[2 + i], at, f.factors[i], 16, 1);
+        ptxk__span_repeat(&s[9 + i], 0, (uint64_t)args->pool_pages * f.page_size, cache / 16);
     }
     s[5] = ptxk__span_of("lengths", args->lengths, (uint64_t)args->batch * 4, 4, args->lengths != 0);
     s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
@@ -11156,7 +11215,7 @@ PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const 
             || (code = ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
                    != PTX_E_NONE))
         return code;
-    return ptxk__check_spans(op, s, 9, why);
+    return ptxk__check_spans(op, s, 11, why);
 }
 
 /* -- flash_mla: code -- */
@@ -11169,6 +11228,7 @@ typedef struct ptxk__mla_state {
     ptx_val across, along; /* this warp's number among those of the same keys; of the same rows */
     ptx_val length, end;   /* s32: of the sequence; of the keys of this block */
     ptx_val base[2], stride[2], table, pool_pages; /* c and r; strides in bytes, u32 */
+    ptx_val factors[2];                            /* q8_0: as base; e4m3: f32, of scores in base 2 */
     ptx_val row, chunk;                     /* what this thread copies: rows from there on, every 8th chunk */
     ptx_val q, k, v, p, store[PTXK__MLA_N]; /* reader addresses; where weights are stored */
     ptx_val limit[2][2];                    /* s32: keys that each of this thread's rows sees */
@@ -11239,10 +11299,97 @@ static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state 
     }
 }
 
-/* Issues the copies of the step of keys from `at` (s32) on into the stage at `to`; zeros past the end. */
+/* Where this thread's 16 numbers of a row go in the tile of keys, as f16: their first half, of every second 4
+   threads the last, so that 8 threads store to different banks. The other half goes to this address ^ 16. */
+static ptx_val ptxk__mla_place(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val row) {
+    ptx_val chunk = ptx_shr(k, s->chunk, ptx_u32(2));
+    chunk = ptx_mad(k, s->chunk, ptx_u32(2), chunk);
+    chunk = ptxk__tile_chunk_offset(k, &f->kv, row, chunk);
+    chunk = ptx_add(k, chunk, ptx_u32(ptxk__tile_bytes(&f->q)));
+    return ptx_ptr_add(k, s->shared, chunk, 1);
+}
+
+/* Stores 16 numbers as f16 at `bytes` behind ptxk__mla_place. factor: f16, of q8_0; p: NULL: always. */
+static void ptxk__mla_widen(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val words[4],
+                            ptx_val factor, const ptx_val *p, ptx_val to, uint32_t bytes) {
+    ptx_val last = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(4)), half[2][2], out[4];
+    uint32_t e;
+    for (e = 0; e < 4; e++) half[e / 2][e % 2] = ptx_selp(k, words[e ^ 2], words[e], last);
+    if (f->factors[0]) {
+        out[0] = out[1] = factor;
+        factor = ptx_pack(k, PTX_F16X2, 2, out);
+    }
+    for (e = 0; e < 2; e++) {
+        ptxk__widen_chunk(k, f->cache, half[e], f->factors[0] ? &factor : NULL, out);
+        if (e) to = ptx_ptr(ptx_as(ptx_xor(k, ptx_as(to, PTX_B32), ptx_b32(16)), PTX_U32), PTX_SHARED);
+        if (p) ptx_guard(k, *p);
+        ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)bytes), out);
+    }
+}
+
+/* The same for a stage of 8-bit keys, whose copies have arrived. */
+static void ptxk__mla_convert(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val stage) {
+    uint32_t raw = ptxk__tile_bytes(&f->raw), pass = f->threads / 8, r, j;
+    ptx_val row, at, from[2] = {{0}, {0}}, to, p, words[4], factor = {0}, block;
+    p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 16));
+    block = ptx_shr(k, s->chunk, ptx_u32(1));
+    for (r = 0; r < f->keys; r += pass) {
+        row = ptx_add(k, s->row, ptx_u32(r));
+        at = ptxk__tile_chunk_offset(k, &f->raw, row, s->chunk);
+        at = ptx_ptr_add(k, stage, at, 1);
+        to = ptxk__mla_place(k, f, s, row);
+        for (j = 0; j < 2 && f->factors[0]; j++) {
+            from[j] = ptx_ptr_add(k, ptx_off(stage, (int64_t)(raw + j * f->keys * f->factors[0])), row,
+                                  f->factors[j]);
+            from[j] = ptx_ptr_add(k, from[j], block, 2);
+        }
+        for (j = 0; j <= f->latent / 128; j++) {
+            int rope = 128 * j == f->latent;
+            ptxk_load16(k, rope ? &p : NULL, ptx_at(at, (int64_t)(128 * j)), words);
+            if (f->factors[0])
+                factor = rope ? ptx_ld_if(k, p, PTX_F16, ptx_at(from[1], 0), ptx_f16(0))
+                              : ptx_ld(k, PTX_F16, ptx_at(from[0], (int64_t)(8 * j)));
+            ptxk__mla_widen(k, f, s, words, factor, rope ? &p : NULL, to, 256 * j);
+        }
+    }
+}
+
+/* Issues this thread's copies of q8_0's factors of a row, behind a stage's keys: of c in pieces of up to 16
+   bytes, of r by the last thread of 8. */
+static void ptxk__mla_copy_factors(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val row,
+                                   const ptx_val from[2], ptx_val there, ptx_val to) {
+    uint32_t size = f->factors[0] < 16 ? f->factors[0] : 16, j;
+    ptx_val p, valid, at, x;
+    for (j = 0; j < 2; j++) {
+        p = j ? ptx_setp(k, PTX_EQ, s->chunk, ptx_u32(7))
+              : ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->factors[0] / size));
+        at = ptx_ptr_add(
+            k, ptx_off(to, (int64_t)(ptxk__tile_bytes(&f->raw) + j * f->keys * f->factors[0])), row,
+            f->factors[j]);
+        if (!j) at = ptx_ptr_add(k, at, s->chunk, size);
+        x = j ? from[1] : ptx_ptr_add(k, from[0], s->chunk, size);
+        if (j) size = f->factors[1];
+        if (size == 2) {
+            valid = ptx_and(k, there, p);
+            x = ptx_ld_if(k, valid, PTX_U16, ptx_at(x, 0), ptx_imm(0));
+            ptx_guard(k, p);
+            ptx_st(k, PTX_U16, ptx_at(at, 0), x);
+            continue;
+        }
+        valid = ptx_selp(k, ptx_u32(size), ptx_u32(0), there);
+        ptx_guard(k, p);
+        if (size == 16)
+            ptx_cp_async_16_zfill(k, at, x, valid);
+        else
+            ptx_op4(k, PTX_CP_ASYNC_CA, 0, at, x, ptx_imm((int64_t)size), valid);
+    }
+}
+
+/* Issues the copies of the step of keys from `at` (s32) on into the stage at `to`; zeros past the end. Before
+   sm_80 it stores them, converted, in the tile of keys. */
 static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at, ptx_val to) {
-    uint32_t pass = f->threads / 8, r, j;
-    ptx_val row, key, there, page, p = {0}, from[2], valid, bytes, here, c, words[4];
+    uint32_t pass = f->threads / 8, chunks = f->rope * f->bytes / 16, async = f->stages >= f->bytes, r, j;
+    ptx_val row, key, there, page, p = {0}, from[2], valid, bytes, here, c, words[4], factor[2], x = {0};
     for (r = 0; r < f->keys; r += pass) {
         row = ptx_add(k, s->row, ptx_u32(r));
         key = ptx_add(k, at, ptx_as(row, PTX_S32));
@@ -11269,27 +11416,51 @@ static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
             } else {
                 from[j] = ptx_mul_wide(k, key, s->stride[j]);
             }
+            if (f->factors[0]) factor[j] = ptxk__factors_at(k, s->factors[j], from[j]);
             from[j] = ptx_ptr_add(k, s->base[j], from[j], 1);
             from[j] = ptx_ptr_add(k, from[j], s->chunk, 16);
         }
         bytes = ptx_selp(k, ptx_u32(16), ptx_u32(0), there);
-        c = ptxk__tile_chunk_offset(k, &f->kv, row, s->chunk);
-        c = ptx_ptr_add(k, to, c, 1);
-        for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
-            int rope = 64 * j >= f->latent;
+        if (f->bytes == 1 && !async) {
+            c = ptxk__mla_place(k, f, s, row);
+        } else {
+            c = ptxk__tile_chunk_offset(k, f->bytes == 1 ? &f->raw : &f->kv, row, s->chunk);
+            c = ptx_ptr_add(k, to, c, 1);
+        }
+        if (f->factors[0] && async) ptxk__mla_copy_factors(k, f, s, row, factor, there, to);
+        for (j = 0; j <= f->latent * f->bytes / 128; j++) {
+            int rope = 128 * j == f->latent * f->bytes, part = rope && chunks < 8;
             here = ptx_off(from[rope], rope ? 0 : (int64_t)(128 * j));
-            if (rope && f->rope < 64) {
-                p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 8));
+            if (part) {
+                p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(chunks));
                 there = ptx_and(k, there, p);
             }
-            if (f->stages == 1) ptxk_load16(k, &there, ptx_at(here, 0), words);
-            if (rope && f->rope < 64) ptx_guard(k, p);
-            if (f->stages == 1)
+            if (!async) ptxk_load16(k, &there, ptx_at(here, 0), words);
+            if (f->bytes == 1 && !async) {
+                if (f->factors[0]) {
+                    x = ptx_shr(k, s->chunk, ptx_u32(1));
+                    x = ptx_ptr_add(k, factor[rope], x, 2);
+                    x = ptx_ld_if(k, there, PTX_F16, ptx_at(x, rope ? 0 : (int64_t)(8 * j)), ptx_f16(0));
+                }
+                ptxk__mla_widen(k, f, s, words, x, part ? &p : NULL, c, 256 * j);
+                continue;
+            }
+            if (part) ptx_guard(k, p);
+            if (!async)
                 ptx_st_vec(k, PTX_B32, 4, ptx_at(c, (int64_t)(128 * j)), words);
             else
                 ptx_cp_async_16_zfill(k, ptx_off(c, (int64_t)(128 * j)), here, bytes);
         }
     }
+}
+
+/* The sequence's cache, or the pool, of c, r or their factors. */
+static ptx_val ptxk__mla_cache(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, size_t field) {
+    ptx_val x = ptxk__arg_ptr(k, s->args, field);
+    if (f->page_size) return x;
+    x = ptx_ptr_add(k, x, s->sequence, 8);
+    x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
+    return ptx_ptr(x, PTX_GLOBAL);
 }
 
 /* The block's sequence, pairs and keys, and where this thread's part lies. Returns the first key, s32. */
@@ -11357,16 +11528,17 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
     chunk = ptx_add(k, begin, chunk);
     s->end = ptx_min(k, s->end, ptx_as(chunk, PTX_S32));
     for (i = 0; i < 2; i++) {
-        size_t field = i ? offsetof(ptxk_flash_mla_args, r_caches) : offsetof(ptxk_flash_mla_args, c_caches);
+        size_t field = offsetof(ptxk_flash_mla_args, c_caches) + 8 * i;
         x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, c_stride) + 8 * i);
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
         x = ptx_selp(k, ptx_u32(i ? f->rope : f->latent), x, p);
-        s->stride[i] = ptx_mul(k, x, ptx_u32(2));
-        s->base[i] = ptxk__arg_ptr(k, s->args, field);
-        if (f->page_size) continue;
-        x = ptx_ptr_add(k, s->base[i], s->sequence, 8);
-        x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
-        s->base[i] = ptx_ptr(x, PTX_GLOBAL);
+        s->stride[i] = f->bytes == 1 ? x : ptx_mul(k, x, ptx_u32(f->bytes));
+        s->base[i] = ptxk__mla_cache(k, f, s, field);
+        field = offsetof(ptxk_flash_mla_args, c_factors) + 8 * i;
+        if (f->factors[0]) s->factors[i] = ptxk__mla_cache(k, f, s, field);
+        if (f->cache != PTX_E4M3) continue;
+        x = ptxk__head_factor(k, s->args, field, ptx_u32(0));
+        s->factors[i] = ptx_mul(k, x, ptx_f32((double)f->scale * ptxk__byte_lift(k, f->cache)));
     }
     if (f->page_size) {
         x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_pages));
@@ -11435,17 +11607,28 @@ static void ptxk__mla_reduce(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_
         }
 }
 
-/* One step of keys from `at` on, in the stage `offset` bytes behind the first. */
+/* One step of keys from `at` on, in the stage `offset` bytes behind the first; 8-bit: in the only tile. */
 static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at,
                            ptx_val offset) {
     ptx_val score[2][PTXK__MLA_N][4], a[2][4], b[4], x, key, p, old, most[2][2], shrink[2][2], zero, d[4];
-    ptx_val keys = ptx_ptr_add(k, s->k, offset, 1), values = ptx_ptr_add(k, s->v, offset, 1), from;
+    ptx_val keys = s->k, values = s->v, from;
+    ptx_val plain[2][PTXK__MLA_N][4]; /* e4m3: the scores without the rotated part */
     uint32_t i, h, n, e, j, c;
+    if (f->bytes > 1) {
+        keys = ptx_ptr_add(k, keys, offset, 1);
+        values = ptx_ptr_add(k, values, offset, 1);
+    }
     zero = ptx_mov(k, ptx_f32(0));
     for (i = 0; i < f->m; i++)
         for (n = 0; n < f->n; n++)
             for (e = 0; e < 4; e++) score[i][n][e] = zero;
     for (j = 0; j < (f->latent + f->rope) / 16; j++) {
+        for (i = 0; i < f->m && f->cache == PTX_E4M3 && 16 * j == f->latent; i++)
+            for (n = 0; n < f->n; n++)
+                for (e = 0; e < 4; e++) {
+                    plain[i][n][e] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], s->factors[0]);
+                    score[i][n][e] = zero;
+                }
         from = ptxk__tile_pair_reader(k, &f->q, s->q, j);
         for (i = 0; i < f->m; i++)
             ptx_ldmatrix(k, 4, ptx_off(from, ptxk__tile_offset(&f->q, 16 * i, j)), a[i]);
@@ -11466,7 +11649,10 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
             for (n = 0; n < f->n; n++)
                 for (e = 2 * h; e < 2 * h + 2; e++) {
                     p = ptx_setp(k, PTX_GT, x, ptx_s32((int64_t)(8 * n + e % 2)));
-                    d[0] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], ptx_f32((double)f->scale));
+                    if (f->cache == PTX_E4M3)
+                        d[0] = ptx_fma(k, score[i][n][e], s->factors[1], plain[i][n][e]);
+                    else
+                        d[0] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], ptx_f32((double)f->scale));
                     score[i][n][e] = ptx_selp(k, d[0], ptx_f32(-INFINITY), p);
                     most[i][h] = ptx_max(k, most[i][h], score[i][n][e]);
                 }
@@ -11532,9 +11718,13 @@ static ptx_val ptxk__mla_lses(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla
 /* Stores the rows: to out, or as partial results of this chunk. */
 static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val total[2][2],
                             ptx_val poison, int partial) {
-    ptx_val number, p, own, at, x[2], inverse, lse, parts, values, lses, t;
+    ptx_val number, p, own, at, x[2], inverse, lse, parts, values, lses, t, factor = {0};
     ptx_type type = partial ? PTX_F32 : f->out_type;
     uint32_t i, h, c, e, bytes = ptxk__kv_bytes((uint32_t)type);
+    if (f->cache == PTX_E4M3) {
+        factor = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_mla_args, c_factors), ptx_u32(0));
+        factor = ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+    }
     own = ptx_and(k, s->lane, ptx_u32(3));
     t = ptx_mul(k, own, ptx_u32(2));
     own = ptx_or(k, own, s->across);
@@ -11566,6 +11756,7 @@ static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *
             p = ptx_setp(k, PTX_LT, number, s->pairs);
             ptx_if(k, p);
             inverse = ptxk_rcp_or_zero(k, total[i][h]);
+            if (f->cache == PTX_E4M3) inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, factor);
             lse = ptx_lg2(k, total[i][h]);
             x[0] = ptx_get(k, s->most[i][h]);
             lse = ptx_add(k, lse, x[0]);
@@ -11676,14 +11867,15 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
     ptxk__mla_state s;
     ptx_val at, x, p, stage, place, total[2][2];
     ptx_var next, current;
-    uint32_t i, h, c, e, bytes = ptxk__tile_bytes(&f->kv);
+    uint32_t ahead = f->bytes == 1 ? f->stages : f->stages - 1; /* steps that are copied meanwhile */
+    uint32_t i, h, c, e, bytes = f->stage;
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, f->threads, 1);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_mla_args), 8);
     s.shared = ptx_shared_dynamic_aligned(k, 128);
     at = ptxk__mla_begin(k, f, &s);
-    stage = ptx_ptr_add(k, s.shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
-    for (i = 0; i + 1 < f->stages; i++) {
+    stage = ptx_ptr_add(k, s.shared, ptx_u32(f->ring_at), 1);
+    for (i = 0; i < ahead; i++) {
         x = i ? ptx_add(k, at, ptx_s32((int64_t)(i * f->keys))) : at;
         ptxk__mla_copy(k, f, &s, x, ptx_off(stage, (int64_t)(i * bytes)));
         ptxk__tile_commit(k);
@@ -11704,18 +11896,24 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
         at = ptx_get(k, next);
         p = ptx_setp(k, PTX_LT, at, s.end);
         ptx_while(k, p);
-        if (f->stages > 1) ptx_cp_async_wait(k, f->stages - 2);
+        if (ahead) ptx_cp_async_wait(k, ahead - 1);
         ptx_bar_sync(k, ptx_imm(0));
         place = ptx_get(k, current);
-        x = ptx_add(k, place, ptx_u32((f->stages - 1) * bytes)); /* the stage of the last step */
-        p = ptx_setp(k, PTX_GE, x, ptx_u32(f->stages * bytes));
-        place = ptx_sub(k, x, ptx_u32(f->stages * bytes));
-        x = ptx_selp(k, place, x, p);
-        x = ptx_ptr_add(k, stage, x, 1);
-        place = ptx_add(k, at, ptx_s32((int64_t)((f->stages - 1) * f->keys)));
+        if (f->bytes == 1) { /* its stage is free when it has been converted */
+            x = ptx_ptr_add(k, stage, place, 1);
+            if (ahead) ptxk__mla_convert(k, f, &s, x);
+            if (ahead) ptx_bar_sync(k, ptx_imm(0));
+        } else {
+            x = ptx_add(k, place, ptx_u32(ahead * bytes)); /* the stage of the last step */
+            p = ptx_setp(k, PTX_GE, x, ptx_u32(f->stages * bytes));
+            place = ptx_sub(k, x, ptx_u32(f->stages * bytes));
+            x = ptx_selp(k, place, x, p);
+            x = ptx_ptr_add(k, stage, x, 1);
+        }
+        place = ptx_add(k, at, ptx_s32((int64_t)(ahead * f->keys)));
         ptxk__mla_copy(k, f, &s, place, x);
         ptxk__tile_commit(k);
-        if (f->stages == 1) ptx_bar_sync(k, ptx_imm(0));
+        if (!ahead) ptx_bar_sync(k, ptx_imm(0));
         place = ptx_get(k, current);
         ptxk__mla_step(k, f, &s, at, place);
         at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
@@ -11726,7 +11924,7 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
         ptx_set(k, current, place);
     }
     ptx_end(k);
-    if (f->stages > 1) ptx_cp_async_wait_all(k);
+    if (ahead) ptx_cp_async_wait_all(k);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) total[i][h] = ptx_get(k, s.total[i][h]);
     ptxk__mla_reduce(k, f, &s, PTX_ADD, total);
@@ -11755,7 +11953,7 @@ PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const 
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     memcpy(&scale, &f.scale, sizeof scale);
     (void)snprintf(of, sizeof of, "h%u_c%u_r%u_%s_%s_%s_t%u_p%u_f%u_s%08x", f.heads, f.latent, f.rope,
-                   ptx_type_name(f.type), ptx_type_name(f.q_type), ptx_type_name(f.out_type), f.tile,
+                   ptxk__cache_name(f.cache), ptx_type_name(f.q_type), ptx_type_name(f.out_type), d->tile,
                    f.page_size, f.flags, scale);
     (void)snprintf(name, sizeof name, "flash_mla_%s", of);
     ptxk__mla_attend(m, site, &f, name);
@@ -12598,8 +12796,9 @@ PTXK__LEFT_OUT(gemv)
 enum {
     PTXK__GEMM_FOLDED,  /* integers times the scale of their sub-block; one factor for the unit */
     PTXK__GEMM_BLOCKS,  /* integers; a factor for each 32 */
-    PTXK__GEMM_NUMBERS, /* f16 or bf16 */
-    PTXK__GEMM_WORDS    /* f32, as tf32 */
+    PTXK__GEMM_NUMBERS, /* f16 or bf16; bytes, as f16, perhaps with a factor for a unit or a row */
+    PTXK__GEMM_WORDS,   /* f32, as tf32 */
+    PTXK__GEMM_POWERS   /* sm_75: f32 or bf16, as f16 times a power of two for a unit of a row */
 };
 
 /* Orders of x. Products take 32 values of a unit at a time, a group w: 8 of each lane t = lane & 3, two
@@ -12635,7 +12834,39 @@ static const ptxk__gemm_format ptxk__gemm_formats[] = {
     {PTXK_Q4_0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 1.0f},
     {PTXK_F16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_BF16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
-    {PTXK_F32, PTXK__GEMM_WORDS, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f}};
+    {PTXK_F32, PTXK__GEMM_WORDS, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f},
+    {PTX_E4M3, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f},
+    {PTX_E5M2, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f},
+    {PTX_S8, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f}};
+
+/* The same before sm_80. */
+static const ptxk__gemm_format ptxk__gemm_powers[] = {
+    {PTXK_BF16, PTXK__GEMM_POWERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
+    {PTXK_F32, PTXK__GEMM_POWERS, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f}};
+
+/* Formats that gemm alone takes: bytes. */
+static const ptxk__block ptxk__gemm_bytes[] = {
+    {"e4m3", PTX_E4M3, 1, 1, 1, PTXK__NUMBERS, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
+    {"e5m2", PTX_E5M2, 1, 1, 1, PTXK__NUMBERS, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
+    {"s8", PTX_S8, 1, 1, 1, PTXK__NUMBERS, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL}};
+
+static const ptxk__block *ptxk__gemm_find_block(uint32_t format) {
+    uint32_t i;
+    for (i = 0; i < 3; i++)
+        if (ptxk__gemm_bytes[i].id == format) return &ptxk__gemm_bytes[i];
+    return ptxk__block_of(format);
+}
+
+static int ptxk__gemm_is_byte(const ptxk__block *b) { return b->kind == PTXK__NUMBERS && b->bytes == 1; }
+
+/* The number of factors of n rows of k bytes. */
+static uint64_t ptxk__gemm_factors_of(uint32_t factors, uint32_t n, uint32_t k) {
+    uint64_t blocks = ptxk__ceil_div(k, 128);
+    return factors == PTXK_FACTORS_SQUARE  ? ptxk__ceil_div(n, 128) * blocks
+           : factors == PTXK_FACTORS_BLOCK ? n * blocks
+           : factors == PTXK_FACTORS_ROW   ? n
+                                           : factors;
+}
 
 /* Those of the formats with a reader, which differ by its fields quads, halves and has_minimum. */
 static const ptxk__gemm_format ptxk__gemm_readers[] = {
@@ -12646,9 +12877,10 @@ static const ptxk__gemm_format ptxk__gemm_readers[] = {
     {0, PTXK__GEMM_FOLDED, PTXK__GEMM_HALVES, 256, 8, 0, 1.0f},
     {0, PTXK__GEMM_FOLDED, PTXK__GEMM_EIGHTS, 256, 4, 0, 1.0f}};
 
-static const ptxk__gemm_format *ptxk__gemm_format_of(const ptxk__block *b) {
+static const ptxk__gemm_format *ptxk__gemm_format_of(const ptxk__block *b, ptx_target target) {
     const ptxk__gemm_format *g = b->reader ? ptxk__gemm_readers : ptxk__gemm_formats;
     const ptxk__reader *r = b->reader;
+    if ((target & 0xfffu) < 80 && (b->id == PTXK_BF16 || b->id == PTXK_F32)) g = ptxk__gemm_powers;
     if (!r) {
         while (g->id != b->id) g++;
         return g;
@@ -12693,7 +12925,7 @@ typedef struct ptxk__gemm {
     ptxk__gemm_x x[PTXK__GEMM_MATRICES];
     uint32_t classes, forms;
     ptx_type x_type, output;
-    uint32_t flags, precision, k_step;
+    uint32_t flags, precision, factors, k_step;
     uint32_t columns, tiles; /* columns of a block's tile; its tiles of 8 */
     uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp; */
     uint32_t mixed;          /* a pair of two formats, half the rows one after the other */
@@ -12832,7 +13064,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
                                    ptxk__gemm *f, ptxk_message *why) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
     static const char *const op = "gemm";
-    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1, gate;
+    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1, gate, bytes = 0;
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemm: the description is NULL");
@@ -12857,6 +13089,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     f->output = (ptx_type)d->output_type;
     f->flags = d->flags;
     f->precision = d->precision;
+    f->factors = d->factors;
     format[0] = d->format;
     format[1] = d->second;
     format[2] = d->third;
@@ -12872,18 +13105,23 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
                             "gemm: a residual (PTXK_GEMM_RESIDUAL) goes with one output, there are %u",
                             f->outputs);
     for (i = 0; i < f->matrices; i++) {
-        const ptxk__block *b = ptxk__block_of(format[i]);
+        const ptxk__block *b = ptxk__gemm_find_block(format[i]);
         const ptxk__gemm_format *g;
         ptxk__gemm_class *c = &f->kind[f->classes];
         ptxk__gemm_x x;
-        if (!b) return ptxk__refuse_format(op, names[i], format[i], why);
+        if (!b)
+            return ptxk__refuse(why, PTX_E_DESC,
+                                "gemm: %s is %s, must be one of PTXK_FORMATS, such as PTXK_Q4_K, or "
+                                "PTX_E4M3, PTX_E5M2 or PTX_S8",
+                                names[i], ptxk__value_name_of(format[i]).s);
+        bytes |= (uint32_t)ptxk__gemm_is_byte(b);
         f->mixed = f->pair > 1 && format[i] != format[0];
         if (f->mixed && wide) return PTX_E_DESC;
         if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
         for (j = 0; j < f->classes && f->kind[j].block != b;) j++;
         f->which[i] = j;
         if (j < f->classes) continue;
-        g = ptxk__gemm_format_of(b);
+        g = ptxk__gemm_format_of(b, target);
         if (wgmma && b->id == PTXK_Q8_0) g = ptxk__gemm_readers; /* units of 256 */
         f->classes++;
         c->block = b;
@@ -12910,7 +13148,9 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
             if (g->order != PTXK__GEMM_PAIRS || d->precision == PTXK_GEMM_FAST) x.sums = 0;
             if (!b->aligned && d->precision == PTXK_GEMM_EXACT) planes = 2;
         }
-        x.type = format[i] == PTXK_BF16 ? PTX_BF16 : g->kind == PTXK__GEMM_WORDS ? PTX_F32 : PTX_F16;
+        x.type = g->kind == PTXK__GEMM_WORDS                              ? PTX_F32
+                 : format[i] == PTXK_BF16 && g->kind != PTXK__GEMM_POWERS ? PTX_BF16
+                                                                          : PTX_F16;
         x.planes = d->precision == PTXK_GEMM_EXACT ? 2 : 1;
         if (x.type == PTX_BF16) x.planes++;
         if (x.type == f->x_type && x.type != PTX_F32 && !(d->flags & PTXK_GEMM_GAMMA)) x.planes = 1;
@@ -12919,12 +13159,16 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
             if (f->x[j].order == x.order && f->x[j].type == x.type && f->x[j].unit == x.unit
                 && f->x[j].sums == x.sums)
                 break;
-        if (x.type != PTX_F16 && (target & 0xfffu) < 80)
-            return ptxk__refuse(why, PTX_E_DESC, "gemm: %s is %s, which needs a target from sm_80 on",
-                                names[i], ptxk_format_name(format[i]));
         c->x = j;
         if (j == f->forms) f->x[f->forms++] = x;
     }
+    if (d->factors > (bytes ? (uint32_t)PTXK_FACTORS_SQUARE : 0))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            bytes ? "gemm: factors is %u, must be PTXK_FACTORS_NONE, _TENSOR, _ROW, _BLOCK "
+                                    "or _SQUARE"
+                                  : "gemm: factors is %u, must be 0 where no weights are PTX_E4M3, PTX_E5M2 "
+                                    "or PTX_S8",
+                            d->factors);
     f->async = (target & 0xfffu) >= 80;
     f->stages = 2;
     if (wgmma) return ptxk__wgmma_sizes(f, wide, planes > 1) ? PTX_E_NONE : PTX_E_DESC;
@@ -13105,8 +13349,12 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     }
     plan->min_bytes = (uint64_t)shape->m * shape->k * ptxk__kv_bytes(f.x_type)
                       + results * ptxk__kv_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
-    for (i = 0; i < f.matrices; i++)
-        plan->min_bytes += ptxk_row_bytes(f.kind[f.which[i]].block->id, shape->k) * n[i] * groups;
+    for (i = 0; i < f.matrices; i++) {
+        const ptxk__block *b = f.kind[f.which[i]].block;
+        plan->min_bytes += (uint64_t)ptxk__gemm_row_unit(b, shape->k) * n[i] * groups;
+        if (ptxk__gemm_is_byte(b))
+            plan->min_bytes += 4 * ptxk__gemm_factors_of(f.factors, n[i], shape->k) * groups;
+    }
     if (f.flags & PTXK_GEMM_GAMMA) plan->min_bytes += (uint64_t)shape->k * 4;
     if (f.flags & PTXK_GEMM_BIAS) plan->min_bytes += rows * groups * 4;
     return PTX_E_NONE;
@@ -13114,14 +13362,15 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
 
 PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_args *args,
                                     ptxk_message *why) {
-    static const char *const names[PTXK__GEMM_MATRICES][3] = {
-        {"matrix[0].weights", "matrix[0].bias", "matrix[0].y"},
-        {"matrix[1].weights", "matrix[1].bias", "matrix[1].y"},
-        {"matrix[2].weights", "matrix[2].bias", "matrix[2].y"}};
+    static const char *const names[PTXK__GEMM_MATRICES][4] = {
+        {"matrix[0].weights", "matrix[0].bias", "matrix[0].y", "factors[0]"},
+        {"matrix[1].weights", "matrix[1].bias", "matrix[1].y", "factors[1]"},
+        {"matrix[2].weights", "matrix[2].bias", "matrix[2].y", "factors[2]"}};
     static const char *const op = "gemm";
     static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM(86), PTX_SM(90), PTX_SM_A(90)};
     ptxk__gemm f;
-    ptxk__span s[6 + 3 * PTXK__GEMM_MATRICES];
+    ptxk__span s[6 + 4 * PTXK__GEMM_MATRICES];
+    const ptxk__block *b;
     uint64_t tiles, stride, workspace = UINT64_MAX, row;
     uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES], groups = 1;
     ptx_code code = ptxk__gemm_form(desc, PTX_SM(80), &f, why);
@@ -13156,7 +13405,8 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "gemm: matrix[%u].y_stride is %llu, must be n (%u) to 2^32 - 1 (0: n)", i,
                                 (unsigned long long)stride, m->n);
-        row = ptxk_row_bytes(f.kind[f.which[i]].block->id, args->k) * m->n;
+        b = f.kind[f.which[i]].block;
+        row = (uint64_t)ptxk__gemm_row_unit(b, args->k) * m->n;
         s[count] = ptxk__span_of(names[i][0], m->weights, row, 16, 1);
         if (f.flags & PTXK_GEMM_GROUPED) {
             if (args->group_stride[i] % 16 || (!args->group_stride[i] && row % 16 && groups > 1))
@@ -13169,6 +13419,9 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
         count++;
         s[count++] = ptxk__span_of(names[i][1], m->bias, (uint64_t)m->n * groups * 4, 16,
                                    (f.flags & PTXK_GEMM_BIAS) != 0);
+        s[count++] = ptxk__span_of(names[i][3], args->factors[i],
+                                   ptxk__gemm_factors_of(f.factors, m->n, args->k) * groups * 4, 4,
+                                   f.factors && ptxk__gemm_is_byte(b));
         s[count] = ptxk__span_of(names[i][2], m->y, (uint64_t)m->n * bytes, 16, i < f.outputs);
         ptxk__span_repeat(&s[count], 0, args->m, stride * bytes);
         s[count] = ptxk__span_written(s[count], i == 0);
@@ -13737,9 +13990,13 @@ typedef struct ptxk__gemm_state {
     ptx_val row_tile;                /* of this matrix */
     ptx_val n;          /* its rows */
     ptx_val weights[2]; /* gated pair: of both matrices */
+    ptx_val factors[2]; /* of bytes */
+    ptx_val factor_at[PTXK__GEMM_M][2];   /* of row (i, h), */
+    ptx_var next_factor[PTXK__GEMM_M][2]; /* where units have their own; and the next unit's */
     ptx_val y, bias[2], y_stride;
     ptx_val row_bytes, end, full; /* units: end of the slice; whole ones in a row */
     ptx_val needed;               /* units left in a row for which a step's chunks lie in the matrix */
+    ptx_val first_unit;           /* of the slice */
     ptx_var unit;                 /* this step's first */
     ptx_var slot;                 /* shared offset of its weights */
     ptx_var from[PTXK__GEMM_M];   /* this lane's part of the next step's rows, in global memory */
@@ -13753,6 +14010,7 @@ typedef struct ptxk__gemm_state {
     ptx_val zero;
     ptx_val at, own; /* this step: row g of this unit, this lane's part of it */
     ptx_val acc[2][PTXK__GEMM_M][PTXK__GEMM_N][4];
+    const char *waits; /* the caller's line, where the products wait for the kernels before; or NULL */
     uint32_t chains;
     ptx_val constant[12]; /* of the format */
     ptx_val raw[PTXK__GEMM_M][2][8], more[PTXK__GEMM_M][2][8];
@@ -13785,6 +14043,11 @@ typedef struct ptxk__gemm_state {
 
 static int ptxk__gemm_is_shifted(const ptxk__gemm_class *c) {
     return !c->block->aligned && c->block->kind != PTXK__NUMBERS;
+}
+
+/* Whether sums of bytes are multiplied by factors: the matrix's, or what the conversion leaves out. */
+static int ptxk__gemm_has_factors(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_class *c) {
+    return ptxk__gemm_is_byte(c->block) && (f->factors || ptxk__byte_lift(k, c->block->id) > 1);
 }
 
 /* Copies 16 bytes, under a predicate (or NULL); zeros where `valid` (0 or 16; or NULL) is 0. */
@@ -14481,6 +14744,79 @@ static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
+/* Bytes: the unit's factors, which were loaded a unit before, and the loads of those of the next; with the
+   most columns, which leave no registers for them, the loads of the unit's. */
+static void ptxk__gemm_next_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    double lift = ptxk__byte_lift(k, s->kind->block->id);
+    ptx_val x, p, at, next, unit = ptx_get(k, s->unit);
+    uint32_t i, h, ahead = f->n < 8;
+    unit = ptx_add(k, unit, ptx_u32(v + ahead));
+    p = ptx_setp(k, PTX_LT, unit, s->end);
+    unit = ptx_sub(k, unit, s->first_unit);
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            at = ptx_ptr_add(k, s->factor_at[i][h], unit, 4);
+            if (ahead) {
+                x = ptx_get(k, s->next_factor[i][h]);
+                next = ptx_ld_if(k, p, PTX_F32, ptx_at(at, 0), ptx_f32(0));
+                ptx_set(k, s->next_factor[i][h], next);
+            } else {
+                x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+            }
+            s->factor[i][h] = lift > 1 ? ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(lift)) : x;
+        }
+}
+
+/* Numbers past f16's range: finds the power of two for each row's unit that scales its largest number to
+   2^14 ... 2^15, or 2^126, and its inverse. */
+static void ptxk__gemm_find_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val words[8], most, x;
+    uint32_t i, h, e;
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            most = ptx_u32(15u << 23);
+            for (e = 0; e < 2; e++)
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 * e), words + 4 * e);
+            for (e = 0; e < 8; e++) {
+                x = ptx_and(k, words[e], ptx_b32(0x7fffffff)); /* bf16: the upper one, and more */
+                most = ptx_max(k, ptx_as(x, PTX_U32), most);
+                if (s->kind->block->id == PTXK_F32) continue;
+                x = ptx_shl(k, words[e], ptx_u32(16));
+                x = ptx_and(k, x, ptx_b32(0x7fffffff));
+                most = ptx_max(k, ptx_as(x, PTX_U32), most);
+            }
+            most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
+            x = ptx_and(k, most, ptx_u32(0x7f800000));
+            most = ptx_sub(k, ptx_u32(268u << 23), x); /* modulo 2^32 */
+            s->scale[i][h][0] = ptx_as(most, PTX_F32);
+            x = ptx_sub(k, x, ptx_u32(14u << 23));
+            s->factor[i][h] = ptx_as(x, PTX_F32);
+        }
+}
+
+/* Operand A of group w, row (i, h), of such numbers: two values a register, in f16; rest: what they lack. */
+static void ptxk__gemm_times_power(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
+                                   ptx_val a[2][4], ptx_val rest[2][4]) {
+    ptx_val words[8], x[8], whole[2];
+    uint32_t e, j, words_of_8 = s->kind->block->id == PTXK_F32 ? 8 : 4;
+    for (e = 0; e < words_of_8; e += 4)
+        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 * w + 4 * e), words + e);
+    for (e = 0; e < words_of_8; e++) {
+        if (words_of_8 > 4)
+            x[e] = ptx_as(words[e], PTX_F32);
+        else
+            ptxk__widen_word(k, PTX_BF16, words[e], x + 2 * e);
+    }
+    for (e = 0; e < 8; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], s->scale[i][h][0]);
+    for (e = 0; e < 4; e++) {
+        a[e / 2][h + 2 * (e & 1)] = ptxk__pack_f32(k, PTX_F16, x[2 * e], x[2 * e + 1]);
+        if (!rest) continue;
+        ptxk__widen_word(k, PTX_F16, a[e / 2][h + 2 * (e & 1)], whole);
+        for (j = 0; j < 2; j++) x[2 * e + j] = ptx_op2(k, PTX_SUB, PTX_RN, x[2 * e + j], whole[j]);
+        rest[e / 2][h + 2 * (e & 1)] = ptxk__pack_f32(k, PTX_F16, x[2 * e], x[2 * e + 1]);
+    }
+}
+
 /* Begins unit v of the step: what its products need once. */
 static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
     uint32_t id = s->kind->block->id, i, h;
@@ -14506,6 +14842,9 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
     if (s->kind->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->kind->block->kind == PTXK__NUMBERS)
         s->own = ptx_ptr_add(k, s->at, s->t, 32);
+    if (s->kind->format->kind == PTXK__GEMM_POWERS) ptxk__gemm_find_powers(k, f, s);
+    if (ptxk__gemm_is_byte(s->kind->block) && f->factors > PTXK_FACTORS_ROW)
+        ptxk__gemm_next_factors(k, f, s, v);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
         for (i = 0; i < f->m; i++)
             for (h = 0; h < 2; h++) {
@@ -14568,6 +14907,19 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
     for (h = 0; h < 2; h++) {
         if (s->kind->block->reader) {
             ptxk__gemm_read(k, s, w, i, h, a);
+            continue;
+        }
+        if (s->kind->format->kind == PTXK__GEMM_POWERS) {
+            ptxk__gemm_times_power(k, s, w, i, h, a, rest);
+            continue;
+        }
+        if (ptxk__gemm_is_byte(s->kind->block)) {
+            if (w % 2 == 0) ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 8 * w), s->raw[i][h]);
+            for (e = 0; e < 2; e++) {
+                ptxk__widen_bytes(k, id, 0, s->raw[i][h][2 * (w & 1) + e], scale);
+                a[e][h] = scale[0];
+                a[e][h + 2] = scale[1];
+            }
             continue;
         }
         if (id == PTXK_Q4_K) {
@@ -14722,7 +15074,8 @@ static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     const ptxk__gemm_x *x = s->form;
     ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[8];
     uint32_t i, n, p, e, products = s->kind->format->kind == PTXK__GEMM_WORDS ? 4 : 2;
-    int two = f->precision == PTXK_GEMM_EXACT && (products == 4 || s->kind->block->id == PTXK_Q6_K);
+    int words = s->kind->block->id == PTXK_F32;
+    int two = f->precision == PTXK_GEMM_EXACT && (words || s->kind->block->id == PTXK_Q6_K);
     for (i = 0; i < f->m; i++) {
         if (products == 4)
             ptxk__gemm_words(k, f, s, i, a[i], rest[i]);
@@ -14738,7 +15091,7 @@ static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             for (e = 0; e < products; e++)
                 for (i = 0; i < f->m; i++) {
                     ptx_val *acc = s->acc[s->chains > 1 ? e & 1 : 0][i][n];
-                    if (two && !(products == 4 && p)) /* f32: without the product of the smaller ones */
+                    if (two && !(words && p)) /* f32: without the product of the smaller ones */
                         ptxk__tile_mma(k, x->type, acc, rest[i][e], b + 2 * e);
                     ptxk__tile_mma(k, x->type, acc, a[i][e], b + 2 * e);
                 }
@@ -14754,6 +15107,8 @@ static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     uint32_t i, n, e, chain;
     const ptxk__reader *r = s->kind->block->reader;
     ptx_val b[2], d[PTXK__GEMM_M][4], factor[2];
+    int plain = s->kind->format->kind == PTXK__GEMM_NUMBERS || s->kind->format->kind == PTXK__GEMM_WORDS;
+    if (ptxk__gemm_is_byte(s->kind->block)) plain = !ptxk__gemm_has_factors(k, f, s->kind);
     if (x->order == PTXK__GEMM_PAIRS) ptxk__gemm_minima(k, f, s);
     for (n = 0; n < f->n; n++) {
         if (s->kind->format->kind == PTXK__GEMM_BLOCKS && !x->sums) continue;
@@ -14772,8 +15127,7 @@ static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
             if (r && x->sums) ptxk__gemm_add(k, s, i, n, d[i], r->halves ? s->minimum[i] : factor);
             if (s->kind->format->kind == PTXK__GEMM_BLOCKS) continue;
             for (chain = 0; chain < s->chains; chain++)
-                ptxk__gemm_add(k, s, i, n, s->acc[chain][i][n],
-                               s->kind->format->kind == PTXK__GEMM_FOLDED ? s->factor[i] : NULL);
+                ptxk__gemm_add(k, s, i, n, s->acc[chain][i][n], plain ? NULL : s->factor[i]);
             if (x->order == PTXK__GEMM_PAIRS) {
                 ptxk__tile_mma(k, PTX_F16, d[i], s->low[i], b);
                 ptxk__gemm_add(k, s, i, n, d[i], s->minimum[i]);
@@ -14849,6 +15203,45 @@ static ptx_val ptxk__gemm_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__
                                    sizeof(ptxk_gemm_matrix), type);
 }
 
+/* Row (i, h) of this lane, or the last. */
+static ptx_val ptxk__gemm_own_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t i,
+                                  uint32_t h, ptx_val last) {
+    ptx_val row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->g);
+    row = ptx_mad(k, s->warp, ptx_u32(s->paired ? 8 : f->pair > 1 ? 16 : 16 * f->m), row);
+    row = ptx_add(k, row, ptx_u32((f->pair == 1 ? 16 * i : 0) + (s->paired ? 0 : 8 * h)));
+    return ptx_min(k, row, last);
+}
+
+/* Bytes: loads the factors of this lane's rows, or of their unit `first`. */
+static void ptxk__gemm_load_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
+    double lift = ptxk__byte_lift(k, s->kind->block->id);
+    ptx_val x, at, blocks, last = ptx_sub(k, s->n, ptx_u32(1));
+    uint32_t i, h;
+    blocks = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    blocks = ptxk__gemm_div_up(k, blocks, 128);
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            s->factor[i][h] = ptx_f32(lift);
+            if (!f->factors) continue;
+            at = s->factors[f->pair > 1 ? i : 0];
+            if (f->factors != PTXK_FACTORS_TENSOR) {
+                x = ptxk__gemm_own_row(k, f, s, i, h, last);
+                if (f->factors == PTXK_FACTORS_SQUARE) x = ptx_shr(k, x, ptx_u32(7));
+                if (f->factors > PTXK_FACTORS_ROW) x = ptx_mad_wide(k, x, blocks, ptx_cvt(k, PTX_U64, first));
+                at = ptx_ptr_add(k, at, x, 4);
+            }
+            s->factor_at[i][h] = at;
+            if (f->factors > PTXK_FACTORS_ROW && f->n == 8) continue;
+            x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+            if (f->factors > PTXK_FACTORS_ROW) {
+                s->next_factor[i][h] = ptx_var_new(k, x);
+                continue;
+            }
+            if (lift > 1) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(lift));
+            s->factor[i][h] = x;
+        }
+}
+
 /* Sets up a tile's copies: this lane's rows and where it reads. */
 static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     const ptxk__gemm_class *c = s->kind;
@@ -14902,10 +15295,7 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
         x = ptx_ptr_add(k, weights, y, 1);
         s->from[i] = ptx_var_new(k, ptx_as(x, PTX_U64));
         for (h = 0; h < 2 && ptxk__gemm_is_shifted(c); h++) {
-            row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->g);
-            row = ptx_mad(k, s->warp, ptx_u32(own), row);
-            row = ptx_add(k, row, ptx_u32((f->pair == 1 ? 16 * i : 0) + (s->paired ? 0 : 8 * h)));
-            row = ptx_min(k, row, last);
+            row = ptxk__gemm_own_row(k, f, s, i, h, last);
             y = ptx_mul(k, row, s->row_bytes);
             y = ptx_add(k, y, ptx_cvt(k, PTX_U32, at));
             x = ptx_cvt(k, PTX_U32, ptx_as(s->weights[s->paired ? h : which], PTX_U64));
@@ -14989,6 +15379,26 @@ static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     return ptx_mul(k, s->first, ptx_u32(per));
 }
 
+/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile to
+   the L2 cache while it waits. W may be written by them, too: nothing is read. */
+static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
+    ptx_val bytes, skip, at, p;
+    uint32_t i, j;
+    if (!s->waits || !ptx_module_is_dependent(ptx_kernel_module(k))) return;
+    bytes = ptx_sub(k, s->end, first);
+    bytes = ptx_mul(k, bytes, ptx_u32(s->kind->unit_bytes));
+    skip = ptx_mul(k, s->half, ptx_u32(128));
+    for (i = 0; i < f->m; i++)
+        for (j = 0; j < 4; j++) {
+            at = ptx_add(k, skip, ptx_u32(256 * j + 15)); /* of which s->from may have 16 */
+            p = ptx_setp(k, PTX_LT, at, bytes);
+            at = ptx_ptr_add(k, ptx_ptr(ptx_get(k, s->from[i]), PTX_GLOBAL), skip, 1);
+            ptx_guard(k, p);
+            ptx_op1(k, PTX_PREFETCH_L2, 0, ptx_off(at, 256 * j));
+        }
+    ptx_dependent_wait_(k, s->waits);
+}
+
 /* Multiplies the block's part of K of the tile: fills in the sums. */
 static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
@@ -14996,8 +15406,10 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     uint32_t i, n, e;
     first = ptxk__gemm_slice(k, f, s, &y);
     ptxk__gemm_setup(k, f, s, first);
+    ptxk__gemm_wait(k, f, s, first);
     ptxk__gemm_lane(k, f, s);
     s->chains = f->n == 1 && s->kind->format->kind != PTXK__GEMM_BLOCKS ? 2 : 1;
+    s->first_unit = first;
     s->unit = ptx_var_new(k, first);
     s->slot = ptx_var_new(k, ptx_u32(0));
     at = ptx_mad_wide(k, s->column_tile, y, ptx_cvt(k, PTX_U64, first));
@@ -15030,6 +15442,7 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
         ptxk__gemm_commit(k);
     }
     ptxk__gemm_advance_weights(k, f, s);
+    if (ptxk__gemm_has_factors(k, f, s->kind)) ptxk__gemm_load_factors(k, f, s, first);
     ptxk__gemm_store_pending(k, s, 0);
     ptxk__gemm_loop(k, f, s);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
@@ -15978,6 +16391,7 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     s->scaled = !g->exact || s->kind->format->kind == PTXK__GEMM_BLOCKS;
     first = g->first = ptxk__gemm_slice(k, f, s, &units);
     ptxk__gemm_setup(k, f, s, first);
+    ptxk__gemm_wait(k, f, s, first);
     ptxk__gemm_lane(k, f, s);
     s->unit = ptx_var_new(k, first);
     s->slot = ptx_var_new(k, ptx_u32(0));
@@ -16316,6 +16730,26 @@ static ptx_val ptxk__gemm_group_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk
     return ptx_mad(k, stride, p, weights);
 }
 
+/* The address of the factors of the tile's matrix i, of its group. */
+static ptx_val ptxk__gemm_matrix_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
+                                         ptx_val later[PTXK__GEMM_MATRICES], uint32_t i) {
+    size_t field = offsetof(ptxk_gemm_args, factors);
+    ptx_val at, count = ptx_u64(1), x;
+    at = i ? ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)(field + 8)))
+           : ptxk__gemm_select_field(k, f, s, later, field, 8, PTX_U64);
+    at = ptx_ptr(at, PTX_GLOBAL);
+    if (!(f->flags & PTXK_GEMM_GROUPED)) return at;
+    if (f->factors > PTXK_FACTORS_TENSOR) {
+        x = f->factors == PTXK_FACTORS_SQUARE ? ptxk__gemm_div_up(k, s->n, 128) : s->n;
+        count = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+        count = f->factors > PTXK_FACTORS_ROW ? ptxk__gemm_div_up(k, count, 128) : ptx_u32(1);
+        count = ptx_mul_wide(k, x, count);
+    }
+    x = ptx_cvt(k, PTX_U64, s->place.group);
+    x = ptx_mul(k, count, x);
+    return ptx_ptr_add(k, at, x, 4);
+}
+
 /* A pair of two formats: the rows of gate, then those of up. */
 static void ptxk__gemm_mixed_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptxk__gemm half = *f;
@@ -16329,7 +16763,9 @@ static void ptxk__gemm_mixed_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__
         turn.kind = &f->kind[f->which[i]];
         turn.form = &f->x[turn.kind->x];
         turn.weights[0] = s->weights[i];
+        turn.factors[0] = s->factors[i];
         if (i) ptx_bar_sync(k, ptx_imm(0));
+        if (i) turn.waits = NULL;
         ptxk__gemm_products(k, &half, &turn);
         for (j = 0; j < half.m; j++)
             for (n = 0; n < f->n; n++)
@@ -16352,6 +16788,8 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
               : ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, weights), PTX_U64);
         if (f->flags & PTXK_GEMM_GROUPED) x = ptxk__gemm_group_weights(k, f, s, later, i, x);
         s->weights[i] = ptx_ptr(x, PTX_GLOBAL);
+        if (f->factors && ptxk__gemm_is_byte(i ? f->kind[f->which[i]].block : s->kind->block))
+            s->factors[i] = ptxk__gemm_matrix_factors(k, f, s, later, i);
     }
     s->form = &f->x[s->kind->x];
     if (f->wgmma)
@@ -16404,11 +16842,13 @@ static void ptxk__gemm_go_to(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 }
 
 static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
-    ptx_kernel *k = ptx_entry_(m, site, name);
+    int early = !f->wide && !(f->flags & PTXK_GEMM_GROUPED); /* groups: offsets may be new */
+    ptx_kernel *k = early ? ptx_entry_early_(m, site, name) : ptx_entry_(m, site, name);
     ptxk__gemm_state state, *s = &state, start;
     ptx_val tile, p, q, x, share[2];
     uint32_t i, c, classes = f->mixed ? 1 : f->classes;
     memset(s, 0, sizeof *s);
+    if (early) s->waits = site ? site : "";
     ptx_launch_bounds(k, 32 * f->warps, 1);
     s->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemm_args), 8);
     s->shared = ptx_shared_dynamic_aligned(k, 128);
@@ -16505,6 +16945,7 @@ PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void 
     (void)snprintf(base + at, sizeof base - at, "_c%u_%s_%s_%s_f%u", ((const ptxk_gemm_desc *)desc)->columns,
                    f.precision == PTXK_GEMM_EXACT ? "exact" : "fast", ptx_type_name(f.x_type),
                    ptx_type_name(f.output), f.flags);
+    if (f.factors) (void)snprintf(base + strlen(base), sizeof base - strlen(base), "_k%u", f.factors);
     (void)snprintf(name, sizeof name, "%s_x", base);
     ptxk__gemm_prepare(m, site, &f, name);
     ptxk__gemm_rows(m, site, &f, base);
@@ -16657,7 +17098,7 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->precision = d->precision;
     f->activation = d->activation;
     f->memory = (target == PTX_SM_A(100) || (target == PTX_SM_A(103) && f->type[0] != PTX_S8)) && !f->grouped
-                && f->bytes <= 2 && d->a_factors < PTXK_FACTORS_BLOCK && d->b_factors < PTXK_FACTORS_BLOCK;
+                && f->bytes <= 2;
     /* wgmma multiplies other than 16-bit types with k along the rows, and tf32 once. */
     f->dense = target == PTX_SM_A(90) && !f->grouped
                && (f->bytes == 2
@@ -16702,13 +17143,13 @@ enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3, PTXK__TENSOR_ONE = 2, PTXK__
 static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
     memset(d, 0, sizeof *d);
     d->f = f;
-    d->split = !f->memory && f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
-    d->columns = f->memory || (entry == PTXK__DENSE_WIDE && !d->split) ? 256 : 128;
+    d->split = f->memory ? f->blocks : f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
+    d->columns = !d->split && (f->memory || entry == PTXK__DENSE_WIDE) ? 256 : 128;
     d->alternate = !f->memory && entry == PTXK__DENSE_SHORT;
     d->heights = d->alternate ? 2 : 1;
     d->depth = 128 / f->bytes;
     d->bytes[0] = PTXK__DENSE_ROWS * 128;
-    d->bytes[1] = (f->memory && entry == PTXK__TENSOR_PAIR ? 128 : d->columns) * 128;
+    d->bytes[1] = (f->memory && entry == PTXK__TENSOR_PAIR ? d->columns / 2 : d->columns) * 128;
     d->stage_bytes = d->bytes[0] + d->bytes[1];
     d->stages = 4 * 49152 / d->stage_bytes;
     d->box = 128 / f->out_bytes;
@@ -16726,6 +17167,9 @@ static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense
 static int ptxk__dense_along(const ptxk__matmul *f, uint32_t side) {
     return f->side[side].k_major && !f->side[side].gather;
 }
+
+/* sm_100a: whether there is a form for pairs. Half of 128 columns of B fit no copy where k runs across. */
+static int ptxk__tensor_has_pair(const ptxk__matmul *f) { return !f->blocks || ptxk__dense_along(f, 1); }
 
 static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
     return d->stages * d->stage_bytes + 4 * PTXK__DENSE_BOX;
@@ -16822,6 +17266,7 @@ static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shap
         if (d.split && d.alternate) break;
         for (blocks = 1; blocks <= 2 && blocks <= shape->sm_count; blocks++) {
             if (f->memory && blocks != entry - 1) continue; /* a pair, or one block */
+            if (f->memory && blocks > 1 && !ptxk__tensor_has_pair(f)) continue;
             clocks = ptxk__dense_clocks(&d, shape, blocks);
             if (clocks < best) best = clocks, chosen = entry, *cluster = blocks;
         }
@@ -19202,7 +19647,8 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
    maps, one thread multiplies them by tcgen05.mma, and four warps write results from tensor memory, which
    holds two tiles of 128 x 256: one is multiplied while the other is written. A pair of blocks (cta_group::2)
    has a tile of 256 x 256: each block holds its 128 rows of A and half of the columns of B, and the even
-   block multiplies.
+   block multiplies. With factors along k (`split`) tiles have 128 columns, each step has sums of its own, and
+   the four warps add them in registers.
 
    Synchronisation: full[stage] counts the bytes of a stage; its phase in the odd block is handed on to
    peers[stage] of the even one, for a copy signals its own block only. empty[stage]: the products that read
@@ -19215,8 +19661,10 @@ typedef struct ptxk__tensor_state {
     ptx_val peers, ready, drained; /* mbarriers */
     ptx_val memory;                /* u32: the address of the first tile in tensor memory */
     uint32_t pair;
-    ptx_var turn;      /* u32: units so far */
+    ptx_var turn;      /* u32: units so far; with factors along k: steps */
     ptx_var value[64]; /* f32: the thread's row of a box */
+    ptx_var sum[128];  /* f32, with factors along k: its row of the tile */
+    ptx_val columns;   /* shared, with factors of columns along k: those of two steps */
     ptx_val row[8];    /* places of the 16-byte chunks of the thread's row, in the first box */
     ptx_val hand_over; /* drained, in the even block */
 } ptxk__tensor_state;
@@ -19250,13 +19698,17 @@ static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptx
     return unit;
 }
 
-static void ptxk__tensor_end_units(ptx_kernel *k, ptxk__tensor_state *t, ptx_var unit) {
+static void ptxk__tensor_next_turn(ptx_kernel *k, ptxk__tensor_state *t) {
+    ptx_val x = ptx_get(k, t->turn);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, t->turn, x);
+}
+
+static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_var unit) {
     ptx_val x = ptx_get(k, unit), y = ptx_nclusterid_x(k);
     x = ptx_add(k, x, y);
     ptx_set(k, unit, x);
-    x = ptx_get(k, t->turn);
-    x = ptx_add(k, x, ptx_u32(1));
-    ptx_set(k, t->turn, x);
+    if (!d->split) ptxk__tensor_next_turn(k, t);
     ptx_end(k);
 }
 
@@ -19317,7 +19769,7 @@ static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tens
         at = ptx_off(at, (int64_t)d->bytes[0]);
     }
     ptxk__tensor_end_steps(k, step);
-    ptxk__tensor_end_units(k, t, unit);
+    ptxk__tensor_end_units(k, d, t, unit);
 }
 
 /* The odd block of a pair: hands on that its stages are full. */
@@ -19330,7 +19782,7 @@ static void ptxk__tensor_hand_on(ptx_kernel *k, const ptxk__dense *d, ptxk__tens
     barrier = ptx_ptr_add(k, even, stage, 8);
     ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
     ptxk__tensor_end_steps(k, step);
-    ptxk__tensor_end_units(k, t, unit);
+    ptxk__tensor_end_units(k, d, t, unit);
 }
 
 /* The instruction descriptor: f32 or s32 sums of these types, matrices with k across, M and N. */
@@ -19357,14 +19809,26 @@ static void ptxk__tensor_commit(ptx_kernel *k, const ptxk__tensor_state *t, ptx_
    half has the address and, of matrices with k across, the offset from 128 bytes of m or n to the next. */
 #define PTXK__TENSOR_DESCRIPTOR 0x40004040u
 
-/* The multiplying thread. */
+/* Waits until the tile of this turn is drained. Returns its address. */
+static ptx_val ptxk__tensor_claim(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val *tile) {
+    ptx_val x, barrier;
+    *tile = ptxk__tensor_tile(k, t);
+    x = ptxk__tensor_parity(k, t);
+    x = ptx_xor(k, x, ptx_u32(1));
+    barrier = ptx_ptr_add(k, t->drained, *tile, 8);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    return ptx_mad(k, *tile, ptx_u32(d->columns), t->memory);
+}
+
+/* The multiplying thread. With factors along k each step has sums of its own. */
 static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
     const ptxk__matmul *f = d->f;
     ptxk__dense_state *s = &t->s;
     ptx_op_id op = f->bytes == 2          ? PTX_TCGEN05_MMA_F16
                    : f->type[0] == PTX_S8 ? PTX_TCGEN05_MMA_I8
                                           : PTX_TCGEN05_MMA_F8F6F4;
-    ptx_val base[2], x, y, o[5], stage, phase, barrier, tile, more, always, both, at, words[2];
+    ptx_val base[2], x, y, o[5], stage, phase, barrier, tile = {0}, more, always, both, at, words[2];
     ptx_var unit, step;
     uint32_t side, i;
     both = ptx_mov(k, ptx_u16(3));
@@ -19376,15 +19840,10 @@ static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     }
     always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
     unit = ptxk__tensor_begin_units(k, d, t);
-    tile = ptxk__tensor_tile(k, t);
-    x = ptxk__tensor_parity(k, t);
-    x = ptx_xor(k, x, ptx_u32(1));
-    barrier = ptx_ptr_add(k, t->drained, tile, 8);
-    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
-    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
-    o[0] = ptx_mad(k, tile, ptx_u32(d->columns), t->memory);
+    if (!d->split) o[0] = ptxk__tensor_claim(k, d, t, &tile);
     o[3] = ptx_u32(ptxk__tensor_instruction(d, t->pair));
     step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    if (d->split) o[0] = ptxk__tensor_claim(k, d, t, &tile);
     barrier = ptx_ptr_add(k, s->full, stage, 8);
     ptxk__mbarrier_wait(k, barrier, phase);
     if (t->pair) {
@@ -19393,7 +19852,7 @@ static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     }
     ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
     x = ptx_get(k, step);
-    more = ptx_setp(k, PTX_NE, x, s->begin);
+    more = d->split ? ptx_inv(always) : ptx_setp(k, PTX_NE, x, s->begin);
     at = ptx_mul(k, stage, ptx_u32(d->stage_bytes / 16));
     for (i = 0; i < 4; i++) { /* 32 bytes along k, or a quarter of the rows of 128 bytes */
         for (side = 0; side < 2; side++) {
@@ -19409,28 +19868,42 @@ static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     }
     barrier = ptx_ptr_add(k, s->empty, stage, 8);
     ptxk__tensor_commit(k, t, barrier, both);
-    ptxk__tensor_end_steps(k, step);
+    if (!d->split) ptxk__tensor_end_steps(k, step);
     barrier = ptx_ptr_add(k, t->ready, tile, 8);
     ptxk__tensor_commit(k, t, barrier, both);
-    ptxk__tensor_end_units(k, t, unit);
+    if (d->split) {
+        ptxk__tensor_next_turn(k, t);
+        ptxk__tensor_end_steps(k, step);
+    }
+    ptxk__tensor_end_units(k, d, t, unit);
 }
 
 /* A barrier of the threads that write results. */
 static void ptxk__tensor_meet(ptx_kernel *k) { ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(128)); }
 
-/* Loads `count` columns of the thread's row of the tile, from `first` on, into value[at ...], as f32. */
-static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile,
-                              uint32_t first, uint32_t count) {
-    ptx_val v[64], at, y;
-    uint32_t i, j;
+/* Loads `count` columns of the thread's row of the tile, from `first` on, into v, as f32. */
+static void ptxk__tensor_fetch_sums(ptx_kernel *k, const ptxk__dense *d, ptx_val tile, uint32_t first,
+                                    uint32_t count, ptx_val v[64]) {
+    ptx_val at;
+    uint32_t i;
     for (i = 0; i < count; i += 32) {
         at = first + i ? ptx_add(k, tile, ptx_u32(first + i)) : tile;
         ptx_opn(k, PTX_TCGEN05_LD_32X32B, 0, PTX_NONE, PTX_NONE, 1, &at, 32, v + i);
     }
     ptx_op0(k, PTX_TCGEN05_WAIT_LD, 0);
-    for (j = 0; j < count; j++) {
-        y = d->f->type[0] == PTX_S8 ? ptx_cvt(k, PTX_F32, ptx_as(v[j], PTX_S32)) : ptx_as(v[j], PTX_F32);
-        ptx_set(k, t->value[j], y);
+    for (i = 0; i < count; i++)
+        v[i] = d->f->type[0] == PTX_S8 ? ptx_cvt(k, PTX_F32, ptx_as(v[i], PTX_S32)) : ptx_as(v[i], PTX_F32);
+}
+
+/* The same into value[0 ...]; with factors along k they are in registers. */
+static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile,
+                              uint32_t first, uint32_t count) {
+    ptx_val v[64];
+    uint32_t i;
+    if (!d->split) ptxk__tensor_fetch_sums(k, d, tile, first, count, v);
+    for (i = 0; i < count; i++) {
+        if (d->split) v[i] = ptx_get(k, t->sum[first + i]);
+        ptx_set(k, t->value[i], v[i]);
     }
 }
 
@@ -19620,7 +20093,7 @@ static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
         ptxk__tensor_join(k, d, t, b * d->box, d->box);
         ptx_else(k);
         ptxk__tensor_load(k, d, t, tile, b * d->box, d->box);
-        if (b + 1 == boxes) ptxk__tensor_drain(k, t);
+        if (b + 1 == boxes && !d->split) ptxk__tensor_drain(k, t);
         ptx_end(k);
         if (b + 1 < boxes) ptxk__tensor_fetch(k, d, t, &o, b + 1);
         for (j = 0; j < d->box; j++) {
@@ -19675,10 +20148,78 @@ static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
     ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
 }
 
+/* Waits for the sums of this turn. Returns where the warp's 32 lanes of them are. */
+static ptx_val ptxk__tensor_await(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptx_val tile = ptxk__tensor_tile(k, t), x, barrier = ptx_ptr_add(k, t->ready, tile, 8);
+    x = ptxk__tensor_parity(k, t);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    x = ptx_and(k, t->s.thread, ptx_u32(96));
+    x = ptx_shl(k, x, ptx_u32(16));
+    x = ptx_add(k, ptx_as(x, PTX_U32), t->memory);
+    return ptx_mad(k, tile, ptx_u32(d->columns), x);
+}
+
+/* Factors along k: adds the sums of all steps of a unit, each times its factors. The factors of 128 columns
+   pass through shared memory, one from each thread. */
+static void ptxk__tensor_sum_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_val at[2], there[2], one[2], x, y, tile, count, stage, phase, place = t->columns, v[64], by[4];
+    ptx_var step;
+    uint32_t i, j, side;
+    for (i = 0; i < d->columns; i++) ptx_set(k, t->sum[i], ptx_f32(0));
+    count = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, k));
+    count = ptxk_div_up(k, count, ptx_u32(PTXK__MATMUL_BLOCK));
+    for (side = 0; side < 2; side++) {
+        one[side] = ptx_f32(1);
+        if (f->side[side].kind < PTXK_FACTORS_BLOCK) continue;
+        x = s->first[side]; /* a cluster may have a tile past the last row */
+        if (f->side[side].kind == PTXK_FACTORS_BLOCK) x = ptx_add(k, x, s->thread);
+        there[side] = ptx_setp(k, PTX_LT, x, s->m.limit[side]);
+        if (f->side[side].kind == PTXK_FACTORS_SQUARE) x = ptx_div(k, x, ptx_u32(PTXK__MATMUL_BLOCK));
+        x = ptx_mul_wide(k, x, count);
+        at[side] = ptxk__matmul_factors(k, f, &s->m, side);
+        at[side] = ptx_ptr_add(k, at[side], x, 4);
+    }
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    x = ptx_get(k, step);
+    for (side = 0; side < 2; side++) {
+        if (f->side[side].kind < PTXK_FACTORS_BLOCK) continue;
+        y = ptx_ptr_add(k, at[side], x, 4);
+        one[side] = ptx_ld_if(k, there[side], PTX_F32, ptx_at(y, 0), ptx_f32(0));
+    }
+    if (f->side[1].kind == PTXK_FACTORS_BLOCK) {
+        place = ptx_ptr_add(k, t->columns, ptxk__tensor_tile(k, t), 512);
+        y = ptx_ptr_add(k, place, s->thread, 4);
+        ptx_st(k, PTX_F32, ptx_at(y, 0), one[1]);
+        ptxk__tensor_meet(k); /* that of the next step is behind all loads of this one */
+    } else if (f->side[1].kind == PTXK_FACTORS_SQUARE) {
+        one[0] = ptx_op2(k, PTX_MUL, PTX_RN, one[0], one[1]);
+    }
+    tile = ptxk__tensor_await(k, d, t);
+    for (i = 0; i < d->columns; i += 32) {
+        ptxk__tensor_fetch_sums(k, d, tile, i, 32, v);
+        if (i + 32 == d->columns) ptxk__tensor_drain(k, t);
+        for (j = 0; j < 32; j++) {
+            y = one[0];
+            if (f->side[1].kind == PTXK_FACTORS_BLOCK) {
+                if (j % 4 == 0) ptx_ld_vec(k, PTX_F32, 4, ptx_at(place, (int64_t)(4 * (i + j))), by);
+                y = ptx_op2(k, PTX_MUL, PTX_RN, y, by[j % 4]);
+            }
+            x = ptx_get(k, t->sum[i + j]);
+            x = ptx_fma(k, v[j], y, x);
+            ptx_set(k, t->sum[i + j], x);
+        }
+    }
+    ptxk__tensor_next_turn(k, t);
+    ptxk__tensor_end_steps(k, step);
+}
+
 /* The four warps that write results: thread i has row i of the tile. */
 static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
     ptxk__dense_state *s = &t->s;
-    ptx_val x, y, p, tile, barrier;
+    ptx_val x, y, p, tile = t->memory;
     ptx_var unit;
     uint32_t c, j;
     x = ptx_and(k, s->thread, ptx_u32(31));
@@ -19694,17 +20235,13 @@ static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
         t->row[c] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
     }
     for (j = 0; j < d->box; j++) t->value[j] = ptx_var_new(k, ptx_f32(0));
+    for (j = 0; j < d->columns && d->split; j++) t->sum[j] = ptx_var_new(k, ptx_f32(0));
     s->fetched = ptx_var_new(k, ptx_u32(0));
     unit = ptxk__tensor_begin_units(k, d, t);
-    tile = ptxk__tensor_tile(k, t);
-    barrier = ptx_ptr_add(k, t->ready, tile, 8);
-    x = ptxk__tensor_parity(k, t);
-    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
-    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
-    x = ptx_and(k, s->thread, ptx_u32(96)); /* the warp's 32 lanes of tensor memory */
-    x = ptx_shl(k, x, ptx_u32(16));
-    x = ptx_add(k, ptx_as(x, PTX_U32), t->memory);
-    tile = ptx_mad(k, tile, ptx_u32(d->columns), x);
+    if (d->split)
+        ptxk__tensor_sum_steps(k, d, t);
+    else
+        tile = ptxk__tensor_await(k, d, t);
     x = ptx_mov(k, ptx_u32(1));
     s->writes = ptx_var_new(k, x);
     p = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
@@ -19718,7 +20255,7 @@ static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
     ptx_if(k, p);
     ptxk__tensor_store(k, d, t, tile);
     ptx_end(k);
-    ptxk__tensor_end_units(k, t, unit);
+    ptxk__tensor_end_units(k, d, t, unit);
     p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
     ptx_if(k, p);
     ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, ptx_imm(0));
@@ -19748,6 +20285,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     s->loaded = ptx_shared(k, "loaded", PTX_U64, 2, 8);
     s->flag = ptx_shared(k, "flag", PTX_U32, 1, 4);
     slot = ptx_shared(k, "slot", PTX_U32, 1, 4);
+    if (f->side[1].kind == PTXK_FACTORS_BLOCK) t.columns = ptx_shared(k, "factors", PTX_F32, 2 * 128, 16);
     s->m.shared = ptx_shared_dynamic_aligned(k, 1024);
     tid = ptx_tid_x(k);
     s->rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
@@ -19841,6 +20379,7 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
         ptxk__dense_emit(m, site, &f, entry, name);
     }
     for (entry = PTXK__TENSOR_ONE; entry <= PTXK__TENSOR_PAIR && f.memory; entry++) {
+        if (entry == PTXK__TENSOR_PAIR && !ptxk__tensor_has_pair(&f)) break;
         (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_m%u", ptx_type_name(f.type[0]),
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, entry);

@@ -444,7 +444,7 @@ static inline uint64_t llama_cache_bytes(const llama *m, uint32_t which) {
         m->options.page_size ? (uint64_t)llama_pages(m) * m->options.page_size : (uint64_t)m->options.max_seq;
     rows *= m->config.kv_heads;
     if (llama_has_byte_caches(m)) /* so that each sequence's factors are aligned */
-        return (rows * m->config.head_dim + 255) & ~255ull;
+        return (rows * llama_cache_dim(m, which) + 255) & ~255ull;
     return rows * llama_cache_dim(m, which) * (m->options.kv_type == PTX_F32 ? 4 : 2);
 }
 
@@ -1707,6 +1707,10 @@ static inline int llama_add_latent_rows(llama *m, llama_list *l, uint32_t layer,
     a->rope_head_stride = c->head_dim;
     a->c_caches = llama_caches(m, layer, 0) + (m->options.page_size ? 0 : 8ull * first);
     a->r_caches = llama_caches(m, layer, 1) + (m->options.page_size ? 0 : 8ull * first);
+    if (m->options.kv_type == PTXK_Q8_0) {
+        a->c_factors = llama_factors(m, layer, 0) + (m->options.page_size ? 0 : 8ull * first);
+        a->r_factors = llama_factors(m, layer, 1) + (m->options.page_size ? 0 : 8ull * first);
+    }
     a->lengths = length ? 0 : l->lengths.address;
     a->length = length;
     a->workspace = llama_workspace(m, l);
@@ -2020,11 +2024,10 @@ static inline uint64_t llama_count_bytes(const llama *m) {
     return bytes;
 }
 
-/* g and file may go once this has returned. */
-static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file, const llama_options *options,
-                             llama_progress *progress, gguf_error *why) {
+/* The part of llama_open that needs no device. Behind it m->tensor is to be freed. */
+static inline int llama_prepare(llama *m, const gguf *g, const llama_options *options, gguf_error *why) {
+    int bad = 1;
     memset(m, 0, sizeof *m);
-    m->cu = handle;
     m->options = *options;
     if (llama_read(&m->config, g, why)) return 1;
     m->tensor = llama_find_tensors(&m->config, g, why);
@@ -2032,24 +2035,31 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
     if (!m->options.max_seq) m->options.max_seq = m->config.context;
     if (!m->options.kv_type) m->options.kv_type = PTX_F16;
     if (!m->options.prompt_tokens) m->options.prompt_tokens = 512;
-    if (llama_split_ranks(m, why)) {
-        llama_close(m);
+    if (m->options.batch < 1 || m->options.batch > LLAMA_SEQUENCES)
+        gguf_fail(why, GGUF_NOWHERE, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
+    else if (m->config.latent && m->options.kv_type == PTX_F32)
+        gguf_fail(why, GGUF_NOWHERE, "caches of latents are f16, bf16, e4m3 or q8_0");
+    else if (m->config.latent && m->options.kv_type == PTXK_Q8_0 && m->config.rope_dims % 32)
+        gguf_fail(why, GGUF_NOWHERE, "caches in q8_0: the rotated elements of a key must be 32 or 64");
+    else if (m->options.prompt_tokens > LLAMA_PROMPT_MOST)
+        gguf_fail(why, GGUF_NOWHERE, "prompts are fed %u tokens at a time, must be 1 to %u",
+                  (unsigned)options->prompt_tokens, (unsigned)LLAMA_PROMPT_MOST);
+    else
+        bad = llama_split_ranks(m, why);
+    if (bad) {
+        free(m->tensor);
+        m->tensor = NULL;
         return 1;
     }
     m->weight_bytes = llama_count_bytes(m);
-    if (m->options.batch < 1 || m->options.batch > LLAMA_SEQUENCES) {
-        llama_close(m);
-        return gguf_fail(why, GGUF_NOWHERE, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
-    }
-    if (m->config.latent && m->options.kv_type != PTX_F16 && m->options.kv_type != PTX_BF16) {
-        llama_close(m);
-        return gguf_fail(why, GGUF_NOWHERE, "caches of latents have 16 bits: f16 or bf16");
-    }
-    if (m->options.prompt_tokens > LLAMA_PROMPT_MOST) {
-        llama_close(m);
-        return gguf_fail(why, GGUF_NOWHERE, "prompts are fed %u tokens at a time, must be 1 to %u",
-                         (unsigned)options->prompt_tokens, (unsigned)LLAMA_PROMPT_MOST);
-    }
+    return 0;
+}
+
+/* g and file may go once this has returned. */
+static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file, const llama_options *options,
+                             llama_progress *progress, gguf_error *why) {
+    if (llama_prepare(m, g, options, why)) return 1;
+    m->cu = handle;
     if (!llama_allocate(m, file, progress, why)) return 0;
     llama_close(m);
     return 1;

@@ -83,6 +83,8 @@ static inline void check_prompts(model_file *f, const llama_options *o, const se
         reference.context = m.options.max_seq;
         reference.kv_f16 = m.options.kv_type == PTX_F16;
         reference.kv_bf16 = m.options.kv_type == PTX_BF16;
+        reference.kv_e4m3 = m.options.kv_type == PTX_E4M3;
+        reference.kv_q8_0 = m.options.kv_type == PTXK_Q8_0;
         if (reference.kv_bf16) reference.attention_bound = 0x1p-8; /* q and weights are rounded to it, too */
         for (b = 0; b < o->batch; b++) {
             one = beside_both(&reference, &passes, &single, b, logits, what);

@@ -339,7 +339,7 @@ static const row flash_mla_rows[] = {
     D(flash_mla, rope, 40, "rope is 40"),
     D(flash_mla, rope, 80, "rope is 80"),
     NEEDED_TYPE(flash_mla, kv_type),
-    D(flash_mla, kv_type, PTX_F32, "kv_type is PTX_F32, must be PTX_F16 or PTX_BF16"),
+    D(flash_mla, kv_type, PTX_F32, "kv_type is PTX_F32, must be PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0"),
     NEEDED_TYPE(flash_mla, q_type),
     NEEDED_TYPE(flash_mla, out_type),
     D(flash_mla, tile, 0, "tile is 0"),
@@ -378,6 +378,8 @@ static const row flash_mla_rows[] = {
     A(flash_mla, max_seq, 0, "max_seq is 0"),
     AANY(flash_mla, max_pages),
     AANY(flash_mla, pool_pages),
+    AANY(flash_mla, c_factors),
+    AANY(flash_mla, r_factors),
     A(flash_mla, length, 5, "length, with lengths, is 5"),
     AL(flash_mla, out, AT, "out overlaps q"),
     AL(flash_mla, lse, AT * 6, "lse overlaps lengths")};
@@ -386,6 +388,18 @@ static const row mla_paged_rows[] = {ADDRESS(flash_mla, block_table, 2), A(flash
                                      A(flash_mla, pool_pages, 0, "pool_pages is 0"),
                                      POINTER(flash_mla, c_caches, 8),
                                      AL(flash_mla, out, AT * 4 + 1024, "out overlaps c_caches")};
+
+static const row mla_bytes_rows[] = {D(flash_mla, rope, 48, "rope is 48, must be 32 or 64 in PTXK_Q8_0"),
+                                     POINTER(flash_mla, c_factors, 4),
+                                     POINTER(flash_mla, r_factors, 4),
+                                     AL(flash_mla, c_stride, 640, "c_stride is 640, must be a multiple of 256"),
+                                     AL(flash_mla, r_stride, 96, "r_stride is 96, must be a multiple of 64")};
+
+static const row mla_bytes_paged_rows[] = {AL(flash_mla, out, AT * 10 + 16, "out overlaps c_factors"),
+                                           AL(flash_mla, r_factors, AT * 11 + 4, "r_factors is not aligned to 16")};
+
+static const row mla_e4m3_rows[] = {AL(flash_mla, c_factors, AT * 10 + 2, "c_factors is not aligned to 4"),
+                                    AL(flash_mla, c_stride, 520, "c_stride is 520, must be a multiple of 16")};
 
 static const row prefill_paged_rows[] = {/* flash_prefill again, with pools of 4 pages f16 [2, 16, 64] */
                                          AL(flash_prefill, block_table, 0, "block_table is 0"),
@@ -952,6 +966,12 @@ static void attention(void) {
     TEST(flash_mla, flash_mla_rows, 1, ld, ls, la);
     ld.page_size = 16, la.max_pages = 7, la.pool_pages = 14, la.block_table = AT * 9;
     TEST(flash_mla, mla_paged_rows, 0, ld, ls, la);
+    ld.kv_type = PTXK_Q8_0, la.c_factors = AT * 10, la.r_factors = AT * 11, la.c_stride = 512;
+    TEST(flash_mla, mla_bytes_paged_rows, 0, ld, ls, la);
+    ld.page_size = 0, la.max_pages = la.pool_pages = 0, la.block_table = 0;
+    TEST(flash_mla, mla_bytes_rows, 0, ld, ls, la);
+    ld.kv_type = PTX_E4M3;
+    TEST(flash_mla, mla_e4m3_rows, 0, ld, ls, la);
     memset(&a, 0, sizeof a);
     a.q = AT, a.k_caches = AT * 2, a.v_caches = AT * 3, a.lengths = AT * 4, a.out = AT * 5;
     a.workspace = AT * 6, a.k = AT * 7, a.v = AT * 8, a.lse = AT * 9;
@@ -1346,7 +1366,6 @@ static void one_module(void) {
             for (columns = 8; columns <= 256 && ptxk_row_bytes(format, 256); columns *= 2) {
                 d.format = format;
                 d.columns = columns;
-                if (sm[i] < 80 && (format == PTXK_BF16 || format == PTXK_F32)) continue;
                 for (d.precision = 0; d.precision < 2; d.precision++)
                     check(!ptxk_gemm_emit(m, &d), "gemm", "name", ptx_get_error(m)->message);
             }
