@@ -832,7 +832,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          a gated pair of two formats, tiles have fewer, down to 8. Tiles of 128 columns
                          unpack weights once, into shared memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80
                          on; EXACT not on sm_86, sm_89 and from sm_120 on, which have too little of it. 256:
-                         Q4_K, FAST, sm_90 to sm_110.
+                         Q4_K, FAST, sm_90 to sm_110. On sm_90a warpgroups multiply by weights of these
+                         formats in tiles of 64, 128 and (FAST) 256 columns.
      k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights, 16
                          for bytes. With several matrices, of the largest unit.
      factors             of bytes, f32: PTXK_FACTORS_..., as those of A in matmul, with n for m. They multiply
@@ -850,11 +851,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          of |w x| of the unit at most, where offsets and minima count as products of their
                          own. By the arithmetic of chips, on random data, of the sum of |w x| of an output:
                          below 2e-6, Q6_K 5e-6; FAST below 1e-4 from K = 1024 on.
-     many columns        Where weights are unpacked into shared memory (see columns), FAST rounds them to f16,
-                         times a power of two for each row: by at most 3 2^-11 of the sum of a weight's parts
-                         and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23); sums are of a
-                         whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers (2^-23 of a
-                         weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor).
+     many columns        Where weights are unpacked into shared memory or warpgroups multiply, FAST rounds
+                         them to f16, times a power of two for each row: by at most 3 2^-11 of the sum of a
+                         weight's parts and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23);
+                         sums are of a whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers
+                         (2^-23 of a weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor).
      sm_75               bf16 and f32 weights times a power of two for a unit of a row become f16 numbers, one
                          or, for f32, two (FAST one), and x as beside quantised weights: the weights' errors
                          are 2^-39 of the unit's largest weight, and for f32 2^-21 (FAST 2^-11) of each.
@@ -12960,9 +12961,12 @@ typedef struct ptxk__gemm {
     uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp; */
     uint32_t mixed;          /* a pair of two formats, half the rows one after the other */
     uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
-    uint32_t weights, stage; /* shared bytes of a step of weights and of a part of x; two of each */
+    uint32_t weights,
+        stage; /* shared bytes of a step of weights, of which there are two, and of a part of x */
     uint32_t scales, shared; /* where unpacked scales are; all of it */
     uint32_t wide;           /* many columns: the block unpacks its weights into shared memory */
+    uint32_t wgmma;          /* many columns: warpgroups multiply (sm_90a) */
+    uint32_t stages;         /* parts of x in shared memory */
     uint32_t bulk;           /* a thread copies a part of x */
     uint32_t x_at, raw_at, rows_at; /* wide: where x, the rows as they lie and what rows have are */
     int async;
@@ -13019,14 +13023,16 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     }
     f->stage = (f->stage + 127) / 128 * 128;
     f->weights = (f->weights + 127) / 128 * 128;
-    f->scales = 2 * f->weights + 2 * f->stage;
+    f->scales = 2 * f->weights + f->stages * f->stage;
     f->shared = f->scales;
     for (i = 0; i < f->classes; i++)
-        if (f->kind[i].block->id == PTXK_Q6_K || f->kind[i].block->reader)
+        if (f->kind[i].block->id == PTXK_Q6_K || f->kind[i].block->reader
+            || (f->wgmma && f->kind[i].format->kind == PTXK__GEMM_BLOCKS))
             f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
     f->shared += 32; /* the flag of the last block, and what ptxk__gemm_go_to writes */
 }
 
+#define PTXK__WGMMA_WARPS 8u
 #define PTXK__WIDE_WARPS 8u
 #define PTXK__WIDE_ROWS 128u   /* of weights; a warp has 64 of them and a quarter of the columns */
 #define PTXK__WIDE_PART 16384u /* bytes of the unpacked weights of a part, 64 values of each row */
@@ -13058,11 +13064,35 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
     return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
 }
 
+/* The sizes of a block whose warpgroups multiply. Returns whether it fits. In shared memory: two steps of the
+   rows as they lie, parts of x, unpacked scales, two mbarriers for each part. */
+static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int two) {
+    uint32_t groups, i;
+    f->wgmma = f->bulk = 1;
+    f->columns = columns;
+    f->n = f->tiles = columns / 8;
+    f->m = 1;
+    /* groups of 32 values in a part: the more, the fewer instructions */
+    for (groups = two ? 2 : 4; groups; groups /= 2)
+        for (f->stages = 4; f->stages > 1; f->stages /= 2) {
+            ptxk__gemm_sizes(f, PTXK__WGMMA_WARPS, groups * f->tiles * f->x[0].planes * 512);
+            f->shared += 16 * f->stages;
+            for (i = 0; i < f->forms && f->stages <= 2 * f->x[i].parts; i++) continue;
+            if (f->shared <= 232448 && i == f->forms) return 1;
+        }
+    return 0;
+}
+
+/* Whether warpgroups multiply so many columns by weights of that format: where registers are enough. */
+static int ptxk__wgmma_takes(const ptxk__block *b, uint32_t precision, uint32_t columns) {
+    return !b->reader && b->kind != PTXK__NUMBERS && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
+}
+
 /* The form with `wide` columns, or, where that is 0, with few. */
 #define PTXK__GEMM_GATES (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU | PTXK_GEMM_CLAMPED)
 
-static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, ptxk__gemm *f,
-                                   ptxk_message *why) {
+static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, uint32_t wgmma,
+                                   ptxk__gemm *f, ptxk_message *why) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
     static const char *const op = "gemm";
     uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1, gate, bytes = 0;
@@ -13123,6 +13153,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         f->which[i] = j;
         if (j < f->classes) continue;
         g = ptxk__gemm_format_of(b, target);
+        if (wgmma && b->id == PTXK_Q8_0) g = ptxk__gemm_readers; /* units of 256 */
         f->classes++;
         c->block = b;
         c->format = g;
@@ -13134,7 +13165,11 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         x.unit = g->unit;
         x.second = g->second;
         x.sums = g->sums;
-        if (wide) {
+        if (wgmma) {
+            if (!ptxk__wgmma_takes(b, d->precision, wide)) return PTX_E_DESC;
+            if (d->precision == PTXK_GEMM_FAST || !b->aligned) x.sums = 0;
+            if (!b->aligned && d->precision == PTXK_GEMM_EXACT) planes = 2;
+        } else if (wide) {
             if (wide > 128
                 && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K
                     || (f->pair > 1 && (target & 0xfffu) >= 100)))
@@ -13166,6 +13201,8 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
                                     "or PTX_S8",
                             d->factors);
     f->async = (target & 0xfffu) >= 80;
+    f->stages = 2;
+    if (wgmma) return ptxk__wgmma_sizes(f, wide, planes > 1) ? PTX_E_NONE : PTX_E_DESC;
     f->wide = wide;
     if (wide) return ptxk__gemm_wide_sizes(f, target, wide, planes) ? PTX_E_NONE : PTX_E_DESC;
     f->columns = d->columns > 64 ? 64 : d->columns;
@@ -13190,10 +13227,13 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
 static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
                                 ptxk_message *why) {
     uint32_t wide = d && (target & 0xfffu) >= 80 ? d->columns : 0;
+    uint32_t wgmma = target == PTX_SM_A(90), least = wgmma ? 64 : 128;
     if (why) why->text[0] = 0;
-    for (; wide >= 128; wide /= 2)
-        if (ptxk__gemm_form_as(d, target, wide, f, NULL) == PTX_E_NONE) return PTX_E_NONE;
-    return ptxk__gemm_form_as(d, target, 0, f, why);
+    for (; wide >= least; wide /= 2)
+        if (ptxk__gemm_form_as(d, target, wide, wgmma, f, NULL) == PTX_E_NONE
+            || (wgmma && ptxk__gemm_form_as(d, target, wide, 0, f, NULL) == PTX_E_NONE))
+            return PTX_E_NONE;
+    return ptxk__gemm_form_as(d, target, 0, 0, f, why);
 }
 
 PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) {
@@ -13358,7 +13398,7 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
         {"matrix[1].weights", "matrix[1].bias", "matrix[1].y", "factors[1]"},
         {"matrix[2].weights", "matrix[2].bias", "matrix[2].y", "factors[2]"}};
     static const char *const op = "gemm";
-    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM(86), PTX_SM(90)};
+    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM(86), PTX_SM(90), PTX_SM_A(90)};
     ptxk__gemm f;
     ptxk__span s[6 + 4 * PTXK__GEMM_MATRICES];
     const ptxk__block *b;
@@ -13666,23 +13706,28 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
 /* Stores the sums of x that minima and offsets are multiplied by, as two f16 numbers each. sum: of this
    lane's quads, rounded. at: the sums of a tile of 8 columns. PAIRS: times 2^-10, of the 32 values of
    sub-blocks 2 t and 2 t + 1; NIBBLES and BLOCK: times 2^-4, of 16 values. */
-static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val lane, ptx_val inside,
-                                  ptx_val column, ptx_val at, const ptx_val sum[2]) {
+static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_x *x, ptx_val lane,
+                                  ptx_val inside, ptx_val column, ptx_val at, const ptx_val sum[2]) {
     ptx_val a[2], high[2], low[2], here, p, half, other[2];
     uint32_t i, bytes = x->order == PTXK__GEMM_BYTES, pairs = bytes || x->order == PTXK__GEMM_PAIRS;
     for (i = 0; i < 2; i++) {
         a[i] = ptxk_warp_reduce(k, PTX_ADD, sum[i], pairs && !bytes ? 4 : 1, bytes ? 8 : pairs ? 32 : 4);
         a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32(pairs ? 0.0009765625 : 0.0625));
     }
-    column = ptx_and(k, column, ptx_u32(7));
+    column = ptx_and(k, column, ptx_u32(f->wgmma ? f->columns - 1 : 7));
     if (pairs) { /* lanes 0 ... 3 have what lanes 4 g + t will read */
         ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &high[1]);
         half = bytes ? ptx_shr(k, lane, ptx_u32(3)) : lane; /* BYTES: of 8 lanes the first */
         here = ptx_mad(k, column, ptx_u32(4), half);
-        here = ptx_ptr_add(k, at, here, 8);
+        here = ptx_ptr_add(k, at, here, f->wgmma ? 4 : 8);
         half = bytes ? ptx_and(k, lane, ptx_u32(7)) : lane;
         p = ptx_setp(k, PTX_LT, half, ptx_u32(bytes ? 1 : 4));
         p = ptx_and(k, p, inside);
+        for (i = 0; i < 2 && f->wgmma; i++) { /* two core matrices */
+            ptx_guard(k, p);
+            ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(16 * f->columns * i)), high[i]);
+        }
+        if (f->wgmma) return;
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), high);
         return;
@@ -13789,6 +13834,21 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         ptxk__gemm_split(k, x, in, words, rounded);
         here = ptx_mul_wide(k, unit, ptx_u32(x->bytes));
         at = ptx_ptr_add(k, base, here, 1);
+        if (f->wgmma) { /* a core matrix has a register of four lanes, of 8 columns */
+            other = ptx_and(k, column, ptx_u32(f->columns - 1));
+            here = ptx_and(k, w, ptx_u32(per - 1));
+            other = ptx_mad(k, here, ptx_u32(4 * f->columns), other);
+            other = ptx_mul(k, other, ptx_u32(16));
+            other = ptx_mad(k, t, ptx_u32(4), other);
+            here = ptx_div(k, w, ptx_u32(per));
+            other = ptx_mad(k, here, ptx_u32(x->part_bytes), other);
+            x4 = ptx_ptr_add(k, at, other, 1);
+            for (e = 0; e < 4 * planes; e++) {
+                ptx_guard(k, p);
+                ptx_st(k, PTX_B32, ptx_at(x4, (int64_t)(16 * f->columns * (e / 4 * 4 * per + e % 4))),
+                       words[e / 4][e % 4]);
+            }
+        }
         here = ptx_mul(k, tile, ptx_u32(per));
         if (x->parts > 1) { /* wide: a part has groups p and p + parts */
             other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(per));
@@ -13802,7 +13862,7 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         other = ptx_mad(k, other, ptx_u32(4), t);
         here = ptx_mad(k, other, ptx_u32(16), here);
         x4 = ptx_ptr_add(k, at, here, 1);
-        for (e = 0; e < planes * size; e++) {
+        for (e = 0; e < planes * size && !f->wgmma; e++) {
             ptx_guard(k, p);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(x4, (int64_t)(512 * e)),
                        size > 1 ? words[e / 2] + 4 * (e & 1) : words[e]);
@@ -13814,9 +13874,9 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
                 sum[h] = ptx_add(k, sum[h], rounded[4 * h + 3]);
             }
             here = ptx_mul(k, tile, ptx_u32(x->sums));
-            at = ptx_ptr_add(k, at, here, 1);
+            if (!f->wgmma) at = ptx_ptr_add(k, at, here, 1);
             at = ptx_ptr_add(k, at, ptx_u32(x->part_bytes * x->parts), 1);
-            ptxk__gemm_store_sums(k, x, lane, p, column, at, sum);
+            ptxk__gemm_store_sums(k, f, x, lane, p, column, at, sum);
         }
     }
     ptx_end(k);
@@ -13977,7 +14037,7 @@ typedef struct ptxk__gemm_state {
     ptx_val x_to, x_valid, sums_valid;
     ptx_val x_at; /* where this lane's fragments are */
     ptx_val row;  /* offset of row g in a slot */
-    ptx_var sum[PTXK__GEMM_M][PTXK__GEMM_N][4];
+    ptx_var sum[PTXK__GEMM_M][4 * PTXK__GEMM_N][4];
     ptx_val zero;
     ptx_val at, own; /* this step: row g of this unit, this lane's part of it */
     ptx_val acc[2][PTXK__GEMM_M][PTXK__GEMM_N][4];
@@ -13998,6 +14058,11 @@ typedef struct ptxk__gemm_state {
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
     ptx_val column_base;                  /* wide: the warp's first column of the tile */
     struct ptxk__gemm_wide *wide;
+    ptx_var phases; /* wgmma: bit i is the parity of the next phase of stage i of x */
+    struct ptxk__wgmma *wgmma;
+    ptx_val less[2][2]; /* wgmma, FAST: what is added to the weights of a quad of row h */
+    uint32_t paired;    /* wgmma: of 16 rows of a warp 8 are of gate and 8 of up */
+    int scaled;         /* wgmma: weights are times their factors and a power of two for each row */
     ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
     struct {
         ptx_val to, words[4];
@@ -14449,6 +14514,154 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
     }
 }
 
+/* -- gemm: weights times a power of two for each row -- */
+
+/* Both halves of a word: x in f16. */
+static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
+
+static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
+    y = ptx_abs(k, y);
+    return ptx_max(k, x, y);
+}
+
+/* The power of two of a row falls, to a quarter of what would do for factors of `size`: 2^(33 - s) bounds
+   sizes, the power is 2^(s - 5): products of a factor and a scale are below 2^15 then. ratio: by how much. */
+static void ptxk__gemm_fall(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var power, ptx_var out) {
+    ptx_val x, y, ratio;
+    x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
+    y = ptx_add(k, x, ptx_u32(3));
+    y = ptx_min(k, y, ptx_u32(254));
+    y = ptx_shl(k, y, ptx_u32(23));
+    ptx_set(k, most, ptx_as(y, PTX_F32));
+    x = ptx_sub(k, ptx_u32(279), x);
+    y = ptx_get(k, power);
+    y = ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(23));
+    ratio = ptx_sub(k, ptx_as(x, PTX_S32), ptx_as(y, PTX_S32));
+    ratio = ptx_add(k, ratio, ptx_s32(127));
+    ratio = ptx_max(k, ratio, ptx_s32(0));
+    ratio = ptx_min(k, ratio, ptx_s32(127));
+    ratio = ptx_shl(k, ptx_as(ratio, PTX_U32), ptx_u32(23));
+    ptx_set(k, out, ptx_as(ratio, PTX_F32));
+    x = ptx_shl(k, x, ptx_u32(23));
+    ptx_set(k, power, ptx_as(x, PTX_F32));
+}
+
+typedef struct ptxk__wgmma {
+    ptx_var part[4 * PTXK__GEMM_N * 4]; /* EXACT: sums of a unit */
+    ptx_var power[2], most[2];          /* see ptxk__gemm_fall */
+    ptx_val scale[2];                   /* f16 pairs: the scale of this unit's rows; of two blocks */
+    ptx_val matrix, yes;                /* descriptor of the first stage; true */
+    ptx_val first;                      /* unit */
+    ptx_val copies, releases;           /* this thread copies x; this lane arrives for its warp */
+    uint32_t exact, two;                /* sums of units are apart; weights become two numbers */
+} ptxk__wgmma;
+
+/* Warpgroups: `size`, f32 and not negative, is how large the factors of this unit of a lane's rows are. Where
+   the row's power of two is too large for them, it falls, and the sums with it. power: returned. */
+static void ptxk__wgmma_fit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, const ptx_val size[2],
+                            ptx_val power[2]) {
+    ptxk__wgmma *g = s->wgmma;
+    ptx_val p, q[2], x, y;
+    ptx_var ratio[2];
+    uint32_t h, e, n;
+    for (h = 0; h < 2; h++) {
+        x = ptx_get(k, g->most[h]);
+        q[h] = ptx_setp(k, PTX_GT, size[h], x);
+    }
+    p = ptx_or(k, q[0], q[1]);
+    x = ptx_shr(k, s->warp, ptx_u32(2));
+    x = ptx_add(k, x, ptx_u32(1));
+    p = ptx_op3(k, PTX_BAR_RED_OR, 0, x, ptx_imm(128), p); /* the same for the warpgroup */
+    p = ptx_warpgroup_uniform(k, p);
+    ptx_if(k, p);
+    ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+    for (h = 0; h < 2; h++) {
+        ratio[h] = ptx_var_new(k, ptx_f32(1));
+        ptx_if(k, q[h]);
+        ptxk__gemm_fall(k, size[h], g->most[h], g->power[h], ratio[h]);
+        ptx_end(k);
+    }
+    for (n = 0; n < f->n; n++)
+        for (e = 0; e < 4; e++) {
+            x = ptx_get(k, s->sum[0][n][e]);
+            y = ptx_get(k, ratio[e / 2]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
+            ptx_set(k, s->sum[0][n][e], x);
+        }
+    ptx_end(k);
+    for (h = 0; h < 2; h++) power[h] = ptx_get(k, g->power[h]);
+}
+
+/* Times the factors of the unit, FAST: the scales and minima of Q4_K and Q5_K. */
+static void ptxk__wgmma_scale_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val d[2], m[2], size[2], pair[2], power[2], y;
+    uint32_t h, e;
+    for (h = 0; h < 2; h++) {
+        ptx_unpack(k, PTX_F16, 2, s->more[0][h][5], pair);
+        d[h] = ptx_cvt(k, PTX_F32, pair[0]);
+        m[h] = ptx_cvt(k, PTX_F32, pair[1]);
+        size[h] = ptx_op2(k, PTX_MUL, PTX_RN, d[h], ptx_f32(16777216));
+        size[h] = ptx_abs(k, size[h]);
+        size[h] = ptxk__wide_larger(k, size[h], m[h]);
+    }
+    ptxk__wgmma_fit(k, f, s, size, power);
+    for (h = 0; h < 2; h++) {
+        d[h] = ptx_op2(k, PTX_MUL, PTX_RN, d[h], power[h]);
+        m[h] = ptx_op2(k, PTX_MUL, PTX_RN, m[h], ptx_f32(-0.0001220703125)); /* -2^-13 */
+        m[h] = ptx_op2(k, PTX_MUL, PTX_RN, m[h], power[h]);
+        d[h] = ptxk__wide_twice(k, d[h]);
+        m[h] = ptxk__wide_twice(k, m[h]);
+        y = ptx_prmt(k, s->more[0][h][4], ptx_b32(0x64646464), ptx_b32(0x4342));
+        y = ptxk__gemm_fma(k, y, s->constant[6], s->constant[7]);
+        y = ptxk__gemm_times(k, y, m[h]);
+        for (e = 0; e < 2; e++) {
+            s->scale[0][h][e] = ptxk__gemm_times(k, s->scale[0][h][e], d[h]);
+            s->less[h][e] = ptxk__gemm_half(k, y, e);
+        }
+    }
+}
+
+/* The same for the factors of Q6_K, before its scales are unpacked. */
+static void ptxk__wgmma_scale_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val size[2], power[2], x;
+    uint32_t h;
+    for (h = 0; h < 2; h++) {
+        size[h] = ptx_op2(k, PTX_MUL, PTX_RN, s->factor[0][h], ptx_f32(33554432)); /* 2^25 */
+        size[h] = ptx_abs(k, size[h]);
+    }
+    ptxk__wgmma_fit(k, f, s, size, power);
+    for (h = 0; h < 2; h++) {
+        x = ptx_op2(k, PTX_MUL, PTX_RN, s->factor[0][h], ptx_f32(32));
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, power[h]);
+        s->wgmma->scale[h] = ptxk__wide_twice(k, x);
+    }
+}
+
+/* The same for a factor of each 32 values: to shared memory, for all lanes of a row. Of Q4_0 and Q8_0. */
+static void ptxk__wgmma_scale_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    uint32_t bytes = s->kind->block->bytes, h, j;
+    ptx_val d[2][2], size[2], power[2], x, to = ptx_ptr_add(k, s->scales, s->t, 4);
+    for (h = 0; h < 2; h++) {
+        x = ptx_ptr_add(k, s->byte[0][h], s->t, 2 * bytes);
+        size[h] = ptx_f32(0);
+        for (j = 0; j < 2; j++) {
+            d[h][j] = ptxk__load_f16(k, x, v * s->kind->unit_bytes + j * bytes);
+            size[h] = ptxk__wide_larger(k, size[h], d[h][j]);
+        }
+        size[h] = ptxk_warp_reduce(k, PTX_MAX, size[h], 1, 4);
+        size[h] = ptx_op2(k, PTX_MUL, PTX_RN, size[h], ptx_f32(2));
+    }
+    ptxk__wgmma_fit(k, f, s, size, power);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
+    for (h = 0; h < 2; h++) {
+        power[h] = ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(1 / 524288.0));
+        for (j = 0; j < 2; j++) d[h][j] = ptx_op2(k, PTX_MUL, PTX_RN, d[h][j], power[h]);
+        x = ptxk__pack_f32(k, PTX_F16, d[h][0], d[h][1]);
+        ptx_st(k, PTX_B32, ptx_at(to, (int64_t)(8 * h * PTXK__GEMM_SCALES)), x);
+    }
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+}
+
 /* -- gemm: formats -- */
 
 /* What depends on the lane only.
@@ -14500,7 +14713,7 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         p = ptx_setp(k, PTX_EQ, odd, ptx_u32(0));
         for (i = 0; i < 3; i++) {
             s->constant[4 + i] = ptx_mov(k, ptx_b32(even[i]));
-            if (f->precision == PTXK_GEMM_EXACT)
+            if (f->precision == PTXK_GEMM_EXACT && !f->wgmma)
                 s->constant[4 + i] = ptx_selp(k, s->constant[4 + i], ptx_b32(high[i]), p);
         }
     }
@@ -14549,6 +14762,8 @@ static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
             for (e = 0; e < 2; e++) {
                 pairs[i][h][e] = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(e ? 0x4342 : 0x4140));
                 pairs[i][h][e] = ptxk__gemm_fma(k, pairs[i][h][e], s->constant[4], s->constant[5]);
+                if (s->scaled) pairs[i][h][e] = ptxk__gemm_times(k, pairs[i][h][e], s->wgmma->scale[h]);
+                if (s->wgmma) continue;
                 s->low[i][h + 2 * e] = ptxk__gemm_times(k, pairs[i][h][e], s->constant[6]);
             }
         }
@@ -14652,6 +14867,8 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
             ptxk__gemm_word_base(k, s, i, h, y, x);
             if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
         }
+    if (s->scaled && s->kind->format->kind == PTXK__GEMM_BLOCKS) ptxk__wgmma_scale_blocks(k, f, s, v);
+    if (s->scaled && id == PTXK_Q6_K) ptxk__wgmma_scale_q6(k, f, s);
     if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
     if (s->kind->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->kind->block->kind == PTXK__NUMBERS)
@@ -14682,7 +14899,9 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
                 s->scale[i][h][0] = ptxk__gemm_half(k, y, 0);
                 s->scale[i][h][1] = ptxk__gemm_half(k, y, 1);
                 s->more[i][h][4] = x; /* the minima serve at the end */
+                s->more[i][h][5] = head[0];
             }
+        if (s->scaled) ptxk__wgmma_scale_bytes(k, f, s);
     }
 }
 
@@ -14700,6 +14919,14 @@ static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
             s->factor[i][h] = ptx_cvt(k, PTX_F32, half[0]);
             s->minimum[i][h] = ptx_cvt(k, PTX_F32, half[1]);
         }
+}
+
+/* Multiplies *a by a scale. rest: what the f16 numbers lack, exact. */
+static void ptxk__gemm_double(ptx_kernel *k, ptx_val *a, ptx_val *rest, ptx_val scale) {
+    ptx_val x = *a, less;
+    *a = ptxk__gemm_times(k, x, scale);
+    less = ptx_neg(k, ptx_as(*a, PTX_F16X2));
+    *rest = ptxk__gemm_fma(k, x, scale, less);
 }
 
 /* Operand A of the two products of group w, for tile i of 16 rows: a[0] and a[1]. rest, or NULL: what they
@@ -14764,7 +14991,8 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
                             ptx_at(s->scales, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w)),
                             s->scale[i][h]);
             for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, s->scale[i][h][2 * e + second], w & 1);
-            if (rest) { /* scale * q goes up to 63 * 128: nibbles and upper bits apart are exact */
+            if (rest
+                && !s->wgmma) { /* scale * q goes up to 63 * 128: nibbles and upper bits apart are exact */
                 high = ptx_as(ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(second ? 6 : 4)), PTX_B32);
                 low = ptx_shl(k, y, ptx_u32(second ? 2 : 4));
                 y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
@@ -14788,11 +15016,19 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             a[0][h + 2] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
             a[1][h] = ptx_and(k, high, ptx_b32(0x00ff00ff));
             a[1][h + 2] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
-            for (e = 0; e < 4; e++)
-                a[e & 1][h + (e & 2)] = ptxk__gemm_times(k, a[e & 1][h + (e & 2)], scale[e & 1]);
+            for (e = 0; e < 4; e++) {
+                ptx_val *to = &a[e & 1][h + (e & 2)];
+                if (s->scaled && e < 2) s->less[h][e] = ptxk__gemm_times(k, scale[e], s->constant[7]);
+                if (rest) *to = ptxk__gemm_fma(k, *to, s->constant[6], s->constant[7]); /* q - 32, exact */
+                if (rest)
+                    ptxk__gemm_double(k, to, &rest[e & 1][h + (e & 2)], scale[e & 1]);
+                else
+                    *to = s->scaled ? ptxk__gemm_fma(k, *to, scale[e & 1], s->less[h][e & 1])
+                                    : ptxk__gemm_times(k, *to, scale[e & 1]);
+            }
             continue;
         } else if (id == PTXK_Q8_0) {
-            s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 34 * w);
+            if (!s->scaled) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 34 * w);
             for (e = 0; e < 2; e++) {
                 x = ptxk__gemm_row_word(k, s, i, h, at + 34 * w + 2 + 16 * e);
                 y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
@@ -14804,7 +15040,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             }
             continue;
         } else if (id == PTXK_Q4_0) {
-            s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 18 * w);
+            if (!s->scaled) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 18 * w);
             x = ptxk__gemm_row_word(k, s, i, h, at + 18 * w + 2);
             for (e = 0; e < 2; e++) {
                 low = ptx_lop3(k, x, ptx_b32(0x000f000f), ptx_b32(0x64006400), ptx_imm(0xea));  /* 1024 + q */
@@ -14822,10 +15058,11 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             a[1][h + 2] = s->raw[i][h][3];
             continue;
         }
-        a[0][h] = ptxk__gemm_times(k, a[0][h], s->scale[i][h][0]);
-        a[0][h + 2] = ptxk__gemm_times(k, a[0][h + 2], s->scale[i][h][0]);
-        a[1][h] = ptxk__gemm_times(k, a[1][h], s->scale[i][h][1]);
-        a[1][h + 2] = ptxk__gemm_times(k, a[1][h + 2], s->scale[i][h][1]);
+        for (e = 0; e < 4; e++) {
+            ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
+            *to = s->scaled ? ptxk__gemm_fma(k, *to, s->scale[i][h][e / 2], s->less[h][e / 2])
+                            : ptxk__gemm_times(k, *to, s->scale[i][h][e / 2]);
+        }
     }
 }
 
@@ -15001,8 +15238,8 @@ static ptx_val ptxk__gemm_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__
 static ptx_val ptxk__gemm_own_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t i,
                                   uint32_t h, ptx_val last) {
     ptx_val row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->g);
-    row = ptx_mad(k, s->warp, ptx_u32(f->pair > 1 ? 16 : 16 * f->m), row);
-    row = ptx_add(k, row, ptx_u32((f->pair == 1 ? 16 * i : 0) + 8 * h));
+    row = ptx_mad(k, s->warp, ptx_u32(s->paired ? 8 : f->pair > 1 ? 16 : 16 * f->m), row);
+    row = ptx_add(k, row, ptx_u32((f->pair == 1 ? 16 * i : 0) + (s->paired ? 0 : 8 * h)));
     return ptx_min(k, row, last);
 }
 
@@ -15073,27 +15310,38 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     if (!ptxk__gemm_is_shifted(c)) at = ptx_mad(k, s->half, ptx_u32(16), at);
     at = ptx_cvt(k, PTX_U64, at);
     for (i = 0; i < f->m; i++) {
-        uint32_t which = f->pair > 1 ? i : 0, own = f->pair > 1 ? 16 : 16 * f->m;
-        row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), copied);
+        uint32_t which = f->pair > 1 ? i : 0, own = s->paired ? 8 : f->pair > 1 ? 16 : 16 * f->m;
+        ptx_val weights = s->weights[which];
+        if (s->paired) {
+            x = ptx_setp(k, PTX_LT, copied, ptx_u32(8));
+            y = ptx_selp(k, ptx_as(weights, PTX_U64), ptx_as(s->weights[1], PTX_U64), x);
+            weights = ptx_ptr(y, PTX_GLOBAL);
+            x = ptx_and(k, copied, ptx_u32(7));
+        }
+        row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->paired ? x : copied);
         row = ptx_mad(k, s->warp, ptx_u32(own), row);
         if (i && f->pair == 1) row = ptx_add(k, row, ptx_u32(16 * i));
         row = ptx_min(k, row, last); /* rows past the last repeat it */
         y = ptx_mad_wide(k, row, s->row_bytes, at);
-        x = ptx_ptr_add(k, s->weights[which], y, 1);
+        x = ptx_ptr_add(k, weights, y, 1);
         s->from[i] = ptx_var_new(k, ptx_as(x, PTX_U64));
         for (h = 0; h < 2 && ptxk__gemm_is_shifted(c); h++) {
             row = ptxk__gemm_own_row(k, f, s, i, h, last);
             y = ptx_mul(k, row, s->row_bytes);
             y = ptx_add(k, y, ptx_cvt(k, PTX_U32, at));
-            x = ptx_cvt(k, PTX_U32, ptx_as(s->weights[which], PTX_U64));
+            x = ptx_cvt(k, PTX_U32, ptx_as(s->weights[s->paired ? h : which], PTX_U64));
             x = ptx_add(k, x, y); /* modulo 2^32 */
             s->shift[i][h] = ptx_var_new(k, x);
         }
     }
-    if (c->block->id != PTXK_Q6_K && !c->block->reader) return;
+    if (c->block->id != PTXK_Q6_K && !c->block->reader && !(f->wgmma && c->format->kind == PTXK__GEMM_BLOCKS))
+        return;
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
     y = ptx_mad(k, y, ptx_u32(PTXK__GEMM_SCALES), ptx_u32(f->scales));
     s->scales = ptx_ptr_add(k, s->shared, y, 1);
+    if (!f->wgmma || c->format->kind != PTXK__GEMM_BLOCKS) return;
+    y = ptx_and(k, s->g, ptx_u32(4)); /* rows have 16 bytes of 32: those of 8 rows fill all banks */
+    s->scales = ptx_ptr_add(k, s->scales, y, 4);
 }
 
 /* Moves the offsets of 2-byte aligned rows in their chunks on by a step. */
@@ -15109,32 +15357,46 @@ static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__
         }
 }
 
-/* Runs through the slice's units. */
+static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t p);
+
+/* Runs through the slice's units: a loop for rows that are 4-byte aligned, and one for others. */
 static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
     ptx_val at, p;
-    uint32_t i;
-    ptx_loop(k);
-    {
-        for (i = 0; i < x->parts; i++) ptxk__gemm_part(k, f, s, 0, i);
-        at = ptx_get(k, s->unit);
-        at = ptx_add(k, at, ptx_u32(1));
-        p = ptx_setp(k, PTX_LT, at, s->end);
+    uint32_t i, v, part;
+    if (s->kind->variants == 3) {
+        p = ptx_and(k, s->row_bytes, ptx_u32(3));
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
         p = ptx_uniform(k, p);
-        ptx_while(k, p);
-        for (i = 0; i < x->parts; i++) ptxk__gemm_part(k, f, s, 1, i);
-        at = ptx_get(k, s->slot);
-        at = ptx_xor(k, at, ptx_u32(f->weights));
-        ptx_set(k, s->slot, at);
-        at = ptx_get(k, s->unit);
-        at = ptx_add(k, at, ptx_u32(PTXK__GEMM_PAIR_UNITS));
-        ptx_set(k, s->unit, at);
-        ptxk__gemm_advance_shifts(k, f, s);
-        p = ptx_setp(k, PTX_LT, at, s->end);
-        p = ptx_uniform(k, p);
-        ptx_while(k, p);
+        ptx_if(k, p);
     }
-    ptx_end(k);
+    for (i = 1; i < 4; i *= 2) {
+        if (!(s->kind->variants & i)) continue;
+        if (i == 2 && s->kind->variants == 3) ptx_else(k);
+        s->words_aligned = i == 1;
+        ptx_loop(k);
+        for (v = 0; v < PTXK__GEMM_PAIR_UNITS; v++) {
+            for (part = 0; part < x->parts; part++)
+                if (f->wgmma)
+                    ptxk__wgmma_part(k, f, s, v, part);
+                else
+                    ptxk__gemm_part(k, f, s, v, part);
+            if (v) {
+                at = ptx_get(k, s->slot);
+                at = ptx_xor(k, at, ptx_u32(f->weights));
+                ptx_set(k, s->slot, at);
+            }
+            at = ptx_get(k, s->unit);
+            at = ptx_add(k, at, ptx_u32(v + 1));
+            if (v) ptx_set(k, s->unit, at);
+            if (v) ptxk__gemm_advance_shifts(k, f, s);
+            p = ptx_setp(k, PTX_LT, at, s->end);
+            p = ptx_uniform(k, p);
+            ptx_while(k, p);
+        }
+        ptx_end(k);
+    }
+    if (s->kind->variants == 3) ptx_end(k);
 }
 
 /* The first unit of this block's part of K; sets its end. all: units of a row. */
@@ -15213,19 +15475,7 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     ptxk__gemm_advance_weights(k, f, s);
     if (ptxk__gemm_has_factors(k, f, s->kind)) ptxk__gemm_load_factors(k, f, s, first);
     ptxk__gemm_store_pending(k, s, 0);
-    if (s->kind->variants == 3) {
-        p = ptx_and(k, s->row_bytes, ptx_u32(3));
-        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
-        p = ptx_uniform(k, p);
-        ptx_if(k, p);
-    }
-    for (i = 1; i < 4; i *= 2) {
-        if (!(s->kind->variants & i)) continue;
-        if (i == 2 && s->kind->variants == 3) ptx_else(k);
-        s->words_aligned = i == 1;
-        ptxk__gemm_loop(k, f, s);
-    }
-    if (s->kind->variants == 3) ptx_end(k);
+    ptxk__gemm_loop(k, f, s);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
 }
 
@@ -15364,47 +15614,21 @@ static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 }
 
 /* FAST: `size`, f32 and not negative, is how large the factors of the row's next unit are. Where the row's
-   power of two is too large for them, it falls, to a quarter of what would do. 2^(33 - s) bounds sizes, the
-   power is 2^(s - 5): products of a factor and a scale are below 2^15 then. */
+   power of two is too large for them, it falls. */
 static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
     ptxk__gemm_wide *w = s->wide;
-    ptx_val p, x, y, ratio;
+    ptx_val p, x;
     ptx_var out = ptx_var_new(k, ptx_f32(1)), fell = ptx_var_new(k, ptx_u32(0));
     x = ptx_get(k, w->most);
     p = ptx_setp(k, PTX_GT, size, x);
     ptx_if(k, p);
-    {
-        x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
-        y = ptx_add(k, x, ptx_u32(3));
-        y = ptx_min(k, y, ptx_u32(254));
-        y = ptx_shl(k, y, ptx_u32(23));
-        ptx_set(k, w->most, ptx_as(y, PTX_F32));
-        x = ptx_sub(k, ptx_u32(279), x);
-        y = ptx_get(k, w->power);
-        y = ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(23));
-        ratio = ptx_sub(k, ptx_as(x, PTX_S32), ptx_as(y, PTX_S32));
-        ratio = ptx_add(k, ratio, ptx_s32(127));
-        ratio = ptx_max(k, ratio, ptx_s32(0));
-        ratio = ptx_min(k, ratio, ptx_s32(127));
-        ratio = ptx_shl(k, ptx_as(ratio, PTX_U32), ptx_u32(23));
-        ptx_set(k, out, ptx_as(ratio, PTX_F32));
-        x = ptx_shl(k, x, ptx_u32(23));
-        ptx_set(k, w->power, ptx_as(x, PTX_F32));
-        ptx_set(k, fell, ptx_u32(1));
-    }
+    ptxk__gemm_fall(k, size, w->most, w->power, out);
+    ptx_set(k, fell, ptx_u32(1));
     ptx_end(k);
     x = ptx_get(k, fell);
     ptx_set(k, w->raised, x);
     x = ptx_get(k, out);
     ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), x); /* both halves, the same */
-}
-
-/* Both halves of a word: x in f16. */
-static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
-
-static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
-    y = ptx_abs(k, y);
-    return ptx_max(k, x, y);
 }
 
 /* Reads this thread's half of a unit: Q4_K, Q5_K. */
@@ -16019,6 +16243,248 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     s->wide = NULL;
 }
 
+/* -- gemm: warpgroups (sm_90a) --
+
+   A warp copies and unpacks its 16 rows of W as with few columns; a warpgroup's fragments are operand A of
+   wgmma, 64 rows by all columns. Prepared x is operand B: shared memory holds `stages` parts of it, which one
+   thread copies. `full` of a stage completes when its copy has arrived, `empty` when all warps have read it.
+   EXACT: integers; their sums of a unit are added times factors. FAST: weights times a power of two for each
+   row, as with many columns elsewhere. */
+
+static ptx_val ptxk__wgmma_bar(const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t stage,
+                               uint32_t empty) {
+    return ptx_off(s->flag, 8 * (int64_t)stage - 8 * (int64_t)f->stages * (1 + (int64_t)empty));
+}
+
+/* Waits for a phase of a stage, which so many uses of it in this unit have turned. */
+static void ptxk__wgmma_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t stage,
+                             uint32_t empty, uint32_t uses) {
+    ptx_val y = ptx_get(k, s->phases);
+    y = ptx_bfe(k, y, ptx_u32(stage), ptx_u32(1));
+    if (uses & 1) y = ptx_xor(k, y, ptx_u32(1));
+    ptx_mbarrier_wait(k, ptxk__wgmma_bar(f, s, stage, empty), y);
+}
+
+/* Copies part p of the unit whose x lies at `from`, on a condition; if `wait`, when all have read what was in
+   the stage, after so many uses in this unit. */
+static void ptxk__wgmma_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
+                               uint32_t units, uint32_t p, uint32_t stage, ptx_val q, int wait,
+                               uint32_t uses) {
+    const ptxk__gemm_x *x = s->form;
+    uint32_t bytes = x->part_bytes + (p + 1 == x->parts ? f->tiles * x->sums : 0);
+    ptx_val full = ptxk__wgmma_bar(f, s, stage, 0);
+    ptx_if(k, q);
+    if (wait) ptxk__wgmma_wait(k, f, s, stage, 1, uses + 1);
+    ptx_mbarrier_arrive_expect(k, full, ptx_u32(bytes));
+    ptx_bulk_load(k, ptx_ptr_add(k, s->x_to, ptx_u32(stage * f->stage), 1),
+                  ptx_ptr_add(k, from, ptx_u32(units * x->bytes + p * x->part_bytes), 1), ptx_u32(bytes),
+                  full);
+    ptx_end(k);
+}
+
+static void ptxk__wgmma_arrive(ptx_kernel *k, ptx_val bar, ptx_val p) {
+    ptx_guard(k, p);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &bar, 0, NULL);
+}
+
+/* Adds a's product, 16 values deep, by x at that shared offset to the sums; the first one replaces them. */
+static void ptxk__wgmma_multiply(ptx_kernel *k, const ptxk__gemm *f, const ptxk__wgmma *g, const ptx_var *sum,
+                                 const ptx_val a[4], uint32_t at, int first) {
+    ptx_val o[9];
+    memcpy(o, a, 4 * sizeof *a);
+    o[4] = ptx_add(k, g->matrix, ptx_u64(at / 16));
+    o[5] = first ? ptx_inv(g->yes) : g->yes;
+    o[6] = o[7] = ptx_imm(1);
+    o[8] = ptx_imm(0);
+    ptx_wgmma(k, PTX_WGMMA_A_F32, 0, PTX_F16, PTX_F16, f->columns / 2, sum, 9, o);
+}
+
+/* Operand A of group w of unit v. rest: what weights lack that become two numbers. */
+static void ptxk__wgmma_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, ptx_val a[2][4],
+                                ptx_val rest[2][4]) {
+    uint32_t h, i, two = s->wgmma->two;
+    ptx_val y, *to;
+    ptxk__gemm_weights(k, s, v, w, 0, a, two ? rest : NULL);
+    for (h = 0; h < 2 && s->kind->format->kind == PTXK__GEMM_BLOCKS; h++) {
+        if (w % 2 == 0)
+            s->wgmma->scale[h] =
+                ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)(8 * h * PTXK__GEMM_SCALES + 2 * w)));
+        y = ptxk__gemm_half(k, s->wgmma->scale[h], w & 1);
+        for (i = 0; i < 4; i++) {
+            to = &a[i & 1][h + (i & 2)];
+            if (two)
+                ptxk__gemm_double(k, to, &rest[i & 1][h + (i & 2)], y);
+            else
+                *to = ptxk__gemm_times(k, *to, y);
+        }
+    }
+}
+
+/* EXACT: adds the unit's products, times the factors of the rows, to the sums. */
+static void ptxk__wgmma_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t stage) {
+    ptxk__wgmma *g = s->wgmma;
+    uint32_t n, e, minima;
+    const ptx_val *factor;
+    ptx_val x, acc[4];
+    if (s->form->sums) ptxk__gemm_minima(k, f, s);
+    for (minima = 0; minima < (s->form->sums ? 2u : 1u); minima++) {
+        if (minima) {
+            ptx_op0(k, PTX_WGMMA_FENCE, 0);
+            ptxk__wgmma_multiply(k, f, g, g->part, s->low[0], stage * f->stage + s->form->part_bytes, 1);
+            ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+        }
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        factor = minima ? s->minimum[0] : s->scaled ? NULL : s->factor[0];
+        for (n = 0; n < f->n; n++) {
+            for (e = 0; e < 4; e++) acc[e] = ptx_get(k, g->part[4 * n + e]);
+            ptxk__gemm_add(k, s, 0, n, acc, factor);
+        }
+    }
+    x = ptxk__wgmma_bar(f, s, stage, 1);
+    ptxk__wgmma_arrive(k, x, g->releases);
+}
+
+/* Part p of unit v of a step. */
+static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
+                             uint32_t p) {
+    const ptxk__gemm_x *x = s->form;
+    ptxk__wgmma *g = s->wgmma;
+    uint32_t per = x->groups / x->parts, stage = (v * x->parts + p) % f->stages, lag = f->stages / 2;
+    uint32_t next = p + f->stages - lag, units, w, e, plane, planes = x->planes + g->two;
+    ptx_val a[4][2][4], rest[4][2][4], y, q, here, unit = ptx_get(k, s->unit);
+    if (!p) {
+        ptx_cp_async_wait(k, 1);
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+        here = ptx_get(k, s->slot);
+        here = ptx_xor(k, here, ptx_u32(f->weights));
+        here = ptx_ptr_add(k, s->to, here, 1);
+        y = ptx_add(k, unit, ptx_u32(PTXK__GEMM_PAIR_UNITS));
+        ptxk__gemm_copy_weights(k, f, s, y, here, v);
+        if (v) ptxk__gemm_advance_weights(k, f, s);
+        ptx_cp_async_commit(k);
+        ptxk__gemm_begin_unit(k, f, s, v);
+    }
+    if (v) unit = ptx_add(k, unit, ptx_u32(v));
+    for (w = 0; w < per; w++) ptxk__wgmma_weights(k, s, v, p * per + w, a[w], rest[w]);
+    ptxk__wgmma_wait(k, f, s, stage, 0, p / f->stages);
+    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    for (w = 0; w < per; w++)
+        for (e = 0; e < 2; e++)
+            for (plane = 0; plane < planes; plane++) { /* the last: what weights lack, by the first of x */
+                uint32_t at = (plane % x->planes * per + w) * 4 + 2 * e, first = !p && !w && !e && !plane;
+                ptxk__wgmma_multiply(k, f, g, g->exact ? g->part : s->sum[0][0],
+                                     plane < x->planes ? a[w][e] : rest[w][e],
+                                     stage * f->stage + at * 16 * f->columns, g->exact && first);
+            }
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+    if (!g->exact || p) { /* the part before has been multiplied */
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+        q = g->releases;
+        if (!p) {
+            q = ptx_setp(k, PTX_GT, unit, g->first);
+            q = ptx_and(k, q, g->releases);
+        }
+        ptxk__wgmma_arrive(k, ptxk__wgmma_bar(f, s, (stage + f->stages - 1) % f->stages, 1), q);
+    }
+    /* the copy that goes where the part `lag` before was, of this unit or so many before */
+    units = p >= lag ? 0 : ptxk__ceil_div(lag - p, x->parts);
+    here = ptx_add(k, unit, ptx_u32(next / x->parts));
+    q = ptx_setp(k, PTX_LT, here, s->end);
+    q = ptx_and(k, q, g->copies);
+    if (units) {
+        y = ptx_sub(k, unit, g->first);
+        y = ptx_setp(k, PTX_GE, y, ptx_u32(units));
+        q = ptx_and(k, q, y);
+    }
+    here = ptx_get(k, s->x_from);
+    ptxk__wgmma_copy_x(k, f, s, ptx_ptr(here, PTX_GLOBAL), next / x->parts, next % x->parts,
+                       (stage + f->stages - lag) % f->stages, q, 1, units ? 0 : (p - lag) / f->stages + 1);
+    if (p + 1 < x->parts) return;
+    here = ptx_add(k, here, ptx_u64(x->bytes));
+    ptx_set(k, s->x_from, here);
+    if (g->exact) ptxk__wgmma_end_unit(k, f, s, stage);
+    for (w = 0, e = 0; w < x->parts; w++) e ^= 1u << (v * x->parts + w) % f->stages;
+    y = ptx_get(k, s->phases);
+    y = ptx_xor(k, y, ptx_u32(e));
+    ptx_set(k, s->phases, y);
+}
+
+/* As ptxk__gemm_products. */
+static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    const ptxk__gemm_x *x = s->form;
+    ptxk__wgmma wgmma, *g = &wgmma;
+    ptx_val first, units, at, y, p;
+    uint32_t i, e;
+    memset(g, 0, sizeof *g);
+    s->wgmma = g;
+    g->exact = f->precision == PTXK_GEMM_EXACT;
+    g->two = g->exact && ptxk__gemm_is_shifted(s->kind);
+    s->scaled = !g->exact || s->kind->format->kind == PTXK__GEMM_BLOCKS;
+    first = g->first = ptxk__gemm_slice(k, f, s, &units);
+    ptxk__gemm_setup(k, f, s, first);
+    ptxk__gemm_wait(k, f, s, first);
+    ptxk__gemm_lane(k, f, s);
+    s->unit = ptx_var_new(k, first);
+    s->slot = ptx_var_new(k, ptx_u32(0));
+    at = ptx_mad_wide(k, s->column_tile, units, ptx_cvt(k, PTX_U64, first));
+    at = ptx_mul(k, at, ptx_u64(x->bytes));
+    at = ptx_ptr_add(k, s->layout.x[s->kind->x], at, 1);
+    s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
+    s->x_to = ptx_ptr_add(k, s->shared, ptx_u32(2 * f->weights), 1);
+    g->matrix = ptx_wgmma_descriptor(k, s->x_to, 16 * f->columns, 128, 0);
+    g->yes = ptx_setp(k, PTX_EQ, ptx_u32(0), ptx_u32(0));
+    g->releases = ptx_setp(k, PTX_EQ, s->lane, ptx_u32(0));
+    g->copies = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
+    for (i = 0; i < f->stages; i++) {
+        y = ptx_add(k, first, ptx_u32(i / x->parts));
+        p = ptx_setp(k, PTX_LT, y, s->end);
+        p = ptx_and(k, p, g->copies);
+        ptxk__wgmma_copy_x(k, f, s, at, i / x->parts, i % x->parts, i, p, 0, 0);
+    }
+    for (i = 0; i < f->n; i++)
+        for (e = 0; e < 4; e++) s->sum[0][i][e] = ptx_var_new(k, ptx_f32(0));
+    for (i = 0; i < f->columns / 2 && g->exact; i++) g->part[i] = ptx_var_new(k, ptx_f32(0));
+    for (i = 0; i < 2; i++) {
+        g->power[i] = ptx_var_new(k, ptx_f32(1));
+        g->most[i] = ptx_var_new(k, ptx_f32(0));
+    }
+    if (s->scaled && s->kind->block->aligned) { /* 2^-6, -16: of minima */
+        s->constant[6] = ptxk__gemm_f16x2(k, 0x24002400);
+        s->constant[7] = ptxk__gemm_f16x2(k, 0xcc00cc00u);
+    }
+    if (s->kind->block->id == PTXK_Q6_K) { /* 1, -1152, -2^-19; EXACT 2^-10, its -1152 times, 2^15, -2^-4 */
+        s->constant[4] = ptxk__gemm_f16x2(k, s->scaled ? 0x3c003c00 : 0x14001400);
+        s->constant[5] = ptxk__gemm_f16x2(k, s->scaled ? 0xe480e480u : 0xbc80bc80u);
+        s->constant[6] = ptxk__gemm_f16x2(k, 0x78007800);
+        s->constant[7] = ptxk__gemm_f16x2(k, s->scaled ? 0x80208020u : 0xac00ac00u);
+    }
+    for (i = 0; i < 2; i++) {
+        ptxk__gemm_copy_weights(k, f, s, first, s->to, i);
+        ptx_cp_async_commit(k);
+    }
+    ptxk__gemm_advance_weights(k, f, s);
+    ptxk__gemm_loop(k, f, s);
+    ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+    ptx_cp_async_wait_all(k);
+    s->wgmma = NULL;
+    if (!g->exact) { /* the last part has been multiplied */
+        y = ptx_sub(k, s->end, first);
+        y = ptx_mul(k, y, ptx_u32(x->parts));
+        y = ptx_sub(k, y, ptx_u32(1));
+        y = ptx_and(k, y, ptx_u32(f->stages - 1));
+        ptxk__wgmma_arrive(k, ptx_ptr_add(k, ptxk__wgmma_bar(f, s, 0, 1), y, 8), g->releases);
+    }
+    for (i = 0; i < 2 && s->scaled; i++) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
+        y = ptx_get(k, g->power[i]);
+        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
+        for (e = 0; e < 2 * f->n; e++) {
+            at = ptx_get(k, s->sum[0][e / 2][2 * i + e % 2]);
+            at = ptx_op2(k, PTX_MUL, PTX_RN, at, ptx_as(y, PTX_F32));
+            ptx_set(k, s->sum[0][e / 2][2 * i + e % 2], at);
+        }
+    }
+}
+
 /* Whether registers hold the place of a tile during its products: where that spills none. */
 static int ptxk__gemm_is_kept(const ptxk__gemm *f) {
     return f->columns <= (f->classes > 1 || f->pair > 1 ? 8u : f->kind[0].tails ? 16u : 32u);
@@ -16126,7 +16592,9 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
 
 /* Writes the tile of y: value * factor (+ bias), a gated pair as one, (+ residual). */
 static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    uint32_t i, j, h, n, e, tiles = f->m / f->pair, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
+    uint32_t i, j, h, n, e, paired = s->paired, tiles = paired ? 1 : f->m / f->pair,
+                            own = paired ? 8 : 16 * tiles;
+    uint32_t bytes = ptxk__kv_bytes(f->output);
     ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], top, x, at, p, column,
         factor[2];
     ptx_val exists[2], value, up, residual, old, base[2], res[2], stride, line;
@@ -16141,10 +16609,10 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     top = ptx_mad(k, s->warp, ptx_u32(own), top);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            row[i][h] = ptx_add(k, top, ptx_u32(16 * (i / f->pair) + 8 * h));
+            row[i][h] = ptx_add(k, top, ptx_u32(16 * (i / f->pair) + (paired ? 0 : 8 * h)));
             inside[i][h] = ptx_setp(k, PTX_LT, row[i][h], s->n);
             if (!(f->flags & PTXK_GEMM_BIAS)) continue;
-            at = ptx_ptr_add(k, s->bias[i % f->pair], row[i][h], 4);
+            at = ptx_ptr_add(k, s->bias[paired ? h : i % f->pair], row[i][h], 4);
             bias[i][h] = ptx_ld_if(k, inside[i][h], PTX_F32, ptx_at(at, 0), ptx_f32(0));
         }
     for (n = 0; n < f->n; n++) {
@@ -16157,7 +16625,8 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (e) column = ptx_add(k, column, ptx_u32(1));
             exists[e] = ptx_setp(k, PTX_LT, x, s->columns_left);
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
-            if (s->kind->format->factor > 1 && !(f->wide && f->precision == PTXK_GEMM_FAST) && !f->mixed)
+            if (s->kind->format->factor > 1 && !((f->wide || f->wgmma) && f->precision == PTXK_GEMM_FAST)
+                && !f->mixed)
                 factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32((double)s->kind->format->factor));
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
@@ -16173,16 +16642,17 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (f->wide) x = ptx_add(k, x, s->column_base);
         }
         for (j = 0; j < tiles; j++)
-            for (h = 0; h < 2; h++)
+            for (h = 0; h < 2 - paired; h++)
                 for (e = 0; e < 2; e++) {
                     i = j * f->pair;
                     value = ptx_get(k, s->sum[i][n][2 * h + e]);
                     value = ptx_op2(k, PTX_MUL, PTX_RN, value, factor[e]);
                     if (f->flags & PTXK_GEMM_BIAS) value = ptx_op2(k, PTX_ADD, PTX_RN, value, bias[i][h]);
                     if (f->pair > 1) {
-                        up = ptx_get(k, s->sum[i + 1][n][2 * h + e]);
+                        up = ptx_get(k, paired ? s->sum[i][n][2 + e] : s->sum[i + 1][n][2 * h + e]);
                         up = ptx_op2(k, PTX_MUL, PTX_RN, up, factor[e]);
-                        if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[i + 1][h]);
+                        if (f->flags & PTXK_GEMM_BIAS)
+                            up = ptx_op2(k, PTX_ADD, PTX_RN, up, paired ? bias[i][1] : bias[i + 1][h]);
                         if (f->flags & PTXK_GEMM_CLAMPED) {
                             value = ptxk__swiglu_clamped(k, value, up);
                         } else {
@@ -16353,7 +16823,9 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
             s->factors[i] = ptxk__gemm_matrix_factors(k, f, s, later, i);
     }
     s->form = &f->x[s->kind->x];
-    if (f->wide)
+    if (f->wgmma)
+        ptxk__wgmma_products(k, f, s);
+    else if (f->wide)
         ptxk__gemm_wide_products(k, f, s);
     else if (f->mixed)
         ptxk__gemm_mixed_products(k, f, s);
@@ -16424,6 +16896,8 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     ptx_guard(k, p);
     ptx_ret(k);
     if (ptxk__gemm_is_kept(f)) s->at_granule = ptx_var_new(k, s->first);
+    if (f->wgmma) s->phases = ptx_var_new(k, ptx_u32(0));
+    s->paired = f->wgmma && f->pair > 1;
     x = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
     share[0] = s->per;
     share[1] = s->longer;
@@ -16431,10 +16905,12 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     ptx_st_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), share);
     ptxk__gemm_go_to(k, f, s, s->first);
     if (f->bulk) { /* for x */
-        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(2));
+        uint32_t bars = f->wgmma ? f->stages : 2;
+        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(bars));
         x = ptx_ptr_add(k, s->flag, s->tid, 8);
         ptx_if(k, q);
-        ptx_mbarrier_init(k, ptx_off(x, -16), ptx_u32(1));
+        ptx_mbarrier_init(k, ptx_off(x, -8 * (int64_t)bars), ptx_u32(1));
+        if (f->wgmma) ptx_mbarrier_init(k, ptx_off(x, -16 * (int64_t)bars), ptx_u32(f->warps));
         ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
         ptx_end(k);
     }
