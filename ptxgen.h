@@ -3263,7 +3263,8 @@ typedef struct ptx__named {
 #define PTX__OF_MODULE UINT32_MAX       /* kernels, functions and variables */
 #define PTX__OF_SOME (UINT32_MAX - 1u) /* symbols of kernels, once a name: `what` is the first that has it */
 #define PTX__IS_KERNEL 0x80000000u
-enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL }; /* of a kernel */
+/* What a name is given to: the first three are symbols of a kernel. */
+enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL, PTX__IS_VARIABLE, PTX__IS_FUNCTION, PTX__IS_ENTRY };
 
 /* Element `element` of variable `in` is the address of `to`, plus an offset. In order of both. */
 typedef struct ptx__address {
@@ -5377,14 +5378,6 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
         if (!ptx__check_set(k, site, d, typed)) return ptx__none();
         if (typed[0].handle != src[0].handle) return ptx__record(k, site, what, mods, typed);
     }
-    if (op >= PTX__OP_COUNT)
-        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
-    if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
-    if (k->m->plain[op] && *k->m->slots[op] == 'c' && src_type == PTX_NONE)
-        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
-                           ptx__rows[k->m->first[op]].name,
-                           op == PTX_SET ? "opn, with the type of the result"
-                                         : ptx__rows[k->m->first[op]].name);
     ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE,
               what & PTX__INTO ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
@@ -5743,11 +5736,11 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     slots = k->m->slots[op];
     loose = *row->sig == '*';
     if (*row->sig == '~' || op == PTX_BRA || op == PTX_RAW || op == PTX_BRX_EDGE
-        || (n_out != PTX__ONE && (*row->sig == '!') != !!into) || (*row->sig == '!' && !into)) {
+        || (*slots == 'c' && n_out == PTX__ONE && src_type == PTX_NONE && k->m->plain[op])
+        || (n_out != PTX__ONE && (*row->sig == '!') != !!into) || (*row->sig == '!' && !into))
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s", row->name,
-                  row->name);
-        return;
-    }
+                  op == PTX_SET ? "opn, with the type of the result" : row->name);
+    if (!ptx__ready(k)) return;
     if ((type || !ptx__types_of(row)) && (src_type || !ptx__sources_of(row)) && *slots != 'm') {
         form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
         if (!form) return;
@@ -6000,32 +5993,47 @@ static void ptx__add_symbol(const ptx_kernel *k, uint32_t name, uint32_t what) {
         ptx__add_name(k->m, PTX__OF_SOME, name, k->index);
 }
 
-PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, const char *name) {
+/* Whether a new kernel, function or variable may have that name; or a symbol of kernel `of`, which may have a
+   kernel's. Sets the error otherwise. A symbol of a kernel hides functions and variables; and ptxas 13.0 ends
+   by a signal where a kernel has the name of an earlier kernel's parameter. */
+PTX__RARE int ptx__name_is_free(ptx_module *m, ptx_kernel *of, const char *site, const char *name,
+                                unsigned what) {
+    static const char kinds[][13] = {"parameter", "shared array", "local array",
+                                     "variable",  "function",     "kernel"};
+    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, name);
+    const ptx_kernel *k =
+        had && had->what & PTX__IS_KERNEL ? m->kernels.at[had->what & ~PTX__IS_KERNEL] : NULL;
+    const unsigned kind = !k ? PTX__IS_VARIABLE : k->function ? PTX__IS_FUNCTION : PTX__IS_ENTRY;
+    char text[320];
+    if (had && !(of && kind == PTX__IS_ENTRY && (what != PTX__IS_PARAM || k->index <= of->index)))
+        snprintf(text, sizeof text, "the module has a %s '%.80s' already, %s at %.100s%s", kinds[kind], name,
+                 k ? "started" : "made", k ? k->site : m->variables.at[had->what].site,
+                 of && kind == PTX__IS_ENTRY ? ", and ptxas crashes on a parameter of that name" : "");
+    else {
+        had = ptx__find_name(m, of ? of->index : PTX__OF_SOME, name);
+        k = of ? of : had ? m->kernels.at[had->what] : NULL;
+        if (had && !of) had = ptx__find_name(m, k->index, name);
+        if (!had || (what == PTX__IS_ENTRY && had->what != PTX__IS_PARAM)) return 1;
+        snprintf(text, sizeof text, "kernel '%.80s' has a %s '%.80s'%s%s", m->names.at + k->name,
+                 kinds[had->what], name,
+                 of                      ? " already"
+                 : what == PTX__IS_ENTRY ? ", and ptxas crashes on a later kernel of that name"
+                                         : ", which would hide the ",
+                 of || what == PTX__IS_ENTRY ? "" : kinds[what]);
+    }
+    if (of)
+        ptx__fail(of, PTX_E_NAME_TAKEN, site, "%s", text);
+    else
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "%s", text);
+    return 0;
+}
+
+PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const char *name, unsigned what) {
     ptx_kernel *k;
-    const ptx__named *had;
     uint32_t at;
     if (!m || m->error.code) return NULL;
     at = ptx__name(m, site, name);
-    if (!at) return NULL;
-    had = ptx__find_name(m, PTX__OF_MODULE, name);
-    if (had && had->what & PTX__IS_KERNEL) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a kernel '%.80s' already, started at %s", name,
-                 m->kernels.at[had->what & ~PTX__IS_KERNEL]->site);
-        return NULL;
-    }
-    if (had) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a variable '%.80s', made at %s", name,
-                 m->variables.at[had->what].site);
-        return NULL;
-    }
-    had = ptx__find_name(m, PTX__OF_SOME, name);
-    if (had) had = ptx__find_name(m, had->what, name);
-    if (had && had->what == PTX__IS_PARAM) { /* ptxas 13.0 ends by a signal */
-        ptx_fail(m, PTX_E_NAME_TAKEN, site,
-                 "an earlier kernel has a parameter '%.80s', and ptxas crashes on a kernel of that name",
-                 name);
-        return NULL;
-    }
+    if (!at || !ptx__name_is_free(m, NULL, site, name, what)) return NULL;
     if (!PTX__ROOM(m, m->entries, 1)) return NULL;
     if (m->used == m->kernels.count) {
         if (!PTX__ROOM(m, m->kernels, 1)) return NULL;
@@ -6054,6 +6062,9 @@ PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, cons
     return k;
 }
 
+PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, const char *name) {
+    return ptx__start_kernel(m, site, name, PTX__IS_ENTRY);
+}
 PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *name) {
     ptx_kernel *k = ptx_entry_early_(m, site, name);
     ptx_dependent_wait_(k, site);
@@ -6093,22 +6104,16 @@ PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, ui
     if (!ptx__ready(k)) return;
     if (d->high
         && (x < d->low || x > d->high
-            || (d->volume && (volume == 0 || volume > d->volume || y > d->high || z > d->deep)))) {
+            || (d->volume && (volume == 0 || volume > d->volume || y > d->high || z > d->deep))))
         ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
                   "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 24 to 255 registers",
                   d->name);
-        return;
-    }
-    if ((which == PTX__NORETURN) != (k->function != 0)) {
+    if ((which == PTX__NORETURN) != (k->function != 0))
         ptx__fail(k, PTX_E_ARGUMENT, site, "that directive is for %s",
                   which == PTX__NORETURN ? "a function" : "an entry");
-        return;
-    }
-    if (d->cluster && ptx__sm(k) < 90) {
+    if (d->cluster && ptx__sm(k) < 90)
         ptx__fail(k, PTX_E_TARGET, site, "clusters need sm_90, the target is sm_%s", k->m->target_name);
-        return;
-    }
-    if (!ptx__needs_version(k, site, "the directive", -1, d->version)) return;
+    if (!ptx__ready(k) || !ptx__needs_version(k, site, "the directive", -1, d->version)) return;
     number[0] = x, number[1] = y, number[2] = z;
     memcpy(before, (char *)k + d->at, d->count * sizeof *number);
     if (*before && memcmp(before, number, d->count * sizeof *number) != 0)
@@ -6117,17 +6122,12 @@ PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, ui
 }
 
 PTX__RARE_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
-    ptx_kernel *k = ptx_entry_(m, site, name);
-    const ptx__named *had;
+    ptx_kernel *k = ptx__start_kernel(m, site, name, PTX__IS_FUNCTION);
+    ptx_dependent_wait_(k, site);
     if (!k) return NULL;
     m->entries.count--;
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
-    had = ptx__find_name(m, PTX__OF_SOME, name);
-    if (had)
-        ptx__fail(k, PTX_E_NAME_TAKEN, site,
-                  "kernel '%.80s' has a parameter or array '%.80s', which would hide the function",
-                  m->names.at + m->kernels.at[had->what]->name, name);
     k->function = 1;
     k->result = (uint32_t)result;
     return k;
@@ -6138,10 +6138,7 @@ PTXGEN_API ptx_module *ptx_kernel_module(ptx_kernel *k) { return k ? k->m : NULL
 PTX__RARE_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max_threads,
                                       uint32_t min_blocks) {
     if (!ptx__ready(k)) return;
-    if (k->function) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "launch bounds are for entries, this is a function");
-        return;
-    }
+    if (k->function) ptx__fail(k, PTX_E_ARGUMENT, site, "launch bounds are for entries, this is a function");
     if (max_threads == 0 || max_threads > 1024 || min_blocks > 32)
         ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
                   "launch bounds of %u threads and %u blocks: a block has 1 to 1024 threads,"
@@ -6155,20 +6152,6 @@ PTX__RARE_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t 
     k->min_blocks = min_blocks;
 }
 
-PTX__RARE int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) {
-    static const char *const kinds[] = {"parameter", "shared array", "local array"};
-    const ptx__named *had = ptx__find_name(k->m, PTX__OF_MODULE, name);
-    if (had && !(had->what & PTX__IS_KERNEL)) /* it would hide the variable */
-        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "the module has a variable '%.80s'", name);
-    if (had && k->m->kernels.at[had->what & ~PTX__IS_KERNEL]->function)
-        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "the module has a function '%.80s'", name);
-    had = ptx__find_name(k->m, k->index, name);
-    if (had)
-        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "this kernel has a %s '%.80s' already", kinds[had->what],
-                         name);
-    return 1;
-}
-
 static uint32_t ptx__align_up(uint32_t bytes, uint32_t align) { return (bytes + align - 1) & ~(align - 1); }
 
 static int ptx__is_power_of_two(uint32_t n) { return n && (n & (n - 1)) == 0; }
@@ -6178,19 +6161,13 @@ PTX__RARE uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *n
                                   uint32_t bytes, uint32_t align, unsigned space) {
     ptx_module *m = k->m;
     ptx__symbol *p;
-    const ptx__named *had;
     uint32_t at, offset, limit = m->cap >= 81 ? 32764u : 4352u;
     if (k->guard) return PTX__FAIL(k, PTX_E_GUARD, site, "a guard before a parameter");
     if (k->called)
         return PTX__FAIL(k, PTX_E_ARGUMENT, site,
                          "the function is called at %s already: parameters come first", k->called);
     at = ptx__name(m, site, name);
-    if (!at || !ptx__name_is_free(k, site, name)) return 0;
-    had = ptx__find_name(m, PTX__OF_MODULE, name);
-    if (had && (had->what & ~PTX__IS_KERNEL) > k->index)
-        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site,
-                         "a later kernel is called '%.80s', and ptxas crashes on a parameter of that name",
-                         name);
+    if (!at || !ptx__name_is_free(m, k, site, name, PTX__IS_PARAM)) return 0;
     offset = ptx__align_up(k->param_bytes, align);
     if (bytes > limit || offset > limit - bytes)
         return PTX__FAIL(k, PTX_E_PARAM_LIMIT, site,
@@ -6274,45 +6251,63 @@ PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, u
     return ptx__with_space(v, space);
 }
 
-/* A shared array under a name that is kept already: its address, in a register. */
-PTX__RARE ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, ptx_type type,
-                                  uint32_t count, uint32_t align) {
-    ptx__symbol *s;
-    if (!name || !ptx__name_is_free(k, site, k->m->names.at + name) || !ptx__unguarded(k, site, "ptx_shared"))
+#define PTX__SHARED_MOST 49152u   /* bytes of static shared memory */
+#define PTX__DYNAMIC_MOST 232448u /* 227 KiB: no device gives a block more */
+/* An array of a kernel, under a name that is kept already: its address, in a register. bytes: of an element,
+   0 of what the launch gives. */
+PTX__RARE ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name, unsigned what, unsigned type,
+                                 uint32_t count, uint32_t align) {
+    const int shared = what == PTX__IS_SHARED;
+    const unsigned tag = shared ? PTX__W_SHARED : PTX__W_LOCAL;
+    ptx__symbol s;
+    size_t index;
+    s.site = ptx__site(k, site);
+    s.name = name;
+    s.type = type;
+    s.count = count;
+    s.align = align;
+    if (!name || !ptx__name_is_free(k->m, k, site, k->m->names.at + name, what)
+        || !ptx__unguarded(k, site, shared ? "ptx_shared" : "ptx_local")
+        || !(shared ? PTX__ROOM(k->m, k->shared, 1) : PTX__ROOM(k->m, k->locals, 1)))
         return ptx__none();
-    if (!PTX__ROOM(k->m, k->shared, 1)) return ptx__none();
-    ptx__add_symbol(k, name, PTX__IS_SHARED);
-    s = &k->shared.at[k->shared.count++];
-    s->site = ptx__site(k, site);
-    s->name = name;
-    s->type = type;
-    s->count = count;
-    s->align = align;
-    return ptx__symbol_address(k, site, PTX__WORD(PTX__W_SHARED, k->shared.count - 1), PTX_U32, PTX_SHARED,
-                               align);
+    ptx__add_symbol(k, name, what);
+    index = shared ? k->shared.count++ : k->locals.count++;
+    (shared ? k->shared.at : k->locals.at)[index] = s;
+    return ptx__symbol_address(k, site, PTX__WORD(tag, index), shared ? PTX_U32 : PTX_U64,
+                               shared ? PTX_SHARED : PTX_LOCAL, align);
+}
+/* The bytes of an element, at least which *align becomes; 0 with the error set. most: bytes of all, 0: any. */
+PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type type, uint32_t count,
+                                      uint32_t most, uint32_t *align) {
+    uint32_t size;
+    if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return 0;
+    size = ptx_type_bytes(type);
+    if (size == 0 || (*align & (*align - 1)) || *align > 1024 || count == 0
+        || (most && count > most / size)) {
+        ptx__fail(
+            k, PTX_E_ARGUMENT, site,
+            "memory of %u elements of type %s, aligned to %u: must be 1 or more, %u bytes at most, of a "
+            "type with a size, aligned to 1, 2, 4 ... 1024",
+            count, ptx_type_name(type), *align, most);
+        return 0;
+    }
+    if (*align < size) *align = size;
+    return size;
 }
 
 PTX__RARE_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                                   uint32_t count, uint32_t align) {
-    uint32_t size, start;
-    if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
-    size = ptx_type_bytes(type);
-    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0)
-        return PTX__REFUSE(
-            k, PTX_E_ARGUMENT, site,
-            "shared memory of %u elements of type %s, aligned to %u: must be 1 or more, of a type with "
-            "a size, aligned to 1, 2, 4 ... 1024",
-            count, ptx_type_name(type), align);
-    if (align < size) align = size;
+    uint32_t size = ptx__element_bytes(k, site, type, count, 0, &align), start;
+    if (!size) return ptx__none();
     start = ptx__align_up(k->shared_bytes, align);
-    if (count > 49152u / size || start > 49152u - count * size)
+    if (count > PTX__SHARED_MOST / size || start > PTX__SHARED_MOST - count * size)
         return PTX__REFUSE(k, PTX_E_SHARED_LIMIT, site,
                            "'%.80s' would end at byte %llu of static shared memory, the limit is 49152; use "
                            "ptx_shared_dynamic()",
                            name ? name : "(null)",
                            (unsigned long long)start + (unsigned long long)count * size);
     k->shared_bytes = start + count * size;
-    return ptx__add_shared(k, site, ptx__name(k->m, site, name), type, count, align);
+    return ptx__add_array(k, site, ptx__name(k->m, site, name), PTX__IS_SHARED, (unsigned)type, count, align);
 }
 
 PTX__RARE_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t align) {
@@ -6322,40 +6317,20 @@ PTX__RARE_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint3
         return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "dynamic shared memory aligned to %u: must be 16 to 1024",
                            align);
     snprintf(own, sizeof own, "%.255s$dynamic", k->m->names.at + k->name);
-    return ptx__add_shared(k, site, ptx__keep(k->m, own, strlen(own)), PTX_B8, 0, align);
+    return ptx__add_array(k, site, ptx__keep(k->m, own, strlen(own)), PTX__IS_SHARED, PTX_B8, 0, align);
 }
 
 PTX__RARE_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                                  uint32_t count, uint32_t align) {
-    uint32_t size = ptx_type_bytes(type), at;
-    ptx__symbol *l;
-    if (!ptx__ready(k) || !ptx__unguarded(k, site, "ptx_local")) return ptx__none();
-    if (!ptx__require_type(k, site, type)) return ptx__none();
-    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0 || count > 524288u / size)
-        return PTX__REFUSE(
-            k, PTX_E_ARGUMENT, site,
-            "local memory of %u elements of type %s, aligned to %u: must be 1 or more, 512 KiB at "
-            "most, of a type with a size, aligned to 1, 2, 4 ... 1024",
-            count, ptx_type_name(type), align);
-    if (align < size) align = size;
-    at = ptx__name(k->m, site, name);
-    if (!at || !ptx__name_is_free(k, site, name)) return ptx__none();
-    if (!PTX__ROOM(k->m, k->locals, 1)) return ptx__none();
-    ptx__add_symbol(k, at, PTX__IS_LOCAL);
-    l = &k->locals.at[k->locals.count++];
-    l->site = ptx__site(k, site);
-    l->name = at;
-    l->type = (uint32_t)type;
-    l->count = count * size;
-    l->align = align;
-    return ptx__symbol_address(k, site, PTX__WORD(PTX__W_LOCAL, k->locals.count - 1), PTX_U64, PTX_LOCAL,
-                               align);
+    uint32_t size = ptx__element_bytes(k, site, type, count, 524288, &align);
+    if (!size) return ptx__none();
+    return ptx__add_array(k, site, ptx__name(k->m, site, name), PTX__IS_LOCAL, (unsigned)type, count * size,
+                          align);
 }
 
 PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
     ptx_symbol none = {0, 0}, symbol;
     ptx__variable *v;
-    const ptx__named *had;
     uint32_t size, align, name;
     if (!m || m->error.code) return none;
     size = desc ? ptx_type_bytes(desc->type) : 0;
@@ -6370,24 +6345,7 @@ PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
         return none;
     }
     name = ptx__name(m, site, desc->name);
-    if (!name) return none;
-    had = ptx__find_name(m, PTX__OF_MODULE, desc->name);
-    if (had && !(had->what & PTX__IS_KERNEL)) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a variable '%.80s' already, made at %s",
-                 desc->name, m->variables.at[had->what].site);
-        return none;
-    }
-    if (had) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a kernel or function '%.80s'", desc->name);
-        return none;
-    }
-    had = ptx__find_name(m, PTX__OF_SOME, desc->name);
-    if (had) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site,
-                 "kernel '%.80s' has a parameter or array '%.80s', which would hide the variable",
-                 m->names.at + m->kernels.at[had->what]->name, desc->name);
-        return none;
-    }
+    if (!name || !ptx__name_is_free(m, NULL, site, desc->name, PTX__IS_VARIABLE)) return none;
     if (desc->space == PTX_CONST) {
         if (desc->count * size > 65536u
             || ptx__align_up(m->const_bytes, align) + desc->count * size > 65536u) {
@@ -7072,18 +7030,14 @@ PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "a pragma")) return;
     for (i = 0; text && i < sizeof known / sizeof *known; i++)
         if (strncmp(text, known[i], strlen(known[i])) == 0) break;
-    if (text && i == sizeof known / sizeof *known) {
+    if (text && i == sizeof known / sizeof *known)
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "the assembler knows no pragma \"%.60s\" and would ignore it; there are nounroll, "
                   "used_bytes_mask, enable_smem_spilling, frequency",
                   text);
-        return;
-    }
-    if (!text || strlen(text) > 200 || strpbrk(text, "\"\\$\n")) {
+    if (!text || strlen(text) > 200 || strpbrk(text, "\"\\$\n"))
         ptx__fail(k, PTX_E_ARGUMENT, site, "a pragma is a text of at most 200 characters");
-        return;
-    }
-    if (!ptx__needs_version(k, site, known[i], -1, since[i])) return;
+    if (!ptx__ready(k) || !ptx__needs_version(k, site, known[i], -1, since[i])) return;
     snprintf(line, sizeof line, ".pragma \"%.200s\";", text);
     ptx__record_raw(k, site, PTX__I_PLAIN, 0, line, 0, NULL, 0, NULL, NULL);
 }
@@ -7091,11 +7045,10 @@ PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text
 PTX__RARE_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
     char text[400];
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "ptx_return")) return;
-    if (!k->function || !k->result) {
+    if (!k->function || !k->result)
         ptx__fail(k, PTX_E_ARGUMENT, site, "only a function with a result returns a value; use ptx_ret");
-        return;
-    }
-    value = ptx__typed_value(k, site, "ptx_return", value, ptx__in_register(k->result));
+    else
+        value = ptx__typed_value(k, site, "ptx_return", value, ptx__in_register(k->result));
     if (!ptx__ready(k)) return;
     snprintf(text, sizeof text, "st.param.b%u [%.255s$$result], $0;", (unsigned)ptx__fact(k->result)->bits,
              k->m->names.at + k->name);
@@ -7344,11 +7297,8 @@ PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *form
     ptx_variable_desc desc;
     uint32_t i, bytes = 0, offset[PTX__ARGS_MAX];
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return;
-    if (!format) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format is NULL");
-        return;
-    }
-    if (!ptx__format_fits(k, site, format, n, v)) return;
+    if (!format) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format is NULL");
+    if (!format || !ptx__format_fits(k, site, format, n, v)) return;
     for (i = 0; i < n; i++) {
         const ptx__operand o = ptx__read_handle(k, v[i]);
         const unsigned wide = ptx__fact(o.type)->bits;
@@ -7362,11 +7312,9 @@ PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *form
             v[i] = ptx_cvt_(k, site, 0, PTX_F64, v[i]);
         else if (o.kind == PTX__REG && wide == 16)
             v[i] = ptx_cvt_(k, site, 0, o.type == PTX_S16 ? PTX_S32 : PTX_U32, v[i]);
-        if (!ptx__ready(k)) return;
-        if (ptx__bits_of(v[i]) != 32 && ptx__bits_of(v[i]) != 64) {
+        if (ptx__bits_of(v[i]) != 32 && ptx__bits_of(v[i]) != 64)
             ptx__fail(k, PTX_E_TYPE, site, "argument %u of printf is %s", i + 1, ptx__describe(o));
-            return;
-        }
+        if (!ptx__ready(k)) return;
         bytes = ptx__align_up(bytes, ptx__bits_of(v[i]) / 8u);
         offset[i] = bytes;
         bytes += ptx__bits_of(v[i]) / 8u;
@@ -7433,12 +7381,15 @@ PTX__RARE_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space sp
 
 /* -- textures and surfaces -- */
 
-/* Append a group of 1 to 4 coordinates: groups of 3 do not exist and repeat the last. */
-static uint32_t ptx__add_group(ptx_val *list, uint32_t at, const ptx_val *group, uint32_t n) {
-    uint32_t i;
-    for (i = 0; i < n; i++) list[at++] = group[i];
-    if (n == 3) list[at++] = group[2];
-    return at;
+/* An object and its 1 to 4 coordinates: groups of 3 do not exist and repeat the last. Returns the count. */
+static uint32_t ptx__coordinates(ptx_val *list, ptx_val object, uint32_t axes, ptx_val a, ptx_val b,
+                                 ptx_val c, ptx_val d) {
+    list[0] = object;
+    list[1] = a;
+    list[2] = b;
+    list[3] = c;
+    list[4] = axes == 3 ? c : d;
+    return axes == 3 ? 5 : axes + 1;
 }
 
 /* Integer coordinates are .s32. */
@@ -7450,27 +7401,19 @@ static ptx_val ptx__texel_number(ptx_val v) {
 PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
                             uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
                             const ptx_val *dx, const ptx_val *dy, ptx_val *out) {
-    ptx_val list[16], group[4];
-    uint32_t n, i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
-                             || op == PTX_TEX_GRAD_A1D || op == PTX_TEX_GRAD_A2D || op == PTX_TEX_GRAD_ACUBE;
-    group[0] = a;
-    group[1] = b;
-    group[2] = c;
-    group[3] = d;
-    for (i = layered; i < axes; i++) group[i] = ptx__texel_number(group[i]);
-    list[0] = texture;
-    n = ptx__add_group(list, 1, group, axes);
+    ptx_val list[16];
+    uint32_t i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
+                          || op == PTX_TEX_GRAD_A1D || op == PTX_TEX_GRAD_A2D || op == PTX_TEX_GRAD_ACUBE;
+    uint32_t n = ptx__coordinates(list, texture, axes, a, b, c, d), own = axes - layered;
+    for (i = 1 + layered; i < n; i++) list[i] = ptx__texel_number(list[i]);
     if (extra == 2 && (!dx || !dy)) { /* extra: 1: a level of detail, 2: gradients */
         if (k) ptx__fail(k, PTX_E_ARGUMENT, site, "%s is NULL", dx ? "dy" : "dx");
-        for (i = 0; out && i < 4; i++) out[i] = ptx__none();
-        return;
+        extra = 0;
     }
     if (extra == 1) list[n++] = lod;
-    if (extra == 2) {
-        n = ptx__add_group(list, n, dx, axes - layered);
-        n = ptx__add_group(list, n, dy, axes - layered);
-    }
-    ptx_opn_(k, site, op, 0, type, PTX_NONE, n, list, 4, out);
+    for (i = 0; extra == 2 && i < own + (own == 3); i++) list[n + i] = dx[i < own ? i : own - 1];
+    for (n += i, i = 0; extra == 2 && i < own + (own == 3); i++) list[n + i] = dy[i < own ? i : own - 1];
+    ptx_opn_(k, site, op, 0, type, PTX_NONE, n + i, list, 4, out);
 }
 
 PTX__RARE_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
@@ -7499,21 +7442,11 @@ PTX__RARE ptx_type ptx__surface_type(ptx_kernel *k, const char *site, ptx_type t
     return PTX_NONE;
 }
 
-static uint32_t ptx__surface_operands(ptx_val *list, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                      ptx_val c) {
-    ptx_val group[3];
-    group[0] = a;
-    group[1] = b;
-    group[2] = c;
-    list[0] = surface;
-    return ptx__add_group(list, 1, group, axes);
-}
-
 PTX__RARE_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
                                          ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
                                          ptx_val b, ptx_val c, ptx_val *out) {
     ptx_val list[8];
-    uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
+    uint32_t i, count = ptx__coordinates(list, surface, axes, a, b, c, c);
     ptx_type bits = ptx__surface_type(k, site, type, n);
     for (i = 0; out && i < n && i < 4; i++) out[i] = ptx__none();
     if (bits == PTX_NONE) return;
@@ -7535,13 +7468,10 @@ PTX__RARE_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_o
                                           ptx_type type, uint32_t n, ptx_val surface, uint32_t axes,
                                           ptx_val a, ptx_val b, ptx_val c, const ptx_val *values) {
     ptx_val list[12];
-    uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
+    uint32_t i, count = ptx__coordinates(list, surface, axes, a, b, c, c);
     ptx_type bits = ptx__surface_type(k, site, type, n);
-    if (bits == PTX_NONE) return;
-    if (!values) {
-        if (k) ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the values is NULL");
-        return;
-    }
+    if (!values && k) ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the values is NULL");
+    if (bits == PTX_NONE || !values) return;
     for (i = 0; i < n; i++) list[count++] = values[i];
     ptx_opn_(k, site, op, outside, bits, PTX_NONE, count, list, 0, NULL);
 }
@@ -7557,16 +7487,13 @@ PTX__RARE_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_i
                                        ptx_val a, ptx_val b, ptx_val c, ptx_val value) {
     static const ptx_mods order[] = {PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_AND, PTX_ATOM_OR};
     ptx_val list[8];
-    uint32_t i = 0, n = ptx__surface_operands(list, surface, axes, a, b, c);
+    uint32_t i = 0, n = ptx__coordinates(list, surface, axes, a, b, c, c);
     while (i < 5 && order[i] != what) i++;
-    if (i == 5) {
-        if (k)
-            ptx__fail(k, PTX_E_MODIFIER, site,
-                      "surfaces are reduced by PTX_ATOM_ADD, _MIN, _MAX, _AND or _OR, one of them");
-        return;
-    }
+    if (i == 5 && k)
+        ptx__fail(k, PTX_E_MODIFIER, site,
+                  "surfaces are reduced by PTX_ATOM_ADD, _MIN, _MAX, _AND or _OR, one of them");
     list[n++] = value;
-    ptx_opn_(k, site, (ptx_op_id)((uint32_t)op + i), outside, type, PTX_NONE, n, list, 0, NULL);
+    ptx_opn_(k, site, (ptx_op_id)((uint32_t)op + i % 5), outside, type, PTX_NONE, n, list, 0, NULL);
 }
 
 /* -- tensor cores -- */
@@ -7638,17 +7565,15 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 PTX__RARE_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                               ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
                               const ptx_val *operands) {
-    const ptx__row *row;
+    const ptx__row *row = ptx__rows_of(op), *end = ptx__rows + PTX__ROW_COUNT;
     if (!ptx__ready(k)) return;
-    for (row = ptx__rows; row < ptx__rows + PTX__ROW_COUNT; row++)
-        if (row->op == op && (unsigned)a_type < PTX__TYPE_COUNT && ptx__types_of(row) >> a_type & 1) break;
-    if (!d) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
-        return;
-    }
-    if (row < ptx__rows + PTX__ROW_COUNT && !ptx__elements_ok(k, site, row, a_type, b_type)) return;
-    ptx__emit(k, site, op, mods, a_type,
-              row < ptx__rows + PTX__ROW_COUNT && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
+    while (row < end && row->op == op
+           && !((unsigned)a_type < PTX__TYPE_COUNT && ptx__types_of(row) >> a_type & 1))
+        row++;
+    if (row < end && row->op != op) row = end;
+    if (!d) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
+    if (!d || (row < end && !ptx__elements_ok(k, site, row, a_type, b_type))) return;
+    ptx__emit(k, site, op, mods, a_type, row < end && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
               operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
 }
 
@@ -8076,9 +8001,6 @@ typedef struct ptx__graph {
     /* Postdominators. The node behind all ends has the number `blocks`; post_number 0: no path to an end. */
     uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
 } ptx__graph;
-
-#define PTX__SHARED_MOST 49152    /* bytes of static shared memory */
-#define PTX__DYNAMIC_MOST 232448u /* 227 KiB: no device gives a block more */
 
 static uint32_t ptx__slot(const ptx__graph *g, uint32_t word) { return g->bias[PTX__TAG(word)] + word; }
 
@@ -10032,7 +9954,7 @@ PTX__RARE void ptx__verify_shared(ptx_module *m) {
         if (sum > PTX__SHARED_MOST) {
             ptx__fail(entry, PTX_E_SHARED_LIMIT, entry->site,
                       "%.80s and the functions it calls have %u bytes of static shared memory together, the "
-                      "limit is %d",
+                      "limit is %u",
                       m->names.at + entry->name, (unsigned)(sum > UINT32_MAX ? UINT32_MAX : sum),
                       PTX__SHARED_MOST);
             return;
@@ -10165,13 +10087,6 @@ PTX__APART static char *ptx__string(char *p, const char *s) {
 }
 /* The name of a register: %, the letter of its class (PTX__W_PRED is 'p' ... PTX__W_8 is 'e'), its number. */
 static const char ptx__register_letters[] = "?phrdqe";
-static char *ptx__print_register(char *p, uint32_t word) {
-    uint32_t tag = PTX__TAG(word);
-    if (tag == PTX__W_PRED_NOT) *p++ = '!', tag = PTX__W_PRED;
-    *p++ = '%';
-    *p++ = ptx__register_letters[tag];
-    return ptx__digits32(p, PTX__INDEX(word));
-}
 
 /* The name of a symbol or special register. */
 PTX__RARE const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
@@ -10185,56 +10100,6 @@ PTX__RARE const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
     default: name = k->m->variables.at[index].name; break;
     }
     return k->m->names.at + name;
-}
-
-/* Print the operand at *w, at most 280 characters, and move *w to the next one. Returns the end of the text.
-   */
-static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w) {
-    uint32_t word = *(*w)++, tag = PTX__TAG(word);
-    uint64_t bits = 0;
-    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
-        bits = (*w)[0] | (uint64_t)(*w)[1] << 32;
-        *w += 2;
-    }
-    switch (tag) {
-    case PTX__W_UNSIGNED: return ptx__digits(p, bits);
-    case PTX__W_SIGNED:
-        if ((int64_t)bits < 0) *p++ = '-', bits = 0 - bits;
-        return ptx__digits(p, bits);
-    case PTX__W_HEX16: return ptx__hex(ptx__string(p, "0x"), bits, 4);
-    case PTX__W_F32: return ptx__hex(ptx__string(p, "0f"), bits, 8);
-    case PTX__W_F64: return ptx__hex(ptx__string(p, "0d"), bits, 16);
-    case PTX__W_PARAM:
-    case PTX__W_SHARED:
-    case PTX__W_LOCAL:
-    case PTX__W_GLOBAL:
-    case PTX__W_SPECIAL: return ptx__string(p, ptx__name_of(k, word));
-    case PTX__W_MEM: {
-        int64_t offset;
-        *p++ = '[';
-        p = ptx__print_operand(k, p, w);
-        offset = (int32_t) * (*w)++;
-        if (offset) *p++ = '+';
-        if (offset < 0) *p++ = '-', offset = -offset;
-        if (offset) p = ptx__digits(p, (uint64_t)offset);
-        *p++ = ']';
-        return p;
-    }
-    case PTX__W_VECTOR: {
-        uint32_t i, n = word & 0xffffu, style = PTX__INDEX(word) >> 16;
-        if (style == PTX__G_SINK) return ptx__string(p, "_");
-        if (style != PTX__G_PIPE) *p++ = style == PTX__G_BRACES ? '{' : '[';
-        for (i = 0; i < n; i++) {
-            if (i && style == PTX__G_PIPE) *p++ = '|';
-            else if (i)
-                *p++ = ',', *p++ = ' ';
-            p = ptx__print_operand(k, p, w);
-        }
-        if (style != PTX__G_PIPE) *p++ = style == PTX__G_BRACES ? '}' : ']';
-        return p;
-    }
-    default: return ptx__print_register(p, word);
-    }
 }
 
 /* Make room for `more` characters at p, the end of the text. Returns p, moved if the text was; NULL: no
@@ -10262,38 +10127,6 @@ static char *ptx__put(ptx_module *m, char *p, const char *format, ...) {
             if (p) p = ptx__string(p, s);
         }
     va_end(args);
-    return p;
-}
-
-static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins) {
-    return k->m->names.at + PTX__INDEX(k->words.at[ins->words + ins->results]);
-}
-/* The room that a raw instruction takes beyond that of its operands. */
-static size_t ptx__raw_bound(const ptx_kernel *k, const ptx__ins *ins) {
-    const char *text = ptx__raw_text(k, ins), *p = text;
-    size_t uses = 0;
-    for (; *p; p++) uses += *p == '$';
-    return (size_t)(p - text) + 300 * uses;
-}
-PTX__RARE char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
-    const char *text = ptx__raw_text(k, ins);
-    while (*text) {
-        const uint32_t *w = k->words.at + ins->words;
-        int which;
-        if (*text != '$' || text[1] == '$') {
-            text += *text == '$';
-            *p++ = *text++;
-            continue;
-        }
-        text++;
-        which = ptx__placeholder(&text);
-        if (which >= ins->results) {
-            w += ins->results + 1;
-            for (which -= ins->results; which > 0; which--) w = ptx__next_operand(w);
-        } else
-            w += which;
-        p = ptx__print_operand(k, p, &w);
-    }
     return p;
 }
 
@@ -10328,37 +10161,96 @@ static inline char *ptx__print_listed(const ptx_module *m, char *p, uint32_t wor
     return p + text[15];
 }
 
-/* Print an operand that is no plain register, and ", ": an address, a group in braces, or any other. Returns
-   the next operand. */
-static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at,
-                                        const uint32_t *w) {
+/* Print the operand at w, at most 280 characters, and ", " behind it. Returns the next operand. */
+static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const uint32_t *w) {
     const ptx_module *const m = k->m;
-    uint32_t left = *w & 0xffffu;
+    const uint32_t word = *w, tag = PTX__TAG(word), style = PTX__INDEX(word) >> 16;
+    const uint32_t *next = ptx__next_operand(w);
+    uint64_t bits = PTX__IS_LONG(word) ? w[1] | (uint64_t)w[2] << 32 : 0;
+    uint32_t left = word & 0xffffu;
     char *p = *at;
-    if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES) {
-        int32_t offset = (int32_t)w[2];
-        *p = '[';
-        p = ptx__print_listed(m, p + 1, w[1]) - 2;
+    switch (tag) {
+    case PTX__W_MEM: {
+        const int32_t offset = (int32_t)w[2];
+        *p++ = '[';
+        if (PTX__TAG(w[1]) < PTX__CLASSES)
+            p = ptx__print_listed(m, p, w[1]) - 2;
+        else
+            p = ptx__string(p, ptx__name_of(k, w[1]));
         if (offset) *p++ = '+';
         if (offset < 0) *p++ = '-';
         if (offset) p = ptx__digits32(p, offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
-        memcpy(p, "], ", 3);
-        *at = p + 3;
-        return w + 3;
+        *p++ = ']';
+        break;
     }
-    if ((*w & ~0xffffu) == PTX__GROUP(PTX__G_BRACES, 0)) {
-        for (*p++ = '{', w++; left; left--)
-            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(m, p, *w++);
+    case PTX__W_VECTOR:
+        if (style == PTX__G_BRACES || style == PTX__G_BRACKETS) *p++ = style == PTX__G_BRACES ? '{' : '[';
+        if (style == PTX__G_SINK) *p++ = '_';
+        for (; left; left--) {
+            if (PTX__TAG(*next) < PTX__CLASSES)
+                p = ptx__print_listed(m, p, *next++);
             else
-                w = ptx__print_other(k, &p, w);
-        memcpy(p - 2, "}, ", 3);
-        *at = p + 1;
-    } else {
-        p = ptx__print_operand(k, p, &w);
-        memcpy(p, ", ", 2);
-        *at = p + 2;
+                next = ptx__print_other(k, &p, next);
+            if (style == PTX__G_PIPE) p--, p[-1] = '|';
+            if (left > 1) continue;
+            p -= style == PTX__G_PIPE ? 1 : 2;
+            if (style != PTX__G_PIPE) *p++ = style == PTX__G_BRACES ? '}' : ']';
+        }
+        break;
+    case PTX__W_SIGNED:
+        if ((int64_t)bits < 0) *p++ = '-', bits = 0 - bits;
+        p = ptx__digits(p, bits);
+        break;
+    case PTX__W_UNSIGNED: p = ptx__digits(p, bits); break;
+    case PTX__W_HEX16: p = ptx__hex(ptx__string(p, "0x"), bits, 4); break;
+    case PTX__W_F32: p = ptx__hex(ptx__string(p, "0f"), bits, 8); break;
+    case PTX__W_F64: p = ptx__hex(ptx__string(p, "0d"), bits, 16); break;
+    case PTX__W_PRED_NOT:
+        *p = '!';
+        p = ptx__print_listed(m, p + 1, PTX__PREDICATE(word)) - 2;
+        break;
+    default:
+        if (tag < PTX__CLASSES)
+            p = ptx__print_listed(m, p, word) - 2;
+        else
+            p = ptx__string(p, ptx__name_of(k, word));
     }
-    return w;
+    memcpy(p, ", ", 2);
+    *at = p + 2;
+    return next;
+}
+
+static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins) {
+    return k->m->names.at + PTX__INDEX(k->words.at[ins->words + ins->results]);
+}
+/* The room that a raw instruction takes beyond that of its operands. */
+static size_t ptx__raw_bound(const ptx_kernel *k, const ptx__ins *ins) {
+    const char *text = ptx__raw_text(k, ins), *p = text;
+    size_t uses = 0;
+    for (; *p; p++) uses += *p == '$';
+    return (size_t)(p - text) + 300 * uses;
+}
+PTX__RARE char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
+    const char *text = ptx__raw_text(k, ins);
+    while (*text) {
+        const uint32_t *w = k->words.at + ins->words;
+        int which;
+        if (*text != '$' || text[1] == '$') {
+            text += *text == '$';
+            *p++ = *text++;
+            continue;
+        }
+        text++;
+        which = ptx__placeholder(&text);
+        if (which >= ins->results) {
+            w += ins->results + 1;
+            for (which -= ins->results; which > 0; which--) w = ptx__next_operand(w);
+        } else
+            w += which;
+        ptx__print_other(k, &p, w);
+        p -= 2;
+    }
+    return p;
 }
 
 /* Operands, and ", " behind each. */
@@ -10385,11 +10277,11 @@ static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_
 /* The longest line of one instruction: mnemonic 384, guard and punctuation 32, and its operands. */
 static size_t ptx__line_bound(const ptx__ins *ins) { return 448 + 24u * (size_t)ins->count; }
 
-static char *ptx__print_guard(char *p, uint32_t guard) {
+static char *ptx__print_guard(const ptx_kernel *k, char *p, uint32_t guard) {
     *p++ = '@';
-    p = ptx__print_register(p, guard);
-    *p++ = ' ';
-    return p;
+    ptx__print_other(k, &p, &guard);
+    p[-2] = ' ';
+    return p - 1;
 }
 
 /* Instruction *at, and those behind it before `end` that are plain too and have a mnemonic, a line each, as
@@ -10404,7 +10296,7 @@ static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at,
         const uint32_t *w = words + ins->words;
         const char *text = chars + form->text;
         size_t length = form->text_length;
-        if (ins->guard) p = ptx__print_guard(p, ins->guard);
+        if (ins->guard) p = ptx__print_guard(k, p, ins->guard);
         memcpy(p, text, PTX__SLACK);
         if (length > PTX__SLACK) memcpy(p, text, length);
         p += length;
@@ -10429,7 +10321,7 @@ static char *ptx__print_instructions(const ptx_kernel *k, char *p,
     if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, p, at, end, limit);
     ++*at;
     *p++ = '\t';
-    if (ins->guard) p = ptx__print_guard(p, ins->guard);
+    if (ins->guard) p = ptx__print_guard(k, p, ins->guard);
     if (!form->text_length) return ptx__print_raw(k, p, ins);
     memcpy(p, k->m->chars.at + form->text, form->text_length);
     p = ptx__digits(ptx__string(p + form->text_length, " $L"), ins->words);
@@ -10807,12 +10699,13 @@ PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_i
    Operands of a statement are letters, integers, decimal numbers, I (infinity), N (NaN), M (1.5 2^23 in f32,
    1.5 2^52 in f64: adding it rounds to an integer) and $: the next of the formula's numbers for that type.
    These stand behind the text as the leading hexadecimal digits of their bits; numbers between commas, as the
-   coefficients of a polynomial, are one '$'. The parameters of a formula are x, y, z, w, v, u, p in this
-   order; its results are r, s and q. A text that begins with '!' is that of a function of the module; with
-   '~', of f32 alone. Sums and products have .rn, which keeps the assembler from fusing them. Polynomials:
-   minimax ones with rounded coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and
-   Payne and Hanek's reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps behind
-   rcp, rsqrt, lg2 and ex2. */
+   coefficients of a polynomial, are one '$'. Half of an f64 polynomial has 21 bits a coefficient, which an
+   instruction holds as an immediate. The parameters of a formula are x, y, z, w, v, u, p in this order; its
+   results are r, s and q. A text that begins with '!' is that of a function of the module; with '~', of f32
+   alone. Sums and products have .rn, which keeps the assembler from fusing them. Polynomials: minimax ones
+   with rounded coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and
+   Hanek's reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps behind rcp,
+   rsqrt, lg2 and ex2. */
 typedef struct ptx__calc {
     char name[5], result, operand; /* types, see ptx__letter_type */
     uint16_t op;
@@ -10922,8 +10815,8 @@ static const char *const ptx__formulas[] = {
     PTX__F("scale", "{m=iadd y -0x4b400000;|m,h=unpair y;}h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul "
      "x s;r=mul r u;", "", ""),
     PTX__F("exp_poly", "r=poly x $;", "3AB4AA0A,3C091D82,3D2AAD11,3E2AAA48,3EFFFFFD,3F8,3F8",
-     "3E5AD904C20915AA,3E928AE252D68E08,3EC71DF1AF29704A,3EFA01999392AAE7,3F2A01A012EDF547,3F56C16C18482215,"
-     "3F81111111126ECB,3FA555555555069C,3FC55555555554FD,3FE000000000000A,3FF,3FF"),
+     "3E5A98E9,3E928A8B,3EC71E1B,3EFA019A,3F2A01A,3F56C16C1818BCB1,3F81111111160619,3FA5555555551784,"
+     "3FC555555555541,3FE0000000000006,3FF,3FF"),
     /* x = s ln 2 + r */
     PTX__F("exp_reduce", "s=fma x $ M;n=sub s M;r=fma n $ x;r=fma n $ r;", "3FB8AA3B BF317218 3102E308",
      "3FF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
@@ -10931,40 +10824,38 @@ static const char *const ptx__formulas[] = {
      "r=scale p t;c=gt x {89|710};r=sel I r c;c=lt x {-105|-746};r=sel 0 r c;end;",
      "3C07CFD8,3D2B9D1,3E2AAD4,3EFFFEE3,3F7FFFFB,3F8", ""),
     PTX__F("exp2_poly", "r=poly x $;", "391F8A5D,3AAF8D77,3C1D98E3,3D6357B,3E75FDEB,3F317218,3F8",
-     "3DFE96C003C3EB49,3E3E61DA9B9BB9DB,3E7B52527B1D2EC7,3EB62BFC627A9254,3EEFFCBFC6419476,3F24309130F7BDB8,"
-     "3F55D87FE789F11D,3F83B2AB6FB9FD79,3FAC6B08D704A12A,3FCEBFBDFF82C5A6,3FE62E42FEFA39EF,3FF"),
+     "3DFEA482,3E3E627A,3E7B524A,3EB62BFC,3EEFFCBFC9DEF157,3F2430913121C7B,3F55D87FE78954FD,3F83B2AB6FB9EF47,"
+     "3FAC6B08D704A14B,3FCEBFBDFF82C5AC,3FE62E42FEFA39EF,3FF"),
     PTX__F("exp2", "{r=ex2 x;|t=add x M;n=sub t M;f=sub x n;p=exp2_poly f;r:ldx p t;a=abs x;c=gtu a 1021;if "
      "c;r=scale p t;c=gt x 1025;r=sel I r c;c=lt x -1080;r=sel 0 r c;end;}", "", ""),
     PTX__F("exp10", "t=fma x $ M;n=sub t M;f=fma n $ x;f=fma n $ f;p=poly f $;r:ldx p t;a=abs x;c=gtu a "
      "{37.75|307};if c;r=scale p t;c=gt x {39|309};r=sel I r c;c=lt x {-46|-325};r=sel 0 r c;end;",
      "40549A78 BE9A209B 3276086 3E525561,3F0AB6CB,3F95EDE8,400237CC,4029A924,40135D8E,3F8",
-     "400A934F0979A371 BFD34413509F79FF 3C49DC1DA994FD21 3F2F75DDEDF7BD57,3F52F747719A4F9B,3F74899E6A9A9088,"
-     "3F941165E6ED9944,3FB16E4DEE92327D,3FCA7ED70A1C8FE3,3FE1429FFD22045B,3FF2BD7609FD500F,4000470591DE2B46,"
-     "40053524C73CEA77,40026BB1BBB55516,3FF"),
+     "400A934F0979A371 BFD34413509F79FF 3C49DC1DA994FD21 3F2F722D,3F52F72A,3F7489A,3F941166,3FB16E4DEE1A7BA3,"
+     "3FCA7ED70A0DD716,3FE1429FFD222029,3FF2BD7609FD537A,4000470591DE2B42,40053524C73CEA76,40026BB1BBB55516,"
+     "3FF"),
     PTX__F("expm1", "f,t=exp_reduce x;p=poly f $;g=mul f f;p=fma p g f;s=ldx 1.0 t;u=sub s 1;r:fma p s u;"
      "a=abs x;c=gtu a {87|708};if c;q=add p 1;r=scale q t;c=gt x {89|710};r=sel I r c;c=lt x -80;r=sel -1 r "
      "c;end;r=cps x r;", "3AB5BCD9,3C091497,3D2AAB89,3E2AAA57,3EFFFFFF",
-     "3E21F1A593C9FC3A,3E5AF5F4491487A2,3E927E5132BFDFAB,3EC71DDF8040B67D,3EFA01A018E12081,3F2A01A01B006D6E,"
-     "3F56C16C16C1AAFC,3F8111111110F65,3FA555555555554D,3FC5555555555559,3FE"),
+     "3E219C04,3E5AF521,3E927E88,3EC71DE,3EFA01A,3F2A01A01ACA8D2C,3F56C16C16C6542D,3F8111111110FF72,"
+     "3FA55555555554B6,3FC5555555555557,3FE"),
     /* ln(1 + x) as r + s: r = x / (1 + x / 2) = 2 artanh(x / (2 + x)) less its cubic and later terms */
     PTX__F("ratio", "{p=poly x $;g=mul x x;r=fma p g x;|g=fma x 0.5 1;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u "
      "q;u=fma e q 1;q=fma q u q;r=mul x q;u=sub x r;h=mul r -0.5;u=fma h x u;l=mul u q;z=mul r r;p=poly z $;"
      "w=mul r z;s=fma w p l;}", "BD390E9F,3DD6A0C4,BE06DAC3,3E144297,BE2A75AA,3E4CB478,BE800027,3EAAAAD3,BF",
-     "3EB0F29090DE9B1D,3ED0F647620DE721,3EF3B2041CBE399E,3F1745CE12F96A27,3F3C71C724D071F9,3F624924924386FC,"
-     "3F89999999999D19,3FB5555555555555"),
+     "3EB0008C,3ED113F9,3EF3B088,3F1745D8,3F3C71C7,3F62492492687D6D,3F89999999997952,3FB555555555555B"),
     PTX__F("log_reduce", "v:mov x;d:mov 0;{i=iadd x -0x800000;c=uge i 0x7f000000;|l,i=unpair x;i=iadd i "
      "-0x100000;c=uge i 0x7fe00000;}if c;v=mul x $;d=mov {0xb800000|0x3600000};end;{e=iadd v -0x3f400000;"
      "e=and e 0xff800000;m=isub v e;|l,h=unpair v;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair "
      "l h;}e=isub e d;s=i2f e;{|s=mul s $;}r=sub m 1;q=mov c;", "4B", "435 3EB"),
     PTX__F("log_special", "c=lt x I;r=sel y x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;", "", ""),
-    PTX__F("log", "f,n,c=log_reduce x;{p=ratio f;r:fma n $ p;|t,w=ratio f;s=fma n $ t;u=fma n $ s;u=sub t u;"
-     "w=add w u;w=fma n $ w;r:add s w;}if c;r=log_special x r;end;", "33B17218",
-     "3FE62E42FEFA39EF BFE62E42FEFA39EF 3C7ABC9E3B39803F"),
+    PTX__F("log", "{f,n,c=log_reduce x;p=ratio f;r:fma n $ p;|s,w,c=log_pair x;r:add s w;}if c;r=log_special "
+     "x r;end;", "33B17218", ""),
     /* (-1)^y sin x, of x up to pi / 2: the error of x^2 counts */
-    PTX__F("sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e 0.14;p=poly z $;p=fma p z e;r=fma p x x;y=shl y 31;"
-     "r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6", "BC584AF9B5319785,3CE906D630A492DC,"
-     "BD6AE6856DB0276D,3DE61242495E3C61,BE5AE6455C15341B,3EC71DE3A5408DFB,BF2A01A01A017078,3F811111111110DD,"
-     "BFC5555555555555"),
+    PTX__F("sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e {0.14|$};p=poly z $;p=fma p z e;r=fma p x x;y=shl "
+     "y 31;r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6",
+     "3FC1EB85 3C7AF044,3CE62CF,BD6AD96D,3DE61222,BE5AE645,3EC71DE3A4A858F9,BF2A01A01A005D22,"
+     "3F81111111110FF2,BFC5555555555554"),
     PTX__F("sin", "t=fma x $ M;n=sub t M;f=fma n $ x;f=fma n $ f;f:fma n $ f;{|t,l=unpair t;}t:mov t;a=abs x;"
      "c=gtu a {105615|$};if c;f,t=turn x 0;end;r=sine f t;", "3EA2F983 C0490FDA B4222168 A84234C4",
      "3FD45F306DC9C883 C00921FB54442D18 BCA1A62633145C06 B95C1CD129024E08 41D"),
@@ -10995,10 +10886,9 @@ static const char *const ptx__formulas[] = {
      "z 0;p=fma p f f;q=poly z $;c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;u=shl t 30;{u=and u 0x80000000;"
      "r=xor r u;|r=flip r u;}u=iadd t 1;u=shl u 30;{u=and u 0x80000000;s=xor s u;|s=flip s u;}",
      "3F22F983 BFC90FDA B3A22168 A7C234C4 B94CA976,3C0883BB,BE2AAAA3 37CCF40F,BAB60614,3D2AAAA5,BF,3F8",
-     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 B94C1CD129024E08 41D BD6A55D63B54ADEC,"
-     "3DE6114A7248FD0B,BE5AE643D456116C,3EC71DE3A401A43B,BF2A01A01A006D8F,3F8111111111108B,BFC5555555555555 "
-     "3D2A26C2F1446CDB,BDA937EB00509327,3E21EED784C61569,BE927E4FB6155D5F,3EFA01A01A002616,BF56C16C16C16B4B,"
-     "3FA5555555555555,BFE,3FF"),
+     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 B94C1CD129024E08 41D BD6A633,3DE61166,BE5AE644,"
+     "3EC71DE3A4228533,BF2A01A01A0084C1,3F81111111111091,BFC5555555555555 3D2A675,BDA9387A,3E21EED8,"
+     "BE927E4FB67C11BD,3EFA01A01A007846,BF56C16C16C16B64,3FA5555555555555,BFE,3FF"),
     PTX__F("quarter", "h,l=fraction x;{s=iadd h 0x20000000;s=shr s 30;h=pair l h;|s=qadd h "
      "0x2000000000000000;s=qshr s 62;s,k=unpair s;k=qshr l 62;}h=qshl h 2;{|h=or h k;l=qshl l 2;}v=q2f h;"
      "i=f2q v;h=qsub h i;w=q2f h;{|u=d2f l;u=mul u $;w=add w u;}w=mul w $;u=fma v $ w;r=fma v $ u;q=neg r;"
@@ -11011,16 +10901,15 @@ static const char *const ptx__formulas[] = {
      "q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;}e=neg q;f=fma e f 1;e=fma e p f;"
      "q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;r=sel q g c;|r=neg q;end;}",
      "3F22F983 BFC90FDA B3A22168 33A22168 A7C234C4 3C1A00B2,3B4AF343,3CC83EB5,3D5AC1F3,3E0896F8,3EAAAA6F",
-     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 B94C1CD129024E08 41D "
-     "3EF5DF7B95667CA8,BF078552ABBC7B8F,3F17715C599881AD,BEFBA40CDC05E419,3F21E476081CCAA2,3F2D26165166E6BE,"
-     "3F437FBEAF360AE3,3F57D5B30217E20E,3F6D6D937A6F97CF,3F8226E123BF9D9F,3F9664F49A9A231,3FABA1BA1B463FA7,"
-     "3FC1111111118398,3FD55555555554F1"),
+     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 B94C1CD129024E08 41D 3EF603B9,"
+     "BF07D494,3F17BEC,BEFD0809,3F2205EC,3F2D14D,3F43814F,3F57D58,3F6D6D98,3F8226E10108A5E5,3F9664F49BF1640E,"
+     "3FABA1BA1B3E6489,3FC1111111118F5E,3FD55555555554E4"),
     PTX__F("arc", "a=abs x;c=gt a 0.5;{|v:mov a;z:mul x x;q:mov 0.0;if c;}z=fma a -0.5 0.5;{y=rsqa z;d=eq z "
      "0;y=sel 0 y d;v=mul z y;h=mul y 0.5;|v=sqrt z;}e=neg v;e=fma e v z;{v=fma e h v;g=mul x x;z=sel z g c;"
      "v=sel v a c;|l=max v $;l=rcpd l;q=mul e l;end;}p=poly z $;p=mul p z;r=fma p v v;s=mov c;",
-     "3D2CACD5,3CC620AD,3D3A3DB9,3D998103,3E2AAAE4", "20B 3FA0BCA20BC36E71,BF9599D3B384063A,3F964BF5A2BA6CE6,"
-     "3F6E2415A0FE22EC,3F8617ADA64D7AFE,3F8757A7A86B95F3,3F8CA20E6B3AF4C7,3F91C49E1EE93811,3F96E8BDFAFAEBEF,"
-     "3F9F1C71A8D72419,3FA6DB6DB7227295,3FB333333332DF54,3FC5555555555578"),
+     "3D2CACD5,3CC620AD,3D3A3DB9,3D998103,3E2AAAE4", "20B 3FA0B78E,BF958AF1,3F96429A,3F6E3E2C,3F861656,"
+     "3F8757CF,3F8CA20D,3F91C49E,3F96E8BE,3F9F1C71A88243DE,3FA6DB6DB723E1F4,3FB333333332DC65,"
+     "3FC555555555557A"),
     PTX__F("asin", "{v,c=arc x;w=neg v;w=fma $ $ w;w=add w w;|v,c,l=arc x;w=fma v -2 $;l=sub $ l;w=add w l;"
      "}v=sel w v c;r=cps x v;", "3EC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06"),
     PTX__F("acos", "v,c=arc x;u=cps x v;{u=neg u;u=fma $ $ u;|u=sub $ u;u=add u $;}v=add v v;{w=neg v;w=fma "
@@ -11032,18 +10921,16 @@ static const char *const ptx__formulas[] = {
      "0;|w=sub $ v;w=add w $;k,h=unpair y;p=ilt h 0;}v=sel w v p;r=cps x v;",
      "5E 0D8 3F42F1B4 40040455 3FC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06 400921FB54442D18 "
      "3CA1A62633145C07"),
-    /* e^2x */
-    PTX__F("half_exp2", "x=add x x;r=half_exp x;r=add r r;", "", ""),
-    /* e^|x| / 2 */
-    PTX__F("half_exp", "a=abs x;t=fma a $ $;n=sub t $;f=fma n $ a;f=fma n $ f;p=exp_poly f;r:ldx p t;c=gtu a "
-     "{88|709};if c;r=scale p t;c=gt a {91|712};r=sel I r c;end;",
+    /* e^|x| / 2 as r 2^s */
+    PTX__F("half_exp", "a=abs x;t=fma a $ $;n=sub t $;f=fma n $ a;f=fma n $ f;r=exp_poly f;s=mov t;q=mov a;",
      "3FB8AA3B 4B3FFFFF 4B3FFFFF BF317218 3102E308", "3FF71547652B82FE 4337FFFFFFFFFFFF 4337FFFFFFFFFFFF "
      "BFE62E42FEFA39EF BC7ABC9E3B39803F"),
-    PTX__F("sinh", "h=half_exp x;{e=rcpa h;|e=rcp h;}h=fma e -0.25 h;z=mul x x;a=abs x;p=poly z $;p=mul p z;"
-     "p=fma p a a;c=lt a 1;r=sel p h c;r=cps x r;", "363B3B8F,39500E11,3C088875,3E2AAAAB",
-     "3CF408047A116C47,3D6AABA1E495A844,3DE612ABDC070688,3E5AE644B33A704A,3EC71DE3A60A9856,3F2A01A01A00DB3D,"
-     "3F8111111111117C,3FC5555555555555"),
-    PTX__F("cosh", "h=half_exp x;{e=rcpa h;|e=rcp h;}r=fma e 0.25 h;", "", ""),
+    PTX__F("sinh", "p,t,a=half_exp x;h=ldx p t;e=reciprocal h;h=fma e -0.25 h;z=mul x x;q=poly z $;q=mul q z;"
+     "q=fma q a a;c=lt a 1;r:sel q h c;c=gtu a {88|709};if c;r=scale p t;c=gt a {91|712};r=sel I r c;end;"
+     "r=cps x r;", "363B3B8F,39500E11,3C088875,3E2AAAAB", "3CEF6ECB,3D6ACC74,3DE6127A,3E5AE645,"
+     "3EC71DE3A5CC2AFA,3F2A01A01A010D37,3F8111111111116D,3FC5555555555555"),
+    PTX__F("cosh", "p,t,a=half_exp x;h=ldx p t;e=reciprocal h;r:fma e 0.25 h;c=gtu a {88|709};if c;r=scale p "
+     "t;c=gt a {91|712};r=sel I r c;end;", "", ""),
     PTX__F("root3", "l=lg2a x;l=mul l $;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;r=fma e $ "
      "v;", "3EAAAAAB BEAAAAAB", ""),
     PTX__F("cbrt", "{|a:abs x;d:mov 341;l,h=unpair a;i=iadd h -0x100000;c=uge i 0x7fe00000;if c;a=mul a $;"
@@ -11052,16 +10939,15 @@ static const char *const ptx__formulas[] = {
      "u=mul u y;e=fma n u 1;w=fma e $ $;w=mul w e;y=fma y w y;r=mul m y;r=mul r y;u=mul r r;e=fma u r n;"
      "w=mul y y;w=mul w $;r=fma e w r;i=isub o d;r:ldx r i;if c;}a=abs x;{r:root3 a;i=iadd a -0x800000;c=uge "
      "i 0x7f000000;if c;r=mul a $;r=root3 r;r=mul r $;|}u=add a a;c=eq u a;r=sel a r c;{|c=nan x x;r=sel x r "
-     "c;}end;r=cps x r;", "4B8 3B8", "435 BFD555556 3FCC71C71C71C71C 3FD5555555555555 BFD5555555555555"),
+     "c;}end;r=cps x r;", "4B8 3B8", "435 BFD555556 3FCC71C7 3FD55555 BFD55555"),
     PTX__F("root2", "{v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;|r=sqrt x;}", "", ""),
     PTX__F("hypot", "h=mul x x;h=fma y y h;{r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;|r:sqrt h;k,"
      "i=unpair h;i=iadd i -0x10000000;c=uge i 0x6fe00000;}if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel $ $ "
      "d;i=sel $ $ d;u=mul x k;v=mul y k;h=mul u u;w=fma v v h;{h=root2 w;|h=sqrt w;}r=mul h i;{d=eq w 0;"
      "r=sel 0 r d;|}d=eq m I;r=sel I r d;end;", "1C8 6C8 628 128", "1F7 657 607 1A7"),
     PTX__F("erf_small", "z=mul x x;p=poly z $;r=fma p x x;", "38A48BD2,BA51EC09,3BAA00B9,BCDBFC46,3DE71679,"
-     "BEC0939F,3E0375D4", "BE0AB0EAC3755C5C,3E4D6E1976EC419F,BE85BFE2632D34D9,3EBB97E37DCA0D9C,"
-     "BEEF4CA1F246A228,3F1F9A2B743AA006,BF4C02DB013F82A9,3F7565BCCF7DEEAA,BF9B82CE311EDF49,3FBCE2F21A0408CE,"
-     "BFD812746B0379B2,3FC06EBA8214DB68"),
+     "BEC0939F,3E0375D4", "BE0A91F5,3E4D6372,BE85BE4E,3EBB97A,BEEF4C9B,3F1F9A2B,BF4C02DAFC7617B,"
+     "3F7565BCCF5F71C,BF9B82CE311E0843,3FBCE2F21A040606,BFD812746B0379AF,3FC06EBA8214DB68"),
     PTX__F("erf", "a=abs x;{p=erf_small a;q=poly a $;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q "
      "p c;|c=lt a 1;r:mov a;if c;r=erf_small a;else;r=erfc a;r=sub 1 r;end;}r=cps x r;",
      "BAE2FF3D,3CB36577,BE04CC0F,BF710322,BFCE9E11,BB54BCDF", ""),
@@ -11087,10 +10973,9 @@ static const char *const ptx__formulas[] = {
      "$ s;u=sub h u;|a=fma l $ a;i=mul w $;j=neg i;j=fma w $ j;j=fma w $ j;j=fma b $ j;j=fma p w j;s=add h i;"
      "u=sub s h;u=sub i u;}a=add a u;{r=add s a;s=sub r s;s=sub a s;|a=add a j;m=add n s;u=sub m n;u=sub s u;"
      "a=add a u;r=add m a;s=sub m r;s=add a s;}", "3A2ED80C,3B52C113,3C93BBCC,B180DB78 3FB8AA3B 3FB8AA3B "
-     "32A5706 3EB8AA3B 3FB8AA3B 3DF6384F 34 B4", "3EB 3E9638683F9A6CA8,3EB58C7AE8D471EE,3ED8A0C98B55A76,"
-     "3EFC68ED413FFD0D,3F20C9A8567F8C5A,3F4484B13D641466,3F6A61762A7AF62C,3F92776C50EF9BFA 3FF71547652B82FE "
-     "3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE 3FBEC709DC3A03FD 3FBEC709DC3A03FD 3C5D27F05548AF0C "
-     "3FBEC709DC3A03FD"),
+     "32A5706 3EB8AA3B 3FB8AA3B 3DF6384F 34 B4", "3EB 3E9623F3,3EB58F26,3ED8A0A5,3EFC68EE48E3D79E,"
+     "3F20C9A85469630D,3F4484B13D68BE76,3F6A61762A7AF0FD,3F92776C50EF9BFB 3FF71547652B82FE 3FF71547652B82FE "
+     "3C7777D0FFDA0D24 3FF71547652B82FE 3FBEC709DC3A03FD 3FBEC709DC3A03FD 3C5D27F05548AF0C 3FBEC709DC3A03FD"),
     /* 2^(x + y) as r 2^s */
     PTX__F("exp2_pair", "s=add x M;n=sub s M;f=sub x n;f=add f y;r=exp2_poly f;", "", ""),
     /* x^y = z, but where x is no normal number above 0, or the result none */
@@ -11110,11 +10995,9 @@ static const char *const ptx__formulas[] = {
     PTX__F("log2_gamma", "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;"
      "m=mul x $;n=neg m;n=fma x $ n;n=fma x $ n;o=sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;"
      "u=sub u n;u=add u i;t=add o $;k=sub t o;i=sub t k;i=sub o i;k=sub $ k;i=add i k;i=add i $;u=add u i;"
-     "w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;p=mul p w;u=fma p $ u;r=add "
-     "t u;k=sub r t;s=sub u k;", "", "3FD71547652B82FE 3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC "
-     "3FD536439A4C6EFC BC749E49A361EFEB 400D51A3E7948C2E,C01D35F31A94D448,401ACD1C7BFA92FD,C00E42EC72482171,"
-     "3FF7DA4418DCEFE3,BFDC95DBC642A5F2,3FBC57CDD472D04,BF99F57AE42A6888,3F79715520C4D96A,BF5F4E073301E267,"
-     "3F4B93C7DD5B832,BF43813323FEFFBC,3F4A01A010442AF2,BF66C16C16BF7988,3FB5555555555553 3FD71547652B82FE"),
+     "p=stirling x;u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "",
+     "3FD71547652B82FE 3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC 3FD536439A4C6EFC BC749E49A361EFEB "
+     "3FD71547652B82FE"),
     /* x sin(pi x) / pi as r + s; x above 0 */
     PTX__F("reflect", "j=rnd x;f=sub x j;z=mul f f;g=neg z;g=fma f f g;q=poly z $;b,t=pair_ends q z $ $;"
      "t=fma g $ t;v=fma f b f;l=sub f v;l=fma f b l;l=fma f t l;r=mul v x;s=neg r;s=fma v x s;s=fma l x s;"
@@ -11146,15 +11029,19 @@ static const char *const ptx__formulas[] = {
      "3EB300CA9218A724,BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,"
      "3F7D919C52A21C74,BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,"
      "3FE2788CFC6FB619 3C3"),
-    PTX__F("lgamma", "!a=abs x;b=lt a 0.5;c=lt a {3.5|3};r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;"
-     "{p=poly f $;r=fma p f 0;|q=poly f $;r=pair_ends q f $ $;}if b;l=log a;r=sub r l;end;else;f=sub a 2;"
-     "{p=poly f $;r=fma p f 0;|q=poly f $;r=pair_ends q f $ $;}end;else;{w=rcpa a;p=poly w $;l=log a;l=sub l "
-     "1;b=sub a 0.5;r=fma b l p;|o,u=log2_gamma a;u=mul u $;u=fma o $ u;r=fma o $ u;}end;c=le x -0.5;if c;"
-     "{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;j=shl j 31;v=xor v j;v=mul v a;v=abs v;|d,k=reflect a;v=abs d;"
-     "}l=log v;{|w=rcpd d;r=fma k w r;}r=add l r;r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel "
-     "I r c;", "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,"
-     "BECD2657,3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,"
-     "3CA89C53,BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D",
+    PTX__F("lgamma", "!a=abs x;b=lt a 0.5;{c=lt a 3.5;r:mov a;|c=lt a 3;o:mov a;u:mov 0.0;}if c;d=lt a 1.5;"
+     "if d;f=sub a 1;f=sel x f b;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;}if b;l=log a;"
+     "{r=sub r l;|o=sub o l;}end;else;f=sub a 2;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;"
+     "}end;else;{w=rcpa a;p=poly w $;l=log a;l=sub l 1;b=sub a 0.5;r=fma b l p;|h,l,e=log_pair a;m=mul a "
+     "0.25;b=sub m 0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;t=sub q m;k=sub q t;k=sub k m;u=add u k;"
+     "o=add t $;k=sub o t;i=sub o k;i=sub t i;k=sub $ k;i=add i k;u=add u i;u=add u $;p=stirling a;u=fma p "
+     "0.25 u;o=mul o 4;u=mul u 4;}end;{|r:add o u;}c=le x -0.5;if c;{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;"
+     "j=shl j 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;|d,k=reflect a;v=abs d;h,l,e=log_pair v;"
+     "w=rcpd d;u=fma k w u;t=add o h;k=sub t o;i=sub t k;i=sub o i;k=sub h k;i=add i k;u=add u l;u=add u i;"
+     "r=add t u;}r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel I r c;",
+     "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,BECD2657,"
+     "3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,3CA89C53,"
+     "BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D",
      "3FD019C7E69D5604,BFCCA7FB4439356,BFCA59F730048F0D,3FC360DD7FC45504,3FC77014E6D492BD,BFC2689154603E9C,"
      "BF76C4558CF2E7B7,BF8ED0BEF852D6E5,3FAFF2B25E6F9139,BFAE8F82F4FBDD6F,3FAB5E05EBB950A1,BFAD9412A8B9833F,"
      "3FB0109CBAE48EA6,BFB1185DAA04697A,3FB248077D2237A2,BFB3B1565EAC26C4,3FB556C264C09A83,BFB748C977701E37,"
@@ -11163,22 +11050,21 @@ static const char *const ptx__formulas[] = {
      "BE7A8B0B0C2FA6D2,3E8ECA2E62B838C7,BE9F21805CB3FCA6,3EAFFCC7CD023A9B,BEC10A7A3CAD75A4,3ED25748353BEE48,"
      "BEE3CCBD584CCE2,3EF58118A3777172,BF078DDF04C25FBE,3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,"
      "BF538AC5C2C2396C,3F67ADD6EAC18486,BF7E404FC218D263,3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE "
-     "3FD4A34CC4A60FA4 40062E42FEFA39EF 3C9ABC9E3B39803F 40062E42FEFA39EF 7F7"),
+     "3FD4A34CC4A60FA4 3FCD67F1C864BEB5 3FCD67F1C864BEB5 BC665B5A 7F7"),
     PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;",
      "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E",
-     "BEE226050A553F7F,3F1B3ADBC16BB6BF,BF436DDBE31DEC58,3F61A09EB6C2D0A7,BF76FDA3A361B27B,3F872E5711AFFE5D,"
-     "BF93100F74B67647,3F9AC800F0DD8B79,BFA0C9760074AC85,3FA39067B09D7BFF,BFA5F253A8C790DF,3FA84B4BEB69B338,"
-     "BFAAEDA73FEF0E06,3FAE1D48F1DF8E8E,BFB1110331F89696,3FB3B139BE6A0472,BFB745D15D26F631,3FBC71C71B64D37F,"
-     "BFC2492492457605,3FC9999999998C64,BFD555555555554D"),
+     "BEE390A8,3F1D183A,BF4490AC,3F627A17,BF77DCD8,3F87D4DA,BF936D54,3F9B17E5,BFA0E3D8,3FA39DD8,BFA5F79,"
+     "3FA84CD37E346DB8,BFAAEDF99C78B5F1,3FAE1D5448695593,BFB111038C103845,3FB3B139B612FF9F,BFB745D15AAF8E54,"
+     "3FBC71C71B25B739,BFC249249243DF46,3FC99999999982B7,BFD5555555555543"),
     PTX__F("atan", "a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=rcp a;end;}v=arctan t;{w=neg v;"
      "w=fma $ $ w;|w=sub $ v;w=add w $;}v=sel w v p;r=cps x v;", "3F42F1B4 40040455",
      "3FF921FB54442D18 3C91A62633145C06"),
     PTX__F("tanh", "a=abs x;{|c=lt a 0.56;r:mov a;if c;}z=mul x x;p=poly z $;p=mul p z;{p=fma p a a;e=mul a "
-     "$;e=ex2a e;|r=fma p a a;else;e=min a 20;e=half_exp2 e;}e=add e 1;{e=rcpa e;|e=rcp e;}e=fma e -2 1;"
-     "{c=lt a 1;r=sel p e c;|c=nan x x;r=sel x e c;end;}r=cps x r;",
+     "$;e=ex2a e;e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;|r=fma p a a;else;e=min a 20;e=add e e;"
+     "p,t=half_exp e;e=ldx p t;e=add e 0.5;e=reciprocal e;e=sub 1 e;c=nan x x;r=sel x e c;end;}r=cps x r;",
      "B9BC036C,3B16DBCF,BC0233A8,3CB005EB,BD5CB144,3E0885F3,BEAAAA9E 4038AA3B",
-     "BEF3EE8EF7DD1951,3F15A2AC11EC51AD,BF2E84BB3B866A99,3F4346724CF25E34,BF57D8C610731134,3F6D6D25776BE90B,"
-     "BF8226E2D676CCB7,3F9664F484C6B691,BFABA1BA1B94390D,3FC11111111103A2,BFD555555555554C"),
+     "BEF3E876,3F159FC4,BF2E838A,3F43464F,BF57D8C1,3F6D6D25,BF8226E2D2EF2543,3F9664F484A57FDF,"
+     "BFABA1BA1B938434,3FC11111111102AA,BFD555555555554B"),
     /* Payne and Hanek: |x| from 2^16 on */
     PTX__F("fraction", "{m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;c=and e 64;"
      "c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;f=isel 0xe06db14a 0x94fe13ab c;"
@@ -11194,6 +11080,16 @@ static const char *const ptx__formulas[] = {
      "}v=q2f h;i=f2q v;h=qsub h i;w=q2f h;{|u=d2f l;u=mul u $;w=add w u;}w=mul w $;u=fma v $ w;r=fma v $ u;"
      "{n=and x 0x80000000;r=xor r n;|k,n=unpair x;n=and n 0x80000000;r=flip r n;}r=fma x 0 r;",
      "20490FDB 93BBBD2E 20490FDB", "3BF 3C0921FB54442D18 38A1A62633145C07 3C0921FB54442D18"),
+    PTX__F("reciprocal", "{r=rcpa x;|r=rcpd x;n=neg x;u=fma n r 1;r=fma r u r;u=fma n r 1;r=fma r u r;}", "",
+     ""),
+    /* ln x as r + s; q: x is not a normal number above 0 */
+    PTX__F("log_pair", "f,n,q=log_reduce x;t,w=ratio f;r=fma n $ t;u=fma n $ r;u=sub t u;w=add w u;s=fma n $ "
+     "w;", "", "3FE62E42FEFA39EF BFE62E42FEFA39EF 3C7ABC9E3B39803F"),
+    /* ln gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, of x from 2 on */
+    PTX__F("stirling", "w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
+     "", "4005E899,C0168E14,4015722A,C0092AB8,3FF4AAFF,BFD9D5B5,3FBAA9CBB08983CE,BF993AA7E403472D,"
+     "3F79380277DD7BFC,BF5F41DDC3482E49,3F4B92EC0304821,BF43812E4A012C8D,3F4A01A000DCB4F6,BF66C16C16B9D421,"
+     "3FB555555555554"),
 };
 #undef PTX__F
 

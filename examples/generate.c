@@ -880,8 +880,8 @@ static int write_text(run *r, options *o, model_file *f, model_file *draft, uint
     return bad != 0;
 }
 
-/* How many positions there are to be, and whether the prompt fits: of a file, that of this line. A chat has the
-   model's, or 4096. */
+/* How many positions there are to be, and whether the prompt fits: of a file, that of this line. A chat has
+   the model's, or 4096. */
 static int fit(options *o, const llama_config *c, uint64_t prompt, uint32_t line) {
     enum { CHAT = 4096 };
     uint64_t most = o->llama.max_seq && o->llama.max_seq < c->context ? o->llama.max_seq : c->context;
@@ -976,7 +976,8 @@ static int run_all(run *r, options *o, model_file *f, model_file *draft, gguf_er
         longest = count;
         r->alone = !*(line ? line : o->prompt) || o->chat;
     }
-    failed = check_alike((!tasks && !tokens) || !fit(o, &f->config, longest, line_of_longest), "prompts", number);
+    failed = (!tasks && !tokens) || !fit(o, &f->config, longest, line_of_longest);
+    failed = check_alike(failed, "prompts", number);
     if (all_fine(failed))
         failed = write_text(r, o, f, draft, tokens, count, tasks, tasks_count, why);
     else
