@@ -6238,9 +6238,9 @@ PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type 
         || (most && count > most / size)) {
         ptx__fail(
             k, PTX_E_ARGUMENT, site,
-            "memory of %u elements of type %s, aligned to %u: must be 1 or more, %u bytes at most, of a "
-            "type with a size, aligned to 1, 2, 4 ... 1024",
-            count, ptx_type_name(type), *align, most);
+            "memory of %u elements of type %s, aligned to %u: must be 1 or more%s, of a type with a size, "
+            "aligned to 1, 2, 4 ... 1024",
+            count, ptx_type_name(type), *align, most ? ", 512 KiB at most" : "");
         return 0;
     }
     if (*align < size) *align = size;
@@ -6289,13 +6289,11 @@ PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
     align = desc && desc->align > size ? desc->align : size;
     if (!desc || size == 0 || desc->count == 0 || desc->count > 0x7fffffffu / size
         || !ptx__is_power_of_two(align) || (desc->align & (desc->align - 1)) || align > 1024
-        || (desc->space != PTX_GLOBAL && desc->space != PTX_CONST)) {
-        ptx_fail(
-            m, PTX_E_ARGUMENT, site,
-            "a variable has elements of a type with a size, in global or constant memory, and an alignment "
-            "of 1, 2 ... 1024");
-        return none;
-    }
+        || (desc->space != PTX_GLOBAL && desc->space != PTX_CONST))
+        ptx_fail(m, PTX_E_ARGUMENT, site,
+                 "a variable has elements of a type with a size, in global or constant memory, and an "
+                 "alignment of 1, 2 ... 1024");
+    if (m->error.code) return none;
     name = ptx__name(m, site, desc->name);
     if (!name || !ptx__name_is_free(m, NULL, site, desc->name, PTX__IS_VARIABLE)) return none;
     if (desc->space == PTX_CONST) {
@@ -6338,14 +6336,11 @@ PTX__RARE_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, ui
     if (ptx_type_bytes((ptx_type)m->variables.at[in.index].type) != 8
         || element >= m->variables.at[in.index].count || bytes < 0
         || bytes > (int64_t)m->variables.at[to.index].count
-                       * ptx_type_bytes((ptx_type)m->variables.at[to.index].type)) {
+                       * ptx_type_bytes((ptx_type)m->variables.at[to.index].type))
         ptx_fail(m, PTX_E_ARGUMENT, site, "an address is an element of 64 bits, of what lies in a variable");
-        return;
-    }
-    if (to.index >= in.index) {
+    if (to.index >= in.index)
         ptx_fail(m, PTX_E_ARGUMENT, site, "a variable points to variables made before it: PTX has no others");
-        return;
-    }
+    if (m->error.code) return;
     if (!PTX__ROOM(m, m->addresses, 1)) return;
     a = &m->addresses.at[m->addresses.count++];
     for (; a > m->addresses.at && (a[-1].in > in.index || (a[-1].in == in.index && a[-1].element > element));
@@ -7494,17 +7489,13 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
             shape->row = ptx__mma_row(&ptx__rows[k->m->first[op]], op, a_type, shape->count);
     }
     count = shape->count, row = shape->row;
-    if (!row) {
+    if (!row)
         ptx__fail(k, PTX_E_FORM, site, "there is no such matrix product of elements of type %s",
                   ptx_type_name(a_type));
-        return;
-    }
-    if (!d || !a || !b || !c || n > 8 || (n && !extra)) {
+    if (!d || !a || !b || !c || n > 8 || (n && !extra))
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "ptx_mma: an array is NULL, or there are more than 8 extra operands");
-        return;
-    }
-    if (!ptx__elements_ok(k, site, row, a_type, b_type)) return;
+    if (!ptx__ready(k) || !ptx__elements_ok(k, site, row, a_type, b_type)) return;
     memcpy(v, a, count[1] * sizeof *v);
     memcpy(v + count[1], b, count[2] * sizeof *v);
     memcpy(v + count[1] + count[2], c, count[3] * sizeof *v);
@@ -7606,13 +7597,10 @@ PTXGEN_API ptx_label ptx_label_new_(ptx_kernel *k, const char *site) {
 }
 
 PTXGEN_API void ptx_place_(ptx_kernel *k, const char *site, ptx_label label) {
-    if (!ptx__ready(k) || !ptx__label_ok(k, site, label)) return;
-    if (!ptx__no_guard(k, site, "a label")) return;
-    if (k->labels.at[label.index].at) {
+    if (!ptx__ready(k) || !ptx__label_ok(k, site, label) || !ptx__no_guard(k, site, "a label")) return;
+    if (k->labels.at[label.index].at)
         ptx__fail(k, PTX_E_LABEL, site, "the label is placed already, at %s", k->labels.at[label.index].site);
-        return;
-    }
-    if (!ptx__commit_other(k, site, PTX__I_LABEL, 0, label.index)) return;
+    if (!ptx__ready(k) || !ptx__commit_other(k, site, PTX__I_LABEL, 0, label.index)) return;
     k->labels.at[label.index].at = (uint32_t)k->ins.count;
     k->labels.at[label.index].site = ptx__site(k, site);
 }
@@ -7633,16 +7621,12 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
     ptx__operand o;
     if (!ptx__ready(k)) return;
     o = ptx__read_handle(k, p);
-    if (o.type != PTX_PRED && o.kind != PTX__NOTHING) {
+    if (o.type != PTX_PRED && o.kind != PTX__NOTHING)
         ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(o),
                   ptx__cure(o, PTX_PRED).s);
-        return;
-    }
-    if (!ptx__require_own(k, site, o, "the condition")) return;
-    if (k->guard) {
+    else if (ptx__require_own(k, site, o, "the condition") && k->guard)
         ptx__fail(k, PTX_E_GUARD, site, "two guards before one instruction, the first at %s", k->guard_site);
-        return;
-    }
+    if (!ptx__ready(k)) return;
     k->guard = (uint32_t)o.bits;
     if (o.flags & PTX__INVERTED) k->guard = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(k->guard));
     k->guard_site = ptx__site(k, site);
@@ -7699,11 +7683,10 @@ PTX__RARE_API void ptx_else_(ptx_kernel *k, const char *site) {
     ptx__scope *s;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "else")) return;
     s = k->scopes.count ? &k->scopes.at[k->scopes.count - 1] : NULL;
-    if (!s || s->kind != PTX__S_IF) {
+    if (!s || s->kind != PTX__S_IF)
         ptx__fail(k, PTX_E_SCOPE, site, "else without an if%s%s",
                   s ? "; the innermost scope was opened at " : "", s ? s->site : "");
-        return;
-    }
+    if (!ptx__ready(k)) return;
     if (ptx__falls_through(k)) ptx_bra_(k, site, s->done);
     ptx_place_(k, site, s->next);
     s->kind = PTX__S_ELSE;
@@ -7714,10 +7697,8 @@ static void ptx__end_switch(ptx_kernel *k, const char *site, const ptx__scope *s
 PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
     ptx__scope s;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "end")) return;
-    if (!k->scopes.count) {
-        ptx__fail(k, PTX_E_SCOPE, site, "end without an open scope");
-        return;
-    }
+    if (!k->scopes.count) ptx__fail(k, PTX_E_SCOPE, site, "end without an open scope");
+    if (!ptx__ready(k)) return;
     s = k->scopes.at[--k->scopes.count];
     if (s.kind == PTX__S_IF) ptx_place_(k, site, s.next);
     if (s.kind == PTX__S_SWITCH) ptx__end_switch(k, site, &s);
@@ -7828,17 +7809,12 @@ PTX__RARE_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint
     ptx_val p;
     ptx__operand o;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "brx")) return;
-    if (n == 0 || n > 512 || !labels) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "a table of %u labels: 1 to 512", n);
-        return;
-    }
+    if (n == 0 || n > 512 || !labels) ptx__fail(k, PTX_E_ARGUMENT, site, "a table of %u labels: 1 to 512", n);
     o = ptx__read_handle(k, index);
-    if (!ptx__require_own(k, site, o, "the index")) return;
-    if (!((PTX__I32 | PTX__T(B32)) >> o.type & 1)) {
+    if (ptx__require_own(k, site, o, "the index") && !((PTX__I32 | PTX__T(B32)) >> o.type & 1))
         ptx__fail(k, PTX_E_TYPE, site, "the index of a table is a 32-bit integer, this is %s%s",
                   ptx__describe(o), ptx__cure(o, PTX_U32).s);
-        return;
-    }
+    if (!ptx__ready(k)) return;
     index = ptx__with_type(index, PTX_U32);
     p = ptx_op2_(k, site, PTX_SETP, PTX_LT, index, ptx_imm(n));
     ptx__branch_unless(k, site, p, otherwise);
@@ -7863,10 +7839,7 @@ PTX__RARE_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, u
     ptx_label labels[512];
     uint32_t i;
     if (!ptx__ready(k)) return;
-    if (n == 0 || n > 512) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "a switch of %u cases: 1 to 512", n);
-        return;
-    }
+    if (n == 0 || n > 512) ptx__fail(k, PTX_E_ARGUMENT, site, "a switch of %u cases: 1 to 512", n);
     s = ptx__open_scope(k, site, PTX__S_SWITCH);
     if (!s) return;
     for (i = 0; i < n; i++) labels[i] = ptx_label_new_(k, site);
@@ -7881,11 +7854,10 @@ PTX__RARE_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
     ptx_label label;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "case")) return;
     s = k->scopes.count ? &k->scopes.at[k->scopes.count - 1] : NULL;
-    if (!s || s->kind != PTX__S_SWITCH || (i != UINT32_MAX && i >= s->cases)) {
+    if (!s || s->kind != PTX__S_SWITCH || (i != UINT32_MAX && i >= s->cases))
         ptx__fail(k, PTX_E_SCOPE, site, "case %ld outside of a switch that has it",
                   i == UINT32_MAX ? -1L : (long)i);
-        return;
-    }
+    if (!ptx__ready(k)) return;
     label = s->again;
     label.index += i;
     if (i == UINT32_MAX) label = s->next;
@@ -8856,7 +8828,6 @@ static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, u
     const uint32_t *end, *first = ptx__sources(u->k, ins, &end), *w;
     ptx__uniform r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
     unsigned n = 0, narrower;
-    memset(x, 0, sizeof x);
     r.root = i + 1;
     switch (form->result) { /* whatever the operands are */
     case PTX__RESULT_LANE: r.class_ = PTX__CLASS_LANE; return r;
@@ -8866,6 +8837,7 @@ static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, u
         return r;
     default: break;
     }
+    memset(x, 0, 3 * sizeof *x);
     for (w = first; w < end; w = ptx__next_operand(w), n += n < 3) {
         x[n] = ptx__operand_class(u, w, i, b);
         if (x[n].class_ > r.class_) r.class_ = x[n].class_, r.root = x[n].root;
@@ -9151,13 +9123,15 @@ static uint32_t ptx__transfer_block(const ptx__forward *p, ptx__transfer transfe
                                     int report) {
     const ptx_kernel *k = p->k;
     const ptx__block *block = &p->g->block[b];
+    /* a read changes no fact, so it is for the report only */
+    const uint32_t effects = report ? p->effects : p->effects & ~(1u << PTX__EFFECT_READ);
     uint32_t s = block->special, i;
     if (!p->effects) {
         for (i = block->first; i < block->end; i++) fact = transfer(p, i, fact, report);
         return fact;
     }
     for (; (i = ptx__special_at(k, p->g, s)) < block->end; s++)
-        if (k->ins.at[i].kind == PTX__I_PLAIN && p->effects >> ptx__form_of(k, &k->ins.at[i])->effect & 1)
+        if (k->ins.at[i].kind == PTX__I_PLAIN && effects >> ptx__form_of(k, &k->ins.at[i])->effect & 1)
             fact = transfer(p, i, fact, report);
     return fact;
 }
@@ -9714,9 +9688,7 @@ PTX__RARE void ptx__add_mention(ptx__liveness *l, uint32_t word, uint32_t b, uin
     if (!*head || m->mentions.at[*head - 1].block != b) {
         if (!PTX__ROOM_FOR_ONE(m, m->mentions)) return;
         x = &m->mentions.at[m->mentions.count++];
-        x->block = b;
-        x->word = word;
-        x->flags = 0;
+        x->block = b, x->word = word, x->flags = 0;
         x->next_of_register = *head;
         x->next_in_block = l->in_block[b];
         *head = l->in_block[b] = (uint32_t)m->mentions.count;
@@ -9817,8 +9789,7 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
     if (!PTX__ROOM(m, m->spread, 6 * (size_t)g->blocks + 2 * (size_t)g->registers)) return 0;
     s = m->spread.at;
     memset(s, 0, (6 * (size_t)g->blocks + 2 * (size_t)g->registers) * sizeof *s);
-    l.k = k;
-    l.g = g;
+    l.k = k, l.g = g;
     l.of_register = s, s += g->registers;
     l.live = s, s += g->registers;
     l.in_block = s, s += g->blocks;
