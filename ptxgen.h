@@ -10609,16 +10609,21 @@ PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_i
    letter. ptx__evaluate() reads the text and records one instruction for each statement.
      r:operation ...    r is a variable: later statements set it, also inside an `if`
      if p; else; end    control flow on a predicate
-     p=poly z a b c     Horner's rule, (a z + b) z + c, one fma a step
+     p=poly z $         Horner's rule, (a z + b) z + c of a, b, c, one fma a step
      y=ldx p n          p 2^n, by adding n to the exponent's bits: p and y must be normal. If n is a float, it
                         was rounded by adding 1.5 2^23 (or 2^52), and its low bits are the integer.
      f,g=name x y       a formula in a formula, here one with two results
-   Operands of a statement are letters, decimal numbers, hexadecimal floats as in C99, I (infinity) and N
-   (NaN). The parameters of a formula are x, y, z, w, v, u, p in this order; its results are r, s and q. Sums
-   and products have .rn, which keeps the assembler from fusing them. Polynomials: minimax ones with rounded
-   coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and Hanek's
-   reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps behind rcp, rsqrt, lg2
-   and ex2. */
+     {a|b}              an operand, or statements: a in f32, b in f64; the statements have no braces
+   Operands of a statement are letters, integers, decimal numbers, I (infinity), N (NaN), M (1.5 2^23 in f32,
+   1.5 2^52 in f64: adding it rounds to an integer) and $: the next of the formula's numbers for that type.
+   These stand behind the text as the leading hexadecimal digits of their bits; numbers between commas, as the
+   coefficients of a polynomial, are one '$'. Half of an f64 polynomial has 21 bits a coefficient, which an
+   instruction holds as an immediate. The parameters of a formula are x, y, z, w, v, u, p in this order; its
+   results are r, s and q. A text that begins with '!' is that of a function of the module; with '~', of f32
+   alone. Sums and products have .rn, which keeps the assembler from fusing them. Polynomials: minimax ones
+   with rounded coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and
+   Hanek's reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps behind rcp,
+   rsqrt, lg2 and ex2. */
 typedef struct ptx__calc {
     char name[5], result, operand; /* types, see ptx__letter_type */
     uint16_t op;
@@ -10654,460 +10659,363 @@ static const ptx__calc ptx__calcs[] = {
 };
 #undef PTX__SETP
 
-typedef struct ptx__formula {
-    const char *name, *f32, *f64; /* f64 NULL: the same text; "": there is none */
-} ptx__formula;
-
-static const ptx__formula ptx__formulas[] = {
-    {"srgb_to_linear", "a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x"
-     " 0.0773993808;c=gt x 0.04045;r=sel a b c;", ""},
-    {"linear_to_srgb", "a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;c=gt x"
-     " 0.0031308;r=sel a b c;", ""},
-    {"pcg", "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t 277803737;"
-     "r=shr t 22;r=xor r t;", ""},
-    {"unit", "r=shr x 8;r=u2f r;r=mul r 0x1p-24;", ""},
+/* The strings of a formula stand one behind another: name, text, numbers of f32, numbers of f64. */
+#define PTX__F(name, text, f32, f64) name "\0" text "\0" f32 "\0" f64
+static const char *const ptx__formulas[] = {
+    PTX__F("srgb_to_linear", "~a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x "
+     "0.0773993808;c=gt x 0.04045;r=sel a b c;", "", ""),
+    PTX__F("linear_to_srgb", "~a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;c=gt "
+     "x 0.0031308;r=sel a b c;", "", ""),
+    PTX__F("pcg", "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t "
+     "277803737;r=shr t 22;r=xor r t;", "", ""),
+    PTX__F("unit", "r=shr x 8;r=u2f r;r=mul r $;", "338", ""),
     /* a hash, from -1 to 1 */
-    {"even", "r=pcg x;r=i2f r;r=mul r 0x1p-31;", ""},
-    {"between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;", ""},
+    PTX__F("even", "r=pcg x;r=i2f r;r=mul r $;", "3", ""),
+    PTX__F("between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;", "",
+     ""),
     /* x: hash; y, z: the corner of the unit square; w, v: the point in it. slopes3 has the third coordinate
        in u */
-    {"values", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;b=even h;"
-     "c=even k;k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;", ""},
-    {"value_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;", ""},
-    {"value_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
-     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;", ""},
+    PTX__F("values", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;b=even "
+     "h;c=even k;k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;", "", ""),
+    PTX__F("value_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;", "", ""),
+    PTX__F("value_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
+     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;", "", ""),
     /* gradient . (y, z): 8 gradients of length 1.0824. In 3 dimensions 12 of length 1.4142, to the edges of
        a cube */
-    {"slope2", "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a"
-     " 0x80000000;v=xor v a;r=fma v 0.414213562 u;", ""},
-    {"slope3", "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
-     "t=and t 0x80000000;v=xor v t;r=add u v;", ""},
-    {"slopes2", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;"
-     "a=slope2 a w v;h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;d=slope2"
-     " d m n;a=between a b w;c=between c d w;r=between a c v;", ""},
-    {"slopes3", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;"
-     "a=slope3 a w v u;h=iadd h 1;b=pcg h;b=slope3 b m v u;c=pcg k;c=slope3 c w n u;k=iadd k 1;d=pcg k;"
-     "d=slope3 d m n u;a=between a b w;c=between c d w;r=between a c v;", ""},
-    {"gradient_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;r=mul r"
-     " 1.398;", ""},
-    {"gradient_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
-     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;"
-     "r=between a b h;r=mul r 0.9649;", ""},
+    PTX__F("slope2", "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a "
+     "0x80000000;v=xor v a;r=fma v 0.414213562 u;", "", ""),
+    PTX__F("slope3", "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
+     "t=and t 0x80000000;v=xor v t;r=add u v;", "", ""),
+    PTX__F("slopes2", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg "
+     "h;a=slope2 a w v;h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;d=slope2 "
+     "d m n;a=between a b w;c=between c d w;r=between a c v;", "", ""),
+    PTX__F("slopes3", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg "
+     "h;a=slope3 a w v u;h=iadd h 1;b=pcg h;b=slope3 b m v u;c=pcg k;c=slope3 c w n u;k=iadd k 1;d=pcg k;"
+     "d=slope3 d m n u;a=between a b w;c=between c d w;r=between a c v;", "", ""),
+    PTX__F("gradient_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;r=mul "
+     "r 1.398;", "", ""),
+    PTX__F("gradient_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
+     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;r=between "
+     "a b h;r=mul r 0.9649;", "", ""),
     /* of hash x: (1/2 - distance^2)^4 slope place */
-    {"blob2", "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;g=slope2 x"
-     " y z;r=mul t g;", ""},
-    {"blob3", "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;t=neg v;"
-     "t=fma t v 0.5;n=neg u;t=fma n u t;n=neg p;t=fma n p t;t=max t 0;t=mul t t;t=mul t t;g=slope3 x v u"
-     " p;r=mul t g;", ""},
-    {"simplex_noise2", "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;"
-     "t=mul t 0.211324865;f=sub i t;f=sub x f;g=sub j t;g=sub y g;i=f2i i;j=f2i j;j=iadd j z;c=gt f g;"
-     "h=pcg j;k=iadd j 1;k=pcg k;m=isel h k c;u=isel 1 0 c;m=iadd m i;m=iadd m u;h=iadd h i;k=iadd k i;"
-     "k=iadd k 1;a=blob2 h f g;u=sel 0.788675135 -0.211324865 c;v=sel -0.211324865 0.788675135 c;u=sub f"
-     " u;v=sub g v;b=blob2 m u v;u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r"
-     " d;r=mul r 92.4;", ""},
-    {"simplex_noise3", "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;"
+    PTX__F("blob2", "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;"
+     "g=slope2 x y z;r=mul t g;", "", ""),
+    PTX__F("blob3", "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;t=neg "
+     "v;t=fma t v 0.5;n=neg u;t=fma n u t;n=neg p;t=fma n p t;t=max t 0;t=mul t t;t=mul t t;g=slope3 x v u p;"
+     "r=mul t g;", "", ""),
+    PTX__F("simplex_noise2", "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;"
+     "t=mul t 0.211324865;f=sub i t;f=sub x f;g=sub j t;g=sub y g;i=f2i i;j=f2i j;j=iadd j z;c=gt f g;h=pcg "
+     "j;k=iadd j 1;k=pcg k;m=isel h k c;u=isel 1 0 c;m=iadd m i;m=iadd m u;h=iadd h i;k=iadd k i;k=iadd k 1;"
+     "a=blob2 h f g;u=sel 0.788675135 -0.211324865 c;v=sel -0.211324865 0.788675135 c;u=sub f u;v=sub g v;"
+     "b=blob2 m u v;u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r d;r=mul r 92.4;",
+     "", ""),
+    PTX__F("simplex_noise3", "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;"
      "k=add z s;k=flr k;t=add i j;t=add t k;t=mul t 0.166666667;f=sub i t;f=sub x f;g=sub j t;g=sub y g;"
-     "h=sub k t;h=sub z h;r=blob3 i j k w f g h;c=ge f g;d=ge g h;e=ge f h;a=and c e;a=sel 1 0 a;b=sel 0"
-     " 1 c;b=sel b 0 d;l=sub 1 a;l=sub l b;m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.166666667;"
-     "b=sub g b;b=add b 0.166666667;l=sub h l;l=add l 0.166666667;a=blob3 m n o w a b l;r=add r a;a=or c"
-     " e;a=sel 1 0 a;l=and d e;l=sel 0 1 l;b=sub 2 a;b=sub b l;m=add i a;n=add j b;o=add k l;a=sub f a;"
-     "a=add a 0.333333333;b=sub g b;b=add b 0.333333333;l=sub h l;l=add l 0.333333333;a=blob3 m n o w a b"
-     " l;r=add r a;m=add i 1;n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;a=blob3 m n o w a b"
-     " l;r=add r a;r=mul r 76.88;", ""},
-    {"floor", "r=flr x;", NULL},
-    {"ceil", "r=cei x;", NULL},
-    {"trunc", "r=trc x;", NULL},
-    {"round", "h=cps x 0x1.fffffep-2;r=add x h;r=trc r;", "h=cps x 0x1.fffffffffffffp-2;r=add x h;r=trc r;"},
-    {"fract", "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffep-1 r c;",
-     "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffffffffffp-1 r c;"},
-    {"sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;", NULL},
-    {"clamp", "r=max x y;r=min r z;", NULL},
-    {"step", "c=lt y x;r=sel 0 1 c;", NULL},
-    {"mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;", NULL},
-    {"mix", "n=neg x;n=fma z n x;r=fma z y n;", NULL},
-    {"smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;",
-     NULL},
-    {"scale", "m=iadd y -0x4b400000;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;",
-     "m,h=unpair y;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;"},
-    {"exp_poly", "r=poly x 0x1.695414p-10 0x1.123b04p-7 0x1.555a22p-5 0x1.55549p-3 0x1.fffffap-2 1 1;",
-     "r=poly x 0x1.ad904c20915aap-26 0x1.28ae252d68e08p-22 0x1.71df1af29704ap-19 0x1.a01999392aae7p-16"
-     " 0x1.a01a012edf547p-13 0x1.6c16c18482215p-10 0x1.1111111126ecbp-7 0x1.555555555069cp-5"
-     " 0x1.55555555554fdp-3 0x1.000000000000ap-1 0x1p0 0x1p0;"},
+     "h=sub k t;h=sub z h;r=blob3 i j k w f g h;c=ge f g;d=ge g h;e=ge f h;a=and c e;a=sel 1 0 a;b=sel 0 1 c;"
+     "b=sel b 0 d;l=sub 1 a;l=sub l b;m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.166666667;b=sub g b;"
+     "b=add b 0.166666667;l=sub h l;l=add l 0.166666667;a=blob3 m n o w a b l;r=add r a;a=or c e;a=sel 1 0 a;"
+     "l=and d e;l=sel 0 1 l;b=sub 2 a;b=sub b l;m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.333333333;"
+     "b=sub g b;b=add b 0.333333333;l=sub h l;l=add l 0.333333333;a=blob3 m n o w a b l;r=add r a;m=add i 1;"
+     "n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;a=blob3 m n o w a b l;r=add r a;r=mul r 76.88;",
+     "", ""),
+    PTX__F("floor", "r=flr x;", "", ""),
+    PTX__F("ceil", "r=cei x;", "", ""),
+    PTX__F("trunc", "r=trc x;", "", ""),
+    PTX__F("round", "h=cps x $;r=add x h;r=trc r;", "3EFFFFFF", "3FDFFFFFFFFFFFFF"),
+    PTX__F("fract", "f=flr x;r=sub x f;c=ge r 1;r=sel $ r c;", "3F7FFFFF", "3FEFFFFFFFFFFFFF"),
+    PTX__F("sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;", "", ""),
+    PTX__F("clamp", "r=max x y;r=min r z;", "", ""),
+    PTX__F("step", "c=lt y x;r=sel 0 1 c;", "", ""),
+    PTX__F("mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;", "", ""),
+    PTX__F("mix", "n=neg x;n=fma z n x;r=fma z y n;", "", ""),
+    PTX__F("smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;"
+     "", "", ""),
+    PTX__F("scale", "{m=iadd y -0x4b400000;|m,h=unpair y;}h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul "
+     "x s;r=mul r u;", "", ""),
+    PTX__F("exp_poly", "r=poly x $;", "3AB4AA0A,3C091D82,3D2AAD11,3E2AAA48,3EFFFFFD,3F8,3F8",
+     "3E5A98E9,3E928A8B,3EC71E1B,3EFA019A,3F2A01A,3F56C16C1818BCB1,3F81111111160619,3FA5555555551784,"
+     "3FC555555555541,3FE0000000000006,3FF,3FF"),
     /* x = s ln 2 + r */
-    {"exp_reduce", "s=fma x 0x1.715476p0 0x1.8p23;n=sub s 0x1.8p23;r=fma n -0x1.62e43p-1 x;r=fma n"
-     " 0x1.05c61p-29 r;",
-     "s=fma x 0x1.71547652b82fep0 0x1.8p52;n=sub s 0x1.8p52;r=fma n -0x1.62e42fefa39efp-1 x;r=fma n"
-     " -0x1.abc9e3b39803fp-56 r;"},
-    {"exp", "f,t=exp_reduce x;p=poly f 0x1.0f9fbp-7 0x1.573a2p-5 0x1.555a8p-3 0x1.fffdc6p-2 0x1.fffff6p-1"
-     " 1;r:ldx p t;a=abs x;c=gtu a 87;if c;r=scale p t;c=gt x 89;r=sel I r c;c=lt x -105;r=sel 0 r c;end;",
-     "f,t=exp_reduce x;p=exp_poly f;r:ldx p t;a=abs x;c=gtu a 708;if c;r=scale p t;c=gt x 710;r=sel I r c;"
-     "c=lt x -746;r=sel 0 r c;end;"},
-    {"exp2_poly", "r=poly x 0x1.3f14bap-13 0x1.5f1aeep-10 0x1.3b31c6p-7 0x1.c6af6p-5 0x1.ebfbd6p-3"
-     " 0x1.62e43p-1 1;",
-     "r=poly x 0x1.e96c003c3eb49p-32 0x1.e61da9b9bb9dbp-28 0x1.b52527b1d2ec7p-24 0x1.62bfc627a9254p-20"
-     " 0x1.ffcbfc6419476p-17 0x1.4309130f7bdb8p-13 0x1.5d87fe789f11dp-10 0x1.3b2ab6fb9fd79p-7"
-     " 0x1.c6b08d704a12ap-5 0x1.ebfbdff82c5a6p-3 0x1.62e42fefa39efp-1 0x1p0;"},
-    {"exp2", "r=ex2 x;",
-     "t=add x 0x1.8p52;n=sub t 0x1.8p52;f=sub x n;p=exp2_poly f;r:ldx p t;a=abs x;c=gtu a 1021;if c;"
-     "r=scale p t;c=gt x 1025;r=sel I r c;c=lt x -1080;r=sel 0 r c;end;"},
-    {"exp10", "t=fma x 0x1.a934fp1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.344136p-2 x;f=fma n"
-     " 0x1.ec10cp-27 f;p=poly f 0x1.a4aac2p-3 0x1.156d96p-1 0x1.2bdbdp0 0x1.046f98p1 0x1.535248p1"
-     " 0x1.26bb1cp1 1;r:ldx p t;a=abs x;c=gtu a 37.75;if c;r=scale p t;c=gt x 39;r=sel I r c;c=lt x -46;"
-     "r=sel 0 r c;end;",
-     "t=fma x 0x1.a934f0979a371p1 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.34413509f79ffp-2 x;f=fma n"
-     " 0x1.9dc1da994fd21p-59 f;p=poly f 0x1.f75ddedf7bd57p-13 0x1.2f747719a4f9bp-10 0x1.4899e6a9a9088p-8"
-     " 0x1.41165e6ed9944p-6 0x1.16e4dee92327dp-4 0x1.a7ed70a1c8fe3p-3 0x1.1429ffd22045bp-1"
-     " 0x1.2bd7609fd500fp0 0x1.0470591de2b46p1 0x1.53524c73cea77p1 0x1.26bb1bbb55516p1 0x1p0;r:ldx p t;"
-     "a=abs x;c=gtu a 307;if c;r=scale p t;c=gt x 309;r=sel I r c;c=lt x -325;r=sel 0 r c;end;"},
-    {"expm1", "f,t=exp_reduce x;p=poly f 0x1.6b79b2p-10 0x1.12292ep-7 0x1.555712p-5 0x1.5554aep-3"
-     " 0x1.fffffep-2;g=mul f f;p=fma p g f;s=ldx 1.0 t;u=sub s 1;r:fma p s u;a=abs x;c=gtu a 87;if c;"
-     "q=add p 1;r=scale q t;c=gt x 89;r=sel I r c;c=lt x -80;r=sel -1 r c;end;r=cps x r;",
-     "f,t=exp_reduce x;p=poly f 0x1.1f1a593c9fc3ap-29 0x1.af5f4491487a2p-26 0x1.27e5132bfdfabp-22"
-     " 0x1.71ddf8040b67dp-19 0x1.a01a018e12081p-16 0x1.a01a01b006d6ep-13 0x1.6c16c16c1aafcp-10"
-     " 0x1.111111110f65p-7 0x1.555555555554dp-5 0x1.5555555555559p-3 0x1p-1;g=mul f f;p=fma p g f;s=ldx"
-     " 1.0 t;u=sub s 1;r:fma p s u;a=abs x;c=gtu a 708;if c;q=add p 1;r=scale q t;c=gt x 710;r=sel I r c;"
-     "c=lt x -80;r=sel -1 r c;end;r=cps x r;"},
+    PTX__F("exp_reduce", "s=fma x $ M;n=sub s M;r=fma n $ x;r=fma n $ r;", "3FB8AA3B BF317218 3102E308",
+     "3FF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
+    PTX__F("exp", "f,t=exp_reduce x;{p=poly f $;|p=exp_poly f;}r:ldx p t;a=abs x;c=gtu a {87|708};if c;"
+     "r=scale p t;c=gt x {89|710};r=sel I r c;c=lt x {-105|-746};r=sel 0 r c;end;",
+     "3C07CFD8,3D2B9D1,3E2AAD4,3EFFFEE3,3F7FFFFB,3F8", ""),
+    PTX__F("exp2_poly", "r=poly x $;", "391F8A5D,3AAF8D77,3C1D98E3,3D6357B,3E75FDEB,3F317218,3F8",
+     "3DFEA482,3E3E627A,3E7B524A,3EB62BFC,3EEFFCBFC9DEF157,3F2430913121C7B,3F55D87FE78954FD,3F83B2AB6FB9EF47,"
+     "3FAC6B08D704A14B,3FCEBFBDFF82C5AC,3FE62E42FEFA39EF,3FF"),
+    PTX__F("exp2", "{r=ex2 x;|t=add x M;n=sub t M;f=sub x n;p=exp2_poly f;r:ldx p t;a=abs x;c=gtu a 1021;if "
+     "c;r=scale p t;c=gt x 1025;r=sel I r c;c=lt x -1080;r=sel 0 r c;end;}", "", ""),
+    PTX__F("exp10", "t=fma x $ M;n=sub t M;f=fma n $ x;f=fma n $ f;p=poly f $;r:ldx p t;a=abs x;c=gtu a "
+     "{37.75|307};if c;r=scale p t;c=gt x {39|309};r=sel I r c;c=lt x {-46|-325};r=sel 0 r c;end;",
+     "40549A78 BE9A209B 3276086 3E525561,3F0AB6CB,3F95EDE8,400237CC,4029A924,40135D8E,3F8",
+     "400A934F0979A371 BFD34413509F79FF 3C49DC1DA994FD21 3F2F722D,3F52F72A,3F7489A,3F941166,3FB16E4DEE1A7BA3,"
+     "3FCA7ED70A0DD716,3FE1429FFD222029,3FF2BD7609FD537A,4000470591DE2B42,40053524C73CEA76,40026BB1BBB55516,"
+     "3FF"),
+    PTX__F("expm1", "f,t=exp_reduce x;p=poly f $;g=mul f f;p=fma p g f;s=ldx 1.0 t;u=sub s 1;r:fma p s u;"
+     "a=abs x;c=gtu a {87|708};if c;q=add p 1;r=scale q t;c=gt x {89|710};r=sel I r c;c=lt x -80;r=sel -1 r "
+     "c;end;r=cps x r;", "3AB5BCD9,3C091497,3D2AAB89,3E2AAA57,3EFFFFFF",
+     "3E219C04,3E5AF521,3E927E88,3EC71DE,3EFA01A,3F2A01A01ACA8D2C,3F56C16C16C6542D,3F8111111110FF72,"
+     "3FA55555555554B6,3FC5555555555557,3FE"),
     /* ln(1 + x) as r + s: r = x / (1 + x / 2) = 2 artanh(x / (2 + x)) less its cubic and later terms */
-    {"ratio", "p=poly x -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3"
-     " 0x1.9968fp-3 -0x1.00004ep-2 0x1.5555a6p-2 -0.5;g=mul x x;r=fma p g x;",
-     "g=fma x 0.5 1;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;r=mul x q;u=sub x r;"
-     "h=mul r -0.5;u=fma h x u;l=mul u q;z=mul r r;p=poly z 0x1.0f29090de9b1dp-20 0x1.0f647620de721p-18"
-     " 0x1.3b2041cbe399ep-16 0x1.745ce12f96a27p-14 0x1.c71c724d071f9p-12 0x1.24924924386fcp-9"
-     " 0x1.9999999999d19p-7 0x1.5555555555555p-4;w=mul r z;s=fma w p l;"},
-    {"log_reduce", "v:mov x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;if c;v=mul x 0x1p23;d=mov"
-     " 0xb800000;end;e=iadd v -0x3f400000;e=and e 0xff800000;m=isub v e;e=isub e d;s=i2f e;r=sub m 1;"
-     "q=mov c;",
-     "v:mov x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;v=mul x 0x1p54;d=mov"
-     " 0x3600000;end;l,h=unpair v;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;e=isub e"
-     " d;s=i2f e;s=mul s 0x1p-20;r=sub m 1;q=mov c;"},
-    {"log_special", "c=lt x I;r=sel y x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;", NULL},
-    {"log", "f,n,c=log_reduce x;p=ratio f;r:fma n 0x1.62e43p-24 p;if c;r=log_special x r;end;",
-     "f,n,c=log_reduce x;t,w=ratio f;s=fma n 0x1.62e42fefa39efp-1 t;u=fma n -0x1.62e42fefa39efp-1 s;"
-     "u=sub t u;w=add w u;w=fma n 0x1.abc9e3b39803fp-56 w;r:add s w;if c;r=log_special x r;end;"},
+    PTX__F("ratio", "{p=poly x $;g=mul x x;r=fma p g x;|g=fma x 0.5 1;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u "
+     "q;u=fma e q 1;q=fma q u q;r=mul x q;u=sub x r;h=mul r -0.5;u=fma h x u;l=mul u q;z=mul r r;p=poly z $;"
+     "w=mul r z;s=fma w p l;}", "BD390E9F,3DD6A0C4,BE06DAC3,3E144297,BE2A75AA,3E4CB478,BE800027,3EAAAAD3,BF",
+     "3EB0008C,3ED113F9,3EF3B088,3F1745D8,3F3C71C7,3F62492492687D6D,3F89999999997952,3FB555555555555B"),
+    PTX__F("log_reduce", "v:mov x;d:mov 0;{i=iadd x -0x800000;c=uge i 0x7f000000;|l,i=unpair x;i=iadd i "
+     "-0x100000;c=uge i 0x7fe00000;}if c;v=mul x $;d=mov {0xb800000|0x3600000};end;{e=iadd v -0x3f400000;"
+     "e=and e 0xff800000;m=isub v e;|l,h=unpair v;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair "
+     "l h;}e=isub e d;s=i2f e;{|s=mul s $;}r=sub m 1;q=mov c;", "4B", "435 3EB"),
+    PTX__F("log_special", "c=lt x I;r=sel y x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;", "", ""),
+    PTX__F("log", "{f,n,c=log_reduce x;p=ratio f;r:fma n $ p;|s,w,c=log_pair x;r:add s w;}if c;r=log_special "
+     "x r;end;", "33B17218", ""),
     /* (-1)^y sin x, of x up to pi / 2: the error of x^2 counts */
-    {"sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e 0.14;p=poly z 0x1.5dc904p-19 -0x1.9f70fp-13"
-     " 0x1.110edap-7 -0x1.55554cp-3;p=fma p z e;r=fma p x x;y=shl y 31;r=flip r y;",
-     "z=mul x x;e=neg x;e=fma e x z;e=mul e 0.14;p=poly z -0x1.84af9b5319785p-58 0x1.906d630a492dcp-49"
-     " -0x1.ae6856db0276dp-41 0x1.61242495e3c61p-33 -0x1.ae6455c15341bp-26 0x1.71de3a5408dfbp-19"
-     " -0x1.a01a01a017078p-13 0x1.11111111110ddp-7 -0x1.5555555555555p-3;p=fma p z e;r=fma p x x;y=shl y"
-     " 31;r=flip r y;"},
-    {"sin", "t=fma x 0x1.45f306p-2 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p1 x;f=fma n"
-     " -0x1.4442dp-23 f;f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn x 0;end;"
-     "r=sine f t;",
-     "t=fma x 0x1.45f306dc9c883p-2 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.921fb54442d18p1 x;f=fma n"
-     " -0x1.1a62633145c06p-53 f;f:fma n -0x1.c1cd129024e08p-106 f;t,l=unpair t;t:mov t;a=abs x;c=gtu a"
-     " 0x1p30;if c;f,t=turn x 0;end;r=sine f t;"},
-    {"cos", "t=fma x 0x1.45f306p-2 0.5;t=add t 0x1.8p23;n=sub t 0x1.8p23;n=sub n 0.5;f=fma n"
-     " -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;"
-     "if c;f,t=turn a 0x40000000;end;r=sine f t;",
-     "t=fma x 0x1.45f306dc9c883p-2 0.5;t=add t 0x1.8p52;n=sub t 0x1.8p52;n=sub n 0.5;f=fma n"
-     " -0x1.921fb54442d18p1 x;f=fma n -0x1.1a62633145c06p-53 f;f:fma n -0x1.c1cd129024e08p-106 f;"
-     "t,l=unpair t;t:mov t;a=abs x;c=gtu a 0x1p30;if c;f,t=turn a 0x40000000;end;r=sine f t;"},
-    {"log2", "f,n,c=log_reduce x;p=poly f -0x1.fd531ap-5 0x1.3a8dbcp-3 -0x1.8fe81ap-3 0x1.aedd94p-3"
-     " -0x1.eb035p-3 0x1.272826p-2 -0x1.7156b8p-2 0x1.ec7238p-2 -0x1.715476p-1;g=mul f f;p=mul p g;"
-     "p=fma f 0x1.715476p0 p;r:fma n 0x1p-23 p;if c;r=log_special x r;end;",
-     "f,n,c=log_reduce x;t,w=ratio f;h=mul t 0x1.71547652b82fep0;a=neg h;a=fma t 0x1.71547652b82fep0 a;"
-     "a=fma t 0x1.777d0ffda0d24p-56 a;a=fma w 0x1.71547652b82fep0 a;s=add n h;u=sub s n;u=sub h u;a=add a"
-     " u;r:add s a;if c;r=log_special x r;end;"},
-    {"log10", "f,n,c=log_reduce x;p=poly f -0x1.63e4f4p-6 0x1.71ad2ep-5 -0x1.c0a09ep-5 0x1.fc460ep-5"
-     " -0x1.28df76p-4 0x1.63faa2p-4 -0x1.bcb502p-4 0x1.28796ep-3 -0x1.bcb7b2p-3;g=mul f f;p=mul p g;"
-     "p=fma f 0x1.bcb7b2p-2 p;p=fma n -0x1.ec10cp-50 p;r:fma n 0x1.344136p-25 p;if c;r=log_special x r;"
-     "end;",
-     "f,n,c=log_reduce x;t,w=ratio f;h=mul t 0x1.bcb7b1526e50ep-2;a=neg h;a=fma t 0x1.bcb7b1526e50ep-2 a;"
-     "a=fma t 0x1.95355baaafad3p-57 a;a=fma w 0x1.bcb7b1526e50ep-2 a;s=fma n 0x1.34413509f79ffp-2 h;"
-     "u=fma n -0x1.34413509f79ffp-2 s;u=sub h u;a=add a u;a=fma n -0x1.9dc1da994fd21p-59 a;r:add s a;if c;"
-     "r=log_special x r;end;"},
-    {"log1p", "v:mov x;d:mov 0;u:add x 1;i=iadd u -0x800000;c=uge i 0x5f000000;if c;c=gt x 1;v=mul x"
-     " 0x1p-64;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;e=iadd u -0x3f400000;"
-     "e=and e 0xff800000;g=isub 0x3f800000 e;f=sub g 1;f=fma v g f;e=isub e d;n=i2f e;p=ratio f;r:fma n"
-     " 0x1.62e43p-24 p;c=uge i 0x5f000000;if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;"
-     "r=sel N r c;end;r=cps x r;",
-     "v:mov x;d:mov 0;u:add x 1;l,i=unpair u;i=iadd i -0x100000;c=uge i 0x5fe00000;if c;c=gt x 1;v=mul x"
-     " 0x1p-512;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;l,h=unpair u;e=iadd h"
-     " -0x3fe6a09e;e=and e 0xfff00000;g=isub 0x3ff00000 e;g=pair 0 g;f=sub g 1;f=fma v g f;e=isub e d;"
-     "n=i2f e;n=mul n 0x1p-20;t,w=ratio f;s=fma n 0x1.62e42fefa39efp-1 t;u=fma n -0x1.62e42fefa39efp-1 s;"
-     "u=sub t u;w=add w u;w=fma n 0x1.abc9e3b39803fp-56 w;r:add s w;c=uge i 0x5fe00000;if c;c=lt x I;"
-     "r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;r=sel N r c;end;r=cps x r;"},
-    {"sincos", "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p0 x;f=fma n"
-     " -0x1.4442dp-24 f;f:fma n -0x1.846988p-48 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=quarter x;end;"
-     "z=mul f f;p=poly z -0x1.9952ecp-13 0x1.110776p-7 -0x1.555546p-3;p=fma p z 0;p=fma p f f;q=poly z"
-     " 0x1.99e81ep-16 -0x1.6c0c28p-10 0x1.55554ap-5 -0.5 1;c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;"
-     "u=shl t 30;u=and u 0x80000000;r=xor r u;u=iadd t 1;u=shl u 30;u=and u 0x80000000;s=xor s u;",
-     "t=fma x 0x1.45f306dc9c883p-1 0x1.8p52;n=sub t 0x1.8p52;g=fma n -0x1.921fb54442d18p0 x;f:fma n"
-     " -0x1.1a62633145c06p-54 g;f=fma n -0x1.c1cd129024e08p-107 f;t,l=unpair t;t:mov t;a=abs x;c=gtu a"
-     " 0x1p30;if c;f,t=quarter x;end;z=mul f f;p=poly z -0x1.a55d63b54adecp-41 0x1.6114a7248fd0bp-33"
-     " -0x1.ae643d456116cp-26 0x1.71de3a401a43bp-19 -0x1.a01a01a006d8fp-13 0x1.111111111108bp-7"
-     " -0x1.5555555555555p-3;p=fma p z 0;p=fma p f f;q=poly z 0x1.a26c2f1446cdbp-45"
-     " -0x1.937eb00509327p-37 0x1.1eed784c61569p-29 -0x1.27e4fb6155d5fp-22 0x1.a01a01a002616p-16"
-     " -0x1.6c16c16c16b4bp-10 0x1.5555555555555p-5 -0x1p-1 0x1p0;c=and t 1;c=ine c 0;r=sel q p c;s=sel p"
-     " q c;u=shl t 30;r=flip r u;u=iadd t 1;u=shl u 30;s=flip s u;"},
-    {"quarter", "h,l=fraction x;s=iadd h 0x20000000;s=shr s 30;h=pair l h;h=qshl h 2;v=q2f h;i=f2q v;"
-     "h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-64;u=fma v -0x1.777a5cp-89 w;r=fma v 0x1.921fb6p-64 u;"
-     "q=neg r;q=fma v 0x1.921fb6p-64 q;q=add q u;n=and x 0x80000000;q=xor q n;r=xor r n;r=fma x 0 r;"
-     "c=ine n 0;n=isub 0 s;s=isel n s c;",
-     "h,l=fraction x;s=qadd h 0x2000000000000000;s=qshr s 62;s,k=unpair s;k=qshr l 62;h=qshl h 2;h=or h k;"
-     "l=qshl l 2;v=q2f h;i=f2q v;h=qsub h i;w=q2f h;u=d2f l;u=mul u 0x1p-64;w=add w u;w=mul w"
-     " 0x1.921fb54442d18p-64;u=fma v 0x1.1a62633145c07p-118 w;r=fma v 0x1.921fb54442d18p-64 u;q=neg r;"
-     "q=fma v 0x1.921fb54442d18p-64 q;q=add q u;k,n=unpair x;n=and n 0x80000000;q=flip q n;r=flip r n;"
-     "r=fma x 0 r;c=ine n 0;n=isub 0 s;s=isel n s c;"},
-    {"tan", "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;g=fma n -0x1.921fb4p0 x;f:fma n"
-     " -0x1.4442dp-24 g;l=sub f g;l:fma n 0x1.4442dp-24 l;h:mul n -0x1.846988p-48;t:mov t;a=abs x;c=gtu a"
-     " 105615;if c;f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z 0x1.340164p-7 0x1.95e686p-9"
-     " 0x1.907d6ap-6 0x1.b583e6p-5 0x1.112dfp-3 0x1.5554dep-2;l=mul l -2;p=fma p f l;p=fma p z h;g=add f"
-     " p;q=rcpa g;e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;q=neg q;c=and t 1;c=ine c 0;r=sel q g c;",
-     "t=fma x 0x1.45f306dc9c883p-1 0x1.8p52;n=sub t 0x1.8p52;g=fma n -0x1.921fb54442d18p0 x;f:fma n"
-     " -0x1.1a62633145c06p-54 g;l=sub f g;l:fma n 0x1.1a62633145c06p-54 l;h:mul n -0x1.c1cd129024e08p-107;"
-     "t,k=unpair t;t:mov t;a=abs x;c=gtu a 0x1p30;if c;f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z"
-     " 0x1.5df7b95667ca8p-16 -0x1.78552abbc7b8fp-15 0x1.7715c599881adp-14 -0x1.ba40cdc05e419p-16"
-     " 0x1.1e476081ccaa2p-13 0x1.d26165166e6bep-13 0x1.37fbeaf360ae3p-11 0x1.7d5b30217e20ep-10"
-     " 0x1.d6d937a6f97cfp-9 0x1.226e123bf9d9fp-7 0x1.664f49a9a231p-6 0x1.ba1ba1b463fa7p-5"
-     " 0x1.1111111118398p-3 0x1.55555555554f1p-2;l=neg l;p=fma p f l;p=fma p z h;g=add f p;c=and t 1;"
-     "c=ine c 0;r:mov g;if c;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;e=neg q;"
-     "f=fma e f 1;e=fma e p f;q=fma q e q;r=neg q;end;"},
-    {"arc", "a=abs x;c=gt a 0.5;z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;y=sel 0 y d;v=mul z y;h=mul y 0.5;"
-     "e=neg v;e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;p=poly z 0x1.5959aap-5"
-     " 0x1.8c415ap-6 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;s=mov c;",
-     "a=abs x;c=gt a 0.5;v:mov a;z:mul x x;q:mov 0.0;if c;z=fma a -0.5 0.5;v=sqrt z;e=neg v;e=fma e v z;"
-     "l=max v 0x1p-500;l=rcpd l;q=mul e l;end;p=poly z"
-     " 0x1.0bca20bc36e71p-5 -0x1.599d3b384063ap-6 0x1.64bf5a2ba6ce6p-6 0x1.e2415a0fe22ecp-9"
-     " 0x1.617ada64d7afep-7 0x1.757a7a86b95f3p-7 0x1.ca20e6b3af4c7p-7 0x1.1c49e1ee93811p-6"
-     " 0x1.6e8bdfafaebefp-6 0x1.f1c71a8d72419p-6 0x1.6db6db7227295p-5 0x1.333333332df54p-4"
-     " 0x1.5555555555578p-3;p=mul p z;r=fma p v v;s=mov c;"},
-    {"asin", "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;",
-     "v,c,l=arc x;w=fma v -2 0x1.921fb54442d18p0;l=sub 0x1.1a62633145c06p-54 l;w=add w l;v=sel w v c;"
-     "r=cps x v;"},
-    {"acos", "v,c=arc x;u=cps x v;u=neg u;u=fma 0x1.85e368p-1 0x1.0808aap1 u;v=add v v;w=neg v;w=fma"
-     " 0x1.85e368p0 0x1.0808aap1 w;d=lt x 0;v=sel w v d;r=sel v u c;",
-     "v,c=arc x;u=cps x v;u=sub 0x1.1a62633145c06p-54 u;u=add u 0x1.921fb54442d18p0;v=add v v;w=sub"
-     " 0x1.921fb54442d18p1 v;w=add w 0x1.1a62633145c07p-53;d=lt x 0;v=sel w v d;r=sel v u c;"},
-    {"atan2", "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;q=rcpa m;t=mul n q;e=neg t;e=fma e m n;"
-     "t:fma e q t;c=geu m 0x1p61;d=ltu n 0x1p-100;c=or c d;if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;"
-     "t=sel u t d;end;v=arctan t;w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;w=neg v;w=fma"
-     " 0x1.85e368p0 0x1.0808aap1 w;p=ilt y 0;v=sel w v p;r=cps x v;",
-     "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t"
-     " d;v=arctan t;w=sub 0x1.921fb54442d18p0 v;w=add w 0x1.1a62633145c06p-54;v=sel w v p;w=sub"
-     " 0x1.921fb54442d18p1 v;w=add w 0x1.1a62633145c07p-53;k,h=unpair y;p=ilt h 0;v=sel w v p;r=cps x v;"},
-    {"half_exp2", "", "x=add x x;r=half_exp x;r=add r r;"},
-    /* e^2x */
-    /* e^|x| / 2 */
-    {"half_exp", "a=abs x;t=fma a 0x1.715476p0 0x1.7ffffep23;n=sub t 0x1.7ffffep23;f=fma n -0x1.62e43p-1"
-     " a;f=fma n 0x1.05c61p-29 f;p=exp_poly f;r:ldx p t;c=gtu a 88;if c;r=scale p t;c=gt a 91;r=sel I r c;"
-     "end;",
-     "a=abs x;t=fma a 0x1.71547652b82fep0 0x1.7ffffffffffffp52;n=sub t 0x1.7ffffffffffffp52;f=fma n"
-     " -0x1.62e42fefa39efp-1 a;f=fma n -0x1.abc9e3b39803fp-56 f;p=exp_poly f;r:ldx p t;c=gtu a 709;if c;"
-     "r=scale p t;c=gt a 712;r=sel I r c;end;"},
-    {"sinh", "h=half_exp x;e=rcpa h;h=fma e -0.25 h;z=mul x x;a=abs x;p=poly z 0x1.76771ep-19"
-     " 0x1.a01c22p-13 0x1.1110eap-7 0x1.555556p-3;p=mul p z;p=fma p a a;c=lt a 1;r=sel p h c;r=cps x r;",
-     "h=half_exp x;e=rcp h;h=fma e -0.25 h;z=mul x x;a=abs x;p=poly z 0x1.408047a116c47p-48"
-     " 0x1.aaba1e495a844p-41 0x1.612abdc070688p-33 0x1.ae644b33a704ap-26 0x1.71de3a60a9856p-19"
-     " 0x1.a01a01a00db3dp-13 0x1.111111111117cp-7 0x1.5555555555555p-3;p=mul p z;p=fma p a a;c=lt a 1;"
-     "r=sel p h c;r=cps x r;"},
-    {"cosh", "h=half_exp x;e=rcpa h;r=fma e 0.25 h;", "h=half_exp x;e=rcp h;r=fma e 0.25 h;"},
-    {"root3", "l=lg2a x;l=mul l 0x1.555556p-2;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;"
-     "r=fma e -0x1.555556p-2 v;", ""},
-    {"cbrt", "a=abs x;r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;if c;r=mul a 0x1p24;r=root3 r;"
-     "r=mul r 0x1p-8;u=add a a;c=eq u a;r=sel a r c;end;r=cps x r;",
-     "a:abs x;d:mov 341;l,h=unpair a;i=iadd h -0x100000;c=uge i 0x7fe00000;if c;a=mul a 0x1p54;d=mov 359;"
-     "end;l,h=unpair a;k=shr h 20;o=uhi k 0x55555556;i=imul o 3;i=isub k i;i=iadd i 1023;i=shl i 20;"
-     "h=and h 0xfffff;h=or h i;m=pair l h;g=nar m;g=lg2a g;g=gmul g -0x1.555556p-2;g=ex2a g;y=wid g;"
-     "n=neg m;u=mul y y;u=mul u y;e=fma n u 1;w=fma e 0x1.c71c71c71c71cp-3 0x1.5555555555555p-2;w=mul w e;"
-     "y=fma y w y;r=mul m y;r=mul r y;u=mul r r;e=fma u r n;w=mul y y;w=mul w -0x1.5555555555555p-2;"
-     "r=fma e w r;i=isub o d;r:ldx r i;if c;a=abs x;u=add a a;c=eq u a;r=sel a r c;c=nan x x;r=sel x r c;"
-     "end;r=cps x r;"},
-    {"root2", "v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;", "r=sqrt x;"},
-    {"hypot", "h=mul x x;h=fma y y h;r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;if c;a=abs x;"
-     "b=abs y;m=max a b;d=gt m 1;k=sel 0x1p-70 0x1p90 d;i=sel 0x1p70 0x1p-90 d;u=mul x k;v=mul y k;"
-     "h=mul u u;w=fma v v h;h=root2 w;r=mul h i;d=eq w 0;r=sel 0 r d;d=eq m I;r=sel I r d;end;",
-     "h=mul x x;h=fma y y h;r:sqrt h;k,i=unpair h;i=iadd i -0x10000000;c=uge i 0x6fe00000;if c;a=abs x;"
-     "b=abs y;m=max a b;d=gt m 1;k=sel 0x1p-520 0x1p600 d;i=sel 0x1p520 0x1p-600 d;u=mul x k;v=mul y k;"
-     "h=mul u u;w=fma v v h;h=sqrt w;r=mul h i;d=eq m I;r=sel I r d;end;"},
-    {"erf_small", "z=mul x x;p=poly z 0x1.4917a4p-14 -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6"
-     " 0x1.ce2cf2p-4 -0x1.81273ep-2 0x1.06eba8p-3;r=fma p x x;",
-     "z=mul x x;p=poly z -0x1.ab0eac3755c5cp-31 0x1.d6e1976ec419fp-27 -0x1.5bfe2632d34d9p-23"
-     " 0x1.b97e37dca0d9cp-20 -0x1.f4ca1f246a228p-17 0x1.f9a2b743aa006p-14 -0x1.c02db013f82a9p-11"
-     " 0x1.565bccf7deeaap-8 -0x1.b82ce311edf49p-6 0x1.ce2f21a0408cep-4 -0x1.812746b0379b2p-2"
-     " 0x1.06eba8214db68p-3;r=fma p x x;"},
-    {"erf", "a=abs x;p=erf_small a;q=poly a -0x1.c5fe7ap-10 0x1.66caeep-6 -0x1.09981ep-3 -0x1.e20644p-1"
-     " -0x1.9d3c22p0 -0x1.a979bep-9;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q p c;r=cps x r;",
-     "a=abs x;c=lt a 1;r:mov a;if c;r=erf_small a;else;r=erfc a;r=sub 1 r;end;r=cps x r;"},
-    {"erfc", "a=abs x;c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;e=neg d;e=fma e w"
-     " 1;e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v -0x1.522d5p-11 0x1.215bb8p-10 0x1.f7565ap-10"
-     " -0x1.d908b4p-11 -0x1.364742p-7 -0x1.09bc9cp-7 0x1.8750d2p-5 0x1.35bedcp-4 -0x1.0404eap-1"
-     " 0x1.edf488p-1;q=mul q w;h=mul a a;l=neg h;l=fma a a l;t=fma h -0x1.715476p0 0x1.8p23;n=sub t"
-     " 0x1.8p23;f=neg h;f=fma n -0x1.62e43p-1 f;f=fma n 0x1.05c61p-29 f;f=sub f l;p=exp_poly f;p=mul p q;"
-     "r:ldx p t;c=gtu a 9.1;if c;r=scale p t;end;p=erf_small a;p=sub 1 p;c=lt a 0.65;r=sel p r c;c=lt x 0;"
-     "u=sub 2 r;r=sel u r c;",
-     "a=abs x;c=gt a 28;a=sel 28 a c;d=add a 2;w=rcpd d;e=neg d;u=fma e w 1;w=fma w u w;u=sub d 2;o=sub u"
-     " a;u=fma e w 1;u=fma o w u;w=fma w u w;v=fma w -4 1;q=poly v -0x1.744aae481df86p-27"
-     " -0x1.508d347fbbbe2p-24 0x1.5808da131794p-22 -0x1.aeb698f0f5bd2p-26 -0x1.1597ace2cee1dp-21"
-     " -0x1.d5feed7b02aefp-22 0x1.a7cf4e2c84d8cp-25 0x1.01a5eb813474bp-19 0x1.ea658b4cfc47p-19"
-     " -0x1.2801cc70cbf9bp-20 -0x1.0e995e66123f2p-16 -0x1.6c0de2274eb6bp-16 0x1.1e7a531266c27p-15"
-     " 0x1.2efa35b1aca8fp-13 0x1.2053973fadee5p-15 -0x1.5ba4377f246a4p-11 -0x1.b6fbf91a673edp-11"
-     " 0x1.9517bb69bcfadp-9 0x1.a89eaff7e68f6p-8 -0x1.606e41551f1p-6 -0x1.2a88e6107d1cep-5"
-     " 0x1.1e2deea6b113dp-2 -0x1.5fd386754eff9p-1 0x1.058671b52c776p0;q=mul q w;h=mul a a;l=neg h;l=fma a"
-     " a l;t=fma h -0x1.71547652b82fep0 0x1.8p52;n=sub t 0x1.8p52;f=neg h;f=fma n -0x1.62e42fefa39efp-1 f;"
-     "f=fma n -0x1.abc9e3b39803fp-56 f;f=sub f l;p=exp_poly f;p=mul p q;r:ldx p t;c=gtu a 26;if c;r=scale"
-     " p t;end;c=lt a 0.65;if c;p=erf_small a;r=sub 1 p;end;c=lt x 0;u=sub 2 r;r=sel u r c;"},
+    PTX__F("sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e {0.14|$};p=poly z $;p=fma p z e;r=fma p x x;y=shl "
+     "y 31;r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6",
+     "3FC1EB85 3C7AF044,3CE62CF,BD6AD96D,3DE61222,BE5AE645,3EC71DE3A4A858F9,BF2A01A01A005D22,"
+     "3F81111111110FF2,BFC5555555555554"),
+    PTX__F("sin", "t=fma x $ M;n=sub t M;f=fma n $ x;f=fma n $ f;f:fma n $ f;{|t,l=unpair t;}t:mov t;a=abs x;"
+     "c=gtu a {105615|$};if c;f,t=turn x 0;end;r=sine f t;", "3EA2F983 C0490FDA B4222168 A84234C4",
+     "3FD45F306DC9C883 C00921FB54442D18 BCA1A62633145C06 B95C1CD129024E08 41D"),
+    PTX__F("cos", "t=fma x $ 0.5;t=add t M;n=sub t M;n=sub n 0.5;f=fma n $ x;f=fma n $ f;f:fma n $ f;{|t,"
+     "l=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t=turn a 0x40000000;end;r=sine f t;",
+     "3EA2F983 C0490FDA B4222168 A84234C4", "3FD45F306DC9C883 C00921FB54442D18 BCA1A62633145C06 "
+     "B95C1CD129024E08 41D"),
+    PTX__F("log2", "f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;r:fma n $ p;|t,w=ratio f;"
+     "h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=add n h;u=sub s n;u=sub h u;a=add a u;r:add s "
+     "a;}if c;r=log_special x r;end;", "BD7EA98D,3E1D46DE,BE47F40D,3E576ECA,BE7581A8,3E939413,BEB8AB5C,"
+     "3EF6391C,BF38AA3B 3FB8AA3B 34", "3FF71547652B82FE 3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE"),
+    PTX__F("log10", "f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;p=fma n $ p;r:fma n $ p;"
+     "|t,w=ratio f;h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=fma n $ h;u=fma n $ s;u=sub h u;"
+     "a=add a u;a=fma n $ a;r:add s a;}if c;r=log_special x r;end;",
+     "BCB1F27A,3D38D697,BD60504F,3D7E2307,BD946FBB,3DB1FD51,BDDE5A81,3E143CB7,BE5E5BD9 3EDE5BD9 A6F6086 "
+     "331A209B", "3FDBCB7B1526E50E 3FDBCB7B1526E50E 3C695355BAAAFAD3 3FDBCB7B1526E50E 3FD34413509F79FF "
+     "BFD34413509F79FF BC49DC1DA994FD21"),
+    PTX__F("log1p", "v:mov x;d:mov 0;u:add x 1;{i=iadd u -0x800000;c=uge i 0x5f000000;|l,i=unpair u;i=iadd i "
+     "-0x100000;c=uge i 0x5fe00000;}if c;c=gt x 1;v=mul x $;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel "
+     "0xe0000000 0 c;end;{e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;|l,h=unpair u;e=iadd h "
+     "-0x3fe6a09e;e=and e 0xfff00000;g=isub 0x3ff00000 e;g=pair 0 g;}f=sub g 1;f=fma v g f;e=isub e d;n=i2f "
+     "e;{p=ratio f;r:fma n $ p;c=uge i 0x5f000000;|n=mul n $;t,w=ratio f;s=fma n $ t;u=fma n $ s;u=sub t u;"
+     "w=add w u;w=fma n $ w;r:add s w;c=uge i 0x5fe00000;}if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;"
+     "c=lt x -1;r=sel N r c;end;r=cps x r;", "1F8 33B17218", "1FF 3EB 3FE62E42FEFA39EF BFE62E42FEFA39EF "
+     "3C7ABC9E3B39803F"),
+    PTX__F("sincos", "t=fma x $ M;n=sub t M;{f=fma n $ x;|g=fma n $ x;f:fma n $ g;}f=fma n $ f;{f:fma n $ f;"
+     "|t,l=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t=quarter x;end;z=mul f f;p=poly z $;p=fma p "
+     "z 0;p=fma p f f;q=poly z $;c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;u=shl t 30;{u=and u 0x80000000;"
+     "r=xor r u;|r=flip r u;}u=iadd t 1;u=shl u 30;{u=and u 0x80000000;s=xor s u;|s=flip s u;}",
+     "3F22F983 BFC90FDA B3A22168 A7C234C4 B94CA976,3C0883BB,BE2AAAA3 37CCF40F,BAB60614,3D2AAAA5,BF,3F8",
+     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 B94C1CD129024E08 41D BD6A633,3DE61166,BE5AE644,"
+     "3EC71DE3A4228533,BF2A01A01A0084C1,3F81111111111091,BFC5555555555555 3D2A675,BDA9387A,3E21EED8,"
+     "BE927E4FB67C11BD,3EFA01A01A007846,BF56C16C16C16B64,3FA5555555555555,BFE,3FF"),
+    PTX__F("quarter", "h,l=fraction x;{s=iadd h 0x20000000;s=shr s 30;h=pair l h;|s=qadd h "
+     "0x2000000000000000;s=qshr s 62;s,k=unpair s;k=qshr l 62;}h=qshl h 2;{|h=or h k;l=qshl l 2;}v=q2f h;"
+     "i=f2q v;h=qsub h i;w=q2f h;{|u=d2f l;u=mul u $;w=add w u;}w=mul w $;u=fma v $ w;r=fma v $ u;q=neg r;"
+     "q=fma v $ q;q=add q u;{n=and x 0x80000000;q=xor q n;r=xor r n;|k,n=unpair x;n=and n 0x80000000;q=flip "
+     "q n;r=flip r n;}r=fma x 0 r;c=ine n 0;n=isub 0 s;s=isel n s c;", "1FC90FDB 933BBD2E 1FC90FDB 1FC90FDB",
+     "3BF 3BF921FB54442D18 3891A62633145C07 3BF921FB54442D18 3BF921FB54442D18"),
+    PTX__F("tan", "t=fma x $ M;n=sub t M;g=fma n $ x;f:fma n $ g;l=sub f g;l:fma n $ l;h:mul n $;{|t,"
+     "k=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z $;"
+     "{l=mul l -2;|l=neg l;}p=fma p f l;p=fma p z h;g=add f p;{q=rcpa g;|c=and t 1;c=ine c 0;r:mov g;if c;"
+     "q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;}e=neg q;f=fma e f 1;e=fma e p f;"
+     "q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;r=sel q g c;|r=neg q;end;}",
+     "3F22F983 BFC90FDA B3A22168 33A22168 A7C234C4 3C1A00B2,3B4AF343,3CC83EB5,3D5AC1F3,3E0896F8,3EAAAA6F",
+     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 B94C1CD129024E08 41D 3EF603B9,"
+     "BF07D494,3F17BEC,BEFD0809,3F2205EC,3F2D14D,3F43814F,3F57D58,3F6D6D98,3F8226E10108A5E5,3F9664F49BF1640E,"
+     "3FABA1BA1B3E6489,3FC1111111118F5E,3FD55555555554E4"),
+    PTX__F("arc", "a=abs x;c=gt a 0.5;{|v:mov a;z:mul x x;q:mov 0.0;if c;}z=fma a -0.5 0.5;{y=rsqa z;d=eq z "
+     "0;y=sel 0 y d;v=mul z y;h=mul y 0.5;|v=sqrt z;}e=neg v;e=fma e v z;{v=fma e h v;g=mul x x;z=sel z g c;"
+     "v=sel v a c;|l=max v $;l=rcpd l;q=mul e l;end;}p=poly z $;p=mul p z;r=fma p v v;s=mov c;",
+     "3D2CACD5,3CC620AD,3D3A3DB9,3D998103,3E2AAAE4", "20B 3FA0B78E,BF958AF1,3F96429A,3F6E3E2C,3F861656,"
+     "3F8757CF,3F8CA20D,3F91C49E,3F96E8BE,3F9F1C71A88243DE,3FA6DB6DB723E1F4,3FB333333332DC65,"
+     "3FC555555555557A"),
+    PTX__F("asin", "{v,c=arc x;w=neg v;w=fma $ $ w;w=add w w;|v,c,l=arc x;w=fma v -2 $;l=sub $ l;w=add w l;"
+     "}v=sel w v c;r=cps x v;", "3EC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06"),
+    PTX__F("acos", "v,c=arc x;u=cps x v;{u=neg u;u=fma $ $ u;|u=sub $ u;u=add u $;}v=add v v;{w=neg v;w=fma "
+     "$ $ w;|w=sub $ v;w=add w $;}d=lt x 0;v=sel w v d;r=sel v u c;", "3F42F1B4 40040455 3FC2F1B4 40040455",
+     "3C91A62633145C06 3FF921FB54442D18 400921FB54442D18 3CA1A62633145C07"),
+    PTX__F("atan2", "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;{q=rcpa m;t=mul n q;e=neg t;e=fma e m "
+     "n;t:fma e q t;c=geu m $;d=ltu n $;c=or c d;if c;|}t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;"
+     "{end;|}v=arctan t;{w=neg v;w=fma $ $ w;|w=sub $ v;w=add w $;}v=sel w v p;{w=neg v;w=fma $ $ w;p=ilt y "
+     "0;|w=sub $ v;w=add w $;k,h=unpair y;p=ilt h 0;}v=sel w v p;r=cps x v;",
+     "5E 0D8 3F42F1B4 40040455 3FC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06 400921FB54442D18 "
+     "3CA1A62633145C07"),
+    /* e^|x| / 2 as r 2^s */
+    PTX__F("half_exp", "a=abs x;t=fma a $ $;n=sub t $;f=fma n $ a;f=fma n $ f;r=exp_poly f;s=mov t;q=mov a;",
+     "3FB8AA3B 4B3FFFFF 4B3FFFFF BF317218 3102E308", "3FF71547652B82FE 4337FFFFFFFFFFFF 4337FFFFFFFFFFFF "
+     "BFE62E42FEFA39EF BC7ABC9E3B39803F"),
+    PTX__F("sinh", "p,t,a=half_exp x;h=ldx p t;e=reciprocal h;h=fma e -0.25 h;z=mul x x;q=poly z $;q=mul q z;"
+     "q=fma q a a;c=lt a 1;r:sel q h c;c=gtu a {88|709};if c;r=scale p t;c=gt a {91|712};r=sel I r c;end;"
+     "r=cps x r;", "363B3B8F,39500E11,3C088875,3E2AAAAB", "3CEF6ECB,3D6ACC74,3DE6127A,3E5AE645,"
+     "3EC71DE3A5CC2AFA,3F2A01A01A010D37,3F8111111111116D,3FC5555555555555"),
+    PTX__F("cosh", "p,t,a=half_exp x;h=ldx p t;e=reciprocal h;r:fma e 0.25 h;c=gtu a {88|709};if c;r=scale p "
+     "t;c=gt a {91|712};r=sel I r c;end;", "", ""),
+    PTX__F("root3", "l=lg2a x;l=mul l $;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;r=fma e $ "
+     "v;", "3EAAAAAB BEAAAAAB", ""),
+    PTX__F("cbrt", "{|a:abs x;d:mov 341;l,h=unpair a;i=iadd h -0x100000;c=uge i 0x7fe00000;if c;a=mul a $;"
+     "d=mov 359;end;l,h=unpair a;k=shr h 20;o=uhi k 0x55555556;i=imul o 3;i=isub k i;i=iadd i 1023;i=shl i "
+     "20;h=and h 0xfffff;h=or h i;m=pair l h;g=nar m;g=lg2a g;g=gmul g $;g=ex2a g;y=wid g;n=neg m;u=mul y y;"
+     "u=mul u y;e=fma n u 1;w=fma e $ $;w=mul w e;y=fma y w y;r=mul m y;r=mul r y;u=mul r r;e=fma u r n;"
+     "w=mul y y;w=mul w $;r=fma e w r;i=isub o d;r:ldx r i;if c;}a=abs x;{r:root3 a;i=iadd a -0x800000;c=uge "
+     "i 0x7f000000;if c;r=mul a $;r=root3 r;r=mul r $;|}u=add a a;c=eq u a;r=sel a r c;{|c=nan x x;r=sel x r "
+     "c;}end;r=cps x r;", "4B8 3B8", "435 BFD555556 3FCC71C7 3FD55555 BFD55555"),
+    PTX__F("root2", "{v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;|r=sqrt x;}", "", ""),
+    PTX__F("hypot", "h=mul x x;h=fma y y h;{r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;|r:sqrt h;k,"
+     "i=unpair h;i=iadd i -0x10000000;c=uge i 0x6fe00000;}if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel $ $ "
+     "d;i=sel $ $ d;u=mul x k;v=mul y k;h=mul u u;w=fma v v h;{h=root2 w;|h=sqrt w;}r=mul h i;{d=eq w 0;"
+     "r=sel 0 r d;|}d=eq m I;r=sel I r d;end;", "1C8 6C8 628 128", "1F7 657 607 1A7"),
+    PTX__F("erf_small", "z=mul x x;p=poly z $;r=fma p x x;", "38A48BD2,BA51EC09,3BAA00B9,BCDBFC46,3DE71679,"
+     "BEC0939F,3E0375D4", "BE0A91F5,3E4D6372,BE85BE4E,3EBB97A,BEEF4C9B,3F1F9A2B,BF4C02DAFC7617B,"
+     "3F7565BCCF5F71C,BF9B82CE311E0843,3FBCE2F21A040606,BFD812746B0379AF,3FC06EBA8214DB68"),
+    PTX__F("erf", "a=abs x;{p=erf_small a;q=poly a $;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q "
+     "p c;|c=lt a 1;r:mov a;if c;r=erf_small a;else;r=erfc a;r=sub 1 r;end;}r=cps x r;",
+     "BAE2FF3D,3CB36577,BE04CC0F,BF710322,BFCE9E11,BB54BCDF", ""),
+    PTX__F("erfc", "a=abs x;{c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;|c=gt a 28;"
+     "a=sel 28 a c;d=add a 2;w=rcpd d;}e=neg d;{e=fma e w 1;e=fma u w e;w=fma w e w;v=fma w -3 1;|u=fma e w "
+     "1;w=fma w u w;u=sub d 2;o=sub u a;u=fma e w 1;u=fma o w u;w=fma w u w;v=fma w -4 1;}q=poly v $;q=mul q "
+     "w;h=mul a a;l=neg h;l=fma a a l;t=fma h $ M;n=sub t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;"
+     "p=exp_poly f;p=mul p q;r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a 0.65;if c;}p=erf_small "
+     "a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u r c;",
+     "BA2916A8,3A90ADDC,3AFBAB2D,BA6C845A,BC1B23A1,BC04DE4E,3D43A869,3D9ADF6E,BF020275,3F76FA44 BFB8AA3B "
+     "BF317218 3102E308", "BE4744AAE481DF86,BE7508D347FBBBE2,3E95808DA131794,BE5AEB698F0F5BD2,"
+     "BEA1597ACE2CEE1D,BE9D5FEED7B02AEF,3E6A7CF4E2C84D8C,3EC01A5EB813474B,3ECEA658B4CFC47,BEB2801CC70CBF9B,"
+     "BEF0E995E66123F2,BEF6C0DE2274EB6B,3F01E7A531266C27,3F22EFA35B1ACA8F,3F02053973FADEE5,BF45BA4377F246A4,"
+     "BF4B6FBF91A673ED,3F69517BB69BCFAD,3F7A89EAFF7E68F6,BF9606E41551F1,BFA2A88E6107D1CE,3FD1E2DEEA6B113D,"
+     "BFE5FD386754EFF9,3FF058671B52C776 BFF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
     /* log2 x, of an exponent y too large, as r + s: t + l = 2 artanh(f / (2 + f)) to its cubic term */
-    {"log2_pair", "e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;e=isub e y;n=i2f e;f=sub m 1;"
-     "g=fma f 0.5 1;g=rcpa g;t=mul f g;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u g;z=mul t t;p=poly z"
-     " 0x1.5db018p-11 0x1.a58226p-9 0x1.277798p-6 -0x1.01b6fp-28;h=mul t 0x1.715476p0;a=neg h;a=fma t"
-     " 0x1.715476p0 a;a=fma t 0x1.4ae0cp-26 a;k=fma z 0x1.715476p-2 0x1.715476p0;a=fma l k a;u=mul t z;"
-     "a=fma u p a;a=fma u 0x1.ec709ep-4 a;s=fma n 0x1p-23 h;u=fma n -0x1p-23 s;u=sub h u;a=add a u;"
-     "r=add s a;s=sub r s;s=sub a s;",
-     "l,h=unpair x;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;e=isub e y;n=i2f e;"
-     "n=mul n 0x1p-20;f=sub m 1;g=fma f 0.5 1;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;"
-     "q=fma q u q;t=mul f q;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u q;z=mul t t;o=neg z;o=fma t t o;"
-     "k=add l l;o=fma k t o;w=mul t z;b=neg w;b=fma t z b;b=fma t o b;b=fma l z b;p=poly z"
-     " 0x1.638683f9a6ca8p-22 0x1.58c7ae8d471eep-20 0x1.8a0c98b55a76p-18 0x1.c68ed413ffd0dp-16"
-     " 0x1.0c9a8567f8c5ap-13 0x1.484b13d641466p-11 0x1.a61762a7af62cp-9 0x1.2776c50ef9bfap-6;p=mul p z;"
-     "h=mul t 0x1.71547652b82fep0;a=neg h;a=fma t 0x1.71547652b82fep0 a;a=fma t 0x1.777d0ffda0d24p-56 a;"
-     "a=fma l 0x1.71547652b82fep0 a;i=mul w 0x1.ec709dc3a03fdp-4;j=neg i;j=fma w 0x1.ec709dc3a03fdp-4 j;"
-     "j=fma w 0x1.d27f05548af0cp-58 j;j=fma b 0x1.ec709dc3a03fdp-4 j;j=fma p w j;s=add h i;u=sub s h;"
-     "u=sub i u;a=add a u;a=add a j;m=add n s;u=sub m n;u=sub s u;a=add a u;r=add m a;s=sub m r;s=add a s;"},
-    {"exp2_pair", "s=add x 0x1.8p23;n=sub s 0x1.8p23;f=sub x n;f=add f y;r=exp2_poly f;",
-     "s=add x 0x1.8p52;n=sub s 0x1.8p52;f=sub x n;f=add f y;r=exp2_poly f;"},
+    PTX__F("log2_pair", "{e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;|l,h=unpair x;e=iadd h "
+     "-0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;}e=isub e y;n=i2f e;{|n=mul n $;}f=sub m 1;g=fma "
+     "f 0.5 1;{g=rcpa g;t=mul f g;|q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;t=mul f "
+     "q;}u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u {g|q};z=mul t t;{|o=neg z;o=fma t t o;k=add l l;o=fma k "
+     "t o;w=mul t z;b=neg w;b=fma t z b;b=fma t o b;b=fma l z b;}p=poly z $;{|p=mul p z;}h=mul t $;a=neg h;"
+     "a=fma t $ a;a=fma t $ a;{k=fma z $ $;a=fma l k a;u=mul t z;a=fma u p a;a=fma u $ a;s=fma n $ h;u=fma n "
+     "$ s;u=sub h u;|a=fma l $ a;i=mul w $;j=neg i;j=fma w $ j;j=fma w $ j;j=fma b $ j;j=fma p w j;s=add h i;"
+     "u=sub s h;u=sub i u;}a=add a u;{r=add s a;s=sub r s;s=sub a s;|a=add a j;m=add n s;u=sub m n;u=sub s u;"
+     "a=add a u;r=add m a;s=sub m r;s=add a s;}", "3A2ED80C,3B52C113,3C93BBCC,B180DB78 3FB8AA3B 3FB8AA3B "
+     "32A5706 3EB8AA3B 3FB8AA3B 3DF6384F 34 B4", "3EB 3E9623F3,3EB58F26,3ED8A0A5,3EFC68EE48E3D79E,"
+     "3F20C9A85469630D,3F4484B13D68BE76,3F6A61762A7AF0FD,3F92776C50EF9BFB 3FF71547652B82FE 3FF71547652B82FE "
+     "3C7777D0FFDA0D24 3FF71547652B82FE 3FBEC709DC3A03FD 3FBEC709DC3A03FD 3C5D27F05548AF0C 3FBEC709DC3A03FD"),
     /* 2^(x + y) as r 2^s */
+    PTX__F("exp2_pair", "s=add x M;n=sub s M;f=sub x n;f=add f y;r=exp2_poly f;", "", ""),
     /* x^y = z, but where x is no normal number above 0, or the result none */
-    {"pow_special", "v=abs x;c=eq v 1;r=sel 1 z c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x"
-     " 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0"
-     " I e;r=sel f r u;k=cps x 1;c=lt k 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;"
-     "r=sel 1 r c;c=eq x 1;r=sel 1 r c;", NULL},
-    {"pow", "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;if c;b=lt v 0x1p-126;w=mul v 0x1p23;"
-     "v=sel w v b;d=isel 0xb800000 0 b;end;h,l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;l=fma y l u;"
-     "p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a 125;c=or b c;if c;r=scale p t;c=gt q 130;r=sel I r c;"
-     "c=lt q -152;r=sel 0 r c;r=pow_special x y r;end;",
-     "v:abs x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;b=lt v 0x1p-1022;w=mul v"
-     " 0x1p54;v=sel w v b;d=isel 0x3600000 0 b;end;h,l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;"
-     "l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a 1020;c=or b c;if c;r=scale p t;c=gt q 1030;"
-     "r=sel I r c;c=lt q -1080;r=sel 0 r c;r=pow_special x y r;end;"},
+    PTX__F("pow_special", "v=abs x;c=eq v 1;r=sel 1 z c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt "
+     "x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I "
+     "e;r=sel f r u;k=cps x 1;c=lt k 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 "
+     "r c;c=eq x 1;r=sel 1 r c;", "", ""),
+    PTX__F("pow", "v:abs x;d:mov 0;{i=iadd x -0x800000;c=uge i 0x7f000000;|l,i=unpair x;i=iadd i -0x100000;"
+     "c=uge i 0x7fe00000;}if c;b=lt v $;w=mul v $;v=sel w v b;d=isel {0xb800000|0x3600000} 0 b;end;h,"
+     "l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a "
+     "{125|1020};c=or b c;if c;r=scale p t;c=gt q {130|1030};r=sel I r c;c=lt q {-152|-1080};r=sel 0 r c;"
+     "r=pow_special x y r;end;", "008 4B", "001 435"),
     /* f32: sin(pi x) / pi, of x up to 1/2 */
-    {"sin_pi", "z=mul x x;s=poly z 0x1.959beap-6 -0x1.861152p-3 0x1.9f9998p-1 -0x1.a51a5cp0;s=mul s z;"
-     "r=fma s x x;", ""},
+    PTX__F("sin_pi", "z=mul x x;s=poly z $;s=mul s z;r=fma s x x;", "3CCACDF5,BE4308A9,3F4FCCCC,BFD28D2E",
+     ""),
     /* f64: log2 gamma(x) / 4, x from 2 on, as r + s: Stirling's formula */
-    {"log2_gamma", "",
-     "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul x"
-     " 0x1.71547652b82fep-2;n=neg m;n=fma x 0x1.71547652b82fep-2 n;n=fma x 0x1.777d0ffda0d24p-58 n;o=sub q m;"
-     "k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;u=add u i;t=add o 0x1.536439a4c6efcp-2;"
-     "k=sub t o;i=sub t k;i=sub o i;k=sub 0x1.536439a4c6efcp-2 k;i=add i k;i=add i -0x1.49e49a361efebp-56;"
-     "u=add u i;w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z 0x1.d51a3e7948c2ep1"
-     " -0x1.d35f31a94d448p2 0x1.acd1c7bfa92fdp2 -0x1.e42ec72482171p1 0x1.7da4418dcefe3p0"
-     " -0x1.c95dbc642a5f2p-2 0x1.c57cdd472d04p-4 -0x1.9f57ae42a6888p-6 0x1.9715520c4d96ap-8"
-     " -0x1.f4e073301e267p-10 0x1.b93c7dd5b832p-11 -0x1.3813323feffbcp-11 0x1.a01a010442af2p-11"
-     " -0x1.6c16c16bf7988p-9 0x1.5555555555553p-4;p=mul p w;u=fma p 0x1.71547652b82fep-2 u;r=add t u;k=sub r"
-     " t;s=sub u k;"},
+    PTX__F("log2_gamma", "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;"
+     "m=mul x $;n=neg m;n=fma x $ n;n=fma x $ n;o=sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;"
+     "u=sub u n;u=add u i;t=add o $;k=sub t o;i=sub t k;i=sub o i;k=sub $ k;i=add i k;i=add i $;u=add u i;"
+     "p=stirling x;u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "",
+     "3FD71547652B82FE 3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC 3FD536439A4C6EFC BC749E49A361EFEB "
+     "3FD71547652B82FE"),
     /* x sin(pi x) / pi as r + s; x above 0 */
-    {"reflect", "",
-     "j=rnd x;f=sub x j;z=mul f f;g=neg z;g=fma f f g;q=poly z 0x1.078b9c5e44ae4p-22 -0x1.d3eaefcab87e5p-18"
-     " 0x1.3746ae9b7fb9bp-13 -0x1.338169c028879p-9 0x1.ac6805cd0d92ep-6 -0x1.86a8e4720af1ep-3;b,t=pair_ends"
-     " q z -0x1.a51a6625307d3p0 0x1.9f9cb402bc439p-1;t=fma g -0x1.a51a6625307d3p0 t;v=fma f b f;l=sub f v;"
-     "l=fma f b l;l=fma f t l;r=mul v x;s=neg r;s=fma v x s;s=fma l x s;j=mul j 0.5;i=trc j;c=neu i j;n=neg"
-     " r;r=sel n r c;n=neg s;s=sel n s c;"},
+    PTX__F("reflect", "j=rnd x;f=sub x j;z=mul f f;g=neg z;g=fma f f g;q=poly z $;b,t=pair_ends q z $ $;"
+     "t=fma g $ t;v=fma f b f;l=sub f v;l=fma f b l;l=fma f t l;r=mul v x;s=neg r;s=fma v x s;s=fma l x s;"
+     "j=mul j 0.5;i=trc j;c=neu i j;n=neg r;r=sel n r c;n=neg s;s=sel n s c;", "",
+     "3E9078B9C5E44AE4,BEDD3EAEFCAB87E5,3F23746AE9B7FB9B,BF6338169C028879,3F9AC6805CD0D92E,BFC86A8E4720AF1E "
+     "BFFA51A6625307D3 3FE9F9CB402BC439 BFFA51A6625307D3"),
     /* (x + y) / (z + w); y and w below the last place of x and z */
-    {"divide", "",
-     "t=rcpd z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;e=add e s;r=fma e"
-     " t r;"},
+    PTX__F("divide", "t=rcpd z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;"
+     "e=add e s;r=fma e t r;", "", ""),
     /* ((x y + w) y + z) y, the sums in two numbers */
-    {"pair_ends", "",
-     "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;g=neg u;g=fma s y g;"
-     "g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;e=fma g y e;r=add p"
-     " e;s=sub r p;s=sub e s;"},
-    {"tgamma", "!a=abs x;c=lt a 2;r:mov a;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;p=poly f -0x1.183994p-16"
-     " 0x1.f774bcp-14 -0x1.bcbbap-13 -0x1.307452p-10 0x1.d8eba4p-8 -0x1.3b4f62p-7 -0x1.59adb4p-5"
-     " 0x1.551234p-3 -0x1.581608p-5 -0x1.4fcf4p-1 0x1.2788dp-1 0x1p0;d=mul x p;d=sel d p e;y:mov 1.0;"
-     "d:mov d;e=le x -0.5;if e;y=neg p;j=rnd a;g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a"
-     " v;end;r=div y d;else;w=rcpa a;g:poly w 0x1.5bae5ep-14 -0x1.204792p-10 0x1.3f4756p-9"
-     " -0x1.5d303ep-11 -0x1.b7e996p-8 0x1.1d30a4p-7 0x1.abcc42p-3 0x1.40d932p1;h,l=log2_pair a 0;b=sub a"
-     " 0.5;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul a 0x1.715476p0;n=neg m;n=fma a 0x1.715476p0 n;"
-     "n=fma a 0x1.4ae0cp-26 n;o:sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;"
-     "u:add u i;e=lt x 0;b=mov e;v:mov 1.0;if e;j=rnd a;f=sub a j;v,c=sin_pi f;l=sub f v;l=fma c f l;"
-     "j=f2i j;j=shl j 31;v=xor v j;l=xor l j;f=mul v a;k=neg f;k=fma v a k;k=fma l a k;v=mul f g;v=fma k"
-     " g v;o=neg o;u=neg u;end;p,t=exp2_pair o u;w:mul p g;if b;p=neg p;w=div p v;end;r=scale w t;e=gt x"
-     " 36;r=sel I r e;k=cps w 0;e=lt x -46;r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r"
-     " c;c=nan x x;r=sel x r c;",
-     "!a=abs x;c=lt a 2;r:mov a;d:mov 1.0;k:mov 0.0;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;q=poly f"
-     " -0x1.8a9ab238d3bb4p-31 0x1.2a16cac31f83fp-28 0x1.b0f6baf573a4p-28 -0x1.b8adbd6ab8dd1p-23"
-     " 0x1.300ca9218a724p-20 -0x1.4fb09261cc0f8p-20 -0x1.51cdf3f87b3ecp-16 0x1.0c8a761b89038p-13"
-     " -0x1.c36501ad9fc45p-13 -0x1.317112b3c9501p-10 0x1.d919c52a21c74p-8 -0x1.3b4af284d95dfp-7"
-     " -0x1.59af103c36a3dp-5 0x1.5512320b4430ep-3 -0x1.5815e8fa26fd4p-5 -0x1.4fcf4026afa3p-1"
-     " 0x1.2788cfc6fb619p-1;p=fma q f 1;l=sub 1 p;l=fma q f l;h=mul x p;w=neg h;w=fma x p w;w=fma x l w;"
-     "d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;e=le x -0.5;if e;n=neg p;m=neg l;d,k=reflect a;end;r=div"
-     " n d;e=divide n m d k;c=gt a 0x1p-60;r=sel e r c;else;h,l=log2_gamma a;o:mul h 4;u:mul l 4;e=lt x 0;"
-     "b=mov e;if e;d,k=reflect a;o=neg o;u=neg u;end;p,t=exp2_pair o u;w:mov p;if b;p=neg p;w=divide p 0.0"
-     " d k;end;r=scale w t;e=gt x 172;r=sel I r e;k=cps d 0;k=neg k;e=lt x -190;r=sel k r e;end;t=trc x;c=eq"
-     " t x;e=lt x 0;c=and c e;r=sel N r c;c=nan x x;r=sel x r c;"},
-    {"lgamma", "!a=abs x;b=lt a 0.5;c=lt a 3.5;r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;p=poly"
-     " f -0x1.1bd72cp-2 0x1.ae0e18p-3 0x1.468674p-6 0x1.70ccdap-5 -0x1.18ff02p-3 0x1.169054p-3"
-     " -0x1.212864p-3 0x1.59535ap-3 -0x1.a90446p-3 0x1.151c74p-2 -0x1.9a4caep-2 0x1.a51a5ap-1"
-     " -0x1.2788dp-1;r=fma p f 0;if b;l=log a;r=sub r l;end;else;f=sub a 2;p=poly f 0x1.b00578p-17"
-     " -0x1.3d9558p-14 0x1.856eb8p-13 -0x1.2fc106p-12 0x1.02a814p-11 -0x1.2e0db2p-10 0x1.7a07f2p-9"
-     " -0x1.e483cep-8 0x1.5138a6p-6 -0x1.13df76p-4 0x1.4a34c8p-2 0x1.b0ee6p-2;r=fma p f 0;end;else;"
-     "w=rcpa a;p=poly w 0x1.8265a8p-11 -0x1.8cea82p-9 0x1.24162ep-15 0x1.55538cp-4 0x1.acfe3ap-2;l=log a;"
-     "l=sub l 1;b=sub a 0.5;r=fma b l p;end;c=le x -0.5;if c;j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;j=shl j"
-     " 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;r=neg r;e=eq v 0;r=sel I r e;end;c=eq a I;r=sel I"
-     " r c;",
-     "!a=abs x;b=lt a 0.5;c=lt a 3;r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;q=poly f"
-     " 0x1.019c7e69d5604p-2 -0x1.ca7fb4439356p-3 -0x1.a59f730048f0dp-3 0x1.360dd7fc45504p-3"
-     " 0x1.77014e6d492bdp-3 -0x1.2689154603e9cp-3 -0x1.6c4558cf2e7b7p-8 -0x1.ed0bef852d6e5p-7"
-     " 0x1.ff2b25e6f9139p-5 -0x1.e8f82f4fbdd6fp-5 0x1.b5e05ebb950a1p-5 -0x1.d9412a8b9833fp-5"
-     " 0x1.0109cbae48ea6p-4 -0x1.1185daa04697ap-4 0x1.248077d2237a2p-4 -0x1.3b1565eac26c4p-4"
-     " 0x1.556c264c09a83p-4 -0x1.748c977701e37p-4 0x1.9a01d659b7c79p-4 -0x1.c8066d5e50a7fp-4"
-     " 0x1.010b36d92fffbp-3 -0x1.2703a1e3d7721p-3 0x1.5b40cb0f75cedp-3 -0x1.a8b9c17a96dd4p-3"
-     " 0x1.151322ac7e055p-2 -0x1.9a4d55beab325p-2;r=pair_ends q f -0x1.2788cfc6fb619p-1 0x1.a51a6625307d1p-1;"
-     "if b;l=log a;r=sub r l;end;else;f=sub a 2;q=poly f -0x1.16f03f86a729bp-28 0x1.f40918c971eb6p-26"
-     " -0x1.a8b0b0c2fa6d2p-24 0x1.eca2e62b838c7p-23 -0x1.f21805cb3fca6p-22 0x1.ffcc7cd023a9bp-21"
-     " -0x1.10a7a3cad75a4p-19 0x1.25748353bee48p-18 -0x1.3ccbd584cce2p-17 0x1.58118a3777172p-16"
-     " -0x1.78ddf04c25fbep-15 0x1.a12786340c7bap-14 -0x1.d3fd4da985c5bp-13 0x1.0b36b00790ed9p-11"
-     " -0x1.38ac5c2c2396cp-10 0x1.7add6eac18486p-9 -0x1.e404fc218d263p-8 0x1.51322ac7d97dcp-6"
-     " -0x1.13e001a5575fbp-4;r=pair_ends q f 0x1.b0ee6072093cep-2 0x1.4a34cc4a60fa4p-2;end;else;"
-     "o,u=log2_gamma a;u=mul u 0x1.62e42fefa39efp1;u=fma o 0x1.abc9e3b39803fp-54 u;r=fma o"
-     " 0x1.62e42fefa39efp1 u;end;c=le x -0.5;if c;d,k=reflect a;v=abs d;l=log v;w=rcpd d;r=fma k w r;r=add l"
-     " r;r=neg r;e=eq v 0;r=sel I r e;end;c=gt a 0x1p1016;r=sel I r c;"},
-    {"arctan", "z=mul x x;q=poly z 0x1.7ec1c4p-9 -0x1.0c23fep-6 0x1.61f756p-5 -0x1.3553f4p-4"
-     " 0x1.b4dfdcp-4 -0x1.230abp-3 0x1.9978eep-3 -0x1.5554dcp-2;q=mul q z;r=fma q x x;",
-     "z=mul x x;q=poly z -0x1.226050a553f7fp-17 0x1.b3adbc16bb6bfp-14 -0x1.36ddbe31dec58p-11"
-     " 0x1.1a09eb6c2d0a7p-9 -0x1.6fda3a361b27bp-8 0x1.72e5711affe5dp-7 -0x1.3100f74b67647p-6"
-     " 0x1.ac800f0dd8b79p-6 -0x1.0c9760074ac85p-5 0x1.39067b09d7bffp-5 -0x1.5f253a8c790dfp-5"
-     " 0x1.84b4beb69b338p-5 -0x1.aeda73fef0e06p-5 0x1.e1d48f1df8e8ep-5 -0x1.1110331f89696p-4"
-     " 0x1.3b139be6a0472p-4 -0x1.745d15d26f631p-4 0x1.c71c71b64d37fp-4 -0x1.2492492457605p-3"
-     " 0x1.9999999998c64p-3 -0x1.555555555554dp-2;q=mul q z;r=fma q x x;"},
-    {"atan", "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;v=arctan t;w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;"
-     "v=sel w v p;r=cps x v;",
-     "a=abs x;p=gt a 1;t:mov a;if p;t=rcp a;end;v=arctan t;w=sub 0x1.921fb54442d18p0 v;w=add w"
-     " 0x1.1a62633145c06p-54;v=sel w v p;r=cps x v;"},
-    {"tanh", "a=abs x;z=mul x x;p=poly z -0x1.7806d8p-12 0x1.2db79ep-9 -0x1.04675p-7 0x1.600bd6p-6"
-     " -0x1.b96288p-5 0x1.110be6p-3 -0x1.55553cp-2;p=mul p z;p=fma p a a;e=mul a 0x1.715476p1;e=ex2a e;"
-     "e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;r=cps x r;",
-     "a=abs x;c=lt a 0.56;r:mov a;if c;z=mul x x;p=poly z -0x1.3ee8ef7dd1951p-16 0x1.5a2ac11ec51adp-14"
-     " -0x1.e84bb3b866a99p-13 0x1.346724cf25e34p-11 -0x1.7d8c610731134p-10 0x1.d6d25776be90bp-9"
-     " -0x1.226e2d676ccb7p-7 0x1.664f484c6b691p-6 -0x1.ba1ba1b94390dp-5 0x1.11111111103a2p-3"
-     " -0x1.555555555554cp-2;p=mul p z;r=fma p a a;else;e=min a 20;e=half_exp2 e;e=add e 1;e=rcp e;"
-     "e=fma e -2 1;c=nan x x;r=sel x e c;end;r=cps x r;"},
+    PTX__F("pair_ends", "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;"
+     "g=neg u;g=fma s y g;g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;"
+     "e=fma g y e;r=add p e;s=sub r p;s=sub e s;", "", ""),
+    PTX__F("tgamma", "!a=abs x;c=lt a 2;r:mov a;{|d:mov 1.0;k:mov 0.0;}if c;e=lt a 0.5;f=sub a 1;f=sel x f e;"
+     "{p=poly f $;d=mul x p;d=sel d p e;y:mov 1.0;d:mov d;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;"
+     "h=mul x p;w=neg h;w=fma x p w;w=fma x l w;d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;}e=le x -0.5;if "
+     "e;{y=neg p;j=rnd a;g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;|n=neg p;m=neg l;d,"
+     "k=reflect a;}end;{r=div y d;|r=div n d;e=divide n m d k;c=gt a $;r=sel e r c;}else;{w=rcpa a;g:poly w "
+     "$;h,l=log2_pair a 0;b=sub a 0.5;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul a $;n=neg m;n=fma a $ "
+     "n;n=fma a $ n;o:sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;u:add u i;|h,"
+     "l=log2_gamma a;o:mul h 4;u:mul l 4;}e=lt x 0;b=mov e;{v:mov 1.0;|}if e;{j=rnd a;f=sub a j;v,c=sin_pi f;"
+     "l=sub f v;l=fma c f l;j=f2i j;j=shl j 31;v=xor v j;l=xor l j;f=mul v a;k=neg f;k=fma v a k;k=fma l a k;"
+     "v=mul f g;v=fma k g v;|d,k=reflect a;}o=neg o;u=neg u;end;p,t=exp2_pair o u;{w:mul p g;|w:mov p;}if b;"
+     "p=neg p;{w=div p v;|w=divide p 0.0 d k;}end;r=scale w t;e=gt x {36|172};r=sel I r e;{k=cps w 0;e=lt x "
+     "-46;|k=cps d 0;k=neg k;e=lt x -190;}r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r c;"
+     "c=nan x x;r=sel x r c;", "B78C1CCA,38FBBA5E,B95E5DD,BA983A29,3BEC75D2,BC1DA7B1,BD2CD6DA,3E2A891A,"
+     "BD2C0B04,BF27E7A,3F13C468,3F8 38ADD72F,BA9023C9,3B1FA3AB,BA2E981F,BBDBF4CB,3C0E9852,3E55E621,40206C99 "
+     "3FB8AA3B 3FB8AA3B 32A5706", "BE08A9AB238D3BB4,3E32A16CAC31F83F,3E3B0F6BAF573A4,BE8B8ADBD6AB8DD1,"
+     "3EB300CA9218A724,BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,"
+     "3F7D919C52A21C74,BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,"
+     "3FE2788CFC6FB619 3C3"),
+    PTX__F("lgamma", "!a=abs x;b=lt a 0.5;{c=lt a 3.5;r:mov a;|c=lt a 3;o:mov a;u:mov 0.0;}if c;d=lt a 1.5;"
+     "if d;f=sub a 1;f=sel x f b;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;}if b;l=log a;"
+     "{r=sub r l;|o=sub o l;}end;else;f=sub a 2;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;"
+     "}end;else;{w=rcpa a;p=poly w $;l=log a;l=sub l 1;b=sub a 0.5;r=fma b l p;|h,l,e=log_pair a;m=mul a "
+     "0.25;b=sub m 0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;t=sub q m;k=sub q t;k=sub k m;u=add u k;"
+     "o=add t $;k=sub o t;i=sub o k;i=sub t i;k=sub $ k;i=add i k;u=add u i;u=add u $;p=stirling a;u=fma p "
+     "0.25 u;o=mul o 4;u=mul u 4;}end;{|r:add o u;}c=le x -0.5;if c;{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;"
+     "j=shl j 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;|d,k=reflect a;v=abs d;h,l,e=log_pair v;"
+     "w=rcpd d;u=fma k w u;t=add o h;k=sub t o;i=sub t k;i=sub o i;k=sub h k;i=add i k;u=add u l;u=add u i;"
+     "r=add t u;}r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel I r c;",
+     "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,BECD2657,"
+     "3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,3CA89C53,"
+     "BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D",
+     "3FD019C7E69D5604,BFCCA7FB4439356,BFCA59F730048F0D,3FC360DD7FC45504,3FC77014E6D492BD,BFC2689154603E9C,"
+     "BF76C4558CF2E7B7,BF8ED0BEF852D6E5,3FAFF2B25E6F9139,BFAE8F82F4FBDD6F,3FAB5E05EBB950A1,BFAD9412A8B9833F,"
+     "3FB0109CBAE48EA6,BFB1185DAA04697A,3FB248077D2237A2,BFB3B1565EAC26C4,3FB556C264C09A83,BFB748C977701E37,"
+     "3FB9A01D659B7C79,BFBC8066D5E50A7F,3FC010B36D92FFFB,BFC2703A1E3D7721,3FC5B40CB0F75CED,BFCA8B9C17A96DD4,"
+     "3FD151322AC7E055,BFD9A4D55BEAB325 BFE2788CFC6FB619 3FEA51A6625307D1 BE316F03F86A729B,3E5F40918C971EB6,"
+     "BE7A8B0B0C2FA6D2,3E8ECA2E62B838C7,BE9F21805CB3FCA6,3EAFFCC7CD023A9B,BEC10A7A3CAD75A4,3ED25748353BEE48,"
+     "BEE3CCBD584CCE2,3EF58118A3777172,BF078DDF04C25FBE,3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,"
+     "BF538AC5C2C2396C,3F67ADD6EAC18486,BF7E404FC218D263,3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE "
+     "3FD4A34CC4A60FA4 3FCD67F1C864BEB5 3FCD67F1C864BEB5 BC665B5A 7F7"),
+    PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;",
+     "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E",
+     "BEE390A8,3F1D183A,BF4490AC,3F627A17,BF77DCD8,3F87D4DA,BF936D54,3F9B17E5,BFA0E3D8,3FA39DD8,BFA5F79,"
+     "3FA84CD37E346DB8,BFAAEDF99C78B5F1,3FAE1D5448695593,BFB111038C103845,3FB3B139B612FF9F,BFB745D15AAF8E54,"
+     "3FBC71C71B25B739,BFC249249243DF46,3FC99999999982B7,BFD5555555555543"),
+    PTX__F("atan", "a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=rcp a;end;}v=arctan t;{w=neg v;"
+     "w=fma $ $ w;|w=sub $ v;w=add w $;}v=sel w v p;r=cps x v;", "3F42F1B4 40040455",
+     "3FF921FB54442D18 3C91A62633145C06"),
+    PTX__F("tanh", "a=abs x;{|c=lt a 0.56;r:mov a;if c;}z=mul x x;p=poly z $;p=mul p z;{p=fma p a a;e=mul a "
+     "$;e=ex2a e;e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;|r=fma p a a;else;e=min a 20;e=add e e;"
+     "p,t=half_exp e;e=ldx p t;e=add e 0.5;e=reciprocal e;e=sub 1 e;c=nan x x;r=sel x e c;end;}r=cps x r;",
+     "B9BC036C,3B16DBCF,BC0233A8,3CB005EB,BD5CB144,3E0885F3,BEAAAA9E 4038AA3B",
+     "BEF3E876,3F159FC4,BF2E838A,3F43464F,BF57D8C1,3F6D6D25,BF8226E2D2EF2543,3F9664F484A57FDF,"
+     "BFABA1BA1B938434,3FC11111111102AA,BFD555555555554B"),
     /* Payne and Hanek: |x| from 2^16 on */
-    {"fraction", "m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;c=and e 64;"
-     "c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;f=isel 0xe06db14a 0x94fe13ab"
-     " c;g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;c=and e 32;c=ine c 0;a=isel b a c;"
-     "b=isel f b c;f=isel g f c;g=isel h g c;a=shf b a e;b=shf f b e;f=shf g f e;l=umul f m;k,l=unpair l;"
-     "n=pair l 0;l=umad b m n;k,l=unpair l;r=imad a m l;s=mov k;",
-     "l,h=unpair x;m=and h 0xfffff;m=or m 0x100000;m=pair l m;e=shr h 20;e=and e 2047;e=iadd e -1012;"
-     "i=shr e 6;e=and e 63;a=table i;i=iadd i 1;b=table i;i=iadd i 1;c=table i;i=iadd i 1;d=table i;"
-     "k=isub 63 e;a=qshl a e;l=qshr b 1;l=qshr l k;a=or a l;b=qshl b e;l=qshr c 1;l=qshr l k;b=or b l;"
-     "c=qshl c e;l=qshr d 1;l=qshr l k;c=or c l;a=qmul a m;d=qhi b m;a=qadd a d;b=qmul b m;d=qhi c m;"
-     "s=qadd b d;c=qlt s b;d=isel 1 0 c;d=pair d 0;r=qadd a d;"},
-    {"turn", "h,l=fraction x;h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;h=qshl h 1;v=q2f h;"
-     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-63;u=fma v -0x1.777a5cp-88 w;r=fma v 0x1.921fb6p-63"
-     " u;n=and x 0x80000000;r=xor r n;r=fma x 0 r;",
-     "h,l=fraction x;y=pair 0 y;h=qadd h y;s=qadd h 0x4000000000000000;s=qshr s 63;s,k=unpair s;k=qshr l"
-     " 63;h=qshl h 1;h=or h k;l=qshl l 1;v=q2f h;i=f2q v;h=qsub h i;w=q2f h;u=d2f l;u=mul u 0x1p-64;"
-     "w=add w u;w=mul w 0x1.921fb54442d18p-63;u=fma v 0x1.1a62633145c07p-117 w;r=fma v"
-     " 0x1.921fb54442d18p-63 u;k,n=unpair x;n=and n 0x80000000;r=flip r n;r=fma x 0 r;"},
+    PTX__F("fraction", "{m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;c=and e 64;"
+     "c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;f=isel 0xe06db14a 0x94fe13ab c;"
+     "g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;c=and e 32;c=ine c 0;a=isel b a c;b=isel "
+     "f b c;f=isel g f c;g=isel h g c;a=shf b a e;b=shf f b e;f=shf g f e;l=umul f m;k,l=unpair l;n=pair l 0;"
+     "l=umad b m n;k,l=unpair l;r=imad a m l;s=mov k;|l,h=unpair x;m=and h 0xfffff;m=or m 0x100000;m=pair l "
+     "m;e=shr h 20;e=and e 2047;e=iadd e -1012;i=shr e 6;e=and e 63;a=table i;i=iadd i 1;b=table i;i=iadd i "
+     "1;c=table i;i=iadd i 1;d=table i;k=isub 63 e;a=qshl a e;l=qshr b 1;l=qshr l k;a=or a l;b=qshl b e;"
+     "l=qshr c 1;l=qshr l k;b=or b l;c=qshl c e;l=qshr d 1;l=qshr l k;c=or c l;a=qmul a m;d=qhi b m;a=qadd a "
+     "d;b=qmul b m;d=qhi c m;s=qadd b d;c=qlt s b;d=isel 1 0 c;d=pair d 0;r=qadd a d;}", "", ""),
+    PTX__F("turn", "h,l=fraction x;{h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;|y=pair 0 y;h=qadd "
+     "h y;s=qadd h 0x4000000000000000;s=qshr s 63;s,k=unpair s;k=qshr l 63;}h=qshl h 1;{|h=or h k;l=qshl l 1;"
+     "}v=q2f h;i=f2q v;h=qsub h i;w=q2f h;{|u=d2f l;u=mul u $;w=add w u;}w=mul w $;u=fma v $ w;r=fma v $ u;"
+     "{n=and x 0x80000000;r=xor r n;|k,n=unpair x;n=and n 0x80000000;r=flip r n;}r=fma x 0 r;",
+     "20490FDB 93BBBD2E 20490FDB", "3BF 3C0921FB54442D18 38A1A62633145C07 3C0921FB54442D18"),
+    PTX__F("reciprocal", "{r=rcpa x;|r=rcpd x;n=neg x;u=fma n r 1;r=fma r u r;u=fma n r 1;r=fma r u r;}", "",
+     ""),
+    /* ln x as r + s; q: x is not a normal number above 0 */
+    PTX__F("log_pair", "f,n,q=log_reduce x;t,w=ratio f;r=fma n $ t;u=fma n $ r;u=sub t u;w=add w u;s=fma n $ "
+     "w;", "", "3FE62E42FEFA39EF BFE62E42FEFA39EF 3C7ABC9E3B39803F"),
+    /* ln gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, of x from 2 on */
+    PTX__F("stirling", "w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
+     "", "4005E899,C0168E14,4015722A,C0092AB8,3FF4AAFF,BFD9D5B5,3FBAA9CBB08983CE,BF993AA7E403472D,"
+     "3F79380277DD7BFC,BF5F41DDC3482E49,3F4B92EC0304821,BF43812E4A012C8D,3F4A01A000DCB4F6,BF66C16C16B9D421,"
+     "3FB555555555554"),
 };
+#undef PTX__F
 
 typedef struct ptx__evaluation {
     ptx_kernel *k;
-    const char *site, *at; /* of the caller; where in the text */
-    ptx_type type;         /* f32 or f64 */
-    ptx_val value[64];     /* by letter, from 'A' on */
+    const char *site, *at, *numbers; /* of the caller; where in the text; what its next '$' is */
+    ptx_type type;                   /* f32 or f64 */
+    ptx_val value[64];               /* by letter, from 'A' on */
     ptx_var var[64];
 } ptx__evaluation;
 
@@ -11118,36 +11026,49 @@ static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
     return letter == 'f' ? e->type : at ? (ptx_type)types[at - letters] : PTX_NONE;
 }
 
-/* A number of the text: a float where the type is one, and where it has a point or an exponent. */
+/* The float of these bits. */
+static double ptx__float_of_bits(uint64_t bits, int single) {
+    uint32_t low = (uint32_t)bits;
+    double v;
+    float f;
+    memcpy(&v, &bits, sizeof v);
+    memcpy(&f, &low, sizeof f);
+    return single ? (double)f : v;
+}
+
+/* A number of the text, or what its '$' is: of that type, or else a float if it cannot be an integer. */
 PTX__RARE ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
     const char *s = e->at;
-    int negative = *s == '-', hex, point = 0, exponent = 0;
-    double v = 0, factor = 2, tens = 1;
+    int single = e->type == PTX_F32, shift = single ? 32 : 64, negative = *s == '-', base = 10, is_float = 1;
+    uint64_t bits = 0;
+    double v = 0, tens = 0;
     s += negative;
-    hex = s[0] == '0' && s[1] == 'x';
-    for (s += 2 * hex;; s++) {
-        int digit = *s >= '0' && *s <= '9' ? *s - '0' : hex && *s >= 'a' && *s <= 'f' ? *s - 'W' : -1;
-        if (*s == '.')
-            point = 1;
-        else if (digit < 0)
-            break;
-        else {
-            v = v * (hex ? 16 : 10) + digit;
-            if (point) exponent -= 4, tens *= 10;
+    if (*s == '$') {
+        for (s = e->numbers; *s > ','; s++)
+            bits |= (uint64_t)(*s <= '9' ? *s - '0' : *s - '7') << (shift -= 4);
+        e->numbers = s + 1;
+        e->at += *s != ','; /* behind a comma stands another number of the same operand */
+        v = ptx__float_of_bits(bits, single);
+    } else if (*s >= 'A') {
+        bits = *s == 'I' ? 0x7ff00000 : *s == 'N' ? 0x7ff80000 : single ? 0x41680000 : 0x43380000;
+        v = ptx__float_of_bits(bits << 32, 0);
+        e->at = s + 1;
+    } else {
+        if (s[0] == '0' && s[1] == 'x') base = 16, s += 2;
+        for (;; s++) {
+            int digit = *s <= '9' ? *s - '0' : *s >= 'a' ? *s - 'W' : base;
+            if (*s == '.') tens = 1;
+            else if (digit < 0 || digit >= base)
+                break;
+            else
+                v = v * base + digit, tens *= 10;
         }
+        is_float = tens > 0;
+        if (is_float) v /= tens;
+        e->at = s;
     }
-    if (!hex) exponent = 0, v /= tens;
-    if (*s == 'p') {
-        int down = s[1] == '-', power = 0;
-        for (s += 1 + down; *s >= '0' && *s <= '9'; s++) power = power * 10 + (*s - '0');
-        exponent += down ? -power : power;
-        point = 1;
-    }
-    if (exponent < 0) factor = 0.5, exponent = -exponent;
-    for (; exponent; exponent--) v *= factor;
-    e->at = s;
     if (negative) v = -v;
-    if (type == PTX_NONE && point) type = e->type;
+    if (type == PTX_NONE && is_float) type = e->type;
     if (type == PTX_F32) return ptx_f32(v);
     if (type == PTX_F64) return ptx_f64(v);
     if (type == PTX_U64) return ptx_u64((uint64_t)v);
@@ -11162,16 +11083,13 @@ static ptx_val ptx__to_register(ptx_kernel *k, const char *site, ptx_val v) {
 PTX__RARE ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
     char c = *e->at;
     ptx_val v;
-    int minus = c == '-';
-    if (e->at[minus] == 'I' || e->at[minus] == 'N') {
-        uint32_t high = e->at[minus] == 'N' ? 0x7ff80000u : minus ? 0xfff00000u : 0x7ff00000u;
-        uint64_t bits = (uint64_t)high << 32;
-        double special;
-        memcpy(&special, &bits, sizeof special);
-        e->at += 1 + minus;
-        return e->type == PTX_F32 ? ptx_f32(special) : ptx_f64(special);
+    if (c == '{') {
+        e->at = e->type == PTX_F32 ? e->at + 1 : strchr(e->at, '|') + 1;
+        v = ptx__math_operand(e, type);
+        e->at = strchr(e->at, '}') + 1;
+        return v;
     }
-    if (minus || (c >= '0' && c <= '9')) return ptx__math_number(e, type);
+    if (c < 'a') return ptx__math_number(e, type);
     e->at++;
     v = e->var[c - 'A'].cell.handle ? ptx_get_(e->k, e->site, e->var[c - 'A']) : e->value[c - 'A'];
     if (type != e->type && ptx_type_of(v) == e->type) v = ptx__to_register(e->k, e->site, v); /* its bits */
@@ -11183,13 +11101,12 @@ PTX__RARE ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
 static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
                           const ptx_val *args, ptx_val out[3]);
 
-static const char *ptx__formula_text(const char *name, size_t length, ptx_type type) {
+/* The text of a formula, its numbers behind it; "" where there is none. */
+static const char *ptx__formula_text(const char *name, size_t length) {
     uint32_t i;
-    for (i = 0; i < sizeof ptx__formulas / sizeof *ptx__formulas; i++) {
-        const ptx__formula *f = ptx__formulas + i;
-        if (!strncmp(f->name, name, length) && !f->name[length])
-            return type == PTX_F64 && f->f64 ? f->f64 : f->f32;
-    }
+    for (i = 0; i < sizeof ptx__formulas / sizeof *ptx__formulas; i++)
+        if (!strncmp(ptx__formulas[i], name, length) && !ptx__formulas[i][length])
+            return ptx__formulas[i] + length + 1;
     return "";
 }
 
@@ -11256,8 +11173,8 @@ PTX__RARE void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     while (calc < end && (strncmp(calc->name, name, length) || calc->name[length])) calc++;
     poly = length == 4 && !strncmp(name, "poly", 4);
     type = ptx__letter_type(e, calc < end ? calc->operand : poly ? 'f' : '.');
-    for (e->at += length; *e->at == ' ' && n < 8;) {
-        e->at++;
+    for (e->at += length; *e->at != ';' && n < 8;) {
+        e->at += *e->at == ' ';
         v[n] = ptx__math_operand(e, n && type == PTX_U64 && *name == 'q' && name[1] == 's' ? PTX_U32 : type);
         n++;
         if (poly && n == 3) v[1] = ptx_op3_(e->k, e->site, PTX_FMA, PTX_RN, v[1], v[0], v[--n]);
@@ -11278,7 +11195,7 @@ PTX__RARE void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     else if (!strncmp(name, "unpair", length))
         ptx_unpack_(e->k, e->site, PTX_B32, 2, v[0], out);
     else
-        ptx__evaluate(e->k, e->site, ptx__formula_text(name, length, e->type), e->type, n, v, out);
+        ptx__evaluate(e->k, e->site, ptx__formula_text(name, length), e->type, n, v, out);
 }
 
 static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v) {
@@ -11298,11 +11215,14 @@ PTX__RARE void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, 
     ptx__evaluation e = empty;
     ptx_val result[3];
     uint32_t i;
-    e.k = k, e.site = site, e.type = type, e.at = text;
+    e.k = k, e.site = site, e.type = type, e.at = text, e.numbers = text + strlen(text) + 1;
+    if (type == PTX_F64) e.numbers += strlen(e.numbers) + 1;
     for (i = 0; i < n; i++) e.value[letters[i] - 'A'] = args[i];
     for (; *e.at; e.at++) { /* at a statement, then at its ';' */
         const char *s = e.at;
-        if (s[1] == '=' || s[1] == ':' || s[1] == ',') {
+        if (*s == '{' || *s == '|' || *s == '}') { /* statements of f32, of f64 */
+            if (*s == '|' || (*s == '{' && type == PTX_F64)) e.at = strchr(s, *s == '|' ? '}' : '|');
+        } else if (s[1] == '=' || s[1] == ':' || s[1] == ',') {
             for (i = 0; s[2 * i + 1] == ',';) i++;
             e.at += 2 * i + 2;
             ptx__math_operation(&e, result);
@@ -11330,7 +11250,7 @@ static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name
                                const ptx_val *v) {
     ptx_val out[3];
     ptx_module *m = ptx_kernel_module(k);
-    const char *text = ptx__formula_text(name, strlen(name), type);
+    const char *text = ptx__formula_text(name, strlen(name));
     if (!m || ptx_get_error(m)->code) return ptx__none();
     ptx__evaluate(k, site, text + (*text == '!'), type, n, v, out);
     return out[0];
@@ -11378,11 +11298,11 @@ static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, ui
             return;
         }
     }
-    text = ptx__formula_text(name, strlen(name), type);
+    text = ptx__formula_text(name, strlen(name));
     if (*text == '!')
         out[0] = ptx_call_(k, site, ptx__formula_function(m, site, name, type, n, v), n, v);
-    else if (*text)
-        ptx__evaluate(k, site, text, type, n, v, out);
+    else if (*text && (*text != '~' || type == PTX_F32))
+        ptx__evaluate(k, site, text + (*text == '~'), type, n, v, out);
     else
         ptx_fail(m, PTX_E_FORM, site, "ptx_%s does not exist for %s", name, ptx_type_name(type));
 }

@@ -128,7 +128,11 @@
     X("16 heads, prompts, f16 q", 16, 512, 64, PTX_F16, PTX_F16, PTX_F32, 64, 0, 0, 0.0722f)                 \
     X("128 heads, pages of 64, lse", 128, 512, 64, PTX_F16, PTX_BF16, PTX_BF16, 64, 64, PTXK_MLA_LSE,        \
       0.0722f)                                                                                               \
-    X("20 heads, f16, 256 + 32", 20, 256, 32, PTX_F16, PTX_F16, PTX_F16, 32, 0, 0, 0.0f)
+    X("20 heads, f16, 256 + 32", 20, 256, 32, PTX_F16, PTX_F16, PTX_F16, 32, 0, 0, 0.0f)                     \
+    X("16 heads, e4m3", 16, 512, 64, PTX_E4M3, PTX_F32, PTX_F32, 16, 0, 0, 0.0722f)                          \
+    X("16 heads, prompts, e4m3, pages of 64", 16, 512, 64, PTX_E4M3, PTX_F32, PTX_F32, 64, 64, 0, 0.0722f)   \
+    X("128 heads, q8_0, lse", 128, 512, 64, PTXK_Q8_0, PTX_BF16, PTX_BF16, 64, 0, PTXK_MLA_LSE, 0.0722f)     \
+    X("20 heads, q8_0, pages of 16, 256 + 32", 20, 256, 32, PTXK_Q8_0, PTX_F16, PTX_F16, 32, 16, 0, 0.0f)
 
 #define EXAMPLES_gemv(X)                                                                                     \
     X("Q4_K, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0)                                                      \
@@ -192,40 +196,50 @@
       PTXK_FACTORS_ROW, PTXK_FACTORS_ROW)
 
 #define EXAMPLES_gemm(X)                                                                                     \
-    X("Q4_K", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0)                                                    \
-    X("Q4_K, fast", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 1, 0, 0, 0)                                              \
-    X("Q4_K, all, f16, 16 columns", PTXK_Q4_K, PTX_F16, PTX_F16, 16, 0, 15, 0, 0)                            \
-    X("Q4_K, bf16 x, 32 columns, fast", PTXK_Q4_K, PTX_BF16, PTX_BF16, 32, 1, 0, 0, 0)                       \
-    X("Q4_K, norm, 64 columns", PTXK_Q4_K, PTX_F32, PTX_F32, 64, 0, 3, 0, 0)                                 \
-    X("Q5_K, residual", PTXK_Q5_K, PTX_F32, PTX_F32, 8, 0, PTXK_GEMM_RESIDUAL, 0, 0)                         \
-    X("Q5_K, 64 columns, fast", PTXK_Q5_K, PTX_F32, PTX_F16, 64, 1, 0, 0, 0)                                 \
-    X("Q6_K", PTXK_Q6_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0)                                                    \
-    X("Q6_K, 64 columns, fast", PTXK_Q6_K, PTX_F32, PTX_F32, 64, 1, 0, 0, 0)                                 \
-    X("Q8_0", PTXK_Q8_0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0)                                                    \
-    X("Q8_0, 32 columns", PTXK_Q8_0, PTX_F32, PTX_F32, 32, 0, 0, 0, 0)                                       \
-    X("Q4_0", PTXK_Q4_0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0)                                                    \
-    X("Q4_0, 16 columns, fast", PTXK_Q4_0, PTX_F32, PTX_F32, 16, 1, 0, 0, 0)                                 \
-    X("f16, f16 x", PTXK_F16, PTX_F16, PTX_F32, 8, 0, 0, 0, 0)                                               \
-    X("f16, 64 columns", PTXK_F16, PTX_F32, PTX_F16, 64, 0, PTXK_GEMM_BIAS, 0, 0)                            \
-    X("Q, K and V with bias", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 3 | PTXK_GEMM_BIAS, PTXK_Q4_K, PTXK_Q6_K)   \
-    X("Q, K and V, 64 columns", PTXK_Q8_0, PTX_F32, PTX_F16, 64, 0, 3, PTXK_Q4_0, PTXK_F16)                  \
-    X("SwiGLU, Q4_K", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 3 | PTXK_GEMM_SWIGLU, PTXK_Q4_K, 0)                 \
-    X("SwiGLU, Q6_K, 32 columns", PTXK_Q6_K, PTX_F32, PTX_F32, 32, 0, 3 | PTXK_GEMM_SWIGLU, PTXK_Q6_K, 0)    \
-    X("GeGLU, f16, 64 columns", PTXK_F16, PTX_F16, PTX_F16, 64, 0, PTXK_GEMM_GEGLU, PTXK_F16, 0)             \
-    X("Q4_K, 128 columns, norm", PTXK_Q4_K, PTX_F32, PTX_F32, 128, 0, 3, 0, 0)                               \
-    X("Q4_K, 256 columns, fast, SwiGLU", PTXK_Q4_K, PTX_F32, PTX_F16, 256, 1, PTXK_GEMM_SWIGLU, PTXK_Q4_K,   \
+    X("Q4_K", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0, 0)                                                 \
+    X("Q4_K, fast", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 1, 0, 0, 0, 0)                                           \
+    X("Q4_K, all, f16, 16 columns", PTXK_Q4_K, PTX_F16, PTX_F16, 16, 0, 15, 0, 0, 0)                         \
+    X("Q4_K, bf16 x, 32 columns, fast", PTXK_Q4_K, PTX_BF16, PTX_BF16, 32, 1, 0, 0, 0, 0)                    \
+    X("Q4_K, norm, 64 columns", PTXK_Q4_K, PTX_F32, PTX_F32, 64, 0, 3, 0, 0, 0)                              \
+    X("Q5_K, residual", PTXK_Q5_K, PTX_F32, PTX_F32, 8, 0, PTXK_GEMM_RESIDUAL, 0, 0, 0)                      \
+    X("Q5_K, 64 columns, fast", PTXK_Q5_K, PTX_F32, PTX_F16, 64, 1, 0, 0, 0, 0)                              \
+    X("Q6_K", PTXK_Q6_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0, 0)                                                 \
+    X("Q6_K, 64 columns, fast", PTXK_Q6_K, PTX_F32, PTX_F32, 64, 1, 0, 0, 0, 0)                              \
+    X("Q8_0", PTXK_Q8_0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0, 0)                                                 \
+    X("Q8_0, 32 columns", PTXK_Q8_0, PTX_F32, PTX_F32, 32, 0, 0, 0, 0, 0)                                    \
+    X("Q4_0", PTXK_Q4_0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0, 0)                                                 \
+    X("Q4_0, 16 columns, fast", PTXK_Q4_0, PTX_F32, PTX_F32, 16, 1, 0, 0, 0, 0)                              \
+    X("f16, f16 x", PTXK_F16, PTX_F16, PTX_F32, 8, 0, 0, 0, 0, 0)                                            \
+    X("f16, 64 columns", PTXK_F16, PTX_F32, PTX_F16, 64, 0, PTXK_GEMM_BIAS, 0, 0, 0)                         \
+    X("Q, K and V with bias", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 3 | PTXK_GEMM_BIAS, PTXK_Q4_K, PTXK_Q6_K,   \
       0)                                                                                                     \
-    X("Q5_K, 128 columns, residual", PTXK_Q5_K, PTX_F32, PTX_F32, 128, 0, PTXK_GEMM_RESIDUAL, 0, 0)          \
+    X("Q, K and V, 64 columns", PTXK_Q8_0, PTX_F32, PTX_F16, 64, 0, 3, PTXK_Q4_0, PTXK_F16, 0)               \
+    X("SwiGLU, Q4_K", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 3 | PTXK_GEMM_SWIGLU, PTXK_Q4_K, 0, 0)              \
+    X("SwiGLU, Q6_K, 32 columns", PTXK_Q6_K, PTX_F32, PTX_F32, 32, 0, 3 | PTXK_GEMM_SWIGLU, PTXK_Q6_K, 0, 0) \
+    X("GeGLU, f16, 64 columns", PTXK_F16, PTX_F16, PTX_F16, 64, 0, PTXK_GEMM_GEGLU, PTXK_F16, 0, 0)          \
+    X("Q4_K, 128 columns, norm", PTXK_Q4_K, PTX_F32, PTX_F32, 128, 0, 3, 0, 0, 0)                            \
+    X("Q4_K, 256 columns, fast, SwiGLU", PTXK_Q4_K, PTX_F32, PTX_F16, 256, 1, PTXK_GEMM_SWIGLU, PTXK_Q4_K,   \
+      0, 0)                                                                                                  \
+    X("Q5_K, 128 columns, residual", PTXK_Q5_K, PTX_F32, PTX_F32, 128, 0, PTXK_GEMM_RESIDUAL, 0, 0, 0)       \
     X("Q, K and V, 128 columns", PTXK_Q4_K, PTX_F32, PTX_F32, 128, 0, 3 | PTXK_GEMM_BIAS, PTXK_Q4_K,         \
-      PTXK_Q6_K)                                                                                             \
-    X("Q6_K, 128 columns, fast", PTXK_Q6_K, PTX_F32, PTX_F32, 128, 1, 0, 0, 0)                               \
-    X("Q8_0, 128 columns, SwiGLU", PTXK_Q8_0, PTX_F32, PTX_F32, 128, 0, PTXK_GEMM_SWIGLU, PTXK_Q8_0, 0)      \
-    X("Q4_0, 128 columns", PTXK_Q4_0, PTX_F32, PTX_F32, 128, 0, 0, 0, 0)                                     \
-    X("groups", PTXK_Q8_0, PTX_F32, PTX_F32, 8, 0, PTXK_GEMM_GROUPED | PTXK_GEMM_BIAS, 0, 0)                 \
+      PTXK_Q6_K, 0)                                                                                          \
+    X("Q6_K, 128 columns, fast", PTXK_Q6_K, PTX_F32, PTX_F32, 128, 1, 0, 0, 0, 0)                            \
+    X("Q8_0, 128 columns, SwiGLU", PTXK_Q8_0, PTX_F32, PTX_F32, 128, 0, PTXK_GEMM_SWIGLU, PTXK_Q8_0, 0, 0)   \
+    X("Q4_0, 128 columns", PTXK_Q4_0, PTX_F32, PTX_F32, 128, 0, 0, 0, 0, 0)                                  \
+    X("groups", PTXK_Q8_0, PTX_F32, PTX_F32, 8, 0, PTXK_GEMM_GROUPED | PTXK_GEMM_BIAS, 0, 0, 0)              \
     X("groups, SwiGLU, 64 columns", PTXK_Q4_K, PTX_F32, PTX_F32, 64, 0,                                      \
-      PTXK_GEMM_GROUPED | PTXK_GEMM_SWIGLU, PTXK_Q4_K, 0)                                                    \
+      PTXK_GEMM_GROUPED | PTXK_GEMM_SWIGLU, PTXK_Q4_K, 0, 0)                                                 \
     X("groups, clamped SwiGLU, MXFP4", PTXK_MXFP4, PTX_F32, PTX_F32, 8, 0,                                   \
-      PTXK_GEMM_GROUPED | PTXK_GEMM_CLAMPED | PTXK_GEMM_BIAS, PTXK_MXFP4, 0)
+      PTXK_GEMM_GROUPED | PTXK_GEMM_CLAMPED | PTXK_GEMM_BIAS, PTXK_MXFP4, 0, 0)                              \
+    X("bf16, 16 columns", PTXK_BF16, PTX_F32, PTX_F32, 16, 0, 0, 0, 0, 0)                                    \
+    X("f32", PTXK_F32, PTX_F32, PTX_F32, 8, 0, PTXK_GEMM_RESIDUAL, 0, 0, 0)                                  \
+    X("e4m3, factors of 128 x 128", PTX_E4M3, PTX_BF16, PTX_BF16, 8, 0, 0, 0, 0, PTXK_FACTORS_SQUARE)        \
+    X("e4m3, 64 columns, SwiGLU", PTX_E4M3, PTX_BF16, PTX_BF16, 64, 0, PTXK_GEMM_SWIGLU, PTX_E4M3, 0,        \
+      PTXK_FACTORS_BLOCK)                                                                                    \
+    X("e5m2, a factor, groups", PTX_E5M2, PTX_F16, PTX_F16, 16, 1, PTXK_GEMM_GROUPED, 0, 0,                  \
+      PTXK_FACTORS_TENSOR)                                                                                   \
+    X("s8, factors of rows, 32 columns", PTX_S8, PTX_F32, PTX_F32, 32, 0, 3, 0, 0, PTXK_FACTORS_ROW)         \
+    X("Q, K and V, s8 and f16", PTX_S8, PTX_F32, PTX_F32, 8, 1, 3, PTX_S8, PTXK_F16, PTXK_FACTORS_ROW)
 
 #define EXAMPLES_norm(X)                                                                                     \
     X("rms 4096, f32", 4096, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, 0)                                    \
@@ -298,25 +312,41 @@
     X("2880, bf16 to MXFP4", 2880, PTX_BF16, PTXK_MXFP4, 0)                                                  \
     X("4096, f16 to NVFP4", 4096, PTX_F16, PTXK_NVFP4, 0)
 
+#define NO_EXPERTS 0, 0, 0, {0, 0, 0, 0, 0.0f, 0, 0}
 #define EXAMPLES_decoder(X)                                                                                  \
     X("8B, Q4_K and Q6_K", 4096, 14336, 32, 8, 128, 128256, 1, 1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16,   \
-      128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                      \
+      128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0, NO_EXPERTS)                          \
     X("8B, Q4_K and Q6_K, fast, window", 4096, 14336, 32, 8, 128, 128256, 1,                                 \
       1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_FAST, 0, 4096, \
-      0.0f, 0)                                                                                               \
+      0.0f, 0, NO_EXPERTS)                                                                                   \
     X("0.5B, Q8_0, batch 2", 896, 4864, 14, 2, 64, 151936, 2, 1u << PTXK_Q8_0, PTX_BF16, 64, PTXK_ROPE_NEOX, \
-      0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                                                  \
+      0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0, NO_EXPERTS)                                                      \
     X("4B, Q4_K and Q6_K, norms of heads, batch 4", 2560, 9728, 32, 8, 128, 151936, 4,                       \
-      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 1, 0, 0.0f, 0) \
+      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 1, 0, 0.0f, 0, \
+      NO_EXPERTS)                                                                                            \
     X("f16, batch 4", 520, 1048, 9, 3, 40, 1000, 4, 1u << PTXK_F16, PTX_F32, 20, PTXK_ROPE_NEOX, 0.0f,       \
-      PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                                                        \
+      PTXK_GEMV_EXACT, 0, 0, 0.0f, 0, NO_EXPERTS)                                                            \
     X("f32 and bf16, head_dim 256", 512, 1024, 2, 1, 256, 1000, 1, 1u << PTXK_F32 | 1u << PTXK_BF16,         \
-      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                      \
+      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0, NO_EXPERTS)                          \
     X("all formats, batch 4", 256, 512, 16, 1, 64, 300, 4,                                                   \
       62u | 1u << PTXK_Q4_0 | 1u << PTXK_Q5_K | 1u << PTXK_Q6_K, PTX_F16, 64, PTXK_ROPE_NEOX, 0.0f,          \
-      PTXK_GEMV_EXACT, 1, 100, 0.0f, 0)                                                                      \
+      PTXK_GEMV_EXACT, 1, 100, 0.0f, 0, NO_EXPERTS)                                                          \
     X("scaled embeddings, gelu", 512, 1024, 4, 1, 256, 1000, 1, 1u << PTXK_Q8_0, PTX_F16, 256,               \
-      PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 22.6274f, 1)
+      PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 22.6274f, PTXK_GELU, NO_EXPERTS)                          \
+    X("8 of 128 experts, Q4_K and Q6_K", 2048, 0, 32, 4, 128, 151936, 1,                                     \
+      1u << PTXK_Q4_K | 1u << PTXK_Q6_K | 1u << PTXK_F32, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f,                \
+      PTXK_GEMV_EXACT, 1, 0, 0.0f, 0, 0, 768, 0,                                                             \
+      {128, 8, PTXK_ROUTE_SOFTMAX, PTXK_ROUTE_NORMALIZE, 0.0f, 0, 0})                                        \
+    X("4 of 60 experts and a shared one, Q8_0, batch 4", 2048, 5632, 16, 16, 128, 151936, 4,                 \
+      1u << PTXK_Q8_0 | 1u << PTXK_F32, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0,  \
+      0, 1408, 1, {60, 4, PTXK_ROUTE_SOFTMAX, 0, 0.0f, 0, 0})                                                \
+    X("4 of 32 experts, MXFP4, sinks, windows", 2880, 0, 64, 8, 64, 201088, 1,                               \
+      PTXK_SET(PTXK_MXFP4) | PTXK_SET(PTXK_Q8_0) | PTXK_SET(PTXK_F32), PTX_F16, 64, PTXK_ROPE_NEOX, 0.0f,    \
+      PTXK_GEMV_EXACT, 0, 128, 0.0f, PTXK_SWIGLU_CLAMPED, 1, 2880, 0,                                        \
+      {32, 4, PTXK_ROUTE_SOFTMAX_CHOSEN, 0, 0.0f, 0, 0})                                                     \
+    X("6 of 64 experts by groups, batch 2", 1024, 704, 8, 8, 64, 1000, 2, 1u << PTXK_F16 | 1u << PTXK_F32,   \
+      PTX_F16, 64, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0, 0, 352, 0,                   \
+      {64, 6, PTXK_ROUTE_SIGMOID, PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS, 2.5f, 8, 4})
 
 /* <name>_labels and <name>_examples of each operation. */
 #define EXAMPLE_LABEL(label, ...) label,

@@ -7,12 +7,30 @@
 
 #include "kerneltest.h"
 #include "reference/gemv.h"
+#include "reference/matmul.h"
 #include "weight_formats.h"
 
 #define GUARD 64u /* bytes of poison behind y that must stay */
 
+/* Weights of bytes, which gemm takes beside `formats`. */
+static const uint32_t byte_formats[] = {PTX_E4M3, PTX_E5M2, PTX_S8};
+
+static int is_byte(uint32_t format)
+{
+    return format == PTX_E4M3 || format == PTX_E5M2 || format == PTX_S8;
+}
+
+static uint32_t any_format(void)
+{
+    uint32_t i = random_below(FORMATS + 3);
+    return i < FORMATS ? formats[i].format : byte_formats[i - FORMATS];
+}
+
 typedef struct matrix {
-    int type; /* of blocks.h */
+    int type; /* of blocks.h; of bytes REF_BLOCK_F32, the type of their factors */
+    uint32_t format, groups;
+    float *factors; /* of bytes; */
+    size_t group_factors; /* so many of each group */
     uint32_t n; /* rows; of a group, all of which have their weights `group_bytes` apart */
     size_t row_bytes, y_bytes, group_bytes;
     unsigned char *weights;
@@ -62,18 +80,62 @@ static uint32_t group_of(const problem *p, uint32_t row)
     return g;
 }
 
+/* Bytes that are numbers, and factors, with which they are `size` large; one of them 0. */
+static void random_bytes(problem *p, matrix *m, double size)
+{
+    const uint32_t blocks = (p->shape.k + 127) / 128, factors = p->desc.factors;
+    const double most = m->format == PTX_E4M3 ? 448 : m->format == PTX_E5M2 ? 57344 : 128;
+    size_t i, all;
+    for (i = 0; i < m->group_bytes * m->groups; i++) {
+        m->weights[i] = (unsigned char)random_u32();
+        if (m->format == PTX_E4M3 && (m->weights[i] & 0x7f) == 0x7f) m->weights[i] ^= 1;
+        if (m->format == PTX_E5M2 && (m->weights[i] & 0x7c) == 0x7c) m->weights[i] ^= 0x40;
+    }
+    m->group_factors = factors == PTXK_FACTORS_SQUARE  ? (size_t)((m->n + 127) / 128) * blocks
+                       : factors == PTXK_FACTORS_BLOCK ? (size_t)m->n * blocks
+                       : factors == PTXK_FACTORS_ROW   ? m->n
+                                                       : 1;
+    all = m->group_factors * m->groups;
+    m->factors = (float *)malloc(all * sizeof *m->factors);
+    for (i = 0; i < all; i++) m->factors[i] = factors ? (float)(random_within(size) * 30 / most) : 1;
+    if (factors > PTXK_FACTORS_TENSOR) m->factors[random_below((uint32_t)all)] = 0;
+}
+
+/* Weight j of row r of a group. size: what its parts add up to. */
+static double weight_of(const problem *p, const matrix *m, uint32_t group, uint32_t r, uint32_t j, double *size)
+{
+    const unsigned char *row = m->weights + m->group_bytes * group + m->row_bytes * r;
+    const uint32_t values = (uint32_t)ref_block_values(m->type), blocks = (p->shape.k + 127) / 128;
+    size_t at = 0;
+    double w;
+    if (!is_byte(m->format))
+        return ref_weight(m->type, row + j / values * ref_block_bytes(m->type), (int)(j % values), size);
+    w = m->format == PTX_E4M3   ? ref_from_e4m3(row[j])
+        : m->format == PTX_E5M2 ? ref_from_f16((uint16_t)(row[j] << 8))
+                                : (double)(signed char)row[j];
+    if (p->desc.factors == PTXK_FACTORS_ROW) at = r;
+    if (p->desc.factors == PTXK_FACTORS_BLOCK) at = (size_t)r * blocks + j / 128;
+    if (p->desc.factors == PTXK_FACTORS_SQUARE) at = (size_t)(r / 128) * blocks + j / 128;
+    if (p->desc.factors) w *= (double)m->factors[m->group_factors * group + at];
+    *size = fabs(w);
+    return w;
+}
+
 static void matrix_new(problem *p, uint32_t i, uint32_t format, uint32_t n, double size)
 {
     matrix *m = &p->m[i];
     uint32_t r, groups = groups_of(p);
-    m->type = type_of(format);
+    m->type = is_byte(format) ? REF_BLOCK_F32 : type_of(format);
+    m->format = format;
+    m->groups = groups;
     m->n = n;
-    m->row_bytes = ref_row_bytes(m->type, p->shape.k);
-    CHECK(m->row_bytes == ptxk_row_bytes(format, p->shape.k));
+    m->row_bytes = is_byte(format) ? p->shape.k : ref_row_bytes(m->type, p->shape.k);
+    CHECK(is_byte(format) || m->row_bytes == ptxk_row_bytes(format, p->shape.k));
     m->group_bytes = m->row_bytes * n;
     if (groups > 1) m->group_bytes += (16 - m->group_bytes % 16) % 16 + p->group_gap;
     m->weights = (unsigned char *)malloc(m->group_bytes * groups + 4);
-    for (r = 0; r < groups; r++)
+    if (is_byte(format)) random_bytes(p, m, size);
+    for (r = 0; r < groups && !is_byte(format); r++)
         random_blocks(m->type, m->weights + r * m->group_bytes, m->row_bytes * n, size, -30, 10);
     m->bias = (float *)malloc(n * groups * sizeof *m->bias);
     for (r = 0; r < n * groups; r++) m->bias[r] = (float)random_within(2);
@@ -90,6 +152,8 @@ static problem problem_of_groups(const ptxk_gemm_desc *desc, const ptxk_gemm_sha
     p.desc = *desc;
     p.shape = *shape;
     p.group_gap = gap;
+    if (!desc->factors && (is_byte(desc->format) || is_byte(desc->second) || is_byte(desc->third)))
+        p.desc.factors = random_below(PTXK_FACTORS_SQUARE + 1);
     p.eps = 1e-5;
     p.row_step = p.column_step = 1;
     p.matrices = desc->third ? 3 : desc->second || pair ? 2 : 1;
@@ -123,6 +187,7 @@ static void problem_free(problem *p)
     uint32_t i;
     for (i = 0; i < p->matrices; i++) {
         free(p->m[i].weights);
+        free(p->m[i].factors);
         free(p->m[i].bias);
         free(p->m[i].y);
     }
@@ -175,6 +240,7 @@ static void problem_launch(problem *p)
         args.matrix[i].weights =
             upload(a->weights, a->group_bytes * (groups_of(p) - 1) + a->row_bytes * a->n);
         args.matrix[i].bias = upload(a->bias, (size_t)a->n * groups_of(p) * 4);
+        if (p->desc.factors && a->factors) args.factors[i] = upload(a->factors, a->group_factors * a->groups * 4);
         if (a->group_bytes != a->row_bytes * a->n || random_below(2)) args.group_stride[i] = a->group_bytes;
         args.matrix[i].y = upload(poison, a->y_bytes + GUARD);
         args.matrix[i].n = a->n;
@@ -225,6 +291,7 @@ static void problem_launch(problem *p)
     for (i = 0; i < p->matrices; i++) {
         cu.cuMemFree(args.matrix[i].weights);
         cu.cuMemFree(args.matrix[i].bias);
+        if (args.factors[i]) cu.cuMemFree(args.factors[i]);
         cu.cuMemFree(args.matrix[i].y);
     }
     cu.cuMemFree(args.x);
@@ -264,7 +331,7 @@ static double row_factor(const matrix *m, const unsigned char *row)
  *
  * With u = 2^-24: x' = x gamma is rounded (u) and represented in 22 bits or more, or 2^-39 of the row's largest
  * (fast: 11, bf16 16, 2^-28): e_i. f32 weights: their two numbers lack 2^-20, and the product of the smaller
- * ones 2^-21 (fast: 2^-11). A tensor core cuts each of the at most 17 terms of a step to 24 bits of the largest, and
+ * ones 2^-21 (fast: 2^-11). Before sm_80 numbers of f32 and bf16 lack 2^-39 of the largest of a unit. A tensor core cuts each of the at most 17 terms of a step to 24 bits of the largest, and
  * its sum to 2^-23: 19 u of the sum of all sizes in a unit, in at most 64 steps. Then sums of units and slices,
  * factors and the epilogue, in f32. */
 static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t r, const float *x, double rms,
@@ -272,14 +339,15 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
 {
     const matrix *m = &p->m[i];
     const double u = 0x1p-24, fast = p->desc.precision == PTXK_GEMM_FAST;
-    const uint32_t values = (uint32_t)ref_block_values(m->type), k = p->shape.k;
-    const uint32_t unit = m->type == REF_BLOCK_F32 ? 32 : values == 1 ? 64 : 256;
+    const uint32_t values = (uint32_t)ref_block_values(m->type), k = p->shape.k, byte = (uint32_t)is_byte(m->format);
+    const uint32_t unit = byte ? 128 : m->type == REF_BLOCK_F32 ? 32 : values == 1 ? 64 : 256;
+    const int powers = (p->shape.target & 0xfff) < 80 && (m->format == PTXK_F32 || m->format == PTXK_BF16);
     double y = 0, most = 0, direct = 0, size_sum = 0, w2 = 0, x2 = 0, relative, weight = 0, step = 0;
     uint32_t j;
-    relative = m->type == REF_BLOCK_BF16 ? (fast ? 0x1p-16 : 0x1p-24) : fast ? 0x1p-11 : 0x1p-22;
-    if (m->type == REF_BLOCK_F32) weight = fast ? 0x1p-11 : 0x1p-20 + 0x1p-21;
+    relative = m->type == REF_BLOCK_BF16 && !powers ? (fast ? 0x1p-16 : 0x1p-24) : fast ? 0x1p-11 : 0x1p-22;
+    if (m->type == REF_BLOCK_F32 && !byte) weight = fast ? 0x1p-11 : 0x1p-20 + 0x1p-21;
     if (m->type == REF_BLOCK_Q6_K && fast) weight = 0x1p-11;
-    if (p->desc.columns >= 128 && is_unpacked(m->type)) {
+    if (p->desc.columns >= (p->shape.target == PTX_SM_A(90) ? 64u : 128u) && is_unpacked(m->type)) {
         /* a scale or minimum, its product, their sum; EXACT: Q4_K and Q5_K are exact, the others lack the product
          * of the smaller numbers */
         weight = fast ? 3 * 0x1p-11 : 0x1p-23;
@@ -291,9 +359,15 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
     }
     for (j = 0; j < k; j++) {
         double v = (double)x[j] * (p->desc.flags & PTXK_GEMM_GAMMA ? (double)p->gamma[j] : 1), size, e;
-        double w = ref_weight(m->type, m->weights + m->group_bytes * group + m->row_bytes * r
-                                           + j / values * ref_block_bytes(m->type),
-                              (int)(j % values), &size);
+        double w = weight_of(p, m, group, r, j, &size);
+        if (powers && j % unit == 0) { /* f16's smallest, beside 2^14 */
+            uint32_t other;
+            double largest;
+            for (step = 0, other = j; other < j + unit && other < k; other++) {
+                (void)weight_of(p, m, group, r, other, &largest);
+                step = fmax(step, largest * 0x1p-39);
+            }
+        }
         e = (relative + u) * fabs(v) + most * (fast ? 0x1p-28 : 0x1p-39);
         y += w * v;
         direct += fabs(w) * e + (weight * size + step) * fabs(v);
@@ -302,7 +376,7 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
         x2 += v * v;
     }
     /* FAST, many columns: sums of a whole slice in one tensor-core sum */
-    *bound = direct + ((step > 0 && fast > 0 ? k / 16.0 : 64) * 19 + (double)k / unit + 40) * u * size_sum;
+    *bound = direct + ((step > 0 && fast > 0 && !powers ? k / 16.0 : 64) * 19 + (double)k / unit + 40) * u * size_sum;
     *norms = rms * sqrt(w2) * sqrt(x2);
     y *= rms;
     *bound = rms * *bound + 30 * u * fabs(y);
@@ -396,10 +470,10 @@ static void problem_run(problem *p)
 
 static unsigned any_target(uint32_t least)
 {
-    static const unsigned targets[] = {75, 80, 86, 89, 90};
+    static const unsigned targets[] = {75, 80, 86, 89, 90, PTX_SM_A(90)};
     unsigned t;
-    do t = targets[random_below(5)];
-    while (t < least || (int)t > capability);
+    do t = targets[random_below(6)];
+    while ((t & 0xfff) < least || (int)(t & 0xfff) > capability || (t == PTX_SM_A(90) && capability != 90));
     return t;
 }
 
@@ -420,7 +494,7 @@ static problem problem_new(uint32_t format, uint32_t m, uint32_t n, uint32_t k, 
     shape.n = n;
     shape.k = k;
     shape.sm_count = 1 + random_below(140);
-    shape.target = PTX_SM(any_target(format == PTXK_BF16 || format == PTXK_F32 ? 80 : 75));
+    shape.target = PTX_SM(any_target(75));
     return problem_of(&desc, &shape, 0.02);
 }
 

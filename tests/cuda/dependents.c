@@ -134,16 +134,19 @@ static int run_once(uint32_t early, int graph, results *r) {
 
 /* -- kernels of one's own -- */
 
-/* y = W2 W1 x by gemv, which prefetches weights before its wait. out: without (0) or with dependent launches; wait:
- * the one that is taken out, or -1. */
-static int run_gemv(uint32_t early, int wait, float *out, char *found) {
+/* y = W2 W1 x by gemv or gemm, which prefetch weights before their wait. out: without (0) or with dependent launches;
+ * wait: the one that is taken out, or -1. */
+static int run_product(int gemm, uint32_t early, int wait, float *out, char *found) {
     enum { N = 160, K = 96 };
-    const ptx_operation *op = ptxk_operation_find("gemv");
+    const ptx_operation *op = ptxk_operation_find(gemm ? "gemm" : "gemv");
     size_t (*report)(char *, size_t) = NULL;
     void (*clear)(void) = NULL;
     ptxk_gemv_desc desc = PTX_ZERO;
     ptxk_gemv_shape shape = PTX_ZERO;
     ptxk_gemv_args args = PTX_ZERO;
+    ptxk_gemm_desc gemm_desc = PTX_ZERO;
+    ptxk_gemm_shape gemm_shape = PTX_ZERO;
+    ptxk_gemm_args gemm_args = PTX_ZERO;
     static uint16_t weights[2][N * N];
     static float x[N];
     ptxcu_buffer w[2], v[3], workspace;
@@ -160,13 +163,17 @@ static int run_gemv(uint32_t early, int wait, float *out, char *found) {
         for (j = 0; j < N * N; j++) weights[i][j] = (uint16_t)(0x2c00 + (i * 7 + j * 13) % 1024);
     for (j = 0; j < N; j++) x[j] = (float)(j % 17) - 8;
     desc.format = PTXK_F16, desc.columns = 1, desc.output_type = PTX_F32;
-    shape.sm_count = 3;
-    fine(ptxcu_operation(device, op, &desc, &program));
+    gemm_desc.format = PTXK_F16, gemm_desc.columns = 8, gemm_desc.x_type = gemm_desc.output_type = PTX_F32;
+    shape.sm_count = gemm_shape.sm_count = 3;
+    gemm_shape.m = 1, gemm_shape.target = ptxcu_device_info(device)->target;
+    fine(ptxcu_operation(device, op, gemm ? (const void *)&gemm_desc : (const void *)&desc, &program));
     for (i = 0; i < 3; i++) fine(ptxcu_alloc(device, sizeof x, &v[i]));
     fine(ptxcu_upload(device, v[0], 0, x, sizeof x, NULL));
     for (i = 0; i < 2; i++) {
-        shape.n = N, shape.k = i ? N : K;
-        CHECK_MORE(!ptxk_gemv_plan(&desc, &shape, &plan[i], &why), why.text);
+        shape.n = gemm_shape.n = N, shape.k = gemm_shape.k = i ? N : K;
+        CHECK_MORE(gemm ? !ptxk_gemm_plan(&gemm_desc, &gemm_shape, &plan[i], &why)
+                        : !ptxk_gemv_plan(&desc, &shape, &plan[i], &why),
+                   why.text);
         fine(ptxcu_alloc(device, sizeof weights[i], &w[i]));
         fine(ptxcu_upload(device, w[i], 0, weights[i], sizeof weights[i], NULL));
     }
@@ -174,7 +181,10 @@ static int run_gemv(uint32_t early, int wait, float *out, char *found) {
     for (i = 0; i < 2; i++) {
         args.weights = w[i].address, args.x = v[i].address, args.y = v[i + 1].address;
         args.workspace = workspace.address, args.n = N, args.k = i ? N : K;
-        fine(ptxcu_run(device, program, &plan[i], &args, sizeof args, NULL));
+        gemm_args.matrix[0].weights = args.weights, gemm_args.matrix[0].y = args.y, gemm_args.matrix[0].n = N;
+        gemm_args.x = args.x, gemm_args.workspace = args.workspace, gemm_args.m = 1, gemm_args.k = args.k;
+        fine(ptxcu_run(device, program, &plan[i], gemm ? (const void *)&gemm_args : (const void *)&args,
+                       gemm ? sizeof gemm_args : sizeof args, NULL));
     }
     fine(ptxcu_download(device, out, v[2], 0, sizeof x, NULL)), fine(ptxcu_sync(device));
     report(found, 2000), clear();
@@ -187,18 +197,18 @@ static int run_gemv(uint32_t early, int wait, float *out, char *found) {
     return (int)used;
 }
 
-static void test_gemv(void) {
+static void test_product(int gemm) {
     static float serial[160], early[160], wrong[160];
     char found[2000];
     int used, i;
-    run_gemv(0, -1, serial, found);
+    run_product(gemm, 0, -1, serial, found);
     CHECK_MORE(!found[0], found);
-    used = run_gemv(1, -1, early, found);
+    used = run_product(gemm, 1, -1, early, found);
     CHECK_MORE(!found[0], found);
     CHECK(used >= 3 && !memcmp(serial, early, sizeof serial));
     for (i = 0; i < 3; i++)
         if (used >> i & 1) {
-            run_gemv(1, i, wrong, found);
+            run_product(gemm, 1, i, wrong, found);
             CHECK(strstr(found, "dependent-race: ") != NULL);
         }
 }
@@ -307,6 +317,6 @@ int main(int argc, char **argv) {
     printf("note: without the wait of each of %u kernels, %u are found\n", launched, found);
     close_file(&file);
     for (i = 0; i < 4; i++) test_kernels(i & 1, i >> 1);
-    test_gemv();
+    for (i = 0; i < 2; i++) test_product((int)i);
     return check_end();
 }

@@ -1,6 +1,6 @@
 /* tensor_caches.c - tensor calls on caches of 8-bit numbers: kv_scatter, flash_decode with and without appended rows,
-   and flash_prefill give what the same calls give on f32 caches of the numbers that were stored; and a prefix that
-   sequences share is read once:
+   and flash_prefill give what the same calls give on f32 caches of the numbers that were stored; flash_mla on caches
+   of latents gives what its definition says; and a prefix that sequences share is read once:
    `tensor_caches [LIBRARY]`. Data is fresh in every run; PTXGEN_SEED=n repeats one. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -114,7 +114,9 @@ static void copy_numbers(ptxcu *cu, const caches *c) {
     }
 }
 
-static void compare(ptxcu *cu, const ptxcu_tensor *have, const ptxcu_tensor *want, const char *what) {
+#define HALVES 0x1p-9 /* weighted means of numbers below 1, weights and numbers in f16 */
+
+static void compare(ptxcu *cu, const ptxcu_tensor *have, const ptxcu_tensor *want, double most, const char *what) {
     enum { N = BATCH * ROWS * HEADS * DIM };
     static uint16_t half[N];
     static float x[N], y[N];
@@ -133,7 +135,69 @@ static void compare(ptxcu *cu, const ptxcu_tensor *have, const ptxcu_tensor *wan
         if (!(error <= worst)) worst = error; /* NaN too */
     }
     (void)snprintf(more, sizeof more, "%s: error %g", what, worst);
-    CHECK_MORE(worst <= 0x1p-9, more); /* weighted means of numbers below 1, weights and numbers in f16 */
+    CHECK_MORE(worst <= most, more);
+}
+
+/* flash_prefill of queries that are e4m3, too, over the cache, and where it is not paged over k and v by themselves. */
+static void attention_of_bytes(ptxcu *cu, caches *c) {
+    enum { QUERIES = 17, N = BATCH * QUERIES * HEADS * DIM };
+    ptxcu_flash_prefill_desc p;
+    ptxcu_tensor q, out, plain_q, plain_out;
+    static uint8_t bytes[N];
+    static float x[N];
+    float factor[HEADS];
+    uint32_t i;
+    memset(&p, 0, sizeof p);
+    q = make(cu, PTX_B8, 4, BATCH, QUERIES, HEADS, DIM);
+    out = make(cu, PTX_F16, 4, BATCH, QUERIES, HEADS, DIM);
+    plain_q = make(cu, PTX_F32, 4, BATCH, QUERIES, HEADS, DIM);
+    plain_out = make(cu, PTX_F32, 4, BATCH, QUERIES, HEADS, DIM);
+    p.score_factors = make(cu, PTX_F32, 1, HEADS, 0, 0, 0);
+    for (i = 0; i < HEADS; i++) factor[i] = (float)(3 + random_within(1));
+    for (i = 0; i < N; i++) {
+        bytes[i] = (uint8_t)(random_below(2) << 7 | random_below(0x3c)); /* to 1.4 */
+        x[i] = (float)from_e4m3(bytes[i]) * factor[i / DIM % HEADS];
+    }
+    WORKS(cu, ptxcu_tensor_write(cu, &q, bytes, sizeof bytes, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &plain_q, x, sizeof x, NULL));
+    for (i = 0; i < HEADS; i++) factor[i] *= c->factor[0][i * KV_HEADS / HEADS];
+    WORKS(cu, ptxcu_tensor_write(cu, &p.score_factors, factor, sizeof factor, NULL));
+    p.causal = 1, p.kv_len = 40;
+    p.q = plain_q, p.out = plain_out, p.cache = &c->plain;
+    WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
+    p.q = q, p.out = out, p.cache = &c->bytes, p.type = PTX_E4M3;
+    if (ptxcu_device_info(cu)->target != PTX_SM_A(90)) {
+        EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_SHAPE, "type is e4m3, which needs the target sm_90a");
+    } else {
+        WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
+        compare(cu, &out, &plain_out, 0x1p-4, "prefill of e4m3"); /* weights in e4m3 */
+        if (!c->paged) {
+            p.cache = NULL, p.v_factors = c->v_factors;
+            WORKS(cu, ptxcu_tensor_transpose(cu, &c->k, 1, 2, &p.k));
+            WORKS(cu, ptxcu_tensor_transpose(cu, &c->v, 1, 2, &p.v));
+            WORKS(cu, ptxcu_tensor_narrow(cu, &p.k, 1, 0, 40, &p.k));
+            WORKS(cu, ptxcu_tensor_narrow(cu, &p.v, 1, 0, 40, &p.v));
+            WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
+            compare(cu, &out, &plain_out, 0x1p-4, "prefill of e4m3 without a cache");
+            p.v_factors = p.score_factors;
+            EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_SHAPE, "v_factors has shape [6], must be [kv_heads]");
+            p.cache = &c->bytes;
+        }
+    }
+    memset(&p.v_factors, 0, sizeof p.v_factors);
+    WORKS(cu, ptxcu_tensor_free(cu, &p.score_factors));
+    memset(&p.score_factors, 0, sizeof p.score_factors);
+    EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_ARGUMENT, "score_factors is a zero tensor");
+    p.cache = &c->plain;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_SHAPE, "cache->k is of type f32, must be q's, b8");
+    p.type = 0;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_SHAPE, "q is of type b8, must be f16, bf16 or f32");
+    p.type = PTX_E5M2;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_ARGUMENT, "type is PTX_E5M2, must be 0 or PTX_E4M3");
+    WORKS(cu, ptxcu_tensor_free(cu, &q));
+    WORKS(cu, ptxcu_tensor_free(cu, &out));
+    WORKS(cu, ptxcu_tensor_free(cu, &plain_q));
+    WORKS(cu, ptxcu_tensor_free(cu, &plain_out));
 }
 
 static void attention(ptxcu *cu, caches *c) {
@@ -187,7 +251,7 @@ static void attention(ptxcu *cu, caches *c) {
         WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
         WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
         if (d.workspace.owner) WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
-        compare(cu, &out, &plain_out, i ? "decode with a new row" : "decode");
+        compare(cu, &out, &plain_out, HALVES, i ? "decode with a new row" : "decode");
     }
     WORKS(cu, ptxcu_tensor_free(cu, &q));
     WORKS(cu, ptxcu_tensor_free(cu, &out));
@@ -208,7 +272,7 @@ static void attention(ptxcu *cu, caches *c) {
     WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
     p.q = q, p.out = plain_out, p.cache = &c->plain;
     WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
-    compare(cu, &out, &plain_out, "prefill");
+    compare(cu, &out, &plain_out, HALVES, "prefill");
     WORKS(cu, ptxcu_tensor_free(cu, &half));
     WORKS(cu, ptxcu_tensor_free(cu, &q));
     WORKS(cu, ptxcu_tensor_free(cu, &out));
@@ -267,7 +331,7 @@ static void shared_prefix(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_reshape(cu, &lse, 2, shape, &prior_lse));
     d.prior_lse = prior_lse, d.out = rows, d.cache = &own, d.length = KEYS - PREFIX;
     WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
-    compare(cu, &rows, &out, "a shared prefix");
+    compare(cu, &rows, &out, HALVES, "a shared prefix");
     memset(&d.prior, 0, sizeof d.prior);
     EXPECT(cu, ptxcu_flash_decode(cu, &d, NULL), PTXCU_E_ARGUMENT, "prior");
     for (i = 0; i < 2; i++) {
@@ -328,6 +392,137 @@ static void sinks(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_free(cu, &sink));
 }
 
+/* Latents: two scatters, then attention of 2 queries of each sequence beside its definition. */
+static void latents(ptxcu *cu, uint32_t type, int paged) {
+    enum { C = 128, R = 32, QUERIES = 2, N = BATCH * ROWS, OUT = BATCH * QUERIES * HEADS };
+    static const uint32_t table[BATCH * PAGES] = {3, 1, 4, 0, 5, 2};
+    static uint32_t at[N], of[N], lengths[BATCH];
+    static unsigned char bytes[N * C * 2];
+    static uint16_t factors[N * C / 32];
+    static double number[2][N * C], want[OUT * C];
+    static float q[2][OUT * C], out[OUT * C], lse[OUT];
+    const float scale = 0.08f;
+    uint64_t first = paged ? BATCH * PAGES : BATCH, rows = paged ? PAGE : ROWS;
+    int is_bytes = type == PTX_E4M3 || type == PTXK_Q8_0;
+    ptxcu_kv_cache cache;
+    ptxcu_kv_scatter_desc s;
+    ptxcu_flash_mla_desc d;
+    ptxcu_flash_decode_desc decode;
+    ptxcu_call call;
+    ptxcu_tensor part[2], part_factors[2], blocks, heads_first[2], rest;
+    uint32_t n = 0, b, i, j, e, h;
+    double worst = 0;
+    memset(&s, 0, sizeof s);
+    memset(&d, 0, sizeof d);
+    memset(&decode, 0, sizeof decode);
+    memset(part_factors, 0, sizeof part_factors);
+    for (b = 0; b < BATCH; b++) {
+        lengths[b] = 20 + random_below(ROWS - 20);
+        for (i = 0; i < ROWS; i++) at[n] = i, of[n++] = b;
+    }
+    if (paged) {
+        blocks = make(cu, PTX_U32, 2, BATCH, PAGES, 0, 0);
+        WORKS(cu, ptxcu_tensor_write(cu, &blocks, table, sizeof table, NULL));
+        for (i = 0; i < 2; i++) {
+            part[i] = make(cu, is_bytes ? (uint32_t)PTX_B8 : type, 4, first, 1, rows, i ? R : C);
+            if (type == PTXK_Q8_0) part_factors[i] = make(cu, PTX_F16, 4, first, 1, rows, (i ? R : C) / 32);
+        }
+        if (is_bytes)
+            WORKS(cu, ptxcu_kv_cache_wrap_bytes(cu, type, &part[0], &part[1], &part_factors[0], &part_factors[1],
+                                                &blocks, &cache));
+        else
+            WORKS(cu, ptxcu_kv_cache_wrap(cu, &part[0], &part[1], &blocks, &cache));
+    } else {
+        WORKS(cu, ptxcu_kv_cache_create_latent(cu, type, BATCH, ROWS, C, R, &cache));
+    }
+    s.positions = make(cu, PTX_U32, 1, N, 0, 0, 0);
+    s.sequences = make(cu, PTX_U32, 1, N, 0, 0, 0);
+    d.lengths = make(cu, PTX_U32, 1, BATCH, 0, 0, 0);
+    WORKS(cu, ptxcu_tensor_write(cu, &s.positions, at, sizeof at, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &s.sequences, of, sizeof of, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &d.lengths, lengths, sizeof lengths, NULL));
+    s.cache = d.cache = decode.cache = &cache;
+    for (i = 0; i < 2; i++) {
+        const ptxcu_tensor *stored = i ? &cache.v : &cache.k, *beside = i ? &cache.v_factors : &cache.k_factors;
+        ptxcu_tensor *one = i ? &s.v : &s.k, other = i ? s.k : s.v;
+        *one = rest = numbers(cu, PTX_F32, 3, N, 1, i ? R : C, 0);
+        WORKS(cu, ptxcu_kv_scatter(cu, &s, NULL));
+        *(i ? &s.k : &s.v) = rest; /* both at once */
+        EXPECT(cu, ptxcu_kv_scatter(cu, &s, NULL), PTXCU_E_SHAPE, i ? "cache->k has shape" : "cache->v has shape");
+        *(i ? &s.k : &s.v) = other;
+        memset(one, 0, sizeof *one);
+        WORKS(cu, ptxcu_tensor_free(cu, &rest));
+        WORKS(cu, ptxcu_tensor_read(cu, bytes, stored, (size_t)ptxcu_tensor_bytes(stored), NULL));
+        if (type == PTXK_Q8_0)
+            WORKS(cu, ptxcu_tensor_read(cu, factors, beside, (size_t)ptxcu_tensor_bytes(beside), NULL));
+        for (j = 0; j < N * (i ? R : C); j++)
+            number[i][j] = type == PTX_F16    ? ref_get(bytes, REF_F16, j)
+                           : type == PTX_E4M3 ? from_e4m3(bytes[j])
+                                              : (int8_t)bytes[j] * ref_from_f16(factors[j / 32]);
+    }
+    heads_first[0] = numbers(cu, PTX_F32, 4, HEADS, BATCH, QUERIES, C); /* as views they are [batch, queries, heads] */
+    heads_first[1] = make(cu, PTX_F32, 4, HEADS, BATCH, QUERIES, C);
+    for (i = 0; i < 2; i++) {
+        ptxcu_tensor *view = i ? &d.out : &d.q;
+        WORKS(cu, ptxcu_tensor_transpose(cu, &heads_first[i], 0, 1, view));
+        WORKS(cu, ptxcu_tensor_transpose(cu, view, 1, 2, view));
+    }
+    d.q_rope = numbers(cu, PTX_F32, 4, BATCH, QUERIES, HEADS, R);
+    d.lse = make(cu, PTX_F32, 3, BATCH, QUERIES, HEADS, 0);
+    d.scale = scale;
+    WORKS(cu, ptxcu_flash_mla_prepare(cu, &d, &call));
+    WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+    WORKS(cu, ptxcu_flash_mla(cu, &d, NULL));
+    WORKS(cu, ptxcu_tensor_read(cu, q[0], &heads_first[0], sizeof q[0], NULL));
+    WORKS(cu, ptxcu_tensor_read(cu, q[1], &d.q_rope, OUT * R * 4, NULL));
+    WORKS(cu, ptxcu_tensor_read(cu, out, &heads_first[1], sizeof out, NULL));
+    WORKS(cu, ptxcu_tensor_read(cu, lse, &d.lse, sizeof lse, NULL));
+    for (j = 0; j < OUT; j++) { /* batch, query, head */
+        uint32_t seen;
+        const float *x;
+        double sum = 0, weight;
+        h = j % HEADS, i = j / HEADS % QUERIES, b = j / HEADS / QUERIES;
+        x = q[0] + ((h * BATCH + b) * QUERIES + i) * C;
+        seen = lengths[b] + 1 + i - QUERIES;
+        memset(want, 0, C * sizeof *want);
+        for (n = 0; n < seen; n++) {
+            size_t row = paged ? table[b * PAGES + n / PAGE] * PAGE + n % PAGE : b * ROWS + n;
+            for (weight = 0, e = 0; e < C; e++) weight += (double)x[e] * number[0][row * C + e];
+            for (e = 0; e < R; e++) weight += (double)q[1][j * R + e] * number[1][row * R + e];
+            sum += weight = exp((double)scale * weight);
+            for (e = 0; e < C; e++) want[e] += weight * number[0][row * C + e];
+        }
+        for (e = 0; e < C; e++)
+            worst = fmax(worst, fabs(want[e] / sum - (double)out[((h * BATCH + b) * QUERIES + i) * C + e]));
+        worst = fmax(worst, fabs(log(sum) - (double)lse[j]));
+    }
+    printf("latents, type %u: error %g\n", type, worst);
+    CHECK(worst <= 0x1p-9);
+    decode.q = decode.out = d.q;
+    EXPECT(cu, ptxcu_flash_decode(cu, &decode, NULL), PTXCU_E_SHAPE, "must be dense");
+    decode.q = decode.out = heads_first[0];
+    EXPECT(cu, ptxcu_flash_decode(cu, &decode, NULL), PTXCU_E_SHAPE, "cache->");
+    rest = make(cu, PTX_F32, 4, QUERIES, BATCH, HEADS, C);
+    WORKS(cu, ptxcu_tensor_transpose(cu, &rest, 0, 1, &d.q));
+    EXPECT(cu, ptxcu_flash_mla(cu, &d, NULL), PTXCU_E_SHAPE, "flash_mla: q has strides");
+    d.out = heads_first[1];
+    EXPECT(cu, ptxcu_flash_mla(cu, &d, NULL), PTXCU_E_SHAPE, "out has shape");
+    WORKS(cu, ptxcu_tensor_free(cu, &rest));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.lengths));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.q_rope));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.lse));
+    WORKS(cu, ptxcu_tensor_free(cu, &s.positions));
+    WORKS(cu, ptxcu_tensor_free(cu, &s.sequences));
+    WORKS(cu, ptxcu_kv_cache_free(cu, &cache));
+    if (paged) WORKS(cu, ptxcu_tensor_free(cu, &blocks));
+    for (i = 0; i < 2; i++) {
+        WORKS(cu, ptxcu_tensor_free(cu, &heads_first[i]));
+        if (paged) WORKS(cu, ptxcu_tensor_free(cu, &part[i]));
+        if (part_factors[i].owner) WORKS(cu, ptxcu_tensor_free(cu, &part_factors[i]));
+    }
+}
+
 static void what_does_not_fit_is_refused(ptxcu *cu) {
     ptxcu_tensor k = make(cu, PTX_B8, 4, 1, 1, 8, 64), v = make(cu, PTX_B8, 4, 1, 1, 8, 64),
                  good = make(cu, PTX_F16, 4, 1, 1, 8, 2), more = make(cu, PTX_F16, 4, 1, 1, 8, 2),
@@ -343,6 +538,7 @@ static void what_does_not_fit_is_refused(ptxcu *cu) {
            "v_factors has shape [1, 1, 8, 4]");
     EXPECT(cu, ptxcu_kv_cache_wrap_bytes(cu, PTX_E4M3, &k, &v, &good, &more, NULL, &cache), PTXCU_E_SHAPE,
            "k_factors is of type f16, must be f32");
+    EXPECT(cu, ptxcu_kv_cache_create_latent(cu, PTX_U32, 1, 4, 512, 64, &cache), PTXCU_E_SHAPE, "k is of type u32");
     WORKS(cu, ptxcu_kv_cache_wrap_bytes(cu, PTXK_Q8_0, &k, &v, &good, &more, NULL, &cache));
     d.q = make(cu, PTX_F32, 3, 1, 1, 64, 0);
     d.out = make(cu, PTX_F32, 3, 1, 1, 64, 0);
@@ -381,8 +577,13 @@ int main(int argc, char **argv) {
             c.paged = i / 2;
             make_caches(cu, &c);
             attention(cu, &c);
+            if (c.type == PTX_E4M3) attention_of_bytes(cu, &c);
             free_caches(cu, &c);
         }
+        latents(cu, PTX_F16, 1);
+        latents(cu, PTX_E4M3, 0);
+        latents(cu, PTXK_Q8_0, 0);
+        latents(cu, PTXK_Q8_0, 1);
         shared_prefix(cu);
         sinks(cu);
         what_does_not_fit_is_refused(cu);

@@ -310,6 +310,53 @@ static void test_gemm_groups(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
 }
 
+/* Bytes with a factor for each row, in groups; s8 tensors and b8. */
+static void test_gemm_bytes(ptxcu *cu) {
+    enum { N = 12, M = 5, G = 2 };
+    static const uint32_t offsets[G + 1] = {0, 2, 5};
+    static float factors[G * N], x[M * K], w[G * N * K];
+    static signed char bytes[G * N * K];
+    ptxcu_gemm_desc d;
+    ptxcu_tensor spare;
+    ptxcu_call call;
+    uint32_t r, c, turn;
+    for (turn = 0; turn < 2; turn++) {
+        memset(&d, 0, sizeof d);
+        d.format = PTX_S8;
+        d.factor_kind = PTXK_FACTORS_ROW;
+        d.x = numbers(cu, x, 2, M, K, 0);
+        d.factors = numbers(cu, factors, 2, G, N, 0);
+        d.weights = make(cu, turn ? PTX_U8 : PTX_S8, 3, G, N, K);
+        for (r = 0; r < G * N * K; r++) {
+            bytes[r] = (signed char)random_u32();
+            w[r] = bytes[r] * factors[r / K];
+        }
+        WORKS(cu, ptxcu_tensor_write(cu, &d.weights, bytes, sizeof bytes, NULL));
+        d.offsets = make(cu, PTX_U32, 1, G + 1, 0, 0);
+        WORKS(cu, ptxcu_tensor_write(cu, &d.offsets, offsets, sizeof offsets, NULL));
+        d.y = make(cu, PTX_F32, 2, M, N, 0);
+        for (c = 0; c < M; c++)
+            for (r = 0; r < N; r++) out[0].want[c * N + r] = dot(w + ((c < 2 ? 0 : N) + r) * K, x + c * K, K);
+        out[0].t = &d.y, out[0].n = M * N, out[0].off = 1e-2;
+        WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+        WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+        WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+        three_forms(cu, "gemm, bytes", &call, out, 1, NULL, NULL);
+        spare = make(cu, PTX_F32, 1, N, 0, 0);
+        BAD(gemm, factors, d.factors = spare, PTXCU_E_SHAPE, "gemm: factors has 1 dimensions, must have those");
+        BAD(gemm, factors, d.factors = d.x, PTXCU_E_SHAPE, "gemm: factors has shape [5, 64], must be [batch,");
+        BAD(gemm, factors, d.factor_kind = 0, PTXCU_E_ARGUMENT, "gemm: factors is set, and its kind is 0");
+        BAD(gemm, factors, d.factors.owner = NULL, PTXCU_E_ARGUMENT, "gemm: factors is zero, and its kind is 2");
+        WORKS(cu, ptxcu_tensor_free(cu, &spare));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.x));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.weights));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.factors));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.offsets));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.y));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+    }
+}
+
 static void test_gemm_gated(ptxcu *cu, uint32_t gated) {
     enum { N = 33, M = 9 };
     static float gate[N * K], up[N * K], x[M * K], residual[M * N], gamma[K];
@@ -755,6 +802,7 @@ int main(int argc, char **argv) {
         test_gemv_swiglu(cu);
         test_gemm_of_three(cu);
         test_gemm_groups(cu);
+        test_gemm_bytes(cu);
         test_gemm_gated(cu, PTXK_GEMM_SWIGLU);
         test_gemm_gated(cu, PTXK_GEMM_GEGLU);
         test_gemm_gated(cu, PTXK_GEMM_CLAMPED);

@@ -422,6 +422,37 @@ static void test_shared(void)
     }
 }
 
+/* Caches of 8 bits, of latents and of keys and values. */
+static void test_bytes(void)
+{
+    static const model_shape shapes[] = {
+        {"deepseek2", 61, 64, 2, 4, 4, 64, 64, 600, 32, GGUF_FORMAT_F16, GGUF_FORMAT_Q8_0, GGUF_FORMAT_F16, 2, 0, 3,
+         1e4f, 4, 0},
+        {"llama", 61, 32, 2, 4, 2, 32, 40, 600, 0, GGUF_FORMAT_F16, GGUF_FORMAT_F16, GGUF_FORMAT_F16, 0, 1, 0, 0, 0,
+         0}};
+    static sequences s;
+    uint32_t i, b;
+    for (i = 0; i < 4; i++) {
+        gguf_maker made = {0};
+        model_file f;
+        llama_options o;
+        char what[80];
+        memset(&o, 0, sizeof o);
+        memset(&s, 0, sizeof s);
+        make_model(&made, &shapes[i / 2]);
+        o.kv_type = i % 2 ? (uint32_t)PTXK_Q8_0 : (uint32_t)PTX_E4M3;
+        o.page_size = i == 1 || i == 2 ? 16 : 0;
+        o.batch = s.batch = 2;
+        o.prompt_tokens = 16;
+        o.max_seq = 45;
+        s.steps = 4;
+        for (b = 0; b < s.batch; b++) random_tokens(&s, b, 1 + random_below(40), 61);
+        snprintf(what, sizeof what, "%s, caches in %s", shapes[i / 2].architecture, i % 2 ? "q8_0" : "e4m3");
+        if (open_made(&f, &made)) check_prompts(&f, &o, &s, what);
+        close_file(&f);
+    }
+}
+
 /* What cannot be shared. */
 static void refuse_shared(void)
 {
@@ -459,6 +490,7 @@ int main(void)
     test_resumed();
     test_shared();
     refuse_shared();
+    test_bytes();
     fine(ptxcu_stream_destroy(device, stream));
     ptxcu_close(device);
     return check_end();

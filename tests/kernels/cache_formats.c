@@ -671,6 +671,29 @@ static void every_format_layout_and_target(uint32_t rounds) {
     }
 }
 
+/* Rows of one or two vectors: see flash_decode.c. */
+static void rows_of_one_or_two_vectors(void) {
+    uint32_t i;
+    for (i = 0; i < 8; i++) {
+        problem p;
+        memset(&p, 0, sizeof p);
+        p.target = runnable(PTX_SM(i % 4 < 2 ? 90 : 80)) & 0xfff;
+        p.type = i % 4 ? PTX_E4M3 : PTXK_Q8_0;
+        p.d = i % 4 ? 16 : 32;
+        p.kv_heads = p.batch = 2;
+        p.heads = i < 4 ? 32 : 2;
+        p.layout = ROWS_FIRST;
+        p.page_size = i == 5 ? 16 : 0;
+        p.page_rows = i == 5;
+        p.queries = 1;
+        p.source = p.q_type = p.out_type = PTX_F16;
+        p.max_seq = 1200;
+        p.lengths[0] = 1200;
+        p.lengths[1] = 77;
+        problem_check(p);
+    }
+}
+
 /* Bytes of global memory that attention of 8 heads on one reads for each key: those of K and V, their factors, and
    5 % at most. */
 static void no_byte_is_read_twice(void) {
@@ -789,6 +812,7 @@ int main(int argc, char **argv) {
     what_does_not_fit_is_refused();
     if (CHECK(open_driver())) {
         what_is_no_number_stays_none();
+        rows_of_one_or_two_vectors();
         no_byte_is_read_twice();
         every_format_layout_and_target(argc > 1 ? (uint32_t)atoi(argv[1]) : 20);
     }

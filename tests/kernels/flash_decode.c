@@ -302,6 +302,15 @@ static void scale_is_used(void)
     }
 }
 
+static const uint32_t kv_types[] = {PTX_F32, PTX_F16, PTX_BF16};
+
+static void run_on(problem *p, int target) {
+    if (target > 75 && capability < target) target = 75;
+    p->target = PTX_SM((unsigned)target);
+    problem_check(p);
+    problem_free(p);
+}
+
 /* 9 heads: tiles of 5 and 4. 64 heads, 20: tiles of 8, and of 7, 7, 6. d 8: one vector a row. */
 static void groups_of_more_than_8_heads(void) {
     static const uint32_t lengths[] = {900, 33, 0};
@@ -311,6 +320,25 @@ static void groups_of_more_than_8_heads(void) {
         problem p = problem_new(heads[i], 1, dims[i], (enum ref_format)(i % 3), 900, lengths, 3);
         problem_check(&p);
         problem_free(&p);
+    }
+}
+
+/* Small rows: the ring of tensor cores has 17 to 33 slots, more mbarriers than a warp has lanes; and rows that are
+   padded, of two KV heads side by side, are as wide as a slot's. One block reads more keys than the ring holds. */
+static void rows_of_one_or_two_vectors(void) {
+    static const uint32_t lengths[] = {1200, 77};
+    static const uint32_t groups[] = {9, 16, 32, 16, 32, 4, 1, 3}, dims[] = {8, 8, 8, 16, 16, 8, 8, 16};
+    uint32_t i;
+    for (i = 0; i < 16; i++) {
+        uint32_t kv_heads = 1 + i % 2;
+        ptxk_flash_decode_desc desc = plain(kv_heads * groups[i / 2], kv_heads, dims[i / 2], kv_types[1 + i / 3 % 2]);
+        problem p;
+        desc.page_size = i % 4 == 3 ? 16 : 0;
+        if (desc.page_size) desc.flags = PTXK_FLASH_PAGE_ROWS;
+        p = problem_of(&desc, 1200, lengths, 2);
+        p.layout = ROWS_FIRST;
+        p.shape.sm_count = 1;
+        run_on(&p, i % 3 ? 90 : 80);
     }
 }
 
@@ -388,15 +416,6 @@ static void random_descriptions(void) {
 }
 
 /* -- named inputs: 000 had no pages, no window, no cap; 003 no GQA, and a stale length in a graph -- */
-
-static const uint32_t kv_types[] = {PTX_F32, PTX_F16, PTX_BF16};
-
-static void run_on(problem *p, int target) {
-    if (target > 75 && capability < target) target = 75;
-    p->target = PTX_SM((unsigned)target);
-    problem_check(p);
-    problem_free(p);
-}
 
 static void paged_caches(void) {
     static const uint32_t lengths[] = {16, 17, 300, 15};
@@ -1092,6 +1111,7 @@ int main(void) {
         f16_and_bf16_of_all_magnitudes();
         scale_is_used();
         groups_of_more_than_8_heads();
+        rows_of_one_or_two_vectors();
         offsets_past_2_to_32_elements();
         pages_past_2_to_32_elements();
         paged_caches();

@@ -32,14 +32,15 @@ static void a_few_head_dims(void) {
 #define SASS_F2FP 0x3eu /* the low 8 bits: two f32 to two of 16 bits */
 
 /* Instructions of the code from first to last, and of one kind, on the way that skips the longest `skips` parts that a
-   forward branch may skip. */
-static uint32_t way(const unsigned char *code, uint32_t first, uint32_t last, uint32_t skips, uint32_t kind,
-                    uint32_t *of_kind) {
+   forward branch may skip; always: a branch without a guard. */
+static uint32_t way(const unsigned char *code, uint32_t first, uint32_t last, uint32_t skips, int always,
+                    uint32_t kind, uint32_t *of_kind) {
     uint32_t from[16], to[16], n = 0, i, j, count = 0;
     *of_kind = 0;
     for (i = first; i < last && n < 16; i++) {
         int64_t target = sass_target(code, i);
         if (sass_opcode(code, i) != SASS_BRA || target <= (int64_t)i || target > (int64_t)last) continue;
+        if (always && sass_guarded(code, i)) continue;
         from[n] = i + 1, to[n++] = (uint32_t)target;
     }
     for (i = 0; i < n; i++) /* longest first */
@@ -59,8 +60,8 @@ static uint32_t way(const unsigned char *code, uint32_t first, uint32_t last, ui
 }
 
 /* A scheduler issues one instruction a clock; it has a warp of each computing warpgroup and one that copies. The
-   tensor cores of an SM multiply 2048 pairs of 16 bits a clock. */
-static void instructions_per_tile(uint32_t d, uint32_t keys, uint32_t flags, double share) {
+   tensor cores of an SM multiply 2048 pairs of 16 bits a clock, twice as many of 8. */
+static void instructions_per_tile(uint32_t type, uint32_t d, uint32_t keys, uint32_t flags, double share) {
     ptxk_flash_prefill_desc desc = describe(32, 8, d, REF_F16, flags);
     ptx_module_desc module_desc;
     ptx_entry_info info;
@@ -69,7 +70,8 @@ static void instructions_per_tile(uint32_t d, uint32_t keys, uint32_t flags, dou
     const unsigned char *code;
     uint32_t count, first = 0, loop, all, kept, exponentials, conversions, unused, copy = 0, i;
     unsigned remarks = 0;
-    double tensor = 2.0 * 128 * keys * d / 2048, issue, grown = 0;
+    double tensor = 2.0 * 128 * keys * d / (type == PTX_E4M3 ? 4096 : 2048), issue, grown = 0;
+    desc.type = type;
     if (!sass_possible("instructions_per_tile")) return;
     memset(&module_desc, 0, sizeof module_desc);
     module_desc.target = PTX_SM_A(90);
@@ -79,24 +81,24 @@ static void instructions_per_tile(uint32_t d, uint32_t keys, uint32_t flags, dou
         && CHECK(ptx_entry_get(m, 0, &info)) && (code = sass_code(image, info.name, &count)) != NULL) {
         CHECK(remarks == 0);
         loop = sass_inner_loop(code, count, &first);
-        all = way(code, first, first + loop - 1, 2, SASS_MUFU,
+        all = way(code, first, first + loop - 1, 2, 0, SASS_MUFU,
                   &exponentials); /* without mask and large scores */
-        kept = way(code, first, first + loop - 1, 3, SASS_F2FP,
+        kept = way(code, first, first + loop - 1, 3, 0, SASS_F2FP,
                    &conversions);              /* ... and with sums as they are */
         for (i = 0; i < first && !copy; i++) { /* the copying loop, without copies by cp.async */
             int64_t begin = sass_opcode(code, i) == SASS_BRA ? sass_target(code, i) : i;
-            if ((int64_t)i - begin > 100) copy = way(code, (uint32_t)begin, i, 1, SASS_MUFU, &unused);
+            if ((int64_t)i - begin > 100) copy = way(code, (uint32_t)begin, i, 1, 1, SASS_MUFU, &unused);
         }
         CHECK(copy > 0);
         for (i = 1; i < 32;
              i++) /* one of a warp's 16 maxima grows in tile i of 32, where scores are random */
             grown += (1 - pow((double)i / (i + 1), 16)) / 31;
         issue = 2.0 * (kept + grown * (all - kept)) + copy;
-        printf("note: d %u: %u instructions a tile and warp, %u where no maximum grows, %u copy; %u ex2 and "
+        printf("note: %s, d %u: %u instructions a tile and warp, %u where no maximum grows, %u copy; %u ex2 and "
                "%u conversions "
                "of %u and %u; issue %.0f clocks of %.0f of the tensor cores, %.3f\n",
-               d, all, kept, copy, exponentials, conversions, keys / 2, keys / 4, issue, tensor,
-               issue / tensor);
+               ptx_type_name((ptx_type)type), d, all, kept, copy, exponentials, conversions, keys / 2, keys / 4,
+               issue, tensor, issue / tensor);
         CHECK(loop && exponentials >= keys / 2 && exponentials <= 1.2 * keys / 2);
         CHECK(conversions >= keys / 4 && conversions <= 1.2 * keys / 4);
         CHECK(issue <= share * tensor && 2 * all + copy <= 1.02 * share * tensor);
@@ -136,9 +138,11 @@ int main(void) {
     start_random();
     if (!getenv("PTXSIM_MEMORY")) (void)setenv("PTXSIM_MEMORY", "68719476736", 1); /* sparse */
     base_target = PTX_SM_A(90);
-    instructions_per_tile(128, 128, 1, 0.5);
-    instructions_per_tile(256, 64, 1, 0.5);
-    instructions_per_tile(64, 128, 1, 1);
+    instructions_per_tile(PTX_F16, 128, 128, 1, 0.5);
+    instructions_per_tile(PTX_F16, 256, 64, 1, 0.5);
+    instructions_per_tile(PTX_F16, 64, 128, 1, 1);
+    instructions_per_tile(PTX_E4M3, 128, 128, 1, 1.06);
+    instructions_per_tile(PTX_E4M3, 64, 128, 1, 1.9);
     if (CHECK(open_driver())) {
         if (capability != 90) {
             printf("SKIP flash_hopper: this device is not of sm_90\n");

@@ -31,10 +31,12 @@ static void take_out(const char *text, size_t at, size_t length, char *changed) 
 }
 
 /* What orders, as it follows in the text, and what is found without it; NULL: nothing. */
-static const struct {
+typedef struct order {
     unsigned lines;
     const char *instruction, *finding;
-} orders[] = {{9, "mbarrier.init", "mbarrier-uninitialised: "},
+} order;
+
+static const order orders[] = {{9, "mbarrier.init", "mbarrier-uninitialised: "},
               {1, "fence.mbarrier_init",
                NULL}, /* for other proxies and blocks of a cluster; bar.sync orders those of a block */
               {1, "bar.sync 0", "race: "},
@@ -97,7 +99,72 @@ static const struct {
               {1, "bar.warp.sync",
                NULL}, /* before the second half of out in f32 it is needed; here nobody has written yet */
               {1, "bar.warp.sync", "race: "}};
-enum { ORDERS = sizeof orders / sizeof *orders };
+
+/* e4m3: the copying warpgroup turns v with the next tile; a tile's weights times v come before the next scores. */
+static const order orders_e4m3[] = {
+    {11, "mbarrier.init", "mbarrier-uninitialised: "},
+    {1, "fence.mbarrier_init", NULL}, /* as above */
+    {1, "bar.sync 0", "race: "},
+    {1, "setmaxnreg.dec", "deadlock: "},
+    {1, "cp.async.mbarrier.arrive", "deadlock: "}, /* q */
+    /* the copying warpgroup, through maps: k, v as it is */
+    {1, "mbarrier.try_wait", "async-write: "},
+    {1, "mbarrier.arrive.expect_tx", "deadlock: "},
+    {1, "mbarrier.arrive", "deadlock: "},
+    {1, "mbarrier.arrive.expect_tx", "deadlock: "},
+    {1, "mbarrier.arrive", "deadlock: "},
+    /* ... by cp.async */
+    {1, "mbarrier.try_wait", "mbarrier-overflow: "},
+    {1, "cp.async.commit_group", "race: "},
+    {1, "cp.async.commit_group", "async-read: "},
+    {1, "cp.async.wait_group 1", "race: "},
+    {1, "fence.proxy.async", NULL},
+    {1, "bar.warp.sync", "race: "},
+    {1, "mbarrier.arrive", "deadlock: "},
+    {1, "cp.async.wait_group 0", "async-read: "},
+    {1, "fence.proxy.async", NULL},
+    {1, "bar.warp.sync", "race: "},
+    {1, "mbarrier.arrive", "deadlock: "},
+    /* ... v is turned */
+    {1, "mbarrier.try_wait", "async-read: "},
+    {1, "mbarrier.try_wait", "async-"},
+    {1, "fence.proxy.async", "missing-proxy-fence: "},
+    {1, "bar.sync", "race: "},
+    {1, "mbarrier.arrive", "deadlock: "},
+    /* the computing warpgroups: the first tile */
+    {1, "setmaxnreg.inc", NULL},
+    {1, "bar.arrive", "deadlock: "},
+    {1, "mbarrier.try_wait", "race: "},
+    {1, "fence.proxy.async", NULL},
+    {1, "mbarrier.try_wait", "async-read: "},
+    {1, "bar.sync", "barrier-count: "},
+    {1, "wgmma.fence", "missing-fence: "},
+    {1, "wgmma.commit_group", "async-read: "},
+    {1, "bar.arrive", "deadlock: "},
+    {1, "wgmma.wait_group", "async-read: "},
+    {1, "mbarrier.arrive", "deadlock: "},
+    /* the loop */
+    {1, "mbarrier.try_wait", "race: "},
+    {1, "bar.sync", "barrier-count: "},
+    {1, "wgmma.fence", "missing-fence: "},
+    {1, "wgmma.commit_group", "async-read: "},
+    {1, "mbarrier.try_wait", "async-read: "},
+    {1, "wgmma.fence", NULL},
+    {1, "wgmma.commit_group", "async-read: "},
+    {1, "bar.arrive", "deadlock: "},
+    {1, "wgmma.wait_group", "async-read: "},
+    {1, "mbarrier.arrive", "deadlock: "},
+    {1, "wgmma.wait_group", "async-read: "},
+    {1, "mbarrier.arrive", "deadlock: "},
+    /* the last product */
+    {1, "mbarrier.try_wait", "race: "},
+    {1, "bar.sync", "barrier-count: "},
+    {1, "wgmma.fence", "missing-fence: "},
+    {1, "wgmma.commit_group", "async-read: "},
+    {1, "bar.arrive", "deadlock: "},
+    {1, "wgmma.wait_group", "async-read: "},
+    {1, "bar.warp.sync", NULL}, /* as above */
+    {1, "bar.warp.sync", "race: "}};
 
 /* Runs the text. The number of bytes of out that differ from `right`; found: the driver's findings. */
 static size_t run_text(problem *p, const char *text, const char *right, char *found, size_t capacity) {
@@ -132,15 +199,20 @@ static size_t run_text(problem *p, const char *text, const char *right, char *fo
 }
 
 /* A problem on the device, and what the kernel as it is makes of it. */
-static problem start_problem(uint32_t kv_len, char **right, char *found, size_t capacity) {
+static problem start_problem(uint32_t type, uint32_t kv_len, char **right, char *found, size_t capacity) {
     uint32_t q_len = 128;
-    problem p = problem_new(describe(1, 1, 64, REF_F16, 1), ROWS, 0, &q_len, &kv_len, 1);
-    size_t bytes = p.q_count * 2;
+    ptxk_flash_prefill_desc desc = describe(1, 1, 64, REF_F16, 1);
+    size_t bytes;
+    problem p;
+    desc.type = type;
+    p = problem_new(desc, ROWS, 0, &q_len, &kv_len, 1);
+    bytes = p.out_count * 2;
     p.shape.target = p.target;
     CHECK(!ptxk_flash_prefill_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 2);
     build(&p.desc, p.target);
-    p.args.q = upload(p.q, bytes), p.args.out = upload(p.out, bytes);
-    p.args.k = upload(p.k, p.kv_count * 2), p.args.v = upload(p.v, p.kv_count * 2);
+    p.args.q = upload_elements(&p, p.q, p.q_count), p.args.out = upload(p.out, bytes);
+    p.args.k = upload_elements(&p, p.k, p.kv_count), p.args.v = upload_elements(&p, p.v, p.kv_count);
+    upload_factors(&p);
     p.args.batch = 1, p.args.q_len = q_len, p.args.kv_len = kv_len;
     *right = (char *)calloc(1, bytes);
     (void)run_text(&p, ptx_text(built.m, NULL), *right, found, capacity);
@@ -151,44 +223,48 @@ static problem start_problem(uint32_t kv_len, char **right, char *found, size_t 
 }
 
 /* The last tile goes by cp.async: the third, where it is the first to wait for a stage, or the fourth, where the third
- * is. Some waits are missed in few schedules only: then others are tried. */
-static void without_each(void) {
+ * is; e4m3: or the first, behind which no v is turned yet. Some waits are missed in few schedules only: then others are
+ * tried. */
+static void without_each(uint32_t type, const order *list, unsigned count) {
     enum { CAPACITY = 1 << 20, SCHEDULES = 1000 };
-    char *found = (char *)malloc(CAPACITY), *right[2], *changed;
-    problem p[2];
+    static const uint32_t lengths[] = {500, 300, 100};
+    char *found = (char *)malloc(CAPACITY), *right[3], *changed;
+    problem p[3];
     const char *text, *line;
-    unsigned at = 0, seen = 0, runs = 0, most = 0, i;
+    unsigned at = 0, seen = 0, runs = 0, most = 0, i, n = type == PTX_E4M3 ? 3 : 2;
     size_t length, wrong = 0;
-    p[0] = start_problem(500, &right[0], found, CAPACITY);
-    p[1] = start_problem(300, &right[1], found, CAPACITY);
+    for (i = 0; i < n; i++) p[i] = start_problem(type, lengths[i], &right[i], found, CAPACITY);
     text = ptx_text(built.m, NULL);
     changed = (char *)malloc(strlen(text) + 100);
     for (line = text; *line; line += length) {
         length = strcspn(line, "\n") + 1;
         if (!is_order(line, length)) continue;
-        if (!CHECK_MORE(at < ORDERS && strstr(line, orders[at].instruction)
-                            && strstr(line, orders[at].instruction) < line + length,
+        if (!CHECK_MORE(at < count && strstr(line, list[at].instruction)
+                            && strstr(line, list[at].instruction) < line + length,
                         line))
             break;
         take_out(text, (size_t)(line - text), length, changed);
-        for (i = 0; i < (orders[at].finding ? SCHEDULES : 10u); i++) {
-            cu.ptxsim_set("seed", i < 2 ? 0 : (int)random_below(1u << 30));
-            wrong = run_text(&p[i & 1], changed, right[i & 1], found, CAPACITY);
+        for (i = 0; i < (list[at].finding ? SCHEDULES : 10u); i++) {
+            cu.ptxsim_set("seed", i < n ? 0 : (int)random_below(1u << 30));
+            wrong = run_text(&p[i % n], changed, right[i % n], found, CAPACITY);
             if (cu.ptxsim_report_count() || wrong) break;
         }
-        if (orders[at].finding && i > most) most = i;
-        if (orders[at].finding ? !CHECK(strstr(found, orders[at].finding) != NULL) : !CHECK(i == 10))
+        if (list[at].finding && i > most) most = i;
+        if (list[at].finding ? !CHECK(strstr(found, list[at].finding) != NULL) : !CHECK(i == 10))
             printf("  without %.*s: %u bytes differ, %.400s\n", (int)length - 2, line + 1, (unsigned)wrong,
                    found);
         runs++;
-        if (++seen == orders[at].lines) at++, seen = 0;
+        if (++seen == list[at].lines) at++, seen = 0;
     }
     cu.ptxsim_report_clear();
-    CHECK(at == ORDERS);
-    printf("note: %u kernels without one order each; %u schedules for the best hidden\n", runs, most + 1);
-    free(changed), free(found), free(right[0]), free(right[1]);
-    problem_free(&p[0]);
-    problem_free(&p[1]);
+    CHECK(at == count);
+    printf("note: %s: %u kernels without one order each; %u schedules for the best hidden\n",
+           ptx_type_name((ptx_type)type), runs, most + 1);
+    for (i = 0; i < n; i++) {
+        free(right[i]);
+        problem_free(&p[i]);
+    }
+    free(changed), free(found);
 }
 
 int main(void) {
@@ -199,7 +275,8 @@ int main(void) {
             printf("SKIP flash_hopper_faults: only the CPU driver finds faults\n");
             return check_end();
         }
-        without_each();
+        without_each(PTX_F16, orders, sizeof orders / sizeof *orders);
+        without_each(PTX_E4M3, orders_e4m3, sizeof orders_e4m3 / sizeof *orders_e4m3);
         build(NULL, 0);
     }
     return check_end();

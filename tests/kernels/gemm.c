@@ -20,6 +20,7 @@ static void one(uint32_t format, uint32_t m, uint32_t n, uint32_t k, uint32_t co
 static uint32_t unit_of(uint32_t format)
 {
     uint32_t values = 1;
+    if (is_byte(format)) return 16;
     while (!ptxk_row_bytes(format, values)) values++;
     return values == 1 ? 8 : values << ptxk_row_bytes(format, values) % 2;
 }
@@ -40,7 +41,7 @@ static void every_m(void)
     uint32_t i;
     for (i = 0; i < sizeof m / sizeof *m; i++) {
         one(PTXK_Q4_K, m[i], 20 + random_below(150), 256, 0, i & 1, 0);
-        one(formats[random_below(FORMATS)].format, m[i], 20 + random_below(60), 512, 8u << random_below(4), i & 1, 0);
+        one(any_format(), m[i], 20 + random_below(60), 512, 8u << random_below(4), i & 1, 0);
     }
 }
 
@@ -93,7 +94,7 @@ static void every_type_and_flag(void)
         ptxk_gemm_desc desc;
         ptxk_gemm_shape shape;
         if ((flags & 48) == 48) continue;
-        p = problem_new(formats[random_below(FORMATS)].format, 1 + random_below(20), 1 + random_below(90),
+        p = problem_new(any_format(), 1 + random_below(20), 1 + random_below(90),
                         256 * (1 + random_below(4)), 8u << random_below(4), random_below(2), flags);
         desc = p.desc;
         shape = p.shape;
@@ -117,9 +118,9 @@ static void several_matrices(void)
         problem p;
         memset(&desc, 0, sizeof desc);
         memset(&shape, 0, sizeof shape);
-        desc.format = formats[random_below(FORMATS)].format;
-        desc.second = formats[random_below(FORMATS)].format;
-        if (i & 1) desc.third = formats[i & 2 ? random_below(FORMATS) : 0].format;
+        desc.format = any_format();
+        desc.second = any_format();
+        if (i & 1) desc.third = i & 2 ? any_format() : PTXK_Q4_K;
         if (i == 3) desc.second = desc.third = desc.format;
         desc.x_type = desc.output_type = PTX_F32;
         desc.columns = 8u << random_below(4);
@@ -130,7 +131,7 @@ static void several_matrices(void)
         shape.third_n = 1 + random_below(150);
         shape.k = 256 * (1 + random_below(5));
         shape.sm_count = 1 + random_below(100);
-        shape.target = PTX_SM(any_target(80));
+        shape.target = PTX_SM(any_target(75));
         p = problem_of(&desc, &shape, 0.02);
         problem_run(&p);
         problem_free(&p);
@@ -143,15 +144,15 @@ static void pairs_of_two_formats(void)
     static const uint32_t gates[] = {PTXK_GEMM_SWIGLU, PTXK_GEMM_GEGLU, PTXK_GEMM_CLAMPED};
     uint32_t i;
     for (i = 0; i < 12; i++) {
-        problem p = problem_new(formats[random_below(FORMATS)].format, 1 + random_below(40), 1 + random_below(300),
+        problem p = problem_new(any_format(), 1 + random_below(40), 1 + random_below(300),
                                 256 * (1 + random_below(9)), 8u << random_below(6), random_below(2),
                                 gates[i % 3] | (i & 4 ? PTXK_GEMM_NORM | PTXK_GEMM_BIAS | PTXK_GEMM_RESIDUAL : 0));
         ptxk_gemm_desc desc = p.desc;
         ptxk_gemm_shape shape = p.shape;
         problem_free(&p);
-        desc.second = i ? formats[random_below(FORMATS)].format : PTXK_Q6_K;
+        desc.second = i ? any_format() : PTXK_Q6_K;
         if (!i) desc.format = PTXK_Q4_K;
-        shape.target = PTX_SM(any_target(80));
+        shape.target = PTX_SM(any_target(75));
         p = problem_of(&desc, &shape, 0.02);
         p.row_step = 3;
         problem_run(&p);
@@ -165,6 +166,28 @@ static void deep_rows(void)
     one(PTXK_Q6_K, 2, 20, 14336, 8, 0, 0);
     one(PTXK_Q8_0, 1, 20, 14336, 8, 0, PTXK_GEMM_NORM);
     one(PTXK_F16, 1, 3, 20008, 8, 0, 0);
+}
+
+/* Bytes with factors of every kind, of n and k around blocks of 128. */
+static void bytes_with_factors(void)
+{
+    static const uint32_t k[] = {16, 112, 128, 144, 256, 400, 640, 1040};
+    uint32_t i, factors, turn = 0;
+    for (i = 0; i < 3; i++)
+        for (factors = 0; factors <= PTXK_FACTORS_SQUARE; factors++, turn++) {
+            problem p = problem_new(byte_formats[i], 1 + random_below(turn & 1 ? 9 : 70), 1 + random_below(300),
+                                    k[random_below(8)], turn & 1 ? 8 : 0, random_below(2),
+                                    turn % 3 ? 0 : PTXK_GEMM_SWIGLU | PTXK_GEMM_BIAS);
+            ptxk_gemm_desc desc = p.desc;
+            ptxk_gemm_shape shape = p.shape;
+            problem_free(&p);
+            desc.factors = factors;
+            desc.x_type = factors & 1 ? PTX_F16 : factors & 2 ? PTX_BF16 : PTX_F32;
+            p = problem_of(&desc, &shape, 0.02);
+            if (!factors) p.desc.factors = 0;
+            problem_run(&p);
+            problem_free(&p);
+        }
 }
 
 /* -- inputs -- */
@@ -276,7 +299,7 @@ static void addresses_past_2_32(void)
 {
     enum { M = 3, N = 65, K = 64 };
     const uint64_t stride = 0x90000000u;
-    ptxk_gemm_desc desc = {PTXK_Q4_0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0};
+    ptxk_gemm_desc desc = {PTXK_Q4_0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0, 0};
     ptxk_gemm_shape shape = {M, N, K, 0, 0, 4, PTX_SM(80), 0};
     ptxk_gemm_args args;
     ptxk_message why;
@@ -354,24 +377,24 @@ static void what_is_refused(void)
         ptxk_gemm_desc desc;
         const char *says;
     } bad[] = {
-        {{0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0}, "format is 0, must be one of PTXK_FORMATS"},
-        {{PTX_F32, PTX_F32, PTX_F32, 8, 0, 0, 0, 0}, "format is "},
-        {{PTXK_Q4_K, PTXK_F32, PTX_F32, 8, 0, 0, 0, 0}, "x_type is PTXK_F32, must be PTX_F32"},
-        {{PTXK_Q4_K, PTX_F32, 0, 8, 0, 0, 0, 0}, "output_type is 0"},
-        {{PTXK_Q4_K, PTX_F32, PTX_F32, 0, 0, 0, 0, 0}, "columns is 0, must be 8, 16, 32, 64, 128 or 256"},
-        {{PTXK_Q4_K, PTX_F32, PTX_F32, 7, 0, 0, 0, 0}, "columns is 7"},
-        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 2, 0, 0, 0}, "precision is 2"},
-        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 256, 0, 0}, "flags is 256"},
-        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 48, PTXK_Q4_K, 0}, "flags is 48"},
-        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 16, 0, 0}, "second is 0"},
-        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 16, PTXK_Q4_K, PTXK_Q4_K}, "a gated pair"},
-        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 4, PTXK_Q4_K, 0}, "a residual"}};
-    ptxk_gemm_desc desc = {PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0};
+        {{0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0, 0}, "format is 0, must be one of PTXK_FORMATS"},
+        {{PTX_F32, PTX_F32, PTX_F32, 8, 0, 0, 0, 0, 0}, "format is "},
+        {{PTXK_Q4_K, PTXK_F32, PTX_F32, 8, 0, 0, 0, 0, 0}, "x_type is PTXK_F32, must be PTX_F32"},
+        {{PTXK_Q4_K, PTX_F32, 0, 8, 0, 0, 0, 0, 0}, "output_type is 0"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 0, 0, 0, 0, 0, 0}, "columns is 0, must be 8, 16, 32, 64, 128 or 256"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 7, 0, 0, 0, 0, 0}, "columns is 7"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 2, 0, 0, 0, 0}, "precision is 2"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 256, 0, 0, 0}, "flags is 256"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 48, PTXK_Q4_K, 0, 0}, "flags is 48"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 16, 0, 0, 0}, "second is 0"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 16, PTXK_Q4_K, PTXK_Q4_K, 0}, "a gated pair"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 4, PTXK_Q4_K, 0, 0}, "a residual"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0, 1}, "factors is 1, must be 0 where no weights"},
+        {{PTX_E4M3, PTX_F32, PTX_F32, 8, 0, 0, 0, 0, 5}, "factors is 5, must be PTXK_FACTORS_NONE"}};
+    ptxk_gemm_desc desc = {PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0, 0};
     ptxk_gemm_shape shape = {1, 16, 256, 16, 16, 1, PTX_SM(80), 0}, s;
     ptxk_message why;
     ptx_plan plan;
-    ptx_module_desc module_desc;
-    ptx_module *m;
     uint32_t i;
     for (i = 0; i < sizeof bad / sizeof *bad; i++) refused(&bad[i].desc, bad[i].says);
 #define PLAN(change, says)                                                                                            \
@@ -391,13 +414,8 @@ static void what_is_refused(void)
     CHECK(!ptxk_gemm_plan(&desc, &s, &plan, &why) && !plan.launches);
     CHECK(ptxk_gemm_plan(&desc, NULL, &plan, &why) == PTX_E_ARGUMENT);
     CHECK(ptxk_gemm_check(&desc, NULL, &why) == PTX_E_ARGUMENT);
-    memset(&module_desc, 0, sizeof module_desc);
-    module_desc.target = PTX_SM(75);
-    m = ptx_module_new(&module_desc);
-    desc.format = PTXK_BF16;
-    CHECK(ptxk_gemm_emit(m, &desc) == PTX_E_DESC);
-    CHECK_MORE(strstr(ptx_get_error(m)->message, "needs a target from sm_80 on"), ptx_get_error(m)->message);
-    ptx_module_free(m);
+    desc.format = PTX_S8;
+    PLAN(s.k = 264, "k is 264, must be a multiple of 16");
 }
 
 int main(void)
@@ -414,6 +432,7 @@ int main(void)
     several_matrices();
     pairs_of_two_formats();
     deep_rows();
+    bytes_with_factors();
     x_that_is_not_finite_spoils_its_row_only();
     large_small_and_zero_x();
     a_bad_block_spoils_its_row_only();

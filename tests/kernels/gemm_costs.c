@@ -32,7 +32,8 @@ static const struct cost {
              {PTXK_IQ2_S, 8, 0, 4.4, {4.8, 5.4}},  {PTXK_IQ3_XXS, 8, 0, 5, {5.3, 6.1}},
              {PTXK_IQ3_S, 8, 0, 5.2, {5.5, 6.3}},  {PTXK_IQ1_S, 8, 0, 4.4, {4.8, 5.4}},
              {PTXK_IQ1_M, 8, 0, 4.75, {5.1, 6.3}}, {PTXK_TQ1_0, 8, 0, 4.75, {5.1, 5.7}},
-             {PTXK_TQ2_0, 8, 0, 2.85, {3.2, 3.8}}};
+             {PTXK_TQ2_0, 8, 0, 2.85, {3.2, 3.8}}, {PTX_E4M3, 8, 0, 1.5, {1.8, 2.6}},
+             {PTX_E5M2, 8, 0, 1.5, {1.8, 2.6}},    {PTX_S8, 8, 0, 2.25, {2.6, 3.4}}};
 
 /* How often a block starts in a tile. */
 static uint32_t starts_of(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint32_t blocks)
@@ -61,11 +62,12 @@ static void instructions_per_weight(void)
     module_desc.target = PTX_SM(90);
     m = ptx_module_new(&module_desc);
     for (j = 0; j < sizeof costs / sizeof *costs; j++) {
-        ptxk_gemm_desc desc = {0, PTX_F32, PTX_F32, 0, 0, 0, 0, 0};
+        ptxk_gemm_desc desc = {0, PTX_F32, PTX_F32, 0, 0, 0, 0, 0, 0};
         ptxk__gemm form;
         desc.format = costs[j].format;
         desc.columns = costs[j].columns;
         desc.precision = costs[j].precision;
+        desc.factors = is_byte(desc.format) ? PTXK_FACTORS_SQUARE : 0;
         CHECK(ptxk__gemm_form(&desc, PTX_SM(90), &form, NULL) == PTX_E_NONE);
         form.kind[0].tails = 0;
         if (form.kind[0].variants == 3) form.kind[0].variants = 1;
@@ -75,7 +77,7 @@ static void instructions_per_weight(void)
     if (CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message)
         && sass_assemble(ptx_text(m, NULL), image, sizeof image)) {
         for (j = 0; j < sizeof costs / sizeof *costs; j++) {
-            ptxk_gemm_desc desc = {0, PTX_F32, PTX_F32, 0, 0, 0, 0, 0};
+            ptxk_gemm_desc desc = {0, PTX_F32, PTX_F32, 0, 0, 0, 0, 0, 0};
             ptxk_gemm_shape shape = {1, 4096, 0, 0, 0, 132, PTX_SM(90), 0};
             const unsigned char *code;
             ptxk__gemm form;
@@ -85,6 +87,7 @@ static void instructions_per_weight(void)
             desc.format = costs[j].format;
             desc.columns = costs[j].columns;
             desc.precision = costs[j].precision;
+            desc.factors = is_byte(desc.format) ? PTXK_FACTORS_SQUARE : 0;
             CHECK(ptxk__gemm_form(&desc, PTX_SM(90), &form, NULL) == PTX_E_NONE);
             (void)snprintf(kernel, sizeof kernel, "%s_c%u_p%u", form.kind[0].block->name, desc.columns,
                            desc.precision);
@@ -131,7 +134,7 @@ static void many_columns(void)
     memset(&module_desc, 0, sizeof module_desc);
     module_desc.target = PTX_SM(90);
     for (j = 0; j < sizeof wide / sizeof *wide; j++) {
-        ptxk_gemm_desc desc = {0, PTX_F32, PTX_F32, 0, 0, 0, 0, 0};
+        ptxk_gemm_desc desc = {0, PTX_F32, PTX_F32, 0, 0, 0, 0, 0, 0};
         ptx_module *m = ptx_module_new(&module_desc);
         const unsigned char *code;
         ptxk__gemm form;
@@ -228,7 +231,7 @@ static void waves(void)
             printf("note: waves: %s, %6u x %5u, M 1, 8, 64, 128, 512, 2048:", ptxk_format_name(some[f]), shapes[i][0],
                    shapes[i][1]);
             for (j = 0; j < sizeof columns / sizeof *columns; j++) {
-                ptxk_gemm_desc desc = {0, PTX_F32, PTX_F32, 0, 0, 0, 0, 0};
+                ptxk_gemm_desc desc = {0, PTX_F32, PTX_F32, 0, 0, 0, 0, 0, 0};
                 ptxk_gemm_shape shape = {0, 0, 0, 0, 0, 132, PTX_SM(90), 0};
                 uint32_t n[3] = {0, 0, 0}, units, resident, blocks, b;
                 ptxk__gemm form;

@@ -27,7 +27,7 @@ static problem grouped(uint32_t format, uint32_t m, uint32_t groups, uint32_t n,
     shape.k = k;
     shape.groups = groups;
     shape.sm_count = 1 + random_below(140);
-    shape.target = PTX_SM(any_target(format == PTXK_BF16 || format == PTXK_F32 ? 80 : 75));
+    shape.target = PTX_SM(any_target(75));
     p = problem_of_groups(&desc, &shape, 0.02, gap);
     p.shape.m = m;
     p.x_count = x_count;
@@ -55,9 +55,9 @@ static void run(problem p)
 static void every_format_and_column(void)
 {
     uint32_t f, c;
-    for (f = 0; f < FORMATS; f++)
+    for (f = 0; f < FORMATS + 3; f++)
         for (c = 8; c <= 64; c *= 2)
-            run(grouped(formats[f].format, 1 + random_below(3 * c), 1 + random_below(70), 8 * (1 + random_below(12)),
+            run(grouped(f < FORMATS ? formats[f].format : byte_formats[f - FORMATS], 1 + random_below(3 * c), 1 + random_below(70), 8 * (1 + random_below(12)),
                         256, c, random_below(2), 0, random_below(2) ? 1 + random_below(9) : 0, 16 * random_below(3)));
 }
 
@@ -66,7 +66,7 @@ static void every_flag(void)
     uint32_t flags;
     for (flags = 0; flags < 64; flags += 1 + random_below(2)) {
         if ((flags & 48) == 48) continue;
-        run(grouped(formats[random_below(FORMATS)].format, 1 + random_below(20), 1 + random_below(9), 16, 512,
+        run(grouped(any_format(), 1 + random_below(20), 1 + random_below(9), 16, 512,
                     8u << random_below(6), random_below(2),
                     flags & 48 && random_below(2) ? (flags & 15) | PTXK_GEMM_CLAMPED : flags,
                     random_below(2) ? 1 + random_below(5) : 0, 0));
@@ -96,7 +96,7 @@ static void few_of_many(void)
 
 static void refused(void)
 {
-    ptxk_gemm_desc desc = {PTXK_Q8_0, PTX_F32, PTX_F32, 8, 0, PTXK_GEMM_GROUPED, 0, 0};
+    ptxk_gemm_desc desc = {PTXK_Q8_0, PTX_F32, PTX_F32, 8, 0, PTXK_GEMM_GROUPED, 0, 0, 0};
     ptxk_gemm_shape shape = {4, 16, 256, 0, 0, 1, PTX_SM(80), 0};
     ptxk_gemm_args args;
     ptxk_message why;

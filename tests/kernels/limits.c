@@ -154,7 +154,7 @@ static void good(const char *name, desc *d, shape *s) {
     GOOD(flash_prefill, OF(1, 1, 64, PTX_F16, PTX_F16, 0, 0, 0, 0, 0, 0, 0), OF(1, 1, 1, 0, 0, 0))
     GOOD(flash_mla, OF(16, 512, 64, PTX_F16, PTX_F32, PTX_F32, 16, 0, 0, 0.1f), OF(1, 1, 0, 100, 1, PTX_SM(80)))
     GOOD(gemv, OF(PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0), OF(1, 256, 1, 0, 0))
-    GOOD(gemm, OF(PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0), OF(1, 1, 256, 0, 0, 1, PTX_SM(80), 0))
+    GOOD(gemm, OF(PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0, 0), OF(1, 1, 256, 0, 0, 1, PTX_SM(80), 0))
     GOOD(matmul, OF(PTX_F16, PTX_F16, PTX_F32, 0, 0, 0, 0, 0), OF(1, 1, 1, 1, 1, 0, 0))
     GOOD(norm, OF(8, 0, PTX_F32, PTX_F32, PTX_F32, 0), OF(1))
     GOOD(softmax, OF(8, PTX_F32, PTX_F32, 0), OF(1))
@@ -165,7 +165,8 @@ static void good(const char *name, desc *d, shape *s) {
     GOOD(route, OF(16, 2, 0, 0, 0, 0, 0), OF(1))
     GOOD(combine, OF(2, PTX_F32, PTX_F32, 0), OF(1, 8))
     GOOD(quantize, OF(8, PTX_F32, PTX_E4M3, 0), OF(1))
-    GOOD(decoder, OF(256, 256, 4, 1, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0, 0, 0),
+    GOOD(decoder, OF(256, 256, 4, 1, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0, 0, 0, 0, 0, 0,
+                     {0, 0, 0, 0, 0.0f, 0, 0}),
          OF(2, 16, 4))
 }
 

@@ -84,7 +84,7 @@ typedef struct ref_llama {
     int clamped;               /* f = g / (1 + e^(-1.702 g)) (u + 1), g = min(gate, 7), u = up within 7 of 0 */
     double attention_cap, final_cap;                     /* 0: none */
     double embedding_scale, residual_scale, logit_scale; /* 0: 1 */
-    int kv_f16, kv_bf16;       /* 1: keys and values are rounded to it on their way into the cache */
+    int kv_f16, kv_bf16, kv_e4m3, kv_q8_0; /* 1: keys and values are rounded to it on their way into the cache */
     const float *output_norm, *output_norm_bias;
     ref_matrix embedding, output; /* output.w NULL: the embedding's */
     ref_llama_layer *layer;
@@ -316,13 +316,33 @@ static inline void ref_llama_turn(ref_llama *m, uint32_t layer, double *x, uint3
     for (h = 0; h < heads; h++) ref_llama_blur(m, x + (size_t)h * m->head_dim, m->rope_dims);
 }
 
+/* The number of e4m3 next to x. */
+static inline double ref_llama_e4m3(double x)
+{
+    int e;
+    (void)frexp(x, &e);
+    if (e < -5) e = -5;
+    x = ldexp(nearbyint(ldexp(x, 4 - e)), e - 4);
+    return fabs(x) > 448 ? copysign(448, x) : x;
+}
+
 /* As the cache holds them. */
 static inline void ref_llama_round(ref_llama *m, double *x, uint32_t n)
 {
-    double unit = m->kv_f16 ? 0x1p-11 : m->kv_bf16 ? 0x1p-8 : 0;
-    uint32_t i;
+    double unit = m->kv_f16 ? 0x1p-11 : m->kv_bf16 ? 0x1p-8 : m->kv_e4m3 ? 0x1p-4 : 0;
+    uint32_t i, j;
+    for (i = 0; i < n && m->kv_q8_0; i += 32) { /* a factor for 32 */
+        double most = 0, factor;
+        for (j = i; j < i + 32; j++) most = fmax(most, fabs(x[j]));
+        factor = ref_from_f16(ref_to_f16(most / 127));
+        for (j = i; j < i + 32 && most > 0; j++) {
+            double by = m->noise > 0 && ref_llama_noise(m) > 0.875 ? m->noise * ref_llama_noise(m) : 0;
+            x[j] = nearbyint(x[j] * 127 / most + by) * factor;
+        }
+    }
     for (i = 0; i < n && m->noise > 0 && unit > 0; i++)
         if (ref_llama_noise(m) > 0.875) x[i] *= 1 + 2 * unit * m->noise * ref_llama_noise(m);
+    for (i = 0; i < n && m->kv_e4m3; i++) x[i] = ref_llama_e4m3(x[i]);
     for (i = 0; i < n && m->kv_f16; i++) x[i] = ref_from_f16(ref_to_f16(x[i]));
     for (i = 0; i < n && m->kv_bf16; i++) x[i] = ref_from_bf16(ref_to_bf16(x[i]));
 }
