@@ -10732,9 +10732,9 @@ static const char *const ptx__formulas[] = {
      "", "", ""),
     PTX__F("scale", "{m=iadd y -0x4b400000;|m,h=unpair y;}h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul "
      "x s;r=mul r u;", "", ""),
-    PTX__F("exp_poly", "r=poly x $;", "3AB4AA0A,3C091D82,3D2AAD11,3E2AAA48,3EFFFFFD,3F8,3F8",
-     "3E5A98E9,3E928A8B,3EC71E1B,3EFA019A,3F2A01A,3F56C16C1818BCB1,3F81111111160619,3FA5555555551784,"
-     "3FC555555555541,3FE0000000000006,3FF,3FF"),
+    PTX__F("exp_poly", "{r=poly x $;|s=poly x $;r=fma s x 1;}",
+     "3AB4AA0A,3C091D82,3D2AAD11,3E2AAA48,3EFFFFFD,3F8,3F8", "3E5A98E9,3E928A8B,3EC71E1B,3EFA019A,3F2A01A,"
+     "3F56C16C1818BCB1,3F81111111160619,3FA5555555551784,3FC555555555541,3FE0000000000006,3FF"),
     /* x = s ln 2 + r */
     PTX__F("exp_reduce", "s=fma x $ M;n=sub s M;r=fma n $ x;r=fma n $ r;", "3FB8AA3B BF317218 3102E308",
      "3FF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
@@ -10867,20 +10867,15 @@ static const char *const ptx__formulas[] = {
      "BEC0939F,3E0375D4", "BE0A91F5,3E4D6372,BE85BE4E,3EBB97A,BEEF4C9B,3F1F9A2B,BF4C02DAFC7617B,"
      "3F7565BCCF5F71C,BF9B82CE311E0843,3FBCE2F21A040606,BFD812746B0379AF,3FC06EBA8214DB68"),
     PTX__F("erf", "a=abs x;{p=erf_small a;q=poly a $;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q "
-     "p c;|c=lt a 1;r:mov a;if c;r=erf_small a;else;r=erfc a;r=sub 1 r;end;}r=cps x r;",
-     "BAE2FF3D,3CB36577,BE04CC0F,BF710322,BFCE9E11,BB54BCDF", ""),
-    PTX__F("erfc", "a=abs x;{c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;|c=gt a 28;"
-     "a=sel 28 a c;d=add a 2;w=rcpd d;}e=neg d;{e=fma e w 1;e=fma u w e;w=fma w e w;v=fma w -3 1;|u=fma e w "
-     "1;w=fma w u w;u=sub d 2;o=sub u a;u=fma e w 1;u=fma o w u;w=fma w u w;v=fma w -4 1;}q=poly v $;q=mul q "
-     "w;h=mul a a;l=neg h;l=fma a a l;t=fma h $ M;n=sub t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;"
-     "p=exp_poly f;p=mul p q;r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a 0.65;if c;}p=erf_small "
-     "a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u r c;",
+     "p c;|c=ltu a 1;r:mov a;if c;r=erf_small a;else;c=gt a 6;a=sel 6 a c;p,l,t=erfc_tail a;r=ldx p t;r=sub "
+     "1 r;end;}r=cps x r;", "BAE2FF3D,3CB36577,BE04CC0F,BF710322,BFCE9E11,BB54BCDF", ""),
+    PTX__F("erfc", "a=abs x;{c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;e=neg d;e=fma "
+     "e w 1;e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v $;q=mul q w;h=mul a a;l=neg h;l=fma a a l;t=fma h "
+     "$ M;n=sub t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;p=exp_poly f;p=mul p q;|c=gt a 28;a=sel 28 a c;"
+     "p,l,t=erfc_tail a;p=add p l;}r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a 0.65;if c;"
+     "}p=erf_small a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u r c;",
      "BA2916A8,3A90ADDC,3AFBAB2D,BA6C845A,BC1B23A1,BC04DE4E,3D43A869,3D9ADF6E,BF020275,3F76FA44 BFB8AA3B "
-     "BF317218 3102E308", "BE4744AAE481DF86,BE7508D347FBBBE2,3E95808DA131794,BE5AEB698F0F5BD2,"
-     "BEA1597ACE2CEE1D,BE9D5FEED7B02AEF,3E6A7CF4E2C84D8C,3EC01A5EB813474B,3ECEA658B4CFC47,BEB2801CC70CBF9B,"
-     "BEF0E995E66123F2,BEF6C0DE2274EB6B,3F01E7A531266C27,3F22EFA35B1ACA8F,3F02053973FADEE5,BF45BA4377F246A4,"
-     "BF4B6FBF91A673ED,3F69517BB69BCFAD,3F7A89EAFF7E68F6,BF9606E41551F1,BFA2A88E6107D1CE,3FD1E2DEEA6B113D,"
-     "BFE5FD386754EFF9,3FF058671B52C776 BFF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
+     "BF317218 3102E308", ""),
     /* log2 x, of an exponent y too large, as r + s: t + l = 2 artanh(f / (2 + f)) to its cubic term */
     PTX__F("log2_pair", "{e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;|l,h=unpair x;e=iadd h "
      "-0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;}e=isub e y;n=i2f e;{|n=mul n $;}f=sub m 1;g=fma "
@@ -11008,6 +11003,17 @@ static const char *const ptx__formulas[] = {
      "", "4005E899,C0168E14,4015722A,C0092AB8,3FF4AAFF,BFD9D5B5,3FBAA9CBB08983CE,BF993AA7E403472D,"
      "3F79380277DD7BFC,BF5F41DDC3482E49,3F4B92EC0304821,BF43812E4A012C8D,3F4A01A000DCB4F6,BF66C16C16B9D421,"
      "3FB555555555554"),
+    /* erfc x as (r + s) 2^q, of x from 0.65 to 28: e^-x^2 (1 / (x + 2)) P(1 - 4 / (x + 2)), each as a sum */
+    PTX__F("erfc_tail", "d=add x 2;w=rcpd d;e=neg d;u=fma e w 1;w=fma w u w;o=sub d 2;o=sub o x;u=fma e w 1;"
+     "u=fma o w u;o=mov w;w=fma w u w;k=sub o w;k=fma o u k;v=fma w -4 1;m=poly v $;r=fma m v $;l=sub $ r;"
+     "l=fma m v l;l=add l $;e=mul k -4;l=fma e m l;q=mul r w;e=neg q;e=fma r w e;e=fma r k e;l=fma l w e;"
+     "h=mul x x;o=neg h;z=fma x x o;t=fma h $ M;n=sub t M;f=fma n $ o;o=neg z;o=fma n $ o;f=add f o;p,"
+     "m=exp_poly f;e=sub 1 p;e=fma m f e;r=mul q p;k=neg r;k=fma q p k;k=fma q e k;s=fma l p k;q=mov t;", "",
+     "BE4889FC,BE71F29,3E92BC,3E5C3F1E,BEA148FD,BEA0A7C9,3E76E6D3,3EC0448E,3ECE6F2A,BEB27FC2,"
+     "BEF0E75BD01A9587,BEF6C153058951AA,3F01E77236472C5D,3F22EFA78FA378BF,3F02053EB566E17D,BF45BA439CD90C03,"
+     "BF4B6FBF967CCFF5,3F69517BB74B406F,3F7A89EAFF82DDD8,BF9606E41552CB85,BFA2A88E6107D36,3FD1E2DEEA6B117A,"
+     "BFE5FD386754EFF9 3FF058671B52C776 3FF058671B52C776 BC6D0E4 BFF71547652B82FE BFE62E42FEFA39EF "
+     "BC7ABC9E3B39803F"),
 };
 #undef PTX__F
 
