@@ -22734,7 +22734,7 @@ static ptx_code ptxk__dec_limits_of_mixture(const ptxk_decoder_desc *d, ptxk_mes
                             d->expert_ffn);
     if (!d->route.experts) return PTX_E_NONE;
     if ((code = ptxk__route_form(&d->route, &of)) != PTX_E_NONE)
-        return ptxk__refuse(why, code, "decoder: %s", of.text);
+        return ptxk__refuse(why, code, "decoder: route.%s", of.text + strlen("route: "));
     if (d->route.chosen * d->batch > PTXK__DEC_CHOICES)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: route.chosen is %u, of %u sequences more than %u",
                             d->route.chosen, d->batch, PTXK__DEC_CHOICES);
