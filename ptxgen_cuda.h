@@ -1231,6 +1231,11 @@ typedef struct ptxcu__optional {
     PTXCU_DRIVER_OPTIONAL(PTXCU__FIELD)
 } ptxcu__optional;
 #undef PTXCU__FIELD
+/* Their names in the order of the fields, each ended by 0, and the last by another. */
+#define PTXCU__FIELD(name, params) #name "\0"
+static const char ptxcu__driver_names[] = PTXCU_DRIVER(PTXCU__FIELD);
+static const char ptxcu__optional_names[] = PTXCU_DRIVER_OPTIONAL(PTXCU__FIELD);
+#undef PTXCU__FIELD
 
 /* Argument kinds besides ptx_type. */
 #define PTXCU__ADDRESS 200
@@ -1493,23 +1498,33 @@ static ptxcu_code ptxcu__fail_memory(ptxcu *cu, size_t bytes) {
     return ptxcu__fail(cu, PTXCU_E_MEMORY, "out of host memory (%llu bytes)", (unsigned long long)bytes);
 }
 
+static ptxcu_code ptxcu__fail_null(ptxcu *cu, const char *function, const char *parameter) {
+    return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %s is NULL", function, parameter);
+}
+
 /* Report a failed driver call; the format names the function and its arguments. */
-static ptxcu_code ptxcu__fail_driver(ptxcu *cu, int result, const char *format, ...) {
+static ptxcu_code ptxcu__fail_driver_arguments(ptxcu *cu, int result, const char *format, va_list list) {
     const char *name = NULL, *text = NULL;
     ptxcu__record *r = ptxcu__get_record(cu);
-    va_list list;
     if (!r) return PTXCU_E_DRIVER;
     ptxcu__clear_record(r, PTXCU_E_DRIVER);
     if (cu->driver.cuGetErrorName(result, &name) || !name) name = "unknown error";
     if (cu->driver.cuGetErrorString(result, &text) || !text) text = "?";
-    va_start(list, format);
     vsnprintf(r->call, sizeof r->call, format, list);
-    va_end(list);
     r->error.driver_result = result;
     r->error.driver_name = name;
     r->error.call = r->call;
     ptxcu__append(cu, "%s: %s (%d): %s", r->call, name, result, text);
     return PTXCU_E_DRIVER;
+}
+
+static ptxcu_code ptxcu__fail_driver(ptxcu *cu, int result, const char *format, ...) {
+    ptxcu_code code;
+    va_list list;
+    va_start(list, format);
+    code = ptxcu__fail_driver_arguments(cu, result, format, list);
+    va_end(list);
+    return code;
 }
 
 static void *ptxcu__find_symbol(void *library, const char *name) {
@@ -1535,6 +1550,24 @@ static void *ptxcu__load_library(const char *name, char *reason, size_t reason_b
     if (!h) snprintf(reason, reason_bytes, "%s", why ? why : "no reason given");
     return h;
 #endif
+}
+
+/* Fill a struct of function pointers; those that the library lacks become NULL. Returns how many these are.
+   file: NULL, or the library's name: the message then gets a line with the first 8 of them. */
+static int ptxcu__load_functions(ptxcu *cu, void *library, const char *names, void *functions,
+                                 const char *file, const char *origin) {
+    char *to = (char *)functions;
+    void *symbol;
+    int missing = 0;
+    for (; *names; names += strlen(names) + 1, to += sizeof symbol) {
+        symbol = ptxcu__find_symbol(library, names);
+        memcpy(to, &symbol, sizeof symbol);
+        if (symbol) continue;
+        if (!missing && file) ptxcu__append(cu, "\n  %s%s: missing symbols:", file, origin);
+        if (missing++ < 8 && file) ptxcu__append(cu, " %s", names);
+    }
+    if (missing > 8 && file) ptxcu__append(cu, " and %d more", missing - 8);
+    return missing;
 }
 
 static void ptxcu__unload_library(void *library) {
@@ -1746,9 +1779,9 @@ static ptxcu_code ptxcu__set_cache_folder(ptxcu *cu, const char *folder) {
 static int ptxcu__try_library(ptxcu *cu, const char *name, const char *origin, int *devices) {
     char reason[512];
     ptxcu_code code = PTXCU_E_NONE;
-    int result, missing = 0;
+    int result;
     const char *text = NULL;
-    void *library = NULL, *symbol;
+    void *library = NULL;
     if (strlen(name) >= sizeof cu->library_name)
         snprintf(reason, sizeof reason, "the name is longer than %u characters",
                  (unsigned)sizeof cu->library_name - 1);
@@ -1758,18 +1791,7 @@ static int ptxcu__try_library(ptxcu *cu, const char *name, const char *origin, i
         ptxcu__append(cu, "\n  %s%s: %s", name, origin, reason);
         return 0;
     }
-#define PTXCU__LOAD(function, params)                                                                        \
-    symbol = ptxcu__find_symbol(library, #function);                                                         \
-    if (!symbol) {                                                                                           \
-        if (!missing) ptxcu__append(cu, "\n  %s%s: missing symbols:", name, origin);                         \
-        if (missing < 8) ptxcu__append(cu, " %s", #function);                                                \
-        missing++;                                                                                           \
-    }                                                                                                        \
-    memcpy(&cu->driver.function, &symbol, sizeof symbol);
-    PTXCU_DRIVER(PTXCU__LOAD)
-#undef PTXCU__LOAD
-    if (missing) {
-        if (missing > 8) ptxcu__append(cu, " and %d more", missing - 8);
+    if (ptxcu__load_functions(cu, library, ptxcu__driver_names, &cu->driver, name, origin)) {
         if (cu->first_record.error.code == PTXCU_E_LIBRARY) cu->first_record.error.code = PTXCU_E_SYMBOL;
         memset(&cu->driver, 0, sizeof cu->driver);
         ptxcu__unload_library(library);
@@ -1824,11 +1846,13 @@ static int ptxcu__try_variable(ptxcu *cu, const char *variable, int *set, int *d
 
 /* -- handle -- */
 
-/* Make the handle's context current on this thread. *pushed: 1 if ptxcu__pop_context must pop it. */
+/* Make a usable handle's context current on this thread. *pushed: 1 if ptxcu__pop_context must pop it. */
 static ptxcu_code ptxcu__push_context(ptxcu *cu, int *pushed) {
     void *current = NULL;
     int result;
     *pushed = 0;
+    if (!cu) return PTXCU_E_MEMORY;
+    if (!cu->ready) return cu->first_record.error.code;
     result = cu->driver.cuCtxGetCurrent(&current);
     if (result == 0 && current == cu->context) return PTXCU_E_NONE;
     if (result) return ptxcu__fail_driver(cu, result, "cuCtxGetCurrent()");
@@ -1848,32 +1872,49 @@ static ptxcu_code ptxcu__pop_context(ptxcu *cu, int pushed, ptxcu_code code) {
     return ptxcu__fail_driver(cu, result, "cuCtxPopCurrent_v2() after a successful call");
 }
 
-/* Return an error if the handle cannot be used. The first statement of each public function. */
-#define PTXCU__REQUIRE_READY(cu)                                                                             \
-    do {                                                                                                     \
-        if (!(cu)) return PTXCU_E_MEMORY;                                                                    \
-        if (!(cu)->ready) return (cu)->first_record.error.code;                                              \
-    } while (0)
+/* Return the error of a handle that cannot be used. Comes before each other check of a public function. */
+PTX__APART static ptxcu_code ptxcu__check_handle(const ptxcu *cu) {
+    return !cu ? PTXCU_E_MEMORY : cu->ready ? PTXCU_E_NONE : cu->first_record.error.code;
+}
+#define PTXCU__REQUIRE_READY(cu) PTXCU__TRY(ptxcu__check_handle(cu))
 
-/* Execute `call` with the handle's context current and return its code. */
+/* The same, or that of an argument that is NULL. */
+PTX__APART static ptxcu_code ptxcu__check_argument(ptxcu *cu, const char *function, const char *parameter,
+                                                   const void *argument) {
+    PTXCU__REQUIRE_READY(cu);
+    return argument ? PTXCU_E_NONE : ptxcu__fail_null(cu, function, parameter);
+}
+#define PTXCU__REQUIRE(cu, function, argument)                                                               \
+    PTXCU__TRY(ptxcu__check_argument(cu, "ptxcu_" #function, #argument, argument))
+
+/* The end of a public function: execute `call` with the context of a usable handle current, and return its
+   code. */
 #define PTXCU__IN_CONTEXT(cu, call)                                                                          \
     do {                                                                                                     \
         int pushed_;                                                                                         \
-        ptxcu_code code_ = ptxcu__push_context(cu, &pushed_);                                                \
-        if (code_ == PTXCU_E_NONE) code_ = (call);                                                           \
-        return ptxcu__pop_context(cu, pushed_, code_);                                                       \
+        PTXCU__TRY(ptxcu__push_context(cu, &pushed_));                                                       \
+        return ptxcu__pop_context(cu, pushed_, (call));                                                      \
     } while (0)
 
-/* The same for one driver call; `text` is the argument list of ptxcu__fail_driver. */
-#define PTXCU__CALL_DRIVER(cu, call, text)                                                                   \
+/* End one driver call that gave `result`: report an error, with its name and the text of its arguments, and
+   restore the context. */
+static ptxcu_code ptxcu__end_driver_call(ptxcu *cu, int pushed, int result, const char *format, ...) {
+    ptxcu_code code = PTXCU_E_NONE;
+    va_list list;
+    va_start(list, format);
+    if (result) code = ptxcu__fail_driver_arguments(cu, result, format, list);
+    va_end(list);
+    return ptxcu__pop_context(cu, pushed, code);
+}
+
+/* The same as PTXCU__IN_CONTEXT for one driver call. Behind `args`: its arguments as a message has them, a
+   format and values. */
+#define PTXCU__CALL_DRIVER(cu, name, args, ...) PTXCU__CALL_OF(cu, driver, name, args, #name __VA_ARGS__)
+#define PTXCU__CALL_OF(cu, functions, name, args, ...)                                                       \
     do {                                                                                                     \
-        int pushed_, result_;                                                                                \
-        ptxcu_code code_ = ptxcu__push_context(cu, &pushed_);                                                \
-        if (code_ == PTXCU_E_NONE) {                                                                         \
-            result_ = (cu)->driver.call;                                                                     \
-            if (result_) code_ = ptxcu__fail_driver text;                                                    \
-        }                                                                                                    \
-        return ptxcu__pop_context(cu, pushed_, code_);                                                       \
+        int pushed_;                                                                                         \
+        PTXCU__TRY(ptxcu__push_context(cu, &pushed_));                                                       \
+        return ptxcu__end_driver_call(cu, pushed_, (cu)->functions.name args, __VA_ARGS__);                  \
     } while (0)
 
 static int ptxcu__get_attribute(const ptxcu *cu, int attribute) {
@@ -1937,11 +1978,7 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     d->l2_bytes = (uint64_t)ptxcu__get_attribute(cu, 38);
     symbol = ptxcu__find_symbol(cu->library, "cuLaunchKernelEx"); /* since CUDA 11.8 */
     memcpy(&cu->launch_ex, &symbol, sizeof symbol);
-#define PTXCU__LOAD(function, params)                                                                        \
-    symbol = ptxcu__find_symbol(cu->library, #function);                                                     \
-    memcpy(&cu->optional.function, &symbol, sizeof symbol);
-    PTXCU_DRIVER_OPTIONAL(PTXCU__LOAD)
-#undef PTXCU__LOAD
+    ptxcu__load_functions(cu, cu->library, ptxcu__optional_names, &cu->optional, NULL, NULL);
     d->max_cluster =
         cu->launch_ex && cu->capability >= 90 && ptxcu__get_attribute(cu, 120) ? PTXCU__CLUSTER_MAX : 0;
     /* graphs take such launches since 12.3 */
@@ -2179,16 +2216,9 @@ PTXGEN_API void *ptxcu_symbol(const ptxcu *cu, const char *name) {
 
 PTXGEN_API void *ptxcu_get_context(const ptxcu *cu) { return cu && cu->ready ? cu->context : NULL; }
 
-PTXGEN_API ptxcu_code ptxcu_sync(ptxcu *cu) {
-    PTXCU__REQUIRE_READY(cu);
-    PTXCU__CALL_DRIVER(cu, cuCtxSynchronize(), (cu, result_, "cuCtxSynchronize()"));
-}
+PTXGEN_API ptxcu_code ptxcu_sync(ptxcu *cu) { PTXCU__CALL_DRIVER(cu, cuCtxSynchronize, (), "()"); }
 
 /* -- memory -- */
-
-static ptxcu_code ptxcu__fail_null(ptxcu *cu, const char *function, const char *parameter) {
-    return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %s is NULL", function, parameter);
-}
 
 static ptxcu_code ptxcu__alloc_device(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
     uint64_t address = 0;
@@ -2201,8 +2231,7 @@ static ptxcu_code ptxcu__alloc_device(ptxcu *cu, size_t bytes, ptxcu_buffer *buf
 
 PTXGEN_API ptxcu_code ptxcu_alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
     if (buffer) buffer->address = 0, buffer->bytes = 0;
-    PTXCU__REQUIRE_READY(cu);
-    if (!buffer) return ptxcu__fail_null(cu, "ptxcu_alloc", "buffer");
+    PTXCU__REQUIRE(cu, alloc, buffer);
     if (bytes == 0) return PTXCU_E_NONE;
     PTXCU__IN_CONTEXT(cu, ptxcu__alloc_device(cu, bytes, buffer));
 }
@@ -2223,17 +2252,15 @@ PTXGEN_API ptxcu_code ptxcu_free(ptxcu *cu, ptxcu_buffer buffer) {
 
 PTXGEN_API ptxcu_code ptxcu_host_alloc(ptxcu *cu, size_t bytes, void **memory) {
     if (memory) *memory = NULL;
-    PTXCU__REQUIRE_READY(cu);
-    if (!memory) return ptxcu__fail_null(cu, "ptxcu_host_alloc", "memory");
+    PTXCU__REQUIRE(cu, host_alloc, memory);
     if (bytes == 0) return PTXCU_E_NONE;
-    PTXCU__CALL_DRIVER(cu, cuMemHostAlloc(memory, bytes, 0),
-                       (cu, result_, "cuMemHostAlloc(%llu bytes)", (unsigned long long)bytes));
+    PTXCU__CALL_DRIVER(cu, cuMemHostAlloc, (memory, bytes, 0), "(%llu bytes)", (unsigned long long)bytes);
 }
 
 PTXGEN_API ptxcu_code ptxcu_host_free(ptxcu *cu, void *memory) {
     PTXCU__REQUIRE_READY(cu);
     if (!memory) return PTXCU_E_NONE;
-    PTXCU__CALL_DRIVER(cu, cuMemFreeHost(memory), (cu, result_, "cuMemFreeHost()"));
+    PTXCU__CALL_DRIVER(cu, cuMemFreeHost, (memory), "()");
 }
 
 PTXGEN_API size_t ptxcu_bytes(size_t count, size_t element_bytes) {
@@ -2254,9 +2281,9 @@ PTXGEN_API ptxcu_code ptxcu_upload(ptxcu *cu, ptxcu_buffer to, size_t to_offset,
     PTXCU__REQUIRE_READY(cu);
     if (ptxcu__check_range(cu, "ptxcu_upload", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
-    if (!from) return ptxcu__fail_null(cu, "ptxcu_upload", "from");
-    PTXCU__CALL_DRIVER(cu, cuMemcpyHtoDAsync_v2(to.address + to_offset, from, bytes, stream),
-                       (cu, result_, "cuMemcpyHtoDAsync_v2(%llu bytes)", (unsigned long long)bytes));
+    PTXCU__REQUIRE(cu, upload, from);
+    PTXCU__CALL_DRIVER(cu, cuMemcpyHtoDAsync_v2, (to.address + to_offset, from, bytes, stream),
+                       "(%llu bytes)", (unsigned long long)bytes);
 }
 
 PTXGEN_API ptxcu_code ptxcu_download(ptxcu *cu, void *to, ptxcu_buffer from, size_t from_offset, size_t bytes,
@@ -2264,9 +2291,9 @@ PTXGEN_API ptxcu_code ptxcu_download(ptxcu *cu, void *to, ptxcu_buffer from, siz
     PTXCU__REQUIRE_READY(cu);
     if (ptxcu__check_range(cu, "ptxcu_download", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
-    if (!to) return ptxcu__fail_null(cu, "ptxcu_download", "to");
-    PTXCU__CALL_DRIVER(cu, cuMemcpyDtoHAsync_v2(to, from.address + from_offset, bytes, stream),
-                       (cu, result_, "cuMemcpyDtoHAsync_v2(%llu bytes)", (unsigned long long)bytes));
+    PTXCU__REQUIRE(cu, download, to);
+    PTXCU__CALL_DRIVER(cu, cuMemcpyDtoHAsync_v2, (to, from.address + from_offset, bytes, stream),
+                       "(%llu bytes)", (unsigned long long)bytes);
 }
 
 PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, ptxcu_buffer from,
@@ -2275,9 +2302,9 @@ PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, p
     if (ptxcu__check_range(cu, "ptxcu_copy, to", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (ptxcu__check_range(cu, "ptxcu_copy, from", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
-    PTXCU__CALL_DRIVER(
-        cu, cuMemcpyDtoDAsync_v2(to.address + to_offset, from.address + from_offset, bytes, stream),
-        (cu, result_, "cuMemcpyDtoDAsync_v2(%llu bytes)", (unsigned long long)bytes));
+    PTXCU__CALL_DRIVER(cu, cuMemcpyDtoDAsync_v2,
+                       (to.address + to_offset, from.address + from_offset, bytes, stream), "(%llu bytes)",
+                       (unsigned long long)bytes);
 }
 
 PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint8_t value, size_t bytes,
@@ -2285,8 +2312,8 @@ PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, 
     PTXCU__REQUIRE_READY(cu);
     if (ptxcu__check_range(cu, "ptxcu_fill8", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
-    PTXCU__CALL_DRIVER(cu, cuMemsetD8Async(to.address + to_offset, value, bytes, stream),
-                       (cu, result_, "cuMemsetD8Async(%llu bytes)", (unsigned long long)bytes));
+    PTXCU__CALL_DRIVER(cu, cuMemsetD8Async, (to.address + to_offset, value, bytes, stream), "(%llu bytes)",
+                       (unsigned long long)bytes);
 }
 
 PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint32_t value, size_t count,
@@ -2298,8 +2325,8 @@ PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset,
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                            "ptxcu_fill32: the address is not aligned to 4 bytes (offset %llu)",
                            (unsigned long long)to_offset);
-    PTXCU__CALL_DRIVER(cu, cuMemsetD32Async(to.address + to_offset, value, count, stream),
-                       (cu, result_, "cuMemsetD32Async(%llu words)", (unsigned long long)count));
+    PTXCU__CALL_DRIVER(cu, cuMemsetD32Async, (to.address + to_offset, value, count, stream), "(%llu words)",
+                       (unsigned long long)count);
 }
 
 PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *total_bytes) {
@@ -2307,8 +2334,7 @@ PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *t
     if (!free_bytes) free_bytes = &unused[0];
     if (!total_bytes) total_bytes = &unused[1];
     *free_bytes = *total_bytes = 0;
-    PTXCU__REQUIRE_READY(cu);
-    PTXCU__CALL_DRIVER(cu, cuMemGetInfo_v2(free_bytes, total_bytes), (cu, result_, "cuMemGetInfo_v2()"));
+    PTXCU__CALL_DRIVER(cu, cuMemGetInfo_v2, (free_bytes, total_bytes), "()");
 }
 
 /* -- arrays -- */
@@ -2373,17 +2399,10 @@ static ptxcu_code ptxcu__fail_symbol(ptxcu *cu, const char *name) {
     } while (0)
 
 /* The same as PTXCU__CALL_DRIVER, for an optional function. */
-#define PTXCU__CALL_OPTIONAL(cu, name, args, text)                                                           \
+#define PTXCU__CALL_OPTIONAL(cu, name, args, ...)                                                            \
     do {                                                                                                     \
-        int pushed_, result_;                                                                                \
-        ptxcu_code code_;                                                                                    \
         PTXCU__REQUIRE_SYMBOL(cu, name);                                                                     \
-        code_ = ptxcu__push_context(cu, &pushed_);                                                           \
-        if (code_ == PTXCU_E_NONE) {                                                                         \
-            result_ = (cu)->optional.name args;                                                              \
-            if (result_) code_ = ptxcu__fail_driver text;                                                    \
-        }                                                                                                    \
-        return ptxcu__pop_context(cu, pushed_, code_);                                                       \
+        PTXCU__CALL_OF(cu, optional, name, args, #name __VA_ARGS__);                                         \
     } while (0)
 
 /* Slices or layers of an array, as the driver's coordinate z counts them. */
@@ -2500,9 +2519,8 @@ static ptxcu_code ptxcu__create_array(ptxcu *cu, const ptxcu_array_desc *d, ptxc
 PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc, ptxcu_array *array) {
     ptxcu_array_desc d;
     if (array) memset(array, 0, sizeof *array);
-    PTXCU__REQUIRE_READY(cu);
-    if (!array) return ptxcu__fail_null(cu, "ptxcu_array_create", "array");
-    if (!desc) return ptxcu__fail_null(cu, "ptxcu_array_create", "desc");
+    PTXCU__REQUIRE(cu, array_create, array);
+    PTXCU__REQUIRE(cu, array_create, desc);
     d = *desc;
     if (!d.channels) d.channels = 1;
     PTXCU__REQUIRE_SYMBOL(cu, cuArray3DCreate_v2);
@@ -2601,15 +2619,6 @@ static ptxcu_code ptxcu__check_pitch(ptxcu *cu, const char *function, const ptxc
     return PTXCU_E_NONE;
 }
 
-static void ptxcu__set_memory_side(ptxcu__copy_side *side, int type, void *host, uint64_t device,
-                                   size_t pitch, const ptxcu_region *r) {
-    side->type = type;
-    side->host = host;
-    side->device = device;
-    side->pitch = pitch;
-    side->height = r->height;
-}
-
 static ptxcu_code ptxcu__run_copy(ptxcu *cu, const char *function, const ptxcu__copy_3d *c,
                                   ptxcu_stream stream) {
     int result = cu->optional.cuMemcpy3DAsync_v2(c, stream);
@@ -2629,65 +2638,49 @@ static ptxcu_code ptxcu__copy_array(ptxcu *cu, const char *function, ptxcu__copy
     return ptxcu__run_copy(cu, function, c, stream);
 }
 
-PTXGEN_API ptxcu_code ptxcu_array_upload(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *region,
-                                         const void *from, size_t pitch, ptxcu_stream stream) {
+/* Copy between a region of an array and memory of the host, or of the device from `offset` on. */
+static ptxcu_code ptxcu__transfer_array(ptxcu *cu, const char *function, const ptxcu_array *array,
+                                        const ptxcu_region *region, const void *host,
+                                        const ptxcu_buffer *device, size_t offset, size_t pitch,
+                                        int into_array, ptxcu_stream stream) {
     ptxcu__copy_3d c;
+    ptxcu__copy_side *memory = into_array ? &c.from : &c.to;
     ptxcu_region r;
-    size_t bytes;
+    size_t bytes = 0;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
-    if (!from) return ptxcu__fail_null(cu, "ptxcu_array_upload", "from");
-    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_upload", to, region, &r));
-    PTXCU__TRY(ptxcu__check_pitch(cu, "ptxcu_array_upload", to, &r, &pitch, &bytes));
+    if (!device && !host) return ptxcu__fail_null(cu, function, into_array ? "from" : "to");
+    PTXCU__TRY(ptxcu__check_region(cu, function, array, region, &r));
+    PTXCU__TRY(ptxcu__check_pitch(cu, function, array, &r, &pitch, &bytes));
+    if (device) PTXCU__TRY(ptxcu__check_range(cu, function, *device, offset, bytes));
     memset(&c, 0, sizeof c);
-    ptxcu__set_memory_side(&c.from, PTXCU__SIDE_HOST, (void *)(uintptr_t)from, 0, pitch, &r);
-    PTXCU__IN_CONTEXT(cu, ptxcu__copy_array(cu, "ptxcu_array_upload", &c, to, &r, 1, stream));
+    memory->type = device ? PTXCU__SIDE_DEVICE : PTXCU__SIDE_HOST;
+    memory->host = (void *)(uintptr_t)host;
+    memory->device = device ? device->address + offset : 0;
+    memory->pitch = pitch;
+    memory->height = r.height;
+    PTXCU__IN_CONTEXT(cu, ptxcu__copy_array(cu, function, &c, array, &r, into_array, stream));
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_upload(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *region,
+                                         const void *from, size_t pitch, ptxcu_stream stream) {
+    return ptxcu__transfer_array(cu, "ptxcu_array_upload", to, region, from, NULL, 0, pitch, 1, stream);
 }
 
 PTXGEN_API ptxcu_code ptxcu_array_download(ptxcu *cu, void *to, size_t pitch, const ptxcu_array *from,
                                            const ptxcu_region *region, ptxcu_stream stream) {
-    ptxcu__copy_3d c;
-    ptxcu_region r;
-    size_t bytes;
-    PTXCU__REQUIRE_READY(cu);
-    PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
-    if (!to) return ptxcu__fail_null(cu, "ptxcu_array_download", "to");
-    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_download", from, region, &r));
-    PTXCU__TRY(ptxcu__check_pitch(cu, "ptxcu_array_download", from, &r, &pitch, &bytes));
-    memset(&c, 0, sizeof c);
-    ptxcu__set_memory_side(&c.to, PTXCU__SIDE_HOST, to, 0, pitch, &r);
-    PTXCU__IN_CONTEXT(cu, ptxcu__copy_array(cu, "ptxcu_array_download", &c, from, &r, 0, stream));
+    return ptxcu__transfer_array(cu, "ptxcu_array_download", from, region, to, NULL, 0, pitch, 0, stream);
 }
 
 PTXGEN_API ptxcu_code ptxcu_array_load(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *region,
                                        ptxcu_buffer from, size_t offset, size_t pitch, ptxcu_stream stream) {
-    ptxcu__copy_3d c;
-    ptxcu_region r;
-    size_t bytes;
-    PTXCU__REQUIRE_READY(cu);
-    PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
-    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_load", to, region, &r));
-    PTXCU__TRY(ptxcu__check_pitch(cu, "ptxcu_array_load", to, &r, &pitch, &bytes));
-    if (ptxcu__check_range(cu, "ptxcu_array_load", from, offset, bytes)) return PTXCU_E_ARGUMENT;
-    memset(&c, 0, sizeof c);
-    ptxcu__set_memory_side(&c.from, PTXCU__SIDE_DEVICE, NULL, from.address + offset, pitch, &r);
-    PTXCU__IN_CONTEXT(cu, ptxcu__copy_array(cu, "ptxcu_array_load", &c, to, &r, 1, stream));
+    return ptxcu__transfer_array(cu, "ptxcu_array_load", to, region, NULL, &from, offset, pitch, 1, stream);
 }
 
 PTXGEN_API ptxcu_code ptxcu_array_store(ptxcu *cu, ptxcu_buffer to, size_t offset, size_t pitch,
                                         const ptxcu_array *from, const ptxcu_region *region,
                                         ptxcu_stream stream) {
-    ptxcu__copy_3d c;
-    ptxcu_region r;
-    size_t bytes;
-    PTXCU__REQUIRE_READY(cu);
-    PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
-    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_store", from, region, &r));
-    PTXCU__TRY(ptxcu__check_pitch(cu, "ptxcu_array_store", from, &r, &pitch, &bytes));
-    if (ptxcu__check_range(cu, "ptxcu_array_store", to, offset, bytes)) return PTXCU_E_ARGUMENT;
-    memset(&c, 0, sizeof c);
-    ptxcu__set_memory_side(&c.to, PTXCU__SIDE_DEVICE, NULL, to.address + offset, pitch, &r);
-    PTXCU__IN_CONTEXT(cu, ptxcu__copy_array(cu, "ptxcu_array_store", &c, from, &r, 0, stream));
+    return ptxcu__transfer_array(cu, "ptxcu_array_store", from, region, NULL, &to, offset, pitch, 0, stream);
 }
 
 static ptxcu_code ptxcu__copy_arrays(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *at,
@@ -2894,9 +2887,8 @@ PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *
     uint32_t type, channels;
     int view = 0;
     if (texture) *texture = 0;
-    PTXCU__REQUIRE_READY(cu);
-    if (!texture) return ptxcu__fail_null(cu, "ptxcu_texture_create", "texture");
-    if (!desc) return ptxcu__fail_null(cu, "ptxcu_texture_create", "desc");
+    PTXCU__REQUIRE(cu, texture_create, texture);
+    PTXCU__REQUIRE(cu, texture_create, desc);
     memset(&r, 0, sizeof r);
     memset(&s, 0, sizeof s);
     memset(&v, 0, sizeof v);
@@ -2917,9 +2909,8 @@ PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *
     } else {
         PTXCU__TRY(ptxcu__set_memory_resource(cu, &r, desc, channels));
     }
-    PTXCU__CALL_OPTIONAL(
-        cu, cuTexObjectCreate, (texture, &r, &s, view ? &v : NULL),
-        (cu, result_, "cuTexObjectCreate(%u x %s)", (unsigned)channels, ptx_type_name((ptx_type)type)));
+    PTXCU__CALL_OPTIONAL(cu, cuTexObjectCreate, (texture, &r, &s, view ? &v : NULL), "(%u x %s)",
+                         (unsigned)channels, ptx_type_name((ptx_type)type));
 }
 
 /* Destroy a texture or surface object, after the work that may use it. */
@@ -2956,7 +2947,7 @@ PTXGEN_API ptxcu_code ptxcu_surface_create(ptxcu *cu, const ptxcu_array *array, 
     if (surface) *surface = 0;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__REQUIRE_SYMBOL(cu, cuSurfObjectCreate);
-    if (!surface) return ptxcu__fail_null(cu, "ptxcu_surface_create", "surface");
+    PTXCU__REQUIRE(cu, surface_create, surface);
     memset(&r, 0, sizeof r);
     r.level = level;
     PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_surface_create", array, &r, &r));
@@ -2976,8 +2967,8 @@ PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface) {
 
 /* -- memory and semaphores of other interfaces -- */
 
-/* CUDA_EXTERNAL_MEMORY_HANDLE_DESC; that of semaphores has no size. */
-typedef struct ptxcu__external_memory {
+/* The begin of CUDA_EXTERNAL_MEMORY_HANDLE_DESC and CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, then both. */
+typedef struct ptxcu__external {
     int type;
     union {
         int fd;
@@ -2986,19 +2977,16 @@ typedef struct ptxcu__external_memory {
             const void *name;
         } win32;
     } u;
+} ptxcu__external;
+
+typedef struct ptxcu__external_memory {
+    ptxcu__external from;
     unsigned long long bytes;
     uint32_t flags, reserved[16];
 } ptxcu__external_memory;
 
 typedef struct ptxcu__external_semaphore {
-    int type;
-    union {
-        int fd;
-        struct {
-            void *handle;
-            const void *name;
-        } win32;
-    } u;
+    ptxcu__external from;
     uint32_t flags, reserved[16];
 } ptxcu__external_semaphore;
 
@@ -3019,44 +3007,43 @@ typedef struct ptxcu__semaphore_params {
     uint32_t timeout_ms, reserved[11], flags, reserved_end[16];
 } ptxcu__semaphore_params;
 
-static ptxcu_code ptxcu__check_external(ptxcu *cu, const char *function, const ptxcu_external_desc *d,
-                                        uint32_t most, int is_fd) {
+/* Check what is imported and describe it to the driver. fds: types with file descriptors, one bit each. */
+static ptxcu_code ptxcu__describe_external(ptxcu *cu, const char *function, const ptxcu_external_desc *d,
+                                           uint32_t most, uint32_t fds, ptxcu__external *out) {
+    int is_memory = most == (uint32_t)PTXCU_MEMORY_DMABUF_FD, is_fd;
     /* 8 and 6 are of NvSci, which has handles of another kind. */
-    if (!d->type || d->type > most || d->type == (most == (uint32_t)PTXCU_MEMORY_DMABUF_FD ? 8u : 6u))
+    if (!d->type || d->type > most || d->type == (is_memory ? 8u : 6u))
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %u, must be a PTXCU_%s constant", function,
-                           (unsigned)d->type,
-                           most == (uint32_t)PTXCU_MEMORY_DMABUF_FD ? "MEMORY_" : "SEMAPHORE_");
+                           (unsigned)d->type, is_memory ? "MEMORY_" : "SEMAPHORE_");
+    is_fd = (int)(fds >> d->type & 1);
     if (is_fd && d->fd < 0)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: fd is %d, must be an open file descriptor", function,
                            d->fd);
     if (!is_fd && !d->handle == !d->name)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: set handle or name, one of them", function);
+    out->type = (int)d->type;
+    if (is_fd)
+        out->u.fd = d->fd;
+    else
+        out->u.win32.handle = d->handle, out->u.win32.name = d->name;
     return PTXCU_E_NONE;
 }
 
 PTXGEN_API ptxcu_code ptxcu_external_memory_import(ptxcu *cu, const ptxcu_external_desc *desc,
                                                    ptxcu_external_memory *memory) {
+    static const char *const name = "ptxcu_external_memory_import";
     ptxcu__external_memory d;
-    int is_fd;
     if (memory) *memory = NULL;
-    PTXCU__REQUIRE_READY(cu);
-    if (!memory) return ptxcu__fail_null(cu, "ptxcu_external_memory_import", "memory");
-    if (!desc) return ptxcu__fail_null(cu, "ptxcu_external_memory_import", "desc");
-    is_fd = desc->type == (uint32_t)PTXCU_MEMORY_FD || desc->type == (uint32_t)PTXCU_MEMORY_DMABUF_FD;
-    PTXCU__TRY(
-        ptxcu__check_external(cu, "ptxcu_external_memory_import", desc, PTXCU_MEMORY_DMABUF_FD, is_fd));
-    if (!desc->bytes) return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_external_memory_import: bytes is 0");
+    PTXCU__REQUIRE(cu, external_memory_import, memory);
+    PTXCU__REQUIRE(cu, external_memory_import, desc);
     memset(&d, 0, sizeof d);
-    d.type = (int)desc->type;
-    if (is_fd)
-        d.u.fd = desc->fd;
-    else
-        d.u.win32.handle = desc->handle, d.u.win32.name = desc->name;
+    PTXCU__TRY(ptxcu__describe_external(cu, name, desc, PTXCU_MEMORY_DMABUF_FD,
+                                        1u << PTXCU_MEMORY_FD | 1u << PTXCU_MEMORY_DMABUF_FD, &d.from));
+    if (!desc->bytes) return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: bytes is 0", name);
     d.bytes = desc->bytes;
     d.flags = desc->dedicated ? 1 : 0;
-    PTXCU__CALL_OPTIONAL(cu, cuImportExternalMemory, (memory, &d),
-                         (cu, result_, "cuImportExternalMemory(type %u, %llu bytes)", (unsigned)desc->type,
-                          (unsigned long long)desc->bytes));
+    PTXCU__CALL_OPTIONAL(cu, cuImportExternalMemory, (memory, &d), "(type %u, %llu bytes)",
+                         (unsigned)desc->type, (unsigned long long)desc->bytes);
 }
 
 static ptxcu_code ptxcu__map_external(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset, size_t bytes,
@@ -3081,8 +3068,8 @@ PTXGEN_API ptxcu_code ptxcu_external_memory_buffer(ptxcu *cu, ptxcu_external_mem
     if (buffer) buffer->address = 0, buffer->bytes = 0;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__REQUIRE_SYMBOL(cu, cuExternalMemoryGetMappedBuffer);
-    if (!buffer) return ptxcu__fail_null(cu, "ptxcu_external_memory_buffer", "buffer");
-    if (!memory) return ptxcu__fail_null(cu, "ptxcu_external_memory_buffer", "memory");
+    PTXCU__REQUIRE(cu, external_memory_buffer, buffer);
+    PTXCU__REQUIRE(cu, external_memory_buffer, memory);
     PTXCU__IN_CONTEXT(cu, ptxcu__map_external(cu, memory, offset, bytes, buffer));
 }
 
@@ -3111,9 +3098,9 @@ PTXGEN_API ptxcu_code ptxcu_external_memory_array(ptxcu *cu, ptxcu_external_memo
     if (array) memset(array, 0, sizeof *array);
     PTXCU__REQUIRE_READY(cu);
     PTXCU__REQUIRE_SYMBOL(cu, cuExternalMemoryGetMappedMipmappedArray);
-    if (!array) return ptxcu__fail_null(cu, "ptxcu_external_memory_array", "array");
-    if (!memory) return ptxcu__fail_null(cu, "ptxcu_external_memory_array", "memory");
-    if (!desc) return ptxcu__fail_null(cu, "ptxcu_external_memory_array", "desc");
+    PTXCU__REQUIRE(cu, external_memory_array, array);
+    PTXCU__REQUIRE(cu, external_memory_array, memory);
+    PTXCU__REQUIRE(cu, external_memory_array, desc);
     d = *desc;
     if (!d.channels) d.channels = 1;
     if (!d.levels) d.levels = 1;
@@ -3124,60 +3111,47 @@ PTXGEN_API ptxcu_code ptxcu_external_memory_array(ptxcu *cu, ptxcu_external_memo
 PTXGEN_API ptxcu_code ptxcu_external_memory_release(ptxcu *cu, ptxcu_external_memory memory) {
     PTXCU__REQUIRE_READY(cu);
     if (!memory) return PTXCU_E_NONE;
-    PTXCU__CALL_OPTIONAL(cu, cuDestroyExternalMemory, (memory), (cu, result_, "cuDestroyExternalMemory()"));
+    PTXCU__CALL_OPTIONAL(cu, cuDestroyExternalMemory, (memory), "()");
 }
 
 PTXGEN_API ptxcu_code ptxcu_external_semaphore_import(ptxcu *cu, const ptxcu_external_desc *desc,
                                                       ptxcu_external_semaphore *semaphore) {
     ptxcu__external_semaphore d;
-    int is_fd;
     if (semaphore) *semaphore = NULL;
-    PTXCU__REQUIRE_READY(cu);
-    if (!semaphore) return ptxcu__fail_null(cu, "ptxcu_external_semaphore_import", "semaphore");
-    if (!desc) return ptxcu__fail_null(cu, "ptxcu_external_semaphore_import", "desc");
-    is_fd = desc->type == (uint32_t)PTXCU_SEMAPHORE_FD || desc->type == (uint32_t)PTXCU_SEMAPHORE_TIMELINE_FD;
-    PTXCU__TRY(ptxcu__check_external(cu, "ptxcu_external_semaphore_import", desc,
-                                     PTXCU_SEMAPHORE_TIMELINE_WIN32, is_fd));
+    PTXCU__REQUIRE(cu, external_semaphore_import, semaphore);
+    PTXCU__REQUIRE(cu, external_semaphore_import, desc);
     memset(&d, 0, sizeof d);
-    d.type = (int)desc->type;
-    if (is_fd)
-        d.u.fd = desc->fd;
-    else
-        d.u.win32.handle = desc->handle, d.u.win32.name = desc->name;
-    PTXCU__CALL_OPTIONAL(cu, cuImportExternalSemaphore, (semaphore, &d),
-                         (cu, result_, "cuImportExternalSemaphore(type %u)", (unsigned)desc->type));
+    PTXCU__TRY(
+        ptxcu__describe_external(cu, "ptxcu_external_semaphore_import", desc, PTXCU_SEMAPHORE_TIMELINE_WIN32,
+                                 1u << PTXCU_SEMAPHORE_FD | 1u << PTXCU_SEMAPHORE_TIMELINE_FD, &d.from));
+    PTXCU__CALL_OPTIONAL(cu, cuImportExternalSemaphore, (semaphore, &d), "(type %u)", (unsigned)desc->type);
 }
 
 PTXGEN_API ptxcu_code ptxcu_external_semaphore_signal(ptxcu *cu, ptxcu_external_semaphore semaphore,
                                                       uint64_t value, ptxcu_stream stream) {
     ptxcu__semaphore_params p;
-    PTXCU__REQUIRE_READY(cu);
-    if (!semaphore) return ptxcu__fail_null(cu, "ptxcu_external_semaphore_signal", "semaphore");
+    PTXCU__REQUIRE(cu, external_semaphore_signal, semaphore);
     memset(&p, 0, sizeof p);
     p.value = p.key = value;
-    PTXCU__CALL_OPTIONAL(
-        cu, cuSignalExternalSemaphoresAsync, (&semaphore, &p, 1, stream),
-        (cu, result_, "cuSignalExternalSemaphoresAsync(value %llu)", (unsigned long long)value));
+    PTXCU__CALL_OPTIONAL(cu, cuSignalExternalSemaphoresAsync, (&semaphore, &p, 1, stream), "(value %llu)",
+                         (unsigned long long)value);
 }
 
 PTXGEN_API ptxcu_code ptxcu_external_semaphore_wait(ptxcu *cu, ptxcu_external_semaphore semaphore,
                                                     uint64_t value, ptxcu_stream stream) {
     ptxcu__semaphore_params p;
-    PTXCU__REQUIRE_READY(cu);
-    if (!semaphore) return ptxcu__fail_null(cu, "ptxcu_external_semaphore_wait", "semaphore");
+    PTXCU__REQUIRE(cu, external_semaphore_wait, semaphore);
     memset(&p, 0, sizeof p);
     p.value = p.key = value;
     p.timeout_ms = 0xffffffffu; /* for a keyed mutex: without end */
-    PTXCU__CALL_OPTIONAL(
-        cu, cuWaitExternalSemaphoresAsync, (&semaphore, &p, 1, stream),
-        (cu, result_, "cuWaitExternalSemaphoresAsync(value %llu)", (unsigned long long)value));
+    PTXCU__CALL_OPTIONAL(cu, cuWaitExternalSemaphoresAsync, (&semaphore, &p, 1, stream), "(value %llu)",
+                         (unsigned long long)value);
 }
 
 PTXGEN_API ptxcu_code ptxcu_external_semaphore_release(ptxcu *cu, ptxcu_external_semaphore semaphore) {
     PTXCU__REQUIRE_READY(cu);
     if (!semaphore) return PTXCU_E_NONE;
-    PTXCU__CALL_OPTIONAL(cu, cuDestroyExternalSemaphore, (semaphore),
-                         (cu, result_, "cuDestroyExternalSemaphore()"));
+    PTXCU__CALL_OPTIONAL(cu, cuDestroyExternalSemaphore, (semaphore), "()");
 }
 
 /* -- OpenGL -- */
@@ -3196,8 +3170,8 @@ PTXGEN_API ptxcu_code ptxcu_gl_register_buffer(ptxcu *cu, uint32_t buffer, uint3
     if (resource) *resource = NULL;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__TRY(ptxcu__check_access(cu, "ptxcu_gl_register_buffer", access, resource));
-    PTXCU__CALL_OPTIONAL(cu, cuGraphicsGLRegisterBuffer, (resource, buffer, access),
-                         (cu, result_, "cuGraphicsGLRegisterBuffer(%u)", (unsigned)buffer));
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsGLRegisterBuffer, (resource, buffer, access), "(%u)",
+                         (unsigned)buffer);
 }
 
 PTXGEN_API ptxcu_code ptxcu_gl_register_image(ptxcu *cu, uint32_t image, uint32_t target, uint32_t access,
@@ -3205,34 +3179,27 @@ PTXGEN_API ptxcu_code ptxcu_gl_register_image(ptxcu *cu, uint32_t image, uint32_
     if (resource) *resource = NULL;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__TRY(ptxcu__check_access(cu, "ptxcu_gl_register_image", access, resource));
-    PTXCU__CALL_OPTIONAL(
-        cu, cuGraphicsGLRegisterImage, (resource, image, target, access),
-        (cu, result_, "cuGraphicsGLRegisterImage(%u, target 0x%x)", (unsigned)image, (unsigned)target));
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsGLRegisterImage, (resource, image, target, access),
+                         "(%u, target 0x%x)", (unsigned)image, (unsigned)target);
 }
 
 PTXGEN_API ptxcu_code ptxcu_graphics_map(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
                                          ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
-    if (!resources) return ptxcu__fail_null(cu, "ptxcu_graphics_map", "resources");
-    PTXCU__CALL_OPTIONAL(cu, cuGraphicsMapResources, (n, resources, stream),
-                         (cu, result_, "cuGraphicsMapResources(%u resources)", (unsigned)n));
+    PTXCU__REQUIRE(cu, graphics_map, resources);
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsMapResources, (n, resources, stream), "(%u resources)", (unsigned)n);
 }
 
 PTXGEN_API ptxcu_code ptxcu_graphics_unmap(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
                                            ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
-    if (!resources) return ptxcu__fail_null(cu, "ptxcu_graphics_unmap", "resources");
-    PTXCU__CALL_OPTIONAL(cu, cuGraphicsUnmapResources, (n, resources, stream),
-                         (cu, result_, "cuGraphicsUnmapResources(%u resources)", (unsigned)n));
+    PTXCU__REQUIRE(cu, graphics_unmap, resources);
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsUnmapResources, (n, resources, stream), "(%u resources)", (unsigned)n);
 }
 
 PTXGEN_API ptxcu_code ptxcu_graphics_buffer(ptxcu *cu, ptxcu_graphics resource, ptxcu_buffer *buffer) {
     if (buffer) buffer->address = 0, buffer->bytes = 0;
-    PTXCU__REQUIRE_READY(cu);
-    if (!buffer) return ptxcu__fail_null(cu, "ptxcu_graphics_buffer", "buffer");
+    PTXCU__REQUIRE(cu, graphics_buffer, buffer);
     PTXCU__CALL_OPTIONAL(cu, cuGraphicsResourceGetMappedPointer_v2,
-                         (&buffer->address, &buffer->bytes, resource),
-                         (cu, result_, "cuGraphicsResourceGetMappedPointer_v2()"));
+                         (&buffer->address, &buffer->bytes, resource), "()");
 }
 
 static ptxcu_code ptxcu__get_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index,
@@ -3272,15 +3239,14 @@ PTXGEN_API ptxcu_code ptxcu_graphics_array(ptxcu *cu, ptxcu_graphics resource, u
     PTXCU__REQUIRE_READY(cu);
     PTXCU__REQUIRE_SYMBOL(cu, cuGraphicsSubResourceGetMappedArray);
     PTXCU__REQUIRE_SYMBOL(cu, cuArray3DGetDescriptor_v2);
-    if (!array) return ptxcu__fail_null(cu, "ptxcu_graphics_array", "array");
+    PTXCU__REQUIRE(cu, graphics_array, array);
     PTXCU__IN_CONTEXT(cu, ptxcu__get_graphics_array(cu, resource, index, level, array));
 }
 
 PTXGEN_API ptxcu_code ptxcu_graphics_unregister(ptxcu *cu, ptxcu_graphics resource) {
     PTXCU__REQUIRE_READY(cu);
     if (!resource) return PTXCU_E_NONE;
-    PTXCU__CALL_OPTIONAL(cu, cuGraphicsUnregisterResource, (resource),
-                         (cu, result_, "cuGraphicsUnregisterResource()"));
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsUnregisterResource, (resource), "()");
 }
 
 /* -- tensors -- */
@@ -3448,8 +3414,7 @@ static ptxcu_code ptxcu__tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, 
 PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
                                           ptxcu_tensor *tensor) {
     if (tensor) memset(tensor, 0, sizeof *tensor);
-    PTXCU__REQUIRE_READY(cu);
-    if (!tensor) return ptxcu__fail_null(cu, "ptxcu_tensor_create", "tensor");
+    PTXCU__REQUIRE(cu, tensor_create, tensor);
     PTXCU__IN_CONTEXT(cu, ptxcu__tensor_create(cu, type, rank, shape, tensor));
 }
 
@@ -3530,8 +3495,7 @@ static ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type ty
 PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
                                         const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
     if (tensor) memset(tensor, 0, sizeof *tensor);
-    PTXCU__REQUIRE_READY(cu);
-    if (!tensor) return ptxcu__fail_null(cu, "ptxcu_tensor_wrap", "tensor");
+    PTXCU__REQUIRE(cu, tensor_wrap, tensor);
     PTXCU__IN_CONTEXT(cu, ptxcu__tensor_wrap(cu, memory, type, rank, shape, stride, tensor));
 }
 
@@ -3776,28 +3740,24 @@ static ptxcu_code ptxcu__transfer_tensor(ptxcu *cu, const char *function, const 
 
 PTXGEN_API ptxcu_code ptxcu_tensor_upload(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                           ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
     PTXCU__IN_CONTEXT(cu, ptxcu__transfer_tensor(cu, "ptxcu_tensor_upload", to, "to", (void *)(uintptr_t)from,
                                                  bytes, 1, 0, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_download(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
                                             ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
     PTXCU__IN_CONTEXT(
         cu, ptxcu__transfer_tensor(cu, "ptxcu_tensor_download", from, "from", to, bytes, 0, 0, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_write(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                          ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
     PTXCU__IN_CONTEXT(cu, ptxcu__transfer_tensor(cu, "ptxcu_tensor_write", to, "to", (void *)(uintptr_t)from,
                                                  bytes, 1, 1, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_read(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
                                         ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
     PTXCU__IN_CONTEXT(cu,
                       ptxcu__transfer_tensor(cu, "ptxcu_tensor_read", from, "from", to, bytes, 0, 1, stream));
 }
@@ -3806,33 +3766,28 @@ PTXGEN_API ptxcu_code ptxcu_tensor_read(ptxcu *cu, void *to, const ptxcu_tensor 
 
 PTXGEN_API ptxcu_code ptxcu_stream_create(ptxcu *cu, ptxcu_stream *stream) {
     if (stream) *stream = NULL;
-    PTXCU__REQUIRE_READY(cu);
-    if (!stream) return ptxcu__fail_null(cu, "ptxcu_stream_create", "stream");
-    PTXCU__CALL_DRIVER(cu, cuStreamCreate(stream, 1), (cu, result_, "cuStreamCreate(non-blocking)"));
+    PTXCU__REQUIRE(cu, stream_create, stream);
+    PTXCU__CALL_DRIVER(cu, cuStreamCreate, (stream, 1), "(non-blocking)");
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_destroy(ptxcu *cu, ptxcu_stream stream) {
     PTXCU__REQUIRE_READY(cu);
     if (!stream) return PTXCU_E_NONE;
-    PTXCU__CALL_DRIVER(cu, cuStreamDestroy_v2(stream), (cu, result_, "cuStreamDestroy_v2()"));
+    PTXCU__CALL_DRIVER(cu, cuStreamDestroy_v2, (stream), "()");
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_sync(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
-    PTXCU__CALL_DRIVER(cu, cuStreamSynchronize(stream), (cu, result_, "cuStreamSynchronize()"));
+    PTXCU__CALL_DRIVER(cu, cuStreamSynchronize, (stream), "()");
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_wait_event(ptxcu *cu, ptxcu_stream stream, ptxcu_event event) {
-    PTXCU__REQUIRE_READY(cu);
-    if (!event) return ptxcu__fail_null(cu, "ptxcu_stream_wait_event", "event");
-    PTXCU__CALL_DRIVER(cu, cuStreamWaitEvent(stream, event, 0), (cu, result_, "cuStreamWaitEvent()"));
+    PTXCU__REQUIRE(cu, stream_wait_event, event);
+    PTXCU__CALL_DRIVER(cu, cuStreamWaitEvent, (stream, event, 0), "()");
 }
 
 PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
-    if (!stream) return ptxcu__fail_null(cu, "ptxcu_graph_begin", "stream");
-    PTXCU__CALL_DRIVER(cu, cuStreamBeginCapture_v2(stream, 1),
-                       (cu, result_, "cuStreamBeginCapture_v2(thread local)"));
+    PTXCU__REQUIRE(cu, graph_begin, stream);
+    PTXCU__CALL_DRIVER(cu, cuStreamBeginCapture_v2, (stream, 1), "(thread local)");
 }
 
 static ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
@@ -3843,7 +3798,7 @@ static ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *
     result = graph ? cu->driver.cuGraphInstantiateWithFlags(graph, captured, 0) : 0;
     destroy_result = cu->driver.cuGraphDestroy(captured);
     if (destroy_result) cu->driver.cuGraphDestroy(captured); /* retry once */
-    if (!graph) return ptxcu__fail_null(cu, "ptxcu_graph_end", "graph");
+    PTXCU__REQUIRE(cu, graph_end, graph);
     if (destroy_result && !result) cu->driver.cuGraphExecDestroy(*graph);
     if (!destroy_result && !result) return PTXCU_E_NONE;
     *graph = NULL;
@@ -3853,53 +3808,48 @@ static ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *
 
 PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
     if (graph) *graph = NULL;
-    PTXCU__REQUIRE_READY(cu);
-    if (!stream) return ptxcu__fail_null(cu, "ptxcu_graph_end", "stream");
+    PTXCU__REQUIRE(cu, graph_end, stream);
     PTXCU__IN_CONTEXT(cu, ptxcu__graph_end(cu, stream, graph));
 }
 
 PTXGEN_API ptxcu_code ptxcu_graph_launch(ptxcu *cu, ptxcu_graph graph, ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
-    if (!graph) return ptxcu__fail_null(cu, "ptxcu_graph_launch", "graph");
-    PTXCU__CALL_DRIVER(cu, cuGraphLaunch(graph, stream), (cu, result_, "cuGraphLaunch()"));
+    PTXCU__REQUIRE(cu, graph_launch, graph);
+    PTXCU__CALL_DRIVER(cu, cuGraphLaunch, (graph, stream), "()");
 }
 
 PTXGEN_API ptxcu_code ptxcu_graph_destroy(ptxcu *cu, ptxcu_graph graph) {
     PTXCU__REQUIRE_READY(cu);
     if (!graph) return PTXCU_E_NONE;
-    PTXCU__CALL_DRIVER(cu, cuGraphExecDestroy(graph), (cu, result_, "cuGraphExecDestroy()"));
+    PTXCU__CALL_DRIVER(cu, cuGraphExecDestroy, (graph), "()");
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_create(ptxcu *cu, ptxcu_event *event) {
     if (event) *event = NULL;
-    PTXCU__REQUIRE_READY(cu);
-    if (!event) return ptxcu__fail_null(cu, "ptxcu_event_create", "event");
-    PTXCU__CALL_DRIVER(cu, cuEventCreate(event, 0), (cu, result_, "cuEventCreate()"));
+    PTXCU__REQUIRE(cu, event_create, event);
+    PTXCU__CALL_DRIVER(cu, cuEventCreate, (event, 0), "()");
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_destroy(ptxcu *cu, ptxcu_event event) {
     PTXCU__REQUIRE_READY(cu);
     if (!event) return PTXCU_E_NONE;
-    PTXCU__CALL_DRIVER(cu, cuEventDestroy_v2(event), (cu, result_, "cuEventDestroy_v2()"));
+    PTXCU__CALL_DRIVER(cu, cuEventDestroy_v2, (event), "()");
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_record(ptxcu *cu, ptxcu_event event, ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
-    if (!event) return ptxcu__fail_null(cu, "ptxcu_event_record", "event");
-    PTXCU__CALL_DRIVER(cu, cuEventRecord(event, stream), (cu, result_, "cuEventRecord()"));
+    PTXCU__REQUIRE(cu, event_record, event);
+    PTXCU__CALL_DRIVER(cu, cuEventRecord, (event, stream), "()");
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_sync(ptxcu *cu, ptxcu_event event) {
-    PTXCU__REQUIRE_READY(cu);
-    if (!event) return ptxcu__fail_null(cu, "ptxcu_event_sync", "event");
-    PTXCU__CALL_DRIVER(cu, cuEventSynchronize(event), (cu, result_, "cuEventSynchronize()"));
+    PTXCU__REQUIRE(cu, event_sync, event);
+    PTXCU__CALL_DRIVER(cu, cuEventSynchronize, (event), "()");
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_elapsed_ms(ptxcu *cu, ptxcu_event start, ptxcu_event stop, float *ms) {
     if (ms) *ms = 0;
     PTXCU__REQUIRE_READY(cu);
     if (!start || !stop || !ms) return ptxcu__fail_null(cu, "ptxcu_event_elapsed_ms", "an argument");
-    PTXCU__CALL_DRIVER(cu, cuEventElapsedTime(ms, start, stop), (cu, result_, "cuEventElapsedTime()"));
+    PTXCU__CALL_DRIVER(cu, cuEventElapsedTime, (ms, start, stop), "()");
 }
 
 /* -- programs -- */
@@ -4283,17 +4233,15 @@ static ptxcu_code ptxcu__load_locked(ptxcu *cu, ptx_module *m, const char *ptx, 
 
 PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
     if (program) *program = NULL;
-    PTXCU__REQUIRE_READY(cu);
-    if (!m) return ptxcu__fail_null(cu, "ptxcu_load", "m");
-    if (!program) return ptxcu__fail_null(cu, "ptxcu_load", "program");
+    PTXCU__REQUIRE(cu, load, m);
+    PTXCU__REQUIRE(cu, load, program);
     PTXCU__IN_CONTEXT(cu, ptxcu__load_locked(cu, m, NULL, program));
 }
 
 PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program) {
     if (program) *program = NULL;
-    PTXCU__REQUIRE_READY(cu);
-    if (!ptx) return ptxcu__fail_null(cu, "ptxcu_load_text", "ptx");
-    if (!program) return ptxcu__fail_null(cu, "ptxcu_load_text", "program");
+    PTXCU__REQUIRE(cu, load_text, ptx);
+    PTXCU__REQUIRE(cu, load_text, program);
     PTXCU__IN_CONTEXT(cu, ptxcu__load_locked(cu, NULL, ptx, program));
 }
 
@@ -4380,8 +4328,8 @@ PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, con
     if (entry) *entry = 0;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_entry_by_name", program));
-    if (!name) return ptxcu__fail_null(cu, "ptxcu_entry_by_name", "name");
-    if (!entry) return ptxcu__fail_null(cu, "ptxcu_entry_by_name", "entry");
+    PTXCU__REQUIRE(cu, entry_by_name, name);
+    PTXCU__REQUIRE(cu, entry_by_name, entry);
     PTXCU__IN_CONTEXT(cu, ptxcu__entry_by_name(cu, program, name, entry));
 }
 
@@ -4405,8 +4353,8 @@ PTXGEN_API ptxcu_code ptxcu_global(ptxcu *cu, ptxcu_program *program, const char
     if (buffer) buffer->address = 0, buffer->bytes = 0;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_global", program));
-    if (!name) return ptxcu__fail_null(cu, "ptxcu_global", "name");
-    if (!buffer) return ptxcu__fail_null(cu, "ptxcu_global", "buffer");
+    PTXCU__REQUIRE(cu, global, name);
+    PTXCU__REQUIRE(cu, global, buffer);
     PTXCU__IN_CONTEXT(cu, ptxcu__global(cu, program, name, buffer));
 }
 
@@ -4414,7 +4362,7 @@ PTXGEN_API ptxcu_code ptxcu_get_module(ptxcu *cu, ptxcu_program *program, void *
     if (module_) *module_ = NULL;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_get_module", program));
-    if (!module_) return ptxcu__fail_null(cu, "ptxcu_get_module", "module_");
+    PTXCU__REQUIRE(cu, get_module, module_);
     *module_ = program->module_;
     return PTXCU_E_NONE;
 }
@@ -4428,7 +4376,7 @@ PTXGEN_API ptxcu_code ptxcu_get_function(ptxcu *cu, ptxcu_program *program, uint
     if (function) *function = NULL;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_get_function", program));
-    if (!function) return ptxcu__fail_null(cu, "ptxcu_get_function", "function");
+    PTXCU__REQUIRE(cu, get_function, function);
     if (entry >= program->count) return ptxcu__fail_entry(cu, program, entry);
     *function = program->entries[entry].function;
     return PTXCU_E_NONE;
@@ -4564,7 +4512,7 @@ PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_op
     PTXCU__REQUIRE_READY(cu);
     if (!op || !op->emit) return ptxcu__fail_null(cu, "ptxcu_operation", "op, or its emit,");
     if (!desc && op->desc_bytes) return ptxcu__fail_null(cu, "ptxcu_operation", "desc");
-    if (!program) return ptxcu__fail_null(cu, "ptxcu_operation", "program");
+    PTXCU__REQUIRE(cu, operation, program);
     hash = ptxcu__hash_operation(op, desc);
     *program = ptxcu__find_cached(cu, hash, op, desc);
     if (*program) return PTXCU_E_NONE;
@@ -4596,7 +4544,6 @@ static ptxcu_code ptxcu__cache_clear(ptxcu *cu) {
 }
 
 PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
-    PTXCU__REQUIRE_READY(cu);
     PTXCU__IN_CONTEXT(cu, ptxcu__cache_clear(cu));
 }
 
@@ -4802,7 +4749,7 @@ static ptxcu_code ptxcu__launch(ptxcu *cu, ptxcu_program *program, const ptx_lau
     ptxcu__entry *e = NULL;
     uint32_t i;
     PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_launch", program));
-    if (!geometry) return ptxcu__fail_null(cu, "ptxcu_launch", "geometry");
+    PTXCU__REQUIRE(cu, launch, geometry);
     if (!args && count) return ptxcu__fail_null(cu, "ptxcu_launch", "args");
     PTXCU__TRY(ptxcu__prepare_launch(cu, program, geometry, &e));
     if (count > PTXCU_ARGS_MAX || (e->known && count != e->param_count))
@@ -4823,7 +4770,6 @@ static ptxcu_code ptxcu__launch(ptxcu *cu, ptxcu_program *program, const ptx_lau
 
 PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
                                    const ptxcu_arg *args, uint32_t count, ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
     PTXCU__IN_CONTEXT(cu, ptxcu__launch(cu, program, geometry, args, count, stream));
 }
 
@@ -4861,13 +4807,13 @@ static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *
     void *params[1 + PTX_PLAN_MAPS];
     uint32_t i, j, n;
     PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_run", program));
-    if (!plan) return ptxcu__fail_null(cu, "ptxcu_run", "plan");
+    PTXCU__REQUIRE(cu, run, plan);
     if (plan->launches > PTX_PLAN_MAX)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_run: a plan of %u launches, at most %u are possible",
                            (unsigned)plan->launches, (unsigned)PTX_PLAN_MAX);
     if (plan->launches == 0) return PTXCU_E_NONE;
     if (plan->maps > PTX_PLAN_MAPS) return ptxcu__encode_maps(cu, "ptxcu_run", plan, args, encoded);
-    if (!args) return ptxcu__fail_null(cu, "ptxcu_run", "args");
+    PTXCU__REQUIRE(cu, run, args);
     if (plan->args_bytes != args_bytes)
         return ptxcu__fail(cu, PTXCU_E_ARGS,
                            "ptxcu_run: the plan is for arguments of %u bytes, %llu are given",
@@ -4907,7 +4853,6 @@ static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *
 
 PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                                 size_t args_bytes, ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
     PTXCU__IN_CONTEXT(cu, ptxcu__run(cu, program, plan, args, args_bytes, NULL, stream));
 }
 
@@ -5067,9 +5012,8 @@ static ptxcu_code ptxcu__workspace_create(ptxcu *cu, const ptxcu_call *call, ptx
 PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
                                              ptxcu_tensor *workspace) {
     if (workspace) memset(workspace, 0, sizeof *workspace);
-    PTXCU__REQUIRE_READY(cu);
-    if (!call) return ptxcu__fail_null(cu, "ptxcu_workspace_create", "call");
-    if (!workspace) return ptxcu__fail_null(cu, "ptxcu_workspace_create", "workspace");
+    PTXCU__REQUIRE(cu, workspace_create, call);
+    PTXCU__REQUIRE(cu, workspace_create, workspace);
     PTXCU__IN_CONTEXT(cu, ptxcu__workspace_create(cu, call, stream, workspace));
 }
 
@@ -5108,7 +5052,6 @@ static ptxcu_code ptxcu__run_call(ptxcu *cu, const char *function, const ptxcu_c
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
     PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, "ptxcu_call_run", call, stream));
 }
 
@@ -5120,7 +5063,6 @@ static ptxcu_code ptxcu__call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_st
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
-    PTXCU__REQUIRE_READY(cu);
     PTXCU__IN_CONTEXT(cu, ptxcu__call_finish(cu, call, stream));
 }
 
@@ -5213,7 +5155,7 @@ PTXGEN_API ptxcu_code ptxcu_result_poll(ptxcu *cu, ptxcu_result *r, int *done) {
     if (done) *done = 0;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__TRY(ptxcu__check_result(cu, "ptxcu_result_poll", r));
-    if (!done) return ptxcu__fail_null(cu, "ptxcu_result_poll", "done");
+    PTXCU__REQUIRE(cu, result_poll, done);
     PTXCU__IN_CONTEXT(cu, ptxcu__result_poll(cu, r, done));
 }
 
@@ -5345,6 +5287,7 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
 #define PTXCU__CACHE_DIMS(paged)                                                                             \
     ((paged) ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim")
 enum { PTXCU__OPTIONAL = 1, PTXCU__WRITTEN = 2, PTXCU__DENSE = 4, PTXCU__ROWS = 8, PTXCU__SAME = 16 };
+enum { PTXCU__OUT = PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__MAYBE = PTXCU__DENSE | PTXCU__OPTIONAL };
 #define PTXCU__TYPE(type) ((uint64_t)1 << ((type)&63)) /* an invalid type is refused elsewhere */
 #define PTXCU__FLOAT_TYPES (PTXCU__TYPE(PTX_F32) | PTXCU__TYPE(PTX_F16) | PTXCU__TYPE(PTX_BF16))
 
@@ -5360,7 +5303,53 @@ typedef struct ptxcu__operation_check {
     /* For a cache of ptxcu_kv_cache_wrap_each: the index of k among the tensors (v follows), and the block of
        the address table. 0 sequences: no such cache. */
     uint32_t k_index, sequences, addresses_block;
+    uint32_t product; /* 1: gemv and gemm, see ptxcu__take_refusal */
+    /* Sizes of dimensions, under the names that the rules of tensors give them. */
+    uint32_t sizes;
+    struct {
+        const char *name;
+        size_t length;
+        uint64_t size;
+    } size[8]; /* a description has fewer */
 } ptxcu__operation_check;
+
+/* What an operation asks of one of its tensors. A dimension is a name, "n", or a sum, product or quotient of
+   one, "experts + 1": every dimension of a name has the size of the first. */
+typedef struct ptxcu__rule {
+    const char *name, *dims;
+    uint64_t types;   /* bits of PTXCU__TYPE */
+    uint16_t at, arg; /* offsets: in the description; of its address in the kernel's arguments */
+    uint8_t flags, align;
+    int8_t like; /* its type is that of the tensor so many rules further; 0, or without one: types */
+} ptxcu__rule;
+#define PTXCU__RULE(operation, field, flags, types, like, align, dims)                                       \
+    {#field, dims, types, (uint16_t)offsetof(ptxcu_##operation##_desc, field),                               \
+     (uint16_t)offsetof(ptxk_##operation##_args, field), flags, align, like}
+
+/* Begin a prepare function: what follows fills kernel, shape and args, and reports with `c`. */
+#define PTXCU__PREPARE(operation)                                                                            \
+    ptxcu__operation_check c;                                                                                \
+    ptxk_##operation##_desc kernel;                                                                          \
+    ptxk_##operation##_shape shape;                                                                          \
+    ptxk_##operation##_args args;                                                                            \
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, #operation, desc, call));                                          \
+    memset(&kernel, 0, sizeof kernel);                                                                       \
+    memset(&shape, 0, sizeof shape);                                                                         \
+    memset(&args, 0, sizeof args)
+
+/* Require the tensors of a list of rules, and fill in their addresses. */
+#define PTXCU__REQUIRE_ALL(rules)                                                                            \
+    ptxcu__require_all(&c, rules, (uint32_t)(sizeof(rules) / sizeof *(rules)), desc, &args)
+
+/* End it: plan, check the arguments if `checked`, complete the call. */
+#define PTXCU__COMPLETE(operation, checked, workspace)                                                       \
+    do {                                                                                                     \
+        if (c.code == PTXCU_E_NONE)                                                                          \
+            ptxcu__take_refusal(&c, ptxk_##operation##_plan(&kernel, &shape, &call->plan, &c.why));          \
+        if (c.code == PTXCU_E_NONE && (checked))                                                             \
+            ptxcu__take_refusal(&c, ptxk_##operation##_check(&kernel, &args, &c.why));                       \
+        return ptxcu__complete_check(&c, &kernel, &args, sizeof args, workspace);                            \
+    } while (0)
 
 PTXK__SHARED ptxcu_code ptxcu__begin_check(ptxcu__operation_check *c, ptxcu *cu, const char *name,
                                            const void *desc, ptxcu_call *call) {
@@ -5459,6 +5448,56 @@ static void ptxcu__require(ptxcu__operation_check *c, const char *name, const pt
     c->call->tensors++;
 }
 
+/* The size of a name, or a number; PTXCU__ANY of a new name. */
+static uint64_t ptxcu__find_size(const ptxcu__operation_check *c, const char *name, size_t length) {
+    uint32_t i;
+    for (i = 0; i < c->sizes; i++)
+        if (c->size[i].length == length && memcmp(c->size[i].name, name, length) == 0) return c->size[i].size;
+    return *name >= '0' && *name <= '9' ? strtoul(name, NULL, 10) : PTXCU__ANY;
+}
+
+/* The size that a dimension of a rule must have. *text moves to the next one. *length: of a name alone, else
+   0. */
+static uint64_t ptxcu__parse_size(const ptxcu__operation_check *c, const char **text, size_t *length) {
+    const char *name = *text, *sign = name + strcspn(name, ",+*/"), *end = sign + strcspn(sign, ",");
+    uint64_t size = ptxcu__find_size(c, name, (size_t)(sign - name) - (sign == end ? 0 : 1)), other;
+    *text = *end ? end + 2 : end;
+    *length = sign == end ? (size_t)(end - name) : 0;
+    if (*length || size == PTXCU__ANY) return size;
+    other = ptxcu__find_size(c, sign + 2, (size_t)(end - sign) - 2);
+    return *sign == '+' ? size + other : *sign == '*' ? size * other : size / other;
+}
+
+/* Require the tensors of a description, and fill in their addresses in the arguments of the kernel. */
+PTXK__SHARED void ptxcu__require_all(ptxcu__operation_check *c, const ptxcu__rule *rules, uint32_t count,
+                                     const void *desc, void *args) {
+    uint64_t size[4];
+    const char *text, *name[4];
+    size_t length[4];
+    uint32_t i, rank;
+    for (; count; count--, rules++) {
+        const char *at = (const char *)desc;
+        const ptxcu_tensor *t = (const ptxcu_tensor *)(const void *)(at + rules->at);
+        const ptxcu_tensor *like = (const ptxcu_tensor *)(const void *)(at + rules[rules->like].at);
+        uint64_t types = rules->like && like->owner ? PTXCU__TYPE(like->type) : rules->types;
+        memset(size, 0, sizeof size);
+        for (rank = 0, text = rules->dims; *text; rank++) {
+            name[rank] = text;
+            size[rank] = ptxcu__parse_size(c, &text, &length[rank]);
+        }
+        ptxcu__require(c, rules->name, t, rules->flags, types, rules->align, rules->dims, rank, size[0],
+                       size[1], size[2], size[3]);
+        if (c->code != PTXCU_E_NONE) return;
+        for (i = 0; i < rank && t->owner; i++) {
+            if (!length[i] || size[i] != PTXCU__ANY) continue;
+            c->size[c->sizes].name = name[i];
+            c->size[c->sizes].length = length[i];
+            c->size[c->sizes++].size = t->shape[i];
+        }
+        memcpy((char *)args + rules->arg, &t->address, sizeof t->address);
+    }
+}
+
 /* The stride of a dimension in elements; 0 in an empty tensor and for a size below 2, where any stride is
    valid. */
 static uint64_t ptxcu__get_stride(const ptxcu_tensor *t, uint32_t dim) {
@@ -5531,22 +5570,23 @@ PTXK__SHARED ptxcu_code ptxcu__complete_check(ptxcu__operation_check *c, const v
     return ptxcu__complete_call(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, workspace);
 }
 
+PTX__APART PTXK__SHARED ptxcu_code ptxcu__run_prepared(ptxcu *cu, const char *function,
+                                                       const ptxcu_call *call, ptxcu_stream stream) {
+    PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, function, call, stream));
+}
+
 /* Define ptxcu_<operation>: prepare and run. */
 #define PTXCU__DEFINE_RUN(operation)                                                                         \
     PTXGEN_API ptxcu_code ptxcu_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,                 \
                                             ptxcu_stream stream) {                                           \
         ptxcu_call call;                                                                                     \
         PTXCU__TRY(ptxcu_##operation##_prepare(cu, desc, &call));                                            \
-        PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, "ptxcu_" #operation, &call, stream));                      \
+        return ptxcu__run_prepared(cu, "ptxcu_" #operation, &call, stream);                                  \
     }
 
-/* Report the refusal by an operation's plan or check, if `code` is one. */
+/* Report the refusal by an operation's plan or check, if `code` is one. Fields of a product's kernel get the
+   names that they have in its tensor call. */
 PTXK__SHARED void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
-    if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", c->why.text);
-}
-
-/* The same, with the fields of a product's kernel under the names that they have in its tensor call. */
-PTXK__SHARED void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_code code) {
     static const char *const fields[][2] = {{"matrix[0].", ""},
                                             {"matrix[1].", "more[0]."},
                                             {"matrix[2].", "more[1]."},
@@ -5559,6 +5599,7 @@ PTXK__SHARED void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_cod
     const char *p = c->why.text;
     size_t n = 0, i, length, kinds = sizeof fields / sizeof *fields;
     if (c->code != PTXCU_E_NONE || !code) return;
+    if (!c->product) kinds = 0;
     while (*p && n + 32 < sizeof text) {
         int starts = p == c->why.text || p[-1] == ' ' || p[-1] == '.';
         for (i = 0; i < kinds; i++) {
@@ -6561,6 +6602,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
     uint32_t i, matrices;
     uint64_t n, k;
     PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemv", desc, call));
+    c.product = 1;
     memset(&kernel, 0, sizeof kernel);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
@@ -6603,7 +6645,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
         shape.sm_count = cu->info.sm_count;
         shape.second_n = (uint32_t)desc->more[0].weights.shape[0];
         shape.third_n = (uint32_t)desc->more[1].weights.shape[0];
-        ptxcu__take_product_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
+        ptxcu__take_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
         args.weights = desc->weights.address;
         args.x = desc->x.address;
         args.gamma = desc->gamma.address;
@@ -6621,7 +6663,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
             args.more[i - 1].n = (uint32_t)desc->more[i - 1].weights.shape[0];
         }
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_product_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
+            ptxcu__take_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
         if (c.code == PTXCU_E_NONE && desc->swiglu && shape.second_n != shape.n)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemv: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
@@ -6673,6 +6715,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
     uint64_t n, k, m, groups, rows, row_bytes; /* rows: of a matrix */
     int byte;
     PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemm", desc, call));
+    c.product = 1;
     memset(&kernel, 0, sizeof kernel);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
@@ -6789,7 +6832,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemm: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
         if (c.code == PTXCU_E_NONE)
-            ptxcu__take_product_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
+            ptxcu__take_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
         args.x = desc->x.address;
         args.x_stride = ptxcu__get_stride(&desc->x, 0);
         args.gamma = desc->gamma.address;
@@ -6803,7 +6846,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         args.k = shape.k;
         args.eps = desc->eps;
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_product_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
+            ptxcu__take_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
 }
@@ -6946,50 +6989,26 @@ PTXCU__DEFINE_RUN(matmul)
 #if PTXK__HAS(PTXK_OP_NORM)
 
 PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_norm_desc kernel;
-    ptxk_norm_shape shape;
-    ptxk_norm_args args;
-    uint32_t has_residual;
-    uint64_t rows, n;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "norm", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    rows = desc->x.shape[0];
-    n = desc->x.shape[1];
-    has_residual = desc->residual.owner != NULL;
-    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE | (has_residual ? PTXCU__WRITTEN : PTXCU__SAME),
-                   PTXCU__FLOAT_TYPES, 16, "rows, n", 2, PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "residual", &desc->residual, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__SAME,
-                   PTXCU__TYPE(desc->x.type), 16, "rows, n", 2, rows, n, 0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 16,
-                   "rows, n", 2, rows, n, 0, 0);
-    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "n", 1,
-                   n, 0, 0, 0);
-    ptxcu__require(&c, "beta", &desc->beta, PTXCU__OPTIONAL | PTXCU__DENSE,
-                   desc->gamma.owner ? PTXCU__TYPE(desc->gamma.type) : PTXCU__FLOAT_TYPES, 16, "n", 1, n, 0,
-                   0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.n = (uint32_t)n;
-        kernel.kind = desc->kind;
-        kernel.x_type = desc->x.type;
-        kernel.y_type = desc->y.type;
-        kernel.weight_type = desc->gamma.owner ? desc->gamma.type : (uint32_t)PTX_F32;
-        kernel.flags = (has_residual ? (uint32_t)PTXK_NORM_RESIDUAL : 0)
-                       | (desc->beta.owner ? (uint32_t)PTXK_NORM_BETA : 0)
-                       | (desc->gamma.owner ? 0 : (uint32_t)PTXK_NORM_PLAIN);
-        shape.rows = (uint32_t)rows;
-        ptxcu__take_refusal(&c, ptxk_norm_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = desc->x.address;
-        args.residual = desc->residual.address;
-        args.y = desc->y.address;
-        args.gamma = desc->gamma.address;
-        args.beta = desc->beta.address;
-        args.rows = shape.rows;
-        args.eps = desc->eps;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_norm_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(norm, x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(norm, residual, PTXCU__MAYBE | PTXCU__SAME, 0, -1, 16, "rows, n"),
+        PTXCU__RULE(norm, y, PTXCU__OUT | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(norm, gamma, PTXCU__MAYBE, PTXCU__FLOAT_TYPES, 0, 16, "n"),
+        PTXCU__RULE(norm, beta, PTXCU__MAYBE, PTXCU__FLOAT_TYPES, -1, 16, "n")};
+    PTXCU__PREPARE(norm);
+    PTXCU__REQUIRE_ALL(rules);
+    if (desc->residual.owner) c.flags[0] = PTXCU__OUT; /* x is written; y may be the residual alone */
+    kernel.n = (uint32_t)desc->x.shape[1];
+    kernel.kind = desc->kind;
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y.type;
+    kernel.weight_type = desc->gamma.owner ? desc->gamma.type : (uint32_t)PTX_F32;
+    kernel.flags = (desc->residual.owner ? (uint32_t)PTXK_NORM_RESIDUAL : 0)
+                   | (desc->beta.owner ? (uint32_t)PTXK_NORM_BETA : 0)
+                   | (desc->gamma.owner ? 0 : (uint32_t)PTXK_NORM_PLAIN);
+    args.rows = shape.rows = (uint32_t)desc->x.shape[0];
+    args.eps = desc->eps;
+    PTXCU__COMPLETE(norm, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(norm)
@@ -7000,31 +7019,18 @@ PTXCU__DEFINE_RUN(norm)
 #if PTXK__HAS(PTXK_OP_SOFTMAX)
 
 PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_softmax_desc kernel;
-    ptxk_softmax_shape shape;
-    ptxk_softmax_args args;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "softmax", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(softmax, x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(softmax, y, PTXCU__OUT | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n")};
+    PTXCU__PREPARE(softmax);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 16, "rows, n", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 16,
-                   "rows, n", 2, desc->x.shape[0], desc->x.shape[1], 0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.n = (uint32_t)desc->x.shape[1];
-        kernel.x_type = desc->x.type;
-        kernel.y_type = desc->y.type;
-        kernel.scale = desc->scale;
-        shape.rows = (uint32_t)desc->x.shape[0];
-        ptxcu__take_refusal(&c, ptxk_softmax_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = desc->x.address;
-        args.y = desc->y.address;
-        args.rows = shape.rows;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_softmax_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    PTXCU__REQUIRE_ALL(rules);
+    kernel.n = (uint32_t)desc->x.shape[1];
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y.type;
+    kernel.scale = desc->scale;
+    args.rows = shape.rows = (uint32_t)desc->x.shape[0];
+    PTXCU__COMPLETE(softmax, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(softmax)
@@ -7036,42 +7042,24 @@ PTXCU__DEFINE_RUN(softmax)
 
 PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *desc,
                                                ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_activation_desc kernel;
-    ptxk_activation_shape shape;
-    ptxk_activation_args args;
-    uint64_t rows, n;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "activation", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    rows = desc->x.shape[0];
-    n = desc->x.shape[1];
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(activation, x, PTXCU__ROWS | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 1, "rows, n"),
+        PTXCU__RULE(activation, up, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME, 0, -1, 1, "rows, n"),
+        PTXCU__RULE(activation, y, PTXCU__ROWS | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 1,
+                    "rows, n")};
+    PTXCU__PREPARE(activation);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    ptxcu__require(&c, "x", &desc->x, PTXCU__ROWS | PTXCU__SAME, PTXCU__FLOAT_TYPES, 1, "rows, n", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "up", &desc->up, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME,
-                   PTXCU__TYPE(desc->x.type), 1, "rows, n", 2, rows, n, 0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__ROWS | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 1,
-                   "rows, n", 2, rows, n, 0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.kind = desc->kind;
-        kernel.gated = desc->up.owner != NULL;
-        kernel.x_type = desc->x.type;
-        kernel.y_type = desc->y.type;
-        shape.rows = (uint32_t)rows;
-        shape.n = (uint32_t)n;
-        ptxcu__take_refusal(&c, ptxk_activation_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = desc->x.address;
-        args.up = desc->up.address;
-        args.y = desc->y.address;
-        args.x_stride = ptxcu__get_stride(&desc->x, 0);
-        args.up_stride = desc->up.owner ? ptxcu__get_stride(&desc->up, 0) : 0;
-        args.y_stride = ptxcu__get_stride(&desc->y, 0);
-        args.rows = shape.rows;
-        args.n = shape.n;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_activation_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    PTXCU__REQUIRE_ALL(rules);
+    kernel.kind = desc->kind;
+    kernel.gated = desc->up.owner != NULL;
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y.type;
+    args.rows = shape.rows = (uint32_t)desc->x.shape[0];
+    args.n = shape.n = (uint32_t)desc->x.shape[1];
+    args.x_stride = ptxcu__get_stride(&desc->x, 0);
+    args.up_stride = desc->up.owner ? ptxcu__get_stride(&desc->up, 0) : 0;
+    args.y_stride = ptxcu__get_stride(&desc->y, 0);
+    PTXCU__COMPLETE(activation, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(activation)
@@ -7082,47 +7070,33 @@ PTXCU__DEFINE_RUN(activation)
 #if PTXK__HAS(PTXK_OP_ROPE)
 
 PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_rope_desc kernel;
-    ptxk_rope_shape shape;
-    ptxk_rope_args args;
-    const ptxcu_tensor *t;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "rope", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(rope, x, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 0, 16,
+                    "tokens, heads, head_dim"),
+        PTXCU__RULE(rope, positions, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 0, 4, "tokens"),
+        PTXCU__RULE(rope, frequencies, PTXCU__DENSE, PTXCU__TYPE(PTX_F64), 0, 8, "dims / 2")};
+    const ptxcu_tensor *t, *f;
+    PTXCU__PREPARE(rope);
     t = &desc->x;
+    f = &desc->frequencies;
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    ptxcu__require(&c, "x", t, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
-                   "tokens, heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
-    ptxcu__require(&c, "positions", &desc->positions, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1,
-                   t->shape[0], 0, 0, 0);
-    ptxcu__require(&c, "frequencies", &desc->frequencies, PTXCU__DENSE, PTXCU__TYPE(PTX_F64), 8, "dims / 2",
-                   1, PTXCU__ANY, 0, 0, 0);
+    PTXCU__REQUIRE_ALL(rules);
     if (c.code == PTXCU_E_NONE && ptxcu__get_stride(t, 1) && t->stride[1] != t->shape[2])
         c.code =
             ptxcu__fail(cu, PTXCU_E_SHAPE, "rope: x has shape %s and strides %s, must have dense heads",
                         ptxcu__format_shape(t->rank, t->shape).s, ptxcu__format_shape(t->rank, t->stride).s);
-    if (c.code == PTXCU_E_NONE
-        && (!desc->frequencies.shape[0] || desc->frequencies.shape[0] > t->shape[2] / 2))
+    if (c.code == PTXCU_E_NONE && (!f->shape[0] || f->shape[0] > t->shape[2] / 2))
         c.code =
             ptxcu__fail(cu, PTXCU_E_SHAPE, "rope: frequencies has shape %s, must be [1 ... head_dim / 2]",
-                        ptxcu__format_shape(desc->frequencies.rank, desc->frequencies.shape).s);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.heads = (uint32_t)t->shape[1];
-        kernel.head_dim = (uint32_t)t->shape[2];
-        kernel.dims = 2 * (uint32_t)desc->frequencies.shape[0];
-        kernel.pairs = desc->pairs;
-        kernel.type = t->type;
-        shape.tokens = (uint32_t)t->shape[0];
-        ptxcu__take_refusal(&c, ptxk_rope_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = t->address;
-        args.positions = desc->positions.address;
-        args.frequencies = desc->frequencies.address;
-        args.stride = ptxcu__get_stride(t, 0);
-        args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_rope_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+                        ptxcu__format_shape(f->rank, f->shape).s);
+    kernel.heads = (uint32_t)t->shape[1];
+    kernel.head_dim = (uint32_t)t->shape[2];
+    kernel.dims = 2 * (uint32_t)f->shape[0];
+    kernel.pairs = desc->pairs;
+    kernel.type = t->type;
+    args.tokens = shape.tokens = (uint32_t)t->shape[0];
+    args.stride = ptxcu__get_stride(t, 0);
+    PTXCU__COMPLETE(rope, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(rope)
@@ -7133,33 +7107,20 @@ PTXCU__DEFINE_RUN(rope)
 #if PTXK__HAS(PTXK_OP_EMBED)
 
 PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_embed_desc kernel;
-    ptxk_embed_shape shape;
-    ptxk_embed_args args;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "embed", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    ptxcu__require(&c, "ids", &desc->ids, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1, PTXCU__ANY, 0,
-                   0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, "tokens, n", 2,
-                   desc->ids.shape[0], PTXCU__ANY, 0, 0);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(embed, ids, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 0, 4, "tokens"),
+        PTXCU__RULE(embed, y, PTXCU__OUT, PTXCU__FLOAT_TYPES, 0, 16, "tokens, n")};
+    PTXCU__PREPARE(embed);
+    PTXCU__REQUIRE_ALL(rules);
     ptxcu__require_weights(&c, "table", &desc->table, desc->format, desc->y.shape[1], 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.n = (uint32_t)desc->y.shape[1];
-        kernel.format = desc->format;
-        kernel.y_type = desc->y.type;
-        kernel.scale = desc->scale;
-        shape.tokens = (uint32_t)desc->ids.shape[0];
-        ptxcu__take_refusal(&c, ptxk_embed_plan(&kernel, &shape, &call->plan, &c.why));
-        args.table = desc->table.address;
-        args.ids = desc->ids.address;
-        args.y = desc->y.address;
-        args.rows = (uint32_t)desc->table.shape[0];
-        args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_embed_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    kernel.n = (uint32_t)desc->y.shape[1];
+    kernel.format = desc->format;
+    kernel.y_type = desc->y.type;
+    kernel.scale = desc->scale;
+    args.tokens = shape.tokens = (uint32_t)desc->ids.shape[0];
+    args.table = desc->table.address;
+    args.rows = (uint32_t)desc->table.shape[0];
+    PTXCU__COMPLETE(embed, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(embed)
@@ -7170,44 +7131,34 @@ PTXCU__DEFINE_RUN(embed)
 #if PTXK__HAS(PTXK_OP_QUANTIZE)
 
 PTXGEN_API ptxcu_code ptxcu_quantize_prepare(ptxcu *cu, const ptxcu_quantize_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_quantize_desc kernel;
-    ptxk_quantize_shape shape;
-    ptxk_quantize_args args;
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(quantize, x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 16, "rows, n")};
     uint64_t rows, n, bytes;
     uint32_t plain;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "quantize", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(quantize);
     rows = desc->x.shape[0];
     n = desc->x.shape[1];
     plain = desc->y_type == PTX_E4M3 || desc->y_type == PTX_S8;
     bytes = plain || n > UINT32_MAX ? n : ptxk_row_bytes(desc->y_type, (uint32_t)n);
-    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "rows, n", 2, PTXCU__ANY,
-                   PTXCU__ANY, 0, 0);
+    PTXCU__REQUIRE_ALL(rules);
     kernel.n = (uint32_t)n;
     kernel.x_type = desc->x.type;
     kernel.y_type = desc->y_type;
     kernel.group = desc->group;
-    shape.rows = (uint32_t)rows;
-    if (c.code == PTXCU_E_NONE)
+    args.rows = shape.rows = (uint32_t)rows;
+    if (c.code == PTXCU_E_NONE) /* before y, whose shape hangs on what it refuses */
         ptxcu__take_refusal(&c, ptxk_quantize_plan(&kernel, &shape, &call->plan, &c.why));
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN,
+    ptxcu__require(&c, "y", &desc->y, PTXCU__OUT,
                    PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8)
                        | (desc->y_type == PTX_S8 ? PTXCU__TYPE(PTX_S8) : 0),
                    16, plain ? "rows, n" : "rows, bytes of a row", 2, rows, bytes, 0, 0);
     if (plain)
-        ptxcu__require(&c, "factors", &desc->factors, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_F32), 16,
+        ptxcu__require(&c, "factors", &desc->factors, PTXCU__OUT, PTXCU__TYPE(PTX_F32), 16,
                        desc->group ? "rows, groups" : "rows", desc->group ? 2 : 1, rows,
                        desc->group ? (n + 127) / 128 : 0, 0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        args.x = desc->x.address;
-        args.y = desc->y.address;
-        args.factors = plain ? desc->factors.address : 0;
-        args.rows = shape.rows;
-        ptxcu__take_refusal(&c, ptxk_quantize_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    args.y = desc->y.address;
+    args.factors = plain ? desc->factors.address : 0;
+    PTXCU__COMPLETE(quantize, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(quantize)
@@ -7218,37 +7169,21 @@ PTXCU__DEFINE_RUN(quantize)
 #if PTXK__HAS(PTXK_OP_SAMPLE)
 
 PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_sample_desc kernel;
-    ptxk_sample_shape shape;
-    ptxk_sample_args args;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "sample", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    ptxcu__require(&c, "logits", &desc->logits, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "rows, n", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "positions", &desc->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "rows", 1, desc->logits.shape[0], 0, 0, 0);
-    ptxcu__require(&c, "tokens", &desc->tokens, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "rows", 1, desc->logits.shape[0], 0, 0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.type = desc->logits.type;
-        kernel.method = desc->method;
-        shape.rows = (uint32_t)desc->logits.shape[0];
-        shape.n = (uint32_t)desc->logits.shape[1];
-        ptxcu__take_refusal(&c, ptxk_sample_plan(&kernel, &shape, &call->plan, &c.why));
-        args.logits = desc->logits.address;
-        args.positions = desc->positions.address;
-        args.tokens = desc->tokens.address;
-        args.seed = desc->seed;
-        args.rows = shape.rows;
-        args.n = shape.n;
-        args.top_k = desc->top_k;
-        args.top_p = desc->top_p;
-        args.temperature = desc->temperature;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_sample_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(sample, logits, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(sample, positions, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 0, 4, "rows"),
+        PTXCU__RULE(sample, tokens, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "rows")};
+    PTXCU__PREPARE(sample);
+    PTXCU__REQUIRE_ALL(rules);
+    kernel.type = desc->logits.type;
+    kernel.method = desc->method;
+    args.rows = shape.rows = (uint32_t)desc->logits.shape[0];
+    args.n = shape.n = (uint32_t)desc->logits.shape[1];
+    args.seed = desc->seed;
+    args.top_k = desc->top_k;
+    args.top_p = desc->top_p;
+    args.temperature = desc->temperature;
+    PTXCU__COMPLETE(sample, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(sample)
@@ -7259,53 +7194,26 @@ PTXCU__DEFINE_RUN(sample)
 #if PTXK__HAS(PTXK_OP_ROUTE)
 
 PTXGEN_API ptxcu_code ptxcu_route_prepare(ptxcu *cu, const ptxcu_route_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_route_desc kernel;
-    ptxk_route_shape shape;
-    ptxk_route_args args;
-    uint64_t tokens, experts, chosen;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "route", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    tokens = desc->scores.shape[0];
-    experts = desc->scores.shape[1];
-    chosen = desc->choices.shape[1];
-    ptxcu__require(&c, "scores", &desc->scores, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "tokens, experts", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "bias", &desc->bias, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
-                   "experts", 1, experts, 0, 0, 0);
-    ptxcu__require(&c, "choices", &desc->choices, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens, chosen", 2, tokens, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "weights", &desc->weights, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_F32), 4,
-                   "tokens, chosen", 2, tokens, chosen, 0, 0);
-    ptxcu__require(&c, "offsets", &desc->offsets, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "experts + 1", 1, experts + 1, 0, 0, 0);
-    ptxcu__require(&c, "rows", &desc->rows, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens * chosen", 1, tokens * chosen, 0, 0, 0);
-    ptxcu__require(&c, "places", &desc->places, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens, chosen", 2, tokens, chosen, 0, 0);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(route, scores, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, experts"),
+        PTXCU__RULE(route, bias, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 0, 4, "experts"),
+        PTXCU__RULE(route, choices, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(route, weights, PTXCU__OUT, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(route, offsets, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "experts + 1"),
+        PTXCU__RULE(route, rows, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens * chosen"),
+        PTXCU__RULE(route, places, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen")};
+    PTXCU__PREPARE(route);
+    PTXCU__REQUIRE_ALL(rules);
     ptxcu__require_flag(&c, "normalize", desc->normalize, 1);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.experts = (uint32_t)experts;
-        kernel.chosen = (uint32_t)chosen;
-        kernel.kind = desc->kind;
-        kernel.flags = (uint32_t)(desc->normalize ? PTXK_ROUTE_NORMALIZE : 0)
-                       | (uint32_t)(desc->bias.address ? PTXK_ROUTE_BIAS : 0);
-        kernel.scale = desc->scale;
-        shape.tokens = (uint32_t)tokens;
-        ptxcu__take_refusal(&c, ptxk_route_plan(&kernel, &shape, &call->plan, &c.why));
-        args.scores = desc->scores.address;
-        args.bias = desc->bias.address;
-        args.choices = desc->choices.address;
-        args.weights = desc->weights.address;
-        args.offsets = desc->offsets.address;
-        args.rows = desc->rows.address;
-        args.places = desc->places.address;
-        args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_route_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    kernel.experts = (uint32_t)desc->scores.shape[1];
+    kernel.chosen = (uint32_t)desc->choices.shape[1];
+    kernel.kind = desc->kind;
+    kernel.flags = (uint32_t)(desc->normalize ? PTXK_ROUTE_NORMALIZE : 0)
+                   | (uint32_t)(desc->bias.address ? PTXK_ROUTE_BIAS : 0);
+    kernel.scale = desc->scale;
+    args.tokens = shape.tokens = (uint32_t)desc->scores.shape[0];
+    PTXCU__COMPLETE(route, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(route)
@@ -7316,44 +7224,23 @@ PTXCU__DEFINE_RUN(route)
 #if PTXK__HAS(PTXK_OP_COMBINE)
 
 PTXGEN_API ptxcu_code ptxcu_combine_prepare(ptxcu *cu, const ptxcu_combine_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_combine_desc kernel;
-    ptxk_combine_shape shape;
-    ptxk_combine_args args;
-    uint64_t tokens, n;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "combine", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    tokens = desc->weights.shape[0];
-    n = desc->x.shape[1];
-    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 1, "rows, n", 2, PTXCU__ANY,
-                   PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "weights", &desc->weights, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "tokens, chosen", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "places", &desc->places, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens, chosen", 2, tokens, desc->weights.shape[1], 0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 1, "tokens, n", 2,
-                   tokens, n, 0, 0);
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(combine, x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 1, "rows, n"),
+        PTXCU__RULE(combine, weights, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(combine, places, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(combine, y, PTXCU__OUT, PTXCU__FLOAT_TYPES, 0, 1, "tokens, n")};
+    PTXCU__PREPARE(combine);
+    PTXCU__REQUIRE_ALL(rules);
     ptxcu__require_flag(&c, "add", desc->add, 1);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.chosen = (uint32_t)desc->weights.shape[1];
-        kernel.x_type = desc->x.type;
-        kernel.y_type = desc->y.type;
-        kernel.flags = desc->add ? PTXK_COMBINE_ADD : 0;
-        shape.tokens = (uint32_t)tokens;
-        shape.n = (uint32_t)n;
-        ptxcu__take_refusal(&c, ptxk_combine_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = desc->x.address;
-        args.weights = desc->weights.address;
-        args.places = desc->places.address;
-        args.y = desc->y.address;
-        args.tokens = shape.tokens;
-        args.n = shape.n;
-        args.x_rows = (uint32_t)desc->x.shape[0];
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_combine_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    kernel.chosen = (uint32_t)desc->weights.shape[1];
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y.type;
+    kernel.flags = desc->add ? PTXK_COMBINE_ADD : 0;
+    args.tokens = shape.tokens = (uint32_t)desc->weights.shape[0];
+    args.n = shape.n = (uint32_t)desc->x.shape[1];
+    args.x_rows = (uint32_t)desc->x.shape[0];
+    PTXCU__COMPLETE(combine, 1, NULL);
 }
 
 PTXCU__DEFINE_RUN(combine)

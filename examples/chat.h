@@ -10,9 +10,9 @@
 
 /* What stands around a message of the system, of the user and of the model. INSIDE: the system's stands
    within the first message of the user. PLAIN: what stands in brackets may be text; elsewhere it is a token.
-   between: behind the end of a reply, before the user's next message. \1 and \2 are the tokens of the file
-   that begin and that end texts. */
-enum { CHAT_INSIDE = 1, CHAT_PLAIN = 2 };
+   ALIKE: a reply with a message behind it ends as the user's messages do. between: behind the end of a reply,
+   before the user's next message. \1 and \2 are the tokens of the file that begin and that end texts. */
+enum { CHAT_INSIDE = 1, CHAT_PLAIN = 2, CHAT_ALIKE = 4 };
 typedef struct chat_template {
     const char *name;
     const char *holds[2], *lacks; /* in the file's template; NULL: nothing */
@@ -41,7 +41,7 @@ static const chat_template chat_templates[] = {
      {"<|start_of_role|>system<|end_of_role|>", "<|end_of_text|>\n"},
      {"<|start_of_role|>user<|end_of_role|>", "<|end_of_text|>\n"},
      "<|start_of_role|>assistant<|end_of_role|>", "<|end_of_text|>", "\n"},
-    {"harmony", {"<|start|>", "<|channel|>"}, NULL, 0, {"<|start|>system<|message|>", "<|end|>"},
+    {"harmony", {"<|start|>", "<|channel|>"}, NULL, CHAT_ALIKE, {"<|start|>system<|message|>", "<|end|>"},
      {"<|start|>user<|message|>", "<|end|>"}, "<|start|>assistant", "<|return|>", ""},
     {"command-r", {"<|START_OF_TURN_TOKEN|>", "<|CHATBOT_TOKEN|>"}, NULL, 0,
      {"<|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>", "<|END_OF_TURN_TOKEN|>"},
@@ -208,12 +208,26 @@ static inline void chat_ask(chat_text *c, const chat_template *t, int first, con
     chat_frame(c, t->reply);
 }
 
+static inline uint32_t chat_token(const char *name, const tokeniser *words) {
+    gguf_text text;
+    text.at = name;
+    text.bytes = strlen(name);
+    return *name == 2 ? words->eos : tokeniser_find(words, text);
+}
+
 /* The token that ends a reply; TOKEN_NONE: the tokeniser has none. */
 static inline uint32_t chat_end(const chat_template *t, const tokeniser *words) {
-    gguf_text text;
-    text.at = t->reply_end;
-    text.bytes = strlen(t->reply_end);
-    return *t->reply_end == 2 ? words->eos : tokeniser_find(words, text);
+    return chat_token(t->reply_end, words);
+}
+
+/* Ends a reply in front of the next message. *last: its last token, in whose place another may stand from now
+   on. cut: it is no end. */
+static inline void chat_close(chat_text *c, const chat_template *t, int cut, uint32_t *last) {
+    const char *end = t->flags & CHAT_ALIKE ? t->user[1] : t->reply_end;
+    if (cut)
+        chat_frame(c, end);
+    else if (t->flags & CHAT_ALIKE && *last == chat_end(t, c->words))
+        *last = chat_token(end, c->words);
 }
 
 #endif

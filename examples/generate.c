@@ -461,14 +461,17 @@ static int answer(run *r, uint32_t kept, uint32_t tokens, gguf_error *why) {
     return o->persistent ? generate_persistent(r, tokens, &first, why) : generate(r, tokens, &first, why);
 }
 
+/* Where the prompt comes from, for messages. */
+static char source[400] = "prompt";
+
 /* Tokens of a text, in an array to be freed, *count of them; NULL after a message. */
 static uint32_t *encode(const run *r, const char *at, size_t bytes, const char *marks, uint32_t *count) {
     uint32_t *tokens = (uint32_t *)malloc(tokeniser_room(bytes) * sizeof *tokens);
     size_t n = tokens ? tokeniser_encode_marked(&r->words, at, bytes, marks, tokens) : SIZE_MAX;
     if (n == SIZE_MAX || n > UINT32_MAX)
-        refuse("prompt", "no memory");
+        refuse(source, "no memory");
     else if (n == 0)
-        refuse("prompt", "is empty, and the model has no token for a beginning");
+        refuse(source, "is empty, and the model has no token for a beginning");
     else {
         *count = (uint32_t)n;
         return tokens;
@@ -486,12 +489,13 @@ static uint32_t *encode_message(run *r, const char *message, int first, uint32_t
     c.words = &r->words;
     if (!r->chat) return encode(r, message, strlen(message), NULL, count);
     if (!first) {
-        r->words.add_bos = 0; /* an answer that was cut off ends here, too */
-        if (!is_end(r, r->history[r->length - 1])) chat_frame(&c, r->chat->reply_end);
+        uint32_t *last = &r->history[r->length - 1]; /* chosen, not fed */
+        r->words.add_bos = 0;
+        chat_close(&c, r->chat, !is_end(r, *last), last);
     }
     chat_ask(&c, r->chat, first, r->o->system, message);
     if (c.failed)
-        refuse("chat", "no memory");
+        refuse(source, "no memory");
     else
         tokens = encode(r, c.text, c.bytes, c.marks, count);
     r->words.add_bos = begins;
@@ -504,7 +508,7 @@ static char *read_line(FILE *file, int *bad) {
     char *line = NULL;
     size_t room = 0;
     ssize_t n = getline(&line, &room, file);
-    if (n >= 0 && memchr(line, 0, (size_t)n)) *bad = 2, refuse("prompt", "a line holds a NUL");
+    if (n >= 0 && memchr(line, 0, (size_t)n)) *bad = 2, refuse(source, "holds a NUL");
     if (n < 0 || *bad) {
         free(line);
         return NULL;
@@ -515,8 +519,12 @@ static char *read_line(FILE *file, int *bad) {
 
 /* A line of standard input, which rank 0 reads for all; as read_line(). */
 static char *read_message(int *bad) {
-    char *line = world.rank ? NULL : read_line(stdin, bad);
-    uint64_t bytes = line ? strlen(line) + 1 : 0;
+    static unsigned long lines;
+    char *line;
+    uint64_t bytes;
+    snprintf(source, sizeof source, "standard input: line %lu", ++lines);
+    line = world.rank ? NULL : read_line(stdin, bad);
+    bytes = line ? strlen(line) + 1 : 0;
     if (world.count == 1) return line;
     if (ranks_share(&world, &bytes, sizeof bytes)) {
         free(line);
@@ -596,7 +604,9 @@ static task *read_tasks(run *r, const char *path, uint32_t *count) {
     int bad = 0;
     *count = 0;
     if (!file) return refuse(path, strerror(errno)), NULL;
-    while (!bad && (line = read_line(file, &bad)) != NULL) {
+    for (;;) {
+        snprintf(source, sizeof source, "%.300s: line %lu", path, *count + 1ul);
+        if (bad || (line = read_line(file, &bad)) == NULL) break;
         task *more = (task *)realloc(tasks, (*count + 1ull) * sizeof *tasks), *one;
         if (!more) {
             bad = 1, refuse(path, "no memory");
@@ -822,7 +832,6 @@ static int open_run(run *r, options *o, model_file *f, model_file *draft, gguf_e
         if (!world.rank || !world.failed) tell("%s", world.error);
         return 0;
     }
-    if (world.count > 1) o->llama.ranks = d.ranks = &world;
     if (llama_open(&r->model, r->cu, &f->head, f->file, &o->llama, told, why)) return !bad_file(f->path, why);
     if (draft->file && llama_open(&r->draft, r->cu, &draft->head, draft->file, &d, told, why))
         return !bad_file(draft->path, why);
@@ -871,15 +880,18 @@ static int write_text(run *r, options *o, model_file *f, model_file *draft, uint
     return bad != 0;
 }
 
-/* How many positions there are to be, and whether the prompt fits. A chat has the model's, or 4096. */
-static int fit(options *o, const llama_config *c, uint64_t prompt) {
+/* How many positions there are to be, and whether the prompt fits: of a file, that of this line. A chat has
+   the model's, or 4096. */
+static int fit(options *o, const llama_config *c, uint64_t prompt, uint32_t line) {
     enum { CHAT = 4096 };
     uint64_t most = o->llama.max_seq && o->llama.max_seq < c->context ? o->llama.max_seq : c->context;
     if (o->llama.max_seq > c->context && !world.rank)
         fprintf(stderr, "generate: --context %lu: the model has %lu positions, which are taken\n",
                 (unsigned long)o->llama.max_seq, (unsigned long)c->context);
     if (prompt >= most) {
-        tell("the prompt has %llu tokens, the context %llu", (unsigned long long)prompt,
+        char place[400] = "";
+        if (o->prompts) snprintf(place, sizeof place, "%.300s: line %lu: ", o->prompts, (unsigned long)line);
+        tell("%sthe prompt has %llu tokens, the context %llu", place, (unsigned long long)prompt,
              (unsigned long long)most);
         return 0;
     }
@@ -891,6 +903,15 @@ static int fit(options *o, const llama_config *c, uint64_t prompt) {
     }
     if (o->tokens > most - prompt) o->tokens = (uint32_t)(most - prompt);
     o->llama.max_seq = (uint32_t)(prompt + o->tokens);
+    return 1;
+}
+
+/* Whether the model has all its tensors, and ranks can divide it: before the device is opened. */
+static int is_whole(const options *o, const model_file *f) {
+    gguf_error why;
+    llama m;
+    if (llama_prepare(&m, &f->head, &o->llama, &why)) return !bad_file(f->path, &why);
+    free(m.tensor);
     return 1;
 }
 
@@ -908,11 +929,9 @@ static int suits(const options *o, const llama_config *c) {
                  lacks);
         return refuse("--persistent", why);
     }
-    if (c->latent && llama_has_byte_caches(&m))
-        return refuse("--cache", "of latents, which this model has, there are caches of f16 only");
-    if (c->head_dim % 32 && o->llama.kv_type == PTXK_Q8_0) {
-        snprintf(why, sizeof why, "q8_0 has blocks of 32, this model heads of %u elements, which e4m3 takes",
-                 (unsigned)c->head_dim);
+    if ((c->latent ? c->rope_dims : c->head_dim) % 32 && o->llama.kv_type == PTXK_Q8_0) {
+        snprintf(why, sizeof why, "q8_0 has blocks of 32, this model %s of %u elements, which e4m3 takes",
+                 c->latent ? "rotated parts" : "heads", (unsigned)(c->latent ? c->rope_dims : c->head_dim));
         return refuse("--cache", why);
     }
     return 1;
@@ -942,7 +961,7 @@ static int read_words(run *r, const options *o, const model_file *f, gguf_error 
 
 /* Reads what there is to write behind, and writes. Returns the exit status. */
 static int run_all(run *r, options *o, model_file *f, model_file *draft, gguf_error *why) {
-    uint32_t *tokens = NULL, count = 0, i, tasks_count = 0, longest = 0;
+    uint32_t *tokens = NULL, count = 0, i, tasks_count = 0, longest = 0, line_of_longest = 0;
     task *tasks = NULL;
     uint64_t number = 0;
     char *line = NULL;
@@ -950,20 +969,21 @@ static int run_all(run *r, options *o, model_file *f, model_file *draft, gguf_er
     if (o->prompts) {
         tasks = read_tasks(r, o->prompts, &tasks_count);
         for (i = 0; i < tasks_count; i++) {
-            if (tasks[i].count > longest) longest = tasks[i].count;
+            if (tasks[i].count > longest) longest = tasks[i].count, line_of_longest = i + 1;
             number = digest(number ^ tasks[i].count, tasks[i].tokens, tasks[i].count * sizeof *tokens);
         }
         o->llama.batch = tasks_count < o->sequences ? tasks_count : o->sequences;
     } else {
         int bad = 0;
         if (o->prompt == no_prompt) line = read_message(&bad); /* the first message of a chat */
-        if (o->prompt == no_prompt && !line && !bad) refuse("standard input", "no message");
+        if (o->prompt == no_prompt && !line && !bad) refuse(source, "no message");
         if (o->prompt == no_prompt && !line) return 1;
         tokens = encode_message(r, line ? line : o->prompt, 1, &count);
         longest = count;
         r->alone = !*(line ? line : o->prompt) || o->chat;
     }
-    failed = check_alike((!tasks && !tokens) || !fit(o, &f->config, longest), "prompts", number);
+    failed = (!tasks && !tokens) || !fit(o, &f->config, longest, line_of_longest);
+    failed = check_alike(failed, "prompts", number);
     if (all_fine(failed))
         failed = write_text(r, o, f, draft, tokens, count, tasks, tasks_count, why);
     else
@@ -988,7 +1008,7 @@ int main(int argc, char **argv) {
     gguf_error why;
     model_file f, draft;
     uint64_t command = 0;
-    int failed, i;
+    int failed, fine, i;
     fill_standard_files();
     if (!parse(&o, argc, argv)) return 2;
     memset(&r, 0, sizeof r);
@@ -1003,7 +1023,13 @@ int main(int argc, char **argv) {
         return 1;
     }
     if (world.rank && !freopen("/dev/null", "w", stdout)) return 1;
-    failed = open_file(&f, o.model, &why);
+    memset(&f, 0, sizeof f);
+    if (world.count > 1) o.llama.ranks = &world;
+    failed = world.count > 1 && ranks_load(&world);
+    if (failed)
+        tell("%s", world.error);
+    else
+        failed = open_file(&f, o.model, &why);
     if (!failed && o.draft) failed = open_file(&draft, o.draft, &why);
     if (!failed && !(suits(&o, &f.config) && (!o.draft || suits(&o, &draft.config)))) failed = 1;
     if (!failed && read_words(&r, &o, &f, &why)) failed = bad_file(o.model, &why);
@@ -1016,10 +1042,15 @@ int main(int argc, char **argv) {
     failed = check_alike(failed, o.model, digest(f.head.file_bytes, f.head.head, f.head.head_bytes));
     failed = check_alike(failed, o.draft,
                          digest(draft.head.file_bytes, draft.head.head, draft.head.head_bytes));
-    if (!all_fine(failed))
-        failed = failed ? failed : 1;
-    else
+    fine = all_fine(failed);
+    if (fine) {
+        failed = !is_whole(&o, &f) || (o.draft && !is_whole(&o, &draft));
+        fine = all_fine(failed);
+    }
+    if (fine)
         failed = run_all(&r, &o, &f, &draft, &why);
+    else if (!failed)
+        failed = 1;
     if (failed && !computing) all_fine(1); /* unless that has been said */
     free(r.text.at);
     ptxcu_close(r.cu);

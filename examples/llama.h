@@ -1406,26 +1406,35 @@ static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_i
 
 /* -- experts -- */
 
+/* How experts are chosen; balance: 0, or where the layer has a bias for it. Without experts all is 0. */
+static inline ptxk_route_desc llama_route(const llama *m, uint64_t balance) {
+    const llama_config *c = &m->config;
+    ptxk_route_desc desc = {0};
+    if (!c->experts) return desc;
+    desc.experts = c->experts;
+    desc.chosen = c->chosen;
+    desc.kind = c->route_kind;
+    desc.flags = c->route_flags | (uint32_t)(balance ? PTXK_ROUTE_BIAS : 0);
+    desc.scale = (float)c->route_scale;
+    if (!(desc.scale < 1 || desc.scale > 1)) desc.scale = 0;
+    desc.groups = c->groups;
+    desc.chosen_groups = c->chosen_groups;
+    return desc;
+}
+
 /* The choice for each row, by the product with `router`. bias, balance: NULL, or a tensor that may be
    missing. shared: of one expert, whose weight is a sigmoid. */
 static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *router,
                                   const llama_tensor *bias, const llama_tensor *balance, int shared,
                                   llama_input in, gguf_error *why) {
-    const llama_config *c = &m->config;
     ptxk_route_desc desc = {0};
     ptxk_route_shape shape = {0};
     ptxk_route_args *a;
     if (llama_add_product(m, l, router, bias, in, 0, l->expert[shared].scores.address, why)) return 1;
-    desc.experts = shared ? 1 : c->experts;
-    desc.chosen = shared ? 1 : c->chosen;
-    desc.kind = shared ? PTXK_ROUTE_SIGMOID : c->route_kind;
-    if (!shared) {
-        desc.flags = c->route_flags | (uint32_t)(balance && balance->from ? PTXK_ROUTE_BIAS : 0);
-        desc.scale = (float)c->route_scale;
-        if (!(desc.scale < 1 || desc.scale > 1)) desc.scale = 0;
-        desc.groups = c->groups;
-        desc.chosen_groups = c->chosen_groups;
-    }
+    if (shared)
+        desc.experts = desc.chosen = 1, desc.kind = PTXK_ROUTE_SIGMOID;
+    else
+        desc = llama_route(m, balance ? balance->address : 0);
     shape.tokens = l->rows;
     a = LLAMA_ADD(route, desc, shape);
     if (!a) return 1;
@@ -1963,11 +1972,10 @@ static inline uint64_t llama_count_bytes(const llama *m) {
     return bytes;
 }
 
-/* g and file may go once this has returned. */
-static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file, const llama_options *options,
-                             llama_progress *progress, gguf_error *why) {
+/* The part of llama_open that needs no device. Behind it m->tensor is to be freed. */
+static inline int llama_prepare(llama *m, const gguf *g, const llama_options *options, gguf_error *why) {
+    int bad = 1;
     memset(m, 0, sizeof *m);
-    m->cu = handle;
     m->options = *options;
     if (llama_read(&m->config, g, why)) return 1;
     m->tensor = llama_find_tensors(&m->config, g, why);
@@ -1975,28 +1983,31 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
     if (!m->options.max_seq) m->options.max_seq = m->config.context;
     if (!m->options.kv_type) m->options.kv_type = PTX_F16;
     if (!m->options.prompt_tokens) m->options.prompt_tokens = 512;
-    if (llama_split_ranks(m, why)) {
-        llama_close(m);
+    if (m->options.batch < 1 || m->options.batch > LLAMA_SEQUENCES)
+        gguf_fail(why, GGUF_NOWHERE, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
+    else if (m->config.latent && m->options.kv_type == PTX_F32)
+        gguf_fail(why, GGUF_NOWHERE, "caches of latents are f16, bf16, e4m3 or q8_0");
+    else if (m->config.latent && m->options.kv_type == PTXK_Q8_0 && m->config.rope_dims % 32)
+        gguf_fail(why, GGUF_NOWHERE, "caches in q8_0: the rotated elements of a key must be 32 or 64");
+    else if (m->options.prompt_tokens > LLAMA_PROMPT_MOST)
+        gguf_fail(why, GGUF_NOWHERE, "prompts are fed %u tokens at a time, must be 1 to %u",
+                  (unsigned)options->prompt_tokens, (unsigned)LLAMA_PROMPT_MOST);
+    else
+        bad = llama_split_ranks(m, why);
+    if (bad) {
+        free(m->tensor);
+        m->tensor = NULL;
         return 1;
     }
     m->weight_bytes = llama_count_bytes(m);
-    if (m->options.batch < 1 || m->options.batch > LLAMA_SEQUENCES) {
-        llama_close(m);
-        return gguf_fail(why, GGUF_NOWHERE, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
-    }
-    if (m->config.latent && m->options.kv_type == PTX_F32) {
-        llama_close(m);
-        return gguf_fail(why, GGUF_NOWHERE, "caches of latents are f16, bf16, e4m3 or q8_0");
-    }
-    if (m->config.latent && m->options.kv_type == PTXK_Q8_0 && m->config.rope_dims % 32) {
-        llama_close(m);
-        return gguf_fail(why, GGUF_NOWHERE, "caches in q8_0: the rotated elements of a key must be 32 or 64");
-    }
-    if (m->options.prompt_tokens > LLAMA_PROMPT_MOST) {
-        llama_close(m);
-        return gguf_fail(why, GGUF_NOWHERE, "prompts are fed %u tokens at a time, must be 1 to %u",
-                         (unsigned)options->prompt_tokens, (unsigned)LLAMA_PROMPT_MOST);
-    }
+    return 0;
+}
+
+/* g and file may go once this has returned. */
+static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file, const llama_options *options,
+                             llama_progress *progress, gguf_error *why) {
+    if (llama_prepare(m, g, options, why)) return 1;
+    m->cu = handle;
     if (!llama_allocate(m, file, progress, why)) return 0;
     llama_close(m);
     return 1;
@@ -2391,6 +2402,7 @@ static inline ptxk_decoder_matrix llama_matrix(const llama_tensor *w, const llam
                                                uint32_t *formats) {
     ptxk_decoder_matrix d;
     memset(&d, 0, sizeof d);
+    if (!w->from) return d;
     d.weights = w->address;
     llama_format(w->from->format, &d.format);
     if (bias && bias->from) d.bias = bias->address;
@@ -2412,9 +2424,10 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
     ptxk_decoder_layer *layer = *copy = (ptxk_decoder_layer *)calloc(m->config.layers, sizeof *layer);
     uint32_t n;
     int bad = layer ? 0 : gguf_fail(why, GGUF_NOWHERE, "no memory");
-#define LLAMA_BIASED(name)                                                                                   \
-    llama_matrix(llama_layer_tensor(m, n, LLAMA_##name), llama_layer_tensor(m, n, LLAMA_##name##_BIAS),      \
-                 formats)
+#define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
+#define LLAMA_BIASED(name) llama_matrix(LLAMA_OF(name), LLAMA_OF(name##_BIAS), formats)
+#define LLAMA_SHARED(name)                                                                                   \
+    (m->config.experts ? llama_matrix(LLAMA_OF(SHARED_##name), NULL, formats) : LLAMA_BIASED(name))
     for (n = 0; !bad && n < m->config.layers; n++) {
         layer[n].attention_norm = llama_layer_tensor(m, n, LLAMA_ATTENTION_NORM)->address;
         layer[n].ffn_norm = llama_layer_tensor(m, n, LLAMA_FFN_NORM)->address;
@@ -2424,12 +2437,23 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
         layer[n].k = LLAMA_BIASED(K);
         layer[n].v = LLAMA_BIASED(V);
         layer[n].output = LLAMA_BIASED(O);
-        layer[n].gate = LLAMA_BIASED(GATE);
-        layer[n].up = LLAMA_BIASED(UP);
-        layer[n].down = LLAMA_BIASED(DOWN);
-        layer[n].q_norm = llama_layer_tensor(m, n, LLAMA_Q_NORM)->address;
-        layer[n].k_norm = llama_layer_tensor(m, n, LLAMA_K_NORM)->address;
+        layer[n].gate = LLAMA_SHARED(GATE);
+        layer[n].up = LLAMA_SHARED(UP);
+        layer[n].down = LLAMA_SHARED(DOWN);
+        layer[n].q_norm = LLAMA_OF(Q_NORM)->address;
+        layer[n].k_norm = LLAMA_OF(K_NORM)->address;
+        layer[n].sinks = LLAMA_OF(SINKS)->address;
+        layer[n].sees_all = llama_window(m, n) == 0;
+        layer[n].router = LLAMA_BIASED(ROUTER);
+        layer[n].shared_router = llama_matrix(LLAMA_OF(SHARED_ROUTER), NULL, formats);
+        layer[n].expert_gate = LLAMA_BIASED(GATE_EXPERTS);
+        layer[n].expert_up = LLAMA_BIASED(UP_EXPERTS);
+        layer[n].expert_down = LLAMA_BIASED(DOWN_EXPERTS);
+        layer[n].balance = LLAMA_OF(EXPERTS_BALANCE)->address;
     }
+#undef LLAMA_OF
+#undef LLAMA_BIASED
+#undef LLAMA_SHARED
     bad = bad || llama_cuda(m, ptxcu_alloc(m->cu, bytes, &p->layers), why)
           || llama_cuda(m, ptxcu_upload(m->cu, p->layers, 0, layer, bytes, NULL), why)
           || llama_cuda(m, ptxcu_sync(m->cu), why);
@@ -2444,7 +2468,8 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     if (llama_ranks(m) > 1) return "several ranks";
     if (m->options.page_size) return "caches of pages";
     if (llama_has_byte_caches(m)) return "caches of 8 bits";
-    if (c->experts) return "experts";
+    if (c->latent) return "latents";
+    if (c->experts && c->chosen * m->options.batch > 32) return "more than 32 choices of all sequences";
     if (a->norm != LLAMA_RMS) return "LayerNorm";
     if (a->places & LLAMA_AFTER) return "norms behind products";
     if (a->places == LLAMA_PARALLEL) return "attention and feed-forward side by side";
@@ -2454,7 +2479,7 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     if (a->qk_norm && (c->residual_scale < 1 || c->residual_scale > 1))
         return "a scaled residual beside norms of q and k";
     for (n = 0; n < c->layers; n++) {
-        if (llama_is_local(c, n)) return "windows in some layers";
+        if (llama_is_local(c, n) && c->local_theta > 0) return "layers that are rotated in another way";
         if (!llama_is_rotated(c, n)) return "layers that are not rotated";
     }
     return NULL;
@@ -2482,7 +2507,7 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     p->args.output = llama_matrix(output, &m->tensor[LLAMA_OUTPUT_BIAS], &desc.formats);
     bad = llama_persistent_layers(m, p, &layers, &desc.formats, why);
     desc.hidden = c->hidden;
-    desc.ffn = c->ffn;
+    desc.ffn = c->experts ? c->shared_ffn : c->ffn;
     desc.heads = c->heads;
     desc.kv_heads = c->kv_heads;
     desc.head_dim = c->head_dim;
@@ -2493,10 +2518,17 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     desc.rope_pairs = c->rope_pairs;
     desc.scale = (float)c->score_scale;
     desc.head_norms = c->kind->qk_norm != 0;
-    desc.window = llama_window(m, 0);
+    for (i = 0; i < c->layers; i++)
+        if (llama_window(m, i)) desc.window = llama_window(m, i);
     desc.embedding_scale = (float)(c->embedding_scale / c->residual_scale);
     if (!(desc.embedding_scale < 1 || desc.embedding_scale > 1)) desc.embedding_scale = 0;
-    desc.gelu = c->kind->activation == LLAMA_GEGLU;
+    desc.activation = c->kind->activation == LLAMA_GEGLU     ? PTXK_GELU
+                      : c->kind->activation == LLAMA_CLAMPED ? PTXK_SWIGLU_CLAMPED
+                                                             : PTXK_SILU;
+    desc.sinks = LLAMA_HAS_SINKS(c->kind);
+    desc.expert_ffn = c->expert_ffn;
+    desc.shared_router = c->shared_ffn != 0;
+    desc.route = llama_route(m, layers ? layers[c->layers - 1].balance : 0);
     memset(&shape, 0, sizeof shape);
     shape.layers = c->layers;
     shape.max_seq = m->options.max_seq;

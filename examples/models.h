@@ -543,8 +543,10 @@ static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_e
 }
 
 /* How LATENT architectures choose experts: by the softmax or sigmoid p of scores; the weights may be
-   normalised, and are multiplied by a factor. With groups, experts come from the groups with the largest p
-   (softmax) or sum of two largest p + balance (sigmoid), and by p + balance. */
+   normalised, and are multiplied by a factor. With groups, experts come from the groups with the largest p,
+   or, where the file has a balance, sum of two largest p + balance, and by p + balance. So do the models' own
+   programs: DeepSeek-V2 (modeling_deepseek_v2.py of Transformers, group_limited_greedy) and DeepSeek-V3
+   (inference/model.py, Gate). llama.cpp sums the two largest of both. */
 static inline int llama_read_routing(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     uint32_t shared = 0, function = 1;

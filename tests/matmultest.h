@@ -294,7 +294,7 @@ static double expected(const problem *p, size_t b, size_t i, size_t j, double *b
     r.parts = parts_of(p);
     r.depth = f.depth;
     r.single = p->desc.precision == PTXK_MATMUL_FAST;
-    r.together = p->plan.maps && f.memory;
+    r.together = p->plan.maps && f.memory && !f.blocks;
     r.narrow = (capability == 89 || (p->plan.maps && !f.memory))
                && (p->desc.a_type == PTX_E4M3 || p->desc.a_type == PTX_E5M2);
     x = ref_matmul_element(&r, i, j, bound);

@@ -33,7 +33,7 @@ static const struct {
      "<|start_of_role|>assistant<|end_of_role|>A<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>V<|end_of_text|>\n"
      "<|start_of_role|>assistant<|end_of_role|>"},
     {"harmony", "{{- \"<|start|>assistant<|channel|>final<|message|>\" + message.content + \"<|return|>\" }}",
-     "<|start|>system<|message|>S<|end|><|start|>user<|message|>U<|end|><|start|>assistantA<|return|>"
+     "<|start|>system<|message|>S<|end|><|start|>user<|message|>U<|end|><|start|>assistantA<|end|>"
      "<|start|>user<|message|>V<|end|><|start|>assistant"},
     {"command-r", "{{ '<|START_OF_TURN_TOKEN|><|USER_TOKEN|>' }}{{ '<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>' }}",
      "<|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>S<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|USER_TOKEN|>U"
@@ -96,6 +96,33 @@ static void test_missing(void)
     CHECK(gguf_is(chat_missing(t, &words), "<|return|>"));
 }
 
+/* A reply that has ended in <|return|> ends in <|end|> once a message follows; one that was cut off, too. */
+static void test_kept_end(void)
+{
+    static gguf_text pieces[] = {{"<|call|>", 8}, {"<|end|>", 7}, {"<|im_end|>", 10}, {"<|return|>", 10}};
+    static uint32_t sorted[] = {0, 1, 2, 3};
+    tokeniser words;
+    chat_text c;
+    uint32_t last = 3;
+    memset(&words, 0, sizeof words);
+    memset(&c, 0, sizeof c);
+    words.token = pieces;
+    words.sorted = sorted;
+    words.count = 4;
+    c.words = &words;
+    chat_close(&c, chat_find("harmony"), 0, &last);
+    CHECK(last == 1 && !c.bytes);
+    last = 0;
+    chat_close(&c, chat_find("harmony"), 0, &last);
+    CHECK(last == 0 && !c.bytes); /* another end stays */
+    last = 2;
+    chat_close(&c, chat_find("chatml"), 0, &last);
+    CHECK(last == 2 && !c.bytes);
+    chat_close(&c, chat_find("harmony"), 1, &last);
+    CHECK(last == 2 && c.bytes == 7 && !memcmp(c.text, "<|end|>", 7) && c.marks[0]);
+    chat_free(&c);
+}
+
 /* Files whose template is none of these, and files without one. */
 static void test_unknown(void)
 {
@@ -124,6 +151,7 @@ static void test_unknown(void)
         gguf_free(&g);
     }
     test_missing();
+    test_kept_end();
     CHECK(!chat_find("alpaca") && chat_find("llama3"));
     CHECK(strstr(chat_names(names), "phi4 chatml") && strstr(names, " vicuna"));
     free(m.at);
@@ -135,6 +163,7 @@ int main(void)
     static uint32_t sorted[2] = {1, 0};
     gguf_maker m = {0};
     tokeniser words;
+    uint32_t last = 0;
     size_t i, k, own;
     memset(&words, 0, sizeof words);
     words.token = pieces;
@@ -157,7 +186,7 @@ int main(void)
         c.words = &words;
         chat_ask(&c, t, 1, "S", "U");
         chat_message(&c, "A");
-        chat_frame(&c, t->reply_end);
+        chat_close(&c, t, 1, &last);
         chat_ask(&c, t, 0, "S", "V");
         chat_put(&c, "", 1, 0);
         CHECK(!c.failed && c.bytes == strlen(cases[i].want) + 1);

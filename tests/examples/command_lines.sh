@@ -193,8 +193,8 @@ check "a template whose tokens the model lacks" 1 \
     "$generate" $model --chat x --template llama3
 check "guesses without a smaller model" 2 "draft-tokens: goes with --draft" "$generate" $model x --draft-tokens 3
 check "sequences without prompts" 2 "sequences: goes with --prompts" "$generate" $model x --sequences 3
-check "a NUL in a message" 1 "prompt: a line holds a NUL" \
-    sh -c 'printf "a\000b\n" | "$1" "$2" --chat --template vicuna' sh "$generate" $model
+check "a NUL in a message" 1 "standard input: line 2: holds a NUL" \
+    sh -c 'printf "a\nb\000c\n" | "$1" "$2" --chat --template vicuna' sh "$generate" $model
 check "a template without a chat" 2 "template: goes with --chat" "$generate" $model x --template llama3
 printf 'The king\nOnce upon\\na time\nA\n' >"$build/prompts"
 check "prompts of a file, two at a time" 0 "^a time" \
@@ -207,6 +207,16 @@ printf '\n' >"$build/prompts"
 check "the text behind an empty line does not begin with a space" 0 "^[^ ]" \
     sh -c "\"\$1\" \"\$2\" --prompts \"\$3\" --tokens 1 2>/dev/null | head -n 1" sh "$generate" $model "$build/prompts"
 rm -f "$build/prompts"
+printf 'The king\nA fox\000\n' >"$build/prompts"
+check "a NUL in a file of prompts" 1 "prompts: line 2: holds a NUL" "$generate" $model --prompts "$build/prompts"
+printf 'A\nThe king and the fox and the king again\nA fox\n' >"$build/prompts"
+check "a long line in a file of prompts" 1 "prompts: line 2: the prompt has [0-9]* tokens, the context 4" \
+    "$generate" $model --prompts "$build/prompts" --context 4
+rm -f "$build/prompts"
+LC_ALL=C sed s/blk.1.ffn_up/blk.1.ffn_uq/ $model >"$build/odd.gguf"
+check "a tensor that is missing, told before the driver is opened" 1 "there is no tensor 'blk.1.ffn_up.weight'" \
+    env PTXGEN_CUDA_LIBRARY=/nowhere "$generate" "$build/odd.gguf" x
+rm "$build/odd.gguf"
 check "a folder of prompts" 1 "tests: Is a directory" "$generate" $model --prompts tests
 check "a file of prompts that is none" 1 "/nowhere: No such file" "$generate" $model --prompts /nowhere
 check "a prompt beside a file of prompts" 2 "prompts: beside a prompt" "$generate" $model x --prompts /dev/null

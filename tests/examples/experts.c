@@ -96,7 +96,7 @@ int main(void)
     check_bytes(&counted, counted.architecture);
     check_bytes(&latents, latents.architecture);
     for (i = 0; i < sizeof models / sizeof *models; i++)
-        if (models[i].lacks && !strcmp(models[i].lacks, "experts")) check_batch(&models[i].shape, models[i].what);
+        if (model_is_mix(&models[i].shape)) check_batch(&models[i].shape, models[i].what);
     fine(ptxcu_stream_destroy(device, stream));
     ptxcu_close(device);
     return check_end();

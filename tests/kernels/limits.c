@@ -165,7 +165,8 @@ static void good(const char *name, desc *d, shape *s) {
     GOOD(route, OF(16, 2, 0, 0, 0, 0, 0), OF(1))
     GOOD(combine, OF(2, PTX_F32, PTX_F32, 0), OF(1, 8))
     GOOD(quantize, OF(8, PTX_F32, PTX_E4M3, 0), OF(1))
-    GOOD(decoder, OF(256, 256, 4, 1, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0, 0, 0),
+    GOOD(decoder, OF(256, 256, 4, 1, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0, 0, 0, 0, 0, 0,
+                     {0, 0, 0, 0, 0.0f, 0, 0}),
          OF(2, 16, 4))
 }
 

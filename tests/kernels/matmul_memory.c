@@ -43,6 +43,25 @@ static void every_transpose(void)
     }
 }
 
+/* Factors that differ along k, one for 128: of rows and columns, of squares, beside those of a tensor. */
+static void factors_along_k(void)
+{
+    static const uint32_t kinds[][2] = {{3, 4}, {3, 3}, {4, 4}, {4, 3}, {3, 1}, {0, 4}, {2, 3}, {4, 2}},
+                          types[] = {PTX_E4M3, PTX_E5M2, PTX_S8}, outs[] = {PTX_F32, PTX_F16, PTX_BF16};
+    uint32_t i;
+    for (i = 0; i < 8; i++) {
+        problem p = memory_problem(types[i % 3], outs[random_below(3)],
+                                   i < 5 ? (uint32_t)PTXK_MATMUL_TRANS_B : random_below(8), tile_size(), tile_size(),
+                                   1 + random_below(random_below(2) ? 300 : 1500));
+        p.desc.a_factors = kinds[i][0], p.desc.b_factors = kinds[i][1];
+        if (!(p.desc.flags & PTXK_MATMUL_TRANS_B)) p.entry = PTXK__TENSOR_ONE, p.cluster = 1; /* no pairs */
+        if (i % 2) p.beta = (float)random_within(2);
+        if (random_below(2)) p.alpha = (float)random_within(3);
+        if (i == 3) p.shape.batch = 2;
+        problem_run(&p);
+    }
+}
+
 /* Few tiles, whose k is divided among the multiprocessors. */
 static void parts_of_k(void)
 {
@@ -56,6 +75,7 @@ static void parts_of_k(void)
         p.shape.sm_count = p.cluster * (4 + random_below(9));
         p.step = 13;
         if (i == 1) p.beta = 2;
+        if (i == 3) p.desc.a_factors = PTXK_FACTORS_BLOCK, p.desc.b_factors = PTXK_FACTORS_SQUARE;
         problem_run(&p);
         CHECK(parts_of(&p) > 1 || p.plan.workspace_bytes == 0);
     }
@@ -92,8 +112,13 @@ static void choice_of_the_form(void)
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 4);
     p.shape.k = 131072;
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
-    p.shape.k = 128, p.desc.a_factors = PTXK_FACTORS_BLOCK;
-    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
+    p.desc.a_factors = PTXK_FACTORS_BLOCK;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 4);
+    p.shape.m = 8192;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.launch[0].entry == PTXK__TENSOR_PAIR);
+    p.desc.flags = 0; /* B as it is: one block */
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.launch[0].entry == PTXK__TENSOR_ONE);
+    p.desc.flags = PTXK_MATMUL_TRANS_B, p.shape.m = p.shape.k = 128;
     p.desc.a_factors = 0, p.desc.a_type = p.desc.b_type = PTX_F32;
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
     p.desc.a_type = p.desc.b_type = PTX_F16, p.shape.aligned = 0;
@@ -128,6 +153,7 @@ int main(void)
     choice_of_the_form();
     no_workspace();
     every_transpose();
+    factors_along_k();
     parts_of_k();
     long_sums();
     printf("note: worst error %.3f of its bound\n", most_of_bound);

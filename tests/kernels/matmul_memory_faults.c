@@ -58,7 +58,7 @@ static int run_text(variant *v, const ptx_module *m, const char *text)
 }
 
 /* Several units of a block, C, parts of k: what no single problem has. */
-static void take_out_each(uint32_t type, uint32_t entry, uint32_t out)
+static void take_out_each(uint32_t type, uint32_t entry, uint32_t out, uint32_t factors)
 {
     static const uint32_t shapes[][5] = {/* m, n, k, multiprocessors of a cluster, beta */
                                          {200, 700, 330, 1, 0}, {300, 600, 100, 1, 1}, {130, 200, 1000, 8, 0}};
@@ -75,6 +75,7 @@ static void take_out_each(uint32_t type, uint32_t entry, uint32_t out)
         uint32_t per = 16 / (uint32_t)ref_number_bytes(number_of(type));
         *p = problem_new(type, out, PTXK_MATMUL_TRANS_B, shapes[i][0], shapes[i][1], shapes[i][2] / 8 * per);
         p->shape.target = PTX_SM_A(100), p->shape.aligned = 1;
+        p->desc.a_factors = p->desc.b_factors = factors;
         p->entry = entry, p->cluster = entry - PTXK__TENSOR_ONE + 1;
         p->shape.sm_count = shapes[i][3] * p->cluster;
         p->beta = shapes[i][4] ? 0.5f : 0;
@@ -133,8 +134,9 @@ int main(void)
     }
     cu.ptxsim_set("quiet", 1);
     cu.ptxsim_set("budget", 400000);
-    take_out_each(PTX_BF16, PTXK__TENSOR_ONE, PTX_BF16);
-    take_out_each(PTX_E4M3, PTXK__TENSOR_PAIR, PTX_F16);
+    take_out_each(PTX_BF16, PTXK__TENSOR_ONE, PTX_BF16, 0);
+    take_out_each(PTX_E4M3, PTXK__TENSOR_PAIR, PTX_F16, 0);
+    take_out_each(PTX_E4M3, PTXK__TENSOR_PAIR, PTX_F16, PTXK_FACTORS_BLOCK);
     printf("note: %u instructions taken out, %u not noticed\n", removed, unnoticed);
     return check_end();
 }

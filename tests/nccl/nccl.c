@@ -397,17 +397,16 @@ API const char *ncclGetLastError(void *c) { (void)c; return last_error; }
 
 API result ncclGetUniqueId(unique_id *id)
 {
-    const char *folder = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
     pthread_mutexattr_t mutex;
     pthread_condattr_t changed;
     if (!id) return fail(INVALID_ARGUMENT, "ncclGetUniqueId: id is NULL");
     memset(id, 0, sizeof *id);
-    snprintf(id->bytes, sizeof id->bytes, "%s/ncclsim-XXXXXX", folder);
-    int file = mkstemp(id->bytes);
+    /* A file without a name, which others open by this process's number: however the processes end, none is left. */
+    int file = memfd_create("ncclsim", MFD_CLOEXEC);
     shared *s = file < 0 || ftruncate(file, DATA) ? MAP_FAILED
                                                    : mmap(NULL, DATA, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (file >= 0) close(file);
-    if (s == MAP_FAILED) return fail(SYSTEM_ERROR, "%s: %s", id->bytes, strerror(errno));
+    if (s == MAP_FAILED) return fail(SYSTEM_ERROR, "memory that processes share: %s", strerror(errno));
+    snprintf(id->bytes, sizeof id->bytes, "/proc/%ld/fd/%d", (long)getpid(), file);
     pthread_mutexattr_init(&mutex);
     pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&mutex, PTHREAD_MUTEX_ROBUST);
@@ -420,7 +419,7 @@ API result ncclGetUniqueId(unique_id *id)
     return SUCCESS;
 }
 
-static result join(communicator *c, const unique_id *id)
+static result join(communicator *c)
 {
     shared *s = c->all;
     slot *own = &s->at[c->rank];
@@ -433,12 +432,9 @@ static result join(communicator *c, const unique_id *id)
         s->ranks = c->ranks;
         own->state = PRESENT;
         own->process = getpid();
-        if (++s->present == s->ranks) unlink(id->bytes);
+        s->present++;
         pthread_cond_broadcast(&s->changed);
-        if (!wait_for_all(c, is_present, 0, NULL)) {
-            code = fail(SYSTEM_ERROR, "%s", s->fault);
-            unlink(id->bytes);
-        }
+        if (!wait_for_all(c, is_present, 0, NULL)) code = fail(SYSTEM_ERROR, "%s", s->fault);
     }
     unlock(s);
     return code;
@@ -469,7 +465,7 @@ API result ncclCommInitRank(void **out, int ranks, unique_id id, int rank)
     c->seconds = seconds && atoi(seconds) > 0 ? atoi(seconds) : 60;
     code = driver("cuMemHostAlloc", cu.cuMemHostAlloc((void **)&c->in, PIECE, 0));
     if (!code) code = driver("cuMemHostAlloc", cu.cuMemHostAlloc((void **)&c->out, (size_t)ranks * PIECE, 0));
-    if (!code) code = join(c, &id);
+    if (!code) code = join(c);
     if (code) {
         if (c->in) cu.cuMemFreeHost(c->in);
         if (c->out) cu.cuMemFreeHost(c->out);
