@@ -12944,7 +12944,9 @@ typedef struct ptxk__gemm_class {
     uint32_t area;       /* shared bytes of all rows: of a unit, or where rows are 2-byte aligned of a step */
     uint32_t parts;
     uint32_t tails;    /* a row may end within a step or a chunk */
-    uint32_t variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both */
+    uint32_t
+        variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both; many columns: at which words
+                          of a chunk rows may begin */
 } ptxk__gemm_class;
 
 /* Everything that a gemm description determines. */
@@ -13055,7 +13057,7 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
         c->chunks = c->block->aligned ? c->unit_bytes / 16 : (c->unit_bytes + 14 + 15) / 16;
         c->pitch = (c->chunks | 1) * 16;
         c->area = PTXK__WIDE_ROWS * c->pitch;
-        c->variants = 2;
+        c->variants = 15;
         if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
     }
     f->bulk = chip >= 90;
@@ -15725,43 +15727,99 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
 }
 
-/* Sets n variables to the words at `base` and `offset`, a multiple of 2, see ptxk__gemm_word_base. */
-static void ptxk__wide_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t base, uint32_t offset, uint32_t n,
-                             ptx_var *to) {
-    ptx_val from = offset % 4 ? s->base_2[base / 2][base % 2] : s->base[base / 2][base % 2], word[2], x;
-    ptx_val pick = offset % 4 ? s->pick_2[base / 2][base % 2] : s->pick[base / 2][base % 2];
+/* Loads the chunks of n words from `first` on, and one more word. */
+static void ptxk__wide_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_t n, ptx_val raw[24]) {
     uint32_t i;
-    word[0] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4)));
-    for (i = 0; i < n; i++) {
-        word[1] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4 + 4 * i + 4)));
-        x = ptx_prmt(k, word[0], word[1], pick);
-        ptx_set(k, to[i], x);
-        word[0] = word[1];
-    }
+    for (i = 0; i <= first + n; i += 4) ptxk_load16(k, NULL, ptx_at(at, (int64_t)(4 * i)), raw + i);
 }
 
-/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned. more: what unpacking multiplies by, of the
-   blocks of this half, or of the unit. */
+/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for multiples of
+   4 and for others. */
+static ptx_val ptxk__wide_word(ptx_kernel *k, const ptx_val raw[24], uint32_t first, uint32_t at,
+                               const ptx_val pick[2]) {
+    return ptx_prmt(k, raw[first + at / 4], raw[first + at / 4 + 1], pick[at % 4 / 2]);
+}
+
+/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks are
+   loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
+static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first, ptx_val from,
+                                  const ptx_val pick[2]) {
+    ptxk__gemm_wide *w = s->wide;
+    const ptxk__block *block = s->kind->block;
+    uint32_t own = s->kind->format->unit / block->values / 2, n = block->id == PTXK_Q8_0 ? 8 : 4, i, j;
+    ptx_val raw[24], at, x, p;
+    if (block->id != PTXK_Q6_K) {
+        ptxk__wide_chunks(k, from, first, own * block->bytes / 4, raw);
+        for (i = 0; i < own; i++) {
+            x = ptxk__wide_word(k, raw, first, block->bytes * i, pick);
+            ptx_set(k, w->more[i], x); /* its lower half */
+            for (j = 0; j < n; j++) {
+                x = ptxk__wide_word(k, raw, first, block->bytes * i + 2 + 4 * j, pick);
+                ptx_set(k, w->word[n * i + j], x);
+            }
+        }
+        return;
+    }
+    for (i = 0; i < 2; i++) { /* quants, their upper bits */
+        at = ptx_ptr_add(k, w->raw, w->half, i ? 32 : 64);
+        ptxk__wide_chunks(k, ptx_off(at, 128 * i), first, i ? 8 : 16, raw);
+        for (j = 0; j < (i ? 8u : 16u); j++) {
+            x = ptxk__wide_word(k, raw, first, 4 * j, pick);
+            ptx_set(k, w->word[16 * i + j], x);
+        }
+    }
+    ptxk__wide_chunks(k, ptx_off(w->raw, 192), first, 4, raw);
+    p = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+    for (i = 0; i < 2; i++) {
+        x = ptxk__wide_word(k, raw, first, 4 * i, pick);
+        at = ptxk__wide_word(k, raw, first, 8 + 4 * i, pick);
+        x = ptx_selp(k, x, at, p);
+        ptx_set(k, w->more[i], x);
+    }
+    x = ptx_prmt(k, raw[first + 4], raw[first + 4], pick[0]);
+    ptx_set(k, w->head, x); /* its lower half */
+}
+
+/* The lower half of a word, an f16, as f32. */
+static ptx_val ptxk__wide_lower(ptx_kernel *k, ptx_val x) {
+    ptx_val half[2];
+    ptx_unpack(k, PTX_F16, 2, x, half);
+    return ptx_cvt(k, PTX_F32, half[0]);
+}
+
+/* The same. more: what unpacking multiplies by, of the blocks of this half, or of the unit. */
 static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
     ptxk__gemm_wide *w = s->wide;
     const ptxk__block *block = s->kind->block;
-    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, n, step = block->bytes;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, step = block->bytes;
     uint32_t blocks = s->kind->format->unit / block->values, own = blocks / 2;
-    ptx_val shift = ptx_get(k, w->shift), bytes, mine, at, x, size = ptx_f32(0), power;
+    ptx_val shift = ptx_get(k, w->shift), bytes, x, y, p, size = ptx_f32(0), power, pick[2], from, other;
     x = ptx_add(k, shift, ptx_u32(s->kind->unit_bytes));
     ptx_set(k, w->shift, x);
     shift = ptx_and(k, shift, ptx_u32(14));
     bytes = ptx_ptr_add(k, w->raw, shift, 1);
-    if (block->id == PTXK_Q6_K) {
-        static const uint32_t strides[3] = {64, 32, 8}; /* of a half: quants, their upper bits, scales */
-        for (i = 0; i < 3; i++) {
-            at = ptx_ptr_add(k, w->raw, w->half, strides[i]);
-            ptxk__gemm_word_base(k, s, i / 2, i % 2, at, shift);
+    from = shift; /* where this half begins; Q6_K: its parts begin at chunks and `shift` */
+    if (block->id != PTXK_Q6_K) from = ptx_mad(k, w->half, ptx_u32(own * step), shift);
+    x = ptx_and(k, from, ptx_u32(2));
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    pick[0] = ptx_selp(k, ptx_b32(0x3210), ptx_b32(0x5432), p);
+    pick[1] = ptx_selp(k, ptx_b32(0x5432), ptx_b32(0x7654), p);
+    y = ptx_and(k, from, ptx_u32(12));
+    x = ptx_and(k, from, ptx_u32(0xf0));
+    from = ptx_ptr_add(k, w->raw, x, 1);
+    for (i = 0; s->kind->variants >> i; i++) { /* where rows have whole chunks, a warp takes one of these */
+        uint32_t more = s->kind->variants >> i > 1;
+        if (more) {
+            p = ptx_setp(k, PTX_EQ, y, ptx_u32(4 * i));
+            ptx_if(k, p);
         }
-        ptxk__wide_words(k, s, 0, 0, 16, w->word);
-        ptxk__wide_words(k, s, 1, 128, 8, w->word + 16);
-        ptxk__wide_words(k, s, 2, 192, 2, w->more);
-        x = ptxk__load_f16(k, bytes, 208);
+        ptxk__wide_read_words(k, s, i, from, pick);
+        if (more) ptx_else(k);
+    }
+    while (--i) ptx_end(k);
+    if (block->id == PTXK_Q6_K) {
+        x = ptx_get(k, w->head);
+        x = ptxk__wide_lower(k, x);
         if (!fast) {
             ptx_set(k, w->head, ptx_as(x, PTX_B32));
             return;
@@ -15777,22 +15835,23 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
         ptx_set(k, w->head, x);
         return;
     }
-    n = block->id == PTXK_Q8_0 ? 8 : 4;
-    at = ptx_ptr_add(k, w->raw, w->half, own * step);
-    ptxk__gemm_word_base(k, s, 0, 0, at, shift);
-    for (i = 0; i < own; i++) ptxk__wide_words(k, s, 0, step * i + 2, n, w->word + n * i);
-    for (i = 0; i < blocks; i++) {
-        x = ptxk__load_f16(k, bytes, step * i);
+    x = ptx_sub(k, ptx_u32(1), w->half); /* the other half's factors */
+    other = ptx_ptr_add(k, bytes, x, own * step);
+    for (i = 0; i < own; i++) {
+        x = ptxk__load_f16(k, other, step * i);
+        size = ptxk__wide_larger(k, size, x);
+        x = ptx_get(k, w->more[i]);
+        x = ptxk__wide_lower(k, x);
         size = ptxk__wide_larger(k, size, x);
     }
-    fast = fast && n == 4; /* nibbles are multiplied as they are, as f16 numbers */
+    fast = fast && block->id == PTXK_Q4_0; /* nibbles are multiplied as they are, as f16 numbers */
     size = ptx_op2(k, PTX_MUL, PTX_RN, size, ptx_f32(fast ? 262144 : 2)); /* 2^18 */
     size = ptx_selp(k, size, ptx_f32(0), exists);
     ptxk__wide_raise(k, s, size);
-    mine = ptx_ptr_add(k, bytes, w->half, own * step);
     power = ptx_get(k, w->power);
     for (i = 0; i < own; i++) {
-        x = ptxk__load_f16(k, mine, step * i);
+        x = ptx_get(k, w->more[i]);
+        x = ptxk__wide_lower(k, x);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(fast ? 32 : 1 / 524288.0));
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
         x = ptxk__wide_twice(k, x);
