@@ -832,7 +832,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          a gated pair of two formats, tiles have fewer, down to 8. Tiles of 128 columns
                          unpack weights once, into shared memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80
                          on; EXACT not on sm_86, sm_89 and from sm_120 on, which have too little of it. 256:
-                         Q4_K, FAST, sm_90 to sm_110.
+                         Q4_K, FAST, sm_90 to sm_110. On sm_90a warpgroups multiply by weights of these
+                         formats in tiles of 64, 128 and (FAST) 256 columns.
      k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights, 16
                          for bytes. With several matrices, of the largest unit.
      factors             of bytes, f32: PTXK_FACTORS_..., as those of A in matmul, with n for m. They multiply
@@ -850,11 +851,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          of |w x| of the unit at most, where offsets and minima count as products of their
                          own. By the arithmetic of chips, on random data, of the sum of |w x| of an output:
                          below 2e-6, Q6_K 5e-6; FAST below 1e-4 from K = 1024 on.
-     many columns        Where weights are unpacked into shared memory (see columns), FAST rounds them to f16,
-                         times a power of two for each row: by at most 3 2^-11 of the sum of a weight's parts
-                         and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23); sums are of a
-                         whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers (2^-23 of a
-                         weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor).
+     many columns        Where weights are unpacked into shared memory or warpgroups multiply, FAST rounds
+                         them to f16, times a power of two for each row: by at most 3 2^-11 of the sum of a
+                         weight's parts and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23);
+                         sums are of a whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers
+                         (2^-23 of a weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor).
      sm_75               bf16 and f32 weights times a power of two for a unit of a row become f16 numbers, one
                          or, for f32, two (FAST one), and x as beside quantised weights: the weights' errors
                          are 2^-39 of the unit's largest weight, and for f32 2^-21 (FAST 2^-11) of each.
@@ -1514,12 +1515,19 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
    Generates up to n tokens for each of 1 to 4 sequences with a model of the llama kind, all in one persistent
    kernel. Each step computes the embedding; in each layer RMSNorm, q, k, v, optional norms of the heads of q
    and k, rotary positions, k and v into the caches, attention over the caches or the last `window` rows, its
-   output added, RMSNorm, silu(gate) * up or gelu(gate) * up, down added; then the final norm, the logits and
-   the next token. Each matrix may have a bias.
+   output added, RMSNorm, silu(gate) * up or another activation, down added; then the final norm, the logits
+   and the next token. Each matrix may have a bias.
+
+   With `route`, layers are mixtures of experts, each with gate, up and down of its own: each sequence's are
+   chosen from the scores router x as route does it, and the weighted sum of what they make of x is added;
+   beside it what a shared expert makes of it, the layer's gate, up and down, times sigmoid(shared_router x)
+   with shared_router. Of the experts only the weights of the chosen ones are read: once, where several
+   sequences have chosen the same.
 
    One block stays on each multiprocessor, with 64 KB of shared memory. Blocks hand tiles of 32 values to each
    other through counters in global memory. Weights are requested before the values that they multiply are
-   waited for. Everything has a fixed order: the same tokens in every run with the same number of blocks.
+   waited for, but for those of experts, which wait for the choice. Everything has a fixed order: the same
+   tokens in every run with the same number of blocks.
    There are two launches; the first clears the counters in the workspace.
 
      formats        those of gemv, one for each matrix; ffn, hidden and heads * head_dim are whole blocks of
@@ -1557,7 +1565,8 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
 
 /* What is compiled into the code. The number of layers, addresses and sampling parameters are not. */
 typedef struct ptxk_decoder_desc {
-    uint32_t hidden, ffn;     /* multiples of the block of every format that they meet, else of 8 */
+    uint32_t hidden, ffn;     /* multiples of the block of every format that they meet, else of 8; ffn of a
+                                 mixture: of its shared expert, 0: there is none */
     uint32_t heads, kv_heads; /* heads: a multiple of kv_heads, at most 1024 */
     uint32_t head_dim;        /* a multiple of 8, 8 ... 256 */
     uint32_t vocab;           /* 1 ... 2^24 */
@@ -1571,7 +1580,11 @@ typedef struct ptxk_decoder_desc {
     uint32_t head_norms;      /* 1: an RMSNorm for each head of q and of k, before the rotation */
     uint32_t window;          /* keys that a token sees, its own the last; 0: all */
     float embedding_scale;    /* factor of the embedding; 0: 1 */
-    uint32_t gelu;            /* 1: gelu(gate) * up, by tanh; 0: silu(gate) * up */
+    uint32_t activation;      /* of gate and up: PTXK_SILU, PTXK_GELU or PTXK_SWIGLU_CLAMPED */
+    uint32_t sinks;           /* 1: each head has one more score, without a value */
+    uint32_t expert_ffn;      /* of each expert, as ffn; 0 without a mixture */
+    uint32_t shared_router;   /* 1: the shared expert's part has a factor */
+    ptxk_route_desc route;    /* of a mixture, batch * chosen at most 32; route.experts 0: there is none */
 } ptxk_decoder_desc;
 
 typedef struct ptxk_decoder_shape {
@@ -1597,6 +1610,16 @@ typedef struct ptxk_decoder_layer {
     ptxk_decoder_matrix gate, up;      /* [ffn, hidden] */
     ptxk_decoder_matrix down;          /* [hidden, ffn] */
     uint64_t q_norm, k_norm;           /* f32 [head_dim]; ignored without head_norms */
+    uint64_t sinks;                    /* f32 [heads]; ignored without `sinks` */
+    uint32_t sees_all;                 /* 1: here `window` does not hold */
+    uint32_t reserved;                 /* 0 */
+    /* of a mixture, whose gate, up and down above are the shared expert's: */
+    ptxk_decoder_matrix router;        /* [experts, hidden] */
+    ptxk_decoder_matrix shared_router; /* [1, hidden]; ignored without `shared_router` */
+    ptxk_decoder_matrix expert_gate,
+        expert_up;                   /* [experts, expert_ffn, hidden], bias [experts, expert_ffn] */
+    ptxk_decoder_matrix expert_down; /* [experts, hidden, expert_ffn], bias [experts, hidden] */
+    uint64_t balance;                /* f32 [experts]: the bias of PTXK_ROUTE_BIAS, ignored without */
 } ptxk_decoder_layer;
 
 /* ptxk_decoder_args.state points to this. The kernel writes it with st.release.sys: memory that host and
@@ -1661,8 +1684,8 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
 /* Tests arguments: see FUNCTIONS. layers: a copy of the array in host memory, tested too; or NULL. */
 PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk_decoder_args *args,
                                        const ptxk_decoder_layer *layers, ptxk_message *why);
-/* Lower bound of the traffic for one token of each sequence: all matrices (output: or NULL), biases, norms,
-   and K and V of lengths[batch] rows (or NULL), each once. 0 for a bad desc. */
+/* Lower bound of the traffic for one token of each sequence: all matrices (output: or NULL; those of `chosen`
+   experts), biases, norms, and K and V of lengths[batch] rows (or NULL), each once. 0 for a bad desc. */
 PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk_decoder_layer *layers,
                                        uint32_t layer_count, const ptxk_decoder_matrix *output,
                                        const uint32_t *lengths);
@@ -1707,6 +1730,15 @@ extern "C" {
         (void)desc;                                                                                          \
         return ptx_fail(m, PTX_E_DESC, site, #name ": PTXK_ONLY or PTXK_NO leaves this operation out");      \
     }
+
+/* Begins the emit function of an operation; its body follows. It runs once a kernel, so it is compiled for
+   size, with what only it calls. The test of NULL comes first: else GCC would compile its callers so, too. */
+#define PTXK__EMIT(name)                                                                                     \
+    PTX__RARE ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc);                 \
+    PTXGEN_API ptx_code ptxk_##name##_emit_(ptx_module *m, const char *site, const void *desc) {             \
+        return m ? ptxk__emit_##name(m, site, desc) : ptx_get_error(m)->code;                                \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc)
 
 /* -- messages and names -- */
 
@@ -1881,16 +1913,31 @@ PTXK__SHARED ptx_code ptxk__check_scale(const char *op, float scale, ptxk_messag
 
 /* -- plans -- */
 
-/* Begins every plan function: clears the plan and refuses NULLs. code: the error of the description. */
-PTXK__SHARED ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
-                                       size_t args_bytes, ptxk_message *why) {
+/* Begins every plan function: clears the plan and refuses NULLs. */
+PTX__APART static ptx_code ptxk__plan_start(const char *op, const void *desc, const void *shape,
+                                            ptx_plan *plan, size_t args_bytes, ptxk_message *why) {
+    if (why) why->text[0] = 0;
     if (plan) memset(plan, 0, sizeof *plan);
-    if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s is NULL", op, plan ? "shape" : "plan");
+    if (!desc || !shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s is NULL", op,
+                            !desc  ? "description"
+                            : plan ? "shape"
+                                   : "plan");
     plan->args_bytes = (uint32_t)args_bytes;
     return PTX_E_NONE;
 }
+
+/* Begins the plan function of an operation; its body follows, compiled for size as that of PTXK__EMIT. */
+#define PTXK__PLAN(name)                                                                                     \
+    PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
+                                         ptx_plan *plan, ptxk_message *why);                                 \
+    PTXGEN_API ptx_code ptxk_##name##_plan(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape, \
+                                           ptx_plan *plan, ptxk_message *why) {                              \
+        ptx_code code = ptxk__plan_start(#name, desc, shape, plan, sizeof(ptxk_##name##_args), why);         \
+        return code ? code : ptxk__plan_##name(desc, shape, plan, why);                                      \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
+                                         ptx_plan *plan, ptxk_message *why)
 
 #define PTXK__FLAT_THREADS 256u
 
@@ -1908,10 +1955,26 @@ PTXK__SHARED void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_
 
 /* -- checks of arguments -- */
 
-PTXK__SHARED ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
-    if (code) return code;
-    return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
+/* Begins every check function: refuses NULLs. */
+PTX__APART static ptx_code ptxk__check_start(const char *op, const void *desc, const void *args,
+                                             ptxk_message *why) {
+    if (why) why->text[0] = 0;
+    if (desc && args) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s NULL", op,
+                        desc ? "arguments are" : "description is");
 }
+
+/* Begins the check function of an operation; its body follows. */
+#define PTXK__CHECK(name)                                                                                    \
+    PTX__RARE ptx_code ptxk__check_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,    \
+                                          ptxk_message *why);                                                \
+    PTXGEN_API ptx_code ptxk_##name##_check(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,  \
+                                            ptxk_message *why) {                                             \
+        ptx_code code = ptxk__check_start(#name, desc, args, why);                                           \
+        return code ? code : ptxk__check_##name(desc, args, why);                                            \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__check_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,    \
+                                          ptxk_message *why)
 
 /* Refuses a reserved field that is not 0. */
 PTXK__SHARED ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
@@ -5991,19 +6054,14 @@ static uint32_t ptxk__flash_tensor_bytes(const ptxk__flash *f) {
     return ptxk__flash_bars_at(f) + 16 * f->ring + 16;
 }
 
-PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
-                                           const ptxk_flash_decode_shape *shape, ptx_plan *plan,
-                                           ptxk_message *why) {
+PTXK__PLAN(flash_decode) {
     ptxk__flash f;
     ptx_launch *l;
     uint64_t cache, blocks, want, most, own, time, alone = 0, least = UINT64_MAX;
     uint32_t keys, splits, size, longest, cluster = 1;
     int fits = 1;
     ptx_code code = ptxk__flash_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the %s is NULL", plan ? "shape" : "plan");
     if (shape->batch > 65535)
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: batch is %u, must be at most 65535",
                             shape->batch);
@@ -6020,7 +6078,6 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: cluster is %u, must be %u at most, at least %u",
                             shape->cluster, PTXK__CLUSTER, f.cluster > 1 ? f.cluster : 0);
     longest = shape->max_len ? shape->max_len : shape->max_seq;
-    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_decode_args);
     if (!shape->batch) return PTX_E_NONE;
 
     cache = ptxk__multiply_checked((uint64_t)f.kv_heads * shape->max_seq, f.row_bytes,
@@ -6099,8 +6156,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
 
 /* -- flash_decode: arguments -- */
 
-PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
-                                            const ptxk_flash_decode_args *args, ptxk_message *why) {
+PTXK__CHECK(flash_decode) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
     ptxk__span s[16];
@@ -6108,7 +6164,6 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the arguments are NULL");
     paged = f.page_size != 0;
     append = f.fresh_type != PTX_NONE;
     /* Of one sequence: the arguments do not say how many there are. */
@@ -8297,7 +8352,7 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
 
 /* -- flash_decode: the entry -- */
 
-PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(flash_decode) {
     ptxk__flash f;
     ptxk_message why;
     char name[160], more[4][16] = {"", "", "", ""};
@@ -8384,23 +8439,18 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_shape *shape,
-                                         ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(kv_scatter) {
     ptxk__scatter f;
     uint64_t threads, row;
     int fits = 1;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the %s is NULL", plan ? "shape" : "plan");
     row = (uint64_t)f.kv_heads * f.vecs;
     threads = ptxk__multiply_checked(row, shape->tokens, &fits);
     if (!fits || threads > 0xffffff00u)
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: tokens is %u, must be at most %lu with these heads and head_dim",
                             shape->tokens, (unsigned long)(0xffffff00u / row));
-    plan->args_bytes = (uint32_t)sizeof(ptxk_kv_scatter_args);
     if (!threads) return PTX_E_NONE;
     plan->launches = 1;
     plan->launch[0].grid[0] = (uint32_t)((threads + PTXK__SCATTER_THREADS - 1) / PTXK__SCATTER_THREADS);
@@ -8414,8 +8464,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
-                                          ptxk_message *why) {
+PTXK__CHECK(kv_scatter) {
     static const char *const op = "kv_scatter";
     ptxk__scatter f;
     ptxk__span s[9];
@@ -8423,7 +8472,6 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     int both;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the arguments are NULL");
     both = !(f.flags & PTXK_SCATTER_SINGLE);
     row = (uint64_t)f.kv_heads * f.d;
     source = row * args->tokens * f.source_bytes;
@@ -8531,7 +8579,7 @@ static void ptxk__scatter_bytes(ptx_kernel *k, const ptxk__scatter *f, ptx_val f
     for (i = 0; i < f->n; i += 16) ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)i), words + i / 4);
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(kv_scatter) {
     ptxk__scatter f;
     ptxk_message why;
     char name[96], flags[16] = "";
@@ -8861,21 +8909,16 @@ static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
     }
 }
 
-PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
-                                            const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
-                                            ptxk_message *why) {
+PTXK__PLAN(flash_prefill) {
     ptxk__prefill f;
     ptx_launch *l;
     uint64_t blocks, queries, keys;
     uint32_t q_len;
-    ptx_target target = shape && shape->target ? shape->target : PTX_SM(75);
+    ptx_target target = shape->target ? shape->target : PTX_SM(75);
     ptx_code code;
-    if (target != PTX_SM_A(90) && !(desc && desc->type == PTX_E4M3)) target = 0; /* one plan for the others */
+    if (target != PTX_SM_A(90) && desc->type != PTX_E4M3) target = 0; /* one plan for the others */
     code = ptxk__prefill_form(desc, target, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the %s is NULL", plan ? "shape" : "plan");
     if (shape->q_len > PTXK__PREFILL_LEN || shape->kv_len > PTXK__PREFILL_LEN)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be at most 2^30",
                             shape->q_len > PTXK__PREFILL_LEN ? "q_len" : "kv_len",
@@ -8890,7 +8933,6 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     if (ptxk__ceil_div(shape->q_len, f.rows) > 65535)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: q_len is %u, must be at most %u", shape->q_len,
                             65535 * f.rows);
-    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_prefill_args);
     if (!shape->batch || !shape->q_len) return PTX_E_NONE;
     q_len = shape->q_total && shape->q_total < shape->q_len ? shape->q_total : shape->q_len;
     l = &plan->launch[plan->launches++];
@@ -8959,8 +9001,7 @@ static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
-                                             const ptxk_flash_prefill_args *args, ptxk_message *why) {
+PTXK__CHECK(flash_prefill) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
     ptxk__span s[11];
@@ -8968,7 +9009,6 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the arguments are NULL");
     memcpy(stride, &args->q_batch_stride, sizeof stride);
     for (i = 0; i < 14; i++) {
         uint32_t whole = i < 3    ? 16 / f.bytes
@@ -10952,7 +10992,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
 
 /* -- flash_prefill: the entry -- */
 
-PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(flash_prefill) {
     ptxk__prefill f;
     ptxk_message why;
     char name[160], more[60] = "";
@@ -11089,14 +11129,12 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_shape *shape,
-                                        ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(flash_mla) {
     static const char *const op = "flash_mla";
     ptxk__mla f;
     uint64_t pairs, tiles, blocks, most;
     uint32_t longest, chunks, least;
-    ptx_code code = ptxk__plan_start(op, ptxk__mla_form(desc, shape ? shape->target : 0, &f, why), shape,
-                                     plan, sizeof(ptxk_flash_mla_args), why);
+    ptx_code code = ptxk__mla_form(desc, shape->target, &f, why);
     if (code) return code;
     if ((code = ptxk__check_most(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "max_seq", shape->max_seq, PTXK__MLA_LEN, why)) != PTX_E_NONE
@@ -11143,15 +11181,14 @@ PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const p
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
-                                         ptxk_message *why) {
+PTXK__CHECK(flash_mla) {
     static const char *const op = "flash_mla", *const names[] = {"q", "q_rope", "out"},
                              *const caches[] = {"c_caches", "r_caches", "c_factors", "r_factors"};
     ptxk__mla f;
     ptxk__span s[11];
     uint64_t stride[6], cache, at;
     uint32_t i, d, bytes, whole;
-    ptx_code code = ptxk__check_start(op, ptxk__mla_form(desc, 0, &f, why), args, why);
+    ptx_code code = ptxk__mla_form(desc, 0, &f, why);
     if (code) return code;
     if ((code = ptxk__check_count(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "queries", args->queries, 0, PTXK__MLA_LEN / f.heads, why))
@@ -11943,7 +11980,7 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(flash_mla) {
     const ptxk_flash_mla_desc *d = (const ptxk_flash_mla_desc *)desc;
     ptxk__mla f;
     ptxk_message why;
@@ -12146,17 +12183,13 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
     }
 }
 
-PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(gemv) {
     ptxk__gemv f;
     ptx_launch *l;
     uint32_t slices = 0, groups = 0, units, bytes, i;
     uint64_t rows = 0, results = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the %s is NULL", plan ? "shape" : "plan");
     if (!ptxk__gemv_k_fits(&f, shape->k))
         return ptxk__refuse(why, PTX_E_DESC, "gemv: k is %u, must be a multiple of %u from %u to %u",
                             shape->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
@@ -12180,7 +12213,6 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemv: n, second_n and third_n are %llu together, must be at most 2147483647",
                             (unsigned long long)rows);
-    plan->args_bytes = (uint32_t)sizeof(ptxk_gemv_args);
     if (!shape->n) return PTX_E_NONE;
     ptxk__gemv_split(&f, shape, &slices, &groups);
     units = ptxk__ceil_div(ptxk__ceil_div(shape->k, f.granule * f.values), slices);
@@ -12215,8 +12247,7 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(gemv) {
     static const char *const names[PTXK__GEMV_MATRICES][3] = {
         {"weights", "bias", "y"},
         {"more[0].weights", "more[0].bias", "more[0].y"},
@@ -12229,7 +12260,6 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
     uint32_t i, count = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the arguments are NULL");
     if (!ptxk__gemv_k_fits(&f, args->k))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: k is %u, must be a multiple of %u from %u to %u",
                             args->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
@@ -12748,7 +12778,7 @@ static void ptxk__gemv_sum(ptx_module *m, const char *site, const ptxk__gemv *f,
 
 /* -- gemv: the entries -- */
 
-PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(gemv) {
     ptxk__gemv f;
     ptxk_message why;
     char name[120], base[90];
@@ -12914,7 +12944,9 @@ typedef struct ptxk__gemm_class {
     uint32_t area;       /* shared bytes of all rows: of a unit, or where rows are 2-byte aligned of a step */
     uint32_t parts;
     uint32_t tails;    /* a row may end within a step or a chunk */
-    uint32_t variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both */
+    uint32_t
+        variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both; many columns: at which words
+                          of a chunk rows may begin */
 } ptxk__gemm_class;
 
 /* Everything that a gemm description determines. */
@@ -12930,9 +12962,12 @@ typedef struct ptxk__gemm {
     uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp; */
     uint32_t mixed;          /* a pair of two formats, half the rows one after the other */
     uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
-    uint32_t weights, stage; /* shared bytes of a step of weights and of a part of x; two of each */
+    uint32_t weights,
+        stage; /* shared bytes of a step of weights, of which there are two, and of a part of x */
     uint32_t scales, shared; /* where unpacked scales are; all of it */
     uint32_t wide;           /* many columns: the block unpacks its weights into shared memory */
+    uint32_t wgmma;          /* many columns: warpgroups multiply (sm_90a) */
+    uint32_t stages;         /* parts of x in shared memory */
     uint32_t bulk;           /* a thread copies a part of x */
     uint32_t x_at, raw_at, rows_at; /* wide: where x, the rows as they lie and what rows have are */
     int async;
@@ -12989,14 +13024,16 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     }
     f->stage = (f->stage + 127) / 128 * 128;
     f->weights = (f->weights + 127) / 128 * 128;
-    f->scales = 2 * f->weights + 2 * f->stage;
+    f->scales = 2 * f->weights + f->stages * f->stage;
     f->shared = f->scales;
     for (i = 0; i < f->classes; i++)
-        if (f->kind[i].block->id == PTXK_Q6_K || f->kind[i].block->reader)
+        if (f->kind[i].block->id == PTXK_Q6_K || f->kind[i].block->reader
+            || (f->wgmma && f->kind[i].format->kind == PTXK__GEMM_BLOCKS))
             f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
     f->shared += 32; /* the flag of the last block, and what ptxk__gemm_go_to writes */
 }
 
+#define PTXK__WGMMA_WARPS 8u
 #define PTXK__WIDE_WARPS 8u
 #define PTXK__WIDE_ROWS 128u   /* of weights; a warp has 64 of them and a quarter of the columns */
 #define PTXK__WIDE_PART 16384u /* bytes of the unpacked weights of a part, 64 values of each row */
@@ -13020,7 +13057,7 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
         c->chunks = c->block->aligned ? c->unit_bytes / 16 : (c->unit_bytes + 14 + 15) / 16;
         c->pitch = (c->chunks | 1) * 16;
         c->area = PTXK__WIDE_ROWS * c->pitch;
-        c->variants = 2;
+        c->variants = 15;
         if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
     }
     f->bulk = chip >= 90;
@@ -13028,11 +13065,35 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
     return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
 }
 
+/* The sizes of a block whose warpgroups multiply. Returns whether it fits. In shared memory: two steps of the
+   rows as they lie, parts of x, unpacked scales, two mbarriers for each part. */
+static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int two) {
+    uint32_t groups, i;
+    f->wgmma = f->bulk = 1;
+    f->columns = columns;
+    f->n = f->tiles = columns / 8;
+    f->m = 1;
+    /* groups of 32 values in a part: the more, the fewer instructions */
+    for (groups = two ? 2 : 4; groups; groups /= 2)
+        for (f->stages = 4; f->stages > 1; f->stages /= 2) {
+            ptxk__gemm_sizes(f, PTXK__WGMMA_WARPS, groups * f->tiles * f->x[0].planes * 512);
+            f->shared += 16 * f->stages;
+            for (i = 0; i < f->forms && f->stages <= 2 * f->x[i].parts; i++) continue;
+            if (f->shared <= 232448 && i == f->forms) return 1;
+        }
+    return 0;
+}
+
+/* Whether warpgroups multiply so many columns by weights of that format: where registers are enough. */
+static int ptxk__wgmma_takes(const ptxk__block *b, uint32_t precision, uint32_t columns) {
+    return !b->reader && b->kind != PTXK__NUMBERS && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
+}
+
 /* The form with `wide` columns, or, where that is 0, with few. */
 #define PTXK__GEMM_GATES (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU | PTXK_GEMM_CLAMPED)
 
-static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, ptxk__gemm *f,
-                                   ptxk_message *why) {
+static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, uint32_t wgmma,
+                                   ptxk__gemm *f, ptxk_message *why) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
     static const char *const op = "gemm";
     uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1, gate, bytes = 0;
@@ -13093,6 +13154,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         f->which[i] = j;
         if (j < f->classes) continue;
         g = ptxk__gemm_format_of(b, target);
+        if (wgmma && b->id == PTXK_Q8_0) g = ptxk__gemm_readers; /* units of 256 */
         f->classes++;
         c->block = b;
         c->format = g;
@@ -13104,7 +13166,11 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         x.unit = g->unit;
         x.second = g->second;
         x.sums = g->sums;
-        if (wide) {
+        if (wgmma) {
+            if (!ptxk__wgmma_takes(b, d->precision, wide)) return PTX_E_DESC;
+            if (d->precision == PTXK_GEMM_FAST || !b->aligned) x.sums = 0;
+            if (!b->aligned && d->precision == PTXK_GEMM_EXACT) planes = 2;
+        } else if (wide) {
             if (wide > 128
                 && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K
                     || (f->pair > 1 && (target & 0xfffu) >= 100)))
@@ -13136,6 +13202,8 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
                                     "or PTX_S8",
                             d->factors);
     f->async = (target & 0xfffu) >= 80;
+    f->stages = 2;
+    if (wgmma) return ptxk__wgmma_sizes(f, wide, planes > 1) ? PTX_E_NONE : PTX_E_DESC;
     f->wide = wide;
     if (wide) return ptxk__gemm_wide_sizes(f, target, wide, planes) ? PTX_E_NONE : PTX_E_DESC;
     f->columns = d->columns > 64 ? 64 : d->columns;
@@ -13160,10 +13228,13 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
 static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
                                 ptxk_message *why) {
     uint32_t wide = d && (target & 0xfffu) >= 80 ? d->columns : 0;
+    uint32_t wgmma = target == PTX_SM_A(90), least = wgmma ? 64 : 128;
     if (why) why->text[0] = 0;
-    for (; wide >= 128; wide /= 2)
-        if (ptxk__gemm_form_as(d, target, wide, f, NULL) == PTX_E_NONE) return PTX_E_NONE;
-    return ptxk__gemm_form_as(d, target, 0, f, why);
+    for (; wide >= least; wide /= 2)
+        if (ptxk__gemm_form_as(d, target, wide, wgmma, f, NULL) == PTX_E_NONE
+            || (wgmma && ptxk__gemm_form_as(d, target, wide, 0, f, NULL) == PTX_E_NONE))
+            return PTX_E_NONE;
+    return ptxk__gemm_form_as(d, target, 0, 0, f, why);
 }
 
 PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) {
@@ -13249,22 +13320,18 @@ static ptx_code ptxk__gemm_check_k(const ptxk__gemm *f, uint32_t k, ptx_code cod
                         f->k_step, PTXK__GEMM_K_MAX);
 }
 
-PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(gemm) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"n", "second_n", "third_n"};
     ptxk__gemm f;
     ptx_launch *l;
     uint32_t n[PTXK__GEMM_MATRICES], i, units, groups = 1;
     uint64_t tiles, column_tiles, results = 0, rows = 0;
     ptx_code code;
-    if (shape && ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999))
-        code = ptxk__refuse(why, PTX_E_DESC, "gemm: target is %u, must be the module's, such as PTX_SM(80)",
+    if ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999)
+        return ptxk__refuse(why, PTX_E_DESC, "gemm: target is %u, must be the module's, such as PTX_SM(80)",
                             (unsigned)shape->target);
-    else
-        code = ptxk__gemm_form(desc, shape ? shape->target : PTX_SM(80), &f, why);
-    if ((code = ptxk__plan_start("gemm", code, shape, plan, sizeof(ptxk_gemm_args), why)) != PTX_E_NONE)
-        return code;
-    if ((code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
+    if ((code = ptxk__gemm_form(desc, shape->target, &f, why)) != PTX_E_NONE
+        || (code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
         || (code = ptxk__check_most("gemm", "m", shape->m, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_n("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE
         || (f.flags & PTXK_GEMM_GROUPED
@@ -13321,22 +13388,20 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(gemm) {
     static const char *const names[PTXK__GEMM_MATRICES][4] = {
         {"matrix[0].weights", "matrix[0].bias", "matrix[0].y", "factors[0]"},
         {"matrix[1].weights", "matrix[1].bias", "matrix[1].y", "factors[1]"},
         {"matrix[2].weights", "matrix[2].bias", "matrix[2].y", "factors[2]"}};
     static const char *const op = "gemm";
-    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM(86), PTX_SM(90)};
+    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM(86), PTX_SM(90), PTX_SM_A(90)};
     ptxk__gemm f;
     ptxk__span s[6 + 4 * PTXK__GEMM_MATRICES];
     const ptxk__block *b;
     uint64_t tiles, stride, workspace = UINT64_MAX, row;
     uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES], groups = 1;
     ptx_code code = ptxk__gemm_form(desc, PTX_SM(80), &f, why);
-    if ((code = ptxk__check_start(op, code, args, why)) != PTX_E_NONE
-        || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
+    if (code || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "m", args->m, 0, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_eps(op, args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
@@ -13636,23 +13701,28 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
 /* Stores the sums of x that minima and offsets are multiplied by, as two f16 numbers each. sum: of this
    lane's quads, rounded. at: the sums of a tile of 8 columns. PAIRS: times 2^-10, of the 32 values of
    sub-blocks 2 t and 2 t + 1; NIBBLES and BLOCK: times 2^-4, of 16 values. */
-static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val lane, ptx_val inside,
-                                  ptx_val column, ptx_val at, const ptx_val sum[2]) {
+static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_x *x, ptx_val lane,
+                                  ptx_val inside, ptx_val column, ptx_val at, const ptx_val sum[2]) {
     ptx_val a[2], high[2], low[2], here, p, half, other[2];
     uint32_t i, bytes = x->order == PTXK__GEMM_BYTES, pairs = bytes || x->order == PTXK__GEMM_PAIRS;
     for (i = 0; i < 2; i++) {
         a[i] = ptxk_warp_reduce(k, PTX_ADD, sum[i], pairs && !bytes ? 4 : 1, bytes ? 8 : pairs ? 32 : 4);
         a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32(pairs ? 0.0009765625 : 0.0625));
     }
-    column = ptx_and(k, column, ptx_u32(7));
+    column = ptx_and(k, column, ptx_u32(f->wgmma ? f->columns - 1 : 7));
     if (pairs) { /* lanes 0 ... 3 have what lanes 4 g + t will read */
         ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &high[1]);
         half = bytes ? ptx_shr(k, lane, ptx_u32(3)) : lane; /* BYTES: of 8 lanes the first */
         here = ptx_mad(k, column, ptx_u32(4), half);
-        here = ptx_ptr_add(k, at, here, 8);
+        here = ptx_ptr_add(k, at, here, f->wgmma ? 4 : 8);
         half = bytes ? ptx_and(k, lane, ptx_u32(7)) : lane;
         p = ptx_setp(k, PTX_LT, half, ptx_u32(bytes ? 1 : 4));
         p = ptx_and(k, p, inside);
+        for (i = 0; i < 2 && f->wgmma; i++) { /* two core matrices */
+            ptx_guard(k, p);
+            ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(16 * f->columns * i)), high[i]);
+        }
+        if (f->wgmma) return;
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), high);
         return;
@@ -13759,6 +13829,21 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         ptxk__gemm_split(k, x, in, words, rounded);
         here = ptx_mul_wide(k, unit, ptx_u32(x->bytes));
         at = ptx_ptr_add(k, base, here, 1);
+        if (f->wgmma) { /* a core matrix has a register of four lanes, of 8 columns */
+            other = ptx_and(k, column, ptx_u32(f->columns - 1));
+            here = ptx_and(k, w, ptx_u32(per - 1));
+            other = ptx_mad(k, here, ptx_u32(4 * f->columns), other);
+            other = ptx_mul(k, other, ptx_u32(16));
+            other = ptx_mad(k, t, ptx_u32(4), other);
+            here = ptx_div(k, w, ptx_u32(per));
+            other = ptx_mad(k, here, ptx_u32(x->part_bytes), other);
+            x4 = ptx_ptr_add(k, at, other, 1);
+            for (e = 0; e < 4 * planes; e++) {
+                ptx_guard(k, p);
+                ptx_st(k, PTX_B32, ptx_at(x4, (int64_t)(16 * f->columns * (e / 4 * 4 * per + e % 4))),
+                       words[e / 4][e % 4]);
+            }
+        }
         here = ptx_mul(k, tile, ptx_u32(per));
         if (x->parts > 1) { /* wide: a part has groups p and p + parts */
             other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(per));
@@ -13772,7 +13857,7 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         other = ptx_mad(k, other, ptx_u32(4), t);
         here = ptx_mad(k, other, ptx_u32(16), here);
         x4 = ptx_ptr_add(k, at, here, 1);
-        for (e = 0; e < planes * size; e++) {
+        for (e = 0; e < planes * size && !f->wgmma; e++) {
             ptx_guard(k, p);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(x4, (int64_t)(512 * e)),
                        size > 1 ? words[e / 2] + 4 * (e & 1) : words[e]);
@@ -13784,9 +13869,9 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
                 sum[h] = ptx_add(k, sum[h], rounded[4 * h + 3]);
             }
             here = ptx_mul(k, tile, ptx_u32(x->sums));
-            at = ptx_ptr_add(k, at, here, 1);
+            if (!f->wgmma) at = ptx_ptr_add(k, at, here, 1);
             at = ptx_ptr_add(k, at, ptx_u32(x->part_bytes * x->parts), 1);
-            ptxk__gemm_store_sums(k, x, lane, p, column, at, sum);
+            ptxk__gemm_store_sums(k, f, x, lane, p, column, at, sum);
         }
     }
     ptx_end(k);
@@ -13947,7 +14032,7 @@ typedef struct ptxk__gemm_state {
     ptx_val x_to, x_valid, sums_valid;
     ptx_val x_at; /* where this lane's fragments are */
     ptx_val row;  /* offset of row g in a slot */
-    ptx_var sum[PTXK__GEMM_M][PTXK__GEMM_N][4];
+    ptx_var sum[PTXK__GEMM_M][4 * PTXK__GEMM_N][4];
     ptx_val zero;
     ptx_val at, own; /* this step: row g of this unit, this lane's part of it */
     ptx_val acc[2][PTXK__GEMM_M][PTXK__GEMM_N][4];
@@ -13968,6 +14053,11 @@ typedef struct ptxk__gemm_state {
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
     ptx_val column_base;                  /* wide: the warp's first column of the tile */
     struct ptxk__gemm_wide *wide;
+    ptx_var phases; /* wgmma: bit i is the parity of the next phase of stage i of x */
+    struct ptxk__wgmma *wgmma;
+    ptx_val less[2][2]; /* wgmma, FAST: what is added to the weights of a quad of row h */
+    uint32_t paired;    /* wgmma: of 16 rows of a warp 8 are of gate and 8 of up */
+    int scaled;         /* wgmma: weights are times their factors and a power of two for each row */
     ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
     struct {
         ptx_val to, words[4];
@@ -14419,6 +14509,154 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
     }
 }
 
+/* -- gemm: weights times a power of two for each row -- */
+
+/* Both halves of a word: x in f16. */
+static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
+
+static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
+    y = ptx_abs(k, y);
+    return ptx_max(k, x, y);
+}
+
+/* The power of two of a row falls, to a quarter of what would do for factors of `size`: 2^(33 - s) bounds
+   sizes, the power is 2^(s - 5): products of a factor and a scale are below 2^15 then. ratio: by how much. */
+static void ptxk__gemm_fall(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var power, ptx_var out) {
+    ptx_val x, y, ratio;
+    x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
+    y = ptx_add(k, x, ptx_u32(3));
+    y = ptx_min(k, y, ptx_u32(254));
+    y = ptx_shl(k, y, ptx_u32(23));
+    ptx_set(k, most, ptx_as(y, PTX_F32));
+    x = ptx_sub(k, ptx_u32(279), x);
+    y = ptx_get(k, power);
+    y = ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(23));
+    ratio = ptx_sub(k, ptx_as(x, PTX_S32), ptx_as(y, PTX_S32));
+    ratio = ptx_add(k, ratio, ptx_s32(127));
+    ratio = ptx_max(k, ratio, ptx_s32(0));
+    ratio = ptx_min(k, ratio, ptx_s32(127));
+    ratio = ptx_shl(k, ptx_as(ratio, PTX_U32), ptx_u32(23));
+    ptx_set(k, out, ptx_as(ratio, PTX_F32));
+    x = ptx_shl(k, x, ptx_u32(23));
+    ptx_set(k, power, ptx_as(x, PTX_F32));
+}
+
+typedef struct ptxk__wgmma {
+    ptx_var part[4 * PTXK__GEMM_N * 4]; /* EXACT: sums of a unit */
+    ptx_var power[2], most[2];          /* see ptxk__gemm_fall */
+    ptx_val scale[2];                   /* f16 pairs: the scale of this unit's rows; of two blocks */
+    ptx_val matrix, yes;                /* descriptor of the first stage; true */
+    ptx_val first;                      /* unit */
+    ptx_val copies, releases;           /* this thread copies x; this lane arrives for its warp */
+    uint32_t exact, two;                /* sums of units are apart; weights become two numbers */
+} ptxk__wgmma;
+
+/* Warpgroups: `size`, f32 and not negative, is how large the factors of this unit of a lane's rows are. Where
+   the row's power of two is too large for them, it falls, and the sums with it. power: returned. */
+static void ptxk__wgmma_fit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, const ptx_val size[2],
+                            ptx_val power[2]) {
+    ptxk__wgmma *g = s->wgmma;
+    ptx_val p, q[2], x, y;
+    ptx_var ratio[2];
+    uint32_t h, e, n;
+    for (h = 0; h < 2; h++) {
+        x = ptx_get(k, g->most[h]);
+        q[h] = ptx_setp(k, PTX_GT, size[h], x);
+    }
+    p = ptx_or(k, q[0], q[1]);
+    x = ptx_shr(k, s->warp, ptx_u32(2));
+    x = ptx_add(k, x, ptx_u32(1));
+    p = ptx_op3(k, PTX_BAR_RED_OR, 0, x, ptx_imm(128), p); /* the same for the warpgroup */
+    p = ptx_warpgroup_uniform(k, p);
+    ptx_if(k, p);
+    ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+    for (h = 0; h < 2; h++) {
+        ratio[h] = ptx_var_new(k, ptx_f32(1));
+        ptx_if(k, q[h]);
+        ptxk__gemm_fall(k, size[h], g->most[h], g->power[h], ratio[h]);
+        ptx_end(k);
+    }
+    for (n = 0; n < f->n; n++)
+        for (e = 0; e < 4; e++) {
+            x = ptx_get(k, s->sum[0][n][e]);
+            y = ptx_get(k, ratio[e / 2]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
+            ptx_set(k, s->sum[0][n][e], x);
+        }
+    ptx_end(k);
+    for (h = 0; h < 2; h++) power[h] = ptx_get(k, g->power[h]);
+}
+
+/* Times the factors of the unit, FAST: the scales and minima of Q4_K and Q5_K. */
+static void ptxk__wgmma_scale_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val d[2], m[2], size[2], pair[2], power[2], y;
+    uint32_t h, e;
+    for (h = 0; h < 2; h++) {
+        ptx_unpack(k, PTX_F16, 2, s->more[0][h][5], pair);
+        d[h] = ptx_cvt(k, PTX_F32, pair[0]);
+        m[h] = ptx_cvt(k, PTX_F32, pair[1]);
+        size[h] = ptx_op2(k, PTX_MUL, PTX_RN, d[h], ptx_f32(16777216));
+        size[h] = ptx_abs(k, size[h]);
+        size[h] = ptxk__wide_larger(k, size[h], m[h]);
+    }
+    ptxk__wgmma_fit(k, f, s, size, power);
+    for (h = 0; h < 2; h++) {
+        d[h] = ptx_op2(k, PTX_MUL, PTX_RN, d[h], power[h]);
+        m[h] = ptx_op2(k, PTX_MUL, PTX_RN, m[h], ptx_f32(-0.0001220703125)); /* -2^-13 */
+        m[h] = ptx_op2(k, PTX_MUL, PTX_RN, m[h], power[h]);
+        d[h] = ptxk__wide_twice(k, d[h]);
+        m[h] = ptxk__wide_twice(k, m[h]);
+        y = ptx_prmt(k, s->more[0][h][4], ptx_b32(0x64646464), ptx_b32(0x4342));
+        y = ptxk__gemm_fma(k, y, s->constant[6], s->constant[7]);
+        y = ptxk__gemm_times(k, y, m[h]);
+        for (e = 0; e < 2; e++) {
+            s->scale[0][h][e] = ptxk__gemm_times(k, s->scale[0][h][e], d[h]);
+            s->less[h][e] = ptxk__gemm_half(k, y, e);
+        }
+    }
+}
+
+/* The same for the factors of Q6_K, before its scales are unpacked. */
+static void ptxk__wgmma_scale_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val size[2], power[2], x;
+    uint32_t h;
+    for (h = 0; h < 2; h++) {
+        size[h] = ptx_op2(k, PTX_MUL, PTX_RN, s->factor[0][h], ptx_f32(33554432)); /* 2^25 */
+        size[h] = ptx_abs(k, size[h]);
+    }
+    ptxk__wgmma_fit(k, f, s, size, power);
+    for (h = 0; h < 2; h++) {
+        x = ptx_op2(k, PTX_MUL, PTX_RN, s->factor[0][h], ptx_f32(32));
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, power[h]);
+        s->wgmma->scale[h] = ptxk__wide_twice(k, x);
+    }
+}
+
+/* The same for a factor of each 32 values: to shared memory, for all lanes of a row. Of Q4_0 and Q8_0. */
+static void ptxk__wgmma_scale_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    uint32_t bytes = s->kind->block->bytes, h, j;
+    ptx_val d[2][2], size[2], power[2], x, to = ptx_ptr_add(k, s->scales, s->t, 4);
+    for (h = 0; h < 2; h++) {
+        x = ptx_ptr_add(k, s->byte[0][h], s->t, 2 * bytes);
+        size[h] = ptx_f32(0);
+        for (j = 0; j < 2; j++) {
+            d[h][j] = ptxk__load_f16(k, x, v * s->kind->unit_bytes + j * bytes);
+            size[h] = ptxk__wide_larger(k, size[h], d[h][j]);
+        }
+        size[h] = ptxk_warp_reduce(k, PTX_MAX, size[h], 1, 4);
+        size[h] = ptx_op2(k, PTX_MUL, PTX_RN, size[h], ptx_f32(2));
+    }
+    ptxk__wgmma_fit(k, f, s, size, power);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
+    for (h = 0; h < 2; h++) {
+        power[h] = ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(1 / 524288.0));
+        for (j = 0; j < 2; j++) d[h][j] = ptx_op2(k, PTX_MUL, PTX_RN, d[h][j], power[h]);
+        x = ptxk__pack_f32(k, PTX_F16, d[h][0], d[h][1]);
+        ptx_st(k, PTX_B32, ptx_at(to, (int64_t)(8 * h * PTXK__GEMM_SCALES)), x);
+    }
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+}
+
 /* -- gemm: formats -- */
 
 /* What depends on the lane only.
@@ -14470,7 +14708,7 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         p = ptx_setp(k, PTX_EQ, odd, ptx_u32(0));
         for (i = 0; i < 3; i++) {
             s->constant[4 + i] = ptx_mov(k, ptx_b32(even[i]));
-            if (f->precision == PTXK_GEMM_EXACT)
+            if (f->precision == PTXK_GEMM_EXACT && !f->wgmma)
                 s->constant[4 + i] = ptx_selp(k, s->constant[4 + i], ptx_b32(high[i]), p);
         }
     }
@@ -14519,6 +14757,8 @@ static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
             for (e = 0; e < 2; e++) {
                 pairs[i][h][e] = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(e ? 0x4342 : 0x4140));
                 pairs[i][h][e] = ptxk__gemm_fma(k, pairs[i][h][e], s->constant[4], s->constant[5]);
+                if (s->scaled) pairs[i][h][e] = ptxk__gemm_times(k, pairs[i][h][e], s->wgmma->scale[h]);
+                if (s->wgmma) continue;
                 s->low[i][h + 2 * e] = ptxk__gemm_times(k, pairs[i][h][e], s->constant[6]);
             }
         }
@@ -14622,6 +14862,8 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
             ptxk__gemm_word_base(k, s, i, h, y, x);
             if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
         }
+    if (s->scaled && s->kind->format->kind == PTXK__GEMM_BLOCKS) ptxk__wgmma_scale_blocks(k, f, s, v);
+    if (s->scaled && id == PTXK_Q6_K) ptxk__wgmma_scale_q6(k, f, s);
     if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
     if (s->kind->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->kind->block->kind == PTXK__NUMBERS)
@@ -14652,7 +14894,9 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
                 s->scale[i][h][0] = ptxk__gemm_half(k, y, 0);
                 s->scale[i][h][1] = ptxk__gemm_half(k, y, 1);
                 s->more[i][h][4] = x; /* the minima serve at the end */
+                s->more[i][h][5] = head[0];
             }
+        if (s->scaled) ptxk__wgmma_scale_bytes(k, f, s);
     }
 }
 
@@ -14670,6 +14914,14 @@ static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
             s->factor[i][h] = ptx_cvt(k, PTX_F32, half[0]);
             s->minimum[i][h] = ptx_cvt(k, PTX_F32, half[1]);
         }
+}
+
+/* Multiplies *a by a scale. rest: what the f16 numbers lack, exact. */
+static void ptxk__gemm_double(ptx_kernel *k, ptx_val *a, ptx_val *rest, ptx_val scale) {
+    ptx_val x = *a, less;
+    *a = ptxk__gemm_times(k, x, scale);
+    less = ptx_neg(k, ptx_as(*a, PTX_F16X2));
+    *rest = ptxk__gemm_fma(k, x, scale, less);
 }
 
 /* Operand A of the two products of group w, for tile i of 16 rows: a[0] and a[1]. rest, or NULL: what they
@@ -14734,7 +14986,8 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
                             ptx_at(s->scales, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w)),
                             s->scale[i][h]);
             for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, s->scale[i][h][2 * e + second], w & 1);
-            if (rest) { /* scale * q goes up to 63 * 128: nibbles and upper bits apart are exact */
+            if (rest
+                && !s->wgmma) { /* scale * q goes up to 63 * 128: nibbles and upper bits apart are exact */
                 high = ptx_as(ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(second ? 6 : 4)), PTX_B32);
                 low = ptx_shl(k, y, ptx_u32(second ? 2 : 4));
                 y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
@@ -14758,11 +15011,19 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             a[0][h + 2] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
             a[1][h] = ptx_and(k, high, ptx_b32(0x00ff00ff));
             a[1][h + 2] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
-            for (e = 0; e < 4; e++)
-                a[e & 1][h + (e & 2)] = ptxk__gemm_times(k, a[e & 1][h + (e & 2)], scale[e & 1]);
+            for (e = 0; e < 4; e++) {
+                ptx_val *to = &a[e & 1][h + (e & 2)];
+                if (s->scaled && e < 2) s->less[h][e] = ptxk__gemm_times(k, scale[e], s->constant[7]);
+                if (rest) *to = ptxk__gemm_fma(k, *to, s->constant[6], s->constant[7]); /* q - 32, exact */
+                if (rest)
+                    ptxk__gemm_double(k, to, &rest[e & 1][h + (e & 2)], scale[e & 1]);
+                else
+                    *to = s->scaled ? ptxk__gemm_fma(k, *to, scale[e & 1], s->less[h][e & 1])
+                                    : ptxk__gemm_times(k, *to, scale[e & 1]);
+            }
             continue;
         } else if (id == PTXK_Q8_0) {
-            s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 34 * w);
+            if (!s->scaled) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 34 * w);
             for (e = 0; e < 2; e++) {
                 x = ptxk__gemm_row_word(k, s, i, h, at + 34 * w + 2 + 16 * e);
                 y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
@@ -14774,7 +15035,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             }
             continue;
         } else if (id == PTXK_Q4_0) {
-            s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 18 * w);
+            if (!s->scaled) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 18 * w);
             x = ptxk__gemm_row_word(k, s, i, h, at + 18 * w + 2);
             for (e = 0; e < 2; e++) {
                 low = ptx_lop3(k, x, ptx_b32(0x000f000f), ptx_b32(0x64006400), ptx_imm(0xea));  /* 1024 + q */
@@ -14792,10 +15053,11 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             a[1][h + 2] = s->raw[i][h][3];
             continue;
         }
-        a[0][h] = ptxk__gemm_times(k, a[0][h], s->scale[i][h][0]);
-        a[0][h + 2] = ptxk__gemm_times(k, a[0][h + 2], s->scale[i][h][0]);
-        a[1][h] = ptxk__gemm_times(k, a[1][h], s->scale[i][h][1]);
-        a[1][h + 2] = ptxk__gemm_times(k, a[1][h + 2], s->scale[i][h][1]);
+        for (e = 0; e < 4; e++) {
+            ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
+            *to = s->scaled ? ptxk__gemm_fma(k, *to, s->scale[i][h][e / 2], s->less[h][e / 2])
+                            : ptxk__gemm_times(k, *to, s->scale[i][h][e / 2]);
+        }
     }
 }
 
@@ -14971,8 +15233,8 @@ static ptx_val ptxk__gemm_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__
 static ptx_val ptxk__gemm_own_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t i,
                                   uint32_t h, ptx_val last) {
     ptx_val row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->g);
-    row = ptx_mad(k, s->warp, ptx_u32(f->pair > 1 ? 16 : 16 * f->m), row);
-    row = ptx_add(k, row, ptx_u32((f->pair == 1 ? 16 * i : 0) + 8 * h));
+    row = ptx_mad(k, s->warp, ptx_u32(s->paired ? 8 : f->pair > 1 ? 16 : 16 * f->m), row);
+    row = ptx_add(k, row, ptx_u32((f->pair == 1 ? 16 * i : 0) + (s->paired ? 0 : 8 * h)));
     return ptx_min(k, row, last);
 }
 
@@ -15043,27 +15305,38 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     if (!ptxk__gemm_is_shifted(c)) at = ptx_mad(k, s->half, ptx_u32(16), at);
     at = ptx_cvt(k, PTX_U64, at);
     for (i = 0; i < f->m; i++) {
-        uint32_t which = f->pair > 1 ? i : 0, own = f->pair > 1 ? 16 : 16 * f->m;
-        row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), copied);
+        uint32_t which = f->pair > 1 ? i : 0, own = s->paired ? 8 : f->pair > 1 ? 16 : 16 * f->m;
+        ptx_val weights = s->weights[which];
+        if (s->paired) {
+            x = ptx_setp(k, PTX_LT, copied, ptx_u32(8));
+            y = ptx_selp(k, ptx_as(weights, PTX_U64), ptx_as(s->weights[1], PTX_U64), x);
+            weights = ptx_ptr(y, PTX_GLOBAL);
+            x = ptx_and(k, copied, ptx_u32(7));
+        }
+        row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->paired ? x : copied);
         row = ptx_mad(k, s->warp, ptx_u32(own), row);
         if (i && f->pair == 1) row = ptx_add(k, row, ptx_u32(16 * i));
         row = ptx_min(k, row, last); /* rows past the last repeat it */
         y = ptx_mad_wide(k, row, s->row_bytes, at);
-        x = ptx_ptr_add(k, s->weights[which], y, 1);
+        x = ptx_ptr_add(k, weights, y, 1);
         s->from[i] = ptx_var_new(k, ptx_as(x, PTX_U64));
         for (h = 0; h < 2 && ptxk__gemm_is_shifted(c); h++) {
             row = ptxk__gemm_own_row(k, f, s, i, h, last);
             y = ptx_mul(k, row, s->row_bytes);
             y = ptx_add(k, y, ptx_cvt(k, PTX_U32, at));
-            x = ptx_cvt(k, PTX_U32, ptx_as(s->weights[which], PTX_U64));
+            x = ptx_cvt(k, PTX_U32, ptx_as(s->weights[s->paired ? h : which], PTX_U64));
             x = ptx_add(k, x, y); /* modulo 2^32 */
             s->shift[i][h] = ptx_var_new(k, x);
         }
     }
-    if (c->block->id != PTXK_Q6_K && !c->block->reader) return;
+    if (c->block->id != PTXK_Q6_K && !c->block->reader && !(f->wgmma && c->format->kind == PTXK__GEMM_BLOCKS))
+        return;
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
     y = ptx_mad(k, y, ptx_u32(PTXK__GEMM_SCALES), ptx_u32(f->scales));
     s->scales = ptx_ptr_add(k, s->shared, y, 1);
+    if (!f->wgmma || c->format->kind != PTXK__GEMM_BLOCKS) return;
+    y = ptx_and(k, s->g, ptx_u32(4)); /* rows have 16 bytes of 32: those of 8 rows fill all banks */
+    s->scales = ptx_ptr_add(k, s->scales, y, 4);
 }
 
 /* Moves the offsets of 2-byte aligned rows in their chunks on by a step. */
@@ -15079,32 +15352,46 @@ static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__
         }
 }
 
-/* Runs through the slice's units. */
+static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t p);
+
+/* Runs through the slice's units: a loop for rows that are 4-byte aligned, and one for others. */
 static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
     ptx_val at, p;
-    uint32_t i;
-    ptx_loop(k);
-    {
-        for (i = 0; i < x->parts; i++) ptxk__gemm_part(k, f, s, 0, i);
-        at = ptx_get(k, s->unit);
-        at = ptx_add(k, at, ptx_u32(1));
-        p = ptx_setp(k, PTX_LT, at, s->end);
+    uint32_t i, v, part;
+    if (s->kind->variants == 3) {
+        p = ptx_and(k, s->row_bytes, ptx_u32(3));
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
         p = ptx_uniform(k, p);
-        ptx_while(k, p);
-        for (i = 0; i < x->parts; i++) ptxk__gemm_part(k, f, s, 1, i);
-        at = ptx_get(k, s->slot);
-        at = ptx_xor(k, at, ptx_u32(f->weights));
-        ptx_set(k, s->slot, at);
-        at = ptx_get(k, s->unit);
-        at = ptx_add(k, at, ptx_u32(PTXK__GEMM_PAIR_UNITS));
-        ptx_set(k, s->unit, at);
-        ptxk__gemm_advance_shifts(k, f, s);
-        p = ptx_setp(k, PTX_LT, at, s->end);
-        p = ptx_uniform(k, p);
-        ptx_while(k, p);
+        ptx_if(k, p);
     }
-    ptx_end(k);
+    for (i = 1; i < 4; i *= 2) {
+        if (!(s->kind->variants & i)) continue;
+        if (i == 2 && s->kind->variants == 3) ptx_else(k);
+        s->words_aligned = i == 1;
+        ptx_loop(k);
+        for (v = 0; v < PTXK__GEMM_PAIR_UNITS; v++) {
+            for (part = 0; part < x->parts; part++)
+                if (f->wgmma)
+                    ptxk__wgmma_part(k, f, s, v, part);
+                else
+                    ptxk__gemm_part(k, f, s, v, part);
+            if (v) {
+                at = ptx_get(k, s->slot);
+                at = ptx_xor(k, at, ptx_u32(f->weights));
+                ptx_set(k, s->slot, at);
+            }
+            at = ptx_get(k, s->unit);
+            at = ptx_add(k, at, ptx_u32(v + 1));
+            if (v) ptx_set(k, s->unit, at);
+            if (v) ptxk__gemm_advance_shifts(k, f, s);
+            p = ptx_setp(k, PTX_LT, at, s->end);
+            p = ptx_uniform(k, p);
+            ptx_while(k, p);
+        }
+        ptx_end(k);
+    }
+    if (s->kind->variants == 3) ptx_end(k);
 }
 
 /* The first unit of this block's part of K; sets its end. all: units of a row. */
@@ -15183,19 +15470,7 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     ptxk__gemm_advance_weights(k, f, s);
     if (ptxk__gemm_has_factors(k, f, s->kind)) ptxk__gemm_load_factors(k, f, s, first);
     ptxk__gemm_store_pending(k, s, 0);
-    if (s->kind->variants == 3) {
-        p = ptx_and(k, s->row_bytes, ptx_u32(3));
-        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
-        p = ptx_uniform(k, p);
-        ptx_if(k, p);
-    }
-    for (i = 1; i < 4; i *= 2) {
-        if (!(s->kind->variants & i)) continue;
-        if (i == 2 && s->kind->variants == 3) ptx_else(k);
-        s->words_aligned = i == 1;
-        ptxk__gemm_loop(k, f, s);
-    }
-    if (s->kind->variants == 3) ptx_end(k);
+    ptxk__gemm_loop(k, f, s);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
 }
 
@@ -15334,47 +15609,21 @@ static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 }
 
 /* FAST: `size`, f32 and not negative, is how large the factors of the row's next unit are. Where the row's
-   power of two is too large for them, it falls, to a quarter of what would do. 2^(33 - s) bounds sizes, the
-   power is 2^(s - 5): products of a factor and a scale are below 2^15 then. */
+   power of two is too large for them, it falls. */
 static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
     ptxk__gemm_wide *w = s->wide;
-    ptx_val p, x, y, ratio;
+    ptx_val p, x;
     ptx_var out = ptx_var_new(k, ptx_f32(1)), fell = ptx_var_new(k, ptx_u32(0));
     x = ptx_get(k, w->most);
     p = ptx_setp(k, PTX_GT, size, x);
     ptx_if(k, p);
-    {
-        x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
-        y = ptx_add(k, x, ptx_u32(3));
-        y = ptx_min(k, y, ptx_u32(254));
-        y = ptx_shl(k, y, ptx_u32(23));
-        ptx_set(k, w->most, ptx_as(y, PTX_F32));
-        x = ptx_sub(k, ptx_u32(279), x);
-        y = ptx_get(k, w->power);
-        y = ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(23));
-        ratio = ptx_sub(k, ptx_as(x, PTX_S32), ptx_as(y, PTX_S32));
-        ratio = ptx_add(k, ratio, ptx_s32(127));
-        ratio = ptx_max(k, ratio, ptx_s32(0));
-        ratio = ptx_min(k, ratio, ptx_s32(127));
-        ratio = ptx_shl(k, ptx_as(ratio, PTX_U32), ptx_u32(23));
-        ptx_set(k, out, ptx_as(ratio, PTX_F32));
-        x = ptx_shl(k, x, ptx_u32(23));
-        ptx_set(k, w->power, ptx_as(x, PTX_F32));
-        ptx_set(k, fell, ptx_u32(1));
-    }
+    ptxk__gemm_fall(k, size, w->most, w->power, out);
+    ptx_set(k, fell, ptx_u32(1));
     ptx_end(k);
     x = ptx_get(k, fell);
     ptx_set(k, w->raised, x);
     x = ptx_get(k, out);
     ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), x); /* both halves, the same */
-}
-
-/* Both halves of a word: x in f16. */
-static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
-
-static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
-    y = ptx_abs(k, y);
-    return ptx_max(k, x, y);
 }
 
 /* Reads this thread's half of a unit: Q4_K, Q5_K. */
@@ -15478,43 +15727,99 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
 }
 
-/* Sets n variables to the words at `base` and `offset`, a multiple of 2, see ptxk__gemm_word_base. */
-static void ptxk__wide_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t base, uint32_t offset, uint32_t n,
-                             ptx_var *to) {
-    ptx_val from = offset % 4 ? s->base_2[base / 2][base % 2] : s->base[base / 2][base % 2], word[2], x;
-    ptx_val pick = offset % 4 ? s->pick_2[base / 2][base % 2] : s->pick[base / 2][base % 2];
+/* Loads the chunks of n words from `first` on, and one more word. */
+static void ptxk__wide_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_t n, ptx_val raw[24]) {
     uint32_t i;
-    word[0] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4)));
-    for (i = 0; i < n; i++) {
-        word[1] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4 + 4 * i + 4)));
-        x = ptx_prmt(k, word[0], word[1], pick);
-        ptx_set(k, to[i], x);
-        word[0] = word[1];
-    }
+    for (i = 0; i <= first + n; i += 4) ptxk_load16(k, NULL, ptx_at(at, (int64_t)(4 * i)), raw + i);
 }
 
-/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned. more: what unpacking multiplies by, of the
-   blocks of this half, or of the unit. */
+/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for multiples of
+   4 and for others. */
+static ptx_val ptxk__wide_word(ptx_kernel *k, const ptx_val raw[24], uint32_t first, uint32_t at,
+                               const ptx_val pick[2]) {
+    return ptx_prmt(k, raw[first + at / 4], raw[first + at / 4 + 1], pick[at % 4 / 2]);
+}
+
+/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks are
+   loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
+static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first, ptx_val from,
+                                  const ptx_val pick[2]) {
+    ptxk__gemm_wide *w = s->wide;
+    const ptxk__block *block = s->kind->block;
+    uint32_t own = s->kind->format->unit / block->values / 2, n = block->id == PTXK_Q8_0 ? 8 : 4, i, j;
+    ptx_val raw[24], at, x, p;
+    if (block->id != PTXK_Q6_K) {
+        ptxk__wide_chunks(k, from, first, own * block->bytes / 4, raw);
+        for (i = 0; i < own; i++) {
+            x = ptxk__wide_word(k, raw, first, block->bytes * i, pick);
+            ptx_set(k, w->more[i], x); /* its lower half */
+            for (j = 0; j < n; j++) {
+                x = ptxk__wide_word(k, raw, first, block->bytes * i + 2 + 4 * j, pick);
+                ptx_set(k, w->word[n * i + j], x);
+            }
+        }
+        return;
+    }
+    for (i = 0; i < 2; i++) { /* quants, their upper bits */
+        at = ptx_ptr_add(k, w->raw, w->half, i ? 32 : 64);
+        ptxk__wide_chunks(k, ptx_off(at, 128 * i), first, i ? 8 : 16, raw);
+        for (j = 0; j < (i ? 8u : 16u); j++) {
+            x = ptxk__wide_word(k, raw, first, 4 * j, pick);
+            ptx_set(k, w->word[16 * i + j], x);
+        }
+    }
+    ptxk__wide_chunks(k, ptx_off(w->raw, 192), first, 4, raw);
+    p = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+    for (i = 0; i < 2; i++) {
+        x = ptxk__wide_word(k, raw, first, 4 * i, pick);
+        at = ptxk__wide_word(k, raw, first, 8 + 4 * i, pick);
+        x = ptx_selp(k, x, at, p);
+        ptx_set(k, w->more[i], x);
+    }
+    x = ptx_prmt(k, raw[first + 4], raw[first + 4], pick[0]);
+    ptx_set(k, w->head, x); /* its lower half */
+}
+
+/* The lower half of a word, an f16, as f32. */
+static ptx_val ptxk__wide_lower(ptx_kernel *k, ptx_val x) {
+    ptx_val half[2];
+    ptx_unpack(k, PTX_F16, 2, x, half);
+    return ptx_cvt(k, PTX_F32, half[0]);
+}
+
+/* The same. more: what unpacking multiplies by, of the blocks of this half, or of the unit. */
 static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
     ptxk__gemm_wide *w = s->wide;
     const ptxk__block *block = s->kind->block;
-    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, n, step = block->bytes;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, step = block->bytes;
     uint32_t blocks = s->kind->format->unit / block->values, own = blocks / 2;
-    ptx_val shift = ptx_get(k, w->shift), bytes, mine, at, x, size = ptx_f32(0), power;
+    ptx_val shift = ptx_get(k, w->shift), bytes, x, y, p, size = ptx_f32(0), power, pick[2], from, other;
     x = ptx_add(k, shift, ptx_u32(s->kind->unit_bytes));
     ptx_set(k, w->shift, x);
     shift = ptx_and(k, shift, ptx_u32(14));
     bytes = ptx_ptr_add(k, w->raw, shift, 1);
-    if (block->id == PTXK_Q6_K) {
-        static const uint32_t strides[3] = {64, 32, 8}; /* of a half: quants, their upper bits, scales */
-        for (i = 0; i < 3; i++) {
-            at = ptx_ptr_add(k, w->raw, w->half, strides[i]);
-            ptxk__gemm_word_base(k, s, i / 2, i % 2, at, shift);
+    from = shift; /* where this half begins; Q6_K: its parts begin at chunks and `shift` */
+    if (block->id != PTXK_Q6_K) from = ptx_mad(k, w->half, ptx_u32(own * step), shift);
+    x = ptx_and(k, from, ptx_u32(2));
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    pick[0] = ptx_selp(k, ptx_b32(0x3210), ptx_b32(0x5432), p);
+    pick[1] = ptx_selp(k, ptx_b32(0x5432), ptx_b32(0x7654), p);
+    y = ptx_and(k, from, ptx_u32(12));
+    x = ptx_and(k, from, ptx_u32(0xf0));
+    from = ptx_ptr_add(k, w->raw, x, 1);
+    for (i = 0; s->kind->variants >> i; i++) { /* where rows have whole chunks, a warp takes one of these */
+        uint32_t more = s->kind->variants >> i > 1;
+        if (more) {
+            p = ptx_setp(k, PTX_EQ, y, ptx_u32(4 * i));
+            ptx_if(k, p);
         }
-        ptxk__wide_words(k, s, 0, 0, 16, w->word);
-        ptxk__wide_words(k, s, 1, 128, 8, w->word + 16);
-        ptxk__wide_words(k, s, 2, 192, 2, w->more);
-        x = ptxk__load_f16(k, bytes, 208);
+        ptxk__wide_read_words(k, s, i, from, pick);
+        if (more) ptx_else(k);
+    }
+    while (--i) ptx_end(k);
+    if (block->id == PTXK_Q6_K) {
+        x = ptx_get(k, w->head);
+        x = ptxk__wide_lower(k, x);
         if (!fast) {
             ptx_set(k, w->head, ptx_as(x, PTX_B32));
             return;
@@ -15530,22 +15835,23 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
         ptx_set(k, w->head, x);
         return;
     }
-    n = block->id == PTXK_Q8_0 ? 8 : 4;
-    at = ptx_ptr_add(k, w->raw, w->half, own * step);
-    ptxk__gemm_word_base(k, s, 0, 0, at, shift);
-    for (i = 0; i < own; i++) ptxk__wide_words(k, s, 0, step * i + 2, n, w->word + n * i);
-    for (i = 0; i < blocks; i++) {
-        x = ptxk__load_f16(k, bytes, step * i);
+    x = ptx_sub(k, ptx_u32(1), w->half); /* the other half's factors */
+    other = ptx_ptr_add(k, bytes, x, own * step);
+    for (i = 0; i < own; i++) {
+        x = ptxk__load_f16(k, other, step * i);
+        size = ptxk__wide_larger(k, size, x);
+        x = ptx_get(k, w->more[i]);
+        x = ptxk__wide_lower(k, x);
         size = ptxk__wide_larger(k, size, x);
     }
-    fast = fast && n == 4; /* nibbles are multiplied as they are, as f16 numbers */
+    fast = fast && block->id == PTXK_Q4_0; /* nibbles are multiplied as they are, as f16 numbers */
     size = ptx_op2(k, PTX_MUL, PTX_RN, size, ptx_f32(fast ? 262144 : 2)); /* 2^18 */
     size = ptx_selp(k, size, ptx_f32(0), exists);
     ptxk__wide_raise(k, s, size);
-    mine = ptx_ptr_add(k, bytes, w->half, own * step);
     power = ptx_get(k, w->power);
     for (i = 0; i < own; i++) {
-        x = ptxk__load_f16(k, mine, step * i);
+        x = ptx_get(k, w->more[i]);
+        x = ptxk__wide_lower(k, x);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(fast ? 32 : 1 / 524288.0));
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
         x = ptxk__wide_twice(k, x);
@@ -15989,6 +16295,248 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     s->wide = NULL;
 }
 
+/* -- gemm: warpgroups (sm_90a) --
+
+   A warp copies and unpacks its 16 rows of W as with few columns; a warpgroup's fragments are operand A of
+   wgmma, 64 rows by all columns. Prepared x is operand B: shared memory holds `stages` parts of it, which one
+   thread copies. `full` of a stage completes when its copy has arrived, `empty` when all warps have read it.
+   EXACT: integers; their sums of a unit are added times factors. FAST: weights times a power of two for each
+   row, as with many columns elsewhere. */
+
+static ptx_val ptxk__wgmma_bar(const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t stage,
+                               uint32_t empty) {
+    return ptx_off(s->flag, 8 * (int64_t)stage - 8 * (int64_t)f->stages * (1 + (int64_t)empty));
+}
+
+/* Waits for a phase of a stage, which so many uses of it in this unit have turned. */
+static void ptxk__wgmma_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t stage,
+                             uint32_t empty, uint32_t uses) {
+    ptx_val y = ptx_get(k, s->phases);
+    y = ptx_bfe(k, y, ptx_u32(stage), ptx_u32(1));
+    if (uses & 1) y = ptx_xor(k, y, ptx_u32(1));
+    ptx_mbarrier_wait(k, ptxk__wgmma_bar(f, s, stage, empty), y);
+}
+
+/* Copies part p of the unit whose x lies at `from`, on a condition; if `wait`, when all have read what was in
+   the stage, after so many uses in this unit. */
+static void ptxk__wgmma_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
+                               uint32_t units, uint32_t p, uint32_t stage, ptx_val q, int wait,
+                               uint32_t uses) {
+    const ptxk__gemm_x *x = s->form;
+    uint32_t bytes = x->part_bytes + (p + 1 == x->parts ? f->tiles * x->sums : 0);
+    ptx_val full = ptxk__wgmma_bar(f, s, stage, 0);
+    ptx_if(k, q);
+    if (wait) ptxk__wgmma_wait(k, f, s, stage, 1, uses + 1);
+    ptx_mbarrier_arrive_expect(k, full, ptx_u32(bytes));
+    ptx_bulk_load(k, ptx_ptr_add(k, s->x_to, ptx_u32(stage * f->stage), 1),
+                  ptx_ptr_add(k, from, ptx_u32(units * x->bytes + p * x->part_bytes), 1), ptx_u32(bytes),
+                  full);
+    ptx_end(k);
+}
+
+static void ptxk__wgmma_arrive(ptx_kernel *k, ptx_val bar, ptx_val p) {
+    ptx_guard(k, p);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &bar, 0, NULL);
+}
+
+/* Adds a's product, 16 values deep, by x at that shared offset to the sums; the first one replaces them. */
+static void ptxk__wgmma_multiply(ptx_kernel *k, const ptxk__gemm *f, const ptxk__wgmma *g, const ptx_var *sum,
+                                 const ptx_val a[4], uint32_t at, int first) {
+    ptx_val o[9];
+    memcpy(o, a, 4 * sizeof *a);
+    o[4] = ptx_add(k, g->matrix, ptx_u64(at / 16));
+    o[5] = first ? ptx_inv(g->yes) : g->yes;
+    o[6] = o[7] = ptx_imm(1);
+    o[8] = ptx_imm(0);
+    ptx_wgmma(k, PTX_WGMMA_A_F32, 0, PTX_F16, PTX_F16, f->columns / 2, sum, 9, o);
+}
+
+/* Operand A of group w of unit v. rest: what weights lack that become two numbers. */
+static void ptxk__wgmma_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, ptx_val a[2][4],
+                                ptx_val rest[2][4]) {
+    uint32_t h, i, two = s->wgmma->two;
+    ptx_val y, *to;
+    ptxk__gemm_weights(k, s, v, w, 0, a, two ? rest : NULL);
+    for (h = 0; h < 2 && s->kind->format->kind == PTXK__GEMM_BLOCKS; h++) {
+        if (w % 2 == 0)
+            s->wgmma->scale[h] =
+                ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)(8 * h * PTXK__GEMM_SCALES + 2 * w)));
+        y = ptxk__gemm_half(k, s->wgmma->scale[h], w & 1);
+        for (i = 0; i < 4; i++) {
+            to = &a[i & 1][h + (i & 2)];
+            if (two)
+                ptxk__gemm_double(k, to, &rest[i & 1][h + (i & 2)], y);
+            else
+                *to = ptxk__gemm_times(k, *to, y);
+        }
+    }
+}
+
+/* EXACT: adds the unit's products, times the factors of the rows, to the sums. */
+static void ptxk__wgmma_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t stage) {
+    ptxk__wgmma *g = s->wgmma;
+    uint32_t n, e, minima;
+    const ptx_val *factor;
+    ptx_val x, acc[4];
+    if (s->form->sums) ptxk__gemm_minima(k, f, s);
+    for (minima = 0; minima < (s->form->sums ? 2u : 1u); minima++) {
+        if (minima) {
+            ptx_op0(k, PTX_WGMMA_FENCE, 0);
+            ptxk__wgmma_multiply(k, f, g, g->part, s->low[0], stage * f->stage + s->form->part_bytes, 1);
+            ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+        }
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        factor = minima ? s->minimum[0] : s->scaled ? NULL : s->factor[0];
+        for (n = 0; n < f->n; n++) {
+            for (e = 0; e < 4; e++) acc[e] = ptx_get(k, g->part[4 * n + e]);
+            ptxk__gemm_add(k, s, 0, n, acc, factor);
+        }
+    }
+    x = ptxk__wgmma_bar(f, s, stage, 1);
+    ptxk__wgmma_arrive(k, x, g->releases);
+}
+
+/* Part p of unit v of a step. */
+static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
+                             uint32_t p) {
+    const ptxk__gemm_x *x = s->form;
+    ptxk__wgmma *g = s->wgmma;
+    uint32_t per = x->groups / x->parts, stage = (v * x->parts + p) % f->stages, lag = f->stages / 2;
+    uint32_t next = p + f->stages - lag, units, w, e, plane, planes = x->planes + g->two;
+    ptx_val a[4][2][4], rest[4][2][4], y, q, here, unit = ptx_get(k, s->unit);
+    if (!p) {
+        ptx_cp_async_wait(k, 1);
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+        here = ptx_get(k, s->slot);
+        here = ptx_xor(k, here, ptx_u32(f->weights));
+        here = ptx_ptr_add(k, s->to, here, 1);
+        y = ptx_add(k, unit, ptx_u32(PTXK__GEMM_PAIR_UNITS));
+        ptxk__gemm_copy_weights(k, f, s, y, here, v);
+        if (v) ptxk__gemm_advance_weights(k, f, s);
+        ptx_cp_async_commit(k);
+        ptxk__gemm_begin_unit(k, f, s, v);
+    }
+    if (v) unit = ptx_add(k, unit, ptx_u32(v));
+    for (w = 0; w < per; w++) ptxk__wgmma_weights(k, s, v, p * per + w, a[w], rest[w]);
+    ptxk__wgmma_wait(k, f, s, stage, 0, p / f->stages);
+    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    for (w = 0; w < per; w++)
+        for (e = 0; e < 2; e++)
+            for (plane = 0; plane < planes; plane++) { /* the last: what weights lack, by the first of x */
+                uint32_t at = (plane % x->planes * per + w) * 4 + 2 * e, first = !p && !w && !e && !plane;
+                ptxk__wgmma_multiply(k, f, g, g->exact ? g->part : s->sum[0][0],
+                                     plane < x->planes ? a[w][e] : rest[w][e],
+                                     stage * f->stage + at * 16 * f->columns, g->exact && first);
+            }
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+    if (!g->exact || p) { /* the part before has been multiplied */
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+        q = g->releases;
+        if (!p) {
+            q = ptx_setp(k, PTX_GT, unit, g->first);
+            q = ptx_and(k, q, g->releases);
+        }
+        ptxk__wgmma_arrive(k, ptxk__wgmma_bar(f, s, (stage + f->stages - 1) % f->stages, 1), q);
+    }
+    /* the copy that goes where the part `lag` before was, of this unit or so many before */
+    units = p >= lag ? 0 : ptxk__ceil_div(lag - p, x->parts);
+    here = ptx_add(k, unit, ptx_u32(next / x->parts));
+    q = ptx_setp(k, PTX_LT, here, s->end);
+    q = ptx_and(k, q, g->copies);
+    if (units) {
+        y = ptx_sub(k, unit, g->first);
+        y = ptx_setp(k, PTX_GE, y, ptx_u32(units));
+        q = ptx_and(k, q, y);
+    }
+    here = ptx_get(k, s->x_from);
+    ptxk__wgmma_copy_x(k, f, s, ptx_ptr(here, PTX_GLOBAL), next / x->parts, next % x->parts,
+                       (stage + f->stages - lag) % f->stages, q, 1, units ? 0 : (p - lag) / f->stages + 1);
+    if (p + 1 < x->parts) return;
+    here = ptx_add(k, here, ptx_u64(x->bytes));
+    ptx_set(k, s->x_from, here);
+    if (g->exact) ptxk__wgmma_end_unit(k, f, s, stage);
+    for (w = 0, e = 0; w < x->parts; w++) e ^= 1u << (v * x->parts + w) % f->stages;
+    y = ptx_get(k, s->phases);
+    y = ptx_xor(k, y, ptx_u32(e));
+    ptx_set(k, s->phases, y);
+}
+
+/* As ptxk__gemm_products. */
+static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    const ptxk__gemm_x *x = s->form;
+    ptxk__wgmma wgmma, *g = &wgmma;
+    ptx_val first, units, at, y, p;
+    uint32_t i, e;
+    memset(g, 0, sizeof *g);
+    s->wgmma = g;
+    g->exact = f->precision == PTXK_GEMM_EXACT;
+    g->two = g->exact && ptxk__gemm_is_shifted(s->kind);
+    s->scaled = !g->exact || s->kind->format->kind == PTXK__GEMM_BLOCKS;
+    first = g->first = ptxk__gemm_slice(k, f, s, &units);
+    ptxk__gemm_setup(k, f, s, first);
+    ptxk__gemm_wait(k, f, s, first);
+    ptxk__gemm_lane(k, f, s);
+    s->unit = ptx_var_new(k, first);
+    s->slot = ptx_var_new(k, ptx_u32(0));
+    at = ptx_mad_wide(k, s->column_tile, units, ptx_cvt(k, PTX_U64, first));
+    at = ptx_mul(k, at, ptx_u64(x->bytes));
+    at = ptx_ptr_add(k, s->layout.x[s->kind->x], at, 1);
+    s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
+    s->x_to = ptx_ptr_add(k, s->shared, ptx_u32(2 * f->weights), 1);
+    g->matrix = ptx_wgmma_descriptor(k, s->x_to, 16 * f->columns, 128, 0);
+    g->yes = ptx_setp(k, PTX_EQ, ptx_u32(0), ptx_u32(0));
+    g->releases = ptx_setp(k, PTX_EQ, s->lane, ptx_u32(0));
+    g->copies = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
+    for (i = 0; i < f->stages; i++) {
+        y = ptx_add(k, first, ptx_u32(i / x->parts));
+        p = ptx_setp(k, PTX_LT, y, s->end);
+        p = ptx_and(k, p, g->copies);
+        ptxk__wgmma_copy_x(k, f, s, at, i / x->parts, i % x->parts, i, p, 0, 0);
+    }
+    for (i = 0; i < f->n; i++)
+        for (e = 0; e < 4; e++) s->sum[0][i][e] = ptx_var_new(k, ptx_f32(0));
+    for (i = 0; i < f->columns / 2 && g->exact; i++) g->part[i] = ptx_var_new(k, ptx_f32(0));
+    for (i = 0; i < 2; i++) {
+        g->power[i] = ptx_var_new(k, ptx_f32(1));
+        g->most[i] = ptx_var_new(k, ptx_f32(0));
+    }
+    if (s->scaled && s->kind->block->aligned) { /* 2^-6, -16: of minima */
+        s->constant[6] = ptxk__gemm_f16x2(k, 0x24002400);
+        s->constant[7] = ptxk__gemm_f16x2(k, 0xcc00cc00u);
+    }
+    if (s->kind->block->id == PTXK_Q6_K) { /* 1, -1152, -2^-19; EXACT 2^-10, its -1152 times, 2^15, -2^-4 */
+        s->constant[4] = ptxk__gemm_f16x2(k, s->scaled ? 0x3c003c00 : 0x14001400);
+        s->constant[5] = ptxk__gemm_f16x2(k, s->scaled ? 0xe480e480u : 0xbc80bc80u);
+        s->constant[6] = ptxk__gemm_f16x2(k, 0x78007800);
+        s->constant[7] = ptxk__gemm_f16x2(k, s->scaled ? 0x80208020u : 0xac00ac00u);
+    }
+    for (i = 0; i < 2; i++) {
+        ptxk__gemm_copy_weights(k, f, s, first, s->to, i);
+        ptx_cp_async_commit(k);
+    }
+    ptxk__gemm_advance_weights(k, f, s);
+    ptxk__gemm_loop(k, f, s);
+    ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+    ptx_cp_async_wait_all(k);
+    s->wgmma = NULL;
+    if (!g->exact) { /* the last part has been multiplied */
+        y = ptx_sub(k, s->end, first);
+        y = ptx_mul(k, y, ptx_u32(x->parts));
+        y = ptx_sub(k, y, ptx_u32(1));
+        y = ptx_and(k, y, ptx_u32(f->stages - 1));
+        ptxk__wgmma_arrive(k, ptx_ptr_add(k, ptxk__wgmma_bar(f, s, 0, 1), y, 8), g->releases);
+    }
+    for (i = 0; i < 2 && s->scaled; i++) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
+        y = ptx_get(k, g->power[i]);
+        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
+        for (e = 0; e < 2 * f->n; e++) {
+            at = ptx_get(k, s->sum[0][e / 2][2 * i + e % 2]);
+            at = ptx_op2(k, PTX_MUL, PTX_RN, at, ptx_as(y, PTX_F32));
+            ptx_set(k, s->sum[0][e / 2][2 * i + e % 2], at);
+        }
+    }
+}
+
 /* Whether registers hold the place of a tile during its products: where that spills none. */
 static int ptxk__gemm_is_kept(const ptxk__gemm *f) {
     return f->columns <= (f->classes > 1 || f->pair > 1 ? 8u : f->kind[0].tails ? 16u : 32u);
@@ -16096,7 +16644,9 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
 
 /* Writes the tile of y: value * factor (+ bias), a gated pair as one, (+ residual). */
 static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    uint32_t i, j, h, n, e, tiles = f->m / f->pair, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
+    uint32_t i, j, h, n, e, paired = s->paired, tiles = paired ? 1 : f->m / f->pair,
+                            own = paired ? 8 : 16 * tiles;
+    uint32_t bytes = ptxk__kv_bytes(f->output);
     ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], top, x, at, p, column,
         factor[2];
     ptx_val exists[2], value, up, residual, old, base[2], res[2], stride, line;
@@ -16111,10 +16661,10 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     top = ptx_mad(k, s->warp, ptx_u32(own), top);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            row[i][h] = ptx_add(k, top, ptx_u32(16 * (i / f->pair) + 8 * h));
+            row[i][h] = ptx_add(k, top, ptx_u32(16 * (i / f->pair) + (paired ? 0 : 8 * h)));
             inside[i][h] = ptx_setp(k, PTX_LT, row[i][h], s->n);
             if (!(f->flags & PTXK_GEMM_BIAS)) continue;
-            at = ptx_ptr_add(k, s->bias[i % f->pair], row[i][h], 4);
+            at = ptx_ptr_add(k, s->bias[paired ? h : i % f->pair], row[i][h], 4);
             bias[i][h] = ptx_ld_if(k, inside[i][h], PTX_F32, ptx_at(at, 0), ptx_f32(0));
         }
     for (n = 0; n < f->n; n++) {
@@ -16127,7 +16677,8 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (e) column = ptx_add(k, column, ptx_u32(1));
             exists[e] = ptx_setp(k, PTX_LT, x, s->columns_left);
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
-            if (s->kind->format->factor > 1 && !(f->wide && f->precision == PTXK_GEMM_FAST) && !f->mixed)
+            if (s->kind->format->factor > 1 && !((f->wide || f->wgmma) && f->precision == PTXK_GEMM_FAST)
+                && !f->mixed)
                 factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32((double)s->kind->format->factor));
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
@@ -16143,16 +16694,17 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (f->wide) x = ptx_add(k, x, s->column_base);
         }
         for (j = 0; j < tiles; j++)
-            for (h = 0; h < 2; h++)
+            for (h = 0; h < 2 - paired; h++)
                 for (e = 0; e < 2; e++) {
                     i = j * f->pair;
                     value = ptx_get(k, s->sum[i][n][2 * h + e]);
                     value = ptx_op2(k, PTX_MUL, PTX_RN, value, factor[e]);
                     if (f->flags & PTXK_GEMM_BIAS) value = ptx_op2(k, PTX_ADD, PTX_RN, value, bias[i][h]);
                     if (f->pair > 1) {
-                        up = ptx_get(k, s->sum[i + 1][n][2 * h + e]);
+                        up = ptx_get(k, paired ? s->sum[i][n][2 + e] : s->sum[i + 1][n][2 * h + e]);
                         up = ptx_op2(k, PTX_MUL, PTX_RN, up, factor[e]);
-                        if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[i + 1][h]);
+                        if (f->flags & PTXK_GEMM_BIAS)
+                            up = ptx_op2(k, PTX_ADD, PTX_RN, up, paired ? bias[i][1] : bias[i + 1][h]);
                         if (f->flags & PTXK_GEMM_CLAMPED) {
                             value = ptxk__swiglu_clamped(k, value, up);
                         } else {
@@ -16323,7 +16875,9 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
             s->factors[i] = ptxk__gemm_matrix_factors(k, f, s, later, i);
     }
     s->form = &f->x[s->kind->x];
-    if (f->wide)
+    if (f->wgmma)
+        ptxk__wgmma_products(k, f, s);
+    else if (f->wide)
         ptxk__gemm_wide_products(k, f, s);
     else if (f->mixed)
         ptxk__gemm_mixed_products(k, f, s);
@@ -16394,6 +16948,8 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     ptx_guard(k, p);
     ptx_ret(k);
     if (ptxk__gemm_is_kept(f)) s->at_granule = ptx_var_new(k, s->first);
+    if (f->wgmma) s->phases = ptx_var_new(k, ptx_u32(0));
+    s->paired = f->wgmma && f->pair > 1;
     x = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
     share[0] = s->per;
     share[1] = s->longer;
@@ -16401,10 +16957,12 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     ptx_st_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), share);
     ptxk__gemm_go_to(k, f, s, s->first);
     if (f->bulk) { /* for x */
-        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(2));
+        uint32_t bars = f->wgmma ? f->stages : 2;
+        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(bars));
         x = ptx_ptr_add(k, s->flag, s->tid, 8);
         ptx_if(k, q);
-        ptx_mbarrier_init(k, ptx_off(x, -16), ptx_u32(1));
+        ptx_mbarrier_init(k, ptx_off(x, -8 * (int64_t)bars), ptx_u32(1));
+        if (f->wgmma) ptx_mbarrier_init(k, ptx_off(x, -16 * (int64_t)bars), ptx_u32(f->warps));
         ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
         ptx_end(k);
     }
@@ -16455,7 +17013,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
 
 /* -- gemm: the entries -- */
 
-PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(gemm) {
     ptxk__gemm f;
     ptxk_message why;
     char name[140], base[120];
@@ -16900,14 +17458,12 @@ static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape,
     }
 }
 
-PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(matmul) {
     static const char *const op = "matmul";
     ptxk__matmul f;
     uint32_t small_tile = 0, parts = 1, cluster = 1, i;
     uint64_t bytes;
-    ptx_code code = ptxk__matmul_form(desc, shape && shape->target ? shape->target : PTX_SM(75), &f, why);
-    code = ptxk__plan_start(op, code, shape, plan, sizeof(ptxk_matmul_args), why);
+    ptx_code code = ptxk__matmul_form(desc, shape->target ? shape->target : PTX_SM(75), &f, why);
     if (code || (code = ptxk__check_most(op, "m", shape->m, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "n", shape->n, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "k", shape->k, PTXK__LEN_MAX, why)) != PTX_E_NONE
@@ -16989,8 +17545,7 @@ static uint64_t ptxk__matmul_least_workspace(const ptxk_matmul_desc *desc, const
     return least == UINT64_MAX ? 0 : least;
 }
 
-PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
-                                      ptxk_message *why) {
+PTXK__CHECK(matmul) {
     static const char *const op = "matmul", *const ld_names[] = {"lda", "ldb", "ldc", "ldd"},
                              *const factor_names[] = {"a_factors", "b_factors"};
     ptxk__matmul f;
@@ -16998,7 +17553,6 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
     uint64_t least;
     uint32_t i, n = 0, rows[4], columns[4], ld[4];
     ptx_code code = ptxk__matmul_form(desc, PTX_SM(120), &f, why);
-    code = ptxk__check_start(op, code, args, why);
     if (code) return code;
     if ((code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "sm_count", args->sm_count, 1, 65536, why)) != PTX_E_NONE
@@ -19879,7 +20433,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(matmul) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
     ptxk__dense dense;
@@ -19951,12 +20505,10 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(norm) {
     ptxk__row f;
     uint64_t weights, elements;
-    ptx_code code =
-        ptxk__plan_start("norm", ptxk__norm_form(desc, &f, why), shape, plan, sizeof(ptxk_norm_args), why);
+    ptx_code code = ptxk__norm_form(desc, &f, why);
     if (!code) code = ptxk__check_most("norm", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     elements = (uint64_t)shape->rows * desc->n;
@@ -19969,13 +20521,12 @@ PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_s
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(norm) {
     ptxk__row f;
     ptxk__span span[5];
     uint64_t bytes;
     int added;
-    ptx_code code = ptxk__check_start("norm", ptxk__norm_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__norm_form(desc, &f, why);
     if (code) return code;
     if ((code = ptxk__check_eps("norm", args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_count("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
@@ -20109,7 +20660,7 @@ static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__row_po
     return ptxk__row_reduce(k, &f->row, PTX_ADD, sum, at);
 }
 
-PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(norm) {
     ptxk__norm f;
     ptxk__row_position s;
     ptxk_message why;
@@ -20180,11 +20731,9 @@ static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptx
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_softmax_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(softmax) {
     ptxk__row f;
-    ptx_code code = ptxk__plan_start("softmax", ptxk__softmax_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_softmax_args), why);
+    ptx_code code = ptxk__softmax_form(desc, &f, why);
     if (!code) code = ptxk__check_most("softmax", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
@@ -20193,11 +20742,10 @@ PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk_softmax_args *args,
-                                       ptxk_message *why) {
+PTXK__CHECK(softmax) {
     ptxk__row f;
     ptxk__span span[2];
-    ptx_code code = ptxk__check_start("softmax", ptxk__softmax_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__softmax_form(desc, &f, why);
     if (!code) code = ptxk__check_count("softmax", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("softmax", "reserved", args->reserved, why);
     if (code) return code;
@@ -20236,7 +20784,7 @@ static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, doub
     return ptx_ex2(k, x);
 }
 
-PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(softmax) {
     ptxk__row f;
     ptxk__row_position s, here;
     ptxk_message why;
@@ -20348,11 +20896,9 @@ static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *v
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const ptxk_activation_shape *shape,
-                                         ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(activation) {
     uint32_t vec = 1;
-    ptx_code code = ptxk__plan_start("activation", ptxk__activation_form(desc, &vec, why), shape, plan,
-                                     sizeof(ptxk_activation_args), why);
+    ptx_code code = ptxk__activation_form(desc, &vec, why);
     if (!code) code = ptxk__check_most("activation", "rows", shape->rows, 65535, why);
     if (!code) code = ptxk__check_most("activation", "n", shape->n, PTXK__LEN_MAX, why);
     if (code || !shape->rows || !shape->n) return code;
@@ -20362,13 +20908,12 @@ PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, const ptxk_activation_args *args,
-                                          ptxk_message *why) {
+PTXK__CHECK(activation) {
     static const char *const names[] = {"x", "up", "y"};
     uint32_t vec = 1, i;
     uint64_t stride[3], at[3];
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("activation", ptxk__activation_form(desc, &vec, why), args, why);
+    ptx_code code = ptxk__activation_form(desc, &vec, why);
     if (!code) code = ptxk__check_count("activation", "rows", args->rows, 0, 65535, why);
     if (!code) code = ptxk__check_count("activation", "n", args->n, 0, PTXK__LEN_MAX, why);
     if (code) return code;
@@ -20437,7 +20982,7 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
     ptxk_store_f32(k, yt, n, ptx_at(here, 0), x);
 }
 
-PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(activation) {
     static const char *const names[4] = {"silu", "gelu", "gelu_erf", "swiglu_clamped"};
     static const size_t field[3] = {offsetof(ptxk_activation_args, x), offsetof(ptxk_activation_args, up),
                                     offsetof(ptxk_activation_args, y)};
@@ -20538,11 +21083,9 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(rope) {
     ptxk__rope f;
-    ptx_code code =
-        ptxk__plan_start("rope", ptxk__rope_form(desc, &f, why), shape, plan, sizeof(ptxk_rope_args), why);
+    ptx_code code = ptxk__rope_form(desc, &f, why);
     if (!code) code = ptxk__check_most("rope", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
     ptxk__plan_one(plan, ptxk__ceil_div(f.groups * f.half, PTXK__FLAT_THREADS), shape->tokens,
@@ -20551,12 +21094,11 @@ PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_s
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(rope) {
     ptxk__rope f;
     ptxk__span span[3];
     uint64_t row, stride;
-    ptx_code code = ptxk__check_start("rope", ptxk__rope_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__rope_form(desc, &f, why);
     if (code) return code;
     row = (uint64_t)f.heads * f.d;
     stride = args->stride ? args->stride : row;
@@ -20654,7 +21196,7 @@ static void ptxk__rope_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx
     *a = x;
 }
 
-PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(rope) {
     ptxk__rope f;
     ptxk_message why;
     char name[96];
@@ -20760,11 +21302,9 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embed_shape *shape,
-                                    ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(embed) {
     ptxk__embed f;
-    ptx_code code =
-        ptxk__plan_start("embed", ptxk__embed_form(desc, &f, why), shape, plan, sizeof(ptxk_embed_args), why);
+    ptx_code code = ptxk__embed_form(desc, &f, why);
     if (!code) code = ptxk__check_most("embed", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
     ptxk__plan_one(plan, ptxk__ceil_div(f.threads, PTXK__FLAT_THREADS), shape->tokens, PTXK__FLAT_THREADS,
@@ -20772,11 +21312,10 @@ PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embe
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_embed_args *args,
-                                     ptxk_message *why) {
+PTXK__CHECK(embed) {
     ptxk__embed f;
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("embed", ptxk__embed_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__embed_form(desc, &f, why);
     if (!code) code = ptxk__check_count("embed", "tokens", args->tokens, 0, 65535, why);
     if (code) return code;
     span[0] = ptxk__span_of("table", args->table, args->rows * f.row_bytes, 16, 1);
@@ -20786,7 +21325,7 @@ PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_emb
     return ptxk__check_spans("embed", span, 3, why);
 }
 
-PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(embed) {
     ptxk__embed f;
     ptxk_message why;
     char name[96], factor[16] = "";
@@ -21182,10 +21721,8 @@ static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) 
     return ptxk__check_type("sample", "type", d->type, why);
 }
 
-PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
-    ptx_code code =
-        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
+PTXK__PLAN(sample) {
+    ptx_code code = ptxk__sample_form(desc, why);
     if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
     if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->rows) return code;
@@ -21194,10 +21731,9 @@ PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sa
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
-                                      ptxk_message *why) {
+PTXK__CHECK(sample) {
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
+    ptx_code code = ptxk__sample_form(desc, why);
     if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
     if (code) return code;
     if (!args->n || args->n > PTXK__N_MAX)
@@ -21213,7 +21749,7 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
     return ptxk__check_spans("sample", span, 3, why);
 }
 
-PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(sample) {
     const ptxk_sample_desc *d = (const ptxk_sample_desc *)desc;
     ptxk__logits f;
     ptxk__sampling w;
@@ -21279,8 +21815,7 @@ PTXK__LEFT_OUT(sample)
 #define PTXK__ROUTE_EXPERTS 512u
 #define PTXK__ROUTE_CHOSEN 16u
 #define PTXK__ROUTE_TOKENS (1u << 22)
-#if PTXK__HAS(PTXK_OP_ROUTE)
-#define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
+#if PTXK__HAS(PTXK_OP_ROUTE | PTXK_OP_DECODER)
 
 static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
     ptx_code code;
@@ -21311,50 +21846,6 @@ static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
                             "route: chosen_groups is %u, must be at most groups, %u, and have %u experts",
                             d->chosen_groups, d->groups, d->chosen);
     return ptxk__check_scale("route", d->scale, why);
-}
-
-PTXGEN_API ptx_code ptxk_route_plan(const ptxk_route_desc *desc, const ptxk_route_shape *shape,
-                                    ptx_plan *plan, ptxk_message *why) {
-    uint64_t m;
-    ptx_code code =
-        ptxk__plan_start("route", ptxk__route_form(desc, why), shape, plan, sizeof(ptxk_route_args), why);
-    if (!code) code = ptxk__check_most("route", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
-    if (code || !shape->tokens) return code;
-    m = (uint64_t)shape->tokens * desc->chosen;
-    ptxk__plan_one(plan, shape->tokens, 1, 32,
-                   4
-                       * ((uint64_t)shape->tokens * desc->experts + 4 * m + desc->experts + 1
-                          + (desc->flags & PTXK_ROUTE_BIAS ? desc->experts : 0)));
-    plan->launch[1] = plan->launch[0];
-    plan->launch[1].entry = 1;
-    plan->launch[1].grid[0] = desc->experts;
-    plan->launch[1].block[0] = PTXK__ROUTE_WARPS * 32;
-    plan->launches = 2;
-    return code;
-}
-
-PTXGEN_API ptx_code ptxk_route_check(const ptxk_route_desc *desc, const ptxk_route_args *args,
-                                     ptxk_message *why) {
-    ptxk__span span[7];
-    uint64_t m, e;
-    uint32_t i;
-    ptx_code code = ptxk__check_start("route", ptxk__route_form(desc, why), args, why);
-    if (code) return code;
-    if ((code = ptxk__check_count("route", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why)) != PTX_E_NONE
-        || (code = ptxk__check_zero("route", "reserved", args->reserved, why)) != PTX_E_NONE)
-        return code;
-    e = desc->experts;
-    m = (uint64_t)args->tokens * desc->chosen * 4;
-    span[0] = ptxk__span_of("scores", args->scores, args->tokens * e * 4, 4, 1);
-    span[1] =
-        ptxk__span_of("bias", args->bias, args->tokens ? e * 4 : 0, 4, (desc->flags & PTXK_ROUTE_BIAS) != 0);
-    span[2] = ptxk__span_of("choices", args->choices, m, 4, 1);
-    span[3] = ptxk__span_of("weights", args->weights, m, 4, 1);
-    span[4] = ptxk__span_of("offsets", args->offsets, args->tokens ? (e + 1) * 4 : 0, 4, 1);
-    span[5] = ptxk__span_of("rows", args->rows, m, 4, 1);
-    span[6] = ptxk__span_of("places", args->places, m, 4, 1);
-    for (i = 2; i < 7; i++) span[i] = ptxk__span_written(span[i], 0);
-    return ptxk__check_spans("route", span, 7, why);
 }
 
 /* exp(x) */
@@ -21443,22 +21934,16 @@ static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_
     }
 }
 
-/* A warp for each token. Each lane has every 32nd expert's score, and the key of its rank; lane j < chosen
-   receives the expert that comes j-th. */
-static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
+/* A token's choice by a warp, of which lane j < chosen receives the expert that comes j-th, and its weight.
+   held: address of the scores; given: of the bias. Each lane has every 32nd expert's score, and the key of
+   its rank. */
+static void ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val lane, ptx_val held,
+                             ptx_val given, ptx_val *expert, ptx_val *weight) {
     ptx_val key[PTXK__ROUTE_EXPERTS / 32] = PTX_ZERO, s[PTXK__ROUTE_EXPERTS / 32];
-    ptx_val args, t, lane, at, x, p, e, j, best, most, sum, held, inside, bias;
+    ptx_val at, x, p, e, j, best, most, sum, inside, bias;
     ptx_var keys[PTXK__ROUTE_EXPERTS / 32], mine;
     uint32_t n = (d->experts + 31) / 32, i, distance;
     int over_all = d->kind == PTXK_ROUTE_SOFTMAX, biased = (d->flags & PTXK_ROUTE_BIAS) != 0;
-    ptx_kernel *k = ptx_entry_(m, site, name);
-    ptx_launch_bounds(k, 32, 1);
-    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_route_args), 8);
-    lane = ptx_tid_x(k);
-    t = ptx_ctaid_x(k);
-    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, scores));
-    x = ptx_mul_wide(k, t, ptx_u32(d->experts));
-    held = ptx_ptr_add(k, at, x, 4);
     most = ptx_f32(-INFINITY);
     for (i = 0; i < n; i++) {
         e = ptx_add(k, lane, ptx_u32(32 * i));
@@ -21486,8 +21971,7 @@ static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route
         p = ptx_setp(k, PTX_LT, e, ptx_u32(d->experts));
         x = s[i];
         if (biased) {
-            bias = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, bias));
-            bias = ptx_ptr_add(k, bias, e, 4);
+            bias = ptx_ptr_add(k, given, e, 4);
             bias = ptx_ld_if(k, p, PTX_F32, ptx_at(bias, 0), ptx_f32(0));
             if (over_all) {
                 x = ptx_sub(k, x, most);
@@ -21541,6 +22025,69 @@ static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, sum);
     }
     if (d->scale < 0 || d->scale > 0) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)d->scale));
+    *expert = e;
+    *weight = x;
+}
+
+#endif
+#if PTXK__HAS(PTXK_OP_ROUTE)
+#define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
+
+PTXK__PLAN(route) {
+    uint64_t m;
+    ptx_code code = ptxk__route_form(desc, why);
+    if (!code) code = ptxk__check_most("route", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
+    if (code || !shape->tokens) return code;
+    m = (uint64_t)shape->tokens * desc->chosen;
+    ptxk__plan_one(plan, shape->tokens, 1, 32,
+                   4
+                       * ((uint64_t)shape->tokens * desc->experts + 4 * m + desc->experts + 1
+                          + (desc->flags & PTXK_ROUTE_BIAS ? desc->experts : 0)));
+    plan->launch[1] = plan->launch[0];
+    plan->launch[1].entry = 1;
+    plan->launch[1].grid[0] = desc->experts;
+    plan->launch[1].block[0] = PTXK__ROUTE_WARPS * 32;
+    plan->launches = 2;
+    return code;
+}
+
+PTXK__CHECK(route) {
+    ptxk__span span[7];
+    uint64_t m, e;
+    uint32_t i;
+    ptx_code code = ptxk__route_form(desc, why);
+    if (code) return code;
+    if ((code = ptxk__check_count("route", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("route", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    e = desc->experts;
+    m = (uint64_t)args->tokens * desc->chosen * 4;
+    span[0] = ptxk__span_of("scores", args->scores, args->tokens * e * 4, 4, 1);
+    span[1] =
+        ptxk__span_of("bias", args->bias, args->tokens ? e * 4 : 0, 4, (desc->flags & PTXK_ROUTE_BIAS) != 0);
+    span[2] = ptxk__span_of("choices", args->choices, m, 4, 1);
+    span[3] = ptxk__span_of("weights", args->weights, m, 4, 1);
+    span[4] = ptxk__span_of("offsets", args->offsets, args->tokens ? (e + 1) * 4 : 0, 4, 1);
+    span[5] = ptxk__span_of("rows", args->rows, m, 4, 1);
+    span[6] = ptxk__span_of("places", args->places, m, 4, 1);
+    for (i = 2; i < 7; i++) span[i] = ptxk__span_written(span[i], 0);
+    return ptxk__check_spans("route", span, 7, why);
+}
+
+/* A warp for each token. */
+static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
+    ptx_val args, t, lane, at, x, e, j, held, inside, bias = PTX_ZERO;
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, 32, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_route_args), 8);
+    lane = ptx_tid_x(k);
+    t = ptx_ctaid_x(k);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, scores));
+    x = ptx_mul_wide(k, t, ptx_u32(d->experts));
+    held = ptx_ptr_add(k, at, x, 4);
+    if (d->flags & PTXK_ROUTE_BIAS) bias = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, bias));
+    ptxk__route_pick(k, d, lane, held, bias, &e, &x);
+    inside = ptx_setp(k, PTX_LT, lane, ptx_u32(d->chosen));
     t = ptx_mul_wide(k, t, ptx_u32(d->chosen));
     j = ptx_cvt(k, PTX_U64, lane);
     t = ptx_add(k, t, j);
@@ -21664,7 +22211,7 @@ static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_d
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(route) {
     const ptxk_route_desc *d = (const ptxk_route_desc *)desc;
     static const char *const kinds[] = {"softmax", "chosen", "sigmoid"};
     ptxk_message why;
@@ -21708,11 +22255,9 @@ static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_combine_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(combine) {
     uint64_t row;
-    ptx_code code = ptxk__plan_start("combine", ptxk__combine_form(desc, why), shape, plan,
-                                     sizeof(ptxk_combine_args), why);
+    ptx_code code = ptxk__combine_form(desc, why);
     if (!code) code = ptxk__check_most("combine", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
     if (!code) code = ptxk__check_n("combine", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->tokens) return code;
@@ -21723,11 +22268,10 @@ PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk_combine_args *args,
-                                       ptxk_message *why) {
+PTXK__CHECK(combine) {
     ptxk__span span[4];
     uint64_t m, x, y;
-    ptx_code code = ptxk__check_start("combine", ptxk__combine_form(desc, why), args, why);
+    ptx_code code = ptxk__combine_form(desc, why);
     if (code) return code;
     if ((code = ptxk__check_count("combine", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why))
             != PTX_E_NONE
@@ -21746,7 +22290,7 @@ PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk
     return ptxk__check_spans("combine", span, 4, why);
 }
 
-PTXGEN_API ptx_code ptxk_combine_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(combine) {
     const ptxk_combine_desc *d = (const ptxk_combine_desc *)desc;
     ptx_val args, t, i, n, rows, first, at, y_at, x, p, given, place[PTXK__ROUTE_CHOSEN],
         w[PTXK__ROUTE_CHOSEN];
@@ -21857,11 +22401,9 @@ static ptx_code ptxk__quantize_form(const ptxk_quantize_desc *d, ptxk__quantize 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptxk_quantize_shape *shape,
-                                       ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(quantize) {
     ptxk__quantize f;
-    ptx_code code = ptxk__plan_start("quantize", ptxk__quantize_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_quantize_args), why);
+    ptx_code code = ptxk__quantize_form(desc, &f, why);
     if (!code) code = ptxk__check_most("quantize", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     ptxk__plan_one(plan, shape->rows, f.group ? ptxk__ceil_div(desc->n, 8 * PTXK__FLAT_THREADS) : 1,
@@ -21870,11 +22412,10 @@ PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptx
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const ptxk_quantize_args *args,
-                                        ptxk_message *why) {
+PTXK__CHECK(quantize) {
     ptxk__quantize f;
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("quantize", ptxk__quantize_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__quantize_form(desc, &f, why);
     if (!code) code = ptxk__check_count("quantize", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("quantize", "reserved", args->reserved, why);
     if (code) return code;
@@ -22040,7 +22581,7 @@ static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val
     ptx_st(k, PTX_U8, ptx_at(block, 0), factor);
 }
 
-PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(quantize) {
     ptxk__quantize f;
     ptxk_message why;
     char name[96];
@@ -22138,6 +22679,12 @@ PTXK__LEFT_OUT(quantize)
    only one layer later: by then all its readers have produced, directly or through others, what the writer
    waited for.
 
+   In a mixture the router's scores are a product like others. Every block reads them all and chooses for
+   itself; as it may have nothing to do with the experts, each layer has its own scores, and they are
+   overwritten two tokens later. The experts that any sequence has chosen take the slots 0, 1, ...: tiles of
+   gate and up of all slots are one product, and down of all slots and of the shared expert is another, in
+   which a slice belongs to one of them and its sums are multiplied by the sequences' weights.
+
    The rooms above supply norm factors, rotation and sampling. */
 
 /* -- decoder: limits and plan -- */
@@ -22153,16 +22700,19 @@ PTXK__LEFT_OUT(quantize)
 #define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives with opt-in */
 #define PTXK__DEC_ROUNDS 8u
 #define PTXK__X_SPARE 64u       /* spare bytes at the end of a record of integers: see ptxk__x_record */
-#define PTXK__DEC_INFO 592u     /* bytes of a block's control data: the leader's words, product, layer */
-#define PTXK__DEC_LAYER_AT 368u /* offset in it of the layer, followed by the address of the next norm */
+#define PTXK__DEC_LAYER_AT                                                                                   \
+    368u                        /* offset in a block's control data (the leader's words, the product) of the
+                                   layer, followed by the address of the next norm and the chosen experts */
 #define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
-#define PTXK__DEC_KINDS 5u      /* of products: q k v, output, gate and up, down, logits */
+#define PTXK__DEC_KINDS 7u      /* of products: q k v, output, gate and up, down, logits, router, experts' */
+#define PTXK__DEC_ROUTER 12u    /* what the router's scores go by elsewhere: even, as is all that is normed */
+#define PTXK__DEC_CHOICES 32u   /* most choices of all sequences */
 #define PTXK__DEC_SPLITS 32u    /* most parts of a sequence in attention */
 #define PTXK__DEC_KEYS 64u      /* fewest keys worth a part */
 #define PTXK__DEC_PATIENCE (1u << 26)
 #define PTXK__DEC_LAYERS 4096u
 #define PTXK__DEC_SPANS 14u       /* of the arguments, ... */
-#define PTXK__DEC_LAYER_SPANS 20u /* ... and of a layer */
+#define PTXK__DEC_LAYER_SPANS 32u /* ... and of a layer */
 
 /* Control words at the beginning of the workspace. The leader (block 0) writes them between tokens, GO
    last. */
@@ -22193,7 +22743,7 @@ typedef struct ptxk__dec {
     uint32_t room;                      /* units of x, times columns, in shared memory */
     uint32_t numbers_at;                /* offset of the f32 units, after the integers */
     uint32_t out_at, out_bytes;         /* two messages to the finisher warp, after x */
-    uint32_t squares_at, info_at;
+    uint32_t squares_at, info_at, layer_bytes; /* of a layer's struct so much is in shared memory */
     uint32_t rows[PTXK__DEC_KINDS][3], tiles[PTXK__DEC_KINDS], columns[PTXK__DEC_KINDS];
     uint32_t slices[PTXK__DEC_KINDS];                 /* at most */
     uint32_t record[PTXK__DEC_KINDS];                 /* bytes of a slice's partial sums of a tile */
@@ -22210,6 +22760,16 @@ typedef struct ptxk__dec {
     uint32_t tile, tiles_of_heads; /* query heads in a tile of attention; tiles for a KV head */
     uint32_t lanes, keys;          /* lanes of a key, keys of a warp at a time */
     float scale;
+    /* of a mixture: */
+    uint32_t slots; /* most; 0: there is no mixture */
+    uint32_t expert_tiles, expert_units,
+        shared_units;     /* of gate and up, of down; units of the shared one's */
+    uint32_t parts_of[2]; /* slices of down of the shared expert, of a slot */
+    uint32_t slots_at;    /* u32: how many, experts [slots], f32 weights [slots + 1, batch], the shared one's
+                               the last; u32 experts, f32 weights [choices] where batch > 1 */
+    uint32_t flags_route;
+    uint64_t scores; /* f32 [2, layers, batch, score_count] */
+    uint32_t score_count;
 } ptxk__dec;
 
 /* Bytes of 256 weights of a format. */
@@ -22221,6 +22781,28 @@ static uint64_t ptxk__dec_reserve(uint64_t *at, uint64_t bytes) {
     return here;
 }
 
+static ptx_code ptxk__dec_limits_of_mixture(const ptxk_decoder_desc *d, ptxk_message *why) {
+    ptxk_message of;
+    ptx_code code = ptxk__check_scale("decoder", d->scale, why);
+    if (code) return code;
+    if (d->shared_router > (d->ffn && d->route.experts ? 1u : 0u))
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: shared_router is %u, must be 0%s", d->shared_router,
+                            d->ffn && d->route.experts ? " or 1" : " without a shared expert");
+    if (!d->route.experts && d->expert_ffn)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: expert_ffn is %u, must be 0 without route.experts",
+                            d->expert_ffn);
+    if (!d->route.experts) return PTX_E_NONE;
+    if ((code = ptxk__route_form(&d->route, &of)) != PTX_E_NONE)
+        return ptxk__refuse(why, code, "decoder: route.%s", of.text + strlen("route: "));
+    if (d->route.chosen * d->batch > PTXK__DEC_CHOICES)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: route.chosen is %u, of %u sequences more than %u",
+                            d->route.chosen, d->batch, PTXK__DEC_CHOICES);
+    if (d->expert_ffn % 8)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: expert_ffn is %u, must be a multiple of 8",
+                            d->expert_ffn);
+    return ptxk__check_n("decoder", "expert_ffn", d->expert_ffn, 1u << 18, why);
+}
+
 static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) {
     const char *const name[6] = {"hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"};
     const uint32_t most[6] = {1u << 17, 1u << 18, 1024, 1024, 256, PTXK__N_MAX};
@@ -22228,7 +22810,9 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
     value[0] = d->hidden, value[1] = d->ffn, value[2] = d->heads;
     value[3] = d->kv_heads, value[4] = d->head_dim, value[5] = d->vocab;
     for (i = 0; i < 6; i++) {
-        ptx_code code = ptxk__check_n("decoder", name[i], value[i], most[i], why);
+        ptx_code code = i == 1 && !d->ffn && d->route.experts
+                            ? PTX_E_NONE
+                            : ptxk__check_n("decoder", name[i], value[i], most[i], why);
         if (code) return code;
         if ((i < 2 || i == 4) && value[i] % 8)
             return ptxk__refuse(why, PTX_E_DESC, "decoder: %s is %u, must be a multiple of 8", name[i],
@@ -22245,8 +22829,8 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
         return ptxk__refuse(why, PTX_E_DESC,
                             "decoder: formats is 0x%x, must be of PTXK_SET(format), such as of PTXK_Q4_K",
                             d->formats);
-    for (i = 0; i < 3; i++) {
-        const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
+    for (i = 0; i < 4; i++) {
+        const uint32_t columns = i == 3 ? d->expert_ffn : i == 2 ? d->heads * d->head_dim : value[i];
         uint32_t j, block = 256; /* the smallest; each divides the next */
         for (j = 0; j < sizeof ptxk__blocks / sizeof *ptxk__blocks; j++)
             if (d->formats & PTXK_SET(ptxk__blocks[j].id) && ptxk__block_whole(&ptxk__blocks[j]) < block)
@@ -22254,7 +22838,10 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
         if (columns % block)
             return ptxk__refuse(why, PTX_E_DESC,
                                 "decoder: %s is %u, must be a multiple of %u, the smallest block of formats",
-                                i == 2 ? "heads * head_dim" : name[i], columns, block);
+                                i == 3   ? "expert_ffn"
+                                : i == 2 ? "heads * head_dim"
+                                         : name[i],
+                                columns, block);
     }
     if (!ptxk__kv_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
     if (d->rope_dims % 2 || d->rope_dims > d->head_dim)
@@ -22278,8 +22865,12 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
         return ptxk__refuse(why, PTX_E_DESC,
                             "decoder: embedding_scale is %g, must be from -1e30 to 1e30 (0: 1)",
                             (double)d->embedding_scale);
-    if (d->gelu > 1) return ptxk__refuse(why, PTX_E_DESC, "decoder: gelu is %u, must be 0 or 1", d->gelu);
-    return ptxk__check_scale("decoder", d->scale, why);
+    if (d->activation != PTXK_SILU && d->activation != PTXK_GELU && d->activation != PTXK_SWIGLU_CLAMPED)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "decoder: activation is %u, must be PTXK_SILU, PTXK_GELU or PTXK_SWIGLU_CLAMPED",
+                            d->activation);
+    if (d->sinks > 1) return ptxk__refuse(why, PTX_E_DESC, "decoder: sinks is %u, must be 0 or 1", d->sinks);
+    return ptxk__dec_limits_of_mixture(d, why);
 }
 
 static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_message *why) {
@@ -22298,6 +22889,11 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->scale = (float)(1.44269504088896340736
                        * (d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(d->head_dim)));
 
+    if (d->route.experts) {
+        f->slots = d->route.chosen * d->batch;
+        if (f->slots > d->route.experts) f->slots = d->route.experts;
+    }
+    f->layer_bytes = (uint32_t)(f->slots ? sizeof(ptxk_decoder_layer) : offsetof(ptxk_decoder_layer, router));
     f->planes = d->precision == PTXK_GEMV_FAST ? 1 : 2;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
         if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= PTXK_SET(ptxk__blocks[i].id);
@@ -22305,7 +22901,12 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     if (d->formats & ~f->number_formats) f->integers = ptxk__x_record(f->planes);
     if (d->formats & f->number_formats) f->numbers = 4 * PTXK__DEC_UNIT;
     f->out_bytes = PTXK__DEC_OUT_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
-    fixed = 2 * f->out_bytes + 16 + PTXK__DEC_INFO;
+    fixed = PTXK__DEC_LAYER_AT + f->layer_bytes + 8;
+    if (f->slots) {
+        f->slots_at = fixed;
+        fixed += 4 * (1 + f->slots + (f->slots + 1) * d->batch + (d->batch > 1 ? 2 * PTXK__DEC_CHOICES : 0));
+    }
+    fixed = 2 * f->out_bytes + 16 + (fixed + 15) / 16 * 16;
     room = 3 * d->batch * (f->integers + f->numbers); /* at least three units of x, or half of the memory */
     while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integers + f->numbers);
     room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
@@ -22328,7 +22929,9 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->rows[1][0] = f->rows[3][0] = d->hidden;
     f->rows[2][0] = d->ffn; /* of gate and up */
     f->rows[4][0] = d->vocab;
-    f->columns[0] = f->columns[2] = f->columns[4] = d->hidden;
+    f->rows[5][0] = d->route.experts, f->rows[5][1] = d->shared_router;
+    f->rows[6][0] = d->expert_ffn;
+    f->columns[0] = f->columns[2] = f->columns[4] = f->columns[5] = f->columns[6] = d->hidden;
     f->columns[1] = f->q_rows;
     f->columns[3] = d->ffn;
     for (f->tile = 4; f->tile >= 2 * f->group;) f->tile /= 2; /* more do not fit into registers */
@@ -22336,9 +22939,15 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     for (f->lanes = 1; f->lanes * 8 < d->head_dim;) f->lanes *= 2;
     f->keys = 32 / f->lanes;
 
+    f->expert_tiles = ptxk__ceil_div(d->expert_ffn, PTXK__DEC_TILE);
+    f->expert_units = ptxk__ceil_div(d->expert_ffn, PTXK__DEC_UNIT);
+    f->shared_units = ptxk__ceil_div(d->ffn, PTXK__DEC_UNIT);
     flags = PTXK__HEAD;
     f->flags_x = flags, flags += 4 * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE);
-    f->flags_ff = flags, flags += 4 * ptxk__ceil_div(d->ffn, PTXK__DEC_TILE);
+    f->flags_ff = flags;
+    flags += 4 * (ptxk__ceil_div(d->ffn, PTXK__DEC_TILE) + f->slots * f->expert_tiles);
+    f->flags_route = flags;
+    flags += 4 * (ptxk__ceil_div(d->route.experts, PTXK__DEC_TILE) + d->shared_router);
     f->flags_att = flags, flags += 4 * d->kv_heads;
     f->arrive_att = flags, flags += 4 * d->kv_heads * d->batch;
     f->flags_qkv = flags;
@@ -22349,12 +22958,18 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
         fewest = ptxk__ceil_div(units, f->room / d->batch);
         f->slices[i] = most < units ? most : units;
         if (f->slices[i] < fewest) f->slices[i] = fewest;
-        f->record[i] = 4 * (PTXK__DEC_TILE * d->batch * (i == 2 ? 2 : 1) + PTXK__DEC_TILE);
+        if (i == 6) f->tiles[i] *= f->slots;
+        if (i == 3 && f->slots) {
+            f->parts_of[0] = fewest;
+            f->parts_of[1] = ptxk__ceil_div(f->expert_units, f->room / d->batch);
+            f->slices[i] = fewest + f->slots * f->parts_of[1];
+        }
+        f->record[i] = 4 * (PTXK__DEC_TILE * d->batch * (i == 2 || i == 6 ? 2 : 1) + PTXK__DEC_TILE);
         f->arrive[i] = flags, flags += 4 * f->tiles[i];
     }
     at = (flags + 255) / 256 * 256;
     f->x_units = ptxk__ceil_div(d->hidden, PTXK__DEC_UNIT);
-    f->ff_units = ptxk__ceil_div(d->ffn, PTXK__DEC_UNIT);
+    f->ff_units = f->shared_units + f->slots * f->expert_units;
     f->x_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->x_units * f->integers);
     f->x_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->x_units * f->numbers);
     f->ff_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->ff_units * f->integers);
@@ -22373,12 +22988,17 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->att_record = 4 * f->group * (d->head_dim + 2);
     f->att_parts =
         ptxk__dec_reserve(&at, (uint64_t)d->batch * d->kv_heads * PTXK__DEC_SPLITS * f->att_record);
-    f->bytes = at;
+    f->scores = f->bytes = at;
+    f->score_count = d->route.experts + d->shared_router;
     return PTX_E_NONE;
 }
 
+static uint64_t ptxk__dec_workspace(const ptxk__dec *f, uint32_t layers) {
+    return f->bytes + (uint64_t)8 * layers * f->d.batch * f->score_count;
+}
+
 /* Causes of a refused prompt, numbered after the steps. */
-enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10 };
+enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10, PTXK__STEP_EXPERTS = 11 };
 
 PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
     static const char *const name[] = {"q, k, v",
@@ -22391,15 +23011,15 @@ PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
                                        "choice of a token",
                                        "length of the prompt",
                                        "room after the position",
-                                       "token of the prompt"};
+                                       "token of the prompt",
+                                       "choice of experts",
+                                       "router"};
     return step < sizeof name / sizeof *name ? name[step] : "";
 }
 
-PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_decoder_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(decoder) {
     ptxk__dec f;
-    ptx_code code = ptxk__plan_start("decoder", ptxk__dec_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_decoder_args), why);
+    ptx_code code = ptxk__dec_form(desc, &f, why);
     if (!code) code = ptxk__check_n("decoder", "layers", shape->layers, PTXK__DEC_LAYERS, why);
     if (!code) code = ptxk__check_n("decoder", "max_seq", shape->max_seq, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_n("decoder", "sm_count", shape->sm_count, 65536, why);
@@ -22412,7 +23032,7 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
     plan->launch[1].grid[0] = shape->sm_count;
     plan->launch[1].block[0] = PTXK__DEC_THREADS;
     plan->launch[1].cooperative = 1;
-    plan->workspace_bytes = f.bytes;
+    plan->workspace_bytes = ptxk__dec_workspace(&f, shape->layers);
     return PTX_E_NONE;
 }
 
@@ -22456,8 +23076,15 @@ PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk
                  + ptxk__dec_bytes(&l->gate, f.d.ffn, f.d.hidden)
                  + ptxk__dec_bytes(&l->up, f.d.ffn, f.d.hidden)
                  + ptxk__dec_bytes(&l->down, f.d.hidden, f.d.ffn) + 8 * (uint64_t)f.d.hidden;
+        if (f.slots)
+            bytes += ptxk__dec_bytes(&l->router, f.d.route.experts, f.d.hidden)
+                     + ptxk__dec_bytes(&l->shared_router, f.d.shared_router, f.d.hidden)
+                     + f.d.route.chosen
+                           * (ptxk__dec_bytes(&l->expert_gate, f.d.expert_ffn, f.d.hidden)
+                              + ptxk__dec_bytes(&l->expert_up, f.d.expert_ffn, f.d.hidden)
+                              + ptxk__dec_bytes(&l->expert_down, f.d.hidden, f.d.expert_ffn));
         for (b = 0; lengths && b < f.d.batch; b++) {
-            uint32_t seen = f.d.window && lengths[b] > f.d.window ? f.d.window : lengths[b];
+            uint32_t seen = f.d.window && !l->sees_all && lengths[b] > f.d.window ? f.d.window : lengths[b];
             bytes += 2 * (uint64_t)seen * f.kv_rows * ptxk__kv_bytes(f.d.kv_type);
         }
         if (f.d.head_norms) bytes += 8 * (uint64_t)f.d.head_dim;
@@ -22496,7 +23123,8 @@ static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *arg
     span[n++] = ptxk__span_of("logits", args->logits, tokens * d->vocab, 16, 1);
     span[n++] = ptxk__span_of("tokens", args->tokens, tokens * args->tokens_stride, 4, 1);
     span[n++] = ptxk__span_of("state", args->state, sizeof(ptxk_decoder_state), 8, 1);
-    span[n++] = ptxk__span_of("workspace", args->workspace, f->bytes, 256, 1);
+    span[n++] =
+        ptxk__span_of("workspace", args->workspace, ptxk__dec_workspace(f, args->layer_count), 256, 1);
     for (i = 0; i < n; i++) span[i] = ptxk__span_written(span[i], 0);
     span[n++] = ptxk__span_of("layers", args->layers, layers * sizeof(ptxk_decoder_layer), 8, 1);
     span[n++] =
@@ -22517,30 +23145,48 @@ static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *arg
    first. */
 static ptx_code ptxk__dec_check_layer(const ptxk__dec *f, const ptxk_decoder_args *args,
                                       const ptxk_decoder_layer *l, ptxk__span *span, ptxk_message *why) {
-    static const char *const name[7][2] = {{"q", "q's bias"},       {"k", "k's bias"},
-                                           {"v", "v's bias"},       {"attention's output", "output's bias"},
-                                           {"gate", "gate's bias"}, {"up", "up's bias"},
-                                           {"down", "down's bias"}};
-    const ptxk_decoder_matrix *m[7];
-    uint32_t rows[7], columns[7], i, n = 0;
-    uint64_t cache = (uint64_t)f->d.batch * f->kv_rows * args->max_seq * ptxk__kv_bytes(f->d.kv_type);
+    static const char *const name[12][2] = {{"q", "q's bias"},
+                                            {"k", "k's bias"},
+                                            {"v", "v's bias"},
+                                            {"attention's output", "output's bias"},
+                                            {"gate", "gate's bias"},
+                                            {"up", "up's bias"},
+                                            {"down", "down's bias"},
+                                            {"router", "router's bias"},
+                                            {"shared_router", "shared_router's bias"},
+                                            {"expert_gate", "expert_gate's bias"},
+                                            {"expert_up", "expert_up's bias"},
+                                            {"expert_down", "expert_down's bias"}};
+    const ptxk_decoder_desc *d = &f->d;
+    const ptxk_decoder_matrix *m[12];
+    uint32_t rows[12], columns[12], i, n = 0, E = d->route.experts;
+    uint64_t cache = (uint64_t)d->batch * f->kv_rows * args->max_seq * ptxk__kv_bytes(d->kv_type);
     m[0] = &l->q, m[1] = &l->k, m[2] = &l->v, m[3] = &l->output, m[4] = &l->gate, m[5] = &l->up;
-    m[6] = &l->down;
-    rows[0] = f->q_rows, rows[1] = rows[2] = f->kv_rows, rows[3] = rows[6] = f->d.hidden;
-    rows[4] = rows[5] = f->d.ffn;
-    for (i = 0; i < 7; i++) columns[i] = i == 3 ? f->q_rows : i == 6 ? f->d.ffn : f->d.hidden;
+    m[6] = &l->down, m[7] = &l->router, m[8] = &l->shared_router, m[9] = &l->expert_gate;
+    m[10] = &l->expert_up, m[11] = &l->expert_down;
+    for (i = 0; i < 12; i++) columns[i] = d->hidden;
+    columns[3] = f->q_rows, columns[6] = d->ffn, columns[11] = d->expert_ffn;
+    rows[0] = f->q_rows, rows[1] = rows[2] = f->kv_rows, rows[3] = d->hidden;
+    rows[4] = rows[5] = d->ffn, rows[6] = d->ffn ? d->hidden : 0, rows[7] = E, rows[8] = d->shared_router;
+    rows[9] = rows[10] = E * d->expert_ffn, rows[11] = E * d->hidden;
+    if (l->sees_all > 1)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: sees_all is %u, must be 0 or 1", l->sees_all);
+    if (l->reserved) return ptxk__check_zero("decoder", "reserved", l->reserved, why);
     span[n++] = ptxk__span_written(ptxk__span_of("k_cache", l->k_cache, cache, 16, 1), 0);
     span[n++] = ptxk__span_written(ptxk__span_of("v_cache", l->v_cache, cache, 16, 1), 0);
-    span[n++] = ptxk__span_of("attention_norm", l->attention_norm, (uint64_t)f->d.hidden * 4, 16, 1);
-    span[n++] = ptxk__span_of("ffn_norm", l->ffn_norm, (uint64_t)f->d.hidden * 4, 16, 1);
-    span[n++] = ptxk__span_of("q_norm", l->q_norm, (uint64_t)f->d.head_dim * 4, 4, f->d.head_norms != 0);
-    span[n++] = ptxk__span_of("k_norm", l->k_norm, (uint64_t)f->d.head_dim * 4, 4, f->d.head_norms != 0);
-    for (i = 0; i < 7; i++) {
-        ptx_code code = ptxk__dec_matrix(f, name[i][0], m[i], columns[i], why);
+    span[n++] = ptxk__span_of("attention_norm", l->attention_norm, (uint64_t)d->hidden * 4, 16, 1);
+    span[n++] = ptxk__span_of("ffn_norm", l->ffn_norm, (uint64_t)d->hidden * 4, 16, 1);
+    span[n++] = ptxk__span_of("q_norm", l->q_norm, (uint64_t)d->head_dim * 4, 4, d->head_norms != 0);
+    span[n++] = ptxk__span_of("k_norm", l->k_norm, (uint64_t)d->head_dim * 4, 4, d->head_norms != 0);
+    span[n++] = ptxk__span_of("sinks", l->sinks, (uint64_t)d->heads * 4, 4, d->sinks != 0);
+    span[n++] =
+        ptxk__span_of("balance", l->balance, (uint64_t)E * 4, 4, E && (d->route.flags & PTXK_ROUTE_BIAS));
+    for (i = 0; i < 12; i++) {
+        ptx_code code = rows[i] ? ptxk__dec_matrix(f, name[i][0], m[i], columns[i], why) : PTX_E_NONE;
         if (code) return code;
-        span[n++] =
-            ptxk__span_of(name[i][0], m[i]->weights, ptxk__dec_weights(m[i], rows[i], columns[i]), 16, 1);
-        span[n++] = ptxk__span_of(name[i][1], m[i]->bias, (uint64_t)rows[i] * 4, 4, m[i]->bias != 0);
+        span[n++] = ptxk__span_of(name[i][0], m[i]->weights, ptxk__dec_weights(m[i], rows[i], columns[i]), 16,
+                                  rows[i] != 0);
+        span[n++] = ptxk__span_of(name[i][1], m[i]->bias, (uint64_t)rows[i] * 4, 4, rows[i] && m[i]->bias);
     }
     return PTX_E_NONE;
 }
@@ -22567,7 +23213,8 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
     ptxk__dec f;
     ptxk__span span[PTXK__DEC_SPANS + PTXK__DEC_LAYER_SPANS];
     uint32_t i, n;
-    ptx_code code = ptxk__check_start("decoder", ptxk__dec_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__check_start("decoder", desc, args, why);
+    if (!code) code = ptxk__dec_form(desc, &f, why);
     if (!code) code = ptxk__dec_check_numbers(args, why);
     if (!code) code = ptxk__dec_matrix(&f, "embedding", &args->embedding, desc->hidden, why);
     if (!code) code = ptxk__dec_matrix(&f, "output", &args->output, desc->hidden, why);
@@ -22593,6 +23240,12 @@ typedef struct ptxk__job {
     ptx_var base[3], format[3], rows[3], edge[2];
     ptx_var tiles, gated;
     ptx_var first, end; /* units of this slice */
+    /* of a mixture: */
+    ptx_var mixed;      /* 1: gate and up of the slots, 2: down; else 0 */
+    ptx_var stride[2];  /* bytes from expert to expert, of gate and up */
+    ptx_var weight[4];  /* of the slice: its expert's, for each sequence */
+    ptx_var bias;       /* of the slice: 0, or what is added to its sums */
+    ptx_var first_flag; /* of the slice's input */
 } ptxk__job;
 
 /* Shared memory words of the product that only the first thread needs, for messages, or that all threads need
@@ -22876,13 +23529,39 @@ typedef struct ptxk__pair {
     ptx_val format, base, row, rows; /* row: the first; rows: of the matrix */
     ptx_val which;                   /* number of the matrix */
     ptx_val local;                   /* row in the tile */
+    ptx_val slot, expert;            /* of a mixture */
 } ptxk__pair;
+
+/* A word of the slots, of which `word` is the first and `index` (u32) the number from there. */
+static ptx_val ptxk__dec_slot_word(ptxk__dec_state *c, ptx_type type, uint32_t word, ptx_val index) {
+    ptx_val at = ptx_ptr_add(c->k, c->shared, index, 4);
+    return ptx_ld(c->k, type, ptx_at(at, (int64_t)(c->f->info_at + c->f->slots_at + 4 * word)));
+}
+
+/* Of a tile of gate and up of the slots: the expert's matrix, and where its rows begin. */
+static void ptxk__dec_pair_expert(ptxk__dec_state *c, const ptxk__dec_position *position, ptx_val up,
+                                  ptxk__pair *o, ptx_val *start) {
+    ptx_kernel *k = c->k;
+    ptx_val p, a, b;
+    a = ptx_get(k, c->j.mixed);
+    p = ptx_setp(k, PTX_EQ, a, ptx_u32(1));
+    a = ptx_div(k, position->tile, ptx_u32(c->f->expert_tiles));
+    o->slot = ptx_selp(k, a, ptx_u32(0), p);
+    a = ptxk__dec_slot_word(c, PTX_U32, 1, o->slot);
+    o->expert = ptx_selp(k, a, ptx_u32(0), p);
+    *start = ptx_mad(k, o->slot, ptx_u32(c->f->expert_tiles), *start);
+    a = ptx_get(k, c->j.stride[0]);
+    b = ptx_get(k, c->j.stride[1]);
+    a = ptx_selp(k, b, a, up);
+    b = ptx_cvt(k, PTX_U64, o->expert);
+    o->base = ptx_mad(k, a, b, o->base);
+}
 
 static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
-    ptx_val p, q, a, b, start;
-    q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* gate and up: up's */
+    ptx_val p, q, a, b, start, up;
+    up = q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* gate and up: up's */
     a = ptx_get(k, j->edge[0]);
     p = ptx_setp(k, PTX_GE, position->tile, a);
     start = ptx_selp(k, a, ptx_u32(0), p);
@@ -22907,6 +23586,7 @@ static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *positio
     a = ptx_get(k, j->rows[2]);
     o->rows = ptx_selp(k, a, o->rows, p);
     o->which = ptx_selp(k, ptx_u32(2), o->which, p);
+    if (c->f->slots) ptxk__dec_pair_expert(c, position, up, o, &start);
     o->local = ptx_mad(k, c->warp, ptx_u32(4), position->offset);
     a = ptx_sub(k, position->tile, start);
     o->row = ptx_mad(k, a, ptx_u32(PTXK__DEC_TILE), o->local);
@@ -22996,6 +23676,8 @@ static void ptxk__dec_continue_copies(void *context) {
     ptxk__dec_advance(c, r->f->rows, &position);
     p = ptxk__dec_position_has_format(c, &position, r->f);
     ptx_if(k, p);
+    if (c->f->slots && ptxk__has_cp_async(k))
+        ptx_cp_async_wait(k, r->f->stages - 1); /* waits for no step: the slots are read next */
     ptxk__dec_pair(c, &position, &o);
     ptxk__dec_base(r, &o);
     ptxk__rows_find_start(k, r->f, &r->s, o.base, r->row_bytes, o.row, o.rows, &start);
@@ -23237,7 +23919,16 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_STRIDE), x);
     x = ptx_get(k, j->k);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_K), x);
-    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_ROW), o.row);
+    x = o.row;
+    if (f->slots) { /* in the input of down, behind the shared expert's and of lower slots */
+        x = ptx_get(k, j->mixed);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(1));
+        x = ptx_mad(k, o.slot, ptx_u32(f->expert_units * PTXK__DEC_UNIT), o.row);
+        x = ptx_add(k, x, ptx_u32(f->shared_units * PTXK__DEC_UNIT));
+        x = ptx_selp(k, x, o.row, p);
+        o.expert = ptx_mul(k, o.expert, ptx_u32(f->d.expert_ffn));
+    }
+    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_ROW), x);
     if (f->d.batch > 1) {
         x = ptx_ld(k, PTX_U32, ptx_at(c->shared, f->info_at + PTXK__ACTIVE));
         ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_KEEP), x);
@@ -23275,6 +23966,7 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
         x = ptxk__job_get(c, PTX_U64, PTXK__J_BIAS + 8 * w);
         y = ptx_selp(k, x, y, p);
     }
+    if (f->slots) o.row = ptx_add(k, o.row, o.expert);
     x = ptx_ptr_add(k, ptx_ptr(y, PTX_GLOBAL), o.row, 4);
     p = ptx_setp(k, PTX_EQ, y, ptx_u64(0));
     x = ptx_selp(k, ptx_u64(0), x, p);
@@ -23287,6 +23979,30 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_end(k);
 }
 
+/* What is added to row `row` of a tile in this slice of a mixture's down, else 0; where q. */
+static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val row, ptx_val q) {
+    ptx_kernel *k = c->k;
+    ptx_val at = ptx_get(k, c->j.bias), p;
+    p = ptx_setp(k, PTX_NE, at, ptx_u64(0));
+    q = ptx_and(k, p, q);
+    row = ptx_mad(k, tile, ptx_u32(PTXK__DEC_TILE), row);
+    p = ptx_setp(k, PTX_LT, row, ptx_u32(c->f->d.hidden));
+    q = ptx_and(k, p, q);
+    at = ptx_ptr_add(k, ptx_ptr(at, PTX_GLOBAL), row, 4);
+    return ptx_ld_if(k, q, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(0));
+}
+
+/* Sequence b's part of a sum: with its weight of the slice's expert; none where it has not chosen it. */
+static ptx_val ptxk__dec_weighted(ptxk__dec_state *c, uint32_t b, ptx_val x, ptx_val bias) {
+    ptx_kernel *k = c->k;
+    ptx_val weight = ptx_get(k, c->j.weight[b]), p;
+    x = ptx_op2(k, PTX_ADD, PTX_RN, x, bias);
+    x = ptx_op2(k, PTX_MUL, PTX_RN, x, weight);
+    if (c->f->d.batch == 1) return x;
+    p = ptx_setp(k, PTX_EQ, weight, ptx_f32(0));
+    return ptx_selp(k, ptx_f32(0), x, p);
+}
+
 /* Multiplies consecutive rows of one format, tile after tile, and posts the sums as messages. */
 static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice) {
     ptx_kernel *k = c->k;
@@ -23294,7 +24010,7 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
     ptxk__run r;
     ptxk__dec_position position;
     ptxk__pair o;
-    ptx_val p, q, m, at, x, stride, value, local, sum[8][PTXK__ROWS_MAX];
+    ptx_val p, q, m, at, x, stride, value, local, bias = PTX_ZERO, sum[8][PTXK__ROWS_MAX];
     ptxk__run_new(c, f, &r);
     stride = ptx_get(k, c->j.end);
     x = ptx_get(k, c->j.first);
@@ -23324,12 +24040,14 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
         x = ptx_add(k, local, c->lane);
         at = ptx_ptr_add(k, at, x, 4);
         q = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->rows));
+        if (c->f->slots) bias = ptxk__dec_slice_bias(c, position.tile, x, q);
         for (b = 0; b < B; b++) {
             value = sum[b][0];
             for (i = 1; i < f->rows; i++) {
                 p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(i));
                 value = ptx_selp(k, sum[b][i], value, p);
             }
+            if (c->f->slots) value = ptxk__dec_weighted(c, b, value, bias);
             ptx_guard(k, q);
             ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b), value);
         }
@@ -23351,7 +24069,7 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
    the norm after the layer: the next layer's, or the final one. */
 static void ptxk__dec_load_layer(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
-    const uint32_t words = (uint32_t)sizeof(ptxk_decoder_layer) / 8;
+    const uint32_t words = c->f->layer_bytes / 8;
     ptx_val p, q, x, at, layer, layers;
     ptxk__dec_worker_barrier(c); /* all have finished with the layer before */
     p = ptx_setp(k, PTX_LE, c->tid, ptx_u32(words));
@@ -23360,10 +24078,11 @@ static void ptxk__dec_load_layer(ptxk__dec_state *c) {
     layers = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, layer_count));
     at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, layers));
     at = ptx_ptr_add(k, at, layer, (uint32_t)sizeof(ptxk_decoder_layer));
-    at = ptx_ptr_add(k, at, c->tid, 8);
+    p = ptx_setp(k, PTX_LT, c->tid, ptx_u32(words));
+    x = ptx_selp(k, c->tid, ptx_u32((uint32_t)sizeof(ptxk_decoder_layer) / 8), p);
+    at = ptx_ptr_add(k, at, x, 8);
     x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, final_norm)));
     layer = ptx_add(k, layer, ptx_u32(1));
-    p = ptx_setp(k, PTX_LT, c->tid, ptx_u32(words));
     q = ptx_setp(k, PTX_LT, layer, layers); /* its first word is the next layer's norm */
     p = ptx_or(k, p, q);
     x = ptx_ld_if(k, p, PTX_U64, ptx_with(ptx_at(at, 0), PTX_NC), x);
@@ -23400,8 +24119,15 @@ static void ptxk__job_new(ptxk__dec_state *c) {
     ptxk__job *j = &c->j;
     ptx_var *narrow[] = {&j->kind,  &j->k,   &j->slices,  &j->groups,  &j->skip,    &j->tiles,   &j->gated,
                          &j->first, &j->end, &j->edge[0], &j->edge[1], &c->read[0], &c->read[1], &c->read[2]};
+    ptx_var *wide[] = {&j->stride[0], &j->stride[1], &j->bias};
     size_t i;
     for (i = 0; i < sizeof narrow / sizeof *narrow; i++) *narrow[i] = ptx_var_new(k, ptx_u32(0));
+    if (c->f->slots) {
+        j->mixed = ptx_var_new(k, ptx_u32(0));
+        j->first_flag = ptx_var_new(k, ptx_u32(0));
+        for (i = 0; i < 3; i++) *wide[i] = ptx_var_new(k, ptx_u64(0));
+        for (i = 0; i < c->f->d.batch; i++) j->weight[i] = ptx_var_new(k, ptx_f32(1));
+    }
     for (i = 0; i < 3; i++) {
         j->base[i] = ptx_var_new(k, ptx_u64(0));
         j->format[i] = ptx_var_new(k, ptx_u32(0));
@@ -23430,6 +24156,240 @@ static ptx_val ptxk__dec_epoch_x(ptxk__dec_state *c, ptx_val layer, uint32_t mor
     return ptx_mad(k, round, layers, layer);
 }
 
+/* Which forms of x the matrices need. */
+static void ptxk__dec_put_wants(ptxk__dec_state *c, uint32_t matrices) {
+    ptx_kernel *k = c->k;
+    ptx_val x, wants = ptx_u32(0);
+    uint32_t i;
+    if (!c->f->integers || !c->f->numbers) return;
+    for (i = 0; i < matrices; i++) {
+        x = ptx_get(k, c->j.format[i]);
+        x = ptx_shr(k, ptx_mov(k, ptx_u32(c->f->number_formats)), x);
+        x = ptx_and(k, x, ptx_u32(1));
+        x = ptx_add(k, x, ptx_u32(1));
+        wants = i ? ptx_or(k, wants, x) : x;
+    }
+    ptxk__job_put(c, PTX_U32, PTXK__J_WANTS, wants);
+}
+
+/* -- decoder: experts -- */
+
+/* The scores of this layer and token: see ptxk__dec. */
+static ptx_val ptxk__dec_scores(ptxk__dec_state *c) {
+    ptx_kernel *k = c->k;
+    ptx_val x = ptx_get(k, c->round), layer = ptx_get(k, c->layer), layers = ptxk__dec_layers(c);
+    x = ptx_and(k, x, ptx_u32(1));
+    x = ptx_mad(k, x, layers, layer);
+    layers = ptxk__dec_at(c, c->f->scores);
+    return ptx_ptr_add(k, layers, x, 4 * c->f->d.batch * c->f->score_count);
+}
+
+/* Bytes of a matrix, u64. */
+static ptx_val ptxk__dec_matrix_bytes(ptxk__dec_state *c, uint32_t rows, uint32_t columns, ptx_val format) {
+    ptx_val x = ptxk__dec_by_format(c, format, ptxk__dec_unit);
+    x = ptx_mul_wide(c->k, x, ptx_u32(columns));
+    x = ptx_shr(c->k, x, ptx_u32(8));
+    return ptx_mul(c->k, x, ptx_u64(rows));
+}
+
+/* What a kind of product has of a mixture; what is not its down has weights of 1. */
+static void ptxk__dec_set_mixture(ptxk__dec_state *c, uint32_t kind) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__job *j = &c->j;
+    ptx_val x, count;
+    uint32_t i;
+    ptx_set(k, j->mixed, ptx_u32(kind == 6 ? 1 : kind == 3 ? 2 : 0));
+    for (i = 0; i < f->d.batch; i++) ptx_set(k, j->weight[i], ptx_f32(1));
+    ptx_set(k, j->bias, ptx_u64(0));
+    ptx_set(k, j->first_flag, ptx_u32(0));
+    for (i = 0; i < 2 && kind == 6; i++) {
+        x = ptx_get(k, j->format[i]);
+        x = ptxk__dec_matrix_bytes(c, f->d.expert_ffn, f->d.hidden, x);
+        ptx_set(k, j->stride[i], x);
+    }
+    if (kind == 5) {
+        x = ptxk__dec_scores(c);
+        ptxk__job_put(c, PTX_U64, PTXK__J_Y, ptx_as(ptx_ptr(x, PTX_GENERIC), PTX_U64));
+    }
+    if (kind != 3 && kind != 6) return;
+    count = ptxk__dec_slot_word(c, PTX_U32, 0, ptx_u32(0));
+    count = ptx_uniform(k, count);
+    if (kind == 6) ptx_set(k, j->tiles, ptx_mul(k, count, ptx_u32(f->expert_tiles)));
+    if (kind == 6) return;
+    ptxk__job_put(c, PTX_U64, PTXK__J_BIAS, ptx_u64(0)); /* the workers add each one's */
+    x = ptx_mad(k, count, ptx_u32(f->parts_of[1]), ptx_u32(f->parts_of[0]));
+    ptx_set(k, j->slices, x);
+}
+
+/* Sets what a slice of a mixture's down multiplies: columns of the shared expert's matrix, or of one that has
+   a slot. */
+static void ptxk__dec_set_slice(ptxk__dec_state *c, ptx_val slice) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__job *j = &c->j;
+    uint32_t i, b, tiles = ptxk__ceil_div(f->d.ffn, PTXK__DEC_TILE);
+    ptx_val at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), x, y, p, slot, bias;
+    for (i = f->d.ffn ? 0 : 1; i < 2; i++) {
+        uint32_t columns = i ? f->d.expert_ffn : f->d.ffn, units = i ? f->expert_units : f->shared_units;
+        uint32_t per = ptxk__ceil_div(units, f->parts_of[i]);
+        size_t m = i ? offsetof(ptxk_decoder_layer, expert_down) : offsetof(ptxk_decoder_layer, down);
+        if (f->d.ffn) {
+            p = ptx_setp(k, i ? PTX_GE : PTX_LT, slice, ptx_u32(f->parts_of[0]));
+            ptx_if(k, p);
+        }
+        x = i && f->d.ffn ? ptx_sub(k, slice, ptx_u32(f->parts_of[0])) : slice;
+        slot = i ? ptx_div(k, x, ptx_u32(f->parts_of[1])) : ptx_u32(f->slots);
+        if (i) x = ptx_rem(k, x, ptx_u32(f->parts_of[1]));
+        y = ptx_mul(k, slot, ptx_u32(f->d.batch));
+        for (b = 0; b < f->d.batch; b++)
+            ptx_set(k, j->weight[b], ptxk__dec_slot_word(c, PTX_F32, 1 + f->slots + b, y));
+        x = ptx_mul(k, x, ptx_u32(per));
+        ptx_set(k, j->first, x);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        x = ptx_add(k, x, ptx_u32(per));
+        x = ptx_min(k, x, ptx_u32(units));
+        ptx_set(k, j->end, x);
+        ptx_set(k, j->k, ptx_u32(columns));
+        ptxk__dec_load_matrix(c, 0, at, m, f->d.hidden, 0);
+        ptxk__job_put(c, PTX_U64, PTXK__J_BIAS, ptx_u64(0));
+        bias = ptx_ld(k, PTX_U64, ptx_at(at, (int64_t)(m + offsetof(ptxk_decoder_matrix, bias))));
+        if (i) {
+            ptx_val expert = ptxk__dec_slot_word(c, PTX_U32, 1, slot), none;
+            y = ptx_get(k, j->format[0]);
+            y = ptxk__dec_matrix_bytes(c, f->d.hidden, columns, y);
+            x = ptx_cvt(k, PTX_U64, expert);
+            y = ptx_mad(k, x, y, ptx_get(k, j->base[0]));
+            ptx_set(k, j->base[0], y);
+            none = ptx_setp(k, PTX_EQ, bias, ptx_u64(0));
+            x = ptx_mad(k, x, ptx_u64((uint64_t)4 * f->d.hidden), bias);
+            bias = ptx_selp(k, bias, x, none);
+            x = ptx_mad(k, slot, ptx_u32(f->expert_tiles), ptx_u32(tiles));
+            ptx_set(k, j->first_flag, x);
+            x = ptx_mad(k, slot, ptx_u32(units), ptx_u32(f->shared_units));
+        } else {
+            ptx_set(k, j->first_flag, ptx_u32(0));
+            x = ptx_mov(k, ptx_u32(0));
+        }
+        bias = ptx_selp(k, bias, ptx_u64(0), p);
+        ptx_set(k, j->bias, bias);
+        if (f->integers) {
+            y = ptx_ptr_add(k, ptxk__dec_at(c, f->ff_integers), x, f->integers);
+            ptxk__job_put(c, PTX_U64, PTXK__J_INTEGERS, ptx_as(ptx_ptr(y, PTX_GENERIC), PTX_U64));
+        }
+        if (f->numbers) {
+            y = ptx_ptr_add(k, ptxk__dec_at(c, f->ff_numbers), x, f->numbers);
+            ptxk__job_put(c, PTX_U64, PTXK__J_NUMBERS, ptx_as(ptx_ptr(y, PTX_GENERIC), PTX_U64));
+        }
+        ptxk__dec_put_wants(c, 1);
+        if (f->d.ffn) ptx_end(k);
+    }
+}
+
+/* Gives the choices of several sequences their slots, in the order in which they come: one warp, a lane for
+   each choice. */
+static void ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t B = f->d.batch, chosen = f->d.route.chosen, i, cand = 4 * (1 + f->slots + (f->slots + 1) * B);
+    ptx_val at, e, x, p, inside, lower, firsts, same = ptx_u32(0), slot, count;
+    ptx_var mates = ptx_var_new(k, ptx_u32(0));
+    at = ptx_ptr_add(k, slots, c->lane, 4);
+    e = ptx_ld(k, PTX_U32, ptx_at(at, cand));
+    inside = ptx_setp(k, PTX_LT, c->lane, ptx_u32(B * chosen));
+    x = ptx_for(k, ptx_u32(0), ptx_u32(B * chosen), ptx_u32(1));
+    lower = ptx_shfl_idx(k, e, x, ptx_u32(31), ptx_u32(0xffffffffu));
+    p = ptx_setp(k, PTX_EQ, ptx_as(lower, PTX_U32), e);
+    lower = ptx_shl(k, ptx_mov(k, ptx_u32(1)), x);
+    same = ptx_get(k, mates);
+    lower = ptx_or(k, same, lower);
+    same = ptx_selp(k, lower, same, p);
+    ptx_set(k, mates, same);
+    ptx_end(k);
+    same = ptx_get(k, mates); /* lanes with the same expert; the lowest has the slot */
+    x = ptx_sub(k, ptx_u32(0), same);
+    same = ptx_and(k, same, x);
+    lower = ptx_sub(k, same, ptx_u32(1)); /* lanes below it */
+    x = ptx_shl(k, ptx_mov(k, ptx_u32(1)), c->lane);
+    p = ptx_setp(k, PTX_EQ, x, same);
+    p = ptx_and(k, p, inside);
+    firsts = ptx_as(ptx_ballot(k, p, ptx_u32(0xffffffffu)), PTX_U32);
+    count = ptx_as(ptx_popc(k, firsts), PTX_U32);
+    x = ptx_and(k, firsts, lower);
+    slot = ptx_as(ptx_popc(k, x), PTX_U32);
+    for (i = 0; i < f->slots * B; i += 32) { /* a sequence that has not chosen an expert gives it nothing */
+        x = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->slots * B - i));
+        ptx_guard(k, x);
+        ptx_st(k, PTX_F32, ptx_at(at, 4 * (1 + f->slots + i)), ptx_f32(0));
+    }
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_if(k, inside);
+    e = ptx_ld(k, PTX_U32, ptx_at(at, cand));
+    x = ptx_ld(k, PTX_F32, ptx_at(at, cand + 4 * PTXK__DEC_CHOICES));
+    at = ptx_ptr_add(k, slots, slot, 4);
+    ptx_st(k, PTX_U32, ptx_at(at, 4), e); /* the same from all of them */
+    slot = ptx_mul(k, slot, ptx_u32(B));
+    e = ptx_div(k, c->lane, ptx_u32(chosen)); /* the sequence */
+    slot = ptx_add(k, slot, e);
+    at = ptx_ptr_add(k, slots, slot, 4);
+    ptx_st(k, PTX_F32, ptx_at(at, 4 * (1 + f->slots)), x);
+    ptx_end(k);
+    p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_at(slots, 0), count);
+}
+
+/* Chooses the experts of this layer, warp b for sequence b, when all scores are there. */
+static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t B = f->d.batch, chosen = f->d.route.chosen, E = f->d.route.experts;
+    uint32_t weights = 4 * (1 + f->slots), cand = B > 1 ? weights + 4 * (f->slots + 1) * B : 4;
+    ptx_val p, at, x, scores, slots, inside, expert, weight, bias = PTX_ZERO;
+    ptxk__wait w;
+    w.ranges = 1;
+    w.flags = ptx_ptr_add(k, c->workspace, ptx_u32(f->flags_route), 1);
+    w.target = ptxk__dec_epoch(c);
+    w.first[0] = ptx_mov(k, ptx_u32(0));
+    w.count[0] = ptx_mov(k, ptx_u32(f->tiles[5]));
+    w.step = ptx_mov(k, ptx_u32(PTXK__STEP_EXPERTS));
+    ptxk__dec_wait(c, &w);
+    slots = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + f->slots_at), 1);
+    p = ptx_setp(k, PTX_LT, c->warp, ptx_u32(B));
+    ptx_if(k, p);
+    scores = ptxk__dec_scores(c);
+    scores = ptx_ptr_add(k, scores, c->warp, 4 * f->score_count);
+    if (f->d.route.flags & PTXK_ROUTE_BIAS)
+        bias = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, balance)), PTX_GLOBAL);
+    ptxk__route_pick(k, &f->d.route, c->lane, scores, bias, &expert, &weight);
+    inside = ptx_setp(k, PTX_LT, c->lane, ptx_u32(chosen));
+    x = ptx_mad(k, c->warp, ptx_u32(chosen), c->lane);
+    at = ptx_ptr_add(k, slots, x, 4);
+    ptx_guard(k, inside);
+    ptx_st(k, PTX_U32, ptx_at(at, cand), expert);
+    ptx_guard(k, inside);
+    ptx_st(k, PTX_F32, ptx_at(at, B > 1 ? cand + 4 * PTXK__DEC_CHOICES : weights), weight);
+    x = ptx_mov(k, ptx_f32(1));
+    if (f->d.shared_router) {
+        x = ptx_ld(k, PTX_F32, ptx_at(scores, 4 * E));
+        x = ptxk__route_sigmoid(k, x);
+    }
+    at = ptx_ptr_add(k, slots, c->warp, 4);
+    p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    ptx_if(k, p);
+    ptx_st(k, PTX_F32, ptx_at(at, weights + 4 * f->slots * B), x);
+    ptx_st(k, PTX_U32, ptx_at(slots, 0), ptx_u32(chosen)); /* of one sequence */
+    ptx_end(k);
+    ptx_end(k);
+    ptxk__dec_worker_barrier(c);
+    if (B == 1) return;
+    p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(0));
+    ptx_if(k, p);
+    ptxk__dec_share_slots(c, slots);
+    ptx_end(k);
+    ptxk__dec_worker_barrier(c);
+}
+
 /* Sets the variables of a kind of product. */
 static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     ptx_kernel *k = c->k;
@@ -23437,7 +24397,11 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     ptxk__job *j = &c->j;
     ptx_val at, layer = ptx_get(k, c->layer), x;
     uint32_t tq = ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE), tk = ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE);
-    uint32_t i, matrices = kind == 0 ? 3 : kind == 2 ? 2 : 1;
+    uint32_t i, matrices = kind == 0                ? 3
+                           : kind == 2 || kind == 6 ? 2
+                           : kind == 5              ? 1 + f->d.shared_router
+                                                    : 1;
+    uint32_t gated = kind == 2 || kind == 6, added = kind == 1 || kind == 3, ff = kind == 3;
     for (i = matrices; i < 3; i++) {
         ptx_set(k, j->base[i], ptx_u64(0));
         ptxk__job_put(c, PTX_U64, PTXK__J_BIAS + 8 * i, ptx_u64(0));
@@ -23446,14 +24410,20 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
         ptxk__job_put(c, PTX_U32, PTXK__J_TO + 4 * i, ptx_u32(0));
     }
     at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1);
-    ptx_set(k, j->kind, ptx_u32(kind));
-    ptx_set(k, j->edge[0], ptx_u32(kind ? 0xffffffffu : tq));
+    ptx_set(k, j->kind, ptx_u32(kind == 5 ? PTXK__DEC_ROUTER : kind == 6 ? 2 : kind));
+    x = ptx_ld(k, PTX_U32, ptx_at(c->shared, (int64_t)(f->info_at + 192 + 4 * kind)));
+    x = ptx_uniform(k, x);
+    ptx_set(k, j->slices, x);
+    ptx_set(k, j->edge[0],
+            ptx_u32(kind == 5 ? ptxk__ceil_div(f->d.route.experts, PTXK__DEC_TILE)
+                    : kind    ? 0xffffffffu
+                              : tq));
     ptx_set(k, j->edge[1], ptx_u32(kind ? 0xffffffffu : tq + tk));
     ptx_set(k, j->k, ptx_u32(f->columns[kind]));
     ptx_set(k, j->tiles, ptx_u32(f->tiles[kind]));
-    ptx_set(k, j->gated, ptx_u32(kind == 2));
+    ptx_set(k, j->gated, ptx_u32(gated));
     ptxk__job_put(c, PTX_U32, PTXK__J_RECORD, ptx_u32(f->record[kind]));
-    if (!(kind & 1)) ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, ptx_u64(0));
+    if (!added) ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, ptx_u64(0));
     ptxk__job_put_at(c, PTXK__J_ARRIVE, f->arrive[kind]);
     ptxk__job_put_at(c, PTXK__J_PARTS, f->parts[kind]);
     if (kind == 0) {
@@ -23467,35 +24437,27 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
         ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, up), f->d.ffn, 0);
     } else if (kind == 3) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, down), f->d.hidden, 0);
+    } else if (kind == 5) {
+        ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, router), f->d.route.experts, 0);
+        if (matrices == 2)
+            ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, shared_router), 1,
+                                  f->d.route.experts);
+    } else if (kind == 6) {
+        ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, expert_gate), f->d.expert_ffn, 0);
+        ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, expert_up), f->d.expert_ffn, 0);
     } else {
         ptxk__dec_load_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), f->d.vocab, 0);
     }
-    if (kind & 1) { /* the result will be multiplied by the weights of the norm that follows */
-        x = ptxk__dec_layer_address(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm)
-                                                 : sizeof(ptxk_decoder_layer));
+    if (f->slots) ptxk__dec_set_mixture(c, kind);
+    if (added) { /* the result will be multiplied by the weights of the norm that follows */
+        x = ptxk__dec_layer_address(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm) : f->layer_bytes);
         ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, x);
     }
-    if (f->integers && f->numbers) {
-        ptx_val wants = ptx_u32(0);
-        for (i = 0; i < matrices; i++) {
-            x = ptx_get(k, j->format[i]);
-            x = ptx_shr(k, ptx_mov(k, ptx_u32(f->number_formats)), x);
-            x = ptx_and(k, x, ptx_u32(1));
-            x = ptx_add(k, x, ptx_u32(1));
-            wants = i ? ptx_or(k, wants, x) : x;
-        }
-        ptxk__job_put(c, PTX_U32, PTXK__J_WANTS, wants);
-    }
-    ptxk__job_put_at(c, PTXK__J_INTEGERS,
-                     kind == 3   ? f->ff_integers
-                     : kind == 1 ? f->att_integers
-                                 : f->x_integers);
-    ptxk__job_put_at(c, PTXK__J_NUMBERS,
-                     kind == 3   ? f->ff_numbers
-                     : kind == 1 ? f->att_numbers
-                                 : f->x_numbers);
+    ptxk__dec_put_wants(c, matrices);
+    ptxk__job_put_at(c, PTXK__J_INTEGERS, ff ? f->ff_integers : kind == 1 ? f->att_integers : f->x_integers);
+    ptxk__job_put_at(c, PTXK__J_NUMBERS, ff ? f->ff_numbers : kind == 1 ? f->att_numbers : f->x_numbers);
     ptxk__job_put(c, PTX_U32, PTXK__J_UNITS,
-                  ptx_u32(kind == 3   ? f->ff_units
+                  ptx_u32(ff          ? f->ff_units
                           : kind == 1 ? f->att_units
                                       : f->x_units));
     if (kind == 4) {
@@ -23503,11 +24465,18 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
         ptxk__job_put(c, PTX_U64, PTXK__J_Y, x);
         ptxk__job_put_at(c, PTXK__J_FLAGS, 0); /* unused */
     } else {
-        ptxk__job_put_at(c, PTXK__J_Y, kind == 0 ? f->qkv : kind == 2 ? 0 : f->x); /* unused for kind 2 */
-        ptxk__job_put_at(c, PTXK__J_FLAGS, kind == 0 ? f->flags_qkv : kind == 2 ? f->flags_ff : f->flags_x);
+        if (kind != 5)
+            ptxk__job_put_at(c, PTXK__J_Y, kind == 0 ? f->qkv : gated ? 0 : f->x); /* gated: unused */
+        ptxk__job_put_at(c, PTXK__J_FLAGS,
+                         kind == 0   ? f->flags_qkv
+                         : kind == 2 ? f->flags_ff
+                         : kind == 5 ? f->flags_route
+                         : kind == 6 ? f->flags_ff + 4 * f->tiles[2]
+                                     : f->flags_x);
     }
     ptxk__job_put(c, PTX_U32, PTXK__J_STRIDE,
                   ptx_u32(kind == 0   ? f->qkv_rows
+                          : kind == 5 ? f->score_count
                           : kind == 4 ? f->d.vocab
                                       : f->d.hidden));
     x = kind == 1   ? ptxk__dec_epoch_x(c, layer, 2)
@@ -23525,8 +24494,12 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     ptx_val layer = ptx_get(k, c->layer), columns = ptx_get(k, j->k), per;
     ptx_var flags, target;
     flags = ptx_var_new(k, ptx_u32(f->flags_x));
-    a = ptx_shr(k, kind, ptx_u32(1)); /* 0, 2, 4: 1 + 2 layer, 2 + 2 layer, 1 + 2 layers */
+    a = ptx_shr(k, kind, ptx_u32(1)); /* 0, 2, 4: 1 + 2 layer, 2 + 2 layer, 1 + 2 layers; the router as 2 */
     p = ptx_setp(k, PTX_EQ, a, ptx_u32(1));
+    if (f->slots) {
+        q = ptx_setp(k, PTX_EQ, kind, ptx_u32(PTXK__DEC_ROUTER));
+        p = ptx_or(k, p, q);
+    }
     b = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
     a = ptxk__dec_epoch_x(c, layer, 1);
     a = ptx_add(k, a, b);
@@ -23553,7 +24526,7 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     end = ptx_div(k, end, per);
     end = ptx_sub(k, end, first);
     w->ranges = 1;
-    w->first[0] = first;
+    w->first[0] = f->slots ? ptx_add(k, first, ptx_get(k, j->first_flag)) : first;
     w->count[0] = ptx_add(k, end, ptx_u32(1));
     w->target = ptx_get(k, target);
     a = ptx_get(k, flags);
@@ -23569,14 +24542,10 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
     ptxk__wait w;
     ptxk__dec_position position;
     ptxk__pair o;
-    ptx_val kind, slices, slice, groups, group, p, q, a, units, per, tiles;
+    ptx_val slices, slice, groups, group, p, q, a, units, per, tiles;
     ptx_var there;
     uint32_t i, pass;
-    kind = ptx_get(k, j->kind);
-    a = ptx_ptr_add(k, c->shared, kind, 4);
-    slices = ptx_ld(k, PTX_U32, ptx_at(a, f->info_at + 192));
-    slices = ptx_uniform(k, slices);
-    ptx_set(k, j->slices, slices);
+    slices = ptx_get(k, j->slices);
     p = ptx_setp(k, PTX_LE, slices, c->blocks);
     groups = ptx_div(k, c->blocks, slices);
     groups = ptx_selp(k, groups, ptx_u32(1), p);
@@ -23604,6 +24573,13 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
         a = ptx_add(k, a, per);
         a = ptx_min(k, a, units);
         ptx_set(k, j->end, a);
+        if (f->slots) {
+            a = ptx_get(k, j->mixed);
+            p = ptx_setp(k, PTX_EQ, a, ptx_u32(2));
+            ptx_if(k, p);
+            ptxk__dec_set_slice(c, slice);
+            ptx_end(k);
+        }
         position.tile = group;
         position.second = position.offset = ptx_u32(0);
         ptxk__dec_set_position(c, c->read, &position);
@@ -23833,8 +24809,12 @@ static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *
         v[g] = ptx_get(k, r->value[g][b]);
         v[g] = ptx_fma(k, v[g], factor, bias[g]);
     }
-    x = c->f->d.gelu ? ptxk__gelu(k, v[0]) : ptxk__silu(k, v[0]);
-    x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
+    if (c->f->d.activation == PTXK_SWIGLU_CLAMPED) {
+        x = ptxk__swiglu_clamped(k, v[0], v[1]);
+    } else {
+        x = c->f->d.activation == PTXK_GELU ? ptxk__gelu(k, v[0]) : ptxk__silu(k, v[0]);
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
+    }
     x = ptx_selp(k, x, v[0], r->gated);
     added = ptx_and(k, r->kind, ptx_u32(1)); /* output and down add to x */
     added = ptx_setp(k, PTX_NE, added, ptx_u32(0));
@@ -24290,6 +25270,18 @@ static void ptxk__dec_join(ptxk__dec_state *c, ptx_val n, ptx_val state, ptx_val
     *x_out = ptx_get(k, sum);
 }
 
+/* The sum of weights beside the score `most`, with that of the head's sink. */
+static ptx_val ptxk__dec_add_sink(ptxk__dec_state *c, ptx_val head, ptx_val most, ptx_val total) {
+    ptx_kernel *k = c->k;
+    ptx_val at = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, sinks)), PTX_GLOBAL), x;
+    at = ptx_ptr_add(k, at, head, 4);
+    x = ptx_ld(k, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC));
+    most = ptx_neg(k, most);
+    x = ptx_fma(k, x, ptx_f32(1.44269504088896340736), most);
+    x = ptx_ex2(k, x);
+    return ptx_op2(k, PTX_ADD, PTX_RN, total, x);
+}
+
 /* Appends the new row of K and V, with all workers; visible to the block after its next barrier. */
 static void ptxk__dec_append(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
@@ -24428,9 +25420,10 @@ static void ptxk__dec_attention_part(ptxk__dec_state *c, ptxk__heads *a) {
             if (f->whole_heads) p = ptx_warp_uniform(k, p);
             ptx_if(k, p);
             ptx_if(k, alone);
-            y = ptxk_rcp_or_zero(k, total);
-            y = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
             head = ptx_mad(k, a->g, ptx_u32(f->group), h);
+            y = f->d.sinks ? ptxk__dec_add_sink(c, head, most, total) : total;
+            y = ptxk_rcp_or_zero(k, y);
+            y = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
             head = ptx_mad(k, head, ptx_u32(d), e);
             ptxk__dec_store_attention(c, a, head, y);
             ptx_else(k);
@@ -24495,6 +25488,10 @@ static void ptxk__dec_join_parts(ptxk__dec_state *c, const ptxk__heads *a) {
         at = ptx_ptr_add(k, at, ptx_u32(8 * f->group), 1);
         ptxk__dec_join(c, a->splits, state, ptx_u32(f->att_record), at, ptx_u32(f->att_record), &most, &total,
                        &x);
+        if (f->d.sinks) {
+            h = ptx_mad(k, a->g, ptx_u32(f->group), h);
+            total = ptxk__dec_add_sink(c, h, most, total);
+        }
         total = ptxk_rcp_or_zero(k, total);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, total);
         e = ptx_mad(k, a->g, ptx_u32(f->group * d), i);
@@ -24545,7 +25542,15 @@ static void ptxk__dec_attention(ptxk__dec_state *c) {
         y = ptx_add(k, a.position, ptx_u32(1));
         a.length = ptx_selp(k, y, ptx_u32(0), p);
         seen = a.length;
-        if (f->d.window) seen = ptx_min(k, seen, ptx_u32(f->d.window));
+        if (f->d.window) {
+            x = ptx_ld(k, PTX_U32,
+                       ptx_at(c->shared, (int64_t)(f->info_at + PTXK__DEC_LAYER_AT
+                                                   + offsetof(ptxk_decoder_layer, sees_all))));
+            p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+            x = ptx_selp(k, ptx_u32(0xffffffffu), ptx_u32(f->d.window), p);
+            seen = ptx_min(k, seen, x);
+            seen = ptx_uniform(k, seen);
+        }
         chunk = ptxk_div_up(k, seen, most);
         chunk = ptx_max(k, chunk, ptx_u32(PTXK__DEC_KEYS));
         a.splits = ptxk_div_up(k, seen, chunk);
@@ -24997,8 +26002,10 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
     ptx_var best;
     uint32_t i;
     for (i = 0; i < PTXK__DEC_KINDS; i++) {
-        uint32_t n = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), matrices = i == 2 ? 2 : 1;
-        uint32_t part = 4 * PTXK__DEC_TILE * f->d.batch * matrices + (i & 1 ? 0 : 32); /* sums, squares */
+        uint32_t n = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), matrices = i == 2 || i == 6 ? 2 : 1;
+        uint32_t part =
+            4 * PTXK__DEC_TILE * f->d.batch * matrices + (i == 1 || i == 3 ? 0 : 32); /* sums, squares */
+        if (!f->tiles[i] || (i == 3 && f->slots)) continue; /* a mixture's down: see ptxk__dec_set_mixture */
         p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(i));
         ptx_if(k, p);
         best = ptx_var_new(k, ptx_u32(0xffffffffu));
@@ -25052,7 +26059,10 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
     ptxk__wait w;
     ptx_val p, x, at, j, layers, steps, kind, need;
     ptx_var wanted;
-    uint32_t i;
+    static const uint32_t dense[] = {0, 1, 2, 3, 4}, mixture[] = {0, 1, 5, 2, 6, 3, 4},
+                          lone[] = {0, 1, 5, 6, 3, 4};
+    const uint32_t *order = !f->slots ? dense : f->d.ffn ? mixture : lone;
+    uint32_t i, last = !f->slots ? 4 : f->d.ffn ? 6 : 5;
     ptx_launch_bounds(k, PTXK__DEC_THREADS, 1);
     ptxk__dec_begin(&c, f, k);
     c.shared = ptx_shared_dynamic(k);
@@ -25103,16 +26113,16 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
         ptx_comment(k, "the layers");
         ptxk__dec_embed(&c);
         layers = ptxk__dec_layers(&c);
-        steps = ptx_mul(k, layers, ptx_u32(4));
+        steps = ptx_mul(k, layers, ptx_u32(last));
         need = ptxk__dec_info(&c, PTXK__NEED);
         steps = ptx_add(k, steps, need);
         j = ptx_for(k, ptx_u32(0), steps, ptx_u32(1));
         {
-            x = ptx_shr(k, j, ptx_u32(2));
+            x = ptx_div(k, j, ptx_u32(last));
             ptx_set(k, c.layer, x);
             p = ptx_setp(k, PTX_EQ, x, layers);
-            kind = ptx_and(k, j, ptx_u32(3));
-            kind = ptx_selp(k, ptx_u32(4), kind, p);
+            kind = ptx_rem(k, j, ptx_u32(last));
+            kind = ptx_selp(k, ptx_u32(last), kind, p);
             p = ptx_setp(k, PTX_EQ, kind, ptx_u32(0));
             ptx_if(k, p);
             ptxk__dec_load_layer(&c);
@@ -25121,15 +26131,16 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
             ptx_if(k, p);
             ptxk__dec_attention(&c);
             ptx_end(k);
-            for (i = 0; i < PTXK__DEC_KINDS; i++) { /* exactly one applies: nothing is kept from before */
-                if (i + 1 < PTXK__DEC_KINDS) {
+            for (i = 0; i <= last; i++) { /* exactly one applies: nothing is kept from before */
+                if (i < last) {
                     p = ptx_setp(k, PTX_EQ, kind, ptx_u32(i));
                     ptx_if(k, p);
                 }
-                ptxk__dec_set_product(&c, i);
-                if (i + 1 < PTXK__DEC_KINDS) ptx_else(k);
+                if (order[i] == 6) ptxk__dec_choose_experts(&c);
+                ptxk__dec_set_product(&c, order[i]);
+                if (i < last) ptx_else(k);
             }
-            for (i = 0; i + 1 < PTXK__DEC_KINDS; i++) ptx_end(k);
+            for (i = 0; i < last; i++) ptx_end(k);
             ptxk__dec_run_product(&c);
         }
         ptx_end(k);
@@ -25144,10 +26155,11 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
     ptx_end(k); /* not reached: the last round ends in ptxk__dec_end_workers */
 }
 
-PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(decoder) {
     ptxk__dec f;
     ptxk_message why;
-    char name[150], scale[16] = "", window[16] = "", embedding[16] = "";
+    static const char *const activations[] = {"", "_gelu", "", "_clamped"};
+    char name[230], scale[16] = "", window[16] = "", embedding[16] = "", mixture[80] = "";
     const ptxk_decoder_desc *d = (const ptxk_decoder_desc *)desc;
     ptx_code code = ptxk__dec_form(d, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
@@ -25162,13 +26174,20 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
         (void)snprintf(embedding, sizeof embedding, "_e%08x", bits);
     }
     if (d->window) (void)snprintf(window, sizeof window, "_w%u", d->window);
-    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s%s%s%s%s%s",
+    if (f.slots) {
+        uint32_t bits;
+        memcpy(&bits, &d->route.scale, sizeof bits);
+        (void)snprintf(mixture, sizeof mixture, "_e%u_%uof%u_%u_%u_%x_%uof%u%s", d->expert_ffn,
+                       d->route.chosen, d->route.experts, d->route.kind, d->route.flags, bits,
+                       d->route.chosen_groups, d->route.groups, d->shared_router ? "_shared" : "");
+    }
+    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s%s%s%s%s%s%s%s",
                    d->hidden, d->ffn, d->heads, d->kv_heads, d->head_dim, d->vocab, d->batch, d->formats,
                    ptx_type_name((ptx_type)d->kv_type), d->rope_dims, d->rope_pairs, scale,
                    d->precision == PTXK_GEMV_FAST ? "_x8" : "", d->head_norms ? "_hn" : "", window, embedding,
-                   d->gelu ? "_gelu" : "");
+                   activations[d->activation], d->sinks ? "_sinks" : "", mixture);
     {
-        char start[160];
+        char start[240];
         (void)snprintf(start, sizeof start, "%s_start", name);
         ptxk__dec_start(m, site, &f, start);
     }

@@ -347,7 +347,7 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
     relative = m->type == REF_BLOCK_BF16 && !powers ? (fast ? 0x1p-16 : 0x1p-24) : fast ? 0x1p-11 : 0x1p-22;
     if (m->type == REF_BLOCK_F32 && !byte) weight = fast ? 0x1p-11 : 0x1p-20 + 0x1p-21;
     if (m->type == REF_BLOCK_Q6_K && fast) weight = 0x1p-11;
-    if (p->desc.columns >= 128 && is_unpacked(m->type)) {
+    if (p->desc.columns >= (p->shape.target == PTX_SM_A(90) ? 64u : 128u) && is_unpacked(m->type)) {
         /* a scale or minimum, its product, their sum; EXACT: Q4_K and Q5_K are exact, the others lack the product
          * of the smaller numbers */
         weight = fast ? 3 * 0x1p-11 : 0x1p-23;
@@ -470,10 +470,10 @@ static void problem_run(problem *p)
 
 static unsigned any_target(uint32_t least)
 {
-    static const unsigned targets[] = {75, 80, 86, 89, 90};
+    static const unsigned targets[] = {75, 80, 86, 89, 90, PTX_SM_A(90)};
     unsigned t;
-    do t = targets[random_below(5)];
-    while (t < least || (int)t > capability);
+    do t = targets[random_below(6)];
+    while ((t & 0xfff) < least || (int)(t & 0xfff) > capability || (t == PTX_SM_A(90) && capability != 90));
     return t;
 }
 
