@@ -15405,8 +15405,8 @@ static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     return ptx_mul(k, s->first, ptx_u32(per));
 }
 
-/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile to
-   the L2 cache while it waits. W may be written by them, too: nothing is read. */
+/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile
+   to the L2 cache while it waits. W may be written by them, too: nothing is read. */
 static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     ptx_val bytes, skip, at, p;
     uint32_t i, j;
@@ -15733,15 +15733,15 @@ static void ptxk__wide_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_
     for (i = 0; i <= first + n; i += 4) ptxk_load16(k, NULL, ptx_at(at, (int64_t)(4 * i)), raw + i);
 }
 
-/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for multiples of
-   4 and for others. */
+/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for
+   multiples of 4 and for others. */
 static ptx_val ptxk__wide_word(ptx_kernel *k, const ptx_val raw[24], uint32_t first, uint32_t at,
                                const ptx_val pick[2]) {
     return ptx_prmt(k, raw[first + at / 4], raw[first + at / 4 + 1], pick[at % 4 / 2]);
 }
 
-/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks are
-   loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
+/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks
+   are loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
 static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first, ptx_val from,
                                   const ptx_val pick[2]) {
     ptxk__gemm_wide *w = s->wide;
