@@ -26,7 +26,7 @@ SUITES   = builder faults math kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
 SCRIPTS  = dropin layout left_out snippets packaging cuda/threads examples/command_lines examples/operators
 PROOF    = math/exhaustive math/random math/sass kernels/ptxas kernels/gemm_costs kernels/decoder \
-           kernels/flash_cluster \
+           kernels/flash_cluster kernels/gemm_warpgroups_faults \
            kernels/flash_hopper_random kernels/flash_hopper_faults kernels/matmul_dense_faults \
            kernels/matmul_dense_sass examples/generate examples/persistent examples/prompt_lengths \
            kernels/flash_decode_faults kernels/matmul_memory_faults examples/architectures examples/experts \
