@@ -1517,12 +1517,19 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
    Generates up to n tokens for each of 1 to 4 sequences with a model of the llama kind, all in one persistent
    kernel. Each step computes the embedding; in each layer RMSNorm, q, k, v, optional norms of the heads of q
    and k, rotary positions, k and v into the caches, attention over the caches or the last `window` rows, its
-   output added, RMSNorm, silu(gate) * up or gelu(gate) * up, down added; then the final norm, the logits and
-   the next token. Each matrix may have a bias.
+   output added, RMSNorm, silu(gate) * up or another activation, down added; then the final norm, the logits
+   and the next token. Each matrix may have a bias.
+
+   With `route`, layers are mixtures of experts, each with gate, up and down of its own: each sequence's are
+   chosen from the scores router x as route does it, and the weighted sum of what they make of x is added;
+   beside it what a shared expert makes of it, the layer's gate, up and down, times sigmoid(shared_router x)
+   with shared_router. Of the experts only the weights of the chosen ones are read: once, where several
+   sequences have chosen the same.
 
    One block stays on each multiprocessor, with 64 KB of shared memory. Blocks hand tiles of 32 values to each
    other through counters in global memory. Weights are requested before the values that they multiply are
-   waited for. Everything has a fixed order: the same tokens in every run with the same number of blocks.
+   waited for, but for those of experts, which wait for the choice. Everything has a fixed order: the same
+   tokens in every run with the same number of blocks.
    There are two launches; the first clears the counters in the workspace.
 
      formats        those of gemv, one for each matrix; ffn, hidden and heads * head_dim are whole blocks of
@@ -1560,7 +1567,8 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
 
 /* What is compiled into the code. The number of layers, addresses and sampling parameters are not. */
 typedef struct ptxk_decoder_desc {
-    uint32_t hidden, ffn;     /* multiples of the block of every format that they meet, else of 8 */
+    uint32_t hidden, ffn;     /* multiples of the block of every format that they meet, else of 8; ffn of a
+                                 mixture: of its shared expert, 0: there is none */
     uint32_t heads, kv_heads; /* heads: a multiple of kv_heads, at most 1024 */
     uint32_t head_dim;        /* a multiple of 8, 8 ... 256 */
     uint32_t vocab;           /* 1 ... 2^24 */
@@ -1574,7 +1582,11 @@ typedef struct ptxk_decoder_desc {
     uint32_t head_norms;      /* 1: an RMSNorm for each head of q and of k, before the rotation */
     uint32_t window;          /* keys that a token sees, its own the last; 0: all */
     float embedding_scale;    /* factor of the embedding; 0: 1 */
-    uint32_t gelu;            /* 1: gelu(gate) * up, by tanh; 0: silu(gate) * up */
+    uint32_t activation;      /* of gate and up: PTXK_SILU, PTXK_GELU or PTXK_SWIGLU_CLAMPED */
+    uint32_t sinks;           /* 1: each head has one more score, without a value */
+    uint32_t expert_ffn;      /* of each expert, as ffn; 0 without a mixture */
+    uint32_t shared_router;   /* 1: the shared expert's part has a factor */
+    ptxk_route_desc route;    /* of a mixture, batch * chosen at most 32; route.experts 0: there is none */
 } ptxk_decoder_desc;
 
 typedef struct ptxk_decoder_shape {
@@ -1600,6 +1612,16 @@ typedef struct ptxk_decoder_layer {
     ptxk_decoder_matrix gate, up;      /* [ffn, hidden] */
     ptxk_decoder_matrix down;          /* [hidden, ffn] */
     uint64_t q_norm, k_norm;           /* f32 [head_dim]; ignored without head_norms */
+    uint64_t sinks;                    /* f32 [heads]; ignored without `sinks` */
+    uint32_t sees_all;                 /* 1: here `window` does not hold */
+    uint32_t reserved;                 /* 0 */
+    /* of a mixture, whose gate, up and down above are the shared expert's: */
+    ptxk_decoder_matrix router;        /* [experts, hidden] */
+    ptxk_decoder_matrix shared_router; /* [1, hidden]; ignored without `shared_router` */
+    ptxk_decoder_matrix expert_gate,
+        expert_up;                   /* [experts, expert_ffn, hidden], bias [experts, expert_ffn] */
+    ptxk_decoder_matrix expert_down; /* [experts, hidden, expert_ffn], bias [experts, hidden] */
+    uint64_t balance;                /* f32 [experts]: the bias of PTXK_ROUTE_BIAS, ignored without */
 } ptxk_decoder_layer;
 
 /* ptxk_decoder_args.state points to this. The kernel writes it with st.release.sys: memory that host and
@@ -1664,8 +1686,8 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
 /* Tests arguments: see FUNCTIONS. layers: a copy of the array in host memory, tested too; or NULL. */
 PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk_decoder_args *args,
                                        const ptxk_decoder_layer *layers, ptxk_message *why);
-/* Lower bound of the traffic for one token of each sequence: all matrices (output: or NULL), biases, norms,
-   and K and V of lengths[batch] rows (or NULL), each once. 0 for a bad desc. */
+/* Lower bound of the traffic for one token of each sequence: all matrices (output: or NULL; those of `chosen`
+   experts), biases, norms, and K and V of lengths[batch] rows (or NULL), each once. 0 for a bad desc. */
 PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk_decoder_layer *layers,
                                        uint32_t layer_count, const ptxk_decoder_matrix *output,
                                        const uint32_t *lengths);
@@ -1710,6 +1732,15 @@ extern "C" {
         (void)desc;                                                                                          \
         return ptx_fail(m, PTX_E_DESC, site, #name ": PTXK_ONLY or PTXK_NO leaves this operation out");      \
     }
+
+/* Begins the emit function of an operation; its body follows. It runs once a kernel, so it is compiled for
+   size, with what only it calls. The test of NULL comes first: else GCC would compile its callers so, too. */
+#define PTXK__EMIT(name)                                                                                     \
+    PTX__RARE ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc);                 \
+    PTXGEN_API ptx_code ptxk_##name##_emit_(ptx_module *m, const char *site, const void *desc) {             \
+        return m ? ptxk__emit_##name(m, site, desc) : ptx_get_error(m)->code;                                \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc)
 
 /* -- messages and names -- */
 
@@ -1884,16 +1915,31 @@ PTXK__SHARED ptx_code ptxk__check_scale(const char *op, float scale, ptxk_messag
 
 /* -- plans -- */
 
-/* Begins every plan function: clears the plan and refuses NULLs. code: the error of the description. */
-PTXK__SHARED ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
-                                       size_t args_bytes, ptxk_message *why) {
+/* Begins every plan function: clears the plan and refuses NULLs. */
+PTX__APART static ptx_code ptxk__plan_start(const char *op, const void *desc, const void *shape,
+                                            ptx_plan *plan, size_t args_bytes, ptxk_message *why) {
+    if (why) why->text[0] = 0;
     if (plan) memset(plan, 0, sizeof *plan);
-    if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s is NULL", op, plan ? "shape" : "plan");
+    if (!desc || !shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s is NULL", op,
+                            !desc  ? "description"
+                            : plan ? "shape"
+                                   : "plan");
     plan->args_bytes = (uint32_t)args_bytes;
     return PTX_E_NONE;
 }
+
+/* Begins the plan function of an operation; its body follows, compiled for size as that of PTXK__EMIT. */
+#define PTXK__PLAN(name)                                                                                     \
+    PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
+                                         ptx_plan *plan, ptxk_message *why);                                 \
+    PTXGEN_API ptx_code ptxk_##name##_plan(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape, \
+                                           ptx_plan *plan, ptxk_message *why) {                              \
+        ptx_code code = ptxk__plan_start(#name, desc, shape, plan, sizeof(ptxk_##name##_args), why);         \
+        return code ? code : ptxk__plan_##name(desc, shape, plan, why);                                      \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
+                                         ptx_plan *plan, ptxk_message *why)
 
 #define PTXK__FLAT_THREADS 256u
 
@@ -1911,10 +1957,26 @@ PTXK__SHARED void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_
 
 /* -- checks of arguments -- */
 
-PTXK__SHARED ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
-    if (code) return code;
-    return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
+/* Begins every check function: refuses NULLs. */
+PTX__APART static ptx_code ptxk__check_start(const char *op, const void *desc, const void *args,
+                                             ptxk_message *why) {
+    if (why) why->text[0] = 0;
+    if (desc && args) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s NULL", op,
+                        desc ? "arguments are" : "description is");
 }
+
+/* Begins the check function of an operation; its body follows. */
+#define PTXK__CHECK(name)                                                                                    \
+    PTX__RARE ptx_code ptxk__check_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,    \
+                                          ptxk_message *why);                                                \
+    PTXGEN_API ptx_code ptxk_##name##_check(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,  \
+                                            ptxk_message *why) {                                             \
+        ptx_code code = ptxk__check_start(#name, desc, args, why);                                           \
+        return code ? code : ptxk__check_##name(desc, args, why);                                            \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__check_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,    \
+                                          ptxk_message *why)
 
 /* Refuses a reserved field that is not 0. */
 PTXK__SHARED ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
@@ -2828,7 +2890,8 @@ PTXK__SHARED ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t p
 }
 
 #endif
-#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER | PTXK_OP_GEMM)
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_KV_SCATTER         \
+              | PTXK_OP_GEMM)
 /* -- vocabulary: 8-bit caches and weights -- */
 
 /* Whether the target converts e4m3. Before, e4m3 is read as f16 times 2^-8, by shifts. */
@@ -2882,7 +2945,7 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
 }
 
 #endif
-#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER)
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_KV_SCATTER)
 /* The same as f32, in order: `n` words. */
 PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
                                         ptx_val *out) {
@@ -5993,19 +6056,14 @@ static uint32_t ptxk__flash_tensor_bytes(const ptxk__flash *f) {
     return ptxk__flash_bars_at(f) + 16 * f->ring + 16;
 }
 
-PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
-                                           const ptxk_flash_decode_shape *shape, ptx_plan *plan,
-                                           ptxk_message *why) {
+PTXK__PLAN(flash_decode) {
     ptxk__flash f;
     ptx_launch *l;
     uint64_t cache, blocks, want, most, own, time, alone = 0, least = UINT64_MAX;
     uint32_t keys, splits, size, longest, cluster = 1;
     int fits = 1;
     ptx_code code = ptxk__flash_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the %s is NULL", plan ? "shape" : "plan");
     if (shape->batch > 65535)
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: batch is %u, must be at most 65535",
                             shape->batch);
@@ -6022,7 +6080,6 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: cluster is %u, must be %u at most, at least %u",
                             shape->cluster, PTXK__CLUSTER, f.cluster > 1 ? f.cluster : 0);
     longest = shape->max_len ? shape->max_len : shape->max_seq;
-    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_decode_args);
     if (!shape->batch) return PTX_E_NONE;
 
     cache = ptxk__multiply_checked((uint64_t)f.kv_heads * shape->max_seq, f.row_bytes,
@@ -6101,8 +6158,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
 
 /* -- flash_decode: arguments -- */
 
-PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
-                                            const ptxk_flash_decode_args *args, ptxk_message *why) {
+PTXK__CHECK(flash_decode) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
     ptxk__span s[16];
@@ -6110,7 +6166,6 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the arguments are NULL");
     paged = f.page_size != 0;
     append = f.fresh_type != PTX_NONE;
     /* Of one sequence: the arguments do not say how many there are. */
@@ -8299,7 +8354,7 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
 
 /* -- flash_decode: the entry -- */
 
-PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(flash_decode) {
     ptxk__flash f;
     ptxk_message why;
     char name[160], more[4][16] = {"", "", "", ""};
@@ -8386,23 +8441,18 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_shape *shape,
-                                         ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(kv_scatter) {
     ptxk__scatter f;
     uint64_t threads, row;
     int fits = 1;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the %s is NULL", plan ? "shape" : "plan");
     row = (uint64_t)f.kv_heads * f.vecs;
     threads = ptxk__multiply_checked(row, shape->tokens, &fits);
     if (!fits || threads > 0xffffff00u)
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: tokens is %u, must be at most %lu with these heads and head_dim",
                             shape->tokens, (unsigned long)(0xffffff00u / row));
-    plan->args_bytes = (uint32_t)sizeof(ptxk_kv_scatter_args);
     if (!threads) return PTX_E_NONE;
     plan->launches = 1;
     plan->launch[0].grid[0] = (uint32_t)((threads + PTXK__SCATTER_THREADS - 1) / PTXK__SCATTER_THREADS);
@@ -8416,8 +8466,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
-                                          ptxk_message *why) {
+PTXK__CHECK(kv_scatter) {
     static const char *const op = "kv_scatter";
     ptxk__scatter f;
     ptxk__span s[9];
@@ -8425,7 +8474,6 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     int both;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the arguments are NULL");
     both = !(f.flags & PTXK_SCATTER_SINGLE);
     row = (uint64_t)f.kv_heads * f.d;
     source = row * args->tokens * f.source_bytes;
@@ -8533,7 +8581,7 @@ static void ptxk__scatter_bytes(ptx_kernel *k, const ptxk__scatter *f, ptx_val f
     for (i = 0; i < f->n; i += 16) ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)i), words + i / 4);
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(kv_scatter) {
     ptxk__scatter f;
     ptxk_message why;
     char name[96], flags[16] = "";
@@ -8863,21 +8911,16 @@ static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
     }
 }
 
-PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
-                                            const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
-                                            ptxk_message *why) {
+PTXK__PLAN(flash_prefill) {
     ptxk__prefill f;
     ptx_launch *l;
     uint64_t blocks, queries, keys;
     uint32_t q_len;
-    ptx_target target = shape && shape->target ? shape->target : PTX_SM(75);
+    ptx_target target = shape->target ? shape->target : PTX_SM(75);
     ptx_code code;
-    if (target != PTX_SM_A(90) && !(desc && desc->type == PTX_E4M3)) target = 0; /* one plan for the others */
+    if (target != PTX_SM_A(90) && desc->type != PTX_E4M3) target = 0; /* one plan for the others */
     code = ptxk__prefill_form(desc, target, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the %s is NULL", plan ? "shape" : "plan");
     if (shape->q_len > PTXK__PREFILL_LEN || shape->kv_len > PTXK__PREFILL_LEN)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be at most 2^30",
                             shape->q_len > PTXK__PREFILL_LEN ? "q_len" : "kv_len",
@@ -8892,7 +8935,6 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     if (ptxk__ceil_div(shape->q_len, f.rows) > 65535)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: q_len is %u, must be at most %u", shape->q_len,
                             65535 * f.rows);
-    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_prefill_args);
     if (!shape->batch || !shape->q_len) return PTX_E_NONE;
     q_len = shape->q_total && shape->q_total < shape->q_len ? shape->q_total : shape->q_len;
     l = &plan->launch[plan->launches++];
@@ -8961,8 +9003,7 @@ static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
-                                             const ptxk_flash_prefill_args *args, ptxk_message *why) {
+PTXK__CHECK(flash_prefill) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
     ptxk__span s[11];
@@ -8970,7 +9011,6 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the arguments are NULL");
     memcpy(stride, &args->q_batch_stride, sizeof stride);
     for (i = 0; i < 14; i++) {
         uint32_t whole = i < 3    ? 16 / f.bytes
@@ -10954,7 +10994,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
 
 /* -- flash_prefill: the entry -- */
 
-PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(flash_prefill) {
     ptxk__prefill f;
     ptxk_message why;
     char name[160], more[60] = "";
@@ -11091,14 +11131,12 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_shape *shape,
-                                        ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(flash_mla) {
     static const char *const op = "flash_mla";
     ptxk__mla f;
     uint64_t pairs, tiles, blocks, most;
     uint32_t longest, chunks, least;
-    ptx_code code = ptxk__plan_start(op, ptxk__mla_form(desc, shape ? shape->target : 0, &f, why), shape,
-                                     plan, sizeof(ptxk_flash_mla_args), why);
+    ptx_code code = ptxk__mla_form(desc, shape->target, &f, why);
     if (code) return code;
     if ((code = ptxk__check_most(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "max_seq", shape->max_seq, PTXK__MLA_LEN, why)) != PTX_E_NONE
@@ -11145,15 +11183,14 @@ PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const p
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
-                                         ptxk_message *why) {
+PTXK__CHECK(flash_mla) {
     static const char *const op = "flash_mla", *const names[] = {"q", "q_rope", "out"},
                              *const caches[] = {"c_caches", "r_caches", "c_factors", "r_factors"};
     ptxk__mla f;
     ptxk__span s[11];
     uint64_t stride[6], cache, at;
     uint32_t i, d, bytes, whole;
-    ptx_code code = ptxk__check_start(op, ptxk__mla_form(desc, 0, &f, why), args, why);
+    ptx_code code = ptxk__mla_form(desc, 0, &f, why);
     if (code) return code;
     if ((code = ptxk__check_count(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "queries", args->queries, 0, PTXK__MLA_LEN / f.heads, why))
@@ -11945,7 +11982,7 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(flash_mla) {
     const ptxk_flash_mla_desc *d = (const ptxk_flash_mla_desc *)desc;
     ptxk__mla f;
     ptxk_message why;
@@ -12148,17 +12185,13 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
     }
 }
 
-PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(gemv) {
     ptxk__gemv f;
     ptx_launch *l;
     uint32_t slices = 0, groups = 0, units, bytes, i;
     uint64_t rows = 0, results = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the %s is NULL", plan ? "shape" : "plan");
     if (!ptxk__gemv_k_fits(&f, shape->k))
         return ptxk__refuse(why, PTX_E_DESC, "gemv: k is %u, must be a multiple of %u from %u to %u",
                             shape->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
@@ -12182,7 +12215,6 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemv: n, second_n and third_n are %llu together, must be at most 2147483647",
                             (unsigned long long)rows);
-    plan->args_bytes = (uint32_t)sizeof(ptxk_gemv_args);
     if (!shape->n) return PTX_E_NONE;
     ptxk__gemv_split(&f, shape, &slices, &groups);
     units = ptxk__ceil_div(ptxk__ceil_div(shape->k, f.granule * f.values), slices);
@@ -12217,8 +12249,7 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(gemv) {
     static const char *const names[PTXK__GEMV_MATRICES][3] = {
         {"weights", "bias", "y"},
         {"more[0].weights", "more[0].bias", "more[0].y"},
@@ -12231,7 +12262,6 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
     uint32_t i, count = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the arguments are NULL");
     if (!ptxk__gemv_k_fits(&f, args->k))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: k is %u, must be a multiple of %u from %u to %u",
                             args->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
@@ -12750,7 +12780,7 @@ static void ptxk__gemv_sum(ptx_module *m, const char *site, const ptxk__gemv *f,
 
 /* -- gemv: the entries -- */
 
-PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(gemv) {
     ptxk__gemv f;
     ptxk_message why;
     char name[120], base[90];
@@ -12916,7 +12946,9 @@ typedef struct ptxk__gemm_class {
     uint32_t area;       /* shared bytes of all rows: of a unit, or where rows are 2-byte aligned of a step */
     uint32_t parts;
     uint32_t tails;    /* a row may end within a step or a chunk */
-    uint32_t variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both */
+    uint32_t
+        variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both; many columns: at which words
+                          of a chunk rows may begin */
 } ptxk__gemm_class;
 
 /* Everything that a gemm description determines. */
@@ -13027,7 +13059,7 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
         c->chunks = c->block->aligned ? c->unit_bytes / 16 : (c->unit_bytes + 14 + 15) / 16;
         c->pitch = (c->chunks | 1) * 16;
         c->area = PTXK__WIDE_ROWS * c->pitch;
-        c->variants = 2;
+        c->variants = 15;
         if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
     }
     f->bulk = chip >= 90;
@@ -13297,22 +13329,18 @@ static ptx_code ptxk__gemm_check_k(const ptxk__gemm *f, uint32_t k, ptx_code cod
                         f->k_step, PTXK__GEMM_K_MAX);
 }
 
-PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(gemm) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"n", "second_n", "third_n"};
     ptxk__gemm f;
     ptx_launch *l;
     uint32_t n[PTXK__GEMM_MATRICES], i, units, groups = 1;
     uint64_t tiles, column_tiles, results = 0, rows = 0;
     ptx_code code;
-    if (shape && ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999))
-        code = ptxk__refuse(why, PTX_E_DESC, "gemm: target is %u, must be the module's, such as PTX_SM(80)",
+    if ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999)
+        return ptxk__refuse(why, PTX_E_DESC, "gemm: target is %u, must be the module's, such as PTX_SM(80)",
                             (unsigned)shape->target);
-    else
-        code = ptxk__gemm_form(desc, shape ? shape->target : PTX_SM(80), &f, why);
-    if ((code = ptxk__plan_start("gemm", code, shape, plan, sizeof(ptxk_gemm_args), why)) != PTX_E_NONE)
-        return code;
-    if ((code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
+    if ((code = ptxk__gemm_form(desc, shape->target, &f, why)) != PTX_E_NONE
+        || (code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
         || (code = ptxk__check_most("gemm", "m", shape->m, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_n("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE
         || (f.flags & PTXK_GEMM_GROUPED
@@ -13369,8 +13397,7 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(gemm) {
     static const char *const names[PTXK__GEMM_MATRICES][4] = {
         {"matrix[0].weights", "matrix[0].bias", "matrix[0].y", "factors[0]"},
         {"matrix[1].weights", "matrix[1].bias", "matrix[1].y", "factors[1]"},
@@ -13383,8 +13410,7 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
     uint64_t tiles, stride, workspace = UINT64_MAX, row;
     uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES], groups = 1;
     ptx_code code = ptxk__gemm_form(desc, PTX_SM(80), &f, why);
-    if ((code = ptxk__check_start(op, code, args, why)) != PTX_E_NONE
-        || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
+    if (code || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "m", args->m, 0, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_eps(op, args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
@@ -15730,43 +15756,99 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
 }
 
-/* Sets n variables to the words at `base` and `offset`, a multiple of 2, see ptxk__gemm_word_base. */
-static void ptxk__wide_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t base, uint32_t offset, uint32_t n,
-                             ptx_var *to) {
-    ptx_val from = offset % 4 ? s->base_2[base / 2][base % 2] : s->base[base / 2][base % 2], word[2], x;
-    ptx_val pick = offset % 4 ? s->pick_2[base / 2][base % 2] : s->pick[base / 2][base % 2];
+/* Loads the chunks of n words from `first` on, and one more word. */
+static void ptxk__wide_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_t n, ptx_val raw[24]) {
     uint32_t i;
-    word[0] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4)));
-    for (i = 0; i < n; i++) {
-        word[1] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4 + 4 * i + 4)));
-        x = ptx_prmt(k, word[0], word[1], pick);
-        ptx_set(k, to[i], x);
-        word[0] = word[1];
-    }
+    for (i = 0; i <= first + n; i += 4) ptxk_load16(k, NULL, ptx_at(at, (int64_t)(4 * i)), raw + i);
 }
 
-/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned. more: what unpacking multiplies by, of the
-   blocks of this half, or of the unit. */
+/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for multiples of
+   4 and for others. */
+static ptx_val ptxk__wide_word(ptx_kernel *k, const ptx_val raw[24], uint32_t first, uint32_t at,
+                               const ptx_val pick[2]) {
+    return ptx_prmt(k, raw[first + at / 4], raw[first + at / 4 + 1], pick[at % 4 / 2]);
+}
+
+/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks are
+   loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
+static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first, ptx_val from,
+                                  const ptx_val pick[2]) {
+    ptxk__gemm_wide *w = s->wide;
+    const ptxk__block *block = s->kind->block;
+    uint32_t own = s->kind->format->unit / block->values / 2, n = block->id == PTXK_Q8_0 ? 8 : 4, i, j;
+    ptx_val raw[24], at, x, p;
+    if (block->id != PTXK_Q6_K) {
+        ptxk__wide_chunks(k, from, first, own * block->bytes / 4, raw);
+        for (i = 0; i < own; i++) {
+            x = ptxk__wide_word(k, raw, first, block->bytes * i, pick);
+            ptx_set(k, w->more[i], x); /* its lower half */
+            for (j = 0; j < n; j++) {
+                x = ptxk__wide_word(k, raw, first, block->bytes * i + 2 + 4 * j, pick);
+                ptx_set(k, w->word[n * i + j], x);
+            }
+        }
+        return;
+    }
+    for (i = 0; i < 2; i++) { /* quants, their upper bits */
+        at = ptx_ptr_add(k, w->raw, w->half, i ? 32 : 64);
+        ptxk__wide_chunks(k, ptx_off(at, 128 * i), first, i ? 8 : 16, raw);
+        for (j = 0; j < (i ? 8u : 16u); j++) {
+            x = ptxk__wide_word(k, raw, first, 4 * j, pick);
+            ptx_set(k, w->word[16 * i + j], x);
+        }
+    }
+    ptxk__wide_chunks(k, ptx_off(w->raw, 192), first, 4, raw);
+    p = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+    for (i = 0; i < 2; i++) {
+        x = ptxk__wide_word(k, raw, first, 4 * i, pick);
+        at = ptxk__wide_word(k, raw, first, 8 + 4 * i, pick);
+        x = ptx_selp(k, x, at, p);
+        ptx_set(k, w->more[i], x);
+    }
+    x = ptx_prmt(k, raw[first + 4], raw[first + 4], pick[0]);
+    ptx_set(k, w->head, x); /* its lower half */
+}
+
+/* The lower half of a word, an f16, as f32. */
+static ptx_val ptxk__wide_lower(ptx_kernel *k, ptx_val x) {
+    ptx_val half[2];
+    ptx_unpack(k, PTX_F16, 2, x, half);
+    return ptx_cvt(k, PTX_F32, half[0]);
+}
+
+/* The same. more: what unpacking multiplies by, of the blocks of this half, or of the unit. */
 static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
     ptxk__gemm_wide *w = s->wide;
     const ptxk__block *block = s->kind->block;
-    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, n, step = block->bytes;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, step = block->bytes;
     uint32_t blocks = s->kind->format->unit / block->values, own = blocks / 2;
-    ptx_val shift = ptx_get(k, w->shift), bytes, mine, at, x, size = ptx_f32(0), power;
+    ptx_val shift = ptx_get(k, w->shift), bytes, x, y, p, size = ptx_f32(0), power, pick[2], from, other;
     x = ptx_add(k, shift, ptx_u32(s->kind->unit_bytes));
     ptx_set(k, w->shift, x);
     shift = ptx_and(k, shift, ptx_u32(14));
     bytes = ptx_ptr_add(k, w->raw, shift, 1);
-    if (block->id == PTXK_Q6_K) {
-        static const uint32_t strides[3] = {64, 32, 8}; /* of a half: quants, their upper bits, scales */
-        for (i = 0; i < 3; i++) {
-            at = ptx_ptr_add(k, w->raw, w->half, strides[i]);
-            ptxk__gemm_word_base(k, s, i / 2, i % 2, at, shift);
+    from = shift; /* where this half begins; Q6_K: its parts begin at chunks and `shift` */
+    if (block->id != PTXK_Q6_K) from = ptx_mad(k, w->half, ptx_u32(own * step), shift);
+    x = ptx_and(k, from, ptx_u32(2));
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    pick[0] = ptx_selp(k, ptx_b32(0x3210), ptx_b32(0x5432), p);
+    pick[1] = ptx_selp(k, ptx_b32(0x5432), ptx_b32(0x7654), p);
+    y = ptx_and(k, from, ptx_u32(12));
+    x = ptx_and(k, from, ptx_u32(0xf0));
+    from = ptx_ptr_add(k, w->raw, x, 1);
+    for (i = 0; s->kind->variants >> i; i++) { /* where rows have whole chunks, a warp takes one of these */
+        uint32_t more = s->kind->variants >> i > 1;
+        if (more) {
+            p = ptx_setp(k, PTX_EQ, y, ptx_u32(4 * i));
+            ptx_if(k, p);
         }
-        ptxk__wide_words(k, s, 0, 0, 16, w->word);
-        ptxk__wide_words(k, s, 1, 128, 8, w->word + 16);
-        ptxk__wide_words(k, s, 2, 192, 2, w->more);
-        x = ptxk__load_f16(k, bytes, 208);
+        ptxk__wide_read_words(k, s, i, from, pick);
+        if (more) ptx_else(k);
+    }
+    while (--i) ptx_end(k);
+    if (block->id == PTXK_Q6_K) {
+        x = ptx_get(k, w->head);
+        x = ptxk__wide_lower(k, x);
         if (!fast) {
             ptx_set(k, w->head, ptx_as(x, PTX_B32));
             return;
@@ -15782,22 +15864,23 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
         ptx_set(k, w->head, x);
         return;
     }
-    n = block->id == PTXK_Q8_0 ? 8 : 4;
-    at = ptx_ptr_add(k, w->raw, w->half, own * step);
-    ptxk__gemm_word_base(k, s, 0, 0, at, shift);
-    for (i = 0; i < own; i++) ptxk__wide_words(k, s, 0, step * i + 2, n, w->word + n * i);
-    for (i = 0; i < blocks; i++) {
-        x = ptxk__load_f16(k, bytes, step * i);
+    x = ptx_sub(k, ptx_u32(1), w->half); /* the other half's factors */
+    other = ptx_ptr_add(k, bytes, x, own * step);
+    for (i = 0; i < own; i++) {
+        x = ptxk__load_f16(k, other, step * i);
+        size = ptxk__wide_larger(k, size, x);
+        x = ptx_get(k, w->more[i]);
+        x = ptxk__wide_lower(k, x);
         size = ptxk__wide_larger(k, size, x);
     }
-    fast = fast && n == 4; /* nibbles are multiplied as they are, as f16 numbers */
+    fast = fast && block->id == PTXK_Q4_0; /* nibbles are multiplied as they are, as f16 numbers */
     size = ptx_op2(k, PTX_MUL, PTX_RN, size, ptx_f32(fast ? 262144 : 2)); /* 2^18 */
     size = ptx_selp(k, size, ptx_f32(0), exists);
     ptxk__wide_raise(k, s, size);
-    mine = ptx_ptr_add(k, bytes, w->half, own * step);
     power = ptx_get(k, w->power);
     for (i = 0; i < own; i++) {
-        x = ptxk__load_f16(k, mine, step * i);
+        x = ptx_get(k, w->more[i]);
+        x = ptxk__wide_lower(k, x);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(fast ? 32 : 1 / 524288.0));
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
         x = ptxk__wide_twice(k, x);
@@ -16246,8 +16329,9 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
    A warp copies and unpacks its 16 rows of W as with few columns; a warpgroup's fragments are operand A of
    wgmma, 64 rows by all columns. Prepared x is operand B: shared memory holds `stages` parts of it, which one
    thread copies. `full` of a stage completes when its copy has arrived, `empty` when all warps have read it.
-   EXACT, and formats with a reader: sums of a unit are apart, and are added times factors. FAST, and factors of
-   32 values: weights are times their factors and a power of two for each row, as with many columns elsewhere. */
+   EXACT, and formats with a reader: sums of a unit are apart, and are added times factors. FAST, and factors
+   of 32 values: weights are times their factors and a power of two for each row, as with many columns
+   elsewhere. */
 
 static ptx_val ptxk__wgmma_bar(const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t stage,
                                uint32_t empty) {
@@ -16960,7 +17044,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
 
 /* -- gemm: the entries -- */
 
-PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(gemm) {
     ptxk__gemm f;
     ptxk_message why;
     char name[140], base[120];
@@ -17405,14 +17489,12 @@ static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape,
     }
 }
 
-PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(matmul) {
     static const char *const op = "matmul";
     ptxk__matmul f;
     uint32_t small_tile = 0, parts = 1, cluster = 1, i;
     uint64_t bytes;
-    ptx_code code = ptxk__matmul_form(desc, shape && shape->target ? shape->target : PTX_SM(75), &f, why);
-    code = ptxk__plan_start(op, code, shape, plan, sizeof(ptxk_matmul_args), why);
+    ptx_code code = ptxk__matmul_form(desc, shape->target ? shape->target : PTX_SM(75), &f, why);
     if (code || (code = ptxk__check_most(op, "m", shape->m, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "n", shape->n, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "k", shape->k, PTXK__LEN_MAX, why)) != PTX_E_NONE
@@ -17494,8 +17576,7 @@ static uint64_t ptxk__matmul_least_workspace(const ptxk_matmul_desc *desc, const
     return least == UINT64_MAX ? 0 : least;
 }
 
-PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
-                                      ptxk_message *why) {
+PTXK__CHECK(matmul) {
     static const char *const op = "matmul", *const ld_names[] = {"lda", "ldb", "ldc", "ldd"},
                              *const factor_names[] = {"a_factors", "b_factors"};
     ptxk__matmul f;
@@ -17503,7 +17584,6 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
     uint64_t least;
     uint32_t i, n = 0, rows[4], columns[4], ld[4];
     ptx_code code = ptxk__matmul_form(desc, PTX_SM(120), &f, why);
-    code = ptxk__check_start(op, code, args, why);
     if (code) return code;
     if ((code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "sm_count", args->sm_count, 1, 65536, why)) != PTX_E_NONE
@@ -20384,7 +20464,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(matmul) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
     ptxk__dense dense;
@@ -20456,12 +20536,10 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(norm) {
     ptxk__row f;
     uint64_t weights, elements;
-    ptx_code code =
-        ptxk__plan_start("norm", ptxk__norm_form(desc, &f, why), shape, plan, sizeof(ptxk_norm_args), why);
+    ptx_code code = ptxk__norm_form(desc, &f, why);
     if (!code) code = ptxk__check_most("norm", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     elements = (uint64_t)shape->rows * desc->n;
@@ -20474,13 +20552,12 @@ PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_s
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(norm) {
     ptxk__row f;
     ptxk__span span[5];
     uint64_t bytes;
     int added;
-    ptx_code code = ptxk__check_start("norm", ptxk__norm_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__norm_form(desc, &f, why);
     if (code) return code;
     if ((code = ptxk__check_eps("norm", args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_count("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
@@ -20614,7 +20691,7 @@ static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__row_po
     return ptxk__row_reduce(k, &f->row, PTX_ADD, sum, at);
 }
 
-PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(norm) {
     ptxk__norm f;
     ptxk__row_position s;
     ptxk_message why;
@@ -20685,11 +20762,9 @@ static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptx
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_softmax_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(softmax) {
     ptxk__row f;
-    ptx_code code = ptxk__plan_start("softmax", ptxk__softmax_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_softmax_args), why);
+    ptx_code code = ptxk__softmax_form(desc, &f, why);
     if (!code) code = ptxk__check_most("softmax", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
@@ -20698,11 +20773,10 @@ PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk_softmax_args *args,
-                                       ptxk_message *why) {
+PTXK__CHECK(softmax) {
     ptxk__row f;
     ptxk__span span[2];
-    ptx_code code = ptxk__check_start("softmax", ptxk__softmax_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__softmax_form(desc, &f, why);
     if (!code) code = ptxk__check_count("softmax", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("softmax", "reserved", args->reserved, why);
     if (code) return code;
@@ -20741,7 +20815,7 @@ static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, doub
     return ptx_ex2(k, x);
 }
 
-PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(softmax) {
     ptxk__row f;
     ptxk__row_position s, here;
     ptxk_message why;
@@ -20853,11 +20927,9 @@ static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *v
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const ptxk_activation_shape *shape,
-                                         ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(activation) {
     uint32_t vec = 1;
-    ptx_code code = ptxk__plan_start("activation", ptxk__activation_form(desc, &vec, why), shape, plan,
-                                     sizeof(ptxk_activation_args), why);
+    ptx_code code = ptxk__activation_form(desc, &vec, why);
     if (!code) code = ptxk__check_most("activation", "rows", shape->rows, 65535, why);
     if (!code) code = ptxk__check_most("activation", "n", shape->n, PTXK__LEN_MAX, why);
     if (code || !shape->rows || !shape->n) return code;
@@ -20867,13 +20939,12 @@ PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, const ptxk_activation_args *args,
-                                          ptxk_message *why) {
+PTXK__CHECK(activation) {
     static const char *const names[] = {"x", "up", "y"};
     uint32_t vec = 1, i;
     uint64_t stride[3], at[3];
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("activation", ptxk__activation_form(desc, &vec, why), args, why);
+    ptx_code code = ptxk__activation_form(desc, &vec, why);
     if (!code) code = ptxk__check_count("activation", "rows", args->rows, 0, 65535, why);
     if (!code) code = ptxk__check_count("activation", "n", args->n, 0, PTXK__LEN_MAX, why);
     if (code) return code;
@@ -20942,7 +21013,7 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
     ptxk_store_f32(k, yt, n, ptx_at(here, 0), x);
 }
 
-PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(activation) {
     static const char *const names[4] = {"silu", "gelu", "gelu_erf", "swiglu_clamped"};
     static const size_t field[3] = {offsetof(ptxk_activation_args, x), offsetof(ptxk_activation_args, up),
                                     offsetof(ptxk_activation_args, y)};
@@ -21043,11 +21114,9 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(rope) {
     ptxk__rope f;
-    ptx_code code =
-        ptxk__plan_start("rope", ptxk__rope_form(desc, &f, why), shape, plan, sizeof(ptxk_rope_args), why);
+    ptx_code code = ptxk__rope_form(desc, &f, why);
     if (!code) code = ptxk__check_most("rope", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
     ptxk__plan_one(plan, ptxk__ceil_div(f.groups * f.half, PTXK__FLAT_THREADS), shape->tokens,
@@ -21056,12 +21125,11 @@ PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_s
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(rope) {
     ptxk__rope f;
     ptxk__span span[3];
     uint64_t row, stride;
-    ptx_code code = ptxk__check_start("rope", ptxk__rope_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__rope_form(desc, &f, why);
     if (code) return code;
     row = (uint64_t)f.heads * f.d;
     stride = args->stride ? args->stride : row;
@@ -21159,7 +21227,7 @@ static void ptxk__rope_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx
     *a = x;
 }
 
-PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(rope) {
     ptxk__rope f;
     ptxk_message why;
     char name[96];
@@ -21265,11 +21333,9 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embed_shape *shape,
-                                    ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(embed) {
     ptxk__embed f;
-    ptx_code code =
-        ptxk__plan_start("embed", ptxk__embed_form(desc, &f, why), shape, plan, sizeof(ptxk_embed_args), why);
+    ptx_code code = ptxk__embed_form(desc, &f, why);
     if (!code) code = ptxk__check_most("embed", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
     ptxk__plan_one(plan, ptxk__ceil_div(f.threads, PTXK__FLAT_THREADS), shape->tokens, PTXK__FLAT_THREADS,
@@ -21277,11 +21343,10 @@ PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embe
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_embed_args *args,
-                                     ptxk_message *why) {
+PTXK__CHECK(embed) {
     ptxk__embed f;
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("embed", ptxk__embed_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__embed_form(desc, &f, why);
     if (!code) code = ptxk__check_count("embed", "tokens", args->tokens, 0, 65535, why);
     if (code) return code;
     span[0] = ptxk__span_of("table", args->table, args->rows * f.row_bytes, 16, 1);
@@ -21291,7 +21356,7 @@ PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_emb
     return ptxk__check_spans("embed", span, 3, why);
 }
 
-PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(embed) {
     ptxk__embed f;
     ptxk_message why;
     char name[96], factor[16] = "";
@@ -21687,10 +21752,8 @@ static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) 
     return ptxk__check_type("sample", "type", d->type, why);
 }
 
-PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
-    ptx_code code =
-        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
+PTXK__PLAN(sample) {
+    ptx_code code = ptxk__sample_form(desc, why);
     if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
     if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->rows) return code;
@@ -21699,10 +21762,9 @@ PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sa
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
-                                      ptxk_message *why) {
+PTXK__CHECK(sample) {
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
+    ptx_code code = ptxk__sample_form(desc, why);
     if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
     if (code) return code;
     if (!args->n || args->n > PTXK__N_MAX)
@@ -21718,7 +21780,7 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
     return ptxk__check_spans("sample", span, 3, why);
 }
 
-PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(sample) {
     const ptxk_sample_desc *d = (const ptxk_sample_desc *)desc;
     ptxk__logits f;
     ptxk__sampling w;
@@ -21784,8 +21846,7 @@ PTXK__LEFT_OUT(sample)
 #define PTXK__ROUTE_EXPERTS 512u
 #define PTXK__ROUTE_CHOSEN 16u
 #define PTXK__ROUTE_TOKENS (1u << 22)
-#if PTXK__HAS(PTXK_OP_ROUTE)
-#define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
+#if PTXK__HAS(PTXK_OP_ROUTE | PTXK_OP_DECODER)
 
 static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
     ptx_code code;
@@ -21816,50 +21877,6 @@ static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
                             "route: chosen_groups is %u, must be at most groups, %u, and have %u experts",
                             d->chosen_groups, d->groups, d->chosen);
     return ptxk__check_scale("route", d->scale, why);
-}
-
-PTXGEN_API ptx_code ptxk_route_plan(const ptxk_route_desc *desc, const ptxk_route_shape *shape,
-                                    ptx_plan *plan, ptxk_message *why) {
-    uint64_t m;
-    ptx_code code =
-        ptxk__plan_start("route", ptxk__route_form(desc, why), shape, plan, sizeof(ptxk_route_args), why);
-    if (!code) code = ptxk__check_most("route", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
-    if (code || !shape->tokens) return code;
-    m = (uint64_t)shape->tokens * desc->chosen;
-    ptxk__plan_one(plan, shape->tokens, 1, 32,
-                   4
-                       * ((uint64_t)shape->tokens * desc->experts + 4 * m + desc->experts + 1
-                          + (desc->flags & PTXK_ROUTE_BIAS ? desc->experts : 0)));
-    plan->launch[1] = plan->launch[0];
-    plan->launch[1].entry = 1;
-    plan->launch[1].grid[0] = desc->experts;
-    plan->launch[1].block[0] = PTXK__ROUTE_WARPS * 32;
-    plan->launches = 2;
-    return code;
-}
-
-PTXGEN_API ptx_code ptxk_route_check(const ptxk_route_desc *desc, const ptxk_route_args *args,
-                                     ptxk_message *why) {
-    ptxk__span span[7];
-    uint64_t m, e;
-    uint32_t i;
-    ptx_code code = ptxk__check_start("route", ptxk__route_form(desc, why), args, why);
-    if (code) return code;
-    if ((code = ptxk__check_count("route", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why)) != PTX_E_NONE
-        || (code = ptxk__check_zero("route", "reserved", args->reserved, why)) != PTX_E_NONE)
-        return code;
-    e = desc->experts;
-    m = (uint64_t)args->tokens * desc->chosen * 4;
-    span[0] = ptxk__span_of("scores", args->scores, args->tokens * e * 4, 4, 1);
-    span[1] =
-        ptxk__span_of("bias", args->bias, args->tokens ? e * 4 : 0, 4, (desc->flags & PTXK_ROUTE_BIAS) != 0);
-    span[2] = ptxk__span_of("choices", args->choices, m, 4, 1);
-    span[3] = ptxk__span_of("weights", args->weights, m, 4, 1);
-    span[4] = ptxk__span_of("offsets", args->offsets, args->tokens ? (e + 1) * 4 : 0, 4, 1);
-    span[5] = ptxk__span_of("rows", args->rows, m, 4, 1);
-    span[6] = ptxk__span_of("places", args->places, m, 4, 1);
-    for (i = 2; i < 7; i++) span[i] = ptxk__span_written(span[i], 0);
-    return ptxk__check_spans("route", span, 7, why);
 }
 
 /* exp(x) */
@@ -21948,22 +21965,16 @@ static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_
     }
 }
 
-/* A warp for each token. Each lane has every 32nd expert's score, and the key of its rank; lane j < chosen
-   receives the expert that comes j-th. */
-static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
+/* A token's choice by a warp, of which lane j < chosen receives the expert that comes j-th, and its weight.
+   held: address of the scores; given: of the bias. Each lane has every 32nd expert's score, and the key of
+   its rank. */
+static void ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val lane, ptx_val held,
+                             ptx_val given, ptx_val *expert, ptx_val *weight) {
     ptx_val key[PTXK__ROUTE_EXPERTS / 32] = PTX_ZERO, s[PTXK__ROUTE_EXPERTS / 32];
-    ptx_val args, t, lane, at, x, p, e, j, best, most, sum, held, inside, bias;
+    ptx_val at, x, p, e, j, best, most, sum, inside, bias;
     ptx_var keys[PTXK__ROUTE_EXPERTS / 32], mine;
     uint32_t n = (d->experts + 31) / 32, i, distance;
     int over_all = d->kind == PTXK_ROUTE_SOFTMAX, biased = (d->flags & PTXK_ROUTE_BIAS) != 0;
-    ptx_kernel *k = ptx_entry_(m, site, name);
-    ptx_launch_bounds(k, 32, 1);
-    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_route_args), 8);
-    lane = ptx_tid_x(k);
-    t = ptx_ctaid_x(k);
-    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, scores));
-    x = ptx_mul_wide(k, t, ptx_u32(d->experts));
-    held = ptx_ptr_add(k, at, x, 4);
     most = ptx_f32(-INFINITY);
     for (i = 0; i < n; i++) {
         e = ptx_add(k, lane, ptx_u32(32 * i));
@@ -21991,8 +22002,7 @@ static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route
         p = ptx_setp(k, PTX_LT, e, ptx_u32(d->experts));
         x = s[i];
         if (biased) {
-            bias = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, bias));
-            bias = ptx_ptr_add(k, bias, e, 4);
+            bias = ptx_ptr_add(k, given, e, 4);
             bias = ptx_ld_if(k, p, PTX_F32, ptx_at(bias, 0), ptx_f32(0));
             if (over_all) {
                 x = ptx_sub(k, x, most);
@@ -22046,6 +22056,69 @@ static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, sum);
     }
     if (d->scale < 0 || d->scale > 0) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)d->scale));
+    *expert = e;
+    *weight = x;
+}
+
+#endif
+#if PTXK__HAS(PTXK_OP_ROUTE)
+#define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
+
+PTXK__PLAN(route) {
+    uint64_t m;
+    ptx_code code = ptxk__route_form(desc, why);
+    if (!code) code = ptxk__check_most("route", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
+    if (code || !shape->tokens) return code;
+    m = (uint64_t)shape->tokens * desc->chosen;
+    ptxk__plan_one(plan, shape->tokens, 1, 32,
+                   4
+                       * ((uint64_t)shape->tokens * desc->experts + 4 * m + desc->experts + 1
+                          + (desc->flags & PTXK_ROUTE_BIAS ? desc->experts : 0)));
+    plan->launch[1] = plan->launch[0];
+    plan->launch[1].entry = 1;
+    plan->launch[1].grid[0] = desc->experts;
+    plan->launch[1].block[0] = PTXK__ROUTE_WARPS * 32;
+    plan->launches = 2;
+    return code;
+}
+
+PTXK__CHECK(route) {
+    ptxk__span span[7];
+    uint64_t m, e;
+    uint32_t i;
+    ptx_code code = ptxk__route_form(desc, why);
+    if (code) return code;
+    if ((code = ptxk__check_count("route", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("route", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    e = desc->experts;
+    m = (uint64_t)args->tokens * desc->chosen * 4;
+    span[0] = ptxk__span_of("scores", args->scores, args->tokens * e * 4, 4, 1);
+    span[1] =
+        ptxk__span_of("bias", args->bias, args->tokens ? e * 4 : 0, 4, (desc->flags & PTXK_ROUTE_BIAS) != 0);
+    span[2] = ptxk__span_of("choices", args->choices, m, 4, 1);
+    span[3] = ptxk__span_of("weights", args->weights, m, 4, 1);
+    span[4] = ptxk__span_of("offsets", args->offsets, args->tokens ? (e + 1) * 4 : 0, 4, 1);
+    span[5] = ptxk__span_of("rows", args->rows, m, 4, 1);
+    span[6] = ptxk__span_of("places", args->places, m, 4, 1);
+    for (i = 2; i < 7; i++) span[i] = ptxk__span_written(span[i], 0);
+    return ptxk__check_spans("route", span, 7, why);
+}
+
+/* A warp for each token. */
+static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
+    ptx_val args, t, lane, at, x, e, j, held, inside, bias = PTX_ZERO;
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, 32, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_route_args), 8);
+    lane = ptx_tid_x(k);
+    t = ptx_ctaid_x(k);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, scores));
+    x = ptx_mul_wide(k, t, ptx_u32(d->experts));
+    held = ptx_ptr_add(k, at, x, 4);
+    if (d->flags & PTXK_ROUTE_BIAS) bias = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, bias));
+    ptxk__route_pick(k, d, lane, held, bias, &e, &x);
+    inside = ptx_setp(k, PTX_LT, lane, ptx_u32(d->chosen));
     t = ptx_mul_wide(k, t, ptx_u32(d->chosen));
     j = ptx_cvt(k, PTX_U64, lane);
     t = ptx_add(k, t, j);
@@ -22169,7 +22242,7 @@ static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_d
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(route) {
     const ptxk_route_desc *d = (const ptxk_route_desc *)desc;
     static const char *const kinds[] = {"softmax", "chosen", "sigmoid"};
     ptxk_message why;
@@ -22213,11 +22286,9 @@ static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_combine_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(combine) {
     uint64_t row;
-    ptx_code code = ptxk__plan_start("combine", ptxk__combine_form(desc, why), shape, plan,
-                                     sizeof(ptxk_combine_args), why);
+    ptx_code code = ptxk__combine_form(desc, why);
     if (!code) code = ptxk__check_most("combine", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
     if (!code) code = ptxk__check_n("combine", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->tokens) return code;
@@ -22228,11 +22299,10 @@ PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk_combine_args *args,
-                                       ptxk_message *why) {
+PTXK__CHECK(combine) {
     ptxk__span span[4];
     uint64_t m, x, y;
-    ptx_code code = ptxk__check_start("combine", ptxk__combine_form(desc, why), args, why);
+    ptx_code code = ptxk__combine_form(desc, why);
     if (code) return code;
     if ((code = ptxk__check_count("combine", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why))
             != PTX_E_NONE
@@ -22251,7 +22321,7 @@ PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk
     return ptxk__check_spans("combine", span, 4, why);
 }
 
-PTXGEN_API ptx_code ptxk_combine_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(combine) {
     const ptxk_combine_desc *d = (const ptxk_combine_desc *)desc;
     ptx_val args, t, i, n, rows, first, at, y_at, x, p, given, place[PTXK__ROUTE_CHOSEN],
         w[PTXK__ROUTE_CHOSEN];
@@ -22362,11 +22432,9 @@ static ptx_code ptxk__quantize_form(const ptxk_quantize_desc *d, ptxk__quantize 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptxk_quantize_shape *shape,
-                                       ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(quantize) {
     ptxk__quantize f;
-    ptx_code code = ptxk__plan_start("quantize", ptxk__quantize_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_quantize_args), why);
+    ptx_code code = ptxk__quantize_form(desc, &f, why);
     if (!code) code = ptxk__check_most("quantize", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     ptxk__plan_one(plan, shape->rows, f.group ? ptxk__ceil_div(desc->n, 8 * PTXK__FLAT_THREADS) : 1,
@@ -22375,11 +22443,10 @@ PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptx
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const ptxk_quantize_args *args,
-                                        ptxk_message *why) {
+PTXK__CHECK(quantize) {
     ptxk__quantize f;
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("quantize", ptxk__quantize_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__quantize_form(desc, &f, why);
     if (!code) code = ptxk__check_count("quantize", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("quantize", "reserved", args->reserved, why);
     if (code) return code;
@@ -22545,7 +22612,7 @@ static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val
     ptx_st(k, PTX_U8, ptx_at(block, 0), factor);
 }
 
-PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(quantize) {
     ptxk__quantize f;
     ptxk_message why;
     char name[96];
@@ -22643,6 +22710,12 @@ PTXK__LEFT_OUT(quantize)
    only one layer later: by then all its readers have produced, directly or through others, what the writer
    waited for.
 
+   In a mixture the router's scores are a product like others. Every block reads them all and chooses for
+   itself; as it may have nothing to do with the experts, each layer has its own scores, and they are
+   overwritten two tokens later. The experts that any sequence has chosen take the slots 0, 1, ...: tiles of
+   gate and up of all slots are one product, and down of all slots and of the shared expert is another, in
+   which a slice belongs to one of them and its sums are multiplied by the sequences' weights.
+
    The rooms above supply norm factors, rotation and sampling. */
 
 /* -- decoder: limits and plan -- */
@@ -22658,16 +22731,19 @@ PTXK__LEFT_OUT(quantize)
 #define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives with opt-in */
 #define PTXK__DEC_ROUNDS 8u
 #define PTXK__X_SPARE 64u       /* spare bytes at the end of a record of integers: see ptxk__x_record */
-#define PTXK__DEC_INFO 592u     /* bytes of a block's control data: the leader's words, product, layer */
-#define PTXK__DEC_LAYER_AT 368u /* offset in it of the layer, followed by the address of the next norm */
+#define PTXK__DEC_LAYER_AT                                                                                   \
+    368u                        /* offset in a block's control data (the leader's words, the product) of the
+                                   layer, followed by the address of the next norm and the chosen experts */
 #define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
-#define PTXK__DEC_KINDS 5u      /* of products: q k v, output, gate and up, down, logits */
+#define PTXK__DEC_KINDS 7u      /* of products: q k v, output, gate and up, down, logits, router, experts' */
+#define PTXK__DEC_ROUTER 12u    /* what the router's scores go by elsewhere: even, as is all that is normed */
+#define PTXK__DEC_CHOICES 32u   /* most choices of all sequences */
 #define PTXK__DEC_SPLITS 32u    /* most parts of a sequence in attention */
 #define PTXK__DEC_KEYS 64u      /* fewest keys worth a part */
 #define PTXK__DEC_PATIENCE (1u << 26)
 #define PTXK__DEC_LAYERS 4096u
 #define PTXK__DEC_SPANS 14u       /* of the arguments, ... */
-#define PTXK__DEC_LAYER_SPANS 20u /* ... and of a layer */
+#define PTXK__DEC_LAYER_SPANS 32u /* ... and of a layer */
 
 /* Control words at the beginning of the workspace. The leader (block 0) writes them between tokens, GO
    last. */
@@ -22698,7 +22774,7 @@ typedef struct ptxk__dec {
     uint32_t room;                      /* units of x, times columns, in shared memory */
     uint32_t numbers_at;                /* offset of the f32 units, after the integers */
     uint32_t out_at, out_bytes;         /* two messages to the finisher warp, after x */
-    uint32_t squares_at, info_at;
+    uint32_t squares_at, info_at, layer_bytes; /* of a layer's struct so much is in shared memory */
     uint32_t rows[PTXK__DEC_KINDS][3], tiles[PTXK__DEC_KINDS], columns[PTXK__DEC_KINDS];
     uint32_t slices[PTXK__DEC_KINDS];                 /* at most */
     uint32_t record[PTXK__DEC_KINDS];                 /* bytes of a slice's partial sums of a tile */
@@ -22715,6 +22791,16 @@ typedef struct ptxk__dec {
     uint32_t tile, tiles_of_heads; /* query heads in a tile of attention; tiles for a KV head */
     uint32_t lanes, keys;          /* lanes of a key, keys of a warp at a time */
     float scale;
+    /* of a mixture: */
+    uint32_t slots; /* most; 0: there is no mixture */
+    uint32_t expert_tiles, expert_units,
+        shared_units;     /* of gate and up, of down; units of the shared one's */
+    uint32_t parts_of[2]; /* slices of down of the shared expert, of a slot */
+    uint32_t slots_at;    /* u32: how many, experts [slots], f32 weights [slots + 1, batch], the shared one's
+                               the last; u32 experts, f32 weights [choices] where batch > 1 */
+    uint32_t flags_route;
+    uint64_t scores; /* f32 [2, layers, batch, score_count] */
+    uint32_t score_count;
 } ptxk__dec;
 
 /* Bytes of 256 weights of a format. */
@@ -22726,6 +22812,28 @@ static uint64_t ptxk__dec_reserve(uint64_t *at, uint64_t bytes) {
     return here;
 }
 
+static ptx_code ptxk__dec_limits_of_mixture(const ptxk_decoder_desc *d, ptxk_message *why) {
+    ptxk_message of;
+    ptx_code code = ptxk__check_scale("decoder", d->scale, why);
+    if (code) return code;
+    if (d->shared_router > (d->ffn && d->route.experts ? 1u : 0u))
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: shared_router is %u, must be 0%s", d->shared_router,
+                            d->ffn && d->route.experts ? " or 1" : " without a shared expert");
+    if (!d->route.experts && d->expert_ffn)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: expert_ffn is %u, must be 0 without route.experts",
+                            d->expert_ffn);
+    if (!d->route.experts) return PTX_E_NONE;
+    if ((code = ptxk__route_form(&d->route, &of)) != PTX_E_NONE)
+        return ptxk__refuse(why, code, "decoder: route.%s", of.text + strlen("route: "));
+    if (d->route.chosen * d->batch > PTXK__DEC_CHOICES)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: route.chosen is %u, of %u sequences more than %u",
+                            d->route.chosen, d->batch, PTXK__DEC_CHOICES);
+    if (d->expert_ffn % 8)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: expert_ffn is %u, must be a multiple of 8",
+                            d->expert_ffn);
+    return ptxk__check_n("decoder", "expert_ffn", d->expert_ffn, 1u << 18, why);
+}
+
 static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) {
     const char *const name[6] = {"hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"};
     const uint32_t most[6] = {1u << 17, 1u << 18, 1024, 1024, 256, PTXK__N_MAX};
@@ -22733,7 +22841,9 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
     value[0] = d->hidden, value[1] = d->ffn, value[2] = d->heads;
     value[3] = d->kv_heads, value[4] = d->head_dim, value[5] = d->vocab;
     for (i = 0; i < 6; i++) {
-        ptx_code code = ptxk__check_n("decoder", name[i], value[i], most[i], why);
+        ptx_code code = i == 1 && !d->ffn && d->route.experts
+                            ? PTX_E_NONE
+                            : ptxk__check_n("decoder", name[i], value[i], most[i], why);
         if (code) return code;
         if ((i < 2 || i == 4) && value[i] % 8)
             return ptxk__refuse(why, PTX_E_DESC, "decoder: %s is %u, must be a multiple of 8", name[i],
@@ -22750,8 +22860,8 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
         return ptxk__refuse(why, PTX_E_DESC,
                             "decoder: formats is 0x%x, must be of PTXK_SET(format), such as of PTXK_Q4_K",
                             d->formats);
-    for (i = 0; i < 3; i++) {
-        const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
+    for (i = 0; i < 4; i++) {
+        const uint32_t columns = i == 3 ? d->expert_ffn : i == 2 ? d->heads * d->head_dim : value[i];
         uint32_t j, block = 256; /* the smallest; each divides the next */
         for (j = 0; j < sizeof ptxk__blocks / sizeof *ptxk__blocks; j++)
             if (d->formats & PTXK_SET(ptxk__blocks[j].id) && ptxk__block_whole(&ptxk__blocks[j]) < block)
@@ -22759,7 +22869,10 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
         if (columns % block)
             return ptxk__refuse(why, PTX_E_DESC,
                                 "decoder: %s is %u, must be a multiple of %u, the smallest block of formats",
-                                i == 2 ? "heads * head_dim" : name[i], columns, block);
+                                i == 3   ? "expert_ffn"
+                                : i == 2 ? "heads * head_dim"
+                                         : name[i],
+                                columns, block);
     }
     if (!ptxk__kv_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
     if (d->rope_dims % 2 || d->rope_dims > d->head_dim)
@@ -22783,8 +22896,12 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
         return ptxk__refuse(why, PTX_E_DESC,
                             "decoder: embedding_scale is %g, must be from -1e30 to 1e30 (0: 1)",
                             (double)d->embedding_scale);
-    if (d->gelu > 1) return ptxk__refuse(why, PTX_E_DESC, "decoder: gelu is %u, must be 0 or 1", d->gelu);
-    return ptxk__check_scale("decoder", d->scale, why);
+    if (d->activation != PTXK_SILU && d->activation != PTXK_GELU && d->activation != PTXK_SWIGLU_CLAMPED)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "decoder: activation is %u, must be PTXK_SILU, PTXK_GELU or PTXK_SWIGLU_CLAMPED",
+                            d->activation);
+    if (d->sinks > 1) return ptxk__refuse(why, PTX_E_DESC, "decoder: sinks is %u, must be 0 or 1", d->sinks);
+    return ptxk__dec_limits_of_mixture(d, why);
 }
 
 static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_message *why) {
@@ -22803,6 +22920,11 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->scale = (float)(1.44269504088896340736
                        * (d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(d->head_dim)));
 
+    if (d->route.experts) {
+        f->slots = d->route.chosen * d->batch;
+        if (f->slots > d->route.experts) f->slots = d->route.experts;
+    }
+    f->layer_bytes = (uint32_t)(f->slots ? sizeof(ptxk_decoder_layer) : offsetof(ptxk_decoder_layer, router));
     f->planes = d->precision == PTXK_GEMV_FAST ? 1 : 2;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
         if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= PTXK_SET(ptxk__blocks[i].id);
@@ -22810,7 +22932,12 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     if (d->formats & ~f->number_formats) f->integers = ptxk__x_record(f->planes);
     if (d->formats & f->number_formats) f->numbers = 4 * PTXK__DEC_UNIT;
     f->out_bytes = PTXK__DEC_OUT_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
-    fixed = 2 * f->out_bytes + 16 + PTXK__DEC_INFO;
+    fixed = PTXK__DEC_LAYER_AT + f->layer_bytes + 8;
+    if (f->slots) {
+        f->slots_at = fixed;
+        fixed += 4 * (1 + f->slots + (f->slots + 1) * d->batch + (d->batch > 1 ? 2 * PTXK__DEC_CHOICES : 0));
+    }
+    fixed = 2 * f->out_bytes + 16 + (fixed + 15) / 16 * 16;
     room = 3 * d->batch * (f->integers + f->numbers); /* at least three units of x, or half of the memory */
     while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integers + f->numbers);
     room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
@@ -22833,7 +22960,9 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->rows[1][0] = f->rows[3][0] = d->hidden;
     f->rows[2][0] = d->ffn; /* of gate and up */
     f->rows[4][0] = d->vocab;
-    f->columns[0] = f->columns[2] = f->columns[4] = d->hidden;
+    f->rows[5][0] = d->route.experts, f->rows[5][1] = d->shared_router;
+    f->rows[6][0] = d->expert_ffn;
+    f->columns[0] = f->columns[2] = f->columns[4] = f->columns[5] = f->columns[6] = d->hidden;
     f->columns[1] = f->q_rows;
     f->columns[3] = d->ffn;
     for (f->tile = 4; f->tile >= 2 * f->group;) f->tile /= 2; /* more do not fit into registers */
@@ -22841,9 +22970,15 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     for (f->lanes = 1; f->lanes * 8 < d->head_dim;) f->lanes *= 2;
     f->keys = 32 / f->lanes;
 
+    f->expert_tiles = ptxk__ceil_div(d->expert_ffn, PTXK__DEC_TILE);
+    f->expert_units = ptxk__ceil_div(d->expert_ffn, PTXK__DEC_UNIT);
+    f->shared_units = ptxk__ceil_div(d->ffn, PTXK__DEC_UNIT);
     flags = PTXK__HEAD;
     f->flags_x = flags, flags += 4 * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE);
-    f->flags_ff = flags, flags += 4 * ptxk__ceil_div(d->ffn, PTXK__DEC_TILE);
+    f->flags_ff = flags;
+    flags += 4 * (ptxk__ceil_div(d->ffn, PTXK__DEC_TILE) + f->slots * f->expert_tiles);
+    f->flags_route = flags;
+    flags += 4 * (ptxk__ceil_div(d->route.experts, PTXK__DEC_TILE) + d->shared_router);
     f->flags_att = flags, flags += 4 * d->kv_heads;
     f->arrive_att = flags, flags += 4 * d->kv_heads * d->batch;
     f->flags_qkv = flags;
@@ -22854,12 +22989,18 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
         fewest = ptxk__ceil_div(units, f->room / d->batch);
         f->slices[i] = most < units ? most : units;
         if (f->slices[i] < fewest) f->slices[i] = fewest;
-        f->record[i] = 4 * (PTXK__DEC_TILE * d->batch * (i == 2 ? 2 : 1) + PTXK__DEC_TILE);
+        if (i == 6) f->tiles[i] *= f->slots;
+        if (i == 3 && f->slots) {
+            f->parts_of[0] = fewest;
+            f->parts_of[1] = ptxk__ceil_div(f->expert_units, f->room / d->batch);
+            f->slices[i] = fewest + f->slots * f->parts_of[1];
+        }
+        f->record[i] = 4 * (PTXK__DEC_TILE * d->batch * (i == 2 || i == 6 ? 2 : 1) + PTXK__DEC_TILE);
         f->arrive[i] = flags, flags += 4 * f->tiles[i];
     }
     at = (flags + 255) / 256 * 256;
     f->x_units = ptxk__ceil_div(d->hidden, PTXK__DEC_UNIT);
-    f->ff_units = ptxk__ceil_div(d->ffn, PTXK__DEC_UNIT);
+    f->ff_units = f->shared_units + f->slots * f->expert_units;
     f->x_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->x_units * f->integers);
     f->x_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->x_units * f->numbers);
     f->ff_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->ff_units * f->integers);
@@ -22878,12 +23019,17 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->att_record = 4 * f->group * (d->head_dim + 2);
     f->att_parts =
         ptxk__dec_reserve(&at, (uint64_t)d->batch * d->kv_heads * PTXK__DEC_SPLITS * f->att_record);
-    f->bytes = at;
+    f->scores = f->bytes = at;
+    f->score_count = d->route.experts + d->shared_router;
     return PTX_E_NONE;
 }
 
+static uint64_t ptxk__dec_workspace(const ptxk__dec *f, uint32_t layers) {
+    return f->bytes + (uint64_t)8 * layers * f->d.batch * f->score_count;
+}
+
 /* Causes of a refused prompt, numbered after the steps. */
-enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10 };
+enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10, PTXK__STEP_EXPERTS = 11 };
 
 PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
     static const char *const name[] = {"q, k, v",
@@ -22896,15 +23042,15 @@ PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
                                        "choice of a token",
                                        "length of the prompt",
                                        "room after the position",
-                                       "token of the prompt"};
+                                       "token of the prompt",
+                                       "choice of experts",
+                                       "router"};
     return step < sizeof name / sizeof *name ? name[step] : "";
 }
 
-PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_decoder_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(decoder) {
     ptxk__dec f;
-    ptx_code code = ptxk__plan_start("decoder", ptxk__dec_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_decoder_args), why);
+    ptx_code code = ptxk__dec_form(desc, &f, why);
     if (!code) code = ptxk__check_n("decoder", "layers", shape->layers, PTXK__DEC_LAYERS, why);
     if (!code) code = ptxk__check_n("decoder", "max_seq", shape->max_seq, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_n("decoder", "sm_count", shape->sm_count, 65536, why);
@@ -22917,7 +23063,7 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
     plan->launch[1].grid[0] = shape->sm_count;
     plan->launch[1].block[0] = PTXK__DEC_THREADS;
     plan->launch[1].cooperative = 1;
-    plan->workspace_bytes = f.bytes;
+    plan->workspace_bytes = ptxk__dec_workspace(&f, shape->layers);
     return PTX_E_NONE;
 }
 
@@ -22961,8 +23107,15 @@ PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk
                  + ptxk__dec_bytes(&l->gate, f.d.ffn, f.d.hidden)
                  + ptxk__dec_bytes(&l->up, f.d.ffn, f.d.hidden)
                  + ptxk__dec_bytes(&l->down, f.d.hidden, f.d.ffn) + 8 * (uint64_t)f.d.hidden;
+        if (f.slots)
+            bytes += ptxk__dec_bytes(&l->router, f.d.route.experts, f.d.hidden)
+                     + ptxk__dec_bytes(&l->shared_router, f.d.shared_router, f.d.hidden)
+                     + f.d.route.chosen
+                           * (ptxk__dec_bytes(&l->expert_gate, f.d.expert_ffn, f.d.hidden)
+                              + ptxk__dec_bytes(&l->expert_up, f.d.expert_ffn, f.d.hidden)
+                              + ptxk__dec_bytes(&l->expert_down, f.d.hidden, f.d.expert_ffn));
         for (b = 0; lengths && b < f.d.batch; b++) {
-            uint32_t seen = f.d.window && lengths[b] > f.d.window ? f.d.window : lengths[b];
+            uint32_t seen = f.d.window && !l->sees_all && lengths[b] > f.d.window ? f.d.window : lengths[b];
             bytes += 2 * (uint64_t)seen * f.kv_rows * ptxk__kv_bytes(f.d.kv_type);
         }
         if (f.d.head_norms) bytes += 8 * (uint64_t)f.d.head_dim;
@@ -23001,7 +23154,8 @@ static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *arg
     span[n++] = ptxk__span_of("logits", args->logits, tokens * d->vocab, 16, 1);
     span[n++] = ptxk__span_of("tokens", args->tokens, tokens * args->tokens_stride, 4, 1);
     span[n++] = ptxk__span_of("state", args->state, sizeof(ptxk_decoder_state), 8, 1);
-    span[n++] = ptxk__span_of("workspace", args->workspace, f->bytes, 256, 1);
+    span[n++] =
+        ptxk__span_of("workspace", args->workspace, ptxk__dec_workspace(f, args->layer_count), 256, 1);
     for (i = 0; i < n; i++) span[i] = ptxk__span_written(span[i], 0);
     span[n++] = ptxk__span_of("layers", args->layers, layers * sizeof(ptxk_decoder_layer), 8, 1);
     span[n++] =
@@ -23022,30 +23176,48 @@ static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *arg
    first. */
 static ptx_code ptxk__dec_check_layer(const ptxk__dec *f, const ptxk_decoder_args *args,
                                       const ptxk_decoder_layer *l, ptxk__span *span, ptxk_message *why) {
-    static const char *const name[7][2] = {{"q", "q's bias"},       {"k", "k's bias"},
-                                           {"v", "v's bias"},       {"attention's output", "output's bias"},
-                                           {"gate", "gate's bias"}, {"up", "up's bias"},
-                                           {"down", "down's bias"}};
-    const ptxk_decoder_matrix *m[7];
-    uint32_t rows[7], columns[7], i, n = 0;
-    uint64_t cache = (uint64_t)f->d.batch * f->kv_rows * args->max_seq * ptxk__kv_bytes(f->d.kv_type);
+    static const char *const name[12][2] = {{"q", "q's bias"},
+                                            {"k", "k's bias"},
+                                            {"v", "v's bias"},
+                                            {"attention's output", "output's bias"},
+                                            {"gate", "gate's bias"},
+                                            {"up", "up's bias"},
+                                            {"down", "down's bias"},
+                                            {"router", "router's bias"},
+                                            {"shared_router", "shared_router's bias"},
+                                            {"expert_gate", "expert_gate's bias"},
+                                            {"expert_up", "expert_up's bias"},
+                                            {"expert_down", "expert_down's bias"}};
+    const ptxk_decoder_desc *d = &f->d;
+    const ptxk_decoder_matrix *m[12];
+    uint32_t rows[12], columns[12], i, n = 0, E = d->route.experts;
+    uint64_t cache = (uint64_t)d->batch * f->kv_rows * args->max_seq * ptxk__kv_bytes(d->kv_type);
     m[0] = &l->q, m[1] = &l->k, m[2] = &l->v, m[3] = &l->output, m[4] = &l->gate, m[5] = &l->up;
-    m[6] = &l->down;
-    rows[0] = f->q_rows, rows[1] = rows[2] = f->kv_rows, rows[3] = rows[6] = f->d.hidden;
-    rows[4] = rows[5] = f->d.ffn;
-    for (i = 0; i < 7; i++) columns[i] = i == 3 ? f->q_rows : i == 6 ? f->d.ffn : f->d.hidden;
+    m[6] = &l->down, m[7] = &l->router, m[8] = &l->shared_router, m[9] = &l->expert_gate;
+    m[10] = &l->expert_up, m[11] = &l->expert_down;
+    for (i = 0; i < 12; i++) columns[i] = d->hidden;
+    columns[3] = f->q_rows, columns[6] = d->ffn, columns[11] = d->expert_ffn;
+    rows[0] = f->q_rows, rows[1] = rows[2] = f->kv_rows, rows[3] = d->hidden;
+    rows[4] = rows[5] = d->ffn, rows[6] = d->ffn ? d->hidden : 0, rows[7] = E, rows[8] = d->shared_router;
+    rows[9] = rows[10] = E * d->expert_ffn, rows[11] = E * d->hidden;
+    if (l->sees_all > 1)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: sees_all is %u, must be 0 or 1", l->sees_all);
+    if (l->reserved) return ptxk__check_zero("decoder", "reserved", l->reserved, why);
     span[n++] = ptxk__span_written(ptxk__span_of("k_cache", l->k_cache, cache, 16, 1), 0);
     span[n++] = ptxk__span_written(ptxk__span_of("v_cache", l->v_cache, cache, 16, 1), 0);
-    span[n++] = ptxk__span_of("attention_norm", l->attention_norm, (uint64_t)f->d.hidden * 4, 16, 1);
-    span[n++] = ptxk__span_of("ffn_norm", l->ffn_norm, (uint64_t)f->d.hidden * 4, 16, 1);
-    span[n++] = ptxk__span_of("q_norm", l->q_norm, (uint64_t)f->d.head_dim * 4, 4, f->d.head_norms != 0);
-    span[n++] = ptxk__span_of("k_norm", l->k_norm, (uint64_t)f->d.head_dim * 4, 4, f->d.head_norms != 0);
-    for (i = 0; i < 7; i++) {
-        ptx_code code = ptxk__dec_matrix(f, name[i][0], m[i], columns[i], why);
+    span[n++] = ptxk__span_of("attention_norm", l->attention_norm, (uint64_t)d->hidden * 4, 16, 1);
+    span[n++] = ptxk__span_of("ffn_norm", l->ffn_norm, (uint64_t)d->hidden * 4, 16, 1);
+    span[n++] = ptxk__span_of("q_norm", l->q_norm, (uint64_t)d->head_dim * 4, 4, d->head_norms != 0);
+    span[n++] = ptxk__span_of("k_norm", l->k_norm, (uint64_t)d->head_dim * 4, 4, d->head_norms != 0);
+    span[n++] = ptxk__span_of("sinks", l->sinks, (uint64_t)d->heads * 4, 4, d->sinks != 0);
+    span[n++] =
+        ptxk__span_of("balance", l->balance, (uint64_t)E * 4, 4, E && (d->route.flags & PTXK_ROUTE_BIAS));
+    for (i = 0; i < 12; i++) {
+        ptx_code code = rows[i] ? ptxk__dec_matrix(f, name[i][0], m[i], columns[i], why) : PTX_E_NONE;
         if (code) return code;
-        span[n++] =
-            ptxk__span_of(name[i][0], m[i]->weights, ptxk__dec_weights(m[i], rows[i], columns[i]), 16, 1);
-        span[n++] = ptxk__span_of(name[i][1], m[i]->bias, (uint64_t)rows[i] * 4, 4, m[i]->bias != 0);
+        span[n++] = ptxk__span_of(name[i][0], m[i]->weights, ptxk__dec_weights(m[i], rows[i], columns[i]), 16,
+                                  rows[i] != 0);
+        span[n++] = ptxk__span_of(name[i][1], m[i]->bias, (uint64_t)rows[i] * 4, 4, rows[i] && m[i]->bias);
     }
     return PTX_E_NONE;
 }
@@ -23072,7 +23244,8 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
     ptxk__dec f;
     ptxk__span span[PTXK__DEC_SPANS + PTXK__DEC_LAYER_SPANS];
     uint32_t i, n;
-    ptx_code code = ptxk__check_start("decoder", ptxk__dec_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__check_start("decoder", desc, args, why);
+    if (!code) code = ptxk__dec_form(desc, &f, why);
     if (!code) code = ptxk__dec_check_numbers(args, why);
     if (!code) code = ptxk__dec_matrix(&f, "embedding", &args->embedding, desc->hidden, why);
     if (!code) code = ptxk__dec_matrix(&f, "output", &args->output, desc->hidden, why);
@@ -23098,6 +23271,12 @@ typedef struct ptxk__job {
     ptx_var base[3], format[3], rows[3], edge[2];
     ptx_var tiles, gated;
     ptx_var first, end; /* units of this slice */
+    /* of a mixture: */
+    ptx_var mixed;      /* 1: gate and up of the slots, 2: down; else 0 */
+    ptx_var stride[2];  /* bytes from expert to expert, of gate and up */
+    ptx_var weight[4];  /* of the slice: its expert's, for each sequence */
+    ptx_var bias;       /* of the slice: 0, or what is added to its sums */
+    ptx_var first_flag; /* of the slice's input */
 } ptxk__job;
 
 /* Shared memory words of the product that only the first thread needs, for messages, or that all threads need
@@ -23381,13 +23560,39 @@ typedef struct ptxk__pair {
     ptx_val format, base, row, rows; /* row: the first; rows: of the matrix */
     ptx_val which;                   /* number of the matrix */
     ptx_val local;                   /* row in the tile */
+    ptx_val slot, expert;            /* of a mixture */
 } ptxk__pair;
+
+/* A word of the slots, of which `word` is the first and `index` (u32) the number from there. */
+static ptx_val ptxk__dec_slot_word(ptxk__dec_state *c, ptx_type type, uint32_t word, ptx_val index) {
+    ptx_val at = ptx_ptr_add(c->k, c->shared, index, 4);
+    return ptx_ld(c->k, type, ptx_at(at, (int64_t)(c->f->info_at + c->f->slots_at + 4 * word)));
+}
+
+/* Of a tile of gate and up of the slots: the expert's matrix, and where its rows begin. */
+static void ptxk__dec_pair_expert(ptxk__dec_state *c, const ptxk__dec_position *position, ptx_val up,
+                                  ptxk__pair *o, ptx_val *start) {
+    ptx_kernel *k = c->k;
+    ptx_val p, a, b;
+    a = ptx_get(k, c->j.mixed);
+    p = ptx_setp(k, PTX_EQ, a, ptx_u32(1));
+    a = ptx_div(k, position->tile, ptx_u32(c->f->expert_tiles));
+    o->slot = ptx_selp(k, a, ptx_u32(0), p);
+    a = ptxk__dec_slot_word(c, PTX_U32, 1, o->slot);
+    o->expert = ptx_selp(k, a, ptx_u32(0), p);
+    *start = ptx_mad(k, o->slot, ptx_u32(c->f->expert_tiles), *start);
+    a = ptx_get(k, c->j.stride[0]);
+    b = ptx_get(k, c->j.stride[1]);
+    a = ptx_selp(k, b, a, up);
+    b = ptx_cvt(k, PTX_U64, o->expert);
+    o->base = ptx_mad(k, a, b, o->base);
+}
 
 static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
-    ptx_val p, q, a, b, start;
-    q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* gate and up: up's */
+    ptx_val p, q, a, b, start, up;
+    up = q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* gate and up: up's */
     a = ptx_get(k, j->edge[0]);
     p = ptx_setp(k, PTX_GE, position->tile, a);
     start = ptx_selp(k, a, ptx_u32(0), p);
@@ -23412,6 +23617,7 @@ static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *positio
     a = ptx_get(k, j->rows[2]);
     o->rows = ptx_selp(k, a, o->rows, p);
     o->which = ptx_selp(k, ptx_u32(2), o->which, p);
+    if (c->f->slots) ptxk__dec_pair_expert(c, position, up, o, &start);
     o->local = ptx_mad(k, c->warp, ptx_u32(4), position->offset);
     a = ptx_sub(k, position->tile, start);
     o->row = ptx_mad(k, a, ptx_u32(PTXK__DEC_TILE), o->local);
@@ -23501,6 +23707,8 @@ static void ptxk__dec_continue_copies(void *context) {
     ptxk__dec_advance(c, r->f->rows, &position);
     p = ptxk__dec_position_has_format(c, &position, r->f);
     ptx_if(k, p);
+    if (c->f->slots && ptxk__has_cp_async(k))
+        ptx_cp_async_wait(k, r->f->stages - 1); /* waits for no step: the slots are read next */
     ptxk__dec_pair(c, &position, &o);
     ptxk__dec_base(r, &o);
     ptxk__rows_find_start(k, r->f, &r->s, o.base, r->row_bytes, o.row, o.rows, &start);
@@ -23742,7 +23950,16 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_STRIDE), x);
     x = ptx_get(k, j->k);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_K), x);
-    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_ROW), o.row);
+    x = o.row;
+    if (f->slots) { /* in the input of down, behind the shared expert's and of lower slots */
+        x = ptx_get(k, j->mixed);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(1));
+        x = ptx_mad(k, o.slot, ptx_u32(f->expert_units * PTXK__DEC_UNIT), o.row);
+        x = ptx_add(k, x, ptx_u32(f->shared_units * PTXK__DEC_UNIT));
+        x = ptx_selp(k, x, o.row, p);
+        o.expert = ptx_mul(k, o.expert, ptx_u32(f->d.expert_ffn));
+    }
+    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_ROW), x);
     if (f->d.batch > 1) {
         x = ptx_ld(k, PTX_U32, ptx_at(c->shared, f->info_at + PTXK__ACTIVE));
         ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_KEEP), x);
@@ -23780,6 +23997,7 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
         x = ptxk__job_get(c, PTX_U64, PTXK__J_BIAS + 8 * w);
         y = ptx_selp(k, x, y, p);
     }
+    if (f->slots) o.row = ptx_add(k, o.row, o.expert);
     x = ptx_ptr_add(k, ptx_ptr(y, PTX_GLOBAL), o.row, 4);
     p = ptx_setp(k, PTX_EQ, y, ptx_u64(0));
     x = ptx_selp(k, ptx_u64(0), x, p);
@@ -23792,6 +24010,30 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_end(k);
 }
 
+/* What is added to row `row` of a tile in this slice of a mixture's down, else 0; where q. */
+static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val row, ptx_val q) {
+    ptx_kernel *k = c->k;
+    ptx_val at = ptx_get(k, c->j.bias), p;
+    p = ptx_setp(k, PTX_NE, at, ptx_u64(0));
+    q = ptx_and(k, p, q);
+    row = ptx_mad(k, tile, ptx_u32(PTXK__DEC_TILE), row);
+    p = ptx_setp(k, PTX_LT, row, ptx_u32(c->f->d.hidden));
+    q = ptx_and(k, p, q);
+    at = ptx_ptr_add(k, ptx_ptr(at, PTX_GLOBAL), row, 4);
+    return ptx_ld_if(k, q, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(0));
+}
+
+/* Sequence b's part of a sum: with its weight of the slice's expert; none where it has not chosen it. */
+static ptx_val ptxk__dec_weighted(ptxk__dec_state *c, uint32_t b, ptx_val x, ptx_val bias) {
+    ptx_kernel *k = c->k;
+    ptx_val weight = ptx_get(k, c->j.weight[b]), p;
+    x = ptx_op2(k, PTX_ADD, PTX_RN, x, bias);
+    x = ptx_op2(k, PTX_MUL, PTX_RN, x, weight);
+    if (c->f->d.batch == 1) return x;
+    p = ptx_setp(k, PTX_EQ, weight, ptx_f32(0));
+    return ptx_selp(k, ptx_f32(0), x, p);
+}
+
 /* Multiplies consecutive rows of one format, tile after tile, and posts the sums as messages. */
 static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice) {
     ptx_kernel *k = c->k;
@@ -23799,7 +24041,7 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
     ptxk__run r;
     ptxk__dec_position position;
     ptxk__pair o;
-    ptx_val p, q, m, at, x, stride, value, local, sum[8][PTXK__ROWS_MAX];
+    ptx_val p, q, m, at, x, stride, value, local, bias = PTX_ZERO, sum[8][PTXK__ROWS_MAX];
     ptxk__run_new(c, f, &r);
     stride = ptx_get(k, c->j.end);
     x = ptx_get(k, c->j.first);
@@ -23829,12 +24071,14 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
         x = ptx_add(k, local, c->lane);
         at = ptx_ptr_add(k, at, x, 4);
         q = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->rows));
+        if (c->f->slots) bias = ptxk__dec_slice_bias(c, position.tile, x, q);
         for (b = 0; b < B; b++) {
             value = sum[b][0];
             for (i = 1; i < f->rows; i++) {
                 p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(i));
                 value = ptx_selp(k, sum[b][i], value, p);
             }
+            if (c->f->slots) value = ptxk__dec_weighted(c, b, value, bias);
             ptx_guard(k, q);
             ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b), value);
         }
@@ -23856,7 +24100,7 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
    the norm after the layer: the next layer's, or the final one. */
 static void ptxk__dec_load_layer(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
-    const uint32_t words = (uint32_t)sizeof(ptxk_decoder_layer) / 8;
+    const uint32_t words = c->f->layer_bytes / 8;
     ptx_val p, q, x, at, layer, layers;
     ptxk__dec_worker_barrier(c); /* all have finished with the layer before */
     p = ptx_setp(k, PTX_LE, c->tid, ptx_u32(words));
@@ -23865,10 +24109,11 @@ static void ptxk__dec_load_layer(ptxk__dec_state *c) {
     layers = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, layer_count));
     at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, layers));
     at = ptx_ptr_add(k, at, layer, (uint32_t)sizeof(ptxk_decoder_layer));
-    at = ptx_ptr_add(k, at, c->tid, 8);
+    p = ptx_setp(k, PTX_LT, c->tid, ptx_u32(words));
+    x = ptx_selp(k, c->tid, ptx_u32((uint32_t)sizeof(ptxk_decoder_layer) / 8), p);
+    at = ptx_ptr_add(k, at, x, 8);
     x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, final_norm)));
     layer = ptx_add(k, layer, ptx_u32(1));
-    p = ptx_setp(k, PTX_LT, c->tid, ptx_u32(words));
     q = ptx_setp(k, PTX_LT, layer, layers); /* its first word is the next layer's norm */
     p = ptx_or(k, p, q);
     x = ptx_ld_if(k, p, PTX_U64, ptx_with(ptx_at(at, 0), PTX_NC), x);
@@ -23905,8 +24150,15 @@ static void ptxk__job_new(ptxk__dec_state *c) {
     ptxk__job *j = &c->j;
     ptx_var *narrow[] = {&j->kind,  &j->k,   &j->slices,  &j->groups,  &j->skip,    &j->tiles,   &j->gated,
                          &j->first, &j->end, &j->edge[0], &j->edge[1], &c->read[0], &c->read[1], &c->read[2]};
+    ptx_var *wide[] = {&j->stride[0], &j->stride[1], &j->bias};
     size_t i;
     for (i = 0; i < sizeof narrow / sizeof *narrow; i++) *narrow[i] = ptx_var_new(k, ptx_u32(0));
+    if (c->f->slots) {
+        j->mixed = ptx_var_new(k, ptx_u32(0));
+        j->first_flag = ptx_var_new(k, ptx_u32(0));
+        for (i = 0; i < 3; i++) *wide[i] = ptx_var_new(k, ptx_u64(0));
+        for (i = 0; i < c->f->d.batch; i++) j->weight[i] = ptx_var_new(k, ptx_f32(1));
+    }
     for (i = 0; i < 3; i++) {
         j->base[i] = ptx_var_new(k, ptx_u64(0));
         j->format[i] = ptx_var_new(k, ptx_u32(0));
@@ -23935,6 +24187,240 @@ static ptx_val ptxk__dec_epoch_x(ptxk__dec_state *c, ptx_val layer, uint32_t mor
     return ptx_mad(k, round, layers, layer);
 }
 
+/* Which forms of x the matrices need. */
+static void ptxk__dec_put_wants(ptxk__dec_state *c, uint32_t matrices) {
+    ptx_kernel *k = c->k;
+    ptx_val x, wants = ptx_u32(0);
+    uint32_t i;
+    if (!c->f->integers || !c->f->numbers) return;
+    for (i = 0; i < matrices; i++) {
+        x = ptx_get(k, c->j.format[i]);
+        x = ptx_shr(k, ptx_mov(k, ptx_u32(c->f->number_formats)), x);
+        x = ptx_and(k, x, ptx_u32(1));
+        x = ptx_add(k, x, ptx_u32(1));
+        wants = i ? ptx_or(k, wants, x) : x;
+    }
+    ptxk__job_put(c, PTX_U32, PTXK__J_WANTS, wants);
+}
+
+/* -- decoder: experts -- */
+
+/* The scores of this layer and token: see ptxk__dec. */
+static ptx_val ptxk__dec_scores(ptxk__dec_state *c) {
+    ptx_kernel *k = c->k;
+    ptx_val x = ptx_get(k, c->round), layer = ptx_get(k, c->layer), layers = ptxk__dec_layers(c);
+    x = ptx_and(k, x, ptx_u32(1));
+    x = ptx_mad(k, x, layers, layer);
+    layers = ptxk__dec_at(c, c->f->scores);
+    return ptx_ptr_add(k, layers, x, 4 * c->f->d.batch * c->f->score_count);
+}
+
+/* Bytes of a matrix, u64. */
+static ptx_val ptxk__dec_matrix_bytes(ptxk__dec_state *c, uint32_t rows, uint32_t columns, ptx_val format) {
+    ptx_val x = ptxk__dec_by_format(c, format, ptxk__dec_unit);
+    x = ptx_mul_wide(c->k, x, ptx_u32(columns));
+    x = ptx_shr(c->k, x, ptx_u32(8));
+    return ptx_mul(c->k, x, ptx_u64(rows));
+}
+
+/* What a kind of product has of a mixture; what is not its down has weights of 1. */
+static void ptxk__dec_set_mixture(ptxk__dec_state *c, uint32_t kind) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__job *j = &c->j;
+    ptx_val x, count;
+    uint32_t i;
+    ptx_set(k, j->mixed, ptx_u32(kind == 6 ? 1 : kind == 3 ? 2 : 0));
+    for (i = 0; i < f->d.batch; i++) ptx_set(k, j->weight[i], ptx_f32(1));
+    ptx_set(k, j->bias, ptx_u64(0));
+    ptx_set(k, j->first_flag, ptx_u32(0));
+    for (i = 0; i < 2 && kind == 6; i++) {
+        x = ptx_get(k, j->format[i]);
+        x = ptxk__dec_matrix_bytes(c, f->d.expert_ffn, f->d.hidden, x);
+        ptx_set(k, j->stride[i], x);
+    }
+    if (kind == 5) {
+        x = ptxk__dec_scores(c);
+        ptxk__job_put(c, PTX_U64, PTXK__J_Y, ptx_as(ptx_ptr(x, PTX_GENERIC), PTX_U64));
+    }
+    if (kind != 3 && kind != 6) return;
+    count = ptxk__dec_slot_word(c, PTX_U32, 0, ptx_u32(0));
+    count = ptx_uniform(k, count);
+    if (kind == 6) ptx_set(k, j->tiles, ptx_mul(k, count, ptx_u32(f->expert_tiles)));
+    if (kind == 6) return;
+    ptxk__job_put(c, PTX_U64, PTXK__J_BIAS, ptx_u64(0)); /* the workers add each one's */
+    x = ptx_mad(k, count, ptx_u32(f->parts_of[1]), ptx_u32(f->parts_of[0]));
+    ptx_set(k, j->slices, x);
+}
+
+/* Sets what a slice of a mixture's down multiplies: columns of the shared expert's matrix, or of one that has
+   a slot. */
+static void ptxk__dec_set_slice(ptxk__dec_state *c, ptx_val slice) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__job *j = &c->j;
+    uint32_t i, b, tiles = ptxk__ceil_div(f->d.ffn, PTXK__DEC_TILE);
+    ptx_val at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), x, y, p, slot, bias;
+    for (i = f->d.ffn ? 0 : 1; i < 2; i++) {
+        uint32_t columns = i ? f->d.expert_ffn : f->d.ffn, units = i ? f->expert_units : f->shared_units;
+        uint32_t per = ptxk__ceil_div(units, f->parts_of[i]);
+        size_t m = i ? offsetof(ptxk_decoder_layer, expert_down) : offsetof(ptxk_decoder_layer, down);
+        if (f->d.ffn) {
+            p = ptx_setp(k, i ? PTX_GE : PTX_LT, slice, ptx_u32(f->parts_of[0]));
+            ptx_if(k, p);
+        }
+        x = i && f->d.ffn ? ptx_sub(k, slice, ptx_u32(f->parts_of[0])) : slice;
+        slot = i ? ptx_div(k, x, ptx_u32(f->parts_of[1])) : ptx_u32(f->slots);
+        if (i) x = ptx_rem(k, x, ptx_u32(f->parts_of[1]));
+        y = ptx_mul(k, slot, ptx_u32(f->d.batch));
+        for (b = 0; b < f->d.batch; b++)
+            ptx_set(k, j->weight[b], ptxk__dec_slot_word(c, PTX_F32, 1 + f->slots + b, y));
+        x = ptx_mul(k, x, ptx_u32(per));
+        ptx_set(k, j->first, x);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        x = ptx_add(k, x, ptx_u32(per));
+        x = ptx_min(k, x, ptx_u32(units));
+        ptx_set(k, j->end, x);
+        ptx_set(k, j->k, ptx_u32(columns));
+        ptxk__dec_load_matrix(c, 0, at, m, f->d.hidden, 0);
+        ptxk__job_put(c, PTX_U64, PTXK__J_BIAS, ptx_u64(0));
+        bias = ptx_ld(k, PTX_U64, ptx_at(at, (int64_t)(m + offsetof(ptxk_decoder_matrix, bias))));
+        if (i) {
+            ptx_val expert = ptxk__dec_slot_word(c, PTX_U32, 1, slot), none;
+            y = ptx_get(k, j->format[0]);
+            y = ptxk__dec_matrix_bytes(c, f->d.hidden, columns, y);
+            x = ptx_cvt(k, PTX_U64, expert);
+            y = ptx_mad(k, x, y, ptx_get(k, j->base[0]));
+            ptx_set(k, j->base[0], y);
+            none = ptx_setp(k, PTX_EQ, bias, ptx_u64(0));
+            x = ptx_mad(k, x, ptx_u64((uint64_t)4 * f->d.hidden), bias);
+            bias = ptx_selp(k, bias, x, none);
+            x = ptx_mad(k, slot, ptx_u32(f->expert_tiles), ptx_u32(tiles));
+            ptx_set(k, j->first_flag, x);
+            x = ptx_mad(k, slot, ptx_u32(units), ptx_u32(f->shared_units));
+        } else {
+            ptx_set(k, j->first_flag, ptx_u32(0));
+            x = ptx_mov(k, ptx_u32(0));
+        }
+        bias = ptx_selp(k, bias, ptx_u64(0), p);
+        ptx_set(k, j->bias, bias);
+        if (f->integers) {
+            y = ptx_ptr_add(k, ptxk__dec_at(c, f->ff_integers), x, f->integers);
+            ptxk__job_put(c, PTX_U64, PTXK__J_INTEGERS, ptx_as(ptx_ptr(y, PTX_GENERIC), PTX_U64));
+        }
+        if (f->numbers) {
+            y = ptx_ptr_add(k, ptxk__dec_at(c, f->ff_numbers), x, f->numbers);
+            ptxk__job_put(c, PTX_U64, PTXK__J_NUMBERS, ptx_as(ptx_ptr(y, PTX_GENERIC), PTX_U64));
+        }
+        ptxk__dec_put_wants(c, 1);
+        if (f->d.ffn) ptx_end(k);
+    }
+}
+
+/* Gives the choices of several sequences their slots, in the order in which they come: one warp, a lane for
+   each choice. */
+static void ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t B = f->d.batch, chosen = f->d.route.chosen, i, cand = 4 * (1 + f->slots + (f->slots + 1) * B);
+    ptx_val at, e, x, p, inside, lower, firsts, same = ptx_u32(0), slot, count;
+    ptx_var mates = ptx_var_new(k, ptx_u32(0));
+    at = ptx_ptr_add(k, slots, c->lane, 4);
+    e = ptx_ld(k, PTX_U32, ptx_at(at, cand));
+    inside = ptx_setp(k, PTX_LT, c->lane, ptx_u32(B * chosen));
+    x = ptx_for(k, ptx_u32(0), ptx_u32(B * chosen), ptx_u32(1));
+    lower = ptx_shfl_idx(k, e, x, ptx_u32(31), ptx_u32(0xffffffffu));
+    p = ptx_setp(k, PTX_EQ, ptx_as(lower, PTX_U32), e);
+    lower = ptx_shl(k, ptx_mov(k, ptx_u32(1)), x);
+    same = ptx_get(k, mates);
+    lower = ptx_or(k, same, lower);
+    same = ptx_selp(k, lower, same, p);
+    ptx_set(k, mates, same);
+    ptx_end(k);
+    same = ptx_get(k, mates); /* lanes with the same expert; the lowest has the slot */
+    x = ptx_sub(k, ptx_u32(0), same);
+    same = ptx_and(k, same, x);
+    lower = ptx_sub(k, same, ptx_u32(1)); /* lanes below it */
+    x = ptx_shl(k, ptx_mov(k, ptx_u32(1)), c->lane);
+    p = ptx_setp(k, PTX_EQ, x, same);
+    p = ptx_and(k, p, inside);
+    firsts = ptx_as(ptx_ballot(k, p, ptx_u32(0xffffffffu)), PTX_U32);
+    count = ptx_as(ptx_popc(k, firsts), PTX_U32);
+    x = ptx_and(k, firsts, lower);
+    slot = ptx_as(ptx_popc(k, x), PTX_U32);
+    for (i = 0; i < f->slots * B; i += 32) { /* a sequence that has not chosen an expert gives it nothing */
+        x = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->slots * B - i));
+        ptx_guard(k, x);
+        ptx_st(k, PTX_F32, ptx_at(at, 4 * (1 + f->slots + i)), ptx_f32(0));
+    }
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_if(k, inside);
+    e = ptx_ld(k, PTX_U32, ptx_at(at, cand));
+    x = ptx_ld(k, PTX_F32, ptx_at(at, cand + 4 * PTXK__DEC_CHOICES));
+    at = ptx_ptr_add(k, slots, slot, 4);
+    ptx_st(k, PTX_U32, ptx_at(at, 4), e); /* the same from all of them */
+    slot = ptx_mul(k, slot, ptx_u32(B));
+    e = ptx_div(k, c->lane, ptx_u32(chosen)); /* the sequence */
+    slot = ptx_add(k, slot, e);
+    at = ptx_ptr_add(k, slots, slot, 4);
+    ptx_st(k, PTX_F32, ptx_at(at, 4 * (1 + f->slots)), x);
+    ptx_end(k);
+    p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_at(slots, 0), count);
+}
+
+/* Chooses the experts of this layer, warp b for sequence b, when all scores are there. */
+static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t B = f->d.batch, chosen = f->d.route.chosen, E = f->d.route.experts;
+    uint32_t weights = 4 * (1 + f->slots), cand = B > 1 ? weights + 4 * (f->slots + 1) * B : 4;
+    ptx_val p, at, x, scores, slots, inside, expert, weight, bias = PTX_ZERO;
+    ptxk__wait w;
+    w.ranges = 1;
+    w.flags = ptx_ptr_add(k, c->workspace, ptx_u32(f->flags_route), 1);
+    w.target = ptxk__dec_epoch(c);
+    w.first[0] = ptx_mov(k, ptx_u32(0));
+    w.count[0] = ptx_mov(k, ptx_u32(f->tiles[5]));
+    w.step = ptx_mov(k, ptx_u32(PTXK__STEP_EXPERTS));
+    ptxk__dec_wait(c, &w);
+    slots = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + f->slots_at), 1);
+    p = ptx_setp(k, PTX_LT, c->warp, ptx_u32(B));
+    ptx_if(k, p);
+    scores = ptxk__dec_scores(c);
+    scores = ptx_ptr_add(k, scores, c->warp, 4 * f->score_count);
+    if (f->d.route.flags & PTXK_ROUTE_BIAS)
+        bias = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, balance)), PTX_GLOBAL);
+    ptxk__route_pick(k, &f->d.route, c->lane, scores, bias, &expert, &weight);
+    inside = ptx_setp(k, PTX_LT, c->lane, ptx_u32(chosen));
+    x = ptx_mad(k, c->warp, ptx_u32(chosen), c->lane);
+    at = ptx_ptr_add(k, slots, x, 4);
+    ptx_guard(k, inside);
+    ptx_st(k, PTX_U32, ptx_at(at, cand), expert);
+    ptx_guard(k, inside);
+    ptx_st(k, PTX_F32, ptx_at(at, B > 1 ? cand + 4 * PTXK__DEC_CHOICES : weights), weight);
+    x = ptx_mov(k, ptx_f32(1));
+    if (f->d.shared_router) {
+        x = ptx_ld(k, PTX_F32, ptx_at(scores, 4 * E));
+        x = ptxk__route_sigmoid(k, x);
+    }
+    at = ptx_ptr_add(k, slots, c->warp, 4);
+    p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    ptx_if(k, p);
+    ptx_st(k, PTX_F32, ptx_at(at, weights + 4 * f->slots * B), x);
+    ptx_st(k, PTX_U32, ptx_at(slots, 0), ptx_u32(chosen)); /* of one sequence */
+    ptx_end(k);
+    ptx_end(k);
+    ptxk__dec_worker_barrier(c);
+    if (B == 1) return;
+    p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(0));
+    ptx_if(k, p);
+    ptxk__dec_share_slots(c, slots);
+    ptx_end(k);
+    ptxk__dec_worker_barrier(c);
+}
+
 /* Sets the variables of a kind of product. */
 static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     ptx_kernel *k = c->k;
@@ -23942,7 +24428,11 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     ptxk__job *j = &c->j;
     ptx_val at, layer = ptx_get(k, c->layer), x;
     uint32_t tq = ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE), tk = ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE);
-    uint32_t i, matrices = kind == 0 ? 3 : kind == 2 ? 2 : 1;
+    uint32_t i, matrices = kind == 0                ? 3
+                           : kind == 2 || kind == 6 ? 2
+                           : kind == 5              ? 1 + f->d.shared_router
+                                                    : 1;
+    uint32_t gated = kind == 2 || kind == 6, added = kind == 1 || kind == 3, ff = kind == 3;
     for (i = matrices; i < 3; i++) {
         ptx_set(k, j->base[i], ptx_u64(0));
         ptxk__job_put(c, PTX_U64, PTXK__J_BIAS + 8 * i, ptx_u64(0));
@@ -23951,14 +24441,20 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
         ptxk__job_put(c, PTX_U32, PTXK__J_TO + 4 * i, ptx_u32(0));
     }
     at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1);
-    ptx_set(k, j->kind, ptx_u32(kind));
-    ptx_set(k, j->edge[0], ptx_u32(kind ? 0xffffffffu : tq));
+    ptx_set(k, j->kind, ptx_u32(kind == 5 ? PTXK__DEC_ROUTER : kind == 6 ? 2 : kind));
+    x = ptx_ld(k, PTX_U32, ptx_at(c->shared, (int64_t)(f->info_at + 192 + 4 * kind)));
+    x = ptx_uniform(k, x);
+    ptx_set(k, j->slices, x);
+    ptx_set(k, j->edge[0],
+            ptx_u32(kind == 5 ? ptxk__ceil_div(f->d.route.experts, PTXK__DEC_TILE)
+                    : kind    ? 0xffffffffu
+                              : tq));
     ptx_set(k, j->edge[1], ptx_u32(kind ? 0xffffffffu : tq + tk));
     ptx_set(k, j->k, ptx_u32(f->columns[kind]));
     ptx_set(k, j->tiles, ptx_u32(f->tiles[kind]));
-    ptx_set(k, j->gated, ptx_u32(kind == 2));
+    ptx_set(k, j->gated, ptx_u32(gated));
     ptxk__job_put(c, PTX_U32, PTXK__J_RECORD, ptx_u32(f->record[kind]));
-    if (!(kind & 1)) ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, ptx_u64(0));
+    if (!added) ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, ptx_u64(0));
     ptxk__job_put_at(c, PTXK__J_ARRIVE, f->arrive[kind]);
     ptxk__job_put_at(c, PTXK__J_PARTS, f->parts[kind]);
     if (kind == 0) {
@@ -23972,35 +24468,27 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
         ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, up), f->d.ffn, 0);
     } else if (kind == 3) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, down), f->d.hidden, 0);
+    } else if (kind == 5) {
+        ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, router), f->d.route.experts, 0);
+        if (matrices == 2)
+            ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, shared_router), 1,
+                                  f->d.route.experts);
+    } else if (kind == 6) {
+        ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, expert_gate), f->d.expert_ffn, 0);
+        ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, expert_up), f->d.expert_ffn, 0);
     } else {
         ptxk__dec_load_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), f->d.vocab, 0);
     }
-    if (kind & 1) { /* the result will be multiplied by the weights of the norm that follows */
-        x = ptxk__dec_layer_address(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm)
-                                                 : sizeof(ptxk_decoder_layer));
+    if (f->slots) ptxk__dec_set_mixture(c, kind);
+    if (added) { /* the result will be multiplied by the weights of the norm that follows */
+        x = ptxk__dec_layer_address(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm) : f->layer_bytes);
         ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, x);
     }
-    if (f->integers && f->numbers) {
-        ptx_val wants = ptx_u32(0);
-        for (i = 0; i < matrices; i++) {
-            x = ptx_get(k, j->format[i]);
-            x = ptx_shr(k, ptx_mov(k, ptx_u32(f->number_formats)), x);
-            x = ptx_and(k, x, ptx_u32(1));
-            x = ptx_add(k, x, ptx_u32(1));
-            wants = i ? ptx_or(k, wants, x) : x;
-        }
-        ptxk__job_put(c, PTX_U32, PTXK__J_WANTS, wants);
-    }
-    ptxk__job_put_at(c, PTXK__J_INTEGERS,
-                     kind == 3   ? f->ff_integers
-                     : kind == 1 ? f->att_integers
-                                 : f->x_integers);
-    ptxk__job_put_at(c, PTXK__J_NUMBERS,
-                     kind == 3   ? f->ff_numbers
-                     : kind == 1 ? f->att_numbers
-                                 : f->x_numbers);
+    ptxk__dec_put_wants(c, matrices);
+    ptxk__job_put_at(c, PTXK__J_INTEGERS, ff ? f->ff_integers : kind == 1 ? f->att_integers : f->x_integers);
+    ptxk__job_put_at(c, PTXK__J_NUMBERS, ff ? f->ff_numbers : kind == 1 ? f->att_numbers : f->x_numbers);
     ptxk__job_put(c, PTX_U32, PTXK__J_UNITS,
-                  ptx_u32(kind == 3   ? f->ff_units
+                  ptx_u32(ff          ? f->ff_units
                           : kind == 1 ? f->att_units
                                       : f->x_units));
     if (kind == 4) {
@@ -24008,11 +24496,18 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
         ptxk__job_put(c, PTX_U64, PTXK__J_Y, x);
         ptxk__job_put_at(c, PTXK__J_FLAGS, 0); /* unused */
     } else {
-        ptxk__job_put_at(c, PTXK__J_Y, kind == 0 ? f->qkv : kind == 2 ? 0 : f->x); /* unused for kind 2 */
-        ptxk__job_put_at(c, PTXK__J_FLAGS, kind == 0 ? f->flags_qkv : kind == 2 ? f->flags_ff : f->flags_x);
+        if (kind != 5)
+            ptxk__job_put_at(c, PTXK__J_Y, kind == 0 ? f->qkv : gated ? 0 : f->x); /* gated: unused */
+        ptxk__job_put_at(c, PTXK__J_FLAGS,
+                         kind == 0   ? f->flags_qkv
+                         : kind == 2 ? f->flags_ff
+                         : kind == 5 ? f->flags_route
+                         : kind == 6 ? f->flags_ff + 4 * f->tiles[2]
+                                     : f->flags_x);
     }
     ptxk__job_put(c, PTX_U32, PTXK__J_STRIDE,
                   ptx_u32(kind == 0   ? f->qkv_rows
+                          : kind == 5 ? f->score_count
                           : kind == 4 ? f->d.vocab
                                       : f->d.hidden));
     x = kind == 1   ? ptxk__dec_epoch_x(c, layer, 2)
@@ -24030,8 +24525,12 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     ptx_val layer = ptx_get(k, c->layer), columns = ptx_get(k, j->k), per;
     ptx_var flags, target;
     flags = ptx_var_new(k, ptx_u32(f->flags_x));
-    a = ptx_shr(k, kind, ptx_u32(1)); /* 0, 2, 4: 1 + 2 layer, 2 + 2 layer, 1 + 2 layers */
+    a = ptx_shr(k, kind, ptx_u32(1)); /* 0, 2, 4: 1 + 2 layer, 2 + 2 layer, 1 + 2 layers; the router as 2 */
     p = ptx_setp(k, PTX_EQ, a, ptx_u32(1));
+    if (f->slots) {
+        q = ptx_setp(k, PTX_EQ, kind, ptx_u32(PTXK__DEC_ROUTER));
+        p = ptx_or(k, p, q);
+    }
     b = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
     a = ptxk__dec_epoch_x(c, layer, 1);
     a = ptx_add(k, a, b);
@@ -24058,7 +24557,7 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     end = ptx_div(k, end, per);
     end = ptx_sub(k, end, first);
     w->ranges = 1;
-    w->first[0] = first;
+    w->first[0] = f->slots ? ptx_add(k, first, ptx_get(k, j->first_flag)) : first;
     w->count[0] = ptx_add(k, end, ptx_u32(1));
     w->target = ptx_get(k, target);
     a = ptx_get(k, flags);
@@ -24074,14 +24573,10 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
     ptxk__wait w;
     ptxk__dec_position position;
     ptxk__pair o;
-    ptx_val kind, slices, slice, groups, group, p, q, a, units, per, tiles;
+    ptx_val slices, slice, groups, group, p, q, a, units, per, tiles;
     ptx_var there;
     uint32_t i, pass;
-    kind = ptx_get(k, j->kind);
-    a = ptx_ptr_add(k, c->shared, kind, 4);
-    slices = ptx_ld(k, PTX_U32, ptx_at(a, f->info_at + 192));
-    slices = ptx_uniform(k, slices);
-    ptx_set(k, j->slices, slices);
+    slices = ptx_get(k, j->slices);
     p = ptx_setp(k, PTX_LE, slices, c->blocks);
     groups = ptx_div(k, c->blocks, slices);
     groups = ptx_selp(k, groups, ptx_u32(1), p);
@@ -24109,6 +24604,13 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
         a = ptx_add(k, a, per);
         a = ptx_min(k, a, units);
         ptx_set(k, j->end, a);
+        if (f->slots) {
+            a = ptx_get(k, j->mixed);
+            p = ptx_setp(k, PTX_EQ, a, ptx_u32(2));
+            ptx_if(k, p);
+            ptxk__dec_set_slice(c, slice);
+            ptx_end(k);
+        }
         position.tile = group;
         position.second = position.offset = ptx_u32(0);
         ptxk__dec_set_position(c, c->read, &position);
@@ -24338,8 +24840,12 @@ static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *
         v[g] = ptx_get(k, r->value[g][b]);
         v[g] = ptx_fma(k, v[g], factor, bias[g]);
     }
-    x = c->f->d.gelu ? ptxk__gelu(k, v[0]) : ptxk__silu(k, v[0]);
-    x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
+    if (c->f->d.activation == PTXK_SWIGLU_CLAMPED) {
+        x = ptxk__swiglu_clamped(k, v[0], v[1]);
+    } else {
+        x = c->f->d.activation == PTXK_GELU ? ptxk__gelu(k, v[0]) : ptxk__silu(k, v[0]);
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
+    }
     x = ptx_selp(k, x, v[0], r->gated);
     added = ptx_and(k, r->kind, ptx_u32(1)); /* output and down add to x */
     added = ptx_setp(k, PTX_NE, added, ptx_u32(0));
@@ -24795,6 +25301,18 @@ static void ptxk__dec_join(ptxk__dec_state *c, ptx_val n, ptx_val state, ptx_val
     *x_out = ptx_get(k, sum);
 }
 
+/* The sum of weights beside the score `most`, with that of the head's sink. */
+static ptx_val ptxk__dec_add_sink(ptxk__dec_state *c, ptx_val head, ptx_val most, ptx_val total) {
+    ptx_kernel *k = c->k;
+    ptx_val at = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, sinks)), PTX_GLOBAL), x;
+    at = ptx_ptr_add(k, at, head, 4);
+    x = ptx_ld(k, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC));
+    most = ptx_neg(k, most);
+    x = ptx_fma(k, x, ptx_f32(1.44269504088896340736), most);
+    x = ptx_ex2(k, x);
+    return ptx_op2(k, PTX_ADD, PTX_RN, total, x);
+}
+
 /* Appends the new row of K and V, with all workers; visible to the block after its next barrier. */
 static void ptxk__dec_append(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
@@ -24933,9 +25451,10 @@ static void ptxk__dec_attention_part(ptxk__dec_state *c, ptxk__heads *a) {
             if (f->whole_heads) p = ptx_warp_uniform(k, p);
             ptx_if(k, p);
             ptx_if(k, alone);
-            y = ptxk_rcp_or_zero(k, total);
-            y = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
             head = ptx_mad(k, a->g, ptx_u32(f->group), h);
+            y = f->d.sinks ? ptxk__dec_add_sink(c, head, most, total) : total;
+            y = ptxk_rcp_or_zero(k, y);
+            y = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
             head = ptx_mad(k, head, ptx_u32(d), e);
             ptxk__dec_store_attention(c, a, head, y);
             ptx_else(k);
@@ -25000,6 +25519,10 @@ static void ptxk__dec_join_parts(ptxk__dec_state *c, const ptxk__heads *a) {
         at = ptx_ptr_add(k, at, ptx_u32(8 * f->group), 1);
         ptxk__dec_join(c, a->splits, state, ptx_u32(f->att_record), at, ptx_u32(f->att_record), &most, &total,
                        &x);
+        if (f->d.sinks) {
+            h = ptx_mad(k, a->g, ptx_u32(f->group), h);
+            total = ptxk__dec_add_sink(c, h, most, total);
+        }
         total = ptxk_rcp_or_zero(k, total);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, total);
         e = ptx_mad(k, a->g, ptx_u32(f->group * d), i);
@@ -25050,7 +25573,15 @@ static void ptxk__dec_attention(ptxk__dec_state *c) {
         y = ptx_add(k, a.position, ptx_u32(1));
         a.length = ptx_selp(k, y, ptx_u32(0), p);
         seen = a.length;
-        if (f->d.window) seen = ptx_min(k, seen, ptx_u32(f->d.window));
+        if (f->d.window) {
+            x = ptx_ld(k, PTX_U32,
+                       ptx_at(c->shared, (int64_t)(f->info_at + PTXK__DEC_LAYER_AT
+                                                   + offsetof(ptxk_decoder_layer, sees_all))));
+            p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+            x = ptx_selp(k, ptx_u32(0xffffffffu), ptx_u32(f->d.window), p);
+            seen = ptx_min(k, seen, x);
+            seen = ptx_uniform(k, seen);
+        }
         chunk = ptxk_div_up(k, seen, most);
         chunk = ptx_max(k, chunk, ptx_u32(PTXK__DEC_KEYS));
         a.splits = ptxk_div_up(k, seen, chunk);
@@ -25502,8 +26033,10 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
     ptx_var best;
     uint32_t i;
     for (i = 0; i < PTXK__DEC_KINDS; i++) {
-        uint32_t n = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), matrices = i == 2 ? 2 : 1;
-        uint32_t part = 4 * PTXK__DEC_TILE * f->d.batch * matrices + (i & 1 ? 0 : 32); /* sums, squares */
+        uint32_t n = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), matrices = i == 2 || i == 6 ? 2 : 1;
+        uint32_t part =
+            4 * PTXK__DEC_TILE * f->d.batch * matrices + (i == 1 || i == 3 ? 0 : 32); /* sums, squares */
+        if (!f->tiles[i] || (i == 3 && f->slots)) continue; /* a mixture's down: see ptxk__dec_set_mixture */
         p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(i));
         ptx_if(k, p);
         best = ptx_var_new(k, ptx_u32(0xffffffffu));
@@ -25557,7 +26090,10 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
     ptxk__wait w;
     ptx_val p, x, at, j, layers, steps, kind, need;
     ptx_var wanted;
-    uint32_t i;
+    static const uint32_t dense[] = {0, 1, 2, 3, 4}, mixture[] = {0, 1, 5, 2, 6, 3, 4},
+                          lone[] = {0, 1, 5, 6, 3, 4};
+    const uint32_t *order = !f->slots ? dense : f->d.ffn ? mixture : lone;
+    uint32_t i, last = !f->slots ? 4 : f->d.ffn ? 6 : 5;
     ptx_launch_bounds(k, PTXK__DEC_THREADS, 1);
     ptxk__dec_begin(&c, f, k);
     c.shared = ptx_shared_dynamic(k);
@@ -25608,16 +26144,16 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
         ptx_comment(k, "the layers");
         ptxk__dec_embed(&c);
         layers = ptxk__dec_layers(&c);
-        steps = ptx_mul(k, layers, ptx_u32(4));
+        steps = ptx_mul(k, layers, ptx_u32(last));
         need = ptxk__dec_info(&c, PTXK__NEED);
         steps = ptx_add(k, steps, need);
         j = ptx_for(k, ptx_u32(0), steps, ptx_u32(1));
         {
-            x = ptx_shr(k, j, ptx_u32(2));
+            x = ptx_div(k, j, ptx_u32(last));
             ptx_set(k, c.layer, x);
             p = ptx_setp(k, PTX_EQ, x, layers);
-            kind = ptx_and(k, j, ptx_u32(3));
-            kind = ptx_selp(k, ptx_u32(4), kind, p);
+            kind = ptx_rem(k, j, ptx_u32(last));
+            kind = ptx_selp(k, ptx_u32(last), kind, p);
             p = ptx_setp(k, PTX_EQ, kind, ptx_u32(0));
             ptx_if(k, p);
             ptxk__dec_load_layer(&c);
@@ -25626,15 +26162,16 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
             ptx_if(k, p);
             ptxk__dec_attention(&c);
             ptx_end(k);
-            for (i = 0; i < PTXK__DEC_KINDS; i++) { /* exactly one applies: nothing is kept from before */
-                if (i + 1 < PTXK__DEC_KINDS) {
+            for (i = 0; i <= last; i++) { /* exactly one applies: nothing is kept from before */
+                if (i < last) {
                     p = ptx_setp(k, PTX_EQ, kind, ptx_u32(i));
                     ptx_if(k, p);
                 }
-                ptxk__dec_set_product(&c, i);
-                if (i + 1 < PTXK__DEC_KINDS) ptx_else(k);
+                if (order[i] == 6) ptxk__dec_choose_experts(&c);
+                ptxk__dec_set_product(&c, order[i]);
+                if (i < last) ptx_else(k);
             }
-            for (i = 0; i + 1 < PTXK__DEC_KINDS; i++) ptx_end(k);
+            for (i = 0; i < last; i++) ptx_end(k);
             ptxk__dec_run_product(&c);
         }
         ptx_end(k);
@@ -25649,10 +26186,11 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
     ptx_end(k); /* not reached: the last round ends in ptxk__dec_end_workers */
 }
 
-PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(decoder) {
     ptxk__dec f;
     ptxk_message why;
-    char name[150], scale[16] = "", window[16] = "", embedding[16] = "";
+    static const char *const activations[] = {"", "_gelu", "", "_clamped"};
+    char name[230], scale[16] = "", window[16] = "", embedding[16] = "", mixture[80] = "";
     const ptxk_decoder_desc *d = (const ptxk_decoder_desc *)desc;
     ptx_code code = ptxk__dec_form(d, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
@@ -25667,13 +26205,20 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
         (void)snprintf(embedding, sizeof embedding, "_e%08x", bits);
     }
     if (d->window) (void)snprintf(window, sizeof window, "_w%u", d->window);
-    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s%s%s%s%s%s",
+    if (f.slots) {
+        uint32_t bits;
+        memcpy(&bits, &d->route.scale, sizeof bits);
+        (void)snprintf(mixture, sizeof mixture, "_e%u_%uof%u_%u_%u_%x_%uof%u%s", d->expert_ffn,
+                       d->route.chosen, d->route.experts, d->route.kind, d->route.flags, bits,
+                       d->route.chosen_groups, d->route.groups, d->shared_router ? "_shared" : "");
+    }
+    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s%s%s%s%s%s%s%s",
                    d->hidden, d->ffn, d->heads, d->kv_heads, d->head_dim, d->vocab, d->batch, d->formats,
                    ptx_type_name((ptx_type)d->kv_type), d->rope_dims, d->rope_pairs, scale,
                    d->precision == PTXK_GEMV_FAST ? "_x8" : "", d->head_norms ? "_hn" : "", window, embedding,
-                   d->gelu ? "_gelu" : "");
+                   activations[d->activation], d->sinks ? "_sinks" : "", mixture);
     {
-        char start[160];
+        char start[240];
         (void)snprintf(start, sizeof start, "%s_start", name);
         ptxk__dec_start(m, site, &f, start);
     }

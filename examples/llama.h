@@ -52,7 +52,6 @@ typedef struct llama_launch {
     union {
         ptxk_embed_args embed;
         ptxk_gemm_args gemm;
-        ptxk_gemv_args gemv;
         ptxk_norm_args norm;
         ptxk_rope_args rope;
         ptxk_kv_scatter_args scatter;
@@ -865,18 +864,17 @@ typedef struct llama_product {
 
 static inline int llama_has_bias(const llama_product *p) { return p->bias && p->bias->from; }
 
-static inline int llama_is_plain(const llama_tensor *w) {
-    return w->from->format == GGUF_FORMAT_F32 || w->from->format == GGUF_FORMAT_F16
-           || w->from->format == GGUF_FORMAT_BF16;
-}
-
-/* Whether one launch can make these: all of blocks, or none; all with a bias, or none. */
+/* Whether one launch can make these: all with a bias, or none. */
 static inline int llama_together(const llama_product *p, uint32_t count) {
     uint32_t i;
     for (i = 1; i < count; i++)
-        if (llama_has_bias(&p[i]) != llama_has_bias(p) || llama_is_plain(p[i].w) != llama_is_plain(p->w))
-            return 0;
+        if (llama_has_bias(&p[i]) != llama_has_bias(p)) return 0;
     return 1;
+}
+
+/* Whether a gated pair is worth one launch: tiles of two formats have at most 32 columns. */
+static inline int llama_pairs(const llama_tensor *gate, const llama_tensor *up, uint32_t columns) {
+    return gate->from->format == up->from->format || columns <= 32;
 }
 
 /* What a product reads: x, or where gamma is not 0 the RMS norm of x with those weights. */
@@ -884,73 +882,15 @@ typedef struct llama_input {
     uint64_t x, gamma;
 } llama_input;
 
-/* The same by gemv, for up to 8 rows from `row` on. */
-static inline int llama_add_columns(llama *m, llama_list *l, const llama_product *p, uint32_t count,
-                                    int swiglu, llama_input in, uint64_t residual, uint32_t row,
-                                    gguf_error *why) {
-    ptxk_gemv_desc desc = {0};
-    ptxk_gemv_shape shape = {0};
-    ptxk_gemv_args *a;
-    uint32_t i;
-    llama_format(p[0].w->from->format, &desc.format);
-    if (count > 1) llama_format(p[1].w->from->format, &desc.second);
-    if (count > 2) llama_format(p[2].w->from->format, &desc.third);
-    desc.columns = l->rows - row < 8 ? l->rows - row : 8;
-    desc.precision = PTXK_GEMV_EXACT;
-    desc.output_type = PTX_F32;
-    desc.flags = (uint32_t)(swiglu ? PTXK_GEMV_SWIGLU : 0)
-                 | (uint32_t)(in.gamma ? PTXK_GEMV_NORM | PTXK_GEMV_GAMMA : 0)
-                 | (uint32_t)(residual ? PTXK_GEMV_RESIDUAL : 0)
-                 | (uint32_t)(llama_has_bias(p) ? PTXK_GEMV_BIAS : 0);
-    shape.n = p[0].w->rows;
-    shape.k = p[0].w->columns;
-    shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
-    if (count > 1) shape.second_n = p[1].w->rows;
-    if (count > 2) shape.third_n = p[2].w->rows;
-    a = LLAMA_ADD(gemv, desc, shape);
-    if (!a) {
-        if (why->offset == GGUF_NOWHERE) why->offset = p[0].w->from->offset; /* its columns, mostly */
-        return 1;
-    }
-    a->weights = p[0].w->address;
-    a->x = in.x + 4ull * row * shape.k;
-    a->gamma = in.gamma;
-    a->residual = residual ? residual + 4ull * row * shape.n : 0;
-    a->y = p[0].y + 4ull * row * shape.n;
-    a->bias = llama_has_bias(p) ? p[0].bias->address : 0;
-    a->workspace = llama_workspace(m, l);
-    a->n = shape.n;
-    a->k = shape.k;
-    a->eps = llama_stream_eps(m);
-    for (i = 1; i < count; i++) {
-        a->more[i - 1].weights = p[i].w->address;
-        a->more[i - 1].bias = llama_has_bias(p) ? p[i].bias->address : 0;
-        a->more[i - 1].n = p[i].w->rows;
-        a->more[i - 1].y = p[i].y + 4ull * row * a->more[i - 1].n;
-    }
-    return 0;
-}
-
-/* Whether gemv takes the products, for lack of kinds of products of tiles. */
-static inline int llama_by_columns(const llama *m, const llama_product *p) {
-    return (ptxcu_device_info(m->cu)->target & 0xfffu) < 80 && llama_is_plain(p[0].w);
-}
-
 /* One to three products with one x; plus residual where that is not 0. gate: 0, or PTXK_GEMM_SWIGLU, _GEGLU:
-   y = silu(first x) (second x), gelu(first x) (second x). The weights are read once for all rows; plain ones
-   before sm_80, where gemm takes neither f32 nor bf16, once for 8 rows. */
+   y = silu(first x) (second x), gelu(first x) (second x). The weights are read once for all rows. */
 static inline int llama_add_products(llama *m, llama_list *l, const llama_product *p, uint32_t count,
                                      uint32_t gate, llama_input in, uint64_t residual, gguf_error *why) {
     const ptxcu_device *device = ptxcu_device_info(m->cu);
     ptxk_gemm_desc desc = {0};
     ptxk_gemm_shape shape = {0};
     ptxk_gemm_args *a;
-    uint32_t i, row;
-    if (llama_by_columns(m, p)) {
-        for (row = 0; row < l->rows; row += 8)
-            if (llama_add_columns(m, l, p, count, gate != 0, in, residual, row, why)) return 1;
-        return 0;
-    }
+    uint32_t i;
     llama_format(p[0].w->from->format, &desc.format);
     if (count > 1) llama_format(p[1].w->from->format, &desc.second);
     if (count > 2) llama_format(p[2].w->from->format, &desc.third);
@@ -1457,8 +1397,7 @@ static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_i
         return llama_add_products(m, l, &p[1], 1, 0, in, 0, why)
                || llama_add_activation(m, l, l->rows, p[1].w->rows, why);
     }
-    if (llama_together(p, 2) && p[0].w->from->format == p[1].w->from->format
-        && (activation == LLAMA_SWIGLU || !llama_by_columns(m, p)))
+    if (llama_together(p, 2) && llama_pairs(p[0].w, p[1].w, l->rows))
         return llama_add_products(m, l, p, 2, gate, in, 0, why);
     return llama_add_products(m, l, &p[0], 1, 0, in, 0, why)
            || llama_add_products(m, l, &p[1], 1, 0, in, 0, why)
@@ -1467,26 +1406,35 @@ static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_i
 
 /* -- experts -- */
 
+/* How experts are chosen; balance: 0, or where the layer has a bias for it. Without experts all is 0. */
+static inline ptxk_route_desc llama_route(const llama *m, uint64_t balance) {
+    const llama_config *c = &m->config;
+    ptxk_route_desc desc = {0};
+    if (!c->experts) return desc;
+    desc.experts = c->experts;
+    desc.chosen = c->chosen;
+    desc.kind = c->route_kind;
+    desc.flags = c->route_flags | (uint32_t)(balance ? PTXK_ROUTE_BIAS : 0);
+    desc.scale = (float)c->route_scale;
+    if (!(desc.scale < 1 || desc.scale > 1)) desc.scale = 0;
+    desc.groups = c->groups;
+    desc.chosen_groups = c->chosen_groups;
+    return desc;
+}
+
 /* The choice for each row, by the product with `router`. bias, balance: NULL, or a tensor that may be
    missing. shared: of one expert, whose weight is a sigmoid. */
 static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *router,
                                   const llama_tensor *bias, const llama_tensor *balance, int shared,
                                   llama_input in, gguf_error *why) {
-    const llama_config *c = &m->config;
     ptxk_route_desc desc = {0};
     ptxk_route_shape shape = {0};
     ptxk_route_args *a;
     if (llama_add_product(m, l, router, bias, in, 0, l->expert[shared].scores.address, why)) return 1;
-    desc.experts = shared ? 1 : c->experts;
-    desc.chosen = shared ? 1 : c->chosen;
-    desc.kind = shared ? PTXK_ROUTE_SIGMOID : c->route_kind;
-    if (!shared) {
-        desc.flags = c->route_flags | (uint32_t)(balance && balance->from ? PTXK_ROUTE_BIAS : 0);
-        desc.scale = (float)c->route_scale;
-        if (!(desc.scale < 1 || desc.scale > 1)) desc.scale = 0;
-        desc.groups = c->groups;
-        desc.chosen_groups = c->chosen_groups;
-    }
+    if (shared)
+        desc.experts = desc.chosen = 1, desc.kind = PTXK_ROUTE_SIGMOID;
+    else
+        desc = llama_route(m, balance ? balance->address : 0);
     shape.tokens = l->rows;
     a = LLAMA_ADD(route, desc, shape);
     if (!a) return 1;
@@ -1592,7 +1540,7 @@ static inline int llama_add_experts(llama *m, llama_list *l, uint32_t n, llama_i
     between.gamma = 0;
     if (llama_add_route(m, l, LLAMA_OF(ROUTER), LLAMA_OF(ROUTER_BIAS), LLAMA_OF(EXPERTS_BALANCE), 0, in, why))
         return 1;
-    if (w[0]->from->format == w[1]->from->format) {
+    if (llama_pairs(w[0], w[1], 2 * rows / m->config.experts)) {
         if (llama_add_groups(m, l, w, y, 2, llama_gate_flag(m), in, l->rows, why)) return 1;
     } else if (llama_add_groups(m, l, w, y, 1, 0, in, l->rows, why)
                || llama_add_groups(m, l, w + 1, y + 1, 1, 0, in, l->rows, why)
@@ -2454,6 +2402,7 @@ static inline ptxk_decoder_matrix llama_matrix(const llama_tensor *w, const llam
                                                uint32_t *formats) {
     ptxk_decoder_matrix d;
     memset(&d, 0, sizeof d);
+    if (!w->from) return d;
     d.weights = w->address;
     llama_format(w->from->format, &d.format);
     if (bias && bias->from) d.bias = bias->address;
@@ -2475,9 +2424,10 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
     ptxk_decoder_layer *layer = *copy = (ptxk_decoder_layer *)calloc(m->config.layers, sizeof *layer);
     uint32_t n;
     int bad = layer ? 0 : gguf_fail(why, GGUF_NOWHERE, "no memory");
-#define LLAMA_BIASED(name)                                                                                   \
-    llama_matrix(llama_layer_tensor(m, n, LLAMA_##name), llama_layer_tensor(m, n, LLAMA_##name##_BIAS),      \
-                 formats)
+#define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
+#define LLAMA_BIASED(name) llama_matrix(LLAMA_OF(name), LLAMA_OF(name##_BIAS), formats)
+#define LLAMA_SHARED(name)                                                                                   \
+    (m->config.experts ? llama_matrix(LLAMA_OF(SHARED_##name), NULL, formats) : LLAMA_BIASED(name))
     for (n = 0; !bad && n < m->config.layers; n++) {
         layer[n].attention_norm = llama_layer_tensor(m, n, LLAMA_ATTENTION_NORM)->address;
         layer[n].ffn_norm = llama_layer_tensor(m, n, LLAMA_FFN_NORM)->address;
@@ -2487,12 +2437,23 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
         layer[n].k = LLAMA_BIASED(K);
         layer[n].v = LLAMA_BIASED(V);
         layer[n].output = LLAMA_BIASED(O);
-        layer[n].gate = LLAMA_BIASED(GATE);
-        layer[n].up = LLAMA_BIASED(UP);
-        layer[n].down = LLAMA_BIASED(DOWN);
-        layer[n].q_norm = llama_layer_tensor(m, n, LLAMA_Q_NORM)->address;
-        layer[n].k_norm = llama_layer_tensor(m, n, LLAMA_K_NORM)->address;
+        layer[n].gate = LLAMA_SHARED(GATE);
+        layer[n].up = LLAMA_SHARED(UP);
+        layer[n].down = LLAMA_SHARED(DOWN);
+        layer[n].q_norm = LLAMA_OF(Q_NORM)->address;
+        layer[n].k_norm = LLAMA_OF(K_NORM)->address;
+        layer[n].sinks = LLAMA_OF(SINKS)->address;
+        layer[n].sees_all = llama_window(m, n) == 0;
+        layer[n].router = LLAMA_BIASED(ROUTER);
+        layer[n].shared_router = llama_matrix(LLAMA_OF(SHARED_ROUTER), NULL, formats);
+        layer[n].expert_gate = LLAMA_BIASED(GATE_EXPERTS);
+        layer[n].expert_up = LLAMA_BIASED(UP_EXPERTS);
+        layer[n].expert_down = LLAMA_BIASED(DOWN_EXPERTS);
+        layer[n].balance = LLAMA_OF(EXPERTS_BALANCE)->address;
     }
+#undef LLAMA_OF
+#undef LLAMA_BIASED
+#undef LLAMA_SHARED
     bad = bad || llama_cuda(m, ptxcu_alloc(m->cu, bytes, &p->layers), why)
           || llama_cuda(m, ptxcu_upload(m->cu, p->layers, 0, layer, bytes, NULL), why)
           || llama_cuda(m, ptxcu_sync(m->cu), why);
@@ -2507,7 +2468,8 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     if (llama_ranks(m) > 1) return "several ranks";
     if (m->options.page_size) return "caches of pages";
     if (llama_has_byte_caches(m)) return "caches of 8 bits";
-    if (c->experts) return "experts";
+    if (c->latent) return "latents";
+    if (c->experts && c->chosen * m->options.batch > 32) return "more than 32 choices of all sequences";
     if (a->norm != LLAMA_RMS) return "LayerNorm";
     if (a->places & LLAMA_AFTER) return "norms behind products";
     if (a->places == LLAMA_PARALLEL) return "attention and feed-forward side by side";
@@ -2517,7 +2479,7 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     if (a->qk_norm && (c->residual_scale < 1 || c->residual_scale > 1))
         return "a scaled residual beside norms of q and k";
     for (n = 0; n < c->layers; n++) {
-        if (llama_is_local(c, n)) return "windows in some layers";
+        if (llama_is_local(c, n) && c->local_theta > 0) return "layers that are rotated in another way";
         if (!llama_is_rotated(c, n)) return "layers that are not rotated";
     }
     return NULL;
@@ -2545,7 +2507,7 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     p->args.output = llama_matrix(output, &m->tensor[LLAMA_OUTPUT_BIAS], &desc.formats);
     bad = llama_persistent_layers(m, p, &layers, &desc.formats, why);
     desc.hidden = c->hidden;
-    desc.ffn = c->ffn;
+    desc.ffn = c->experts ? c->shared_ffn : c->ffn;
     desc.heads = c->heads;
     desc.kv_heads = c->kv_heads;
     desc.head_dim = c->head_dim;
@@ -2556,10 +2518,17 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     desc.rope_pairs = c->rope_pairs;
     desc.scale = (float)c->score_scale;
     desc.head_norms = c->kind->qk_norm != 0;
-    desc.window = llama_window(m, 0);
+    for (i = 0; i < c->layers; i++)
+        if (llama_window(m, i)) desc.window = llama_window(m, i);
     desc.embedding_scale = (float)(c->embedding_scale / c->residual_scale);
     if (!(desc.embedding_scale < 1 || desc.embedding_scale > 1)) desc.embedding_scale = 0;
-    desc.gelu = c->kind->activation == LLAMA_GEGLU;
+    desc.activation = c->kind->activation == LLAMA_GEGLU     ? PTXK_GELU
+                      : c->kind->activation == LLAMA_CLAMPED ? PTXK_SWIGLU_CLAMPED
+                                                             : PTXK_SILU;
+    desc.sinks = LLAMA_HAS_SINKS(c->kind);
+    desc.expert_ffn = c->expert_ffn;
+    desc.shared_router = c->shared_ffn != 0;
+    desc.route = llama_route(m, layers ? layers[c->layers - 1].balance : 0);
     memset(&shape, 0, sizeof shape);
     shape.layers = c->layers;
     shape.max_seq = m->options.max_seq;

@@ -312,25 +312,41 @@
     X("2880, bf16 to MXFP4", 2880, PTX_BF16, PTXK_MXFP4, 0)                                                  \
     X("4096, f16 to NVFP4", 4096, PTX_F16, PTXK_NVFP4, 0)
 
+#define NO_EXPERTS 0, 0, 0, {0, 0, 0, 0, 0.0f, 0, 0}
 #define EXAMPLES_decoder(X)                                                                                  \
     X("8B, Q4_K and Q6_K", 4096, 14336, 32, 8, 128, 128256, 1, 1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16,   \
-      128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                      \
+      128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0, NO_EXPERTS)                          \
     X("8B, Q4_K and Q6_K, fast, window", 4096, 14336, 32, 8, 128, 128256, 1,                                 \
       1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_FAST, 0, 4096, \
-      0.0f, 0)                                                                                               \
+      0.0f, 0, NO_EXPERTS)                                                                                   \
     X("0.5B, Q8_0, batch 2", 896, 4864, 14, 2, 64, 151936, 2, 1u << PTXK_Q8_0, PTX_BF16, 64, PTXK_ROPE_NEOX, \
-      0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                                                  \
+      0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0, NO_EXPERTS)                                                      \
     X("4B, Q4_K and Q6_K, norms of heads, batch 4", 2560, 9728, 32, 8, 128, 151936, 4,                       \
-      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 1, 0, 0.0f, 0) \
+      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 1, 0, 0.0f, 0, \
+      NO_EXPERTS)                                                                                            \
     X("f16, batch 4", 520, 1048, 9, 3, 40, 1000, 4, 1u << PTXK_F16, PTX_F32, 20, PTXK_ROPE_NEOX, 0.0f,       \
-      PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                                                        \
+      PTXK_GEMV_EXACT, 0, 0, 0.0f, 0, NO_EXPERTS)                                                            \
     X("f32 and bf16, head_dim 256", 512, 1024, 2, 1, 256, 1000, 1, 1u << PTXK_F32 | 1u << PTXK_BF16,         \
-      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0)                                      \
+      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0, NO_EXPERTS)                          \
     X("all formats, batch 4", 256, 512, 16, 1, 64, 300, 4,                                                   \
       62u | 1u << PTXK_Q4_0 | 1u << PTXK_Q5_K | 1u << PTXK_Q6_K, PTX_F16, 64, PTXK_ROPE_NEOX, 0.0f,          \
-      PTXK_GEMV_EXACT, 1, 100, 0.0f, 0)                                                                      \
+      PTXK_GEMV_EXACT, 1, 100, 0.0f, 0, NO_EXPERTS)                                                          \
     X("scaled embeddings, gelu", 512, 1024, 4, 1, 256, 1000, 1, 1u << PTXK_Q8_0, PTX_F16, 256,               \
-      PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 22.6274f, 1)
+      PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 22.6274f, PTXK_GELU, NO_EXPERTS)                          \
+    X("8 of 128 experts, Q4_K and Q6_K", 2048, 0, 32, 4, 128, 151936, 1,                                     \
+      1u << PTXK_Q4_K | 1u << PTXK_Q6_K | 1u << PTXK_F32, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f,                \
+      PTXK_GEMV_EXACT, 1, 0, 0.0f, 0, 0, 768, 0,                                                             \
+      {128, 8, PTXK_ROUTE_SOFTMAX, PTXK_ROUTE_NORMALIZE, 0.0f, 0, 0})                                        \
+    X("4 of 60 experts and a shared one, Q8_0, batch 4", 2048, 5632, 16, 16, 128, 151936, 4,                 \
+      1u << PTXK_Q8_0 | 1u << PTXK_F32, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0,  \
+      0, 1408, 1, {60, 4, PTXK_ROUTE_SOFTMAX, 0, 0.0f, 0, 0})                                                \
+    X("4 of 32 experts, MXFP4, sinks, windows", 2880, 0, 64, 8, 64, 201088, 1,                               \
+      PTXK_SET(PTXK_MXFP4) | PTXK_SET(PTXK_Q8_0) | PTXK_SET(PTXK_F32), PTX_F16, 64, PTXK_ROPE_NEOX, 0.0f,    \
+      PTXK_GEMV_EXACT, 0, 128, 0.0f, PTXK_SWIGLU_CLAMPED, 1, 2880, 0,                                        \
+      {32, 4, PTXK_ROUTE_SOFTMAX_CHOSEN, 0, 0.0f, 0, 0})                                                     \
+    X("6 of 64 experts by groups, batch 2", 1024, 704, 8, 8, 64, 1000, 2, 1u << PTXK_F16 | 1u << PTXK_F32,   \
+      PTX_F16, 64, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT, 0, 0, 0.0f, 0, 0, 352, 0,                   \
+      {64, 6, PTXK_ROUTE_SIGMOID, PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS, 2.5f, 8, 4})
 
 /* <name>_labels and <name>_examples of each operation. */
 #define EXAMPLE_LABEL(label, ...) label,

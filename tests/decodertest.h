@@ -47,6 +47,7 @@ static inline size_t ref_unit(uint32_t format) {
 typedef struct model {
     ptxk_decoder_desc desc;
     uint32_t layers, max_seq, blocks, prompt_stride, n;
+    uint32_t period; /* of layers that see all keys; 0: none does */
     uint32_t positions[4], prompt_lengths[4], prompts[4 * 16];
     ptx_target target;
     float temperature, top_p, eps;
@@ -145,6 +146,14 @@ static inline ptxk_decoder_matrix matrix(model *m, uint32_t format, uint32_t row
     return out;
 }
 
+static inline const float *some_floats(model *m, uint32_t n, double most, uint64_t *at) {
+    float *w = (float *)keep(m, malloc(n * sizeof *w));
+    uint32_t i;
+    for (i = 0; i < n; i++) w[i] = (float)random_within(most);
+    *at = own(m, upload(w, n * sizeof *w));
+    return w;
+}
+
 static inline const float *norm_weights(model *m, uint32_t n, uint64_t *at) {
     float *w = (float *)keep(m, malloc(n * sizeof *w));
     uint32_t i;
@@ -220,7 +229,16 @@ static inline void model_fill(model *m, const uint32_t *formats, uint32_t count,
     r->rope_dims = d->rope_dims;
     r->rope = d->rope_pairs == PTXK_ROPE_NEOX ? REF_ROPE_HALVES : REF_ROPE_INTERLEAVED;
     r->window = d->window, r->scale = (double)d->scale;
-    r->embedding_scale = (double)d->embedding_scale, r->gelu = d->gelu != 0;
+    r->embedding_scale = (double)d->embedding_scale, r->gelu = d->activation == PTXK_GELU;
+    r->clamped = d->activation == PTXK_SWIGLU_CLAMPED;
+    r->period = m->period;
+    if (d->route.experts) {
+        r->experts = d->route.experts, r->chosen = d->route.chosen, r->expert_ffn = d->expert_ffn;
+        if (r->ffn < d->expert_ffn) r->ffn = d->expert_ffn;
+        r->sigmoid = d->route.kind == PTXK_ROUTE_SIGMOID, r->over_all = d->route.kind == PTXK_ROUTE_SOFTMAX;
+        r->normalise = d->route.flags & PTXK_ROUTE_NORMALIZE, r->route_scale = (double)d->route.scale;
+        r->groups = d->route.groups, r->chosen_groups = d->route.chosen_groups;
+    }
     r->theta = m->scaling.theta > 0 ? m->scaling.theta : 10000;
     r->rope_scale = m->scaling.factor > 0 ? m->scaling.factor : 1;
     r->rope_factors = m->scaling.factors;
@@ -252,11 +270,39 @@ static inline void model_fill(model *m, const uint32_t *formats, uint32_t count,
         l->v = MATRIX(narrow, d->hidden, bias, &to->v, 1);
         bias = (int)random_below(2);
         l->output = MATRIX(d->hidden, wide, bias, &to->o, 1);
-        l->gate = MATRIX(d->ffn, d->hidden, bias, &to->gate, 2);
-        l->up = MATRIX(d->ffn, d->hidden, bias, &to->up, 1);
-        l->down = MATRIX(d->hidden, d->ffn, bias, &to->down, 1);
+        l->sees_all = m->period && i % m->period == m->period - 1;
+        if (d->sinks) to->sinks = some_floats(m, d->heads, 3, &l->sinks);
+        if (d->ffn) {
+            l->gate = MATRIX(d->ffn, d->hidden, bias, &to->gate, 2);
+            l->up = MATRIX(d->ffn, d->hidden, bias, &to->up, 1);
+            l->down = MATRIX(d->hidden, d->ffn, bias, &to->down, 1);
+        }
+        if (!d->route.experts) continue;
+        bias = (int)random_below(2);
+        l->router = matrix(m, PTXK_F32, d->route.experts, d->hidden, bias, &to->router, 4);
+        if (d->shared_router) l->shared_router = matrix(m, PTXK_F32, 1, d->hidden, 0, &to->shared_router, 2);
+        if (d->route.flags & PTXK_ROUTE_BIAS) to->balance = some_floats(m, d->route.experts, 0.2, &l->balance);
+        l->expert_gate = MATRIX(d->route.experts * d->expert_ffn, d->hidden, bias, &to->gates, 2);
+        l->expert_up = MATRIX(d->route.experts * d->expert_ffn, d->hidden, bias, &to->ups, 1);
+        l->expert_down = MATRIX(d->route.experts * d->hidden, d->expert_ffn, bias, &to->downs, 1);
     }
 #undef MATRIX
+}
+
+/* Makes a mixture of a description without weights: ffn becomes the shared expert's, or 0. */
+static inline void model_mix(model *m, uint32_t expert_ffn, uint32_t experts, uint32_t chosen) {
+    ptxk_decoder_desc *d = &m->desc;
+    ptxk_route_desc *r = &d->route;
+    d->expert_ffn = expert_ffn;
+    d->ffn = random_below(2) ? d->ffn : 0;
+    d->shared_router = d->ffn ? random_below(2) : 0;
+    r->experts = experts;
+    r->chosen = chosen;
+    r->kind = random_below(3);
+    if (r->kind != PTXK_ROUTE_SOFTMAX_CHOSEN) r->flags = random_below(2) ? PTXK_ROUTE_NORMALIZE : 0;
+    if (r->kind == PTXK_ROUTE_SIGMOID && random_below(2)) r->flags |= PTXK_ROUTE_BIAS;
+    r->scale = random_below(2) ? 0 : 1.5f;
+    if (experts % 3 == 0 && experts > 5 && chosen <= 2 * (experts / 3)) r->groups = 3, r->chosen_groups = 2;
 }
 
 static inline model model_start(void) {
@@ -273,10 +319,11 @@ static inline model model_start(void) {
     return m;
 }
 
-/* formats: a list of up to 8, each of which every matrix may have. */
-static inline model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t kv_heads,
-                              uint32_t head_dim, uint32_t vocab, uint32_t layers, uint32_t batch,
-                              const uint32_t *formats, uint32_t count) {
+/* formats: a list of up to 8, each of which every matrix may have. mixture: expert_ffn, experts, chosen; or
+   NULL. */
+static inline model model_of(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t kv_heads,
+                             uint32_t head_dim, uint32_t vocab, uint32_t layers, uint32_t batch,
+                             const uint32_t *formats, uint32_t count, const uint32_t *mixture) {
     model m = model_start();
     ptxk_decoder_desc *d = &m.desc;
     uint32_t i;
@@ -287,14 +334,21 @@ static inline model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uin
     d->rope_pairs = random_below(2) ? PTXK_ROPE_NEOX : PTXK_ROPE_INTERLEAVED;
     d->head_norms = random_below(2);
     d->embedding_scale = random_below(2) ? 0 : 0.5f + 3 * (float)random_below(100) / 100;
-    d->gelu = random_below(2);
+    d->activation = random_below(2) ? PTXK_GELU : PTXK_SILU;
     d->window = random_below(2) ? random_below(4) : 0; /* 0: all; sequences are some three tokens long */
     m.layers = layers;
     if (vocab > 10000 || ffn > 2000 || hidden * batch > 1500) m.n = 1;
     for (i = 0; i < batch; i++) m.prompt_lengths[i] = vocab > 10000 ? 1 : 1 + random_below(2);
     for (i = 0; i < 64; i++) m.prompts[i] = random_below(vocab);
+    if (mixture) model_mix(&m, mixture[0], mixture[1], mixture[2]);
     model_fill(&m, formats, count, (int)random_below(2));
     return m;
+}
+
+static inline model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t kv_heads,
+                              uint32_t head_dim, uint32_t vocab, uint32_t layers, uint32_t batch,
+                              const uint32_t *formats, uint32_t count) {
+    return model_of(hidden, ffn, heads, kv_heads, head_dim, vocab, layers, batch, formats, count, NULL);
 }
 
 static inline void model_free(model *m) {

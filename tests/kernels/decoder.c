@@ -49,6 +49,35 @@ static void models_of_many_shapes(void) {
     one("head_dim 256", 256, 256, 2, 1, 256, 64, 1, 1, q4, 1, PTX_F16, 2);
 }
 
+/* Mixtures: several sequences that choose the same experts, or each its own; more blocks than there are tiles; down
+   of an expert, and of the shared one, in one slice or several; experts that are not whole tiles. */
+static void mixtures_of_many_shapes(void) {
+    static const struct {
+        uint32_t hidden, ffn, batch, mixture[3], blocks;
+    } cases[] = {{256, 256, 1, {256, 8, 2}, 5},  {256, 512, 4, {256, 2, 2}, 3},
+                 {64, 96, 3, {40, 40, 10}, 9},   {96, 2304, 4, {1304, 9, 2}, 4},
+                 {1280, 256, 2, {256, 6, 1}, 7}, {64, 64, 1, {72, 32, 16}, 1}};
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        model m = model_of(cases[i].hidden, cases[i].ffn, 4, 2, 64, 90, 2, cases[i].batch,
+                           i == 4 ? mix
+                           : i    ? plain
+                                  : q4,
+                           i == 4 ? 2
+                           : i    ? 3
+                                  : 1,
+                           cases[i].mixture);
+        m.blocks = cases[i].blocks;
+        m.n = i == 3 ? 1 : 2;
+        model_run(&m);
+        printf(
+            "note: %u of %u experts of %u, shared %u, batch %u: logits within %.2e, %.3f of what they may\n",
+            m.desc.route.chosen, m.desc.route.experts, m.desc.expert_ffn, m.desc.ffn, m.desc.batch, m.worst,
+            m.worst_of);
+        model_free(&m);
+    }
+}
+
 /* 8 bits for each x: what that costs is within its bound, and more than with 16. */
 static void fast_is_what_it_says(void) {
     model m = model_new(512, 512, 4, 2, 64, 200, 1, 1, mix, 2);
@@ -104,7 +133,8 @@ static void instructions_per_weight(void) {
     size_t i;
     if (!sass_possible("instructions_per_weight")) return;
     for (i = 0; i < sizeof costs / sizeof *costs; i++) {
-        ptxk_decoder_desc d = {4096, 14336, 32, 8, 128, 1000, 1, 0, PTX_F16, 128, 0, 0.0f, 0, 0, 0, 0.0f, 0};
+        ptxk_decoder_desc d = {4096, 14336, 32, 8, 128, 1000, 1, 0, PTX_F16, 128, 0,
+                               0.0f, 0,     0,  0, 0.0f, 0,  0, 0, 0, {0, 0, 0, 0, 0.0f, 0, 0}};
         const ptxk__block *block = ptxk__block_of(costs[i].format);
         ptx_module_desc module_desc;
         ptx_module *m;
@@ -375,13 +405,13 @@ typedef struct traffic {
     double most, most_instructions; /* of a thread, for each weight */
 } traffic;
 
-static void traffic_on(const traffic *c) {
+static void traffic_on(const traffic *c, const uint32_t *mixture) {
     static const uint32_t formats[] = {PTXK_Q4_K};
     model m;
     uint32_t t, lengths[1];
     double bound = 0, ratio, instructions;
     bare = 1;
-    m = model_new(c->hidden, c->ffn, c->heads, c->kv_heads, c->head_dim, c->vocab, 1, 1, formats, 1);
+    m = model_of(c->hidden, c->ffn, c->heads, c->kv_heads, c->head_dim, c->vocab, 1, 1, formats, 1, mixture);
     bare = 0;
     m.desc.kv_type = PTX_F16;
     m.desc.precision = c->precision;
@@ -398,9 +428,10 @@ static void traffic_on(const traffic *c) {
     }
     ratio = 32.0 * (double)(m.counters.global_load_sectors + m.counters.global_store_sectors) / bound;
     instructions = (double)m.counters.thread_instructions / (bound / 0.5625);
-    printf("note: traffic on %u blocks, hidden %u, ffn %u, %u bits for each x: %.4f of parameters and caches "
-           "once for each token; %.2f thread instructions a weight\n",
-           m.blocks, c->hidden, c->ffn, c->precision == PTXK_GEMV_FAST ? 8 : 16, ratio, instructions);
+    printf("note: traffic on %u blocks, hidden %u, ffn %u, %u bits for each x, %u of %u experts: %.4f of "
+           "parameters and caches once for each token; %.2f thread instructions a weight\n",
+           m.blocks, c->hidden, mixture ? m.desc.expert_ffn : c->ffn, c->precision == PTXK_GEMV_FAST ? 8 : 16,
+           m.desc.route.chosen, m.desc.route.experts, ratio, instructions);
     CHECK(ratio <= c->most && instructions <= c->most_instructions);
     model_free(&m);
 }
@@ -422,18 +453,22 @@ static void traffic_is_within_3_percent_of_weights_and_caches(void) {
                                         {132, 4096, 14336, 32, 8, 128, 128256, 0, 1, 1.0172, 3.42},
                                         {132, 4096, 14336, 32, 8, 128, 128256, 0, 32, 1.03, 3.62},
                                         {132, 4096, 14336, 32, 8, 128, 128256, FAST, 32, 1.0222, 3.14}};
+    static const uint32_t experts[] = {768, 32, 8};
+    static const traffic of_experts = {132, 2048, 0, 32, 4, 128, 32, 0, 1, 1.085, 6.7};
     size_t i;
     if (!cu.ptxsim_counters_get) {
         printf("SKIP traffic_is_within_3_percent_of_weights_and_caches: only the CPU driver counts\n");
         return;
     }
-    for (i = 0; i < sizeof always / sizeof *always; i++) traffic_on(&always[i]);
+    for (i = 0; i < sizeof always / sizeof *always; i++) traffic_on(&always[i], NULL);
+    traffic_on(&of_experts, experts);
     for (i = 0; getenv("PTXGEN_SEEDS") && i < sizeof sometimes / sizeof *sometimes; i++)
-        traffic_on(&sometimes[i]);
+        traffic_on(&sometimes[i], NULL);
 }
 
 static void bad_descriptions_are_refused(void) {
-    ptxk_decoder_desc good = {256, 256, 4, 2, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0, 0.0f, 0};
+    ptxk_decoder_desc good = {256, 256, 4, 2, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0,
+                              0.0f, 0, 0, 0, 0.0f, 0, 0, 0, 0, {0, 0, 0, 0, 0.0f, 0, 0}};
     ptxk_decoder_desc d;
     ptxk_decoder_shape shape = {2, 64, 4};
     ptxk_decoder_args args;
@@ -460,7 +495,7 @@ static void bad_descriptions_are_refused(void) {
     REFUSED(precision, 2, "precision");
     REFUSED(head_norms, 2, "head_norms");
     REFUSED(window, 0x80000000u, "window");
-    REFUSED(gelu, 2, "gelu");
+    REFUSED(activation, PTXK_GELU_ERF, "activation");
     REFUSED(embedding_scale, 1e31f, "embedding_scale");
     shape.sm_count = 0;
     CHECK(ptxk_decoder_plan(&good, &shape, &plan, &why) == PTX_E_DESC && strstr(why.text, "sm_count"));
@@ -488,6 +523,7 @@ int main(void) {
     one_thread();
     bad_descriptions_are_refused();
     models_of_many_shapes();
+    mixtures_of_many_shapes();
     fast_is_what_it_says();
     instructions_per_weight();
     each_end_token_ends_a_sequence();

@@ -102,6 +102,20 @@ static void draw_choice(model *m) {
     for (i = 0; i < m->end_count; i++) m->end_tokens[i] = random_below(m->desc.vocab);
 }
 
+/* Experts, together of about the weights that a feed-forward has; with 16 bits for each x: with 8 a score may be so
+   far off that others are chosen. */
+static void draw_mixture(model *m) {
+    ptxk_decoder_desc *d = &m->desc;
+    uint32_t experts = 1 + random_below(one_in(3) ? 40 : 9), unit = d->ffn % 256 ? d->ffn % 32 ? 8 : 32 : 256;
+    uint32_t chosen = 1 + random_below(experts < 8 ? experts : 8), ffn = d->ffn;
+    if (ffn / experts / unit > 0) ffn = ffn / experts / unit * unit;
+    if (ffn * experts > 20000) return;
+    while (chosen * d->batch > 32) chosen--;
+    d->precision = PTXK_GEMV_EXACT;
+    model_mix(m, ffn, experts, chosen);
+    if (d->ffn) d->ffn = (1 + random_below(d->ffn / unit)) * unit;
+}
+
 static model draw_model(uint32_t launches) {
     static const uint32_t types[] = {PTX_F32, PTX_F16, PTX_BF16}, plain[] = {PTXK_F32, PTXK_F16, PTXK_BF16};
     static const uint32_t every[] = {PTXK_Q4_K, PTXK_Q5_K,   PTXK_Q6_K,   PTXK_Q8_0,  PTXK_Q4_0, PTXK_F16,
@@ -123,7 +137,8 @@ static model draw_model(uint32_t launches) {
     d->precision = one_in(3) ? PTXK_GEMV_FAST : PTXK_GEMV_EXACT;
     d->head_norms = random_below(2);
     d->embedding_scale = one_in(2) ? 0 : 0.5f + 3 * (float)random_below(100) / 100;
-    d->gelu = random_below(2);
+    d->activation = random_below(3) ? random_below(2) : PTXK_SWIGLU_CLAMPED;
+    d->sinks = (uint32_t)one_in(3);
     d->window = one_in(2) ? 0 : 1 + random_below(one_in(2) ? 4 : 150);
     if (one_in(4)) d->scale = (float)(random_within(1.5) / sqrt((double)d->head_dim));
     if (one_in(4)) d->formats = PTXK_SET(PICK(every)); /* one that is perhaps used nowhere */
@@ -132,6 +147,8 @@ static model draw_model(uint32_t launches) {
     m.target = PTX_SM(target);
     m.blocks = one_in(4) ? 1 : one_in(16) ? 132 : 2 + random_below(one_in(3) ? 24 : 5);
     m.watchdog = 0;
+    m.period = one_in(3) ? 2 : 0;
+    if (one_in(2)) draw_mixture(&m);
     model_fill(&m, list, count, one_in(3));
     return m;
 }
@@ -155,6 +172,9 @@ static void draw_next(model *m) {
 
 static void tell(const model *m, unsigned long long seed, uint32_t launch) {
     const ptxk_decoder_desc *d = &m->desc;
+    if (d->route.experts)
+        printf("%u of %u experts of %u, kind %u, flags %u, groups %u, shared router %u, ", d->route.chosen,
+               d->route.experts, d->expert_ffn, d->route.kind, d->route.flags, d->route.groups, d->shared_router);
     printf("PTXGEN_SEED=%llu: launch %u: hidden %u, ffn %u, heads %u / %u of %u, vocab %u, layers %u, "
            "batch %u, formats 0x%x, kv_type %u, rope %u of %s, precision %u, norms %u, window %u, scale %g; "
            "sm_%u, %u blocks, n %u, max_seq %u, temperature %g, end tokens %u\n",

@@ -196,8 +196,8 @@ static void take_out_each(uint32_t format, uint32_t precision)
         p->m[0].y_bytes = (size_t)p->shape.m * p->shape.n * 4;
         v[i].right = malloc(p->m[0].y_bytes);
         for (n = 0; n < p->shape.n; n++) /* factors that the power of two of a row must fall for, late */
-            CHECK(put_factor(p->m[0].type, p->m[0].weights + p->m[0].row_bytes * (n + 1) - ref_block_bytes(p->m[0].type),
-                             1 + n % 5));
+            CHECK(put_factor(p->m[0].type,
+                             p->m[0].weights + p->m[0].row_bytes * (n + 1) - ref_block_bytes(p->m[0].type), 1 + n % 5));
         v[i].args.matrix[0].weights = upload(p->m[0].weights, p->m[0].row_bytes * p->shape.n);
         v[i].args.matrix[0].n = p->shape.n;
         v[i].args.x = upload(p->x, (size_t)p->shape.m * p->shape.k * 4);

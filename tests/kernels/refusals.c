@@ -73,6 +73,8 @@ static ptx_code decoder_check(const void *d, const void *a, ptxk_message *why) {
     { DESC, FIELD(op, desc, field), U32, #field, 0, value, says }
 #define DF(op, field, number, says)                                                                          \
     { DESC, FIELD(op, desc, field), F32, #field, number, 0, says }
+#define DANY(op, field)                                                                                      \
+    { DESC, FIELD(op, desc, field), ANY, #field, 0, 0, "" }
 #define S(op, field, value, says)                                                                            \
     { SHAPE, FIELD(op, shape, field), U32, #field, 0, value, says }
 #define SANY(op, field)                                                                                      \
@@ -746,7 +748,19 @@ static const row decoder_rows[] = {D8(hidden, 1u << 17),
                                    D(decoder, precision, 2, "precision"),
                                    D(decoder, head_norms, 2, "head_norms is 2"),
                                    D(decoder, window, 0x80000000u, "window is 2147483648"),
-                                   D(decoder, gelu, 2, "gelu is 2"),
+                                   D(decoder, activation, PTXK_GELU_ERF, "activation is 2"),
+                                   D(decoder, activation, 4, "activation is 4"),
+                                   D(decoder, sinks, 2, "sinks is 2"),
+                                   D(decoder, expert_ffn, 8, "expert_ffn is 8, must be a multiple of 256"),
+                                   D(decoder, expert_ffn, 256, "expert_ffn is 256, must be 0 without"),
+                                   D(decoder, shared_router, 1, "shared_router is 1, must be 0 without"),
+                                   D(decoder, route.experts, 513, "experts is 513"),
+                                   DANY(decoder, route.chosen),
+                                   DANY(decoder, route.kind),
+                                   DANY(decoder, route.flags),
+                                   DANY(decoder, route.scale),
+                                   DANY(decoder, route.groups),
+                                   DANY(decoder, route.chosen_groups),
                                    FLOATS(DF, decoder, embedding_scale, "embedding_scale"),
                                    S(decoder, layers, 0, "layers is 0"),
                                    S(decoder, layers, 4097, "layers is"),
@@ -813,6 +827,21 @@ static const row decoder_rows[] = {D8(hidden, 1u << 17),
                                    AL(decoder, state, AT * 32 + 1016, "layer 1: state overlaps attention"),
                                    AL(decoder, workspace, AT * 34, "layer 1: workspace overlaps q"),
                                    AL(decoder, prompt, AT * 30 + 128, "layer 1: k_cache overlaps prompt")};
+
+static const row mixture_rows[] = {
+    D(decoder, expert_ffn, 0, "expert_ffn is 0"),
+    D(decoder, expert_ffn, 128, "expert_ffn is 128, must be a multiple of 256"),
+    D(decoder, expert_ffn, (1u << 18) + 256, "expert_ffn is 262400"),
+    D(decoder, shared_router, 2, "shared_router is 2, must be 0 or 1"),
+    D(decoder, route.experts, 1, "chosen is 12, must be at most experts, 1"),
+    D(decoder, route.chosen, 0, "chosen is 0"),
+    D(decoder, route.chosen, 17, "chosen is 17"),
+    D(decoder, route.kind, 3, "kind is 3"),
+    D(decoder, route.flags, 4, "flags is 4"),
+    D(decoder, route.groups, 3, "groups is 3"),
+    D(decoder, route.chosen_groups, 5, "chosen_groups is 5"),
+    FLOATS(DF, decoder, route.scale, "scale"),
+    D(decoder, batch, 3, "decoder: route.chosen is 12, of 3 sequences more than 32")};
 
 static void refuse(const operation *op, const row *r) {
     union {
@@ -1180,7 +1209,7 @@ static void layers(void) {
 }
 
 /* What a layer names, wrong or where something is written: the message names the layer and the field. */
-static void decoder_layers(const ptxk_decoder_desc *d, const ptxk_decoder_args *a) {
+static void decoder_layers(const ptxk_decoder_desc *d, const ptxk_decoder_args *a, int mixture) {
     static const struct {
         uint32_t offset;
         uint64_t value;
@@ -1208,12 +1237,24 @@ static void decoder_layers(const ptxk_decoder_desc *d, const ptxk_decoder_args *
         L(v_cache, AT * 20, "v_cache overlaps layer 0's k_cache"),
         L(k_cache, AT * 27, "k_cache overlaps layer 0's gate"),
         L(k_cache, AT * 23 + 1008, "k_cache overlaps layer 0's ffn_norm"),
+        /* of a mixture: */
+        L(sinks, 0, "sinks is 0"),
+        L(balance, 2, "balance is not aligned"),
+        L(router.weights, 0, "router is 0"),
+        L(router.bias, 2, "router's bias is not aligned"),
+        L(shared_router.weights, 8, "shared_router is not aligned"),
+        L(expert_gate.weights, 0, "expert_gate is 0"),
+        L(expert_up.weights, ~(uint64_t)15, "expert_up passes 2^64"),
+        L(expert_down.weights, 0, "expert_down is 0"),
+        L(k_cache, AT * 52 + 16 * 256 * 144 - 16, "k_cache overlaps expert_gate"),
+        L(v_cache, AT * 44 + 16 * 256 * 144 - 16, "v_cache overlaps layer 0's expert_down"),
 #undef L
     };
+    const size_t dense = sizeof rows / sizeof *rows - 10;
     ptxk_decoder_layer good = layer_table[1];
     ptxk_message why;
     size_t i;
-    for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (i = 0; i < (mixture ? sizeof rows / sizeof *rows : dense); i++) {
         memcpy((char *)&layer_table[1] + rows[i].offset, &rows[i].value, sizeof rows[i].value);
         check(ptxk_decoder_check(d, a, layer_table, &why) == PTX_E_ARGUMENT, "decoder", rows[i].says,
               "was not refused");
@@ -1228,6 +1269,14 @@ static void decoder_layers(const ptxk_decoder_desc *d, const ptxk_decoder_args *
     check(ptxk_decoder_check(d, a, layer_table, &why) == PTX_E_ARGUMENT && strstr(why.text, "down: reserved"),
           "decoder", "reserved", why.text);
     layer_table[1] = good;
+    layer_table[1].sees_all = 2;
+    check(ptxk_decoder_check(d, a, layer_table, &why) == PTX_E_ARGUMENT && strstr(why.text, "sees_all is 2"),
+          "decoder", "sees_all", why.text);
+    layer_table[1] = good;
+    layer_table[1].reserved = 1;
+    check(ptxk_decoder_check(d, a, layer_table, &why) == PTX_E_ARGUMENT && strstr(why.text, "reserved is 1"),
+          "decoder", "reserved of a layer", why.text);
+    layer_table[1] = good;
     /* near twins: the next address behind, the one before, weights of one layer in another */
     layer_table[1].v_cache = AT * 30 + 2 * 64 * 16 * 2 * 2;
     layer_table[1].k = layer_table[0].k;
@@ -1239,7 +1288,8 @@ static void decoder_layers(const ptxk_decoder_desc *d, const ptxk_decoder_args *
 }
 
 static void decoder(void) {
-    ptxk_decoder_desc dd = {256, 256, 4, 2, 64, 100, 2, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 1, 0, 0.0f, 0};
+    ptxk_decoder_desc dd = {256, 256, 4, 2, 64, 100, 2, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0,
+                            1,   0,   0.0f, 0, 0, 0, 0,   {0, 0, 0, 0, 0.0f, 0, 0}};
     ptxk_decoder_shape ds = {2, 16, 4};
     ptxk_decoder_args da;
     uint32_t i, j;
@@ -1265,7 +1315,21 @@ static void decoder(void) {
         l->q_norm = at + 7 * AT + AT / 4, l->k_norm = l->q_norm + 256;
     }
     TEST(decoder, decoder_rows, 1, dd, ds, da);
-    decoder_layers(&dd, &da);
+    decoder_layers(&dd, &da, 0);
+    dd.expert_ffn = 256, dd.shared_router = 1, dd.sinks = 1, dd.window = 5;
+    dd.route.experts = 16, dd.route.chosen = 12, dd.route.kind = PTXK_ROUTE_SIGMOID;
+    dd.route.flags = PTXK_ROUTE_BIAS, dd.route.groups = 4, dd.route.chosen_groups = 3;
+    for (i = 0; i < 2; i++) {
+        ptxk_decoder_layer *l = &layer_table[i];
+        uint64_t at = AT * (40 + 10 * i);
+        l->router.weights = at, l->shared_router.weights = at + AT, l->expert_gate.weights = at + 2 * AT;
+        l->expert_up.weights = at + 3 * AT, l->expert_down.weights = at + 4 * AT;
+        l->balance = at + 5 * AT, l->sinks = at + 6 * AT;
+        l->router.format = l->shared_router.format = PTXK_Q4_K;
+        l->expert_gate.format = l->expert_up.format = l->expert_down.format = PTXK_Q4_K;
+    }
+    TEST(decoder, mixture_rows, 0, dd, ds, da);
+    decoder_layers(&dd, &da, 1);
 }
 
 static void frequencies(void) {
