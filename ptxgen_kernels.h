@@ -602,8 +602,8 @@ typedef struct ptxk_flash_prefill_args {
                                                    head_dim / 32 in the place of head_dim and strides / 32.
                                                    q, too, in e4m3: k_factors f32 [heads], q's times k's */
     uint64_t sinks;                             /* f32 [heads]; ignored without PTXK_PREFILL_SINK */
-    uint64_t tree; /* u32 [batch, q_len, ceil(q_len / 32)], or with cumulative lengths [rows, ceil(q_len / 32)]:
-                      a query sees key kv_len - q_len + j of its sequence (its own lengths) if bit j % 32 of
+    uint64_t tree; /* u32 [batch, q_len, ceil(q_len / 32)], with cumulative lengths [rows, ceil(q_len / 32)]:
+                      a query sees key kv_len - q_len + j (the lengths are its sequence's) if bit j % 32 of
                       word j / 32 of its row is 1 (its own bit too); ignored without PTXK_PREFILL_TREE */
 } ptxk_flash_prefill_args;
 
@@ -9080,9 +9080,9 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
                                           1, f.page_size, args->pool_pages, 0);
     }
     s[10] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_PREFILL_SINK) != 0);
-    s[11] = ptxk__span_of("tree", args->tree,
-                          (uint64_t)q_batch * (args->cu_q ? 1 : args->q_len) * ptxk__ceil_div(args->q_len, 32) * 4,
-                          4, (f.flags & PTXK_PREFILL_TREE) != 0);
+    lse[0] = (uint64_t)q_batch * (args->cu_q ? 1 : args->q_len); /* rows of the tree, as far as known */
+    s[11] = ptxk__span_of("tree", args->tree, lse[0] * ptxk__ceil_div(args->q_len, 32) * 4, 4,
+                          (f.flags & PTXK_PREFILL_TREE) != 0);
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
@@ -9454,10 +9454,10 @@ static ptx_val ptxk__prefill_tree(ptx_kernel *k, const ptxk__prefill_state *s, c
     return ptx_ptr_add(k, x, row, 4);
 }
 
-/* The bits of a row of the tree from new token x (s32) on, one for each key of a tile. Those of keys before the
-   new tokens are 1. */
-static void ptxk__prefill_tree_bits(ptx_kernel *k, const ptxk__prefill *f, ptx_val row, ptx_val words, ptx_val x,
-                                    ptx_val bits[4]) {
+/* The bits of a row of the tree from new token x (s32) on, one for each key of a tile. Those of keys before
+   the new tokens are 1. */
+static void ptxk__prefill_tree_bits(ptx_kernel *k, const ptxk__prefill *f, ptx_val row, ptx_val words,
+                                    ptx_val x, ptx_val bits[4]) {
     ptx_val word = ptx_shr(k, x, ptx_u32(5)), next, at, p, last = {0};
     uint32_t i;
     x = ptx_and(k, ptx_as(x, PTX_U32), ptx_u32(31));
