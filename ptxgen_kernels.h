@@ -1918,16 +1918,31 @@ PTXK__SHARED ptx_code ptxk__check_scale(const char *op, float scale, ptxk_messag
 
 /* -- plans -- */
 
-/* Begins every plan function: clears the plan and refuses NULLs. code: the error of the description. */
-PTXK__SHARED ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
-                                       size_t args_bytes, ptxk_message *why) {
+/* Begins every plan function: clears the plan and refuses NULLs. */
+PTX__APART static ptx_code ptxk__plan_start(const char *op, const void *desc, const void *shape,
+                                            ptx_plan *plan, size_t args_bytes, ptxk_message *why) {
+    if (why) why->text[0] = 0;
     if (plan) memset(plan, 0, sizeof *plan);
-    if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s is NULL", op, plan ? "shape" : "plan");
+    if (!desc || !shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s is NULL", op,
+                            !desc  ? "description"
+                            : plan ? "shape"
+                                   : "plan");
     plan->args_bytes = (uint32_t)args_bytes;
     return PTX_E_NONE;
 }
+
+/* Begins the plan function of an operation; its body follows, compiled for size as that of PTXK__EMIT. */
+#define PTXK__PLAN(name)                                                                                     \
+    PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
+                                         ptx_plan *plan, ptxk_message *why);                                 \
+    PTXGEN_API ptx_code ptxk_##name##_plan(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape, \
+                                           ptx_plan *plan, ptxk_message *why) {                              \
+        ptx_code code = ptxk__plan_start(#name, desc, shape, plan, sizeof(ptxk_##name##_args), why);         \
+        return code ? code : ptxk__plan_##name(desc, shape, plan, why);                                      \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
+                                         ptx_plan *plan, ptxk_message *why)
 
 #define PTXK__FLAT_THREADS 256u
 
@@ -1945,10 +1960,26 @@ PTXK__SHARED void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_
 
 /* -- checks of arguments -- */
 
-PTXK__SHARED ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
-    if (code) return code;
-    return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
+/* Begins every check function: refuses NULLs. */
+PTX__APART static ptx_code ptxk__check_start(const char *op, const void *desc, const void *args,
+                                             ptxk_message *why) {
+    if (why) why->text[0] = 0;
+    if (desc && args) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s NULL", op,
+                        desc ? "arguments are" : "description is");
 }
+
+/* Begins the check function of an operation; its body follows. */
+#define PTXK__CHECK(name)                                                                                    \
+    PTX__RARE ptx_code ptxk__check_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,    \
+                                          ptxk_message *why);                                                \
+    PTXGEN_API ptx_code ptxk_##name##_check(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,  \
+                                            ptxk_message *why) {                                             \
+        ptx_code code = ptxk__check_start(#name, desc, args, why);                                           \
+        return code ? code : ptxk__check_##name(desc, args, why);                                            \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__check_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,    \
+                                          ptxk_message *why)
 
 /* Refuses a reserved field that is not 0. */
 PTXK__SHARED ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
@@ -2862,7 +2893,8 @@ PTXK__SHARED ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t p
 }
 
 #endif
-#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER | PTXK_OP_GEMM)
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_KV_SCATTER         \
+              | PTXK_OP_GEMM)
 /* -- vocabulary: 8-bit caches and weights -- */
 
 /* Whether the target converts e4m3. Before, e4m3 is read as f16 times 2^-8, by shifts. */
@@ -2916,7 +2948,7 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
 }
 
 #endif
-#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER)
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_KV_SCATTER)
 /* The same as f32, in order: `n` words. */
 PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
                                         ptx_val *out) {
@@ -6027,19 +6059,14 @@ static uint32_t ptxk__flash_tensor_bytes(const ptxk__flash *f) {
     return ptxk__flash_bars_at(f) + 16 * f->ring + 16;
 }
 
-PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
-                                           const ptxk_flash_decode_shape *shape, ptx_plan *plan,
-                                           ptxk_message *why) {
+PTXK__PLAN(flash_decode) {
     ptxk__flash f;
     ptx_launch *l;
     uint64_t cache, blocks, want, most, own, time, alone = 0, least = UINT64_MAX;
     uint32_t keys, splits, size, longest, cluster = 1;
     int fits = 1;
     ptx_code code = ptxk__flash_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the %s is NULL", plan ? "shape" : "plan");
     if (shape->batch > 65535)
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: batch is %u, must be at most 65535",
                             shape->batch);
@@ -6056,7 +6083,6 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: cluster is %u, must be %u at most, at least %u",
                             shape->cluster, PTXK__CLUSTER, f.cluster > 1 ? f.cluster : 0);
     longest = shape->max_len ? shape->max_len : shape->max_seq;
-    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_decode_args);
     if (!shape->batch) return PTX_E_NONE;
 
     cache = ptxk__multiply_checked((uint64_t)f.kv_heads * shape->max_seq, f.row_bytes,
@@ -6135,8 +6161,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
 
 /* -- flash_decode: arguments -- */
 
-PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
-                                            const ptxk_flash_decode_args *args, ptxk_message *why) {
+PTXK__CHECK(flash_decode) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
     ptxk__span s[16];
@@ -6144,7 +6169,6 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the arguments are NULL");
     paged = f.page_size != 0;
     append = f.fresh_type != PTX_NONE;
     /* Of one sequence: the arguments do not say how many there are. */
@@ -8420,23 +8444,18 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_shape *shape,
-                                         ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(kv_scatter) {
     ptxk__scatter f;
     uint64_t threads, row;
     int fits = 1;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the %s is NULL", plan ? "shape" : "plan");
     row = (uint64_t)f.kv_heads * f.vecs;
     threads = ptxk__multiply_checked(row, shape->tokens, &fits);
     if (!fits || threads > 0xffffff00u)
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: tokens is %u, must be at most %lu with these heads and head_dim",
                             shape->tokens, (unsigned long)(0xffffff00u / row));
-    plan->args_bytes = (uint32_t)sizeof(ptxk_kv_scatter_args);
     if (!threads) return PTX_E_NONE;
     plan->launches = 1;
     plan->launch[0].grid[0] = (uint32_t)((threads + PTXK__SCATTER_THREADS - 1) / PTXK__SCATTER_THREADS);
@@ -8450,8 +8469,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
-                                          ptxk_message *why) {
+PTXK__CHECK(kv_scatter) {
     static const char *const op = "kv_scatter";
     ptxk__scatter f;
     ptxk__span s[9];
@@ -8459,7 +8477,6 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     int both;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the arguments are NULL");
     both = !(f.flags & PTXK_SCATTER_SINGLE);
     row = (uint64_t)f.kv_heads * f.d;
     source = row * args->tokens * f.source_bytes;
@@ -8900,21 +8917,16 @@ static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
     }
 }
 
-PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
-                                            const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
-                                            ptxk_message *why) {
+PTXK__PLAN(flash_prefill) {
     ptxk__prefill f;
     ptx_launch *l;
     uint64_t blocks, queries, keys;
     uint32_t q_len;
-    ptx_target target = shape && shape->target ? shape->target : PTX_SM(75);
+    ptx_target target = shape->target ? shape->target : PTX_SM(75);
     ptx_code code;
-    if (target != PTX_SM_A(90) && !(desc && desc->type == PTX_E4M3)) target = 0; /* one plan for the others */
+    if (target != PTX_SM_A(90) && desc->type != PTX_E4M3) target = 0; /* one plan for the others */
     code = ptxk__prefill_form(desc, target, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the %s is NULL", plan ? "shape" : "plan");
     if (shape->q_len > PTXK__PREFILL_LEN || shape->kv_len > PTXK__PREFILL_LEN)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be at most 2^30",
                             shape->q_len > PTXK__PREFILL_LEN ? "q_len" : "kv_len",
@@ -8929,7 +8941,6 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     if (ptxk__ceil_div(shape->q_len, f.rows) > 65535)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: q_len is %u, must be at most %u", shape->q_len,
                             65535 * f.rows);
-    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_prefill_args);
     if (!shape->batch || !shape->q_len) return PTX_E_NONE;
     q_len = shape->q_total && shape->q_total < shape->q_len ? shape->q_total : shape->q_len;
     l = &plan->launch[plan->launches++];
@@ -8998,8 +9009,7 @@ static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
-                                             const ptxk_flash_prefill_args *args, ptxk_message *why) {
+PTXK__CHECK(flash_prefill) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
     ptxk__span s[12];
@@ -9007,7 +9017,6 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the arguments are NULL");
     memcpy(stride, &args->q_batch_stride, sizeof stride);
     for (i = 0; i < 14; i++) {
         uint32_t whole = i < 3    ? 16 / f.bytes
@@ -11187,14 +11196,12 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_shape *shape,
-                                        ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(flash_mla) {
     static const char *const op = "flash_mla";
     ptxk__mla f;
     uint64_t pairs, tiles, blocks, most;
     uint32_t longest, chunks, least;
-    ptx_code code = ptxk__plan_start(op, ptxk__mla_form(desc, shape ? shape->target : 0, &f, why), shape,
-                                     plan, sizeof(ptxk_flash_mla_args), why);
+    ptx_code code = ptxk__mla_form(desc, shape->target, &f, why);
     if (code) return code;
     if ((code = ptxk__check_most(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "max_seq", shape->max_seq, PTXK__MLA_LEN, why)) != PTX_E_NONE
@@ -11241,15 +11248,14 @@ PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const p
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
-                                         ptxk_message *why) {
+PTXK__CHECK(flash_mla) {
     static const char *const op = "flash_mla", *const names[] = {"q", "q_rope", "out"},
                              *const caches[] = {"c_caches", "r_caches", "c_factors", "r_factors"};
     ptxk__mla f;
     ptxk__span s[11];
     uint64_t stride[6], cache, at;
     uint32_t i, d, bytes, whole;
-    ptx_code code = ptxk__check_start(op, ptxk__mla_form(desc, 0, &f, why), args, why);
+    ptx_code code = ptxk__mla_form(desc, 0, &f, why);
     if (code) return code;
     if ((code = ptxk__check_count(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "queries", args->queries, 0, PTXK__MLA_LEN / f.heads, why))
@@ -12244,17 +12250,13 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
     }
 }
 
-PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(gemv) {
     ptxk__gemv f;
     ptx_launch *l;
     uint32_t slices = 0, groups = 0, units, bytes, i;
     uint64_t rows = 0, results = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the %s is NULL", plan ? "shape" : "plan");
     if (!ptxk__gemv_k_fits(&f, shape->k))
         return ptxk__refuse(why, PTX_E_DESC, "gemv: k is %u, must be a multiple of %u from %u to %u",
                             shape->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
@@ -12278,7 +12280,6 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemv: n, second_n and third_n are %llu together, must be at most 2147483647",
                             (unsigned long long)rows);
-    plan->args_bytes = (uint32_t)sizeof(ptxk_gemv_args);
     if (!shape->n) return PTX_E_NONE;
     ptxk__gemv_split(&f, shape, &slices, &groups);
     units = ptxk__ceil_div(ptxk__ceil_div(shape->k, f.granule * f.values), slices);
@@ -12313,8 +12314,7 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(gemv) {
     static const char *const names[PTXK__GEMV_MATRICES][3] = {
         {"weights", "bias", "y"},
         {"more[0].weights", "more[0].bias", "more[0].y"},
@@ -12327,7 +12327,6 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
     uint32_t i, count = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the arguments are NULL");
     if (!ptxk__gemv_k_fits(&f, args->k))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: k is %u, must be a multiple of %u from %u to %u",
                             args->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
@@ -13012,7 +13011,9 @@ typedef struct ptxk__gemm_class {
     uint32_t area;       /* shared bytes of all rows: of a unit, or where rows are 2-byte aligned of a step */
     uint32_t parts;
     uint32_t tails;    /* a row may end within a step or a chunk */
-    uint32_t variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both */
+    uint32_t
+        variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both; many columns: at which words
+                          of a chunk rows may begin */
 } ptxk__gemm_class;
 
 /* Everything that a gemm description determines. */
@@ -13123,7 +13124,7 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
         c->chunks = c->block->aligned ? c->unit_bytes / 16 : (c->unit_bytes + 14 + 15) / 16;
         c->pitch = (c->chunks | 1) * 16;
         c->area = PTXK__WIDE_ROWS * c->pitch;
-        c->variants = 2;
+        c->variants = 15;
         if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
     }
     f->bulk = chip >= 90;
@@ -13386,22 +13387,18 @@ static ptx_code ptxk__gemm_check_k(const ptxk__gemm *f, uint32_t k, ptx_code cod
                         f->k_step, PTXK__GEMM_K_MAX);
 }
 
-PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(gemm) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"n", "second_n", "third_n"};
     ptxk__gemm f;
     ptx_launch *l;
     uint32_t n[PTXK__GEMM_MATRICES], i, units, groups = 1;
     uint64_t tiles, column_tiles, results = 0, rows = 0;
     ptx_code code;
-    if (shape && ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999))
-        code = ptxk__refuse(why, PTX_E_DESC, "gemm: target is %u, must be the module's, such as PTX_SM(80)",
+    if ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999)
+        return ptxk__refuse(why, PTX_E_DESC, "gemm: target is %u, must be the module's, such as PTX_SM(80)",
                             (unsigned)shape->target);
-    else
-        code = ptxk__gemm_form(desc, shape ? shape->target : PTX_SM(80), &f, why);
-    if ((code = ptxk__plan_start("gemm", code, shape, plan, sizeof(ptxk_gemm_args), why)) != PTX_E_NONE)
-        return code;
-    if ((code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
+    if ((code = ptxk__gemm_form(desc, shape->target, &f, why)) != PTX_E_NONE
+        || (code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
         || (code = ptxk__check_most("gemm", "m", shape->m, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_n("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE
         || (f.flags & PTXK_GEMM_GROUPED
@@ -13458,8 +13455,7 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(gemm) {
     static const char *const names[PTXK__GEMM_MATRICES][4] = {
         {"matrix[0].weights", "matrix[0].bias", "matrix[0].y", "factors[0]"},
         {"matrix[1].weights", "matrix[1].bias", "matrix[1].y", "factors[1]"},
@@ -13472,8 +13468,7 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
     uint64_t tiles, stride, workspace = UINT64_MAX, row;
     uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES], groups = 1;
     ptx_code code = ptxk__gemm_form(desc, PTX_SM(80), &f, why);
-    if ((code = ptxk__check_start(op, code, args, why)) != PTX_E_NONE
-        || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
+    if (code || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "m", args->m, 0, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_eps(op, args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
@@ -15799,43 +15794,99 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
 }
 
-/* Sets n variables to the words at `base` and `offset`, a multiple of 2, see ptxk__gemm_word_base. */
-static void ptxk__wide_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t base, uint32_t offset, uint32_t n,
-                             ptx_var *to) {
-    ptx_val from = offset % 4 ? s->base_2[base / 2][base % 2] : s->base[base / 2][base % 2], word[2], x;
-    ptx_val pick = offset % 4 ? s->pick_2[base / 2][base % 2] : s->pick[base / 2][base % 2];
+/* Loads the chunks of n words from `first` on, and one more word. */
+static void ptxk__wide_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_t n, ptx_val raw[24]) {
     uint32_t i;
-    word[0] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4)));
-    for (i = 0; i < n; i++) {
-        word[1] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4 + 4 * i + 4)));
-        x = ptx_prmt(k, word[0], word[1], pick);
-        ptx_set(k, to[i], x);
-        word[0] = word[1];
-    }
+    for (i = 0; i <= first + n; i += 4) ptxk_load16(k, NULL, ptx_at(at, (int64_t)(4 * i)), raw + i);
 }
 
-/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned. more: what unpacking multiplies by, of the
-   blocks of this half, or of the unit. */
+/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for multiples of
+   4 and for others. */
+static ptx_val ptxk__wide_word(ptx_kernel *k, const ptx_val raw[24], uint32_t first, uint32_t at,
+                               const ptx_val pick[2]) {
+    return ptx_prmt(k, raw[first + at / 4], raw[first + at / 4 + 1], pick[at % 4 / 2]);
+}
+
+/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks are
+   loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
+static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first, ptx_val from,
+                                  const ptx_val pick[2]) {
+    ptxk__gemm_wide *w = s->wide;
+    const ptxk__block *block = s->kind->block;
+    uint32_t own = s->kind->format->unit / block->values / 2, n = block->id == PTXK_Q8_0 ? 8 : 4, i, j;
+    ptx_val raw[24], at, x, p;
+    if (block->id != PTXK_Q6_K) {
+        ptxk__wide_chunks(k, from, first, own * block->bytes / 4, raw);
+        for (i = 0; i < own; i++) {
+            x = ptxk__wide_word(k, raw, first, block->bytes * i, pick);
+            ptx_set(k, w->more[i], x); /* its lower half */
+            for (j = 0; j < n; j++) {
+                x = ptxk__wide_word(k, raw, first, block->bytes * i + 2 + 4 * j, pick);
+                ptx_set(k, w->word[n * i + j], x);
+            }
+        }
+        return;
+    }
+    for (i = 0; i < 2; i++) { /* quants, their upper bits */
+        at = ptx_ptr_add(k, w->raw, w->half, i ? 32 : 64);
+        ptxk__wide_chunks(k, ptx_off(at, 128 * i), first, i ? 8 : 16, raw);
+        for (j = 0; j < (i ? 8u : 16u); j++) {
+            x = ptxk__wide_word(k, raw, first, 4 * j, pick);
+            ptx_set(k, w->word[16 * i + j], x);
+        }
+    }
+    ptxk__wide_chunks(k, ptx_off(w->raw, 192), first, 4, raw);
+    p = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+    for (i = 0; i < 2; i++) {
+        x = ptxk__wide_word(k, raw, first, 4 * i, pick);
+        at = ptxk__wide_word(k, raw, first, 8 + 4 * i, pick);
+        x = ptx_selp(k, x, at, p);
+        ptx_set(k, w->more[i], x);
+    }
+    x = ptx_prmt(k, raw[first + 4], raw[first + 4], pick[0]);
+    ptx_set(k, w->head, x); /* its lower half */
+}
+
+/* The lower half of a word, an f16, as f32. */
+static ptx_val ptxk__wide_lower(ptx_kernel *k, ptx_val x) {
+    ptx_val half[2];
+    ptx_unpack(k, PTX_F16, 2, x, half);
+    return ptx_cvt(k, PTX_F32, half[0]);
+}
+
+/* The same. more: what unpacking multiplies by, of the blocks of this half, or of the unit. */
 static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
     ptxk__gemm_wide *w = s->wide;
     const ptxk__block *block = s->kind->block;
-    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, n, step = block->bytes;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, step = block->bytes;
     uint32_t blocks = s->kind->format->unit / block->values, own = blocks / 2;
-    ptx_val shift = ptx_get(k, w->shift), bytes, mine, at, x, size = ptx_f32(0), power;
+    ptx_val shift = ptx_get(k, w->shift), bytes, x, y, p, size = ptx_f32(0), power, pick[2], from, other;
     x = ptx_add(k, shift, ptx_u32(s->kind->unit_bytes));
     ptx_set(k, w->shift, x);
     shift = ptx_and(k, shift, ptx_u32(14));
     bytes = ptx_ptr_add(k, w->raw, shift, 1);
-    if (block->id == PTXK_Q6_K) {
-        static const uint32_t strides[3] = {64, 32, 8}; /* of a half: quants, their upper bits, scales */
-        for (i = 0; i < 3; i++) {
-            at = ptx_ptr_add(k, w->raw, w->half, strides[i]);
-            ptxk__gemm_word_base(k, s, i / 2, i % 2, at, shift);
+    from = shift; /* where this half begins; Q6_K: its parts begin at chunks and `shift` */
+    if (block->id != PTXK_Q6_K) from = ptx_mad(k, w->half, ptx_u32(own * step), shift);
+    x = ptx_and(k, from, ptx_u32(2));
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    pick[0] = ptx_selp(k, ptx_b32(0x3210), ptx_b32(0x5432), p);
+    pick[1] = ptx_selp(k, ptx_b32(0x5432), ptx_b32(0x7654), p);
+    y = ptx_and(k, from, ptx_u32(12));
+    x = ptx_and(k, from, ptx_u32(0xf0));
+    from = ptx_ptr_add(k, w->raw, x, 1);
+    for (i = 0; s->kind->variants >> i; i++) { /* where rows have whole chunks, a warp takes one of these */
+        uint32_t more = s->kind->variants >> i > 1;
+        if (more) {
+            p = ptx_setp(k, PTX_EQ, y, ptx_u32(4 * i));
+            ptx_if(k, p);
         }
-        ptxk__wide_words(k, s, 0, 0, 16, w->word);
-        ptxk__wide_words(k, s, 1, 128, 8, w->word + 16);
-        ptxk__wide_words(k, s, 2, 192, 2, w->more);
-        x = ptxk__load_f16(k, bytes, 208);
+        ptxk__wide_read_words(k, s, i, from, pick);
+        if (more) ptx_else(k);
+    }
+    while (--i) ptx_end(k);
+    if (block->id == PTXK_Q6_K) {
+        x = ptx_get(k, w->head);
+        x = ptxk__wide_lower(k, x);
         if (!fast) {
             ptx_set(k, w->head, ptx_as(x, PTX_B32));
             return;
@@ -15851,22 +15902,23 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
         ptx_set(k, w->head, x);
         return;
     }
-    n = block->id == PTXK_Q8_0 ? 8 : 4;
-    at = ptx_ptr_add(k, w->raw, w->half, own * step);
-    ptxk__gemm_word_base(k, s, 0, 0, at, shift);
-    for (i = 0; i < own; i++) ptxk__wide_words(k, s, 0, step * i + 2, n, w->word + n * i);
-    for (i = 0; i < blocks; i++) {
-        x = ptxk__load_f16(k, bytes, step * i);
+    x = ptx_sub(k, ptx_u32(1), w->half); /* the other half's factors */
+    other = ptx_ptr_add(k, bytes, x, own * step);
+    for (i = 0; i < own; i++) {
+        x = ptxk__load_f16(k, other, step * i);
+        size = ptxk__wide_larger(k, size, x);
+        x = ptx_get(k, w->more[i]);
+        x = ptxk__wide_lower(k, x);
         size = ptxk__wide_larger(k, size, x);
     }
-    fast = fast && n == 4; /* nibbles are multiplied as they are, as f16 numbers */
+    fast = fast && block->id == PTXK_Q4_0; /* nibbles are multiplied as they are, as f16 numbers */
     size = ptx_op2(k, PTX_MUL, PTX_RN, size, ptx_f32(fast ? 262144 : 2)); /* 2^18 */
     size = ptx_selp(k, size, ptx_f32(0), exists);
     ptxk__wide_raise(k, s, size);
-    mine = ptx_ptr_add(k, bytes, w->half, own * step);
     power = ptx_get(k, w->power);
     for (i = 0; i < own; i++) {
-        x = ptxk__load_f16(k, mine, step * i);
+        x = ptx_get(k, w->more[i]);
+        x = ptxk__wide_lower(k, x);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(fast ? 32 : 1 / 524288.0));
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
         x = ptxk__wide_twice(k, x);
@@ -17473,14 +17525,12 @@ static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape,
     }
 }
 
-PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(matmul) {
     static const char *const op = "matmul";
     ptxk__matmul f;
     uint32_t small_tile = 0, parts = 1, cluster = 1, i;
     uint64_t bytes;
-    ptx_code code = ptxk__matmul_form(desc, shape && shape->target ? shape->target : PTX_SM(75), &f, why);
-    code = ptxk__plan_start(op, code, shape, plan, sizeof(ptxk_matmul_args), why);
+    ptx_code code = ptxk__matmul_form(desc, shape->target ? shape->target : PTX_SM(75), &f, why);
     if (code || (code = ptxk__check_most(op, "m", shape->m, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "n", shape->n, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "k", shape->k, PTXK__LEN_MAX, why)) != PTX_E_NONE
@@ -17562,8 +17612,7 @@ static uint64_t ptxk__matmul_least_workspace(const ptxk_matmul_desc *desc, const
     return least == UINT64_MAX ? 0 : least;
 }
 
-PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
-                                      ptxk_message *why) {
+PTXK__CHECK(matmul) {
     static const char *const op = "matmul", *const ld_names[] = {"lda", "ldb", "ldc", "ldd"},
                              *const factor_names[] = {"a_factors", "b_factors"};
     ptxk__matmul f;
@@ -17571,7 +17620,6 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
     uint64_t least;
     uint32_t i, n = 0, rows[4], columns[4], ld[4];
     ptx_code code = ptxk__matmul_form(desc, PTX_SM(120), &f, why);
-    code = ptxk__check_start(op, code, args, why);
     if (code) return code;
     if ((code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "sm_count", args->sm_count, 1, 65536, why)) != PTX_E_NONE
@@ -20524,12 +20572,10 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(norm) {
     ptxk__row f;
     uint64_t weights, elements;
-    ptx_code code =
-        ptxk__plan_start("norm", ptxk__norm_form(desc, &f, why), shape, plan, sizeof(ptxk_norm_args), why);
+    ptx_code code = ptxk__norm_form(desc, &f, why);
     if (!code) code = ptxk__check_most("norm", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     elements = (uint64_t)shape->rows * desc->n;
@@ -20542,13 +20588,12 @@ PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_s
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(norm) {
     ptxk__row f;
     ptxk__span span[5];
     uint64_t bytes;
     int added;
-    ptx_code code = ptxk__check_start("norm", ptxk__norm_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__norm_form(desc, &f, why);
     if (code) return code;
     if ((code = ptxk__check_eps("norm", args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_count("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
@@ -20753,11 +20798,9 @@ static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptx
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_softmax_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(softmax) {
     ptxk__row f;
-    ptx_code code = ptxk__plan_start("softmax", ptxk__softmax_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_softmax_args), why);
+    ptx_code code = ptxk__softmax_form(desc, &f, why);
     if (!code) code = ptxk__check_most("softmax", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
@@ -20766,11 +20809,10 @@ PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk_softmax_args *args,
-                                       ptxk_message *why) {
+PTXK__CHECK(softmax) {
     ptxk__row f;
     ptxk__span span[2];
-    ptx_code code = ptxk__check_start("softmax", ptxk__softmax_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__softmax_form(desc, &f, why);
     if (!code) code = ptxk__check_count("softmax", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("softmax", "reserved", args->reserved, why);
     if (code) return code;
@@ -20921,11 +20963,9 @@ static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *v
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const ptxk_activation_shape *shape,
-                                         ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(activation) {
     uint32_t vec = 1;
-    ptx_code code = ptxk__plan_start("activation", ptxk__activation_form(desc, &vec, why), shape, plan,
-                                     sizeof(ptxk_activation_args), why);
+    ptx_code code = ptxk__activation_form(desc, &vec, why);
     if (!code) code = ptxk__check_most("activation", "rows", shape->rows, 65535, why);
     if (!code) code = ptxk__check_most("activation", "n", shape->n, PTXK__LEN_MAX, why);
     if (code || !shape->rows || !shape->n) return code;
@@ -20935,13 +20975,12 @@ PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, const ptxk_activation_args *args,
-                                          ptxk_message *why) {
+PTXK__CHECK(activation) {
     static const char *const names[] = {"x", "up", "y"};
     uint32_t vec = 1, i;
     uint64_t stride[3], at[3];
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("activation", ptxk__activation_form(desc, &vec, why), args, why);
+    ptx_code code = ptxk__activation_form(desc, &vec, why);
     if (!code) code = ptxk__check_count("activation", "rows", args->rows, 0, 65535, why);
     if (!code) code = ptxk__check_count("activation", "n", args->n, 0, PTXK__LEN_MAX, why);
     if (code) return code;
@@ -21111,11 +21150,9 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(rope) {
     ptxk__rope f;
-    ptx_code code =
-        ptxk__plan_start("rope", ptxk__rope_form(desc, &f, why), shape, plan, sizeof(ptxk_rope_args), why);
+    ptx_code code = ptxk__rope_form(desc, &f, why);
     if (!code) code = ptxk__check_most("rope", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
     ptxk__plan_one(plan, ptxk__ceil_div(f.groups * f.half, PTXK__FLAT_THREADS), shape->tokens,
@@ -21124,12 +21161,11 @@ PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_s
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(rope) {
     ptxk__rope f;
     ptxk__span span[3];
     uint64_t row, stride;
-    ptx_code code = ptxk__check_start("rope", ptxk__rope_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__rope_form(desc, &f, why);
     if (code) return code;
     row = (uint64_t)f.heads * f.d;
     stride = args->stride ? args->stride : row;
@@ -21333,11 +21369,9 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embed_shape *shape,
-                                    ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(embed) {
     ptxk__embed f;
-    ptx_code code =
-        ptxk__plan_start("embed", ptxk__embed_form(desc, &f, why), shape, plan, sizeof(ptxk_embed_args), why);
+    ptx_code code = ptxk__embed_form(desc, &f, why);
     if (!code) code = ptxk__check_most("embed", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
     ptxk__plan_one(plan, ptxk__ceil_div(f.threads, PTXK__FLAT_THREADS), shape->tokens, PTXK__FLAT_THREADS,
@@ -21345,11 +21379,10 @@ PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embe
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_embed_args *args,
-                                     ptxk_message *why) {
+PTXK__CHECK(embed) {
     ptxk__embed f;
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("embed", ptxk__embed_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__embed_form(desc, &f, why);
     if (!code) code = ptxk__check_count("embed", "tokens", args->tokens, 0, 65535, why);
     if (code) return code;
     span[0] = ptxk__span_of("table", args->table, args->rows * f.row_bytes, 16, 1);
@@ -21755,10 +21788,8 @@ static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) 
     return ptxk__check_type("sample", "type", d->type, why);
 }
 
-PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
-    ptx_code code =
-        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
+PTXK__PLAN(sample) {
+    ptx_code code = ptxk__sample_form(desc, why);
     if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
     if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->rows) return code;
@@ -21767,10 +21798,9 @@ PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sa
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
-                                      ptxk_message *why) {
+PTXK__CHECK(sample) {
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
+    ptx_code code = ptxk__sample_form(desc, why);
     if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
     if (code) return code;
     if (!args->n || args->n > PTXK__N_MAX)
@@ -22070,11 +22100,9 @@ static void ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val la
 #if PTXK__HAS(PTXK_OP_ROUTE)
 #define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
 
-PTXGEN_API ptx_code ptxk_route_plan(const ptxk_route_desc *desc, const ptxk_route_shape *shape,
-                                    ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(route) {
     uint64_t m;
-    ptx_code code =
-        ptxk__plan_start("route", ptxk__route_form(desc, why), shape, plan, sizeof(ptxk_route_args), why);
+    ptx_code code = ptxk__route_form(desc, why);
     if (!code) code = ptxk__check_most("route", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
     if (code || !shape->tokens) return code;
     m = (uint64_t)shape->tokens * desc->chosen;
@@ -22090,12 +22118,11 @@ PTXGEN_API ptx_code ptxk_route_plan(const ptxk_route_desc *desc, const ptxk_rout
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_route_check(const ptxk_route_desc *desc, const ptxk_route_args *args,
-                                     ptxk_message *why) {
+PTXK__CHECK(route) {
     ptxk__span span[7];
     uint64_t m, e;
     uint32_t i;
-    ptx_code code = ptxk__check_start("route", ptxk__route_form(desc, why), args, why);
+    ptx_code code = ptxk__route_form(desc, why);
     if (code) return code;
     if ((code = ptxk__check_count("route", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why)) != PTX_E_NONE
         || (code = ptxk__check_zero("route", "reserved", args->reserved, why)) != PTX_E_NONE)
@@ -22295,11 +22322,9 @@ static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_combine_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(combine) {
     uint64_t row;
-    ptx_code code = ptxk__plan_start("combine", ptxk__combine_form(desc, why), shape, plan,
-                                     sizeof(ptxk_combine_args), why);
+    ptx_code code = ptxk__combine_form(desc, why);
     if (!code) code = ptxk__check_most("combine", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
     if (!code) code = ptxk__check_n("combine", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->tokens) return code;
@@ -22310,11 +22335,10 @@ PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk_combine_args *args,
-                                       ptxk_message *why) {
+PTXK__CHECK(combine) {
     ptxk__span span[4];
     uint64_t m, x, y;
-    ptx_code code = ptxk__check_start("combine", ptxk__combine_form(desc, why), args, why);
+    ptx_code code = ptxk__combine_form(desc, why);
     if (code) return code;
     if ((code = ptxk__check_count("combine", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why))
             != PTX_E_NONE
@@ -22444,11 +22468,9 @@ static ptx_code ptxk__quantize_form(const ptxk_quantize_desc *d, ptxk__quantize 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptxk_quantize_shape *shape,
-                                       ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(quantize) {
     ptxk__quantize f;
-    ptx_code code = ptxk__plan_start("quantize", ptxk__quantize_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_quantize_args), why);
+    ptx_code code = ptxk__quantize_form(desc, &f, why);
     if (!code) code = ptxk__check_most("quantize", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     ptxk__plan_one(plan, shape->rows, f.group ? ptxk__ceil_div(desc->n, 8 * PTXK__FLAT_THREADS) : 1,
@@ -22457,11 +22479,10 @@ PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptx
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const ptxk_quantize_args *args,
-                                        ptxk_message *why) {
+PTXK__CHECK(quantize) {
     ptxk__quantize f;
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("quantize", ptxk__quantize_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__quantize_form(desc, &f, why);
     if (!code) code = ptxk__check_count("quantize", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("quantize", "reserved", args->reserved, why);
     if (code) return code;
@@ -22839,7 +22860,7 @@ static ptx_code ptxk__dec_limits_of_mixture(const ptxk_decoder_desc *d, ptxk_mes
                             d->expert_ffn);
     if (!d->route.experts) return PTX_E_NONE;
     if ((code = ptxk__route_form(&d->route, &of)) != PTX_E_NONE)
-        return ptxk__refuse(why, code, "decoder: %s", of.text);
+        return ptxk__refuse(why, code, "decoder: route.%s", of.text + strlen("route: "));
     if (d->route.chosen * d->batch > PTXK__DEC_CHOICES)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: route.chosen is %u, of %u sequences more than %u",
                             d->route.chosen, d->batch, PTXK__DEC_CHOICES);
@@ -23063,11 +23084,9 @@ PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
     return step < sizeof name / sizeof *name ? name[step] : "";
 }
 
-PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_decoder_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(decoder) {
     ptxk__dec f;
-    ptx_code code = ptxk__plan_start("decoder", ptxk__dec_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_decoder_args), why);
+    ptx_code code = ptxk__dec_form(desc, &f, why);
     if (!code) code = ptxk__check_n("decoder", "layers", shape->layers, PTXK__DEC_LAYERS, why);
     if (!code) code = ptxk__check_n("decoder", "max_seq", shape->max_seq, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_n("decoder", "sm_count", shape->sm_count, 65536, why);
@@ -23261,7 +23280,8 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
     ptxk__dec f;
     ptxk__span span[PTXK__DEC_SPANS + PTXK__DEC_LAYER_SPANS];
     uint32_t i, n;
-    ptx_code code = ptxk__check_start("decoder", ptxk__dec_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__check_start("decoder", desc, args, why);
+    if (!code) code = ptxk__dec_form(desc, &f, why);
     if (!code) code = ptxk__dec_check_numbers(args, why);
     if (!code) code = ptxk__dec_matrix(&f, "embedding", &args->embedding, desc->hidden, why);
     if (!code) code = ptxk__dec_matrix(&f, "output", &args->output, desc->hidden, why);

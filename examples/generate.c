@@ -906,17 +906,23 @@ static int fit(options *o, const llama_config *c, uint64_t prompt, uint32_t line
     return 1;
 }
 
-/* Whether the model goes with the options, and has all its tensors: what would be refused once the device is
-   open, or the weights are loaded. */
-static int suits(const options *o, const model_file *f) {
-    const llama_config *c = &f->config;
+/* Whether the model has all its tensors, and ranks can divide it: before the device is opened. */
+static int is_whole(const options *o, const model_file *f) {
+    gguf_error why;
+    llama m;
+    if (llama_prepare(&m, &f->head, &o->llama, &why)) return !bad_file(f->path, &why);
+    free(m.tensor);
+    return 1;
+}
+
+/* Whether the model goes with the options: what the kernels would refuse once the weights are loaded. */
+static int suits(const options *o, const llama_config *c) {
     char why[200];
     const char *lacks;
-    gguf_error error;
     llama m;
-    if (llama_prepare(&m, &f->head, &o->llama, &error)) return !bad_file(f->path, &error);
-    free(m.tensor);
+    memset(&m, 0, sizeof m);
     m.config = *c;
+    m.options = o->llama;
     lacks = o->persistent ? llama_persistent_lacks(&m) : NULL;
     if (lacks) {
         snprintf(why, sizeof why, "the persistent kernel does not have: %s; --graph goes with all models",
@@ -1002,7 +1008,7 @@ int main(int argc, char **argv) {
     gguf_error why;
     model_file f, draft;
     uint64_t command = 0;
-    int failed, i;
+    int failed, fine, i;
     fill_standard_files();
     if (!parse(&o, argc, argv)) return 2;
     memset(&r, 0, sizeof r);
@@ -1017,10 +1023,15 @@ int main(int argc, char **argv) {
         return 1;
     }
     if (world.rank && !freopen("/dev/null", "w", stdout)) return 1;
+    memset(&f, 0, sizeof f);
     if (world.count > 1) o.llama.ranks = &world;
-    failed = open_file(&f, o.model, &why);
+    failed = world.count > 1 && ranks_load(&world);
+    if (failed)
+        tell("%s", world.error);
+    else
+        failed = open_file(&f, o.model, &why);
     if (!failed && o.draft) failed = open_file(&draft, o.draft, &why);
-    if (!failed && !(suits(&o, &f) && (!o.draft || suits(&o, &draft)))) failed = 1;
+    if (!failed && !(suits(&o, &f.config) && (!o.draft || suits(&o, &draft.config)))) failed = 1;
     if (!failed && read_words(&r, &o, &f, &why)) failed = bad_file(o.model, &why);
     if (!failed && o.draft && !same_tokens(&r.words, f.config.vocab, &draft, &why))
         failed = bad_file(o.draft, &why);
@@ -1031,10 +1042,15 @@ int main(int argc, char **argv) {
     failed = check_alike(failed, o.model, digest(f.head.file_bytes, f.head.head, f.head.head_bytes));
     failed = check_alike(failed, o.draft,
                          digest(draft.head.file_bytes, draft.head.head, draft.head.head_bytes));
-    if (!all_fine(failed))
-        failed = failed ? failed : 1;
-    else
+    fine = all_fine(failed);
+    if (fine) {
+        failed = !is_whole(&o, &f) || (o.draft && !is_whole(&o, &draft));
+        fine = all_fine(failed);
+    }
+    if (fine)
         failed = run_all(&r, &o, &f, &draft, &why);
+    else if (!failed)
+        failed = 1;
     if (failed && !computing) all_fine(1); /* unless that has been said */
     free(r.text.at);
     ptxcu_close(r.cu);
