@@ -499,7 +499,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
    all sequences, or cumulative lengths in device memory. K and V are tensors with strides, such as a cache
    whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's; one of
-   +inf has all the weight.
+   +inf has all the weight. With PTXK_PREFILL_TREE, query i sees the keys j < kv_len - q_len and those behind
+   them that a mask names: drafts that are a tree, each with its ancestors.
 
      precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
                          f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
@@ -546,7 +547,8 @@ enum {
     PTXK_PREFILL_CAUSAL = 1,
     PTXK_PREFILL_LSE = 2,
     PTXK_PREFILL_PAGE_ROWS = 4, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
-    PTXK_PREFILL_SINK = 8       /* each head has one more score, without a value: see args.sinks */
+    PTXK_PREFILL_SINK = 8,      /* each head has one more score, without a value: see args.sinks */
+    PTXK_PREFILL_TREE = 16      /* the queries are a tree of drafts: see args.tree */
 };
 enum { PTXK_PREFILL_EXACT = 0, PTXK_PREFILL_FAST = 1 };
 
@@ -558,7 +560,7 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32; for PTX_SM_A(90) PTX_E4M3, head_dim
                            then a multiple of 16, at most 128 */
     uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
-    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | _LSE | _PAGE_ROWS | _SINK */
+    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | _LSE | _PAGE_ROWS | _SINK | _TREE */
     uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
     uint32_t precision; /* for f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
@@ -600,6 +602,9 @@ typedef struct ptxk_flash_prefill_args {
                                                    head_dim / 32 in the place of head_dim and strides / 32.
                                                    q, too, in e4m3: k_factors f32 [heads], q's times k's */
     uint64_t sinks;                             /* f32 [heads]; ignored without PTXK_PREFILL_SINK */
+    uint64_t tree; /* u32 [batch, q_len, ceil(q_len / 32)], with cumulative lengths [rows, ceil(q_len / 32)]:
+                      a query sees key kv_len - q_len + j (the lengths are its sequence's) if bit j % 32 of
+                      word j / 32 of its row is 1 (its own bit too); ignored without PTXK_PREFILL_TREE */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -8811,11 +8816,14 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->kv_bytes = ptxk__cache_bytes(f->cache);
     f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);
     if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
-    if (d->flags > 15)
+    if (d->flags > 31)
         return ptxk__refuse(
             why, PTX_E_DESC,
-            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE, _PAGE_ROWS and _SINK",
+            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE, _PAGE_ROWS, _SINK and _TREE",
             d->flags);
+    if (d->flags & PTXK_PREFILL_TREE && d->window)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: window is %u, must be 0 with PTXK_PREFILL_TREE",
+                            d->window);
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: page_size is %u, must be 0 or a power of two from 16 to 65536",
@@ -8848,7 +8856,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->page_size = d->page_size;
     f->plain = chip && chip < 80 && f->type != PTX_F16;
     /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
-    registers = chip && chip < 80 ? 144 : 160;
+    registers = (chip && chip < 80) || d->flags & PTXK_PREFILL_TREE ? 144 : 160;
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0) && !f->factor_row))
         registers = 176;
     f->panels = 0;
@@ -9006,7 +9014,7 @@ static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *
 PTXK__CHECK(flash_prefill) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
-    ptxk__span s[11];
+    ptxk__span s[12];
     uint64_t stride[14], lse[3];
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
@@ -9083,11 +9091,14 @@ PTXK__CHECK(flash_prefill) {
                                           1, f.page_size, args->pool_pages, 0);
     }
     s[10] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_PREFILL_SINK) != 0);
+    lse[0] = (uint64_t)q_batch * (args->cu_q ? 1 : args->q_len); /* rows of the tree, as far as known */
+    s[11] = ptxk__span_of("tree", args->tree, lse[0] * ptxk__ceil_div(args->q_len, 32) * 4, 4,
+                          (f.flags & PTXK_PREFILL_TREE) != 0);
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
             return code;
-    return ptxk__check_spans(op, s, 11, why);
+    return ptxk__check_spans(op, s, 12, why);
 }
 
 /* -- flash_prefill: rows, scores -- */
@@ -9414,6 +9425,10 @@ static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const 
         if (f->page_size) at = ptx_and(k, at, ptx_s32(-(int64_t)f->keys)); /* tiles lie in one page */
         safe[0] = ptx_sub(k, last, ptx_s32((int64_t)f->window - 1));
     }
+    if (f->flags & PTXK_PREFILL_TREE) {
+        x = ptx_sub(k, q->kv_len, ptx_as(q->q_len, PTX_S32));
+        safe[1] = ptx_min(k, safe[1], x);
+    }
     return at;
 }
 
@@ -9435,17 +9450,56 @@ static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptx
     *first = ptx_add(k, *first, ptx_as(x, PTX_S32));
 }
 
+/* The block's rows of the tree: the address of that of the sequence's first query. *words: of a row. */
+static ptx_val ptxk__prefill_tree(ptx_kernel *k, const ptxk__prefill_state *s, const ptxk__prefill_block *q,
+                                  ptx_val *words) {
+    ptx_val most = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, q_len)), row, x, wide;
+    x = ptx_cvt(k, PTX_U64, q->query);
+    row = ptx_sub(k, q->row, x);
+    wide = ptx_mul_wide(k, q->sequence, most);
+    row = ptx_selp(k, row, wide, q->ragged);
+    *words = ptxk_div_up(k, most, ptx_u32(32));
+    wide = ptx_cvt(k, PTX_U64, *words);
+    row = ptx_mul(k, row, wide);
+    x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, tree));
+    return ptx_ptr_add(k, x, row, 4);
+}
+
+/* The bits of a row of the tree from new token x (s32) on, one for each key of a tile. Those of keys before
+   the new tokens are 1. */
+static void ptxk__prefill_tree_bits(ptx_kernel *k, const ptxk__prefill *f, ptx_val row, ptx_val words,
+                                    ptx_val x, ptx_val bits[4]) {
+    ptx_val word = ptx_shr(k, x, ptx_u32(5)), next, at, p, last = {0};
+    uint32_t i;
+    x = ptx_and(k, ptx_as(x, PTX_U32), ptx_u32(31));
+    word = ptx_as(word, PTX_U32);
+    for (i = 0; i <= ptxk__ceil_div(f->keys, 32); i++) {
+        at = i ? ptx_add(k, word, ptx_u32(i)) : word;
+        p = ptx_setp(k, PTX_LT, at, words);
+        at = ptx_ptr_add(k, row, at, 4);
+        next = ptx_ld_if(k, p, PTX_U32, ptx_at(at, 0), ptx_u32(0xffffffffu));
+        if (i) bits[i - 1] = ptx_op3(k, PTX_SHF_R, PTX_WRAP, ptx_as(last, PTX_B32), ptx_as(next, PTX_B32), x);
+        last = next;
+    }
+}
+
 /* Sets the scores of keys that a query does not see to -inf: past the end of the keys, beyond the diagonal,
-   outside the window. at: the tile's first key. */
+   outside the window, not in the tree. at: the tile's first key. */
 static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val at,
                                ptx_val first, ptx_val kv_len) {
-    ptx_val up, low, p, x, row;
+    ptx_val up, low, p, x, row, base = kv_len, tree = {0}, words = {0}, bits[4];
     int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
     uint32_t i, h, n, e;
+    ptxk__prefill_block q;
     x = ptx_laneid(k);
     x = ptx_and(k, x, ptx_u32(3));
     x = ptx_mul(k, x, ptx_u32(2));
     at = ptx_add(k, at, ptx_as(x, PTX_S32));
+    if (f->flags & PTXK_PREFILL_TREE) {
+        ptxk__prefill_locate_block(k, f, s->args, &q);
+        tree = ptxk__prefill_tree(k, s, &q, &words);
+        base = ptx_sub(k, kv_len, ptx_as(q.q_len, PTX_S32));
+    }
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
             row = ptx_add(k, first, ptx_s32((int64_t)(16 * i + 8 * h)));
@@ -9460,10 +9514,23 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
                 low = ptx_sub(k, row, at);
                 low = ptx_sub(k, low, ptx_s32((int64_t)f->window));
             }
+            if (f->flags & PTXK_PREFILL_TREE) { /* rows past the last take that one's */
+                p = ptx_sub(k, row, base);
+                x = ptx_sub(k, q.q_len, ptx_u32(1));
+                x = ptx_min(k, ptx_as(p, PTX_U32), x);
+                x = ptx_mul_wide(k, x, words);
+                p = ptx_sub(k, at, base);
+                ptxk__prefill_tree_bits(k, f, ptx_ptr_add(k, tree, x, 4), words, p, bits);
+            }
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
                     p = ptx_setp(k, PTX_LE, up, ptx_s32((int64_t)(8 * n + e)));
+                    if (f->flags & PTXK_PREFILL_TREE) {
+                        x = ptx_and(k, bits[n / 4], ptx_b32(1u << (8 * n + e) % 32));
+                        x = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), ptx_u32(0));
+                        p = ptx_or(k, p, x);
+                    }
                     if (f->window) {
                         x = ptx_setp(k, PTX_GE, low, ptx_s32((int64_t)(8 * n + e)));
                         p = ptx_or(k, p, x);
