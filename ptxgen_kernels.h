@@ -837,8 +837,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          a gated pair of two formats, tiles have fewer, down to 8. Tiles of 128 columns
                          unpack weights once, into shared memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80
                          on; EXACT not on sm_86, sm_89 and from sm_120 on, which have too little of it. 256:
-                         Q4_K, FAST, sm_90 to sm_110. On sm_90a warpgroups multiply by weights of these
-                         formats in tiles of 64, 128 and (FAST) 256 columns.
+                         Q4_K, FAST, sm_90 to sm_110. On sm_90a warpgroups multiply: tiles of 64 and 128
+                         columns of all quantised formats (not IQ4_XS, EXACT), of 256 of these five, FAST.
      k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights, 16
                          for bytes. With several matrices, of the largest unit.
      factors             of bytes, f32: PTXK_FACTORS_..., as those of A in matmul, with n for m. They multiply
@@ -860,7 +860,9 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          them to f16, times a power of two for each row: by at most 3 2^-11 of the sum of a
                          weight's parts and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23);
                          sums are of a whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers
-                         (2^-23 of a weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor).
+                         (2^-23 of a weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor). With
+                         warpgroups so do other formats with a factor for 32 values and no scales, FAST one;
+                         the rest are exact.
      sm_75               bf16 and f32 weights times a power of two for a unit of a row become f16 numbers, one
                          or, for f32, two (FAST one), and x as beside quantised weights: the weights' errors
                          are 2^-39 of the unit's largest weight, and for f32 2^-21 (FAST 2^-11) of each.
@@ -13126,6 +13128,11 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
     return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
 }
 
+/* Whether weights become two f16 numbers: these do not fit into one. */
+static int ptxk__wgmma_is_double(const ptxk__block *b, uint32_t precision) {
+    return precision == PTXK_GEMM_EXACT && (b->reader ? !b->reader->halves : !b->aligned);
+}
+
 /* The sizes of a block whose warpgroups multiply. Returns whether it fits. In shared memory: two steps of the
    rows as they lie, parts of x, unpacked scales, two mbarriers for each part. */
 static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int two) {
@@ -13145,9 +13152,11 @@ static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int two) {
     return 0;
 }
 
-/* Whether warpgroups multiply so many columns by weights of that format: where registers are enough. */
+/* Whether warpgroups multiply so many columns by weights of that format: where registers are enough. A factor
+   of 32 values becomes one f16 number, which EXACT must hold it. */
 static int ptxk__wgmma_takes(const ptxk__block *b, uint32_t precision, uint32_t columns) {
-    return !b->reader && b->kind != PTXK__NUMBERS && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
+    if (b->reader) return columns <= 128 && (b->id != PTXK_IQ4_XS || precision == PTXK_GEMM_FAST);
+    return b->kind != PTXK__NUMBERS && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
 }
 
 /* The form with `wide` columns, or, where that is 0, with few. */
@@ -13229,8 +13238,8 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         x.sums = g->sums;
         if (wgmma) {
             if (!ptxk__wgmma_takes(b, d->precision, wide)) return PTX_E_DESC;
-            if (d->precision == PTXK_GEMM_FAST || !b->aligned) x.sums = 0;
-            if (!b->aligned && d->precision == PTXK_GEMM_EXACT) planes = 2;
+            if (!b->reader && (d->precision == PTXK_GEMM_FAST || !b->aligned)) x.sums = 0;
+            if (ptxk__wgmma_is_double(b, d->precision)) planes = 2;
         } else if (wide) {
             if (wide > 128
                 && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K
@@ -13792,6 +13801,12 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &low[0]);
         half = ptx_shr(k, lane, ptx_u32(2));
         here = ptx_mad(k, column, ptx_u32(8), half);
+        if (f->wgmma) { /* two core matrices of each: the first and the second word of a lane */
+            here = ptx_and(k, half, ptx_u32(1));
+            here = ptx_mad(k, here, ptx_u32(f->columns), column);
+            half = ptx_shr(k, half, ptx_u32(1));
+            here = ptx_mad(k, here, ptx_u32(4), half);
+        }
         here = ptx_ptr_add(k, at, here, 4);
         p = ptx_and(k, lane, ptx_u32(3));
         p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
@@ -13799,7 +13814,7 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         ptx_guard(k, p);
         ptx_st(k, PTX_B32, ptx_at(here, 0), high[0]);
         ptx_guard(k, p);
-        ptx_st(k, PTX_B32, ptx_at(here, 256), low[0]);
+        ptx_st(k, PTX_B32, ptx_at(here, f->wgmma ? 32 * (int64_t)f->columns : 256), low[0]);
         return;
     }
     /* lane 4 w: sub-blocks 8 n + 2 a + h and 4 more, w = 4 n + 2 a + h; pairs over h */
@@ -14412,164 +14427,6 @@ static ptx_mem ptxk__gemm_row_at(const ptxk__gemm_state *s, ptx_val base, uint32
     return ptx_at(base, (int64_t)((16 * i + 8 * h) * s->kind->pitch + at));
 }
 
-/* -- gemm: formats with a reader -- */
-
-/* Block `which` of this unit in row (i, h). */
-static ptxk__source ptxk__gemm_block(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
-                                     ptxk__number which) {
-    const ptxk__block *b = s->kind->block;
-    ptxk__source source = s->source[i][h];
-    which = ptxk__number_of(k, which, 0, 0xffffffffu, b->bytes, 0);
-    source.offset += which.c;
-    if (which.known) return source;
-    source = ptxk__source_at(ptx_ptr_add(k, source.at, which.v, 1), source.offset, ptxk__block_align(b));
-    return source;
-}
-
-/* Two f16, from integers within -512 ... 511 or f16 values. */
-static ptx_val ptxk__gemm_pack_scales(ptx_kernel *k, const ptxk__gemm_state *s, const ptx_val x[2]) {
-    ptx_val y[2], pair;
-    uint32_t e;
-    for (e = 0; e < 2; e++) {
-        if (ptx_type_of(x[e]) == PTX_F16) {
-            y[e] = x[e];
-            continue;
-        }
-        y[e] = ptx_add(k, ptx_as(x[e], PTX_U32), ptx_u32(0x6600)); /* 1536 + x */
-        y[e] = ptx_cvt(k, PTX_U16, y[e]);
-        y[e] = ptx_as(y[e], PTX_F16);
-    }
-    pair = ptx_pack(k, PTX_B32, 2, y);
-    return ptx_type_of(x[0]) == PTX_F16 ? pair : ptxk__gemm_minus(k, pair, s->constant[4]);
-}
-
-/* Begins a unit: lane t unpacks the factors of shares 2 t and 2 t + 1 of its rows, into shared memory, where
-   all four lanes of a row need them: 16 scales as f16, or 8 factors as f32. Their minima are its part of
-   operand A of the product with the sums of x. */
-static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    const ptxk__block *b = s->kind->block;
-    const ptxk__reader *r = b->reader;
-    uint32_t blocks = 256 / b->values, i, h, j;
-    ptx_val to = ptx_ptr_add(k, s->scales, s->t, 8), words[PTXK__GEMM_M][2][2], pair[2];
-    ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
-    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_read */
-    double factor = (double)b->first * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
-    double share_factor = r->part == PTXK__PART_E2M1 ? 32768 : r->part ? 1 : (double)b->first;
-    for (i = 0; i < f->m; i++)
-        for (h = 0; h < 2; h++) {
-            s->source[i][h] =
-                ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes, s->words_aligned ? 4 : 2);
-            for (j = 0; j < 2; j++) {
-                ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
-                ptxk__source source;
-                ptxk__factors o;
-                memset(&o, 0, sizeof o);
-                if (blocks == 1) inner = share, share = ptxk__known(0);
-                if (blocks == 4) inner = ptxk__known(j), share = ptxk__unknown(s->t);
-                source = ptxk__gemm_block(k, s, i, h, share);
-                r->factors(k, &source, inner, &o);
-                if (!r->halves) {
-                    words[i][h][j] = o.factor;
-                    if (share_factor < 1 || share_factor > 1)
-                        words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(share_factor));
-                    pair[0] = pair[1] = o.plus;
-                    if (r->has_minimum) s->low[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
-                    continue;
-                }
-                words[i][h][j] = ptxk__gemm_pack_scales(k, s, o.scale);
-                if (subnormal || r->part == PTXK__PART_E2M1)
-                    words[i][h][j] = ptxk__gemm_times(k, words[i][h][j], s->constant[1]);
-                if (r->has_minimum) {
-                    pair[0] = ptx_as(o.minimum[0], PTX_S32);
-                    pair[1] = ptx_as(o.minimum[1], PTX_S32);
-                    s->low[i][h + 2 * j] = ptxk__gemm_pack_scales(k, s, pair);
-                }
-                if (j) continue;
-                s->factor[i][h] = o.factor;
-                if (factor < 1 || factor > 1)
-                    s->factor[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(factor));
-                if (r->has_minimum)
-                    s->minimum[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.minimum_factor, ptx_f32(-16));
-            }
-        }
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
-    for (i = 0; i < f->m; i++)
-        for (h = 0; h < 2; h++)
-            ptx_st_vec(k, r->halves ? PTX_B32 : PTX_F32, 2,
-                       ptx_at(to, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES)), words[i][h]);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-}
-
-/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q +
-   bias, less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and
-   those with signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of
-   itself, scales 2^14 times (a power of two of a block may be 2^112 at most). */
-static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
-                            ptx_val a[2][4]) {
-    const ptxk__block *b = s->kind->block;
-    const ptxk__reader *r = b->reader;
-    uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w, e;
-    ptxk__source *row = &s->source[i][h], source = ptxk__gemm_block(k, s, i, h, ptxk__known(w / shares));
-    ptxk__share_of p;
-    ptx_val quad[3], scale[2], even, odd, less;
-    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS;
-    p.share = ptxk__known(w % shares);
-    p.whole = 0;
-    p.lane = s->t;
-    r->values(k, &source, &p, quad);
-    row->known = source.known; /* for the blocks that follow */
-    memcpy(row->words, source.words, sizeof row->words);
-    memcpy(row->pick, source.pick, sizeof row->pick);
-    if (!r->halves) {
-        s->factor[i][h] = ptx_ld(k, PTX_F32, ptx_at(s->scales, (int64_t)at));
-    } else if (r->quads == PTXK__QUADS_16_APART) {
-        even = ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)at));
-        for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, even, e);
-    } else { /* both quads are of one half */
-        even = ptx_ptr_add(k, s->scales, s->constant[2], 1);
-        scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
-        scale[0] = scale[1] = ptx_pack(k, PTX_B32, 2, scale);
-    }
-    for (e = 0; e < 4 && r->part == PTXK__PART_E2M1; e++) { /* nibbles 4 e of the halves */
-        even = e < 3 ? ptx_shl(k, quad[0], ptx_u32(12 - 4 * e)) : quad[0];
-        odd = ptx_and(k, even, ptx_b32(0x70007000));
-        odd = ptxk__shr_b32(k, odd, ptx_u32(3));
-        even = ptx_lop3(k, even, ptx_b32(0x80008000u), odd, ptx_imm(0xea));
-        a[e & 1][h + (e & 2)] = r->halves ? ptxk__gemm_times(k, even, scale[0]) : even;
-    }
-    for (e = 0; e < 2 && r->part != PTXK__PART_E2M1; e++) {
-        odd = quad[e];
-        if (!subnormal && !r->part) {
-            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a)); /* & ^ */
-            odd = ptxk__shr_b32(k, odd, ptx_u32(8));
-            odd = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a));
-        } else if (!r->halves) {
-            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64006400), ptx_imm(0xea)); /* & | */
-            odd = ptx_prmt(k, odd, ptx_b32(0x64646464), ptx_b32(0x4341));
-        } else {
-            even = ptx_and(k, odd, ptx_b32(0x00ff00ff));
-            odd = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x4341));
-        }
-        if (!r->halves) {
-            a[e][h] = ptxk__gemm_minus(k, even, s->constant[0]);
-            a[e][h + 2] = ptxk__gemm_minus(k, odd, s->constant[0]);
-        } else if (!subnormal) {
-            less = ptxk__gemm_times(k, scale[e], s->constant[3]);
-            a[e][h] = ptxk__gemm_fma(k, even, scale[e], less);
-            a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], less);
-        } else {
-            a[e][h] = ptxk__gemm_times(k, even, scale[e]);
-            a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
-        }
-    }
-    for (e = 0; e < 4 && r->part == PTXK__PART_SIGNS; e++) { /* bits of values 0 2, 1 3, 4 6, 5 7 */
-        static const uint32_t bits[4] = {0x20008000u, 0x10004000u, 0x02000800u, 0x01000400u};
-        ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
-        even = ptx_mul(k, quad[2], ptx_u32(bits[e]));
-        *to = ptx_lop3(k, ptx_as(even, PTX_B32), ptx_b32(0x80008000u), *to, ptx_imm(0x6a)); /* & ^ */
-    }
-}
-
 /* -- gemm: weights times a power of two for each row -- */
 
 /* Both halves of a word: x in f16. */
@@ -14693,17 +14550,14 @@ static void ptxk__wgmma_scale_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     }
 }
 
-/* The same for a factor of each 32 values: to shared memory, for all lanes of a row. Of Q4_0 and Q8_0. */
-static void ptxk__wgmma_scale_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    uint32_t bytes = s->kind->block->bytes, h, j;
-    ptx_val d[2][2], size[2], power[2], x, to = ptx_ptr_add(k, s->scales, s->t, 4);
+/* The same for factors of 32 values, of which lane t has d: to shared memory, for all lanes of a row. */
+static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
+                                     ptx_val d[2][2]) {
+    ptx_val size[2], power[2], x, to = ptx_ptr_add(k, s->scales, s->t, 4);
+    uint32_t h, j;
     for (h = 0; h < 2; h++) {
-        x = ptx_ptr_add(k, s->byte[0][h], s->t, 2 * bytes);
-        size[h] = ptx_f32(0);
-        for (j = 0; j < 2; j++) {
-            d[h][j] = ptxk__load_f16(k, x, v * s->kind->unit_bytes + j * bytes);
-            size[h] = ptxk__wide_larger(k, size[h], d[h][j]);
-        }
+        size[h] = ptxk__wide_larger(k, ptx_f32(0), d[h][0]);
+        size[h] = ptxk__wide_larger(k, size[h], d[h][1]);
         size[h] = ptxk_warp_reduce(k, PTX_MAX, size[h], 1, 4);
         size[h] = ptx_op2(k, PTX_MUL, PTX_RN, size[h], ptx_f32(2));
     }
@@ -14711,11 +14565,186 @@ static void ptxk__wgmma_scale_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
     for (h = 0; h < 2; h++) {
         power[h] = ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(1 / 524288.0));
+        s->minimum[0][h] =
+            ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(16)); /* undoes the scale of the sums */
         for (j = 0; j < 2; j++) d[h][j] = ptx_op2(k, PTX_MUL, PTX_RN, d[h][j], power[h]);
         x = ptxk__pack_f32(k, PTX_F16, d[h][0], d[h][1]);
         ptx_st(k, PTX_B32, ptx_at(to, (int64_t)(8 * h * PTXK__GEMM_SCALES)), x);
     }
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+}
+
+/* Those of Q4_0 and Q8_0. */
+static void ptxk__wgmma_scale_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    uint32_t bytes = s->kind->block->bytes, h, j;
+    ptx_val d[2][2], x;
+    for (h = 0; h < 2; h++) {
+        x = ptx_ptr_add(k, s->byte[0][h], s->t, 2 * bytes);
+        for (j = 0; j < 2; j++) d[h][j] = ptxk__load_f16(k, x, v * s->kind->unit_bytes + j * bytes);
+    }
+    ptxk__wgmma_store_scales(k, f, s, d);
+}
+
+/* -- gemm: formats with a reader -- */
+
+/* Block `which` of this unit in row (i, h). */
+static ptxk__source ptxk__gemm_block(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
+                                     ptxk__number which) {
+    const ptxk__block *b = s->kind->block;
+    ptxk__source source = s->source[i][h];
+    which = ptxk__number_of(k, which, 0, 0xffffffffu, b->bytes, 0);
+    source.offset += which.c;
+    if (which.known) return source;
+    source = ptxk__source_at(ptx_ptr_add(k, source.at, which.v, 1), source.offset, ptxk__block_align(b));
+    return source;
+}
+
+/* Two f16, from integers within -512 ... 511 or f16 values. */
+static ptx_val ptxk__gemm_pack_scales(ptx_kernel *k, const ptxk__gemm_state *s, const ptx_val x[2]) {
+    ptx_val y[2], pair;
+    uint32_t e;
+    for (e = 0; e < 2; e++) {
+        if (ptx_type_of(x[e]) == PTX_F16) {
+            y[e] = x[e];
+            continue;
+        }
+        y[e] = ptx_add(k, ptx_as(x[e], PTX_U32), ptx_u32(0x6600)); /* 1536 + x */
+        y[e] = ptx_cvt(k, PTX_U16, y[e]);
+        y[e] = ptx_as(y[e], PTX_F16);
+    }
+    pair = ptx_pack(k, PTX_B32, 2, y);
+    return ptx_type_of(x[0]) == PTX_F16 ? pair : ptxk__gemm_minus(k, pair, s->constant[4]);
+}
+
+/* Begins a unit: lane t unpacks the factors of shares 2 t and 2 t + 1 of its rows, into shared memory, where
+   all four lanes of a row need them: 16 scales as f16, or 8 factors as f32. Their minima are its part of
+   operand A of the product with the sums of x. */
+static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    const ptxk__block *b = s->kind->block;
+    const ptxk__reader *r = b->reader;
+    uint32_t blocks = 256 / b->values, i, h, j;
+    ptx_val to = ptx_ptr_add(k, s->scales, s->t, 8), words[PTXK__GEMM_M][2][2], pair[2];
+    ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
+    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_read */
+    double factor = (double)b->first * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
+    double share_factor = r->part == PTXK__PART_E2M1 ? 32768 : r->part ? 1 : (double)b->first;
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            s->source[i][h] =
+                ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes, s->words_aligned ? 4 : 2);
+            for (j = 0; j < 2; j++) {
+                ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
+                ptxk__source source;
+                ptxk__factors o;
+                memset(&o, 0, sizeof o);
+                if (blocks == 1) inner = share, share = ptxk__known(0);
+                if (blocks == 4) inner = ptxk__known(j), share = ptxk__unknown(s->t);
+                source = ptxk__gemm_block(k, s, i, h, share);
+                r->factors(k, &source, inner, &o);
+                if (!r->halves) {
+                    words[i][h][j] = o.factor;
+                    if (share_factor < 1 || share_factor > 1)
+                        words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(share_factor));
+                    pair[0] = pair[1] = o.plus;
+                    if (r->has_minimum) s->low[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
+                    continue;
+                }
+                words[i][h][j] = ptxk__gemm_pack_scales(k, s, o.scale);
+                if (subnormal || r->part == PTXK__PART_E2M1)
+                    words[i][h][j] = ptxk__gemm_times(k, words[i][h][j], s->constant[1]);
+                if (r->has_minimum) {
+                    pair[0] = ptx_as(o.minimum[0], PTX_S32);
+                    pair[1] = ptx_as(o.minimum[1], PTX_S32);
+                    s->low[i][h + 2 * j] = ptxk__gemm_pack_scales(k, s, pair);
+                }
+                if (j) continue;
+                s->factor[i][h] = o.factor;
+                if (factor < 1 || factor > 1)
+                    s->factor[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(factor));
+                if (r->has_minimum)
+                    s->minimum[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.minimum_factor, ptx_f32(-16));
+            }
+        }
+    if (s->scaled) {
+        ptxk__wgmma_store_scales(k, f, s, words[0]);
+        return;
+    }
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++)
+            ptx_st_vec(k, r->halves ? PTX_B32 : PTX_F32, 2,
+                       ptx_at(to, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES)), words[i][h]);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+}
+
+/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q +
+   bias, less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and
+   those with signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of
+   itself, scales 2^14 times (a power of two of a block may be 2^112 at most). */
+static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
+                            ptx_val a[2][4]) {
+    const ptxk__block *b = s->kind->block;
+    const ptxk__reader *r = b->reader;
+    uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w, e;
+    ptxk__source *row = &s->source[i][h], source = ptxk__gemm_block(k, s, i, h, ptxk__known(w / shares));
+    ptxk__share_of p;
+    ptx_val quad[3], scale[2], even, odd, less;
+    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS;
+    p.share = ptxk__known(w % shares);
+    p.whole = 0;
+    p.lane = s->t;
+    r->values(k, &source, &p, quad);
+    row->known = source.known; /* for the blocks that follow */
+    memcpy(row->words, source.words, sizeof row->words);
+    memcpy(row->pick, source.pick, sizeof row->pick);
+    if (!r->halves) {
+        if (!s->scaled) s->factor[i][h] = ptx_ld(k, PTX_F32, ptx_at(s->scales, (int64_t)at));
+    } else if (r->quads == PTXK__QUADS_16_APART) {
+        even = ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)at));
+        for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, even, e);
+    } else { /* both quads are of one half */
+        even = ptx_ptr_add(k, s->scales, s->constant[2], 1);
+        scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
+        scale[0] = scale[1] = ptx_pack(k, PTX_B32, 2, scale);
+    }
+    for (e = 0; e < 4 && r->part == PTXK__PART_E2M1; e++) { /* nibbles 4 e of the halves */
+        even = e < 3 ? ptx_shl(k, quad[0], ptx_u32(12 - 4 * e)) : quad[0];
+        odd = ptx_and(k, even, ptx_b32(0x70007000));
+        odd = ptxk__shr_b32(k, odd, ptx_u32(3));
+        even = ptx_lop3(k, even, ptx_b32(0x80008000u), odd, ptx_imm(0xea));
+        a[e & 1][h + (e & 2)] = r->halves ? ptxk__gemm_times(k, even, scale[0]) : even;
+    }
+    for (e = 0; e < 2 && r->part != PTXK__PART_E2M1; e++) {
+        odd = quad[e];
+        if (!subnormal && !r->part) {
+            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a)); /* & ^ */
+            odd = ptxk__shr_b32(k, odd, ptx_u32(8));
+            odd = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a));
+        } else if (!r->halves) {
+            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64006400), ptx_imm(0xea)); /* & | */
+            odd = ptx_prmt(k, odd, ptx_b32(0x64646464), ptx_b32(0x4341));
+        } else {
+            even = ptx_and(k, odd, ptx_b32(0x00ff00ff));
+            odd = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x4341));
+        }
+        if (!r->halves) {
+            a[e][h] = ptxk__gemm_minus(k, even, s->constant[0]);
+            a[e][h + 2] = ptxk__gemm_minus(k, odd, s->constant[0]);
+        } else if (!subnormal) {
+            less = ptxk__gemm_times(k, scale[e], s->constant[3]);
+            a[e][h] = ptxk__gemm_fma(k, even, scale[e], less);
+            a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], less);
+        } else {
+            a[e][h] = ptxk__gemm_times(k, even, scale[e]);
+            a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
+        }
+    }
+    for (e = 0; e < 4 && r->part == PTXK__PART_SIGNS; e++) { /* bits of values 0 2, 1 3, 4 6, 5 7 */
+        static const uint32_t bits[4] = {0x20008000u, 0x10004000u, 0x02000800u, 0x01000400u};
+        ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
+        even = ptx_mul(k, quad[2], ptx_u32(bits[e]));
+        *to = ptx_lop3(k, ptx_as(even, PTX_B32), ptx_b32(0x80008000u), *to, ptx_imm(0x6a)); /* & ^ */
+    }
 }
 
 /* -- gemm: formats -- */
@@ -14923,7 +14952,7 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
             ptxk__gemm_word_base(k, s, i, h, y, x);
             if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
         }
-    if (s->scaled && s->kind->format->kind == PTXK__GEMM_BLOCKS) ptxk__wgmma_scale_blocks(k, f, s, v);
+    if (s->scaled && (id == PTXK_Q8_0 || id == PTXK_Q4_0)) ptxk__wgmma_scale_blocks(k, f, s, v);
     if (s->scaled && id == PTXK_Q6_K) ptxk__wgmma_scale_q6(k, f, s);
     if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
     if (s->kind->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
@@ -15466,8 +15495,8 @@ static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     return ptx_mul(k, s->first, ptx_u32(per));
 }
 
-/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile to
-   the L2 cache while it waits. W may be written by them, too: nothing is read. */
+/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile
+   to the L2 cache while it waits. W may be written by them, too: nothing is read. */
 static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     ptx_val bytes, skip, at, p;
     uint32_t i, j;
@@ -15794,15 +15823,15 @@ static void ptxk__wide_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_
     for (i = 0; i <= first + n; i += 4) ptxk_load16(k, NULL, ptx_at(at, (int64_t)(4 * i)), raw + i);
 }
 
-/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for multiples of
-   4 and for others. */
+/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for
+   multiples of 4 and for others. */
 static ptx_val ptxk__wide_word(ptx_kernel *k, const ptx_val raw[24], uint32_t first, uint32_t at,
                                const ptx_val pick[2]) {
     return ptx_prmt(k, raw[first + at / 4], raw[first + at / 4 + 1], pick[at % 4 / 2]);
 }
 
-/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks are
-   loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
+/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks
+   are loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
 static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first, ptx_val from,
                                   const ptx_val pick[2]) {
     ptxk__gemm_wide *w = s->wide;
@@ -16361,8 +16390,9 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
    A warp copies and unpacks its 16 rows of W as with few columns; a warpgroup's fragments are operand A of
    wgmma, 64 rows by all columns. Prepared x is operand B: shared memory holds `stages` parts of it, which one
    thread copies. `full` of a stage completes when its copy has arrived, `empty` when all warps have read it.
-   EXACT: integers; their sums of a unit are added times factors. FAST: weights times a power of two for each
-   row, as with many columns elsewhere. */
+   EXACT, and formats with a reader: sums of a unit are apart, and are added times factors. FAST, and factors
+   of 32 values: weights are times their factors and a power of two for each row, as with many columns
+   elsewhere. */
 
 static ptx_val ptxk__wgmma_bar(const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t stage,
                                uint32_t empty) {
@@ -16439,11 +16469,13 @@ static void ptxk__wgmma_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     uint32_t n, e, minima;
     const ptx_val *factor;
     ptx_val x, acc[4];
-    if (s->form->sums) ptxk__gemm_minima(k, f, s);
+    if (s->form->sums && !s->kind->block->reader) ptxk__gemm_minima(k, f, s);
     for (minima = 0; minima < (s->form->sums ? 2u : 1u); minima++) {
         if (minima) {
             ptx_op0(k, PTX_WGMMA_FENCE, 0);
-            ptxk__wgmma_multiply(k, f, g, g->part, s->low[0], stage * f->stage + s->form->part_bytes, 1);
+            for (e = 0; e < s->form->sums / 256; e++)
+                ptxk__wgmma_multiply(k, f, g, g->part, s->low[0],
+                                     stage * f->stage + s->form->part_bytes + 32 * e * f->columns, !e);
             ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
         }
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
@@ -16530,8 +16562,8 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     uint32_t i, e;
     memset(g, 0, sizeof *g);
     s->wgmma = g;
-    g->exact = f->precision == PTXK_GEMM_EXACT;
-    g->two = g->exact && ptxk__gemm_is_shifted(s->kind);
+    g->exact = f->precision == PTXK_GEMM_EXACT || s->kind->block->reader;
+    g->two = (uint32_t)ptxk__wgmma_is_double(s->kind->block, f->precision);
     s->scaled = !g->exact || s->kind->format->kind == PTXK__GEMM_BLOCKS;
     first = g->first = ptxk__gemm_slice(k, f, s, &units);
     ptxk__gemm_setup(k, f, s, first);
@@ -16577,10 +16609,9 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     }
     ptxk__gemm_advance_weights(k, f, s);
     ptxk__gemm_loop(k, f, s);
-    ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-    ptx_cp_async_wait_all(k);
     s->wgmma = NULL;
-    if (!g->exact) { /* the last part has been multiplied */
+    if (!g->exact) { /* the last part */
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
         y = ptx_sub(k, s->end, first);
         y = ptx_mul(k, y, ptx_u32(x->parts));
         y = ptx_sub(k, y, ptx_u32(1));
