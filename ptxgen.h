@@ -2723,7 +2723,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
    approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all
    operands of the f32 functions of one, and random ones of the rest; docs/mathematics.md has what it printed.
-   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 141 in f64
+   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 129 in f64
    (docs/mathematics.md); no memory but, for sin, cos and tan of f64 from 2^30 on, a table of 160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
@@ -2744,7 +2744,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
 #define ptx_sin(k, x) ptx_math1(k, "sin", x)           /* 1.6, 1.6; any x, however large */
 #define ptx_cos(k, x) ptx_math1(k, "cos", x)           /* 1.7, 1.7 */
-#define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 1.9, 2.0 */
+#define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 1.9, 1.8 */
 #define ptx_asin(k, x) ptx_math1(k, "asin", x)         /* 2.0, 1.7 */
 #define ptx_acos(k, x) ptx_math1(k, "acos", x)         /* 1.2, 1.3 */
 #define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.9, 1.6 */
@@ -2753,22 +2753,22 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_tanh(k, x) ptx_math1(k, "tanh", x)         /* 1.9, 1.8 */
 #define ptx_exp(k, x) ptx_math1(k, "exp", x)           /* 2.0, 1.0 */
 #define ptx_exp2(k, x) ptx_math1(k, "exp2", x)         /* f32: ex2.approx, as it says; 1.0 */
-#define ptx_exp10(k, x) ptx_math1(k, "exp10", x)       /* 1.1, 1.0 */
+#define ptx_exp10(k, x) ptx_math1(k, "exp10", x)       /* 2.0, 1.0 */
 #define ptx_expm1(k, x) ptx_math1(k, "expm1", x)       /* 1.6, 1.9 */
 #define ptx_log(k, x) ptx_math1(k, "log", x)           /* 1.0, 0.6 */
 #define ptx_log2(k, x) ptx_math1(k, "log2", x)         /* 1.8, 0.6 */
 #define ptx_log10(k, x) ptx_math1(k, "log10", x)       /* 1.9, 0.6 */
 #define ptx_log1p(k, x) ptx_math1(k, "log1p", x)       /* 1.4, 1.5 */
 #define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)         /* 0.9, 0.8 */
-#define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.8, 1.7 */
-#define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.3 */
+#define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.8, 1.2 */
+#define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 1.7 */
 #define ptx_tgamma(k, x) ptx_math1(k, "tgamma", x)     /* 4.0, 1.8; a function of the module */
-#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 2.4; the same; see below */
+#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 1.8; the same; see below */
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
 #define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 2.0, 1.6 */
 /* lgamma has zeros between its poles: below -2 its error is counted in units of the largest of
-   |lgamma(x)|, lgamma(-x) and 1. From -2 on the error in f64 is 1.7. */
+   |lgamma(x)|, lgamma(-x) and 1. */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
 #define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
 
@@ -10746,9 +10746,12 @@ static const char *const ptx__formulas[] = {
     /* x = s ln 2 + r */
     PTX__F("exp_reduce", "s=fma x $ M;n=sub s M;r=fma n $ x;r=fma n $ r;", "3FB8AA3B BF317218 3102E308",
      "3FF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
-    PTX__F("exp", "f,t=exp_reduce x;{p=poly f $;|p=exp_poly f;}r:ldx p t;a=abs x;c=gtu a {87|708};if c;"
-     "r=scale_ends p t x {89.0|710.0} {-105.0|-746.0};end;", "3C07CFD8,3D2B9D1,3E2AAD4,3EFFFEE3,3F7FFFFB,3F8",
-     ""),
+    /* f32: x^4 of the polynomial and what rounds x / ln 2 have one constant. Its last
+       place is 1 of n, and its lowest 9 bits are 0, so that ldx finds n alone */
+    PTX__F("exp", "{t=fma x $ $;n=sub t $;f=fma n $ x;f=fma n $ f;p=poly f $;|f,t=exp_reduce x;p=exp_poly f;"
+     "}r:ldx p t;a=abs x;c=gtu a {87|708};if c;{t=iadd t 0xe146200;r=scale_ends p t x 89.0 -105.0;"
+     "|r=scale_ends p t x 710.0 -746.0;}end;", "31B8AA3B 3D2B9E 3D2B9E CD317218 3F02E308 3C07E6F2,3D2B9E,"
+     "3E2AAD28,3EFFFEE2,3F7FFFFB,3F8", ""),
     PTX__F("exp2_poly", "r=poly x $;", "391F8A5D,3AAF8D77,3C1D98E3,3D6357B,3E75FDEB,3F317218,3F8",
      "3DFEA482,3E3E627A,3E7B524A,3EB62BFC,3EEFFCBFC9DEF157,3F2430913121C7B,3F55D87FE78954FD,3F83B2AB6FB9EF47,"
      "3FAC6B08D704A14B,3FCEBFBDFF82C5AC,3FE62E42FEFA39EF,3FF"),
@@ -10756,9 +10759,9 @@ static const char *const ptx__formulas[] = {
     PTX__F0("exp2_pair", "s=add x M;n=sub s M;f=sub x n;f=add f y;r=exp2_poly f;"),
     PTX__F0("exp2", "{r=ex2 x;|t=add x M;n=sub t M;f=sub x n;p=exp2_poly f;r:ldx p t;a=abs x;c=gtu a 1021;if "
      "c;r=scale_ends p t x 1025.0 -1080.0;end;}"),
-    PTX__F("exp10", "t=fma x $ M;n=sub t M;f=fma n $ x;f=fma n $ f;p=poly f $;r:ldx p t;a=abs x;c=gtu a "
-     "{37.75|307};if c;r=scale_ends p t x {39.0|309.0} {-46.0|-325.0};end;",
-     "40549A78 BE9A209B 3276086 3E525561,3F0AB6CB,3F95EDE8,400237CC,4029A924,40135D8E,3F8",
+    PTX__F("exp10", "t=fma x $ {$|M};n=sub t {$|M};f=fma n $ x;f=fma n $ f;p=poly f $;r:ldx p t;a=abs x;"
+     "c=gtu a {37.75|307};if c;{t=iadd t 0xba93c00;r=scale_ends p t x 39.0 -46.0;|r=scale_ends p t x 309.0 "
+     "-325.0;}end;", "34D49A78 3F96C4 3F96C4 CA1A209B 3DF6086 3F086EAA,3F96C4,40023C52,4029A862,40135D86,3F8",
      "400A934F0979A371 BFD34413509F79FF 3C49DC1DA994FD21 3F2F722D,3F52F72A,3F7489A,3F941166,3FB16E4DEE1A7BA3,"
      "3FCA7ED70A0DD716,3FE1429FFD222029,3FF2BD7609FD537A,4000470591DE2B42,40053524C73CEA76,40026BB1BBB55516,"
      "3FF"),

@@ -9985,6 +9985,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                                  ptx_val head, ptx_val lse, ptx_val rows) {
     ptx_val total, inverse, x, p, at, row, own, v_factor = {0}, sink = {0};
     uint32_t i, h, n, e, has_sink = f->flags & PTXK_PREFILL_SINK;
+    const double largest = f->lift > 8 ? 32768.0 : f->lift > 0 ? 256.0 : 1 / 4294967296.0; /* 2^lift */
     if (has_sink) sink = ptxk__prefill_sink(k, s, head);
     if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_factor(k, f, s, 1);
     own = ptx_and(k, lane, ptx_u32(3));
@@ -9996,11 +9997,9 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
             if (has_sink) { /* far above all scores: the total is infinite */
                 x = ptx_get(k, s->most[i][h]);
-                x = ptx_op2(k, PTX_MUL, PTX_RN, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer));
-                x = ptx_add(k, sink, x);
-                x = ptx_add(k, x, ptx_f32((double)f->lift));
+                x = ptx_fma(k, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer), sink);
                 x = ptx_ex2(k, x);
-                total = ptx_add(k, total, x);
+                total = ptx_fma(k, x, ptx_f32(largest), total);
             }
             p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
@@ -10015,17 +10014,12 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             }
             if (!(f->flags & PTXK_PREFILL_LSE)) continue;
             inverse = ptx_get(k, s->most[i][h]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, total, ptx_f32(1 / largest));
+            x = ptx_lg2(k, x); /* 0: -inf */
             if (f->panels) {
-                x = ptx_op2(k, PTX_MUL, PTX_RN, total,
-                            ptx_f32(f->lift > 8   ? 1 / 32768.0
-                                    : f->lift > 0 ? 1 / 256.0
-                                                  : 4294967296.0));
-                x = ptx_lg2(k, x);
                 row = ptxk__prefill_offset(k, f, s, inverse, 1);
                 x = ptx_op2(k, PTX_SUB, PTX_RN, x, row);
             } else {
-                x = ptx_lg2(k, total); /* 0: -inf */
-                x = ptx_add(k, x, ptx_f32(-(double)f->lift));
                 x = ptx_fma(k, inverse, s->outer, x);
             }
             if (has_sink) {

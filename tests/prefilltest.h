@@ -1052,6 +1052,22 @@ static void pages_before_the_window(void) {
     }
 }
 
+/* A sink above the few keys that a query sees: the sum of weights is far from those that keys alone have. */
+static void sinks_above_the_keys(void) {
+    uint32_t i, h, n = 130;
+    for (i = 0; i < 4; i++) {
+        ptxk_flash_prefill_desc desc = describe(16, 2, 16, i % 2 ? REF_BF16 : REF_F16,
+                                                PTXK_PREFILL_SINK | PTXK_PREFILL_LSE);
+        problem p;
+        desc.window = 1;
+        p = problem_new(desc, ROWS, 0, &n, &n, 1);
+        for (h = 0; h < 16; h++) p.sinks[h] = (float)(4 + h / 2 + random_within(0.5));
+        if (base_target == PTX_SM(80)) p.target = PTX_SM(i / 2 ? 75 : 80);
+        problem_check(&p);
+        problem_free(&p);
+    }
+}
+
 /* -- queries that are a tree of drafts -- */
 
 static void trees(uint32_t rounds) {

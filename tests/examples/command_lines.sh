@@ -197,7 +197,7 @@ check "too many guesses and alternatives" 2 "and --draft-tokens are 8 together a
     "$generate" $model x --draft $model --draft-tokens 6 --draft-width 3
 { head -c 700000 $model && tail -c +700001 $model | LC_ALL=C tr A-Z z; } >"$build/odd.gguf"
 check "guesses of another model, and alternatives" 0 "^1$" sh -c \
-    'for o in "" "--draft $3 --draft-tokens 2 --draft-width 3"; do "$1" "$2" "The king" --tokens 4 $o 2>/dev/null; echo
+    'for o in "" "--draft $3 --draft-tokens 1 --draft-width 2"; do "$1" "$2" "The king" --tokens 3 $o 2>/dev/null; echo
      done | sort -u | grep -c .' sh "$generate" $model "$build/odd.gguf"
 rm "$build/odd.gguf"
 check "sequences without prompts" 2 "sequences: goes with --prompts" "$generate" $model x --sequences 3

@@ -372,6 +372,7 @@ int main(void) {
         every_type_on_sm_75();
         random_product();
         trees(24);
+        sinks_above_the_keys();
         traffic_conflicts_and_tensor_cores();
         build(NULL, 0);
         printf("note: largest error: %.3f of its bound; of lse %.3f\n", worst, worst_lse);
