@@ -27,7 +27,7 @@ TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)
 SCRIPTS  = dropin layout left_out snippets packaging math/driver_all cuda/threads examples/command_lines \
            examples/operators
 PROOF    = math/driver_all math/exhaustive math/random math/sass kernels/ptxas kernels/gemm_costs kernels/decoder \
-           kernels/flash_cluster \
+           kernels/flash_cluster kernels/gemm_warpgroups_faults \
            kernels/flash_hopper_random kernels/flash_hopper_faults kernels/matmul_dense_faults \
            kernels/matmul_dense_sass examples/generate examples/persistent examples/prompt_lengths \
            kernels/flash_decode_faults kernels/matmul_memory_faults examples/architectures examples/experts \

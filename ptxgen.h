@@ -825,9 +825,10 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
 #define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
 
-/* How a row writes a set. (0): none. PTX__T2(U32, I64): types. PTX__M3(RN, FTZ, SAT): modifiers. Each name
-   is a single one or a group from above. A set has at most three names, of source types two, of defaults
-   one. A group or modifier that no row has used so far must be added to these lists. */
+/* How a row writes a set. (0): none. T2(U32, I64): types. M3(RN, FTZ, SAT): modifiers. Each name is a single
+   one or a group from above. A set has at most three names, of source types two, of defaults one. A group or
+   modifier that no row has used so far must be added to these lists. Families of rows, the macros beside the
+   tables, write PTX__T2 and PTX__M3 in full; parts of their identifiers are pasted, never expanded. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
     X(B32_64) X(BF16S) X(BITS) X(F16S) X(FLT) X(FP64X2) X(FP8) X(FP864) X(FP8X2) X(FPX4) X(H16) X(I16)       \
     X(I32) X(I4) X(I42) X(I64) X(I8) X(INT) X(MEMORY) X(SINT) X(SURFACE) X(WORDS) X(X16)
@@ -877,92 +878,88 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(M##ID, name, "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                        \
     FORM(M##ID, name, "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                    \
     FORM(M##ID, name, "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))
-#define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
+#define PTX__TABLE_ARITHMETIC(OP, FORM, T1, T2, T3, M1, M2, M3)                                              \
     /* id mnemonic operands version target facts types source allowed needed default */                      \
     /* moves */                                                                                              \
-    OP(MOV, "mov", "*t=t", 10, 0, 0, PTX__T2(BITS, PRED))                                                    \
-    FORM(MOV, "mov", "*t=t", 83, 70, PTX__T1(B128))                                                          \
+    OP(MOV, "mov", "*t=t", 10, 0, 0, T2(BITS, PRED))                                                         \
+    FORM(MOV, "mov", "*t=t", 83, 70, T1(B128))                                                               \
     /* integers and floats */                                                                                \
-    OP(ADD, "add", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
-    FORM(ADD, "add", "t=tt", 43, 0, PTX__T2(I32, I64), (0), (0), PTX__M1(CC))                                \
-    FORM(ADD, "add", "t=tt", 10, 0, PTX__T1(S32), (0), (0), PTX__M1(SAT))                                    \
-    FORM(ADD, "add", "t=tt", 80, 90, PTX__T1(X16))                                                           \
-    FORM(ADD, "add", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(ROUND, FTZ, SAT))                             \
-    FORM(ADD, "add", "t=tt", 10, 0, PTX__T1(F64), (0), PTX__M1(ROUND))                                       \
-    FORM(ADD, "add", "t=tt", 86, 100, PTX__T1(F32X2), (0), PTX__M2(ROUND, FTZ))                              \
-    FORM(ADD, "add", "t=tt", 42, 53, PTX__T1(F16S), (0), PTX__M3(RN, FTZ, SAT))                              \
-    FORM(ADD, "add", "t=tt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(RN))                                       \
-    OP(ADDC, "addc", "t=tt", 43, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(CC))                                  \
-    OP(ADD_F32, "add%m.f32%s", "f=cf", 86, 100, 0, (0), PTX__T1(H16), PTX__M2(ROUND, SAT))                   \
-    OP(SUB, "sub", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
-    FORM(SUB, "sub", "t=tt", 43, 0, PTX__T2(I32, I64), (0), (0), PTX__M1(CC))                                \
-    FORM(SUB, "sub", "t=tt", 10, 0, PTX__T1(S32), (0), (0), PTX__M1(SAT))                                    \
-    FORM(SUB, "sub", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(ROUND, FTZ, SAT))                             \
-    FORM(SUB, "sub", "t=tt", 10, 0, PTX__T1(F64), (0), PTX__M1(ROUND))                                       \
-    FORM(SUB, "sub", "t=tt", 86, 100, PTX__T1(F32X2), (0), PTX__M2(ROUND, FTZ))                              \
-    FORM(SUB, "sub", "t=tt", 42, 53, PTX__T1(F16S), (0), PTX__M3(RN, FTZ, SAT))                              \
-    FORM(SUB, "sub", "t=tt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(RN))                                       \
-    OP(SUBC, "subc", "t=tt", 43, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(CC))                                  \
-    OP(SUB_F32, "sub%m.f32%s", "f=cf", 86, 100, 0, (0), PTX__T1(H16), PTX__M2(ROUND, SAT))                   \
-    OP(MUL, "mul", "t=tt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                     \
-    FORM(MUL, "mul", "w=tt", 10, 0, PTX__T2(I16, I32), (0), (0), PTX__M1(WIDE))                              \
-    FORM(MUL, "mul", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(ROUND, FTZ, SAT))                             \
-    FORM(MUL, "mul", "t=tt", 10, 0, PTX__T1(F64), (0), PTX__M1(ROUND))                                       \
-    FORM(MUL, "mul", "t=tt", 86, 100, PTX__T1(F32X2), (0), PTX__M2(ROUND, FTZ))                              \
-    FORM(MUL, "mul", "t=tt", 42, 53, PTX__T1(F16S), (0), PTX__M3(RN, FTZ, SAT))                              \
-    FORM(MUL, "mul", "t=tt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(RN))                                       \
-    OP(MUL24, "mul24", "t=tt", 10, 0, 0, PTX__T1(I32), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                 \
-    OP(MAD, "mad", "t=ttt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                    \
-    FORM(MAD, "mad", "t=ttt", 43, 0, PTX__T2(I32, I64), (0), (0), PTX__M2(LOHI, CC), PTX__M1(LO))            \
-    FORM(MAD, "mad", "t=ttt", 10, 0, PTX__T1(S32), (0), (0), PTX__M2(HI, SAT))                               \
-    FORM(MAD, "mad", "w=ttw", 10, 0, PTX__T2(I16, I32), (0), (0), PTX__M1(WIDE))                             \
-    OP(MADC, "madc", "t=ttt", 43, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(CC), PTX__M1(LOHI), PTX__M1(LO))     \
-    OP(MAD24, "mad24", "t=ttt", 10, 0, 0, PTX__T1(I32), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                \
-    FORM(MAD24, "mad24", "t=ttt", 10, 0, PTX__T1(S32), (0), (0), PTX__M2(HI, SAT))                           \
-    OP(SAD, "sad", "t=ttt", 10, 0, 0, PTX__T1(INT))                                                          \
-    OP(DP4A, "dp4a", "y=tcu", 50, 61, 0, PTX__T1(I32), PTX__T1(I32))                                         \
-    OP(DP2A, "dp2a", "y=tcu", 50, 61, 0, PTX__T1(I32), PTX__T1(I32), (0), PTX__M1(LOHI))                     \
-    OP(FMA, "fma", "t=ttt", 10, 0, 0, PTX__T1(F32), (0), PTX__M2(FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN))     \
-    FORM(FMA, "fma", "t=ttt", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
-    FORM(FMA, "fma", "t=ttt", 86, 100, PTX__T1(F32X2), (0), PTX__M1(FTZ), PTX__M1(ROUND), PTX__M1(RN))       \
-    FORM(FMA, "fma", "t=ttt", 42, 53, PTX__T1(F16S), (0), PTX__M1(RN_FTZ_SAT_RELU), PTX__M1(RN),             \
-        PTX__M1(RN))                                                                                         \
-    FORM(FMA, "fma", "t=ttt", 70, 80, PTX__T1(BF16S), (0), PTX__M1(RELU), PTX__M1(RN), PTX__M1(RN))          \
-    FORM(FMA, "fma", "t=ttt", 81, 90, PTX__T2(F16S, BF16S), (0), PTX__M1(RELU), PTX__M2(RN, OOB),            \
-        PTX__M1(RN))                                                                                         \
-    OP(FMA_F32, "fma%m.f32%s", "f=ccf", 86, 100, 0, (0), PTX__T1(H16), PTX__M1(SAT), PTX__M1(ROUND),         \
-        PTX__M1(RN))                                                                                         \
-    OP(DIV, "div", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
-    FORM(DIV, "div", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M1(DIVIDE), PTX__M3(ROUND, APPROX, FULL),        \
-        PTX__M1(RN))                                                                                         \
-    FORM(DIV, "div", "t=tt", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                     \
-    OP(REM, "rem", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
-    OP(ABS, "abs", "t=t", 10, 0, 0, PTX__T2(SINT, F64))                                                      \
-    FORM(ABS, "abs", "t=t", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ))                                          \
-    FORM(ABS, "abs", "t=t", 65, 53, PTX__T1(F16S), (0), PTX__M1(FTZ))                                        \
-    FORM(ABS, "abs", "t=t", 70, 80, PTX__T1(BF16S))                                                          \
-    OP(NEG, "neg", "t=t", 10, 0, 0, PTX__T2(SINT, F64))                                                      \
-    FORM(NEG, "neg", "t=t", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ))                                          \
-    FORM(NEG, "neg", "t=t", 60, 53, PTX__T1(F16S), (0), PTX__M1(FTZ))                                        \
-    FORM(NEG, "neg", "t=t", 70, 80, PTX__T1(BF16S))                                                          \
+    OP(ADD, "add", "t=tt", 10, 0, 0, T1(INT))                                                                \
+    FORM(ADD, "add", "t=tt", 43, 0, T2(I32, I64), (0), (0), M1(CC))                                          \
+    FORM(ADD, "add", "t=tt", 10, 0, T1(S32), (0), (0), M1(SAT))                                              \
+    FORM(ADD, "add", "t=tt", 80, 90, T1(X16))                                                                \
+    FORM(ADD, "add", "t=tt", 10, 0, T1(F32), (0), M3(ROUND, FTZ, SAT))                                       \
+    FORM(ADD, "add", "t=tt", 10, 0, T1(F64), (0), M1(ROUND))                                                 \
+    FORM(ADD, "add", "t=tt", 86, 100, T1(F32X2), (0), M2(ROUND, FTZ))                                        \
+    FORM(ADD, "add", "t=tt", 42, 53, T1(F16S), (0), M3(RN, FTZ, SAT))                                        \
+    FORM(ADD, "add", "t=tt", 78, 90, T1(BF16S), (0), M1(RN))                                                 \
+    OP(ADDC, "addc", "t=tt", 43, 0, 0, T2(I32, I64), (0), M1(CC))                                            \
+    OP(ADD_F32, "add%m.f32%s", "f=cf", 86, 100, 0, (0), T1(H16), M2(ROUND, SAT))                             \
+    OP(SUB, "sub", "t=tt", 10, 0, 0, T1(INT))                                                                \
+    FORM(SUB, "sub", "t=tt", 43, 0, T2(I32, I64), (0), (0), M1(CC))                                          \
+    FORM(SUB, "sub", "t=tt", 10, 0, T1(S32), (0), (0), M1(SAT))                                              \
+    FORM(SUB, "sub", "t=tt", 10, 0, T1(F32), (0), M3(ROUND, FTZ, SAT))                                       \
+    FORM(SUB, "sub", "t=tt", 10, 0, T1(F64), (0), M1(ROUND))                                                 \
+    FORM(SUB, "sub", "t=tt", 86, 100, T1(F32X2), (0), M2(ROUND, FTZ))                                        \
+    FORM(SUB, "sub", "t=tt", 42, 53, T1(F16S), (0), M3(RN, FTZ, SAT))                                        \
+    FORM(SUB, "sub", "t=tt", 78, 90, T1(BF16S), (0), M1(RN))                                                 \
+    OP(SUBC, "subc", "t=tt", 43, 0, 0, T2(I32, I64), (0), M1(CC))                                            \
+    OP(SUB_F32, "sub%m.f32%s", "f=cf", 86, 100, 0, (0), T1(H16), M2(ROUND, SAT))                             \
+    OP(MUL, "mul", "t=tt", 10, 0, 0, T1(INT), (0), (0), M1(LOHI), M1(LO))                                    \
+    FORM(MUL, "mul", "w=tt", 10, 0, T2(I16, I32), (0), (0), M1(WIDE))                                        \
+    FORM(MUL, "mul", "t=tt", 10, 0, T1(F32), (0), M3(ROUND, FTZ, SAT))                                       \
+    FORM(MUL, "mul", "t=tt", 10, 0, T1(F64), (0), M1(ROUND))                                                 \
+    FORM(MUL, "mul", "t=tt", 86, 100, T1(F32X2), (0), M2(ROUND, FTZ))                                        \
+    FORM(MUL, "mul", "t=tt", 42, 53, T1(F16S), (0), M3(RN, FTZ, SAT))                                        \
+    FORM(MUL, "mul", "t=tt", 78, 90, T1(BF16S), (0), M1(RN))                                                 \
+    OP(MUL24, "mul24", "t=tt", 10, 0, 0, T1(I32), (0), (0), M1(LOHI), M1(LO))                                \
+    OP(MAD, "mad", "t=ttt", 10, 0, 0, T1(INT), (0), (0), M1(LOHI), M1(LO))                                   \
+    FORM(MAD, "mad", "t=ttt", 43, 0, T2(I32, I64), (0), (0), M2(LOHI, CC), M1(LO))                           \
+    FORM(MAD, "mad", "t=ttt", 10, 0, T1(S32), (0), (0), M2(HI, SAT))                                         \
+    FORM(MAD, "mad", "w=ttw", 10, 0, T2(I16, I32), (0), (0), M1(WIDE))                                       \
+    OP(MADC, "madc", "t=ttt", 43, 0, 0, T2(I32, I64), (0), M1(CC), M1(LOHI), M1(LO))                         \
+    OP(MAD24, "mad24", "t=ttt", 10, 0, 0, T1(I32), (0), (0), M1(LOHI), M1(LO))                               \
+    FORM(MAD24, "mad24", "t=ttt", 10, 0, T1(S32), (0), (0), M2(HI, SAT))                                     \
+    OP(SAD, "sad", "t=ttt", 10, 0, 0, T1(INT))                                                               \
+    OP(DP4A, "dp4a", "y=tcu", 50, 61, 0, T1(I32), T1(I32))                                                   \
+    OP(DP2A, "dp2a", "y=tcu", 50, 61, 0, T1(I32), T1(I32), (0), M1(LOHI))                                    \
+    OP(FMA, "fma", "t=ttt", 10, 0, 0, T1(F32), (0), M2(FTZ, SAT), M1(ROUND), M1(RN))                         \
+    FORM(FMA, "fma", "t=ttt", 10, 0, T1(F64), (0), (0), M1(ROUND), M1(RN))                                   \
+    FORM(FMA, "fma", "t=ttt", 86, 100, T1(F32X2), (0), M1(FTZ), M1(ROUND), M1(RN))                           \
+    FORM(FMA, "fma", "t=ttt", 42, 53, T1(F16S), (0), M1(RN_FTZ_SAT_RELU), M1(RN), M1(RN))                    \
+    FORM(FMA, "fma", "t=ttt", 70, 80, T1(BF16S), (0), M1(RELU), M1(RN), M1(RN))                              \
+    FORM(FMA, "fma", "t=ttt", 81, 90, T2(F16S, BF16S), (0), M1(RELU), M2(RN, OOB), M1(RN))                   \
+    OP(FMA_F32, "fma%m.f32%s", "f=ccf", 86, 100, 0, (0), T1(H16), M1(SAT), M1(ROUND), M1(RN))                \
+    OP(DIV, "div", "t=tt", 10, 0, 0, T1(INT))                                                                \
+    FORM(DIV, "div", "t=tt", 10, 0, T1(F32), (0), M1(DIVIDE), M3(ROUND, APPROX, FULL), M1(RN))               \
+    FORM(DIV, "div", "t=tt", 10, 0, T1(F64), (0), (0), M1(ROUND), M1(RN))                                    \
+    OP(REM, "rem", "t=tt", 10, 0, 0, T1(INT))                                                                \
+    OP(ABS, "abs", "t=t", 10, 0, 0, T2(SINT, F64))                                                           \
+    FORM(ABS, "abs", "t=t", 10, 0, T1(F32), (0), M1(FTZ))                                                    \
+    FORM(ABS, "abs", "t=t", 65, 53, T1(F16S), (0), M1(FTZ))                                                  \
+    FORM(ABS, "abs", "t=t", 70, 80, T1(BF16S))                                                               \
+    OP(NEG, "neg", "t=t", 10, 0, 0, T2(SINT, F64))                                                           \
+    FORM(NEG, "neg", "t=t", 10, 0, T1(F32), (0), M1(FTZ))                                                    \
+    FORM(NEG, "neg", "t=t", 60, 53, T1(F16S), (0), M1(FTZ))                                                  \
+    FORM(NEG, "neg", "t=t", 70, 80, T1(BF16S))                                                               \
     PTX__MIN_MAX(OP, FORM, IN, "min")                                                                        \
     PTX__MIN_MAX(OP, FORM, AX, "max")                                                                        \
-    OP(RCP, "rcp", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(ROUND, APPROX), PTX__M1(RN))    \
-    FORM(RCP, "rcp", "t=t", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                      \
-    FORM(RCP, "rcp", "t=t", 21, 0, PTX__T1(F64), (0), (0), PTX__M2(APPROX, FTZ))                             \
-    OP(SQRT, "sqrt", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(ROUND, APPROX), PTX__M1(RN))  \
-    FORM(SQRT, "sqrt", "t=t", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
-    OP(RSQRT, "rsqrt", "t=t", 40, 0, 0, PTX__T1(FLT), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))   \
-    OP(EX2, "ex2", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
-    FORM(EX2, "ex2", "t=t", 70, 75, PTX__T1(F16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))               \
-    FORM(EX2, "ex2", "t=t", 78, 90, PTX__T1(BF16S), (0), (0), PTX__M2(APPROX, FTZ), PTX__M1(APPROX_FTZ))     \
-    OP(LG2, "lg2", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
-    OP(SIN, "sin", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
-    OP(COS, "cos", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
-    OP(TANH, "tanh", "t=t", 70, 75, 0, PTX__T2(F32, F16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))       \
-    FORM(TANH, "tanh", "t=t", 78, 90, PTX__T1(BF16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))            \
-    OP(TESTP, "testp", "p=t", 20, 0, 0, PTX__T1(FLT), (0), (0), PTX__M1(TEST))                               \
-    OP(COPYSIGN, "copysign", "t=tt", 20, 0, 0, PTX__T1(FLT))
+    OP(RCP, "rcp", "t=t", 10, 0, 0, T1(F32), (0), M1(FTZ), M2(ROUND, APPROX), M1(RN))                        \
+    FORM(RCP, "rcp", "t=t", 10, 0, T1(F64), (0), (0), M1(ROUND), M1(RN))                                     \
+    FORM(RCP, "rcp", "t=t", 21, 0, T1(F64), (0), (0), M2(APPROX, FTZ))                                       \
+    OP(SQRT, "sqrt", "t=t", 10, 0, 0, T1(F32), (0), M1(FTZ), M2(ROUND, APPROX), M1(RN))                      \
+    FORM(SQRT, "sqrt", "t=t", 10, 0, T1(F64), (0), (0), M1(ROUND), M1(RN))                                   \
+    OP(RSQRT, "rsqrt", "t=t", 40, 0, 0, T1(FLT), (0), M1(FTZ), M1(APPROX), M1(APPROX))                       \
+    OP(EX2, "ex2", "t=t", 10, 0, 0, T1(F32), (0), M1(FTZ), M1(APPROX), M1(APPROX))                           \
+    FORM(EX2, "ex2", "t=t", 70, 75, T1(F16S), (0), (0), M1(APPROX), M1(APPROX))                              \
+    FORM(EX2, "ex2", "t=t", 78, 90, T1(BF16S), (0), (0), M2(APPROX, FTZ), M1(APPROX_FTZ))                    \
+    OP(LG2, "lg2", "t=t", 10, 0, 0, T1(F32), (0), M1(FTZ), M1(APPROX), M1(APPROX))                           \
+    OP(SIN, "sin", "t=t", 10, 0, 0, T1(F32), (0), M1(FTZ), M1(APPROX), M1(APPROX))                           \
+    OP(COS, "cos", "t=t", 10, 0, 0, T1(F32), (0), M1(FTZ), M1(APPROX), M1(APPROX))                           \
+    OP(TANH, "tanh", "t=t", 70, 75, 0, T2(F32, F16S), (0), (0), M1(APPROX), M1(APPROX))                      \
+    FORM(TANH, "tanh", "t=t", 78, 90, T1(BF16S), (0), (0), M1(APPROX), M1(APPROX))                           \
+    OP(TESTP, "testp", "p=t", 20, 0, 0, T1(FLT), (0), (0), M1(TEST))                                         \
+    OP(COPYSIGN, "copysign", "t=tt", 20, 0, 0, T1(FLT))
 /* Comparisons, and the same combined with a predicate. */
 #define PTX__SETP_FORMS(FORM, results, version, sm, types, allowed, compare, both)                           \
     FORM(SETP, "setp", results "=tt", version, sm, types, (0), allowed, compare)                             \
@@ -974,133 +971,123 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__SET_FORMS(FORM, version, sm, types, sources, allowed, PTX__M1(CMP), PTX__M2(CMP, BOOL))
 #define PTX__SETP_CMP(FORM, results, version, sm, types, allowed)                                            \
     PTX__SETP_FORMS(FORM, results, version, sm, types, allowed, PTX__M1(CMP), PTX__M2(CMP, BOOL))
-#define PTX__TABLE_LOGIC(OP, FORM)                                                                           \
+#define PTX__TABLE_LOGIC(OP, FORM, T1, T2, T3, M1, M2, M3)                                                   \
     /* logic and bits */                                                                                     \
-    OP(AND, "and", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                   \
-    OP(OR, "or", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                     \
-    OP(XOR, "xor", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                   \
-    OP(NOT, "not", "*t=t", 10, 0, 0, PTX__T2(BITS, PRED))                                                    \
-    OP(CNOT, "cnot", "*t=t", 10, 0, 0, PTX__T1(BITS))                                                        \
-    OP(SHL, "shl", "*t=te", 10, 0, 0, PTX__T1(BITS))                                                         \
-    OP(SHR, "shr", "t=te", 10, 0, 0, PTX__T2(INT, BITS))                                                     \
-    OP(SHF_L, "shf.l", "*t=ttj", 31, 32, 0, PTX__T1(B32), (0), (0), PTX__M1(FUNNEL), PTX__M1(WRAP))          \
-    OP(SHF_R, "shf.r", "*t=ttj", 31, 32, 0, PTX__T1(B32), (0), (0), PTX__M1(FUNNEL), PTX__M1(WRAP))          \
-    OP(LOP3, "lop3", "*t=ttti", 43, 50, 0, PTX__T1(B32))                                                     \
-    FORM(LOP3, "lop3", "*_|p=tttip", 82, 70, PTX__T1(B32), (0), (0), PTX__M2(BOOL_AND, BOOL_OR))             \
-    FORM(LOP3, "lop3", "*t|p=tttip", 82, 70, PTX__T1(B32), (0), (0), PTX__M2(BOOL_AND, BOOL_OR))             \
-    OP(PRMT, "prmt", "*t=ttU", 20, 0, 0, PTX__T1(B32))                                                       \
+    OP(AND, "and", "*t=tt", 10, 0, 0, T2(BITS, PRED))                                                        \
+    OP(OR, "or", "*t=tt", 10, 0, 0, T2(BITS, PRED))                                                          \
+    OP(XOR, "xor", "*t=tt", 10, 0, 0, T2(BITS, PRED))                                                        \
+    OP(NOT, "not", "*t=t", 10, 0, 0, T2(BITS, PRED))                                                         \
+    OP(CNOT, "cnot", "*t=t", 10, 0, 0, T1(BITS))                                                             \
+    OP(SHL, "shl", "*t=te", 10, 0, 0, T1(BITS))                                                              \
+    OP(SHR, "shr", "t=te", 10, 0, 0, T2(INT, BITS))                                                          \
+    OP(SHF_L, "shf.l", "*t=ttj", 31, 32, 0, T1(B32), (0), (0), M1(FUNNEL), M1(WRAP))                         \
+    OP(SHF_R, "shf.r", "*t=ttj", 31, 32, 0, T1(B32), (0), (0), M1(FUNNEL), M1(WRAP))                         \
+    OP(LOP3, "lop3", "*t=ttti", 43, 50, 0, T1(B32))                                                          \
+    FORM(LOP3, "lop3", "*_|p=tttip", 82, 70, T1(B32), (0), (0), M2(BOOL_AND, BOOL_OR))                       \
+    FORM(LOP3, "lop3", "*t|p=tttip", 82, 70, T1(B32), (0), (0), M2(BOOL_AND, BOOL_OR))                       \
+    OP(PRMT, "prmt", "*t=ttU", 20, 0, 0, T1(B32))                                                            \
     OP(PRMT_F4E, "prmt.b32.f4e", "x=xxu", 20, 0, 0, (0))                                                     \
     OP(PRMT_B4E, "prmt.b32.b4e", "x=xxu", 20, 0, 0, (0))                                                     \
     OP(PRMT_RC8, "prmt.b32.rc8", "x=xxu", 20, 0, 0, (0))                                                     \
     OP(PRMT_ECL, "prmt.b32.ecl", "x=xxu", 20, 0, 0, (0))                                                     \
     OP(PRMT_ECR, "prmt.b32.ecr", "x=xxu", 20, 0, 0, (0))                                                     \
     OP(PRMT_RC16, "prmt.b32.rc16", "x=xxu", 20, 0, 0, (0))                                                   \
-    OP(BFE, "bfe", "t=tej", 20, 0, 0, PTX__T2(I32, I64))                                                     \
-    OP(BFI, "bfi", "*t=ttej", 20, 0, 0, PTX__T1(B32_64))                                                     \
-    OP(BFIND, "bfind", "u=t", 20, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(SHIFTAMT))                           \
+    OP(BFE, "bfe", "t=tej", 20, 0, 0, T2(I32, I64))                                                          \
+    OP(BFI, "bfi", "*t=ttej", 20, 0, 0, T1(B32_64))                                                          \
+    OP(BFIND, "bfind", "u=t", 20, 0, 0, T2(I32, I64), (0), M1(SHIFTAMT))                                     \
     OP(FNS, "fns.b32", "u=uuu", 60, 30, 0, (0))                                                              \
-    OP(BMSK, "bmsk%m.b32", "u=uu", 76, 70, 0, (0), (0), (0), PTX__M1(FUNNEL))                                \
-    OP(SZEXT, "szext", "t=tu", 76, 70, 0, PTX__T1(I32), (0), (0), PTX__M1(FUNNEL))                           \
-    OP(POPC, "popc", "*u=t", 20, 0, 0, PTX__T1(B32_64))                                                      \
-    OP(CLZ, "clz", "*u=t", 20, 0, 0, PTX__T1(B32_64))                                                        \
-    OP(BREV, "brev", "*t=t", 20, 0, 0, PTX__T1(B32_64))                                                      \
+    OP(BMSK, "bmsk%m.b32", "u=uu", 76, 70, 0, (0), (0), (0), M1(FUNNEL))                                     \
+    OP(SZEXT, "szext", "t=tu", 76, 70, 0, T1(I32), (0), (0), M1(FUNNEL))                                     \
+    OP(POPC, "popc", "*u=t", 20, 0, 0, T1(B32_64))                                                           \
+    OP(CLZ, "clz", "*u=t", 20, 0, 0, T1(B32_64))                                                             \
+    OP(BREV, "brev", "*t=t", 20, 0, 0, T1(B32_64))                                                           \
     /* comparison and selection */                                                                           \
-    OP(SETP, "setp", "p?p=tt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(CMP_ORDERED))                       \
-    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(INT), (0), (0), PTX__M2(CMP_ORDERED, BOOL))                 \
-    PTX__SETP_FORMS(FORM, "p?p", 10, 0, PTX__T1(BITS), (0), PTX__M2(EQ, NE), PTX__M3(EQ, NE, BOOL))          \
-    PTX__SETP_CMP(FORM, "p?p", 10, 0, PTX__T1(F32), PTX__M1(FTZ))                                            \
-    PTX__SETP_CMP(FORM, "p?p", 10, 0, PTX__T1(F64), (0))                                                     \
-    PTX__SETP_CMP(FORM, "p", 42, 53, PTX__T1(F16), PTX__M1(FTZ))                                             \
-    PTX__SETP_CMP(FORM, "p", 78, 90, PTX__T1(BF16), (0))                                                     \
-    PTX__SETP_CMP(FORM, "p|p", 42, 53, PTX__T1(F16X2), PTX__M1(FTZ))                                         \
-    PTX__SETP_CMP(FORM, "p|p", 78, 90, PTX__T1(BF16X2), (0))                                                 \
-    OP(SET, "set", "t=cc", 10, 0, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M1(CMP_ORDERED))             \
-    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M2(CMP_ORDERED, BOOL))       \
-    PTX__SET_FORMS(FORM, 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M2(EQ, NE),                      \
-        PTX__M3(EQ, NE, BOOL))                                                                               \
-    PTX__SET_CMP(FORM, 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ))                                 \
-    PTX__SET_CMP(FORM, 10, 0, PTX__T2(I32, F32), PTX__T1(F64), (0))                                          \
-    PTX__SET_CMP(FORM, 42, 53, PTX__T1(F16), PTX__T1(F16), PTX__M1(FTZ))                                     \
-    PTX__SET_CMP(FORM, 42, 53, PTX__T1(F16X2), PTX__T1(F16X2), PTX__M1(FTZ))                                 \
-    PTX__SET_CMP(FORM, 65, 53, PTX__T2(I16, I32), PTX__T1(F16), PTX__M1(FTZ))                                \
-    PTX__SET_CMP(FORM, 65, 53, PTX__T1(I32), PTX__T1(F16X2), PTX__M1(FTZ))                                   \
-    PTX__SET_CMP(FORM, 78, 90, PTX__T1(BF16), PTX__T1(BF16), (0))                                            \
-    PTX__SET_CMP(FORM, 78, 90, PTX__T1(BF16X2), PTX__T1(BF16X2), (0))                                        \
-    PTX__SET_CMP(FORM, 78, 90, PTX__T2(I16, I32), PTX__T1(BF16), (0))                                        \
-    PTX__SET_CMP(FORM, 78, 90, PTX__T1(I32), PTX__T1(BF16X2), (0))                                           \
-    OP(SELP, "selp", "*t=ttp", 10, 0, 0, PTX__T1(BITS))                                                      \
-    OP(SLCT, "slct", "*t=ttc", 10, 0, 0, PTX__T1(BITS), PTX__T1(S32))                                        \
-    FORM(SLCT, "slct", "*t=ttc", 10, 0, PTX__T1(BITS), PTX__T1(F32), PTX__M1(FTZ))
+    OP(SETP, "setp", "p?p=tt", 10, 0, 0, T1(INT), (0), (0), M1(CMP_ORDERED))                                 \
+    FORM(SETP, "setp", "p?p=ttp", 10, 0, T1(INT), (0), (0), M2(CMP_ORDERED, BOOL))                           \
+    PTX__SETP_FORMS(FORM, "p?p", 10, 0, T1(BITS), (0), M2(EQ, NE), M3(EQ, NE, BOOL))                         \
+    PTX__SETP_CMP(FORM, "p?p", 10, 0, T1(F32), M1(FTZ))                                                      \
+    PTX__SETP_CMP(FORM, "p?p", 10, 0, T1(F64), (0))                                                          \
+    PTX__SETP_CMP(FORM, "p", 42, 53, T1(F16), M1(FTZ))                                                       \
+    PTX__SETP_CMP(FORM, "p", 78, 90, T1(BF16), (0))                                                          \
+    PTX__SETP_CMP(FORM, "p|p", 42, 53, T1(F16X2), M1(FTZ))                                                   \
+    PTX__SETP_CMP(FORM, "p|p", 78, 90, T1(BF16X2), (0))                                                      \
+    OP(SET, "set", "t=cc", 10, 0, 0, T2(I32, F32), T1(INT), (0), M1(CMP_ORDERED))                            \
+    FORM(SET, "set", "t=ccp", 10, 0, T2(I32, F32), T1(INT), (0), M2(CMP_ORDERED, BOOL))                      \
+    PTX__SET_FORMS(FORM, 10, 0, T2(I32, F32), T1(BITS), (0), M2(EQ, NE), M3(EQ, NE, BOOL))                   \
+    PTX__SET_CMP(FORM, 10, 0, T2(I32, F32), T1(F32), M1(FTZ))                                                \
+    PTX__SET_CMP(FORM, 10, 0, T2(I32, F32), T1(F64), (0))                                                    \
+    PTX__SET_CMP(FORM, 42, 53, T1(F16), T1(F16), M1(FTZ))                                                    \
+    PTX__SET_CMP(FORM, 42, 53, T1(F16X2), T1(F16X2), M1(FTZ))                                                \
+    PTX__SET_CMP(FORM, 65, 53, T2(I16, I32), T1(F16), M1(FTZ))                                               \
+    PTX__SET_CMP(FORM, 65, 53, T1(I32), T1(F16X2), M1(FTZ))                                                  \
+    PTX__SET_CMP(FORM, 78, 90, T1(BF16), T1(BF16), (0))                                                      \
+    PTX__SET_CMP(FORM, 78, 90, T1(BF16X2), T1(BF16X2), (0))                                                  \
+    PTX__SET_CMP(FORM, 78, 90, T2(I16, I32), T1(BF16), (0))                                                  \
+    PTX__SET_CMP(FORM, 78, 90, T1(I32), T1(BF16X2), (0))                                                     \
+    OP(SELP, "selp", "*t=ttp", 10, 0, 0, T1(BITS))                                                           \
+    OP(SLCT, "slct", "*t=ttc", 10, 0, 0, T1(BITS), T1(S32))                                                  \
+    FORM(SLCT, "slct", "*t=ttc", 10, 0, T1(BITS), T1(F32), M1(FTZ))
 #define PTX__CVT(FORM, version, sm, types, sources, ...)                                                     \
     FORM(CVT, "cvt", "t=c", version, sm, types, sources, __VA_ARGS__)
-#define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
+#define PTX__TABLE_CONVERSIONS(OP, FORM, T1, T2, T3, M1, M2, M3)                                             \
     /* conversions */                                                                                        \
-    OP(CVT, "cvt", "t=c", 10, 0, PTX__REGISTERS_3, PTX__T2(INT, I8), PTX__T2(INT, I8), PTX__M1(SAT))         \
-    PTX__CVT(FORM, 10, 0, PTX__T2(INT, I8), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT),             \
-        PTX__M1(RZI))                                                                                        \
-    PTX__CVT(FORM, 10, 0, PTX__T2(INT, I8), PTX__T2(F64, F16), PTX__M1(SAT), PTX__M1(ROUND_INT),             \
-        PTX__M1(RZI))                                                                                        \
-    PTX__CVT(FORM, 78, 90, PTX__T1(INT), PTX__T1(BF16), (0), PTX__M1(ROUND_INT), PTX__M1(RZI))               \
-    PTX__CVT(FORM, 10, 0, PTX__T2(FLT, F16), PTX__T2(INT, I8), PTX__M1(SAT), PTX__M1(ROUND), PTX__M1(RN))    \
-    PTX__CVT(FORM, 78, 90, PTX__T1(BF16), PTX__T1(INT), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F64), PTX__M2(FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN))        \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F16), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN))        \
-    PTX__CVT(FORM, 70, 80, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, RELU), PTX__M1(RN))              \
-    PTX__CVT(FORM, 81, 0, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))          \
-    PTX__CVT(FORM, 81, 80, PTX__T1(H16), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),                        \
-        PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))                                                             \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F16), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND), PTX__M1(RN))             \
-    PTX__CVT(FORM, 10, 0, PTX__T1(FLT), PTX__T1(F16), PTX__M1(SAT))                                          \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F16), PTX__M1(SAT), PTX__M1(FTZ))                            \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F64), PTX__T1(F32), PTX__M2(FTZ, SAT))                                     \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT))                 \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M1(SAT))                            \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F64), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND_INT))                      \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F16), PTX__T1(F16), PTX__M1(SAT), PTX__M1(ROUND_INT))                      \
-    PTX__CVT(FORM, 70, 80, PTX__T1(BF16), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ), PTX__M1(RN))         \
-    PTX__CVT(FORM, 78, 90, PTX__T1(BF16), PTX__T2(F16, F64), (0), PTX__M1(ROUND), PTX__M1(RN))               \
-    PTX__CVT(FORM, 78, 90, PTX__T1(F16), PTX__T1(BF16), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
-    FORM(CVT, "cvt", "t=c", 71, 80, PTX__T1(F32), PTX__T1(BF16))                                             \
-    PTX__CVT(FORM, 78, 90, PTX__T1(F32), PTX__T1(BF16), (0), PTX__M1(FTZ))                                   \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F64), PTX__T1(BF16))                                             \
-    PTX__CVT(FORM, 70, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M1(RNA), PTX__M1(RNA))                     \
-    PTX__CVT(FORM, 81, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M2(RNA, SATFINITE))                        \
-    PTX__CVT(FORM, 78, 90, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ))                      \
-    PTX__CVT(FORM, 86, 100, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),                      \
-        PTX__M3(RN, RZ, SATFINITE))                                                                          \
-    PTX__CVT(FORM, 81, 89, PTX__T1(FP8X2), PTX__T1(F16X2), PTX__M1(RELU), PTX__M2(RN, SATFINITE),            \
-        PTX__M1(RN_SATFINITE))                                                                               \
-    PTX__CVT(FORM, 81, 89, PTX__T1(F16X2), PTX__T1(FP8X2), PTX__M1(RELU), PTX__M1(RN), PTX__M1(RN))          \
-    PTX__CVT(FORM, 86, PTX__ON_100UP, PTX__T1(F16X2), PTX__T1(FP64X2), PTX__M1(RELU), PTX__M1(RN),           \
-        PTX__M1(RN))                                                                                         \
-    PTX__CVT(FORM, 86, PTX__ON_100UP, PTX__T1(UE8M0X2), PTX__T1(BF16X2), PTX__M1(SATFINITE),                 \
-        PTX__M2(RZ, RP))                                                                                     \
-    PTX__CVT(FORM, 86, PTX__ON_100UP, PTX__T1(BF16X2), PTX__T1(UE8M0X2), (0), PTX__M1(RN), PTX__M1(RN))      \
-    OP(CVT_PAIR, "cvt", "t=cc", 70, 80, PTX__REGISTERS_3, PTX__T2(F16X2, BF16X2), PTX__T1(F32),              \
-        PTX__M1(RELU), PTX__M2(RN, RZ), PTX__M1(RN))                                                         \
-    FORM(CVT_PAIR, "cvt", "t=cc", 81, 80, PTX__T2(F16X2, BF16X2), PTX__T1(F32),                              \
-        PTX__M1(RN_RZ_RELU_SATFINITE), PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))                              \
-    FORM(CVT_PAIR, "cvt", "t=ccu", 87, PTX__ON_100A_103A, PTX__T2(F16X2, BF16X2), PTX__T1(F32),              \
-        PTX__M2(RELU, SATFINITE), PTX__M1(RS))                                                               \
-    FORM(CVT_PAIR, "cvt", "t=cc", 81, 89, PTX__T1(FP8X2), PTX__T1(F32), PTX__M1(RELU),                       \
-        PTX__M2(RN, SATFINITE), PTX__M1(RN_SATFINITE))                                                       \
-    FORM(CVT_PAIR, "cvt", "t=cc", 86, PTX__ON_100UP, PTX__T1(FP64X2), PTX__T1(F32), PTX__M1(RELU),           \
-        PTX__M2(RN, SATFINITE), PTX__M1(RN_SATFINITE))                                                       \
-    FORM(CVT_PAIR, "cvt", "t=cc", 86, PTX__ON_100UP, PTX__T1(UE8M0X2), PTX__T1(F32), PTX__M1(SATFINITE),     \
-        PTX__M2(RZ, RP))                                                                                     \
-    OP(CVT_QUAD, "cvt", "t={4c}u", 87, PTX__ON_100A_103A, PTX__REGISTERS_3, PTX__T1(FPX4), PTX__T1(F32),     \
-        PTX__M1(RELU), PTX__M2(RS, SATFINITE), PTX__M1(RS_SATFINITE))                                        \
-    OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", 65, 72, 0, PTX__T1(I16))                                      \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", 65, 72, PTX__T1(I8))                                   \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", 65, 75, PTX__T1(I42))                                  \
+    OP(CVT, "cvt", "t=c", 10, 0, PTX__REGISTERS_3, T2(INT, I8), T2(INT, I8), M1(SAT))                        \
+    PTX__CVT(FORM, 10, 0, T2(INT, I8), T1(F32), M2(FTZ, SAT), M1(ROUND_INT), M1(RZI))                        \
+    PTX__CVT(FORM, 10, 0, T2(INT, I8), T2(F64, F16), M1(SAT), M1(ROUND_INT), M1(RZI))                        \
+    PTX__CVT(FORM, 78, 90, T1(INT), T1(BF16), (0), M1(ROUND_INT), M1(RZI))                                   \
+    PTX__CVT(FORM, 10, 0, T2(FLT, F16), T2(INT, I8), M1(SAT), M1(ROUND), M1(RN))                             \
+    PTX__CVT(FORM, 78, 90, T1(BF16), T1(INT), (0), M1(ROUND), M1(RN))                                        \
+    PTX__CVT(FORM, 10, 0, T1(F32), T1(F64), M2(FTZ, SAT), M1(ROUND), M1(RN))                                 \
+    PTX__CVT(FORM, 10, 0, T1(F16), T1(F32), M2(FTZ, SAT), M1(ROUND), M1(RN))                                 \
+    PTX__CVT(FORM, 70, 80, T1(F16), T1(F32), (0), M3(RN, RZ, RELU), M1(RN))                                  \
+    PTX__CVT(FORM, 81, 0, T1(F16), T1(F32), (0), M3(RN, RZ, SATFINITE), M1(RN))                              \
+    PTX__CVT(FORM, 81, 80, T1(H16), T1(F32), M1(RN_RZ_RELU_SATFINITE), M3(RN, RZ, SATFINITE), M1(RN))        \
+    PTX__CVT(FORM, 10, 0, T1(F16), T1(F64), M1(SAT), M1(ROUND), M1(RN))                                      \
+    PTX__CVT(FORM, 10, 0, T1(FLT), T1(F16), M1(SAT))                                                         \
+    PTX__CVT(FORM, 10, 0, T1(F32), T1(F16), M1(SAT), M1(FTZ))                                                \
+    PTX__CVT(FORM, 10, 0, T1(F64), T1(F32), M2(FTZ, SAT))                                                    \
+    PTX__CVT(FORM, 10, 0, T1(F32), T1(F32), M2(FTZ, SAT), M1(ROUND_INT))                                     \
+    PTX__CVT(FORM, 10, 0, T1(F32), T1(F32), M1(FTZ), M1(SAT))                                                \
+    PTX__CVT(FORM, 10, 0, T1(F64), T1(F64), M1(SAT), M1(ROUND_INT))                                          \
+    PTX__CVT(FORM, 10, 0, T1(F16), T1(F16), M1(SAT), M1(ROUND_INT))                                          \
+    PTX__CVT(FORM, 70, 80, T1(BF16), T1(F32), M1(RELU), M2(RN, RZ), M1(RN))                                  \
+    PTX__CVT(FORM, 78, 90, T1(BF16), T2(F16, F64), (0), M1(ROUND), M1(RN))                                   \
+    PTX__CVT(FORM, 78, 90, T1(F16), T1(BF16), (0), M1(ROUND), M1(RN))                                        \
+    FORM(CVT, "cvt", "t=c", 71, 80, T1(F32), T1(BF16))                                                       \
+    PTX__CVT(FORM, 78, 90, T1(F32), T1(BF16), (0), M1(FTZ))                                                  \
+    FORM(CVT, "cvt", "t=c", 78, 90, T1(F64), T1(BF16))                                                       \
+    PTX__CVT(FORM, 70, 80, T1(TF32), T1(F32), (0), M1(RNA), M1(RNA))                                         \
+    PTX__CVT(FORM, 81, 80, T1(TF32), T1(F32), (0), M2(RNA, SATFINITE))                                       \
+    PTX__CVT(FORM, 78, 90, T1(TF32), T1(F32), M1(RELU), M2(RN, RZ))                                          \
+    PTX__CVT(FORM, 86, 100, T1(TF32), T1(F32), M1(RN_RZ_RELU_SATFINITE), M3(RN, RZ, SATFINITE))              \
+    PTX__CVT(FORM, 81, 89, T1(FP8X2), T1(F16X2), M1(RELU), M2(RN, SATFINITE), M1(RN_SATFINITE))              \
+    PTX__CVT(FORM, 81, 89, T1(F16X2), T1(FP8X2), M1(RELU), M1(RN), M1(RN))                                   \
+    PTX__CVT(FORM, 86, PTX__ON_100UP, T1(F16X2), T1(FP64X2), M1(RELU), M1(RN), M1(RN))                       \
+    PTX__CVT(FORM, 86, PTX__ON_100UP, T1(UE8M0X2), T1(BF16X2), M1(SATFINITE), M2(RZ, RP))                    \
+    PTX__CVT(FORM, 86, PTX__ON_100UP, T1(BF16X2), T1(UE8M0X2), (0), M1(RN), M1(RN))                          \
+    OP(CVT_PAIR, "cvt", "t=cc", 70, 80, PTX__REGISTERS_3, T2(F16X2, BF16X2), T1(F32), M1(RELU), M2(RN, RZ),  \
+        M1(RN))                                                                                              \
+    FORM(CVT_PAIR, "cvt", "t=cc", 81, 80, T2(F16X2, BF16X2), T1(F32), M1(RN_RZ_RELU_SATFINITE),              \
+        M3(RN, RZ, SATFINITE), M1(RN))                                                                       \
+    FORM(CVT_PAIR, "cvt", "t=ccu", 87, PTX__ON_100A_103A, T2(F16X2, BF16X2), T1(F32), M2(RELU, SATFINITE),   \
+        M1(RS))                                                                                              \
+    FORM(CVT_PAIR, "cvt", "t=cc", 81, 89, T1(FP8X2), T1(F32), M1(RELU), M2(RN, SATFINITE), M1(RN_SATFINITE)) \
+    FORM(CVT_PAIR, "cvt", "t=cc", 86, PTX__ON_100UP, T1(FP64X2), T1(F32), M1(RELU), M2(RN, SATFINITE),       \
+        M1(RN_SATFINITE))                                                                                    \
+    FORM(CVT_PAIR, "cvt", "t=cc", 86, PTX__ON_100UP, T1(UE8M0X2), T1(F32), M1(SATFINITE), M2(RZ, RP))        \
+    OP(CVT_QUAD, "cvt", "t={4c}u", 87, PTX__ON_100A_103A, PTX__REGISTERS_3, T1(FPX4), T1(F32), M1(RELU),     \
+        M2(RS, SATFINITE), M1(RS_SATFINITE))                                                                 \
+    OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", 65, 72, 0, T1(I16))                                           \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", 65, 72, T1(I8))                                        \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", 65, 75, T1(I42))                                       \
     /* addresses */                                                                                          \
-    OP(CVTA_TO, "cvta.to", "t=t", 23, 20, 0, PTX__T1(U64), (0), (0), PTX__M1(CONVERTIBLE))                   \
-    OP(CVTA, "cvta", "t=t", 23, 20, 0, PTX__T1(U64), (0), (0), PTX__M1(CONVERTIBLE))                         \
-    FORM(CVTA, "cvta", "t=t", 77, 70, PTX__T1(U64), (0), (0), PTX__M1(M_PARAM))                              \
-    FORM(CVTA, "cvta", "t=t", 78, 90, PTX__T1(U64), (0), (0), PTX__M1(M_SHARED_CLUSTER))                     \
-    OP(ISSPACEP, "isspacep", "p=d", 31, 20, 0, (0), (0), (0), PTX__M1(CONVERTIBLE))                          \
-    FORM(ISSPACEP, "isspacep", "p=d", 77, 70, (0), (0), (0), PTX__M1(M_PARAM))                               \
-    FORM(ISSPACEP, "isspacep", "p=d", 78, 90, (0), (0), (0), PTX__M1(M_SHARED_CLUSTER))                      \
+    OP(CVTA_TO, "cvta.to", "t=t", 23, 20, 0, T1(U64), (0), (0), M1(CONVERTIBLE))                             \
+    OP(CVTA, "cvta", "t=t", 23, 20, 0, T1(U64), (0), (0), M1(CONVERTIBLE))                                   \
+    FORM(CVTA, "cvta", "t=t", 77, 70, T1(U64), (0), (0), M1(M_PARAM))                                        \
+    FORM(CVTA, "cvta", "t=t", 78, 90, T1(U64), (0), (0), M1(M_SHARED_CLUSTER))                               \
+    OP(ISSPACEP, "isspacep", "p=d", 31, 20, 0, (0), (0), (0), M1(CONVERTIBLE))                               \
+    FORM(ISSPACEP, "isspacep", "p=d", 77, 70, (0), (0), (0), M1(M_PARAM))                                    \
+    FORM(ISSPACEP, "isspacep", "p=d", 78, 90, (0), (0), (0), M1(M_SHARED_CLUSTER))                           \
     OP(MAPA, "mapa.shared::cluster.u32", "u=uu", 78, 90, 0, (0))                                             \
     OP(MAPA_GENERIC, "mapa.u64", "d=du", 78, 90, 0, (0))                                                     \
     OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", 78, 90, 0, (0))                                  \
@@ -1121,86 +1108,82 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(ID, name, operands, 63, 70, PTX__T1(F16S), (0), allowed, PTX__M2(ATOM_ADD, NOFTZ))                  \
     FORM(ID, name, operands, 78, 90, PTX__T1(BF16S), (0), allowed, PTX__M2(ATOM_ADD, NOFTZ))
 #define PTX__RED_ASYNC "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes"
-#define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
+#define PTX__TABLE_MEMORY(OP, FORM, T1, T2, T3, M1, M2, M3)                                                  \
     /* memory */                                                                                             \
-    OP(LD, "ld", "~v=m", 10, 0, PTX__GIVES_LANE | PTX__DOES_READ, PTX__T1(MEMORY), (0), PTX__M1(LOAD))       \
-    FORM(LD, "ld", "~v=m", 88, 100, PTX__T1(WORDS), (0), PTX__M1(LOAD32), PTX__M1(VEC32))                    \
-    FORM(LD, "ld", "~v=m", 83, 70, PTX__T1(B128), (0), PTX__M1(LOAD_ONE))                                    \
-    OP(ST, "st", "~=mv", 10, 0, 0, PTX__T1(MEMORY), (0), PTX__M1(STORE))                                     \
-    FORM(ST, "st", "~=mv", 88, 100, PTX__T1(WORDS), (0), PTX__M1(STORE32), PTX__M1(VEC32))                   \
-    FORM(ST, "st", "~=mv", 83, 70, PTX__T1(B128), (0), PTX__M1(STORE_ONE))                                   \
-    OP(LDU, "ldu", "t=m", 20, 0, PTX__GIVES_LANE, PTX__T1(MEMORY), (0), PTX__M1(M_GLOBAL))                   \
-    FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", 20, 0, PTX__T1(MEMORY), (0), PTX__M1(M_GLOBAL))                      \
+    OP(LD, "ld", "~v=m", 10, 0, PTX__GIVES_LANE | PTX__DOES_READ, T1(MEMORY), (0), M1(LOAD))                 \
+    FORM(LD, "ld", "~v=m", 88, 100, T1(WORDS), (0), M1(LOAD32), M1(VEC32))                                   \
+    FORM(LD, "ld", "~v=m", 83, 70, T1(B128), (0), M1(LOAD_ONE))                                              \
+    OP(ST, "st", "~=mv", 10, 0, 0, T1(MEMORY), (0), M1(STORE))                                               \
+    FORM(ST, "st", "~=mv", 88, 100, T1(WORDS), (0), M1(STORE32), M1(VEC32))                                  \
+    FORM(ST, "st", "~=mv", 83, 70, T1(B128), (0), M1(STORE_ONE))                                             \
+    OP(LDU, "ldu", "t=m", 20, 0, PTX__GIVES_LANE, T1(MEMORY), (0), M1(M_GLOBAL))                             \
+    FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", 20, 0, T1(MEMORY), (0), M1(M_GLOBAL))                                \
     OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81, 90, PTX__NO_FLOATS,    \
-        PTX__T1(WORDS))                                                                                      \
+        T1(WORDS))                                                                                           \
     FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r", 81, 90,        \
-        PTX__T1(WORDS))                                                                                      \
-    OP(ST_ASYNC_GLOBAL, "st.async", "=mt", 87, 100, PTX__NO_FLOATS, PTX__T3(BITS, INT, FLT), (0),            \
-        PTX__M1(RELEASE_MMIO), PTX__M1(RELEASE_GLOBAL))                                                      \
+        T1(WORDS))                                                                                           \
+    OP(ST_ASYNC_GLOBAL, "st.async", "=mt", 87, 100, PTX__NO_FLOATS, T3(BITS, INT, FLT), (0),                 \
+        M1(RELEASE_MMIO), M1(RELEASE_GLOBAL))                                                                \
     OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", 86, 100, 0, (0))                                         \
-    OP(PREFETCH_L1, "prefetch%m.L1", "=m", 20, 0, 0, (0), (0), PTX__M2(M_GLOBAL, M_LOCAL))                   \
-    OP(PREFETCH_L2, "prefetch%m.L2", "=m", 20, 0, 0, (0), (0), PTX__M2(M_GLOBAL, M_LOCAL))                   \
+    OP(PREFETCH_L1, "prefetch%m.L1", "=m", 20, 0, 0, (0), (0), M2(M_GLOBAL, M_LOCAL))                        \
+    OP(PREFETCH_L2, "prefetch%m.L2", "=m", 20, 0, 0, (0), (0), M2(M_GLOBAL, M_LOCAL))                        \
     OP(PREFETCH_L2_EVICT_LAST, "prefetch.global.L2::evict_last", "=g", 74, 80, 0, (0))                       \
     OP(PREFETCH_L2_EVICT_NORMAL, "prefetch.global.L2::evict_normal", "=g", 74, 80, 0, (0))                   \
     OP(PREFETCHU_L1, "prefetchu.L1", "=o", 20, 0, 0, (0))                                                    \
-    OP(PREFETCH_TENSORMAP, "prefetch%m.tensormap", "=m", 80, 90, 0, (0), (0), PTX__M2(M_PARAM, M_CONST))     \
-    OP(APPLYPRIORITY, "applypriority%m.L2::evict_normal", "=mD", 74, 80, 0, (0), (0), PTX__M1(M_GLOBAL))     \
-    OP(DISCARD, "discard%m.L2", "=mD", 74, 80, 0, (0), (0), PTX__M1(M_GLOBAL))                               \
-    OP(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=", 74, 80, 0, (0), (0), PTX__M1(L2_SECONDARY),      \
-        PTX__M1(L2_PRIMARY))                                                                                 \
-    FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", 74, 80, (0), (0), PTX__M1(L2_SECONDARY),      \
-        PTX__M1(L2_PRIMARY))                                                                                 \
+    OP(PREFETCH_TENSORMAP, "prefetch%m.tensormap", "=m", 80, 90, 0, (0), (0), M2(M_PARAM, M_CONST))          \
+    OP(APPLYPRIORITY, "applypriority%m.L2::evict_normal", "=mD", 74, 80, 0, (0), (0), M1(M_GLOBAL))          \
+    OP(DISCARD, "discard%m.L2", "=mD", 74, 80, 0, (0), (0), M1(M_GLOBAL))                                    \
+    OP(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=", 74, 80, 0, (0), (0), M1(L2_SECONDARY),           \
+        M1(L2_PRIMARY))                                                                                      \
+    FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", 74, 80, (0), (0), M1(L2_SECONDARY),           \
+        M1(L2_PRIMARY))                                                                                      \
     OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", 74, 80, 0, (0), (0),                         \
-        PTX__M2(L2_SECONDARY, M_GLOBAL), PTX__M1(L2_PRIMARY))                                                \
+        M2(L2_SECONDARY, M_GLOBAL), M1(L2_PRIMARY))                                                          \
     OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", 74, 80, 0, (0))                                   \
-    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__GIVES_LANE, PTX__T2(I32, I64), (0),     \
-        PTX__M1(MULTIMEM), PTX__M1(ATOM_MINMAX))                                                             \
-    PTX__MULTIMEM_FORMS(FORM, LD_REDUCE, "multimem.ld_reduce", "t=m", "{t+v}=m", PTX__M1(MULTIMEM))          \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 82, 90, PTX__T2(F16X2, BF16X2), (0),   \
-        PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ACC_F32))                                                       \
+    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__GIVES_LANE, T2(I32, I64), (0),          \
+        M1(MULTIMEM), M1(ATOM_MINMAX))                                                                       \
+    PTX__MULTIMEM_FORMS(FORM, LD_REDUCE, "multimem.ld_reduce", "t=m", "{t+v}=m", M1(MULTIMEM))               \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 82, 90, T2(F16X2, BF16X2), (0),        \
+        M1(MULTIMEM), M2(ATOM_ADD, ACC_F32))                                                                 \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 86, PTX__ON_MULTIMEM,                  \
-        PTX__T2(E4M3X4, E5M2X4), (0), PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ATOM_MINMAX))                     \
+        T2(E4M3X4, E5M2X4), (0), M1(MULTIMEM), M2(ATOM_ADD, ATOM_MINMAX))                                    \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 86, PTX__ON_MULTIMEM,                  \
-        PTX__T2(E4M3X4, E5M2X4), (0), PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ACC_F16))                         \
-    OP(MULTIMEM_ST, "multimem.st", "=mt", 81, 90, PTX__GIVES_LANE, PTX__T1(WORDS), (0),                      \
-        PTX__M1(MULTIMEM_ST))                                                                                \
-    FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", 81, 90, PTX__T3(F32, F16X2, BF16X2), (0),            \
-        PTX__M1(MULTIMEM_ST))                                                                                \
-    OP(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__GIVES_LANE, PTX__T2(I32, I64), (0),                 \
-        PTX__M1(MULTIMEM_ST), PTX__M1(ATOM_MINMAX))                                                          \
-    PTX__MULTIMEM_FORMS(FORM, RED, "multimem.red", "=mt", "=m{t+v}", PTX__M1(MULTIMEM_ST))                   \
+        T2(E4M3X4, E5M2X4), (0), M1(MULTIMEM), M2(ATOM_ADD, ACC_F16))                                        \
+    OP(MULTIMEM_ST, "multimem.st", "=mt", 81, 90, PTX__GIVES_LANE, T1(WORDS), (0), M1(MULTIMEM_ST))          \
+    FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", 81, 90, T3(F32, F16X2, BF16X2), (0),                 \
+        M1(MULTIMEM_ST))                                                                                     \
+    OP(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__GIVES_LANE, T2(I32, I64), (0), M1(MULTIMEM_ST),     \
+        M1(ATOM_MINMAX))                                                                                     \
+    PTX__MULTIMEM_FORMS(FORM, RED, "multimem.red", "=mt", "=m{t+v}", M1(MULTIMEM_ST))                        \
     /* atomics */                                                                                            \
-    OP(ATOMIC_BITS, "atom", "*t=mt", 32, 32, PTX__GIVES_LANE, PTX__T1(B32_64), (0), PTX__M1(ATOMIC),         \
-        PTX__M2(ATOM_BITS, ATOM_EXCH))                                                                       \
-    FORM(ATOMIC_BITS, "atom", "*t=mt", 83, 90, PTX__T1(B128), (0), PTX__M1(ATOMIC), PTX__M1(ATOM_EXCH))      \
-    OP(ATOMIC_CAS, "atom", "*t=mtt", 63, 70, PTX__GIVES_LANE, PTX__T1(BITS), (0), PTX__M1(ATOMIC_PLAIN),     \
-        PTX__M1(ATOM_CAS), PTX__M1(ATOM_CAS))                                                                \
-    FORM(ATOMIC_CAS, "atom", "*t=mtt", 83, 90, PTX__T1(B128), (0), PTX__M1(ATOMIC_PLAIN), PTX__M1(ATOM_CAS), \
-        PTX__M1(ATOM_CAS))                                                                                   \
-    OP(ATOMIC, "atom", "t=mt", 32, 32, PTX__GIVES_LANE, PTX__T2(I32, I64), (0), PTX__M1(ATOMIC),             \
-        PTX__M1(ATOM_MINMAX))                                                                                \
-    PTX__ATOM_FORMS(FORM, ATOMIC, "atom", "t=mt", PTX__M1(ATOMIC))                                           \
-    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__GIVES_LANE, PTX__T1(F32), (0),              \
-        PTX__M1(ATOMIC_GLOBAL), PTX__M1(ATOM_ADD))                                                           \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0),                   \
-        PTX__M1(ATOMIC_NOFTZ), PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                        \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", 81, 90, PTX__T1(H16), (0), PTX__M1(ATOMIC_NOFTZ),      \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
-    OP(RED_BITS, "red", "*=mt", 32, 32, 0, PTX__T1(B32_64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_BITS))        \
-    OP(RED, "red", "=mt", 32, 32, 0, PTX__T2(I32, I64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_MINMAX))          \
-    PTX__ATOM_FORMS(FORM, RED, "red", "=mt", PTX__M1(REDUCE))                                                \
-    OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, 0, PTX__T1(F32), (0), PTX__M1(REDUCE_GLOBAL),           \
-        PTX__M1(ATOM_ADD))                                                                                   \
-    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0), PTX__M1(REDUCE_NOFTZ),   \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
-    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", 81, 90, PTX__T1(H16), (0), PTX__M1(REDUCE_NOFTZ),             \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
-    OP(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, 0, PTX__T1(I32), (0), (0), PTX__M2(ATOM_ADD, ATOM_MINMAX)) \
-    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))     \
-    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))               \
-    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))              \
-    OP(RED_ASYNC_GLOBAL, "red.async", "=mt", 87, 100, 0, PTX__T2(I32, I64), (0), PTX__M1(RELEASE_MMIO_ADD),  \
-        PTX__M1(RELEASE_GLOBAL_ADD))
+    OP(ATOMIC_BITS, "atom", "*t=mt", 32, 32, PTX__GIVES_LANE, T1(B32_64), (0), M1(ATOMIC),                   \
+        M2(ATOM_BITS, ATOM_EXCH))                                                                            \
+    FORM(ATOMIC_BITS, "atom", "*t=mt", 83, 90, T1(B128), (0), M1(ATOMIC), M1(ATOM_EXCH))                     \
+    OP(ATOMIC_CAS, "atom", "*t=mtt", 63, 70, PTX__GIVES_LANE, T1(BITS), (0), M1(ATOMIC_PLAIN), M1(ATOM_CAS), \
+        M1(ATOM_CAS))                                                                                        \
+    FORM(ATOMIC_CAS, "atom", "*t=mtt", 83, 90, T1(B128), (0), M1(ATOMIC_PLAIN), M1(ATOM_CAS), M1(ATOM_CAS))  \
+    OP(ATOMIC, "atom", "t=mt", 32, 32, PTX__GIVES_LANE, T2(I32, I64), (0), M1(ATOMIC), M1(ATOM_MINMAX))      \
+    PTX__ATOM_FORMS(FORM, ATOMIC, "atom", "t=mt", M1(ATOMIC))                                                \
+    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__GIVES_LANE, T1(F32), (0),                   \
+        M1(ATOMIC_GLOBAL), M1(ATOM_ADD))                                                                     \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, T2(F16X2, BF16X2), (0), M1(ATOMIC_NOFTZ),      \
+        M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                                    \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", 81, 90, T1(H16), (0), M1(ATOMIC_NOFTZ),                \
+        M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                                    \
+    OP(RED_BITS, "red", "*=mt", 32, 32, 0, T1(B32_64), (0), M1(REDUCE), M1(ATOM_BITS))                       \
+    OP(RED, "red", "=mt", 32, 32, 0, T2(I32, I64), (0), M1(REDUCE), M1(ATOM_MINMAX))                         \
+    PTX__ATOM_FORMS(FORM, RED, "red", "=mt", M1(REDUCE))                                                     \
+    OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, 0, T1(F32), (0), M1(REDUCE_GLOBAL), M1(ATOM_ADD))       \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, T2(F16X2, BF16X2), (0), M1(REDUCE_NOFTZ),             \
+        M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                                    \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", 81, 90, T1(H16), (0), M1(REDUCE_NOFTZ),                       \
+        M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                                    \
+    OP(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, 0, T1(I32), (0), (0), M2(ATOM_ADD, ATOM_MINMAX))           \
+    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, T1(U32), (0), (0), M2(ATOM_INC, ATOM_DEC))               \
+    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, T1(U64), (0), (0), M1(ATOM_ADD))                         \
+    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, T1(B32), (0), (0), M1(ATOM_BITS))                        \
+    OP(RED_ASYNC_GLOBAL, "red.async", "=mt", 87, 100, 0, T2(I32, I64), (0), M1(RELEASE_MMIO_ADD),            \
+        M1(RELEASE_GLOBAL_ADD))
 #define PTX__TX_BYTES ".mbarrier::complete_tx::bytes"
 /* cp.async: with a number of source bytes, a policy, both; ignored where a predicate is true. */
 #define PTX__CP_ASYNC(OP, FORM, ID, name, operands)                                                          \
@@ -1219,19 +1202,19 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(ID, name "%m", operands "hd", 80, 90, (0), (0), (0), PTX__M2(MULTICAST, L2_CACHE_HINT))
 #define PTX__REDUCE_S2G "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t"
 #define PTX__REDUCE_S2S "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes%m%t"
-#define PTX__TABLE_COPIES(OP, FORM)                                                                          \
+#define PTX__TABLE_COPIES(OP, FORM, T1, T2, T3, M1, M2, M3)                                                  \
     /* fences */                                                                                             \
-    OP(FENCE, "fence", "=", 60, 70, 0, (0), (0), (0), PTX__M3(ACQ_REL, SC, SCOPE), PTX__M1(ACQ_REL))         \
-    FORM(FENCE, "fence", "=", 60, 70, (0), (0), (0), PTX__M3(ACQUIRE, RELEASE, SCOPE))                       \
+    OP(FENCE, "fence", "=", 60, 70, 0, (0), (0), (0), M3(ACQ_REL, SC, SCOPE), M1(ACQ_REL))                   \
+    FORM(FENCE, "fence", "=", 60, 70, (0), (0), (0), M3(ACQUIRE, RELEASE, SCOPE))                            \
     OP(FENCE_PROXY_ALIAS, "fence.proxy.alias", "=", 75, 70, 0, (0))                                          \
-    OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", 80, 90, 0, (0), (0), PTX__M1(M_GLOBAL))                  \
+    OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", 80, 90, 0, (0), (0), M1(M_GLOBAL))                       \
     OP(FENCE_PROXY_ASYNC_SHARED, "fence.proxy.async.shared::cta", "=", 80, 90, 0, (0))                       \
     OP(FENCE_PROXY_ASYNC_CLUSTER, "fence.proxy.async.shared::cluster", "=", 80, 90, 0, (0))                  \
     OP(FENCE_MBARRIER_INIT, "fence.mbarrier_init.release.cluster", "=", 80, 90, 0, (0))                      \
     OP(FENCE_TENSORMAP_RELEASE, "fence.proxy.tensormap::generic.release", "=", 83, 90, 0, (0), (0), (0),     \
-        PTX__M1(SCOPE))                                                                                      \
+        M1(SCOPE))                                                                                           \
     OP(FENCE_TENSORMAP_ACQUIRE, "fence.proxy.tensormap::generic.acquire", "=oD", 83, 90, 0, (0), (0), (0),   \
-        PTX__M1(SCOPE))                                                                                      \
+        M1(SCOPE))                                                                                           \
     OP(FENCE_ACQUIRE_CLUSTER, "fence.acquire.sync_restrict::shared::cluster.cluster", "=", 86, 90, 0, (0))   \
     OP(FENCE_RELEASE_CTA, "fence.release.sync_restrict::shared::cta.cluster", "=", 86, 90, 0, (0))           \
     OP(FENCE_PROXY_ACQUIRE_CLUSTER,                                                                          \
@@ -1261,26 +1244,24 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", 86, 100,             \
         PTX__DOES_BULK, (0))                                                                                 \
     FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", 86, 100, (0),   \
-        (0), (0), PTX__M1(L2_CACHE_HINT))                                                                    \
+        (0), (0), M1(L2_CACHE_HINT))                                                                         \
     PTX__HINTED(OP, FORM, BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 80, 0)                   \
     OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", 80, 90, 0, (0))                                 \
     OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", 80, 90, 0, (0))                                    \
     OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", 80, 90, 0, (0))                          \
-    OP(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__DOES_BULK, PTX__T2(I32, I64), (0), (0),        \
-        PTX__M1(ATOM_MINMAX))                                                                                \
-    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T2(I32, U64), (0), (0), PTX__M1(ATOM_ADD))   \
-    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(B32_64), (0), (0), PTX__M1(ATOM_BITS))    \
-    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(U32), (0), (0),                           \
-        PTX__M2(ATOM_INC, ATOM_DEC))                                                                         \
-    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(FLT), (0), (0), PTX__M1(ATOM_ADD))        \
-    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(H16), (0), (0), PTX__M2(ATOM_ADD, NOFTZ)) \
-    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(H16), (0), (0), PTX__M1(ATOM_MINMAX))     \
-    OP(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__DOES_BULK, PTX__T1(I32), (0), (0),            \
-        PTX__M2(ATOM_ADD, ATOM_MINMAX))                                                                      \
-    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))       \
-    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))      \
-    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__T1(U32), (0), (0),                          \
-        PTX__M2(ATOM_INC, ATOM_DEC))
+    OP(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__DOES_BULK, T2(I32, I64), (0), (0),             \
+        M1(ATOM_MINMAX))                                                                                     \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T2(I32, U64), (0), (0), M1(ATOM_ADD))             \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(B32_64), (0), (0), M1(ATOM_BITS))              \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(U32), (0), (0), M2(ATOM_INC, ATOM_DEC))        \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(FLT), (0), (0), M1(ATOM_ADD))                  \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(H16), (0), (0), M2(ATOM_ADD, NOFTZ))           \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(H16), (0), (0), M1(ATOM_MINMAX))               \
+    OP(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__DOES_BULK, T1(I32), (0), (0),                 \
+        M2(ATOM_ADD, ATOM_MINMAX))                                                                           \
+    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, T1(U64), (0), (0), M1(ATOM_ADD))                 \
+    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, T1(B32), (0), (0), M1(ATOM_BITS))                \
+    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, T1(U32), (0), (0), M2(ATOM_INC, ATOM_DEC))
 /* Fields of a tensor map in shared memory. */
 #define PTX__REPLACE(OP, ID, field, operands, bits, version, sm)                                             \
     OP(TENSORMAP_REPLACE_##ID, "tensormap.replace.tile." field ".shared::cta.b1024.b" bits, operands,        \
@@ -1291,7 +1272,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         needed, usual)
 #define PTX__MBARRIER_FORM(FORM, ID, name, operands, version, sm, needed, usual)                             \
     FORM(MBARRIER_##ID, "mbarrier." name ".b64", operands, version, sm, (0), (0), (0), needed, usual)
-#define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
+#define PTX__TABLE_TENSOR_COPIES(OP, FORM, T1, T2, T3, M1, M2, M3)                                           \
     /* tensor copies */                                                                                      \
     PTX__HINTED(OP, FORM, TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile" PTX__TX_BYTES,  \
         "=s[n{u+d}]b", 86, PTX__DOES_BULK)                                                                   \
@@ -1308,7 +1289,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" PTX__TX_BYTES, "=k[n{u+i}]r{h-}", 80,       \
         PTX__DOES_BULK)                                                                                      \
     FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" PTX__TX_BYTES "%m",         \
-        "=k[n{u+i}]r{h-}h", 80, 90, (0), (0), (0), PTX__M1(MULTICAST))                                       \
+        "=k[n{u+i}]r{h-}h", 80, 90, (0), (0), (0), M1(MULTICAST))                                            \
     OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w" PTX__TX_BYTES,           \
         "=k[n{u+i}]r{2h}", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                         \
     PTX__HINTED(OP, FORM, TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group",         \
@@ -1318,11 +1299,11 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group", "=[n{5u}]s", \
         86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                                            \
     OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group", "=[n{u+d}]s",  \
-        80, 90, PTX__DOES_BULK, (0), (0), (0), PTX__M1(BULK_REDUCE))                                         \
+        80, 90, PTX__DOES_BULK, (0), (0), (0), M1(BULK_REDUCE))                                              \
     PTX__HINTED(OP, FORM, TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]",  \
         80, 0)                                                                                               \
     OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", 83,            \
-        PTX__ON_90A_100UP, 0, (0), (0), PTX__M1(M_GLOBAL))                                                   \
+        PTX__ON_90A_100UP, 0, (0), (0), M1(M_GLOBAL))                                                        \
     PTX__REPLACE(OP, ADDRESS_SHARED, "global_address", "=sd", "64", 83, PTX__ON_90A_100UP)                   \
     PTX__REPLACE(OP, RANK, "rank", "=su", "32", 83, PTX__ON_90A_100UP)                                       \
     PTX__REPLACE(OP, BOX_DIM, "box_dim", "=sVu", "32", 83, PTX__ON_90A_100UP)                                \
@@ -1335,7 +1316,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__REPLACE(OP, FILL, "fill_mode", "=sH", "32", 83, PTX__ON_90A_100UP)                                  \
     PTX__REPLACE(OP, ATOMICITY, "swizzle_atomicity", "=sR", "32", 86, PTX__ON_100UP)                         \
     OP(TENSORMAP_CP_FENCE, "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic"                   \
-        ".release%m.sync.aligned", "=gsD", 83, 90, PTX__BY_WARP, (0), (0), (0), PTX__M1(SCOPE))              \
+        ".release%m.sync.aligned", "=gsD", 83, 90, PTX__BY_WARP, (0), (0), (0), M1(SCOPE))                   \
     /* mbarrier */                                                                                           \
     PTX__MBARRIER(OP, INIT, "init.shared", "=bM", 70, 80, (0), (0))                                          \
     PTX__MBARRIER(OP, INVAL, "inval.shared", "=b", 70, 80, (0), (0))                                         \
@@ -1343,30 +1324,28 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", 71, 80, (0))                                  \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", 78, 90, (0))                                 \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", 78, 90, (0))                                 \
-    PTX__MBARRIER_FORM(FORM, ARRIVE, "arrive%m.shared::cta", "d=b", 80, 90, PTX__M3(RELEASE, CTA, CLUSTER),  \
-        (0))                                                                                                 \
-    PTX__MBARRIER_FORM(FORM, ARRIVE, "arrive%m.shared::cta", "d=b", 86, 90, PTX__M3(RELAXED, CTA, CLUSTER),  \
-        (0))                                                                                                 \
-    PTX__MBARRIER(OP, ARRIVE_CLUSTER, "arrive%m.shared::cluster", "_=r", 80, 90,                             \
-        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
+    PTX__MBARRIER_FORM(FORM, ARRIVE, "arrive%m.shared::cta", "d=b", 80, 90, M3(RELEASE, CTA, CLUSTER), (0))  \
+    PTX__MBARRIER_FORM(FORM, ARRIVE, "arrive%m.shared::cta", "d=b", 86, 90, M3(RELAXED, CTA, CLUSTER), (0))  \
+    PTX__MBARRIER(OP, ARRIVE_CLUSTER, "arrive%m.shared::cluster", "_=r", 80, 90, M3(RELEASE, CTA, CLUSTER),  \
+        M1(RELEASE_CLUSTER))                                                                                 \
     PTX__MBARRIER_FORM(FORM, ARRIVE_CLUSTER, "arrive%m.shared::cluster", "_=rM", 80, 90,                     \
-        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
+        M3(RELEASE, CTA, CLUSTER), M1(RELEASE_CLUSTER))                                                      \
     PTX__MBARRIER(OP, ARRIVE_NOCOMPLETE, "arrive.noComplete.shared", "d=bM", 70, 80, (0), (0))               \
     PTX__MBARRIER(OP, ARRIVE_EXPECT_TX, "arrive.expect_tx.shared", "d=bT", 80, 90, (0), (0))                 \
     FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", 80, 90, (0))             \
     PTX__MBARRIER(OP, ARRIVE_EXPECT_TX_CLUSTER, "arrive.expect_tx%m.shared::cluster", "_=rT", 80, 90,        \
-        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
+        M3(RELEASE, CTA, CLUSTER), M1(RELEASE_CLUSTER))                                                      \
     PTX__MBARRIER(OP, ARRIVE_DROP, "arrive_drop.shared", "d=b", 70, 80, (0), (0))                            \
     FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", 78, 90, (0))                       \
     PTX__MBARRIER(OP, ARRIVE_DROP_NOCOMPLETE, "arrive_drop.noComplete.shared", "d=bM", 70, 80, (0), (0))     \
-    PTX__MBARRIER(OP, EXPECT_TX, "expect_tx%m.shared::cta", "=bT", 80, 90, PTX__M3(RELAXED, CTA, CLUSTER),   \
-        PTX__M1(RELAXED_CTA))                                                                                \
+    PTX__MBARRIER(OP, EXPECT_TX, "expect_tx%m.shared::cta", "=bT", 80, 90, M3(RELAXED, CTA, CLUSTER),        \
+        M1(RELAXED_CTA))                                                                                     \
     PTX__MBARRIER(OP, EXPECT_TX_CLUSTER, "expect_tx%m.shared::cluster", "=rT", 80, 90,                       \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))                                            \
-    PTX__MBARRIER(OP, COMPLETE_TX, "complete_tx%m.shared::cta", "=bT", 80, 90,                               \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA))                                                \
+        M3(RELAXED, CTA, CLUSTER), M1(RELAXED_CLUSTER))                                                      \
+    PTX__MBARRIER(OP, COMPLETE_TX, "complete_tx%m.shared::cta", "=bT", 80, 90, M3(RELAXED, CTA, CLUSTER),    \
+        M1(RELAXED_CTA))                                                                                     \
     PTX__MBARRIER(OP, COMPLETE_TX_CLUSTER, "complete_tx%m.shared::cluster", "=rT", 80, 90,                   \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))                                            \
+        M3(RELAXED, CTA, CLUSTER), M1(RELAXED_CLUSTER))                                                      \
     PTX__MBARRIER(OP, TEST_WAIT, "test_wait.shared", "p=bd", 70, 80, (0), (0))                               \
     OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 71, 80,                    \
         PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
@@ -1376,31 +1355,31 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
     FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", 78, 90, (0))         \
     PTX__MBARRIER_FORM(FORM, TRY_WAIT_PARITY, "try_wait.parity%m.shared::cta", "p=bu", 80, 90,               \
-        PTX__M3(ACQUIRE, CTA, CLUSTER), (0))                                                                 \
+        M3(ACQUIRE, CTA, CLUSTER), (0))                                                                      \
     PTX__MBARRIER_FORM(FORM, TRY_WAIT_PARITY, "try_wait.parity%m.shared::cta", "p=bu", 86, 90,               \
-        PTX__M3(RELAXED, CTA, CLUSTER), (0))                                                                 \
+        M3(RELAXED, CTA, CLUSTER), (0))                                                                      \
     OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 70, 80, 0, (0))
-#define PTX__TABLE_WARPS(OP, FORM)                                                                           \
+#define PTX__TABLE_WARPS(OP, FORM, T1, T2, T3, M1, M2, M3)                                                   \
     /* warps and blocks */                                                                                   \
-    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, PTX__T1(B32))                             \
-    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, PTX__T1(B32))                         \
-    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, PTX__T1(B32))                         \
-    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", 60, 30, PTX__BY_MEMBERS | PTX__GIVES_LANE_OF, PTX__T1(B32))   \
+    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, T1(B32))                                  \
+    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, T1(B32))                              \
+    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, T1(B32))                              \
+    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", 60, 30, PTX__BY_MEMBERS | PTX__GIVES_LANE_OF, T1(B32))        \
     OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
     OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
     OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
     OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 60, 30, PTX__VOTE, (0))                                  \
-    OP(MATCH_ANY, "match.any.sync", "*u=tO", 60, 70, PTX__SHUFFLE, PTX__T1(B32_64))                          \
-    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", 60, 70, PTX__VOTE, PTX__T1(B32_64))                           \
+    OP(MATCH_ANY, "match.any.sync", "*u=tO", 60, 70, PTX__SHUFFLE, T1(B32_64))                               \
+    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", 60, 70, PTX__VOTE, T1(B32_64))                                \
     OP(ACTIVEMASK, "activemask.b32", "u=", 62, 30, PTX__GIVES_UNI_WARP, (0))                                 \
-    OP(REDUX_ADD, "redux.sync.add", "t=tO", 70, 80, PTX__REDUX, PTX__T1(I32))                                \
-    OP(REDUX_MIN, "redux.sync.min", "t=tO", 70, 80, PTX__REDUX, PTX__T1(I32))                                \
-    FORM(REDUX_MIN, "redux.sync.min", "t=tO", 86, PTX__ON_100_103, PTX__T1(F32), (0), PTX__M2(ABS_OF, NAN))  \
-    OP(REDUX_MAX, "redux.sync.max", "t=tO", 70, 80, PTX__REDUX, PTX__T1(I32))                                \
-    FORM(REDUX_MAX, "redux.sync.max", "t=tO", 86, PTX__ON_100_103, PTX__T1(F32), (0), PTX__M2(ABS_OF, NAN))  \
-    OP(REDUX_AND, "redux.sync.and", "*t=tO", 70, 80, PTX__REDUX, PTX__T1(B32))                               \
-    OP(REDUX_OR, "redux.sync.or", "*t=tO", 70, 80, PTX__REDUX, PTX__T1(B32))                                 \
-    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", 70, 80, PTX__REDUX, PTX__T1(B32))                               \
+    OP(REDUX_ADD, "redux.sync.add", "t=tO", 70, 80, PTX__REDUX, T1(I32))                                     \
+    OP(REDUX_MIN, "redux.sync.min", "t=tO", 70, 80, PTX__REDUX, T1(I32))                                     \
+    FORM(REDUX_MIN, "redux.sync.min", "t=tO", 86, PTX__ON_100_103, T1(F32), (0), M2(ABS_OF, NAN))            \
+    OP(REDUX_MAX, "redux.sync.max", "t=tO", 70, 80, PTX__REDUX, T1(I32))                                     \
+    FORM(REDUX_MAX, "redux.sync.max", "t=tO", 86, PTX__ON_100_103, T1(F32), (0), M2(ABS_OF, NAN))            \
+    OP(REDUX_AND, "redux.sync.and", "*t=tO", 70, 80, PTX__REDUX, T1(B32))                                    \
+    OP(REDUX_OR, "redux.sync.or", "*t=tO", 70, 80, PTX__REDUX, T1(B32))                                      \
+    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", 70, 80, PTX__REDUX, T1(B32))                                    \
     OP(ELECT, "elect.sync", "_|p=O", 80, 90, PTX__SHUFFLE, (0))                                              \
     FORM(ELECT, "elect.sync", "u|p=O", 80, 90, (0))                                                          \
     OP(BAR_SYNC, "bar.sync", "=F", 10, 0, PTX__BY_BLOCK, (0))                                                \
@@ -1420,16 +1399,14 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 60, 30, PTX__BY_MEMBERS, (0))                                   \
     OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 78, 90, PTX__BY_CLUSTER, (0))        \
     FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 80, 90, (0), (0), (0),             \
-        PTX__M2(RELEASE, RELAXED))                                                                           \
+        M2(RELEASE, RELAXED))                                                                                \
     OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 78, 90, PTX__BY_CLUSTER, (0))            \
-    FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 80, 90, (0), (0), (0),                 \
-        PTX__M1(ACQUIRE))                                                                                    \
+    FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 80, 90, (0), (0), (0), M1(ACQUIRE))    \
     OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 78, 90, PTX__BY_CLUSTER, (0))        \
     FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 80, 90, (0), (0), (0),             \
-        PTX__M2(RELEASE, RELAXED))                                                                           \
+        M2(RELEASE, RELAXED))                                                                                \
     OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 78, 90, PTX__BY_CLUSTER, (0))            \
-    FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 80, 90, (0), (0), (0),                 \
-        PTX__M1(ACQUIRE))                                                                                    \
+    FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 80, 90, (0), (0), (0), M1(ACQUIRE))    \
     OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", 78, 90, 0, (0))                       \
     OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", 78, 90, 0, (0))                                      \
     OP(NANOSLEEP, "nanosleep.u32", "=T", 63, 70, 0, (0))                                                     \
@@ -1458,7 +1435,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 #define PTX__MMA_MX(OP, ID, name, types, scales)                                                             \
     OP(MMA_##ID, "mma.sync.aligned.m16n8k64.row.col.kind::" name types, "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87,   \
         PTX__ON_120, PTX__MMA | scales, (0))
-#define PTX__TABLE_MMA(OP, FORM)                                                                             \
+#define PTX__TABLE_MMA(OP, FORM, T1, T2, T3, M1, M2, M3)                                                     \
     /* matrices in a warp */                                                                                 \
     OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 65, 75, PTX__LDMATRIX, (0))         \
     OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 65, 75, PTX__LDMATRIX,  \
@@ -1475,39 +1452,37 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__STMATRIX, (0))                                                                                  \
     OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 78, 75,                                    \
         PTX__BY_WARP | PTX__GIVES_LANE | PTX__REGISTER_1, (0))                                               \
-    PTX__MMA_OP(OP, M8N8K4_F32, "m8n8k4", ".f32%t%t.f32", "{8f}={2x}{2x}{8f}", 64, 70, PTX__T1(F16))         \
-    PTX__MMA_OP(OP, M8N8K4_F16, "m8n8k4", ".f16%t%t.f16", "{4x}={2x}{2x}{4x}", 64, 70, PTX__T1(F16))         \
-    PTX__MMA_OP(OP, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 65, 75, PTX__T1(F16))        \
-    PTX__MMA_FORM(FORM, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80, PTX__T1(BF16))   \
-    PTX__MMA_FORM(FORM, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80, PTX__T1(TF32))  \
-    PTX__MMA_OP(OP, M16N8K8_F16, "m16n8k8", ".f16%t%t.f16", "{2x}={2x}{x}{2x}", 65, 75, PTX__T1(F16))        \
-    PTX__MMA_OP(OP, M16N8K16_F32, "m16n8k16", ".f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80, PTX__T1(H16))     \
-    PTX__MMA_FORM(FORM, M16N8K16_F32, "m16n8k16", ".f32%t%s.f32", "{4f}={2x}{x}{4f}", 87, 89, PTX__T1(FP8),  \
-        PTX__T1(FP8))                                                                                        \
-    PTX__MMA_OP(OP, M16N8K16_F16, "m16n8k16", ".f16%t%t.f16", "{2x}={4x}{2x}{2x}", 70, 80, PTX__T1(F16))     \
-    PTX__MMA_FORM(FORM, M16N8K16_F16, "m16n8k16", ".f16%t%s.f16", "{2x}={2x}{x}{2x}", 87, 89, PTX__T1(FP8),  \
-        PTX__T1(FP8))                                                                                        \
-    PTX__MMA_OP(OP, M16N8K4_F32, "m16n8k4", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80, PTX__T1(TF32))       \
-    PTX__MMA_MIXED(OP, M16N8K32_F32, "m16n8k32", ".f32%t%s.f32", "{4f}={4x}{2x}{4f}", 84, 89, PTX__T1(FP8),  \
-        (0))                                                                                                 \
-    PTX__MMA_MIXED(OP, M16N8K32_F16, "m16n8k32", ".f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87, 89, PTX__T1(FP8),  \
-        (0))                                                                                                 \
+    PTX__MMA_OP(OP, M8N8K4_F32, "m8n8k4", ".f32%t%t.f32", "{8f}={2x}{2x}{8f}", 64, 70, T1(F16))              \
+    PTX__MMA_OP(OP, M8N8K4_F16, "m8n8k4", ".f16%t%t.f16", "{4x}={2x}{2x}{4x}", 64, 70, T1(F16))              \
+    PTX__MMA_OP(OP, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 65, 75, T1(F16))             \
+    PTX__MMA_FORM(FORM, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80, T1(BF16))        \
+    PTX__MMA_FORM(FORM, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80, T1(TF32))       \
+    PTX__MMA_OP(OP, M16N8K8_F16, "m16n8k8", ".f16%t%t.f16", "{2x}={2x}{x}{2x}", 65, 75, T1(F16))             \
+    PTX__MMA_OP(OP, M16N8K16_F32, "m16n8k16", ".f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80, T1(H16))          \
+    PTX__MMA_FORM(FORM, M16N8K16_F32, "m16n8k16", ".f32%t%s.f32", "{4f}={2x}{x}{4f}", 87, 89, T1(FP8),       \
+        T1(FP8))                                                                                             \
+    PTX__MMA_OP(OP, M16N8K16_F16, "m16n8k16", ".f16%t%t.f16", "{2x}={4x}{2x}{2x}", 70, 80, T1(F16))          \
+    PTX__MMA_FORM(FORM, M16N8K16_F16, "m16n8k16", ".f16%t%s.f16", "{2x}={2x}{x}{2x}", 87, 89, T1(FP8),       \
+        T1(FP8))                                                                                             \
+    PTX__MMA_OP(OP, M16N8K4_F32, "m16n8k4", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80, T1(TF32))            \
+    PTX__MMA_MIXED(OP, M16N8K32_F32, "m16n8k32", ".f32%t%s.f32", "{4f}={4x}{2x}{4f}", 84, 89, T1(FP8), (0))  \
+    PTX__MMA_MIXED(OP, M16N8K32_F16, "m16n8k32", ".f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87, 89, T1(FP8), (0))  \
     PTX__MMA_OP(OP, M8N8K4_F64, "m8n8k4", ".f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80, (0))                \
     PTX__MMA_OP(OP, M16N8K4_F64, "m16n8k4", ".f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 78, 90, (0))             \
     PTX__MMA_OP(OP, M16N8K8_F64, "m16n8k8", ".f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", 78, 90, (0))            \
     PTX__MMA_OP(OP, M16N8K16_F64, "m16n8k16", ".f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 78, 90, (0))          \
-    PTX__MMA_MIXED(OP, M8N8K16_S32, "m8n8k16", "%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75, PTX__T1(I8),     \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__MMA_MIXED(OP, M16N8K16_S32, "m16n8k16", "%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80, PTX__T1(I8),  \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__MMA_MIXED(OP, M16N8K32_S32, "m16n8k32", "%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80, PTX__T1(I8), \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__MMA_FORM(FORM, M16N8K32_S32, "m16n8k32", "%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80, PTX__T1(I4), \
-        PTX__T1(I4), PTX__M1(SATFINITE))                                                                     \
-    PTX__MMA_MIXED(OP, M8N8K32_S32, "m8n8k32", "%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75, PTX__T1(I4),     \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__MMA_MIXED(OP, M16N8K64_S32, "m16n8k64", "%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80, PTX__T1(I4), \
-        PTX__M1(SATFINITE))                                                                                  \
+    PTX__MMA_MIXED(OP, M8N8K16_S32, "m8n8k16", "%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75, T1(I8),          \
+        M1(SATFINITE))                                                                                       \
+    PTX__MMA_MIXED(OP, M16N8K16_S32, "m16n8k16", "%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80, T1(I8),       \
+        M1(SATFINITE))                                                                                       \
+    PTX__MMA_MIXED(OP, M16N8K32_S32, "m16n8k32", "%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80, T1(I8),      \
+        M1(SATFINITE))                                                                                       \
+    PTX__MMA_FORM(FORM, M16N8K32_S32, "m16n8k32", "%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80, T1(I4),      \
+        T1(I4), M1(SATFINITE))                                                                               \
+    PTX__MMA_MIXED(OP, M8N8K32_S32, "m8n8k32", "%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75, T1(I4),          \
+        M1(SATFINITE))                                                                                       \
+    PTX__MMA_MIXED(OP, M16N8K64_S32, "m16n8k64", "%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80, T1(I4),      \
+        M1(SATFINITE))                                                                                       \
     PTX__MMA_OP(OP, M8N8K128_XOR, "m8n8k128", ".s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}", 70, 75, (0))     \
     PTX__MMA_OP(OP, M16N8K128_XOR, "m16n8k128", ".s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}", 70, 80, (0))  \
     PTX__MMA_OP(OP, M16N8K256_XOR, "m16n8k256", ".s32.b1.b1.s32.xor.popc", "{4S}={4x}{2x}{4S}", 70, 80, (0)) \
@@ -1515,15 +1490,14 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__MMA_OP(OP, M16N8K128_AND, "m16n8k128", ".s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}", 71, 80, (0))  \
     PTX__MMA_OP(OP, M16N8K256_AND, "m16n8k256", ".s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}", 71, 80, (0)) \
     PTX__MMA_MIXED(OP, F8F6F4_F32, "m16n8k32", ".kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}", 86,         \
-        PTX__ON_100UP, PTX__T1(FP8), (0))                                                                    \
+        PTX__ON_100UP, T1(FP8), (0))                                                                         \
     PTX__MMA_FORM(FORM, F8F6F4_F32, "m16n8k32", ".kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}", 87,        \
-        PTX__ON_120, PTX__T1(FP864), PTX__T1(FP864))                                                         \
+        PTX__ON_120, T1(FP864), T1(FP864))                                                                   \
     PTX__MMA_MIXED(OP, F8F6F4_F16, "m16n8k32", ".kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87,         \
-        PTX__ON_120, PTX__T1(FP864), (0))                                                                    \
+        PTX__ON_120, T1(FP864), (0))                                                                         \
     OP(MMA_MXF8F6F4,                                                                                         \
         "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32%t%s.f32.ue8m0",      \
-        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1, PTX__T1(FP864),            \
-        PTX__T1(FP864))                                                                                      \
+        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1, T1(FP864), T1(FP864))      \
     PTX__MMA_MX(OP, MXF4, "mxf4.block_scale.scale_vec::2X", ".f32.e2m1.e2m1.f32.ue8m0", PTX__SCALES_2)       \
     PTX__MMA_MX(OP, MXF4NVF4_2X, "mxf4nvf4.block_scale.scale_vec::2X", ".f32.e2m1.e2m1.f32.ue8m0",           \
         PTX__SCALES_2)                                                                                       \
@@ -1533,35 +1507,35 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(MMA_SP##ID, "mma.sp" name, operands, version, sm, PTX__MMA, __VA_ARGS__)
 #define PTX__ORDERED "::ordered_metadata.sync.aligned."
 #define PTX__SP ".sync.aligned."
-#define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
+#define PTX__TABLE_MMA_SPARSE(OP, FORM, T1, T2, T3, M1, M2, M3)                                              \
     /* sparse: the selector is one of 4 threads, of 2, or 0, as the ISA has it; ptxas takes 2 and 3 too for  \
         f16 of m16n8k32 in f32, where no pair of that number is */                                           \
     PTX__MMA_SP(OP, _M16N8K16_F32, PTX__SP "m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80,    \
-        PTX__T1(H16))                                                                                        \
+        T1(H16))                                                                                             \
     FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, \
-        80, PTX__T1(TF32))                                                                                   \
+        80, T1(TF32))                                                                                        \
     PTX__MMA_SP(OP, _M16N8K32_F32, PTX__SP "m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, 80,    \
-        PTX__T1(H16))                                                                                        \
+        T1(H16))                                                                                             \
     PTX__MMA_SP(OP, _M16N8K32_F16, PTX__SP "m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH", 71, 80,    \
-        PTX__T1(F16))                                                                                        \
+        T1(F16))                                                                                             \
     PTX__MMA_SP(OP, _M16N8K8_F32, PTX__SP "m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80,      \
-        PTX__T1(TF32))                                                                                       \
+        T1(TF32))                                                                                            \
     PTX__MMA_SP(OP, _M16N8K32_S32, PTX__SP "m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH", 71, 80,  \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+        T1(I8), T1(I8), M1(SATFINITE))                                                                       \
     PTX__MMA_SP(OP, _M16N8K64_F32, PTX__SP "m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 84, 89,    \
-        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+        T1(FP8), T1(FP8))                                                                                    \
     PTX__MMA_SP(OP, _M16N8K64_S32, PTX__SP "m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ", 71, 80,  \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+        T1(I8), T1(I8), M1(SATFINITE))                                                                       \
     PTX__MMA_SP(OP, O_M16N8K16_F32, PTX__ORDERED "m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 85,  \
-        80, PTX__T1(H16))                                                                                    \
+        80, T1(H16))                                                                                         \
     PTX__MMA_SP(OP, O_M16N8K32_F32, PTX__ORDERED "m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 85,  \
-        80, PTX__T1(H16))                                                                                    \
+        80, T1(H16))                                                                                         \
     PTX__MMA_SP(OP, O_M16N8K64_F32, PTX__ORDERED "m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 85,  \
-        89, PTX__T1(FP8), PTX__T1(FP8))                                                                      \
+        89, T1(FP8), T1(FP8))                                                                                \
     PTX__MMA_SP(OP, O_M16N8K64_S32, PTX__ORDERED "m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ",    \
-        85, 80, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                \
+        85, 80, T1(I8), T1(I8), M1(SATFINITE))                                                               \
     PTX__MMA_SP(OP, O_F8F6F4, PTX__ORDERED "m16n8k64.row.col.kind::f8f6f4.f32%t%s.f32",                      \
-        "{4f}={4x}{4x}{4f}xZ", 87, PTX__ON_120, PTX__T1(FP864), PTX__T1(FP864))                              \
+        "{4f}={4x}{4x}{4f}xZ", 87, PTX__ON_120, T1(FP864), T1(FP864))                                        \
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
         ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 87,           \
         PTX__ON_120A, PTX__MMA | PTX__SCALES_4, (0))
@@ -1602,9 +1576,9 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__WMMA_SUM(OP, X##_M8N8K4, x ".sync.aligned%l.m8n8k4", a "{2t}" b, 70, 80, facts, PTX__T1(F64))       \
     PTX__WMMA_SUM(OP, X##_M8N8K32, x ".sync.aligned%l.m8n8k32", a "{2t}" b, 63, 75, facts, PTX__T1(S32))     \
     PTX__WMMA_SUM(OP, X##_M8N8K128, x ".sync.aligned%l.m8n8k128", a "{2t}" b, 63, 75, facts, PTX__T1(S32))
-#define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
-    PTX__WMMA_LOADS(OP, FORM, A, "a", PTX__M1(ROW), ".row.", "2", "", "8", "4")                              \
-    PTX__WMMA_LOADS(OP, FORM, B, "b", PTX__M1(COL), ".col.", "8", "4", "2", "")                              \
+#define PTX__TABLE_WMMA_MEMORY(OP, FORM, T1, T2, T3, M1, M2, M3)                                             \
+    PTX__WMMA_LOADS(OP, FORM, A, "a", M1(ROW), ".row.", "2", "", "8", "4")                                   \
+    PTX__WMMA_LOADS(OP, FORM, B, "b", M1(COL), ".col.", "8", "4", "2", "")                                   \
     PTX__WMMA_SUMS(OP, FORM, LOAD_C, "load.c", PTX__WMMA_LOAD, "", "=m?u")                                   \
     PTX__WMMA_SUMS(OP, FORM, STORE_D, "store.d", PTX__WMMA_STORE, "=m", "?u")
 /* The products of a shape with 16 along k; a16 ... b8: registers of A and B, of bf16 and of bytes. */
@@ -1621,16 +1595,16 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
     OP(WMMA_##ID##_S32, "wmma.mma.sync.aligned%l." shape ".s32%t%t.s32%m", "{8S}={" a8 "x}{" b8 "x}{8S}",    \
         63, 72, PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))
-#define PTX__TABLE_WMMA(OP, FORM)                                                                            \
+#define PTX__TABLE_WMMA(OP, FORM, T1, T2, T3, M1, M2, M3)                                                    \
     PTX__WMMA_16(OP, FORM, M16N16K16, "m16n16k16", "4", "4", "2", "2")                                       \
     PTX__WMMA_16(OP, FORM, M8N32K16, "m8n32k16", "2", "8", "", "4")                                          \
     PTX__WMMA_16(OP, FORM, M32N8K16, "m32n8k16", "8", "2", "4", "")                                          \
     OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}", 70, 80,       \
-        PTX__WMMA, PTX__T1(TF32), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                              \
+        PTX__WMMA, T1(TF32), (0), (0), M1(LAYOUTS), M1(ROW_COL))                                             \
     OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80,       \
-        PTX__WMMA, PTX__T1(F64), (0), PTX__M1(ROUND), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                    \
+        PTX__WMMA, T1(F64), (0), M1(ROUND), M1(LAYOUTS), M1(ROW_COL))                                        \
     OP(WMMA_M8N8K32_S32, "wmma.mma.sync.aligned.row.col.m8n8k32.s32%t%t.s32%m", "{2S}={x}{x}{2S}", 63, 75,   \
-        PTX__WMMA, PTX__T1(I4), (0), PTX__M1(SATFINITE))                                                     \
+        PTX__WMMA, T1(I4), (0), M1(SATFINITE))                                                               \
     OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
         "{2S}={x}{x}{2S}", 63, 75, PTX__WMMA, (0))                                                           \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
@@ -1647,7 +1621,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 #define PTX__TCGEN05_ST(OP, ID, shape, operands)                                                             \
     OP(TCGEN05_ST_##ID, "tcgen05.st.sync.aligned." shape "%m.b32", operands, 86, PTX__ON_100_110,            \
         PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))
-#define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
+#define PTX__TABLE_WARPGROUP(OP, FORM, T1, T2, T3, M1, M2, M3)                                               \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
     OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 80, PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_FENCE,   \
         (0))                                                                                                 \
@@ -1655,30 +1629,25 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__BY_GROUP | PTX__DOES_MMA_COMMIT, (0))                                                           \
     OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 80, PTX__ON_90A,                             \
         PTX__BY_GROUP | PTX__DOES_MMA_WAIT, (0))                                                             \
-    PTX__WGMMA_FORM(OP, F32, "%2k16.f32%t%t", "!{f+w}=ddpKKHH", 80, PTX__WGMMA, PTX__T1(H16))                \
-    PTX__WGMMA_FORM(FORM, F32, "%2k8.f32%t%t", "!{f+w}=ddpKK", 80, PTX__T1(TF32))                            \
-    PTX__WGMMA_FORM(FORM, F32, "%2k32.f32%t%s", "!{f+w}=ddpKK", 80, PTX__T1(FP8), PTX__T1(FP8))              \
-    PTX__WGMMA_FORM(OP, F16, "%4k16.f16%t%t", "!{x+z}=ddpKKHH", 80, PTX__WGMMA, PTX__T1(F16))                \
-    PTX__WGMMA_FORM(FORM, F16, "%4k32.f16%t%s", "!{x+z}=ddpKK", 80, PTX__T1(FP8), PTX__T1(FP8))              \
-    PTX__WGMMA_FORM(OP, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__WGMMA, PTX__T1(S8), PTX__T1(S8),      \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__WGMMA_FORM(FORM, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__T1(U8), PTX__T1(U8),                \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__WGMMA_FORM(FORM, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 84, PTX__T1(I8), PTX__T1(I8),                \
-        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(OP, F32, "%2k16.f32%t%t", "!{f+w}=ddpKKHH", 80, PTX__WGMMA, T1(H16))                     \
+    PTX__WGMMA_FORM(FORM, F32, "%2k8.f32%t%t", "!{f+w}=ddpKK", 80, T1(TF32))                                 \
+    PTX__WGMMA_FORM(FORM, F32, "%2k32.f32%t%s", "!{f+w}=ddpKK", 80, T1(FP8), T1(FP8))                        \
+    PTX__WGMMA_FORM(OP, F16, "%4k16.f16%t%t", "!{x+z}=ddpKKHH", 80, PTX__WGMMA, T1(F16))                     \
+    PTX__WGMMA_FORM(FORM, F16, "%4k32.f16%t%s", "!{x+z}=ddpKK", 80, T1(FP8), T1(FP8))                        \
+    PTX__WGMMA_FORM(OP, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__WGMMA, T1(S8), T1(S8), M1(SATFINITE)) \
+    PTX__WGMMA_FORM(FORM, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 80, T1(U8), T1(U8), M1(SATFINITE))           \
+    PTX__WGMMA_FORM(FORM, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 84, T1(I8), T1(I8), M1(SATFINITE))           \
     PTX__WGMMA_FORM(OP, B1, "%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 80, PTX__WGMMA, (0))                  \
-    PTX__WGMMA_FORM(OP, A_F32, "%2k16.f32%t%t", "!{f+w}={4x}dpKKH", 80, PTX__WGMMA, PTX__T1(H16))            \
-    PTX__WGMMA_FORM(FORM, A_F32, "%2k8.f32%t%t", "!{f+w}={4x}dpKK", 80, PTX__T1(TF32))                       \
-    PTX__WGMMA_FORM(FORM, A_F32, "%2k32.f32%t%s", "!{f+w}={4x}dpKK", 80, PTX__T1(FP8), PTX__T1(FP8))         \
-    PTX__WGMMA_FORM(OP, A_F16, "%4k16.f16%t%t", "!{x+z}={4x}dpKKH", 80, PTX__WGMMA, PTX__T1(F16))            \
-    PTX__WGMMA_FORM(OP, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__WGMMA, PTX__T1(S8), PTX__T1(S8), \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__WGMMA_FORM(FORM, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__T1(U8), PTX__T1(U8),           \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__WGMMA_FORM(FORM, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 84, PTX__T1(I8), PTX__T1(I8),           \
-        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(OP, A_F32, "%2k16.f32%t%t", "!{f+w}={4x}dpKKH", 80, PTX__WGMMA, T1(H16))                 \
+    PTX__WGMMA_FORM(FORM, A_F32, "%2k8.f32%t%t", "!{f+w}={4x}dpKK", 80, T1(TF32))                            \
+    PTX__WGMMA_FORM(FORM, A_F32, "%2k32.f32%t%s", "!{f+w}={4x}dpKK", 80, T1(FP8), T1(FP8))                   \
+    PTX__WGMMA_FORM(OP, A_F16, "%4k16.f16%t%t", "!{x+z}={4x}dpKKH", 80, PTX__WGMMA, T1(F16))                 \
+    PTX__WGMMA_FORM(OP, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__WGMMA, T1(S8), T1(S8),           \
+        M1(SATFINITE))                                                                                       \
+    PTX__WGMMA_FORM(FORM, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, T1(U8), T1(U8), M1(SATFINITE))      \
+    PTX__WGMMA_FORM(FORM, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 84, T1(I8), T1(I8), M1(SATFINITE))      \
     OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH", 82,            \
-        PTX__ON_90A, PTX__WGMMA, PTX__T1(H16))                                                               \
+        PTX__ON_90A, PTX__WGMMA, T1(H16))                                                                    \
     /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
     PTX__TCGEN05(OP, ALLOC, "alloc%m.sync.aligned.shared::cta.b32", "=sI", 86, PTX__ON_100_110,              \
         PTX__BY_WARP)                                                                                        \
@@ -1710,7 +1679,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__TCGEN05(OP, SHIFT_DOWN, "shift%m.down", "=a", 86, PTX__ON_100A_103A_110A, 0)                        \
     PTX__TCGEN05(OP, MMA_F16, "mma%m.kind::f16", "=addup", 86, PTX__ON_100_110, 0)                           \
     FORM(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addupP", 86, PTX__ON_100_103, (0), (0), (0),          \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+        M1(CTA_GROUP), M1(CTA_GROUP_1))                                                                      \
     PTX__TCGEN05(OP, MMA_F16_A_FILL, "mma%m.kind::f16.collector::a::fill", "=addup", 86, PTX__ON_100_110, 0) \
     PTX__TCGEN05(OP, MMA_F16_A_USE, "mma%m.kind::f16.collector::a::use", "=addup", 86, PTX__ON_100_110, 0)   \
     PTX__TCGEN05(OP, MMA_TF32, "mma%m.kind::tf32", "=addup", 86, PTX__ON_100_110, 0)                         \
@@ -1752,17 +1721,15 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__T2(F32, I32))                                                                                   \
     OP(TLD4_A_##ID, "tld4.a." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE,               \
         PTX__T2(F32, I32))
-#define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
+#define PTX__TABLE_TEXTURES(OP, FORM, T1, T2, T3, M1, M2, M3)                                                \
     /* textures, by 64-bit handle; surfaces: below */                                                        \
-    OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))   \
-    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))  \
-    FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", 71, 60, PTX__T2(F32, I32), PTX__T2(S32, F32))            \
-    FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", 42, 53, PTX__T1(F16X2), PTX__T2(S32, F32))                 \
-    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))  \
-    OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32),                   \
-        PTX__T2(S32, F32))                                                                                   \
-    OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32),                 \
-        PTX__T2(S32, F32))                                                                                   \
+    OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", 31, 20, PTX__TEXTURE, T2(F32, I32), T2(S32, F32))             \
+    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", 31, 20, PTX__TEXTURE, T2(F32, I32), T2(S32, F32))            \
+    FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", 71, 60, T2(F32, I32), T2(S32, F32))                      \
+    FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", 42, 53, T1(F16X2), T2(S32, F32))                           \
+    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", 31, 20, PTX__TEXTURE, T2(F32, I32), T2(S32, F32))            \
+    OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", 31, 20, PTX__TEXTURE, T2(F32, I32), T2(S32, F32))          \
+    OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", 31, 20, PTX__TEXTURE, T2(F32, I32), T2(S32, F32))        \
     PTX__TEX_F32(OP, CUBE, "cube", "{4f}]", 31)                                                              \
     PTX__TEX_F32(OP, ACUBE, "acube", "{ufff}]", 31)                                                          \
     PTX__TEX_DETAIL(OP, 1D, "1d", "f", "f", 31)                                                              \
@@ -1806,7 +1773,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__M1(SAT))                                                                                        \
     OP(V##ID##4, "v" name "4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
         PTX__M1(SAT))
-#define PTX__TABLE_SURFACES(OP, FORM)                                                                        \
+#define PTX__TABLE_SURFACES(OP, FORM, T1, T2, T3, M1, M2, M3)                                                \
     PTX__SURFACE_ROWS(OP, FORM, 1D, "1d", "{u}]")                                                            \
     PTX__SURFACE_ROWS(OP, FORM, 2D, "2d", "{2u}]")                                                           \
     PTX__SURFACE_ROWS(OP, FORM, 3D, "3d", "{4u}]")                                                           \
@@ -1821,22 +1788,22 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))                          \
     OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 40, 30, PTX__REGISTER_1, (0))                                \
     /* video */                                                                                              \
-    OP(VADD, "vadd%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
-    OP(VSUB, "vsub%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
-    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))            \
-    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))   \
-    OP(VMIN, "vmin%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
-    OP(VMAX, "vmax%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
-    OP(VMAD, "vmad%t%s%s%m", "y=uuu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                   \
-    OP(VSET, "vset%s%s%m", "u=uu", 20, 20, 0, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))                  \
+    OP(VADD, "vadd%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
+    OP(VSUB, "vsub%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
+    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                           \
+    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                  \
+    OP(VMIN, "vmin%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
+    OP(VMAX, "vmax%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
+    OP(VMAD, "vmad%t%s%s%m", "y=uuu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                  \
+    OP(VSET, "vset%s%s%m", "u=uu", 20, 20, 0, (0), T1(I32), (0), M1(CMP_ORDERED))                            \
     PTX__VIDEO(OP, ADD, "add")                                                                               \
     PTX__VIDEO(OP, SUB, "sub")                                                                               \
     PTX__VIDEO(OP, AVRG, "avrg")                                                                             \
     PTX__VIDEO(OP, ABSDIFF, "absdiff")                                                                       \
     PTX__VIDEO(OP, MIN, "min")                                                                               \
     PTX__VIDEO(OP, MAX, "max")                                                                               \
-    OP(VSET2, "vset2%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))  \
-    OP(VSET4, "vset4%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))  \
+    OP(VSET2, "vset2%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), T1(I32), (0), M1(CMP_ORDERED))            \
+    OP(VSET4, "vset4%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), T1(I32), (0), M1(CMP_ORDERED))            \
     /* the stack, control */                                                                                 \
     OP(STACKSAVE, "stacksave.u64", "d=", 73, 52, PTX__GIVES_LANE, (0))                                       \
     OP(STACKRESTORE, "stackrestore.u64", "=d", 73, 52, PTX__REGISTER_1, (0))                                 \
@@ -1851,13 +1818,23 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(BRA, "bra", "=", 10, 0, 0, (0))                                                                       \
     OP(BRX_EDGE, "", "=", 60, 30, 0, (0))                                                                    \
     OP(RAW, "", "=", 10, 0, 0, (0))
+#define PTX__WITH_SETS(TABLE, OP, FORM)                                                                      \
+    TABLE(OP, FORM, PTX__T1, PTX__T2, PTX__T3, PTX__M1, PTX__M2, PTX__M3)
 #define PTX_TABLE(OP, FORM)                                                                                  \
-    PTX__TABLE_ARITHMETIC(OP, FORM) PTX__TABLE_LOGIC(OP, FORM) PTX__TABLE_CONVERSIONS(OP, FORM)              \
-    PTX__TABLE_MEMORY(OP, FORM) PTX__TABLE_COPIES(OP, FORM) PTX__TABLE_TENSOR_COPIES(OP, FORM)               \
-    PTX__TABLE_WARPS(OP, FORM) PTX__TABLE_MMA(OP, FORM) PTX__TABLE_MMA_SPARSE(OP, FORM)                      \
-    PTX__TABLE_WMMA_MEMORY(OP, FORM) PTX__TABLE_WMMA(OP, FORM) PTX__TABLE_WARPGROUP(OP, FORM)                \
-    PTX__TABLE_TEXTURES(OP, FORM)                                                                            \
-    PTX__TABLE_SURFACES(OP, FORM)
+    PTX__WITH_SETS(PTX__TABLE_ARITHMETIC, OP, FORM)                                                          \
+    PTX__WITH_SETS(PTX__TABLE_LOGIC, OP, FORM)                                                               \
+    PTX__WITH_SETS(PTX__TABLE_CONVERSIONS, OP, FORM)                                                         \
+    PTX__WITH_SETS(PTX__TABLE_MEMORY, OP, FORM)                                                              \
+    PTX__WITH_SETS(PTX__TABLE_COPIES, OP, FORM)                                                              \
+    PTX__WITH_SETS(PTX__TABLE_TENSOR_COPIES, OP, FORM)                                                       \
+    PTX__WITH_SETS(PTX__TABLE_WARPS, OP, FORM)                                                               \
+    PTX__WITH_SETS(PTX__TABLE_MMA, OP, FORM)                                                                 \
+    PTX__WITH_SETS(PTX__TABLE_MMA_SPARSE, OP, FORM)                                                          \
+    PTX__WITH_SETS(PTX__TABLE_WMMA_MEMORY, OP, FORM)                                                         \
+    PTX__WITH_SETS(PTX__TABLE_WMMA, OP, FORM)                                                                \
+    PTX__WITH_SETS(PTX__TABLE_WARPGROUP, OP, FORM)                                                           \
+    PTX__WITH_SETS(PTX__TABLE_TEXTURES, OP, FORM)                                                            \
+    PTX__WITH_SETS(PTX__TABLE_SURFACES, OP, FORM)
 
 #define PTX__OP(id, ...) PTX_##id,
 #define PTX__FORM(id, ...)
@@ -1997,9 +1974,7 @@ PTXGEN_API ptx_module *ptx_kernel_module(ptx_kernel *k);
 /* .maxntid: no block of more threads is launched, so registers are allotted for that. min_blocks > 0:
    .minnctapersm */
 #define ptx_launch_bounds(k, max_threads, min_blocks)                                                        \
-    ptx_launch_bounds_((k), PTX__AT, (max_threads), (min_blocks))
-PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max_threads,
-                                   uint32_t min_blocks);
+    ptx_directive_((k), PTX__AT, 5, (max_threads), (min_blocks), 0)
 
 /* Parameters, in the order of the calls; each is loaded where the call stands, so make them first. */
 #define ptx_param(k, name, type) ptx_param_((k), PTX__AT, (name), (type), PTX_GENERIC)
@@ -2033,7 +2008,7 @@ PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t
 #define ptx_max_registers(k, n) ptx_directive_((k), PTX__AT, 2, (n), 0, 0)
 #define ptx_max_cluster(k, blocks) ptx_directive_((k), PTX__AT, 3, (blocks), 0, 0)
 #define ptx_blocks_are_clusters(k) ptx_directive_((k), PTX__AT, 4, 1, 0, 0)
-#define ptx_noreturn(k) ptx_directive_((k), PTX__AT, 5, 1, 0, 0) /* of a function */
+#define ptx_noreturn(k) ptx_directive_((k), PTX__AT, 6, 1, 0, 0) /* of a function */
 PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint32_t x, uint32_t y,
                                uint32_t z);
 /* .pragma "text", where the call stands: "nounroll" and the like. */
@@ -3370,7 +3345,7 @@ struct ptx_kernel {
     uint32_t reached; /* while the shared memory of an entry and its functions is added up */
     uint32_t shared_bytes, param_bytes, verified;
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
-    uint32_t first_line; /* of its body, in the text last printed */
+    size_t body;   /* where its instructions begin in the text last printed */
     uint32_t seen; /* what its instructions have: a bit for each effect, and PTX__SEEN_* */
     uint32_t address_taken, known; /* known: the three below are; 1 while ptx__learn computes them */
     uint32_t exits;                /* threads may end in it */
@@ -3415,7 +3390,6 @@ struct ptx_module {
     ptx_target target;
     uint32_t cap, comments, lines, version, serial, seed, owner, const_bytes, printf_used, dependent_launch;
     char target_name[8]; /* "90a" */
-    uint32_t line; /* while printing: lines so far */
     ptx_error error;
     char message[768];
     char error_site[256], error_kernel[256];
@@ -4306,30 +4280,28 @@ PTX__APART static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
 
 /* Check the rules that a set of allowed modifiers cannot express: which orders, scopes, hints and spaces of
    an access exclude each other. Returns NULL if all is well, else the rule. */
-PTX__RARE const char *ptx__access_wrong(unsigned op, ptx_mods mods) {
-    ptx_mods sem = mods & PTX__SEM & ~PTX__FAMILY, scope = mods & PTX__SCOPE & ~PTX__FAMILY;
-    ptx_mods strong = sem & ~PTX_WEAK & ~PTX_VOLATILE, space = mods & PTX__SPACE & ~PTX__FAMILY;
-    ptx_mods cached = mods & (PTX__COP_LD | PTX__COP_ST) & ~PTX__FAMILY;
+PTX__RARE const char *ptx__access_wrong(unsigned op, ptx_mods all) {
+    const ptx_mods mods = all & ~PTX__FAMILY;
+    ptx_mods sem = mods & PTX__SEM, scope = mods & PTX__SCOPE;
+    ptx_mods strong = sem & ~PTX_WEAK & ~PTX_VOLATILE, space = mods & PTX__SPACE;
+    ptx_mods cached = mods & (PTX__COP_LD | PTX__COP_ST);
     int global = !space || space == (PTX__M_GLOBAL & ~PTX__FAMILY);
-    if (op >= PTX_ATOMIC_BITS && op <= PTX_RED && mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY && !global)
+    if (op >= PTX_ATOMIC_BITS && op <= PTX_RED && mods & PTX_L2_CACHE_HINT && !global)
         return "L2 hints are for global memory";
     if (op != PTX_LD && op != PTX_ST && (op < PTX_MULTIMEM_LD_REDUCE || op > PTX_MULTIMEM_RED)) return NULL;
-    if (mods & PTX_MMIO & ~PTX__FAMILY
-        && (!(mods & PTX_RELAXED & ~PTX__FAMILY) || !(mods & PTX_SYS & ~PTX__FAMILY) || !global
-            || mods & (PTX__HINTS | PTX__VEC) & ~PTX__FAMILY))
+    if (mods & PTX_MMIO
+        && (!(mods & PTX_RELAXED) || !(mods & PTX_SYS) || !global || mods & (PTX__HINTS | PTX__VEC)))
         return ".mmio goes with .relaxed.sys, in global memory, without hints, for one value";
     if ((strong != 0) != (scope != 0)) return "an order needs a scope, and a scope an order";
-    if ((sem & ~PTX_WEAK && cached) || (sem && mods & PTX_NC & ~PTX__FAMILY))
+    if ((sem & ~PTX_WEAK && cached) || (sem && mods & PTX_NC))
         return "an order does not go with cache operators or .nc";
-    if (sem & ~PTX_WEAK && !global && !(space & (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY))
+    if (sem & ~PTX_WEAK && !global && !(space & (PTX__M_SHARED | PTX__M_SHARED_CLUSTER)))
         return "an order is for global and shared memory";
-    if (mods & PTX_NC & ~PTX__FAMILY && !(global && space)) return ".nc is for global memory";
-    if (mods & PTX_NC & ~PTX__FAMILY && mods & (PTX_LU | PTX_CV) & ~PTX__FAMILY)
-        return ".nc does not go with .lu and .cv";
-    if (mods & (PTX__L1 | PTX__L2) & ~PTX__FAMILY && !global) return "L1 and L2 hints are for global memory";
-    if (mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY && mods & PTX_VOLATILE & ~PTX__FAMILY)
-        return "a cache hint does not go with .volatile";
-    if (mods & PTX__L1 & ~PTX__FAMILY && (cached || mods & PTX_VOLATILE & ~PTX__FAMILY))
+    if (mods & PTX_NC && !(global && space)) return ".nc is for global memory";
+    if (mods & PTX_NC && mods & (PTX_LU | PTX_CV)) return ".nc does not go with .lu and .cv";
+    if (mods & (PTX__L1 | PTX__L2) && !global) return "L1 and L2 hints are for global memory";
+    if (mods & PTX_L2_CACHE_HINT && mods & PTX_VOLATILE) return "a cache hint does not go with .volatile";
+    if (mods & PTX__L1 && (cached || mods & PTX_VOLATILE))
         return "L1 hints do not go with cache operators or .volatile";
     return NULL;
 }
@@ -5870,39 +5842,30 @@ PTX__RARE_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, pt
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
     return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a);
 }
+/* Expanded in the three below. */
+PTX__INLINE ptx_val ptx__record_op(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, unsigned n,
+                                   ptx_val a, ptx_val b, ptx_val c, ptx_val d) {
+    ptx_val src[PTX__MEMO_MAX];
+    src[0] = a, src[1] = b, src[2] = c, src[3] = d;
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, n), mods, src);
+}
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-    src[0] = a;
-    src[1] = b;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, src);
+    return ptx__record_op(k, site, op, mods, 2, a, b, ptx__none(), ptx__none());
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-    src[0] = a;
-    src[1] = b;
-    src[2] = c;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, src);
+    return ptx__record_op(k, site, op, mods, 3, a, b, c, ptx__none());
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    ptx_val src[PTX__MEMO_MAX];
-    src[0] = a;
-    src[1] = b;
-    src[2] = c;
-    src[3] = d;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src);
+    return ptx__record_op(k, site, op, mods, 4, a, b, c, d);
 }
 
 PTX__RARE_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                                ptx_val b, ptx_val c, ptx_val d, ptx_val e) {
     ptx_val src[5], out = ptx__none();
-    src[0] = a;
-    src[1] = b;
-    src[2] = c;
-    src[3] = d;
-    src[4] = e;
+    src[0] = a, src[1] = b, src[2] = c, src[3] = d, src[4] = e;
     if (!ptx__ready(k) || ptx__is_stale(k, k, site)) return out;
     ptx__emit(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, &out, PTX__ONE, NULL);
     return ptx__ready(k) ? out : ptx__none();
@@ -6079,46 +6042,52 @@ PTXGEN_API void ptx_dependent_wait_(ptx_kernel *k, const char *site) {
 
 PTXGEN_API int ptx_module_is_dependent(const ptx_module *m) { return m && m->dependent_launch; }
 
-/* The limits of a directive: lowest and highest first and second number, highest third (deep), highest
-   product (volume), the .version that it needs, and where the numbers go. high 0: no limits. */
+/* The limits of a directive: lowest and highest first number; with a volume, which limits the product, the
+   highest second and third one (high, deep), else the highest second one (deep); the .version that it needs,
+   and where the numbers go. high 0: no limits. */
 typedef struct ptx__directive {
-    const char *name;
-    uint16_t low, high, deep, volume;
-    uint8_t version, cluster, count;
-    size_t at;
+    char what[47]; /* of its numbers, as printf takes it */
+    uint8_t cluster, count, version;
+    uint16_t low, high, deep, volume, at;
 } ptx__directive;
 static const ptx__directive ptx__directives[] = {
-    {"ptx_require_block", 1, 1024, 64, 1024, 0, 0, 3, offsetof(ptx_kernel, need)},
-    {"ptx_require_cluster", 1, 16, 16, 16, 78, 1, 3, offsetof(ptx_kernel, cluster)},
-    {"ptx_max_registers", 24, 255, 0, 0, 0, 0, 1, offsetof(ptx_kernel, max_registers)},
-    {"ptx_max_cluster", 1, 16, 0, 0, 78, 1, 1, offsetof(ptx_kernel, max_rank)},
-    {"ptx_blocks_are_clusters", 0, 0, 0, 0, 90, 1, 1, offsetof(ptx_kernel, blocks_are_clusters)},
-    {"ptx_noreturn", 0, 0, 0, 0, 64, 0, 1, offsetof(ptx_kernel, noreturn)}};
-enum { PTX__NORETURN = 5 };
+    {"ptx_require_block of %u, %u, %u threads", 0, 3, 0, 1, 1024, 64, 1024, offsetof(ptx_kernel, need)},
+    {"ptx_require_cluster of %u, %u, %u blocks", 1, 3, 78, 1, 16, 16, 16, offsetof(ptx_kernel, cluster)},
+    {"ptx_max_registers of %u registers", 0, 1, 0, 24, 255, 0, 0, offsetof(ptx_kernel, max_registers)},
+    {"ptx_max_cluster of %u blocks", 1, 1, 78, 1, 16, 0, 0, offsetof(ptx_kernel, max_rank)},
+    {"ptx_blocks_are_clusters", 1, 1, 90, 0, 0, 0, 0, offsetof(ptx_kernel, blocks_are_clusters)},
+    {"ptx_launch_bounds of %u threads and %u blocks", 0, 2, 0, 1, 1024, 32, 0,
+     offsetof(ptx_kernel, max_threads)},
+    {"ptx_noreturn", 0, 1, 64, 0, 0, 0, 0, offsetof(ptx_kernel, noreturn)}};
+enum { PTX__NORETURN = sizeof ptx__directives / sizeof *ptx__directives - 1 };
 
 PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint32_t x, uint32_t y,
                                   uint32_t z) {
     const ptx__directive *d = &ptx__directives[(unsigned)which < PTX__NORETURN ? which : PTX__NORETURN];
     uint64_t volume = (uint64_t)x * y * z;
     uint32_t number[3], before[3];
+    char what[80];
     if (!ptx__ready(k)) return;
+    number[0] = x, number[1] = y, number[2] = z;
+    snprintf(what, sizeof what, d->what, x, y, z);
+    memcpy(before, (char *)k + d->at, sizeof before);
     if (d->high
         && (x < d->low || x > d->high
-            || (d->volume && (volume == 0 || volume > d->volume || y > d->high || z > d->deep))))
-        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
-                  "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 24 to 255 registers",
-                  d->name);
+            || (d->volume ? volume == 0 || volume > d->volume || y > d->high || z > d->deep : y > d->deep)))
+        ptx__fail(
+            k, PTX_E_LAUNCH_LIMIT, site,
+            "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 24 to 255 registers, "
+            "a multiprocessor at most 32 blocks",
+            what);
     if ((which == PTX__NORETURN) != (k->function != 0))
-        ptx__fail(k, PTX_E_ARGUMENT, site, "that directive is for %s",
-                  which == PTX__NORETURN ? "a function" : "an entry");
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s is for %s", what,
+                  k->function ? "an entry, this is a function" : "a function, this is an entry");
     if (d->cluster && ptx__sm(k) < 90)
         ptx__fail(k, PTX_E_TARGET, site, "clusters need sm_90, the target is sm_%s", k->m->target_name);
-    if (!ptx__ready(k) || !ptx__needs_version(k, site, "the directive", -1, d->version)) return;
-    number[0] = x, number[1] = y, number[2] = z;
-    memcpy(before, (char *)k + d->at, d->count * sizeof *number);
     if (*before && memcmp(before, number, d->count * sizeof *number) != 0)
-        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "%s is given twice with different numbers: keep one", d->name);
-    memcpy((char *)k + d->at, number, d->count * sizeof *number);
+        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "%s, and other numbers before: keep one", what);
+    if (ptx__ready(k) && ptx__needs_version(k, site, what, -1, d->version))
+        memcpy((char *)k + d->at, number, d->count * sizeof *number);
 }
 
 PTX__RARE_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
@@ -6134,23 +6103,6 @@ PTX__RARE_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char 
 }
 
 PTXGEN_API ptx_module *ptx_kernel_module(ptx_kernel *k) { return k ? k->m : NULL; }
-
-PTX__RARE_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max_threads,
-                                      uint32_t min_blocks) {
-    if (!ptx__ready(k)) return;
-    if (k->function) ptx__fail(k, PTX_E_ARGUMENT, site, "launch bounds are for entries, this is a function");
-    if (max_threads == 0 || max_threads > 1024 || min_blocks > 32)
-        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
-                  "launch bounds of %u threads and %u blocks: a block has 1 to 1024 threads,"
-                  " a multiprocessor at most 32 blocks",
-                  max_threads, min_blocks);
-    if (k->max_threads && (k->max_threads != max_threads || k->min_blocks != min_blocks))
-        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
-                  "launch bounds of %u threads and %u blocks, and before of %u and %u: keep one", max_threads,
-                  min_blocks, k->max_threads, k->min_blocks);
-    k->max_threads = max_threads;
-    k->min_blocks = min_blocks;
-}
 
 static uint32_t ptx__align_up(uint32_t bytes, uint32_t align) { return (bytes + align - 1) & ~(align - 1); }
 
@@ -6276,7 +6228,7 @@ PTX__RARE ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name,
     return ptx__symbol_address(k, site, PTX__WORD(tag, index), shared ? PTX_U32 : PTX_U64,
                                shared ? PTX_SHARED : PTX_LOCAL, align);
 }
-/* The bytes of an element, at least which *align becomes; 0 with the error set. most: bytes of all, 0: any. */
+/* The bytes of an element, at least which *align becomes; 0 with the error set. most: of all; 0: any. */
 PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type type, uint32_t count,
                                       uint32_t most, uint32_t *align) {
     uint32_t size;
@@ -6286,9 +6238,9 @@ PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type 
         || (most && count > most / size)) {
         ptx__fail(
             k, PTX_E_ARGUMENT, site,
-            "memory of %u elements of type %s, aligned to %u: must be 1 or more, %u bytes at most, of a "
-            "type with a size, aligned to 1, 2, 4 ... 1024",
-            count, ptx_type_name(type), *align, most);
+            "memory of %u elements of type %s, aligned to %u: must be 1 or more%s, of a type with a size, "
+            "aligned to 1, 2, 4 ... 1024",
+            count, ptx_type_name(type), *align, most ? ", 512 KiB at most" : "");
         return 0;
     }
     if (*align < size) *align = size;
@@ -6337,13 +6289,11 @@ PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
     align = desc && desc->align > size ? desc->align : size;
     if (!desc || size == 0 || desc->count == 0 || desc->count > 0x7fffffffu / size
         || !ptx__is_power_of_two(align) || (desc->align & (desc->align - 1)) || align > 1024
-        || (desc->space != PTX_GLOBAL && desc->space != PTX_CONST)) {
-        ptx_fail(
-            m, PTX_E_ARGUMENT, site,
-            "a variable has elements of a type with a size, in global or constant memory, and an alignment "
-            "of 1, 2 ... 1024");
-        return none;
-    }
+        || (desc->space != PTX_GLOBAL && desc->space != PTX_CONST))
+        ptx_fail(m, PTX_E_ARGUMENT, site,
+                 "a variable has elements of a type with a size, in global or constant memory, and an "
+                 "alignment of 1, 2 ... 1024");
+    if (m->error.code) return none;
     name = ptx__name(m, site, desc->name);
     if (!name || !ptx__name_is_free(m, NULL, site, desc->name, PTX__IS_VARIABLE)) return none;
     if (desc->space == PTX_CONST) {
@@ -6386,14 +6336,11 @@ PTX__RARE_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, ui
     if (ptx_type_bytes((ptx_type)m->variables.at[in.index].type) != 8
         || element >= m->variables.at[in.index].count || bytes < 0
         || bytes > (int64_t)m->variables.at[to.index].count
-                       * ptx_type_bytes((ptx_type)m->variables.at[to.index].type)) {
+                       * ptx_type_bytes((ptx_type)m->variables.at[to.index].type))
         ptx_fail(m, PTX_E_ARGUMENT, site, "an address is an element of 64 bits, of what lies in a variable");
-        return;
-    }
-    if (to.index >= in.index) {
+    if (to.index >= in.index)
         ptx_fail(m, PTX_E_ARGUMENT, site, "a variable points to variables made before it: PTX has no others");
-        return;
-    }
+    if (m->error.code) return;
     if (!PTX__ROOM(m, m->addresses, 1)) return;
     a = &m->addresses.at[m->addresses.count++];
     for (; a > m->addresses.at && (a[-1].in > in.index || (a[-1].in == in.index && a[-1].element > element));
@@ -7542,17 +7489,13 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
             shape->row = ptx__mma_row(&ptx__rows[k->m->first[op]], op, a_type, shape->count);
     }
     count = shape->count, row = shape->row;
-    if (!row) {
+    if (!row)
         ptx__fail(k, PTX_E_FORM, site, "there is no such matrix product of elements of type %s",
                   ptx_type_name(a_type));
-        return;
-    }
-    if (!d || !a || !b || !c || n > 8 || (n && !extra)) {
+    if (!d || !a || !b || !c || n > 8 || (n && !extra))
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "ptx_mma: an array is NULL, or there are more than 8 extra operands");
-        return;
-    }
-    if (!ptx__elements_ok(k, site, row, a_type, b_type)) return;
+    if (!ptx__ready(k) || !ptx__elements_ok(k, site, row, a_type, b_type)) return;
     memcpy(v, a, count[1] * sizeof *v);
     memcpy(v + count[1], b, count[2] * sizeof *v);
     memcpy(v + count[1] + count[2], c, count[3] * sizeof *v);
@@ -7654,13 +7597,10 @@ PTXGEN_API ptx_label ptx_label_new_(ptx_kernel *k, const char *site) {
 }
 
 PTXGEN_API void ptx_place_(ptx_kernel *k, const char *site, ptx_label label) {
-    if (!ptx__ready(k) || !ptx__label_ok(k, site, label)) return;
-    if (!ptx__no_guard(k, site, "a label")) return;
-    if (k->labels.at[label.index].at) {
+    if (!ptx__ready(k) || !ptx__label_ok(k, site, label) || !ptx__no_guard(k, site, "a label")) return;
+    if (k->labels.at[label.index].at)
         ptx__fail(k, PTX_E_LABEL, site, "the label is placed already, at %s", k->labels.at[label.index].site);
-        return;
-    }
-    if (!ptx__commit_other(k, site, PTX__I_LABEL, 0, label.index)) return;
+    if (!ptx__ready(k) || !ptx__commit_other(k, site, PTX__I_LABEL, 0, label.index)) return;
     k->labels.at[label.index].at = (uint32_t)k->ins.count;
     k->labels.at[label.index].site = ptx__site(k, site);
 }
@@ -7681,16 +7621,12 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
     ptx__operand o;
     if (!ptx__ready(k)) return;
     o = ptx__read_handle(k, p);
-    if (o.type != PTX_PRED && o.kind != PTX__NOTHING) {
+    if (o.type != PTX_PRED && o.kind != PTX__NOTHING)
         ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(o),
                   ptx__cure(o, PTX_PRED).s);
-        return;
-    }
-    if (!ptx__require_own(k, site, o, "the condition")) return;
-    if (k->guard) {
+    else if (ptx__require_own(k, site, o, "the condition") && k->guard)
         ptx__fail(k, PTX_E_GUARD, site, "two guards before one instruction, the first at %s", k->guard_site);
-        return;
-    }
+    if (!ptx__ready(k)) return;
     k->guard = (uint32_t)o.bits;
     if (o.flags & PTX__INVERTED) k->guard = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(k->guard));
     k->guard_site = ptx__site(k, site);
@@ -7747,11 +7683,10 @@ PTX__RARE_API void ptx_else_(ptx_kernel *k, const char *site) {
     ptx__scope *s;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "else")) return;
     s = k->scopes.count ? &k->scopes.at[k->scopes.count - 1] : NULL;
-    if (!s || s->kind != PTX__S_IF) {
+    if (!s || s->kind != PTX__S_IF)
         ptx__fail(k, PTX_E_SCOPE, site, "else without an if%s%s",
                   s ? "; the innermost scope was opened at " : "", s ? s->site : "");
-        return;
-    }
+    if (!ptx__ready(k)) return;
     if (ptx__falls_through(k)) ptx_bra_(k, site, s->done);
     ptx_place_(k, site, s->next);
     s->kind = PTX__S_ELSE;
@@ -7762,10 +7697,8 @@ static void ptx__end_switch(ptx_kernel *k, const char *site, const ptx__scope *s
 PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
     ptx__scope s;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "end")) return;
-    if (!k->scopes.count) {
-        ptx__fail(k, PTX_E_SCOPE, site, "end without an open scope");
-        return;
-    }
+    if (!k->scopes.count) ptx__fail(k, PTX_E_SCOPE, site, "end without an open scope");
+    if (!ptx__ready(k)) return;
     s = k->scopes.at[--k->scopes.count];
     if (s.kind == PTX__S_IF) ptx_place_(k, site, s.next);
     if (s.kind == PTX__S_SWITCH) ptx__end_switch(k, site, &s);
@@ -7876,17 +7809,12 @@ PTX__RARE_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint
     ptx_val p;
     ptx__operand o;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "brx")) return;
-    if (n == 0 || n > 512 || !labels) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "a table of %u labels: 1 to 512", n);
-        return;
-    }
+    if (n == 0 || n > 512 || !labels) ptx__fail(k, PTX_E_ARGUMENT, site, "a table of %u labels: 1 to 512", n);
     o = ptx__read_handle(k, index);
-    if (!ptx__require_own(k, site, o, "the index")) return;
-    if (!((PTX__I32 | PTX__T(B32)) >> o.type & 1)) {
+    if (ptx__require_own(k, site, o, "the index") && !((PTX__I32 | PTX__T(B32)) >> o.type & 1))
         ptx__fail(k, PTX_E_TYPE, site, "the index of a table is a 32-bit integer, this is %s%s",
                   ptx__describe(o), ptx__cure(o, PTX_U32).s);
-        return;
-    }
+    if (!ptx__ready(k)) return;
     index = ptx__with_type(index, PTX_U32);
     p = ptx_op2_(k, site, PTX_SETP, PTX_LT, index, ptx_imm(n));
     ptx__branch_unless(k, site, p, otherwise);
@@ -7911,10 +7839,7 @@ PTX__RARE_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, u
     ptx_label labels[512];
     uint32_t i;
     if (!ptx__ready(k)) return;
-    if (n == 0 || n > 512) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "a switch of %u cases: 1 to 512", n);
-        return;
-    }
+    if (n == 0 || n > 512) ptx__fail(k, PTX_E_ARGUMENT, site, "a switch of %u cases: 1 to 512", n);
     s = ptx__open_scope(k, site, PTX__S_SWITCH);
     if (!s) return;
     for (i = 0; i < n; i++) labels[i] = ptx_label_new_(k, site);
@@ -7929,11 +7854,10 @@ PTX__RARE_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
     ptx_label label;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "case")) return;
     s = k->scopes.count ? &k->scopes.at[k->scopes.count - 1] : NULL;
-    if (!s || s->kind != PTX__S_SWITCH || (i != UINT32_MAX && i >= s->cases)) {
+    if (!s || s->kind != PTX__S_SWITCH || (i != UINT32_MAX && i >= s->cases))
         ptx__fail(k, PTX_E_SCOPE, site, "case %ld outside of a switch that has it",
                   i == UINT32_MAX ? -1L : (long)i);
-        return;
-    }
+    if (!ptx__ready(k)) return;
     label = s->again;
     label.index += i;
     if (i == UINT32_MAX) label = s->next;
@@ -8857,7 +8781,7 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
                                ptx__uniform *r) {
     const ptx_mods mods = form->asked & ~PTX__FAMILY;
     unsigned zeros = 0;
-    if (mods & (PTX_HI | PTX_SAT) & ~PTX__FAMILY) return;
+    if (mods & (PTX_HI | PTX_SAT)) return;
     switch (form->row->op) {
     case PTX_MOV:
         r->tid = x[0].tid, r->shift = x[0].shift;
@@ -8875,7 +8799,7 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
     case PTX_MAD:
         zeros = x[0].zeros + x[1].zeros;
         if (form->row->op == PTX_MUL) break;
-        if (x[2].tid && !(mods & PTX_WIDE & ~PTX__FAMILY))
+        if (x[2].tid && !(mods & PTX_WIDE))
             r->tid = ptx__tid_plus(&x[2], x[0].class_ > x[1].class_ ? &x[0] : &x[1], zeros);
         if (x[2].zeros < zeros) zeros = x[2].zeros;
         break;
@@ -8904,7 +8828,6 @@ static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, u
     const uint32_t *end, *first = ptx__sources(u->k, ins, &end), *w;
     ptx__uniform r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
     unsigned n = 0, narrower;
-    memset(x, 0, sizeof x);
     r.root = i + 1;
     switch (form->result) { /* whatever the operands are */
     case PTX__RESULT_LANE: r.class_ = PTX__CLASS_LANE; return r;
@@ -8914,6 +8837,7 @@ static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, u
         return r;
     default: break;
     }
+    memset(x, 0, 3 * sizeof *x);
     for (w = first; w < end; w = ptx__next_operand(w), n += n < 3) {
         x[n] = ptx__operand_class(u, w, i, b);
         if (x[n].class_ > r.class_) r.class_ = x[n].class_, r.root = x[n].root;
@@ -9199,13 +9123,15 @@ static uint32_t ptx__transfer_block(const ptx__forward *p, ptx__transfer transfe
                                     int report) {
     const ptx_kernel *k = p->k;
     const ptx__block *block = &p->g->block[b];
+    /* a read changes no fact, so it is for the report only */
+    const uint32_t effects = report ? p->effects : p->effects & ~(1u << PTX__EFFECT_READ);
     uint32_t s = block->special, i;
     if (!p->effects) {
         for (i = block->first; i < block->end; i++) fact = transfer(p, i, fact, report);
         return fact;
     }
     for (; (i = ptx__special_at(k, p->g, s)) < block->end; s++)
-        if (k->ins.at[i].kind == PTX__I_PLAIN && p->effects >> ptx__form_of(k, &k->ins.at[i])->effect & 1)
+        if (k->ins.at[i].kind == PTX__I_PLAIN && effects >> ptx__form_of(k, &k->ins.at[i])->effect & 1)
             fact = transfer(p, i, fact, report);
     return fact;
 }
@@ -9565,9 +9491,9 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
         *align = letter == 's' || letter == 'k' ? 128 : letter == 'b' || letter == 'r' ? 8 : 1;
     else if (letter == 'm' && ptx__types_of(form->row)) {
         *bytes = ptx_type_bytes((ptx_type)form->type);
-        if (mods & PTX__M_V2 & ~PTX__FAMILY) *bytes *= 2;
-        if (mods & (PTX__M_V4 | PTX__M_V4_64) & ~PTX__FAMILY) *bytes *= 4;
-        if (mods & PTX__M_V8 & ~PTX__FAMILY) *bytes *= 8;
+        if (mods & PTX__M_V2) *bytes *= 2;
+        if (mods & (PTX__M_V4 | PTX__M_V4_64)) *bytes *= 4;
+        if (mods & PTX__M_V8) *bytes *= 8;
         if (!*bytes) *bytes = 1;
         *align = *bytes;
     } else if (letter == 'l')
@@ -9762,9 +9688,7 @@ PTX__RARE void ptx__add_mention(ptx__liveness *l, uint32_t word, uint32_t b, uin
     if (!*head || m->mentions.at[*head - 1].block != b) {
         if (!PTX__ROOM_FOR_ONE(m, m->mentions)) return;
         x = &m->mentions.at[m->mentions.count++];
-        x->block = b;
-        x->word = word;
-        x->flags = 0;
+        x->block = b, x->word = word, x->flags = 0;
         x->next_of_register = *head;
         x->next_in_block = l->in_block[b];
         *head = l->in_block[b] = (uint32_t)m->mentions.count;
@@ -9865,8 +9789,7 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
     if (!PTX__ROOM(m, m->spread, 6 * (size_t)g->blocks + 2 * (size_t)g->registers)) return 0;
     s = m->spread.at;
     memset(s, 0, (6 * (size_t)g->blocks + 2 * (size_t)g->registers) * sizeof *s);
-    l.k = k;
-    l.g = g;
+    l.k = k, l.g = g;
     l.of_register = s, s += g->registers;
     l.live = s, s += g->registers;
     l.in_block = s, s += g->blocks;
@@ -10076,7 +9999,9 @@ static char *ptx__digits(char *p, uint64_t n) {
     while (i) *p++ = digit[--i];
     return p;
 }
-static char *ptx__hex(char *p, uint64_t n, int digits) {
+/* "0x12AB", with another letter for the bits of floats. */
+static char *ptx__hex(char *p, char letter, uint64_t n, int digits) {
+    *p++ = '0', *p++ = letter;
     while (digits--) *p++ = "0123456789ABCDEF"[n >> (4 * digits) & 15];
     return p;
 }
@@ -10202,9 +10127,9 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const ui
         p = ptx__digits(p, bits);
         break;
     case PTX__W_UNSIGNED: p = ptx__digits(p, bits); break;
-    case PTX__W_HEX16: p = ptx__hex(ptx__string(p, "0x"), bits, 4); break;
-    case PTX__W_F32: p = ptx__hex(ptx__string(p, "0f"), bits, 8); break;
-    case PTX__W_F64: p = ptx__hex(ptx__string(p, "0d"), bits, 16); break;
+    case PTX__W_HEX16: p = ptx__hex(p, 'x', bits, 4); break;
+    case PTX__W_F32: p = ptx__hex(p, 'f', bits, 8); break;
+    case PTX__W_F64: p = ptx__hex(p, 'd', bits, 16); break;
     case PTX__W_PRED_NOT:
         *p = '!';
         p = ptx__print_listed(m, p + 1, PTX__PREDICATE(word)) - 2;
@@ -10500,34 +10425,26 @@ PTX__RARE uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
 }
 
 static char *ptx__print_kernel(ptx_kernel *k, char *p) {
-    size_t i, n = k->ins.count, head = (size_t)(p - k->m->text.at);
-    const ptx__ins *ins = k->ins.at, *end = ins + n;
+    const ptx__ins *ins = k->ins.at, *end = ins + k->ins.count;
     const int plain = !k->m->comments && !k->m->lines;
     if (!ptx__spell_registers(k) || !(p = ptx__print_head(k, p))) return NULL;
-    for (i = head; i < (size_t)(p - k->m->text.at); i++) k->m->line += k->m->text.at[i] == '\n';
-    k->first_line = k->m->line + 1;
-    k->m->line += (uint32_t)n + 1; /* less the labels that nobody uses */
+    k->body = (size_t)(p - k->m->text.at);
     while (ins < end) {
         const char *site = k->m->comments ? ptx__site(k, ins->site) : "";
         size_t bound = ptx__line_bound(ins);
         if (*site) bound += strlen(site) + 8;
         if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->words);
         else if (!ptx__form_of(k, ins)->text_length && ins->kind != PTX__I_LABEL) {
-            bound += ins->kind == PTX__I_BRANCH ? 0 : ptx__raw_bound(k, ins);
-            k->m->line += ptx__lines(k, ins) - 1;
-            if (ins->kind == PTX__I_BRANCH) {
+            if (ins->kind == PTX__I_BRANCH) { /* an edge of brx */
                 ins++;
                 continue;
             }
-        } else if (k->m->lines && ins->kind != PTX__I_LABEL)
-            k->m->line += ptx__lines(k, ins) - 1;
+            bound += ptx__raw_bound(k, ins);
+        }
         if (k->m->lines) bound += 40;
         if (!(p = ptx__text_room(k->m, p, bound + 4096))) return NULL;
         if (ins->kind == PTX__I_LABEL) {
-            if (!k->labels.at[ins++->words].uses) {
-                k->m->line--;
-                continue;
-            }
+            if (!k->labels.at[ins++->words].uses) continue;
             p = ptx__digits(ptx__string(p, "$L"), ins[-1].words);
             *p++ = ':';
         } else if (ins->kind == PTX__I_COMMENT)
@@ -10571,7 +10488,6 @@ PTX__RARE_API const char *ptx_text(ptx_module *m, size_t *length) {
     p = ptx__put(m, p, ".version %u.%u\n.target sm_%s\n.address_size 64\n", version / 10, version % 10,
                  m->target_name);
     if (!(p = ptx__print_module_head(m, p))) return NULL;
-    m->line = ptx__count_lines(m->text.at, p);
     for (i = 0; i < m->used; i++)
         if (!(p = ptx__print_kernel(m->kernels.at[i], p))) return NULL;
     if (!(p = ptx__print_files(m, p)) || !(p = ptx__text_room(m, p, 8))) return NULL;
@@ -10609,13 +10525,15 @@ PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity) {
 }
 
 PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) {
-    uint32_t e, i, at;
+    uint32_t e, i, at, first = 1; /* first: line of the kernel's first instruction */
+    size_t from = 0;
     if (!m || !place || m->error.code || !m->text.count) return 0;
     for (e = 0; e < m->used; e++) {
         const ptx_kernel *k = m->kernels.at[e];
-        if (!k->verified || line < k->first_line) return 0;
-        if (e + 1 < m->used && line >= m->kernels.at[e + 1]->first_line) continue;
-        for (i = 0, at = k->first_line; i < k->ins.count; i++) {
+        if (!k->verified) return 0;
+        first += ptx__count_lines(m->text.at + from, m->text.at + k->body);
+        from = k->body;
+        for (i = 0, at = first; i < k->ins.count && line >= first; i++) {
             at += ptx__lines(k, &k->ins.at[i]);
             if (at <= line) continue;
             place->kernel = m->names.at + k->name;

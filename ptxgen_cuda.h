@@ -935,6 +935,8 @@ typedef struct ptxcu_flash_prefill_desc {
     ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
     ptxcu_tensor score_factors;  /* PTX_E4M3: f32 [heads], the factors of q times those of k; zero: all 1 */
     ptxcu_tensor v_factors;      /* ... f32 [kv_heads]; zero: all 1, or those of the cache */
+    ptxcu_tensor tree; /* u32 [batch, q_len, ceil(q_len / 32)], cumulative [rows, ceil(q_len / 32)]: see
+                          ptxk_flash_prefill_args.tree; zero: none */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
@@ -2044,13 +2046,12 @@ static void ptxcu__release_context(ptxcu *cu) {
     cu->retained = 0;
 }
 
-static ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
+PTX__RARE ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
     ptxcu_desc d;
     ptx_alloc_fn alloc;
     ptxcu *cu;
     ptxcu_code code = PTXCU_E_NONE;
     int found, set, devices = 0;
-    if (!out) return PTXCU_E_ARGUMENT;
     *out = NULL;
     memset(&d, 0, sizeof d);
     if (desc) d = *desc;
@@ -2134,7 +2135,7 @@ static void ptxcu__log_note(ptxcu *cu, const char *format, ...) {
 }
 
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
-    ptxcu_code code = ptxcu__open(out, desc);
+    ptxcu_code code = out ? ptxcu__open(out, desc) : PTXCU_E_ARGUMENT;
     ptxcu *cu = out ? *out : NULL;
     if (cu && code != PTXCU_E_NONE) ptxcu__log(cu, PTXCU_LOG_ERROR, cu->first_record.message);
     if (cu && code == PTXCU_E_NONE)
@@ -2145,7 +2146,7 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
 }
 
 /* Free the host memory of a program. The module must be unloaded, or its context destroyed. */
-static void ptxcu__free_program(ptxcu *cu, ptxcu_program *p) {
+PTX__RARE void ptxcu__free_program(ptxcu *cu, ptxcu_program *p) {
     uint32_t i;
     for (i = 0; i < p->count; i++) ptxcu__free_host(cu, p->entries[i].block, p->entries[i].block_bytes);
     ptxcu__free_host(cu, p->entries, p->capacity * sizeof *p->entries);
@@ -2423,7 +2424,7 @@ static uint32_t ptxcu__max_levels(const ptxcu_array_desc *d) {
     return n;
 }
 
-static ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxcu_array_desc *d) {
+PTX__RARE ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxcu_array_desc *d) {
     uint32_t cube = d->flags & (uint32_t)PTXCU_ARRAY_CUBE;
     PTXCU__TRY(ptxcu__check_texel(cu, function, d->type, d->channels));
     if (d->flags & ~(uint32_t)(PTXCU_ARRAY_CUBE | PTXCU_ARRAY_SURFACE | PTXCU_ARRAY_GATHER))
@@ -2447,7 +2448,7 @@ static ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxc
 }
 
 /* The device's limits of width, height, and depth or layers (of cube maps in layers: faces). */
-static ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
+PTX__RARE ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
     static const struct {
         const char *name;
         uint8_t limit[6]; /* device attributes of textures, then of surfaces; 0: none */
@@ -2500,7 +2501,7 @@ static ptxcu__array_desc ptxcu__describe_array(const ptxcu_array_desc *d) {
     return a;
 }
 
-static ptxcu_code ptxcu__create_array(ptxcu *cu, const ptxcu_array_desc *d, ptxcu_array *array) {
+PTX__RARE ptxcu_code ptxcu__create_array(ptxcu *cu, const ptxcu_array_desc *d, ptxcu_array *array) {
     ptxcu__array_desc a = ptxcu__describe_array(d);
     void *handle = NULL;
     int result = d->levels ? cu->optional.cuMipmappedArrayCreate(&handle, &a, d->levels)
@@ -2530,7 +2531,7 @@ PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc
     PTXCU__IN_CONTEXT(cu, ptxcu__create_array(cu, &d, array));
 }
 
-static ptxcu_code ptxcu__free_array(ptxcu *cu, const ptxcu_array *array) {
+PTX__RARE ptxcu_code ptxcu__free_array(ptxcu *cu, const ptxcu_array *array) {
     int result = cu->driver.cuCtxSynchronize();
     if (result) return ptxcu__fail_driver(cu, result, "ptxcu_array_free: cuCtxSynchronize()");
     result = array->desc.levels ? cu->optional.cuMipmappedArrayDestroy(array->handle)
@@ -2749,8 +2750,8 @@ static void ptxcu__set_array_resource(ptxcu__resource *r, const ptxcu_array *arr
     r->u.handle = array->handle;
 }
 
-static ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, const ptxcu_texture_desc *d,
-                                             uint32_t channels) {
+PTX__RARE ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, const ptxcu_texture_desc *d,
+                                                uint32_t channels) {
     size_t row = (size_t)d->width * channels * ptx_type_bytes((ptx_type)d->type),
            pitch = d->pitch ? d->pitch : row, rows = d->height ? d->height : 1;
     if (!d->memory.address)
@@ -2789,8 +2790,8 @@ static ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, cons
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const ptxcu_texture_desc *d,
-                                      uint32_t type) {
+PTX__RARE ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const ptxcu_texture_desc *d,
+                                         uint32_t type) {
     static const int modes[] = {1, 0, 2, 3};
     uint32_t i, integers = type != (uint32_t)PTX_F16 && type != (uint32_t)PTX_F32;
     uint32_t bytes = ptx_type_bytes((ptx_type)type), linear = d->filter == (uint32_t)PTXCU_FILTER_LINEAR;
@@ -2850,8 +2851,8 @@ static ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const ptxcu
 }
 
 /* A view is given where the description asks for another type, or for some levels or layers. */
-static ptxcu_code ptxcu__set_view(ptxcu *cu, ptxcu__view *v, const ptxcu_texture_desc *d, uint32_t type,
-                                  uint32_t channels, int *needed) {
+PTX__RARE ptxcu_code ptxcu__set_view(ptxcu *cu, ptxcu__view *v, const ptxcu_texture_desc *d, uint32_t type,
+                                     uint32_t channels, int *needed) {
     static const uint32_t types[] = {PTX_U8, PTX_S8, PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_F16, PTX_F32};
     const ptxcu_array_desc *a = &d->array.desc;
     uint32_t cube = a->flags & (uint32_t)PTXCU_ARRAY_CUBE,
@@ -2914,7 +2915,7 @@ PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *
 }
 
 /* Destroy a texture or surface object, after the work that may use it. */
-static ptxcu_code ptxcu__destroy_object(ptxcu *cu, uint64_t object, int is_surface) {
+PTX__RARE ptxcu_code ptxcu__destroy_object(ptxcu *cu, uint64_t object, int is_surface) {
     int result = cu->driver.cuCtxSynchronize();
     if (result) return ptxcu__fail_driver(cu, result, "ptxcu_texture_destroy: cuCtxSynchronize()");
     result = is_surface ? cu->optional.cuSurfObjectDestroy(object) : cu->optional.cuTexObjectDestroy(object);
@@ -2930,8 +2931,8 @@ PTXGEN_API ptxcu_code ptxcu_texture_destroy(ptxcu *cu, ptxcu_texture texture) {
     PTXCU__IN_CONTEXT(cu, ptxcu__destroy_object(cu, texture, 0));
 }
 
-static ptxcu_code ptxcu__create_surface(ptxcu *cu, const ptxcu_array *array, uint32_t level,
-                                        ptxcu_surface *surface) {
+PTX__RARE ptxcu_code ptxcu__create_surface(ptxcu *cu, const ptxcu_array *array, uint32_t level,
+                                           ptxcu_surface *surface) {
     ptxcu__resource r;
     int result;
     memset(&r, 0, sizeof r);
@@ -3008,8 +3009,8 @@ typedef struct ptxcu__semaphore_params {
 } ptxcu__semaphore_params;
 
 /* Check what is imported and describe it to the driver. fds: types with file descriptors, one bit each. */
-static ptxcu_code ptxcu__describe_external(ptxcu *cu, const char *function, const ptxcu_external_desc *d,
-                                           uint32_t most, uint32_t fds, ptxcu__external *out) {
+PTX__RARE ptxcu_code ptxcu__describe_external(ptxcu *cu, const char *function, const ptxcu_external_desc *d,
+                                              uint32_t most, uint32_t fds, ptxcu__external *out) {
     int is_memory = most == (uint32_t)PTXCU_MEMORY_DMABUF_FD, is_fd;
     /* 8 and 6 are of NvSci, which has handles of another kind. */
     if (!d->type || d->type > most || d->type == (is_memory ? 8u : 6u))
@@ -3046,8 +3047,8 @@ PTXGEN_API ptxcu_code ptxcu_external_memory_import(ptxcu *cu, const ptxcu_extern
                          (unsigned)desc->type, (unsigned long long)desc->bytes);
 }
 
-static ptxcu_code ptxcu__map_external(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset, size_t bytes,
-                                      ptxcu_buffer *buffer) {
+PTX__RARE ptxcu_code ptxcu__map_external(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                         size_t bytes, ptxcu_buffer *buffer) {
     ptxcu__external_buffer d;
     uint64_t address = 0;
     int result;
@@ -3073,8 +3074,8 @@ PTXGEN_API ptxcu_code ptxcu_external_memory_buffer(ptxcu *cu, ptxcu_external_mem
     PTXCU__IN_CONTEXT(cu, ptxcu__map_external(cu, memory, offset, bytes, buffer));
 }
 
-static ptxcu_code ptxcu__map_external_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
-                                            const ptxcu_array_desc *desc, ptxcu_array *array) {
+PTX__RARE ptxcu_code ptxcu__map_external_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                               const ptxcu_array_desc *desc, ptxcu_array *array) {
     ptxcu__external_array d;
     void *handle = NULL;
     int result;
@@ -3202,8 +3203,8 @@ PTXGEN_API ptxcu_code ptxcu_graphics_buffer(ptxcu *cu, ptxcu_graphics resource, 
                          (&buffer->address, &buffer->bytes, resource), "()");
 }
 
-static ptxcu_code ptxcu__get_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index,
-                                            uint32_t level, ptxcu_array *array) {
+PTX__RARE ptxcu_code ptxcu__get_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index,
+                                               uint32_t level, ptxcu_array *array) {
     static const uint32_t types[] = {PTX_U8, PTX_U16, PTX_U32, PTX_S8, PTX_S16, PTX_S32, PTX_F16, PTX_F32};
     ptxcu__array_desc a;
     void *handle = NULL;
@@ -3453,8 +3454,8 @@ static int ptxcu__has_distinct_elements(uint32_t rank, const uint64_t *shape, co
     return 1;
 }
 
-static ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
-                                     const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
+PTX__RARE ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
+                                        const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
     static const char *const name = "ptxcu_tensor_wrap";
     ptxcu_tensor t;
     ptxcu_code code = PTXCU_E_NONE;
@@ -3790,7 +3791,7 @@ PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream) {
     PTXCU__CALL_DRIVER(cu, cuStreamBeginCapture_v2, (stream, 1), "(thread local)");
 }
 
-static ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
+PTX__RARE ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
     void *captured = NULL;
     int result, destroy_result;
     result = cu->driver.cuStreamEndCapture(stream, &captured);
@@ -4223,7 +4224,7 @@ static ptxcu_code ptxcu__load(ptxcu *cu, ptx_module *m, ptxcu_program **program)
 }
 
 /* Load m, or the text ptx if m is NULL. */
-static ptxcu_code ptxcu__load_locked(ptxcu *cu, ptx_module *m, const char *ptx, ptxcu_program **program) {
+PTX__RARE ptxcu_code ptxcu__load_locked(ptxcu *cu, ptx_module *m, const char *ptx, ptxcu_program **program) {
     ptxcu_code code;
     ptxcu__lock(&cu->build_mutex);
     code = m ? ptxcu__load(cu, m, program) : ptxcu__create_program(cu, ptx, NULL, program);
@@ -4259,7 +4260,7 @@ static ptxcu_code ptxcu__unload_program(ptxcu *cu, ptxcu_program *program) {
     return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "the program is not one of this handle's, or was unloaded");
 }
 
-static ptxcu_code ptxcu__unload(ptxcu *cu, ptxcu_program *program) {
+PTX__RARE ptxcu_code ptxcu__unload(ptxcu *cu, ptxcu_program *program) {
     const ptxcu_program *p;
     ptxcu_code code = PTXCU_E_NONE;
     ptxcu__lock(&cu->build_mutex);
@@ -4315,7 +4316,8 @@ static ptxcu_code ptxcu__find_entry(ptxcu *cu, ptxcu_program *program, const cha
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
+PTX__RARE ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
+                                          uint32_t *entry) {
     ptxcu_code code;
     ptxcu__lock(&cu->build_mutex);
     code = ptxcu__find_entry(cu, program, name, entry);
@@ -4333,8 +4335,8 @@ PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, con
     PTXCU__IN_CONTEXT(cu, ptxcu__entry_by_name(cu, program, name, entry));
 }
 
-static ptxcu_code ptxcu__global(ptxcu *cu, const ptxcu_program *program, const char *name,
-                                ptxcu_buffer *buffer) {
+PTX__RARE ptxcu_code ptxcu__global(ptxcu *cu, const ptxcu_program *program, const char *name,
+                                   ptxcu_buffer *buffer) {
     ptxcu_buffer b;
     int result = cu->driver.cuModuleGetGlobal_v2(&b.address, &b.bytes, program->module_, name);
     if (result == 0) {
@@ -4496,8 +4498,8 @@ static ptxcu_code ptxcu__add_operation(ptxcu *cu, const char *site, const ptx_op
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__add_operation_locked(ptxcu *cu, const char *site, const ptx_operation *op,
-                                              const void *desc, uint64_t hash, ptxcu_program **program) {
+PTX__RARE ptxcu_code ptxcu__add_operation_locked(ptxcu *cu, const char *site, const ptx_operation *op,
+                                                 const void *desc, uint64_t hash, ptxcu_program **program) {
     ptxcu_code code;
     ptxcu__lock(&cu->build_mutex);
     code = ptxcu__add_operation(cu, site, op, desc, hash, program);
@@ -4519,7 +4521,7 @@ PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_op
     PTXCU__IN_CONTEXT(cu, ptxcu__add_operation_locked(cu, site, op, desc, hash, program));
 }
 
-static ptxcu_code ptxcu__cache_clear(ptxcu *cu) {
+PTX__RARE ptxcu_code ptxcu__cache_clear(ptxcu *cu) {
     ptxcu_code code, last_error = PTXCU_E_NONE;
     ptxcu__slot *slots;
     uint32_t i, capacity;
@@ -5074,7 +5076,7 @@ struct ptxcu_result {
     uint32_t block[PTXCU_CALL_TENSORS];
 };
 
-static ptxcu_code ptxcu__result_create(ptxcu *cu, ptxcu_result **out) {
+PTX__RARE ptxcu_code ptxcu__result_create(ptxcu *cu, ptxcu_result **out) {
     ptxcu_result *r;
     ptxcu_code code;
     int result;
@@ -5189,7 +5191,7 @@ PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, p
     PTXCU__IN_CONTEXT(cu, ptxcu__stream_wait_result(cu, stream, r));
 }
 
-static ptxcu_code ptxcu__result_free(ptxcu *cu, ptxcu_result *r) {
+PTX__RARE ptxcu_code ptxcu__result_free(ptxcu *cu, ptxcu_result *r) {
     ptxcu_code code = PTXCU_E_NONE, last;
     int result;
     if (r->pending) {
@@ -5575,14 +5577,25 @@ PTX__APART PTXK__SHARED ptxcu_code ptxcu__run_prepared(ptxcu *cu, const char *fu
     PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, function, call, stream));
 }
 
-/* Define ptxcu_<operation>: prepare and run. */
-#define PTXCU__DEFINE_RUN(operation)                                                                         \
+/* Begins ptxcu_<operation>_prepare, whose body follows, compiled for size, and defines ptxcu_<operation>. The
+   test of the handle comes first: else GCC would compile its callers so, too. */
+#define PTXCU__OPERATION(operation)                                                                          \
+    PTX__RARE ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
+                                                    ptxcu_call *call);                                       \
+    PTXGEN_API ptxcu_code ptxcu_##operation##_prepare(ptxcu *cu, const ptxcu_##operation##_desc *desc,       \
+                                                      ptxcu_call *call) {                                    \
+        if (call) memset(call, 0, sizeof *call);                                                             \
+        PTXCU__REQUIRE_READY(cu);                                                                            \
+        return ptxcu__prepare_##operation(cu, desc, call);                                                   \
+    }                                                                                                        \
     PTXGEN_API ptxcu_code ptxcu_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,                 \
                                             ptxcu_stream stream) {                                           \
         ptxcu_call call;                                                                                     \
         PTXCU__TRY(ptxcu_##operation##_prepare(cu, desc, &call));                                            \
         return ptxcu__run_prepared(cu, "ptxcu_" #operation, &call, stream);                                  \
-    }
+    }                                                                                                        \
+    PTX__RARE ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
+                                                    ptxcu_call *call)
 
 /* Report the refusal by an operation's plan or check, if `code` is one. Fields of a product's kernel get the
    names that they have in its tensor call. */
@@ -5666,8 +5679,7 @@ static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, 
 #endif
 
 PTXK__SHARED void ptxcu__require_workspace(ptxcu__operation_check *c, const ptxcu_tensor *t) {
-    ptxcu__require(c, "workspace", t, PTXCU__OPTIONAL | PTXCU__WRITTEN | PTXCU__DENSE, 0, 256, "", 0, 0, 0, 0,
-                   0);
+    ptxcu__require(c, "workspace", t, PTXCU__OPTIONAL | PTXCU__OUT, 0, 256, "", 0, 0, 0, 0, 0);
 }
 
 /* -- KV caches -- */
@@ -5698,8 +5710,8 @@ static void ptxcu__require_same_strides(ptxcu__operation_check *c, const char *a
 
 /* Create made->addresses from made->k and made->v, or from `part` if not NULL: k of all sequences, then v.
    The address table then owns `part`. */
-static ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_tensor *part,
-                                              ptxcu_kv_cache *made) {
+PTX__RARE ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_tensor *part,
+                                                 ptxcu_kv_cache *made) {
     const ptxcu_tensor *k = &made->k, *v = &made->v;
     uint64_t shape[2], i, size = ptx_type_bytes((ptx_type)k->type), *addresses;
     size_t bytes;
@@ -6057,19 +6069,11 @@ static ptxcu_tensor ptxcu__add_query_dim(const ptxcu_tensor *t) {
 #endif
 #if PTXK__HAS(PTXK_OP_FLASH_DECODE)
 
-PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
-                                                 ptxcu_call *call) {
+PTXCU__OPERATION(flash_decode) {
     static const char *const dims = "batch, (queries,) heads, head_dim";
-    ptxcu__operation_check c;
     ptxcu_tensor q, out, k, v, prior;
-    ptxk_flash_decode_desc kernel;
-    ptxk_flash_decode_shape shape;
-    ptxk_flash_decode_args args;
     uint32_t appends, written;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "flash_decode", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&shape, 0, sizeof shape);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(flash_decode);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
     q = ptxcu__add_query_dim(&desc->q);
     out = ptxcu__add_query_dim(&desc->out);
@@ -6089,8 +6093,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                              "flash_decode: lengths is set and length is %u; give one of them",
                              (unsigned)desc->length);
-    ptxcu__require(&c, "out", &out, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, dims, 4,
-                   q.shape[0], q.shape[1], q.shape[2], q.shape[3]);
+    ptxcu__require(&c, "out", &out, PTXCU__OUT, PTXCU__FLOAT_TYPES, 16, dims, 4, q.shape[0], q.shape[1],
+                   q.shape[2], q.shape[3]);
     if (appends && c.code == PTXCU_E_NONE) {
         ptxcu__require(&c, "k", &k, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16,
                        "batch, (queries,) kv_heads, head_dim", 4, q.shape[0], q.shape[1],
@@ -6099,9 +6103,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
                        "batch, (queries,) kv_heads, head_dim", 4, q.shape[0], q.shape[1],
                        desc->cache->k.shape[1], q.shape[3]);
     }
-    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN,
-                   PTXCU__TYPE(PTX_F32), 4, "batch, heads, queries",
-                   desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0], q.shape[2], q.shape[1], 0);
+    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__OUT, PTXCU__TYPE(PTX_F32), 4,
+                   "batch, heads, queries", desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0],
+                   q.shape[2], q.shape[1], 0);
     prior = ptxcu__add_query_dim(&desc->prior);
     if (desc->prior.owner || desc->prior_lse.owner) { /* then both are required */
         ptxcu__require(&c, "prior", &prior, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, dims, 4, q.shape[0],
@@ -6110,10 +6114,10 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
                        "heads, batch, queries", desc->prior_lse.rank == 2 && q.shape[1] == 1 ? 2 : 3,
                        q.shape[2], q.shape[0], q.shape[1], 0);
     }
-    ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "batch, queries", 2, q.shape[0], q.shape[1], 0, 0);
-    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
-                   "heads", 1, q.shape[2], 0, 0, 0);
+    ptxcu__require(&c, "tree", &desc->tree, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "batch, queries", 2,
+                   q.shape[0], q.shape[1], 0, 0);
+    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 4, "heads", 1, q.shape[2],
+                   0, 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
@@ -6151,7 +6155,6 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         shape.sm_count = cu->info.sm_count;
         shape.cluster = cu->info.max_cluster;
         shape.target = cu->info.target;
-        ptxcu__take_refusal(&c, ptxk_flash_decode_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = q.address;
         args.k_caches = paged ? cache->k.address : cache->addresses.address;
         args.v_caches = paged ? cache->v.address : cache->addresses.address + 8 * q.shape[0];
@@ -6170,30 +6173,19 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         args.length = desc->length;
         args.k_factors = ptxcu__get_factors(cache, 0);
         args.v_factors = ptxcu__get_factors(cache, 1);
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__take_refusal(&c, ptxk_flash_decode_check(&kernel, &args, &c.why));
     }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
+    PTXCU__COMPLETE(flash_decode, call->plan.launches, &desc->workspace);
 }
-
-PTXCU__DEFINE_RUN(flash_decode)
 
 #endif
 
 /* -- kv_scatter -- */
 #if PTXK__HAS(PTXK_OP_KV_SCATTER)
 
-PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
-                                               ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_kv_scatter_desc kernel;
-    ptxk_kv_scatter_shape shape;
-    ptxk_kv_scatter_args args;
+PTXCU__OPERATION(kv_scatter) {
     const ptxcu_tensor *from; /* k, or v if k is zero */
     int single;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "kv_scatter", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(kv_scatter);
     single = !desc->k.owner != !desc->v.owner;
     from = desc->k.owner ? &desc->k : &desc->v;
     ptxcu__require(&c, desc->k.owner || !single ? "k" : "v", from, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16,
@@ -6205,10 +6197,10 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         &c, desc->cache, desc->k.owner ? PTXCU__WRITTEN : 0, desc->v.owner ? PTXCU__WRITTEN : 0, PTXCU__ANY,
         from->shape[1], single && from == &desc->v ? PTXCU__ANY : from->shape[2],
         single && from == &desc->k ? PTXCU__ANY : from->shape[2]);
-    ptxcu__require(&c, "positions", &desc->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens", 1, from->shape[0], 0, 0, 0);
-    ptxcu__require(&c, "sequences", &desc->sequences, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens", 1, from->shape[0], 0, 0, 0);
+    ptxcu__require(&c, "positions", &desc->positions, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1,
+                   from->shape[0], 0, 0, 0);
+    ptxcu__require(&c, "sequences", &desc->sequences, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1,
+                   from->shape[0], 0, 0, 0);
     if (c.code == PTXCU_E_NONE && desc->positions.owner && (desc->position || desc->position_step))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                              "kv_scatter: positions is set, and position is %u and position_step %u; give "
@@ -6244,7 +6236,6 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         kernel.flags =
             (page_rows ? (uint32_t)PTXK_SCATTER_PAGE_ROWS : 0) | (single ? (uint32_t)PTXK_SCATTER_SINGLE : 0);
         shape.tokens = (uint32_t)from->shape[0];
-        ptxcu__take_refusal(&c, ptxk_kv_scatter_plan(&kernel, &shape, &call->plan, &c.why));
         args.k = from->address;
         args.v = single ? 0 : desc->v.address;
         args.k_caches = from == &desc->k ? k_caches : v_caches;
@@ -6264,12 +6255,9 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         args.pool_pages = paged ? (uint32_t)k->shape[0] : 0;
         args.k_factors = ptxcu__get_factors(cache, from != &desc->k);
         args.v_factors = single ? 0 : ptxcu__get_factors(cache, 1);
-        if (call->plan.launches) ptxcu__take_refusal(&c, ptxk_kv_scatter_check(&kernel, &args, &c.why));
     }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    PTXCU__COMPLETE(kv_scatter, call->plan.launches, NULL);
 }
-
-PTXCU__DEFINE_RUN(kv_scatter)
 
 #endif
 
@@ -6321,18 +6309,10 @@ static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu
     return rows;
 }
 
-PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
-                                                  ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_flash_prefill_desc kernel;
-    ptxk_flash_prefill_shape shape;
-    ptxk_flash_prefill_args args;
-    uint32_t same = PTXCU__ROWS | PTXCU__SAME, h, cumulative;
+PTXCU__OPERATION(flash_prefill) {
+    uint32_t same = PTXCU__ROWS | PTXCU__SAME, h, cumulative, words;
     uint64_t batch, rows, keys, heads, kv_heads, d, types;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "flash_prefill", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&shape, 0, sizeof shape);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(flash_prefill);
     ptxcu__require_flag(&c, "causal", desc->causal, 1);
     types = ptxcu__get_cache_types(desc->type);
     if (desc->type && desc->type != PTX_E4M3 && c.code == PTXCU_E_NONE)
@@ -6385,19 +6365,23 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
                        PTXCU__TYPE(PTX_F32), 4, "batch, heads, q_len", 3, batch, heads, rows, 0);
     }
-    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
-                   "heads", 1, heads, 0, 0, 0);
+    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 4, "heads", 1, heads, 0, 0,
+                   0);
     if (desc->type) {
         ptxcu__require(&c, "score_factors", &desc->score_factors,
-                       desc->cache && desc->cache->k_factors.owner ? PTXCU__DENSE
-                                                                   : PTXCU__OPTIONAL | PTXCU__DENSE,
+                       desc->cache && desc->cache->k_factors.owner ? PTXCU__DENSE : PTXCU__MAYBE,
                        PTXCU__TYPE(PTX_F32), 4, "heads", 1, heads, 0, 0, 0);
         if (!desc->cache)
-            ptxcu__require(&c, "v_factors", &desc->v_factors, PTXCU__OPTIONAL | PTXCU__DENSE,
-                           PTXCU__TYPE(PTX_F32), 4, "kv_heads", 1, kv_heads, 0, 0, 0);
+            ptxcu__require(&c, "v_factors", &desc->v_factors, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 4,
+                           "kv_heads", 1, kv_heads, 0, 0, 0);
         args.k_factors = desc->score_factors.address;
         if (!desc->cache) args.v_factors = desc->v_factors.address;
     }
+    shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
+    words = ptxk__ceil_div(shape.q_len, 32);
+    ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   cumulative ? "rows, ceil(q_len / 32)" : "batch, q_len, ceil(q_len / 32)", 1 + h,
+                   cumulative ? rows : batch, cumulative ? words : rows, words, 0);
     if (c.code == PTXCU_E_NONE) {
         kernel.heads = (uint32_t)heads;
         kernel.kv_heads = (uint32_t)kv_heads;
@@ -6406,20 +6390,20 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         kernel.out_type = desc->out.type;
         kernel.flags |= (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
                         | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0)
-                        | (desc->sinks.owner ? (uint32_t)PTXK_PREFILL_SINK : 0);
+                        | (desc->sinks.owner ? (uint32_t)PTXK_PREFILL_SINK : 0)
+                        | (desc->tree.owner ? (uint32_t)PTXK_PREFILL_TREE : 0);
         args.sinks = desc->sinks.address;
+        args.tree = desc->tree.address;
         kernel.window = desc->window;
         kernel.precision = desc->precision;
         kernel.scale = desc->scale;
         kernel.soft_cap = desc->soft_cap;
         shape.target = cu->info.target;
         shape.batch = (uint32_t)batch;
-        shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
         shape.kv_len = cumulative && desc->kv_len && desc->kv_len < keys ? desc->kv_len : (uint32_t)keys;
         shape.q_total = cumulative ? (uint32_t)rows : 0;
         shape.kv_total =
             !cumulative ? 0 : (uint32_t)(desc->cache ? rows : keys); /* pages: at least the rows */
-        ptxcu__take_refusal(&c, ptxk_flash_prefill_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = desc->q.address;
         args.out = desc->out.address;
         args.lse = desc->lse.address;
@@ -6446,13 +6430,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         args.batch = shape.batch;
         args.q_len = shape.q_len;
         args.kv_len = shape.kv_len;
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__take_refusal(&c, ptxk_flash_prefill_check(&kernel, &args, &c.why));
     }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    PTXCU__COMPLETE(flash_prefill, call->plan.launches, NULL);
 }
-
-PTXCU__DEFINE_RUN(flash_prefill)
 
 #endif
 
@@ -6471,17 +6451,10 @@ static void ptxcu__take_mla_strides(ptxcu__operation_check *c, const char *name,
                               name, ptxcu__format_shape(4, t->stride).s, (unsigned long long)t->shape[1]);
 }
 
-PTXGEN_API ptxcu_code ptxcu_flash_mla_prepare(ptxcu *cu, const ptxcu_flash_mla_desc *desc, ptxcu_call *call) {
+PTXCU__OPERATION(flash_mla) {
     static const char *const dims = "batch, (queries,) heads, latent";
-    ptxcu__operation_check c;
     ptxcu_tensor q, r, out;
-    ptxk_flash_mla_desc kernel;
-    ptxk_flash_mla_shape shape;
-    ptxk_flash_mla_args args;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "flash_mla", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&shape, 0, sizeof shape);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(flash_mla);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
     q = ptxcu__add_query_dim(&desc->q);
     r = ptxcu__add_query_dim(&desc->q_rope);
@@ -6495,9 +6468,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_mla_prepare(ptxcu *cu, const ptxcu_flash_mla_d
                    PTXCU__TYPE(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0, 0);
     ptxcu__require(&c, "out", &out, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, dims, 4, q.shape[0],
                    q.shape[1], q.shape[2], q.shape[3]);
-    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN,
-                   PTXCU__TYPE(PTX_F32), 4, "batch, (queries,) heads",
-                   desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0],
+    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__OUT, PTXCU__TYPE(PTX_F32), 4,
+                   "batch, (queries,) heads", desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0],
                    desc->lse.rank == 2 ? q.shape[2] : q.shape[1], q.shape[2], 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     ptxcu__take_mla_strides(&c, "q", &q, &args.q_row_stride, &args.q_head_stride);
@@ -6527,7 +6499,6 @@ PTXGEN_API ptxcu_code ptxcu_flash_mla_prepare(ptxcu *cu, const ptxcu_flash_mla_d
         shape.max_len = desc->max_len ? desc->max_len : desc->length;
         shape.sm_count = cu->info.sm_count;
         shape.target = cu->info.target;
-        ptxcu__take_refusal(&c, ptxk_flash_mla_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = q.address;
         args.q_rope = r.address;
         args.out = out.address;
@@ -6544,13 +6515,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_mla_prepare(ptxcu *cu, const ptxcu_flash_mla_d
         args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
         args.lse = desc->lse.address;
         args.workspace = desc->workspace.address;
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__take_refusal(&c, ptxk_flash_mla_check(&kernel, &args, &c.why));
     }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
+    PTXCU__COMPLETE(flash_mla, call->plan.launches, &desc->workspace);
 }
-
-PTXCU__DEFINE_RUN(flash_mla)
 
 #endif
 
@@ -6588,24 +6555,17 @@ static uint32_t ptxcu__require_gemv_matrix(ptxcu__operation_check *c, const ptxc
     if (c->code == PTXCU_E_NONE && bias->owner && !desc->bias.owner)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "gemv: %s is set, and bias is not", names[i][1]);
     if (!i || !desc->swiglu)
-        ptxcu__require(c, names[i][2], y, PTXCU__DENSE | PTXCU__WRITTEN | (i ? 0 : PTXCU__SAME),
+        ptxcu__require(c, names[i][2], y, PTXCU__OUT | (i ? 0 : PTXCU__SAME),
                        i ? PTXCU__TYPE(desc->y.type) : PTXCU__TYPE(PTX_F32) | PTXCU__TYPE(PTX_F16), 16,
                        "columns, n", 2, desc->x.shape[0], w->shape[0], 0, 0);
     return format;
 }
 
-PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_gemv_desc kernel;
-    ptxk_gemv_shape shape;
-    ptxk_gemv_args args;
+PTXCU__OPERATION(gemv) {
     uint32_t i, matrices;
     uint64_t n, k;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemv", desc, call));
+    PTXCU__PREPARE(gemv);
     c.product = 1;
-    memset(&kernel, 0, sizeof kernel);
-    memset(&shape, 0, sizeof shape);
-    memset(&args, 0, sizeof args);
     n = desc->weights.shape[0];
     k = desc->x.shape[1];
     ptxcu__require_flag(&c, "norm", desc->norm, 1);
@@ -6626,10 +6586,9 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
     kernel.format = ptxcu__require_gemv_matrix(&c, desc, 0, k);
     if (matrices > 1) kernel.second = ptxcu__require_gemv_matrix(&c, desc, 1, k);
     if (matrices > 2) kernel.third = ptxcu__require_gemv_matrix(&c, desc, 2, k);
-    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "k",
-                   1, k, 0, 0, 0);
-    ptxcu__require(&c, "residual", &desc->residual, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__SAME,
-                   PTXCU__TYPE(desc->y.type), 16, "columns, n", 2, desc->x.shape[0], n, 0, 0);
+    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 16, "k", 1, k, 0, 0, 0);
+    ptxcu__require(&c, "residual", &desc->residual, PTXCU__MAYBE | PTXCU__SAME, PTXCU__TYPE(desc->y.type), 16,
+                   "columns, n", 2, desc->x.shape[0], n, 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         kernel.columns = (uint32_t)desc->x.shape[0];
@@ -6671,8 +6630,6 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
 }
 
-PTXCU__DEFINE_RUN(gemv)
-
 #endif
 
 #if PTXK__HAS(PTXK_OP_GEMM | PTXK_OP_MATMUL)
@@ -6700,35 +6657,28 @@ static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *na
 /* -- gemm -- */
 #if PTXK__HAS(PTXK_OP_GEMM)
 
-PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_call *call) {
+PTXCU__OPERATION(gemm) {
     static const char *const names[3][4] = {
         {"weights", "bias", "y", "factors"},
         {"more[0].weights", "more[0].bias", "more[0].y", "more[0].factors"},
         {"more[1].weights", "more[1].bias", "more[1].y", "more[1].factors"}};
-    ptxcu__operation_check c;
-    ptxk_gemm_desc kernel;
-    ptxk_gemm_shape shape;
-    ptxk_gemm_args args;
     const ptxcu_tensor *w, *bias, *y;
     uint32_t format[3], i, matrices;
     uint32_t step;
     uint64_t n, k, m, groups, rows, row_bytes; /* rows: of a matrix */
     int byte;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemm", desc, call));
+    PTXCU__PREPARE(gemm);
     c.product = 1;
-    memset(&kernel, 0, sizeof kernel);
-    memset(&shape, 0, sizeof shape);
-    memset(&args, 0, sizeof args);
     groups = desc->offsets.owner ? desc->offsets.shape[0] - 1 : 0;
     n = desc->weights.shape[groups ? 1 : 0];
     m = desc->x_rows.owner ? desc->x_rows.shape[0] : desc->x.shape[0];
     k = desc->x.shape[1];
     ptxcu__require_flag(&c, "norm", desc->norm, 1);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    ptxcu__require(&c, "offsets", &desc->offsets, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "groups + 1", 1, PTXCU__ANY, 0, 0, 0);
-    ptxcu__require(&c, "x_rows", &desc->x_rows, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "m",
-                   1, PTXCU__ANY, 0, 0, 0);
+    ptxcu__require(&c, "offsets", &desc->offsets, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "groups + 1", 1,
+                   PTXCU__ANY, 0, 0, 0);
+    ptxcu__require(&c, "x_rows", &desc->x_rows, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "m", 1, PTXCU__ANY, 0,
+                   0, 0);
     if (c.code == PTXCU_E_NONE && ((desc->offsets.owner && !groups) || (desc->x_rows.owner && !groups)))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: offsets has %u elements, must have groups + 1%s",
                              (unsigned)(desc->offsets.owner ? desc->offsets.shape[0] : 0),
@@ -6798,8 +6748,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         args.matrix[i].y = y->address;
         args.matrix[i].n = (uint32_t)rows;
     }
-    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "k",
-                   1, k, 0, 0, 0);
+    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 16, "k", 1, k, 0, 0, 0);
     ptxcu__require(&c, "residual", &desc->residual, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME,
                    PTXCU__TYPE(desc->y.type), 16, "m, n", 2, m, n, 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
@@ -6831,8 +6780,6 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         if (desc->gated && shape.second_n != shape.n)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemm: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
-        if (c.code == PTXCU_E_NONE)
-            ptxcu__take_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
         args.x = desc->x.address;
         args.x_stride = ptxcu__get_stride(&desc->x, 0);
         args.gamma = desc->gamma.address;
@@ -6845,13 +6792,9 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         args.m = shape.m;
         args.k = shape.k;
         args.eps = desc->eps;
-        if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
     }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
+    PTXCU__COMPLETE(gemm, call->plan.launches && args.workspace, &desc->workspace);
 }
-
-PTXCU__DEFINE_RUN(gemm)
 
 #endif
 
@@ -6897,18 +6840,11 @@ static uint64_t ptxcu__matmul_types(ptxcu__operation_check *c, const char *name,
     return PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8);
 }
 
-PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_matmul_desc kernel;
-    ptxk_matmul_shape shape;
-    ptxk_matmul_args args;
+PTXCU__OPERATION(matmul) {
     ptxcu_tensor a, b;
     uint64_t batch, m, n, k, types;
     uint32_t trans[2], two;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "matmul", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&shape, 0, sizeof shape);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(matmul);
     a = ptxcu__get_rows(&desc->a, &trans[0]);
     b = ptxcu__get_rows(&desc->b, &trans[1]);
     two = desc->d.rank == 2;
@@ -6931,8 +6867,7 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
                               "batch, m, n", batch, m, n);
     if (c.code == PTXCU_E_NONE && !desc->c.owner && !(desc->beta >= 0 && desc->beta <= 0))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "matmul: c is zero, and beta is %g", (double)desc->beta);
-    ptxcu__require(&c, "bias", &desc->bias, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "n", 1,
-                   n, 0, 0, 0);
+    ptxcu__require(&c, "bias", &desc->bias, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 4, "n", 1, n, 0, 0, 0);
     args.a_factors_stride =
         ptxcu__require_factors(&c, "a_factors", &desc->a_factors, desc->a_kind, batch, m, k);
     args.b_factors_stride =
@@ -6974,21 +6909,17 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
         args.alpha = desc->alpha >= 0 && desc->alpha <= 0 ? 1 : desc->alpha;
         args.beta = desc->beta;
         shape.aligned = (uint32_t)ptxk_matmul_aligned(&kernel, &args);
-        ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
-        if (c.code == PTXCU_E_NONE && call->plan.launches && (args.workspace || !call->plan.workspace_bytes))
-            ptxcu__take_refusal(&c, ptxk_matmul_check(&kernel, &args, &c.why));
     }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
+    PTXCU__COMPLETE(matmul, call->plan.launches && (args.workspace || !call->plan.workspace_bytes),
+                    &desc->workspace);
 }
-
-PTXCU__DEFINE_RUN(matmul)
 
 #endif
 
 /* -- norm -- */
 #if PTXK__HAS(PTXK_OP_NORM)
 
-PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_call *call) {
+PTXCU__OPERATION(norm) {
     static const ptxcu__rule rules[] = {
         PTXCU__RULE(norm, x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
         PTXCU__RULE(norm, residual, PTXCU__MAYBE | PTXCU__SAME, 0, -1, 16, "rows, n"),
@@ -7011,14 +6942,12 @@ PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc,
     PTXCU__COMPLETE(norm, 1, NULL);
 }
 
-PTXCU__DEFINE_RUN(norm)
-
 #endif
 
 /* -- softmax -- */
 #if PTXK__HAS(PTXK_OP_SOFTMAX)
 
-PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_call *call) {
+PTXCU__OPERATION(softmax) {
     static const ptxcu__rule rules[] = {
         PTXCU__RULE(softmax, x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
         PTXCU__RULE(softmax, y, PTXCU__OUT | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n")};
@@ -7033,15 +6962,12 @@ PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc 
     PTXCU__COMPLETE(softmax, 1, NULL);
 }
 
-PTXCU__DEFINE_RUN(softmax)
-
 #endif
 
 /* -- activation -- */
 #if PTXK__HAS(PTXK_OP_ACTIVATION)
 
-PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *desc,
-                                               ptxcu_call *call) {
+PTXCU__OPERATION(activation) {
     static const ptxcu__rule rules[] = {
         PTXCU__RULE(activation, x, PTXCU__ROWS | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 1, "rows, n"),
         PTXCU__RULE(activation, up, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME, 0, -1, 1, "rows, n"),
@@ -7062,14 +6988,12 @@ PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation
     PTXCU__COMPLETE(activation, 1, NULL);
 }
 
-PTXCU__DEFINE_RUN(activation)
-
 #endif
 
 /* -- rope -- */
 #if PTXK__HAS(PTXK_OP_ROPE)
 
-PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call) {
+PTXCU__OPERATION(rope) {
     static const ptxcu__rule rules[] = {
         PTXCU__RULE(rope, x, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 0, 16,
                     "tokens, heads, head_dim"),
@@ -7099,14 +7023,12 @@ PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc,
     PTXCU__COMPLETE(rope, 1, NULL);
 }
 
-PTXCU__DEFINE_RUN(rope)
-
 #endif
 
 /* -- embed -- */
 #if PTXK__HAS(PTXK_OP_EMBED)
 
-PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call) {
+PTXCU__OPERATION(embed) {
     static const ptxcu__rule rules[] = {
         PTXCU__RULE(embed, ids, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 0, 4, "tokens"),
         PTXCU__RULE(embed, y, PTXCU__OUT, PTXCU__FLOAT_TYPES, 0, 16, "tokens, n")};
@@ -7123,14 +7045,12 @@ PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *des
     PTXCU__COMPLETE(embed, 1, NULL);
 }
 
-PTXCU__DEFINE_RUN(embed)
-
 #endif
 
 /* -- quantize -- */
 #if PTXK__HAS(PTXK_OP_QUANTIZE)
 
-PTXGEN_API ptxcu_code ptxcu_quantize_prepare(ptxcu *cu, const ptxcu_quantize_desc *desc, ptxcu_call *call) {
+PTXCU__OPERATION(quantize) {
     static const ptxcu__rule rules[] = {
         PTXCU__RULE(quantize, x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 16, "rows, n")};
     uint64_t rows, n, bytes;
@@ -7161,14 +7081,12 @@ PTXGEN_API ptxcu_code ptxcu_quantize_prepare(ptxcu *cu, const ptxcu_quantize_des
     PTXCU__COMPLETE(quantize, 1, NULL);
 }
 
-PTXCU__DEFINE_RUN(quantize)
-
 #endif
 
 /* -- sample -- */
 #if PTXK__HAS(PTXK_OP_SAMPLE)
 
-PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call) {
+PTXCU__OPERATION(sample) {
     static const ptxcu__rule rules[] = {
         PTXCU__RULE(sample, logits, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
         PTXCU__RULE(sample, positions, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 0, 4, "rows"),
@@ -7186,14 +7104,12 @@ PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *d
     PTXCU__COMPLETE(sample, 1, NULL);
 }
 
-PTXCU__DEFINE_RUN(sample)
-
 #endif
 
 /* -- route -- */
 #if PTXK__HAS(PTXK_OP_ROUTE)
 
-PTXGEN_API ptxcu_code ptxcu_route_prepare(ptxcu *cu, const ptxcu_route_desc *desc, ptxcu_call *call) {
+PTXCU__OPERATION(route) {
     static const ptxcu__rule rules[] = {
         PTXCU__RULE(route, scores, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, experts"),
         PTXCU__RULE(route, bias, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 0, 4, "experts"),
@@ -7216,14 +7132,12 @@ PTXGEN_API ptxcu_code ptxcu_route_prepare(ptxcu *cu, const ptxcu_route_desc *des
     PTXCU__COMPLETE(route, 1, NULL);
 }
 
-PTXCU__DEFINE_RUN(route)
-
 #endif
 
 /* -- combine -- */
 #if PTXK__HAS(PTXK_OP_COMBINE)
 
-PTXGEN_API ptxcu_code ptxcu_combine_prepare(ptxcu *cu, const ptxcu_combine_desc *desc, ptxcu_call *call) {
+PTXCU__OPERATION(combine) {
     static const ptxcu__rule rules[] = {
         PTXCU__RULE(combine, x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 1, "rows, n"),
         PTXCU__RULE(combine, weights, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, chosen"),
@@ -7242,8 +7156,6 @@ PTXGEN_API ptxcu_code ptxcu_combine_prepare(ptxcu *cu, const ptxcu_combine_desc 
     args.x_rows = (uint32_t)desc->x.shape[0];
     PTXCU__COMPLETE(combine, 1, NULL);
 }
-
-PTXCU__DEFINE_RUN(combine)
 
 #endif
 

@@ -499,7 +499,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
    all sequences, or cumulative lengths in device memory. K and V are tensors with strides, such as a cache
    whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's; one of
-   +inf has all the weight.
+   +inf has all the weight. With PTXK_PREFILL_TREE, query i sees the keys j < kv_len - q_len and those behind
+   them that a mask names: drafts that are a tree, each with its ancestors.
 
      precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
                          f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
@@ -546,7 +547,8 @@ enum {
     PTXK_PREFILL_CAUSAL = 1,
     PTXK_PREFILL_LSE = 2,
     PTXK_PREFILL_PAGE_ROWS = 4, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
-    PTXK_PREFILL_SINK = 8       /* each head has one more score, without a value: see args.sinks */
+    PTXK_PREFILL_SINK = 8,      /* each head has one more score, without a value: see args.sinks */
+    PTXK_PREFILL_TREE = 16      /* the queries are a tree of drafts: see args.tree */
 };
 enum { PTXK_PREFILL_EXACT = 0, PTXK_PREFILL_FAST = 1 };
 
@@ -558,7 +560,7 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32; for PTX_SM_A(90) PTX_E4M3, head_dim
                            then a multiple of 16, at most 128 */
     uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
-    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | _LSE | _PAGE_ROWS | _SINK */
+    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | _LSE | _PAGE_ROWS | _SINK | _TREE */
     uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
     uint32_t precision; /* for f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
@@ -600,6 +602,9 @@ typedef struct ptxk_flash_prefill_args {
                                                    head_dim / 32 in the place of head_dim and strides / 32.
                                                    q, too, in e4m3: k_factors f32 [heads], q's times k's */
     uint64_t sinks;                             /* f32 [heads]; ignored without PTXK_PREFILL_SINK */
+    uint64_t tree; /* u32 [batch, q_len, ceil(q_len / 32)], with cumulative lengths [rows, ceil(q_len / 32)]:
+                      a query sees key kv_len - q_len + j (the lengths are its sequence's) if bit j % 32 of
+                      word j / 32 of its row is 1 (its own bit too); ignored without PTXK_PREFILL_TREE */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -832,8 +837,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          a gated pair of two formats, tiles have fewer, down to 8. Tiles of 128 columns
                          unpack weights once, into shared memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80
                          on; EXACT not on sm_86, sm_89 and from sm_120 on, which have too little of it. 256:
-                         Q4_K, FAST, sm_90 to sm_110. On sm_90a warpgroups multiply by weights of these
-                         formats in tiles of 64, 128 and (FAST) 256 columns.
+                         Q4_K, FAST, sm_90 to sm_110. On sm_90a warpgroups multiply: tiles of 64 and 128
+                         columns of all quantised formats (not IQ4_XS, EXACT), of 256 of these five, FAST.
      k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights, 16
                          for bytes. With several matrices, of the largest unit.
      factors             of bytes, f32: PTXK_FACTORS_..., as those of A in matmul, with n for m. They multiply
@@ -855,7 +860,9 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          them to f16, times a power of two for each row: by at most 3 2^-11 of the sum of a
                          weight's parts and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23);
                          sums are of a whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers
-                         (2^-23 of a weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor).
+                         (2^-23 of a weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor). With
+                         warpgroups so do other formats with a factor for 32 values and no scales, FAST one;
+                         the rest are exact.
      sm_75               bf16 and f32 weights times a power of two for a unit of a row become f16 numbers, one
                          or, for f32, two (FAST one), and x as beside quantised weights: the weights' errors
                          are 2^-39 of the unit's largest weight, and for f32 2^-21 (FAST 2^-11) of each.
@@ -1913,16 +1920,31 @@ PTXK__SHARED ptx_code ptxk__check_scale(const char *op, float scale, ptxk_messag
 
 /* -- plans -- */
 
-/* Begins every plan function: clears the plan and refuses NULLs. code: the error of the description. */
-PTXK__SHARED ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
-                                       size_t args_bytes, ptxk_message *why) {
+/* Begins every plan function: clears the plan and refuses NULLs. */
+PTX__APART static ptx_code ptxk__plan_start(const char *op, const void *desc, const void *shape,
+                                            ptx_plan *plan, size_t args_bytes, ptxk_message *why) {
+    if (why) why->text[0] = 0;
     if (plan) memset(plan, 0, sizeof *plan);
-    if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s is NULL", op, plan ? "shape" : "plan");
+    if (!desc || !shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s is NULL", op,
+                            !desc  ? "description"
+                            : plan ? "shape"
+                                   : "plan");
     plan->args_bytes = (uint32_t)args_bytes;
     return PTX_E_NONE;
 }
+
+/* Begins the plan function of an operation; its body follows, compiled for size as that of PTXK__EMIT. */
+#define PTXK__PLAN(name)                                                                                     \
+    PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
+                                         ptx_plan *plan, ptxk_message *why);                                 \
+    PTXGEN_API ptx_code ptxk_##name##_plan(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape, \
+                                           ptx_plan *plan, ptxk_message *why) {                              \
+        ptx_code code = ptxk__plan_start(#name, desc, shape, plan, sizeof(ptxk_##name##_args), why);         \
+        return code ? code : ptxk__plan_##name(desc, shape, plan, why);                                      \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
+                                         ptx_plan *plan, ptxk_message *why)
 
 #define PTXK__FLAT_THREADS 256u
 
@@ -1940,10 +1962,26 @@ PTXK__SHARED void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_
 
 /* -- checks of arguments -- */
 
-PTXK__SHARED ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
-    if (code) return code;
-    return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
+/* Begins every check function: refuses NULLs. */
+PTX__APART static ptx_code ptxk__check_start(const char *op, const void *desc, const void *args,
+                                             ptxk_message *why) {
+    if (why) why->text[0] = 0;
+    if (desc && args) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s NULL", op,
+                        desc ? "arguments are" : "description is");
 }
+
+/* Begins the check function of an operation; its body follows. */
+#define PTXK__CHECK(name)                                                                                    \
+    PTX__RARE ptx_code ptxk__check_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,    \
+                                          ptxk_message *why);                                                \
+    PTXGEN_API ptx_code ptxk_##name##_check(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,  \
+                                            ptxk_message *why) {                                             \
+        ptx_code code = ptxk__check_start(#name, desc, args, why);                                           \
+        return code ? code : ptxk__check_##name(desc, args, why);                                            \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__check_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,    \
+                                          ptxk_message *why)
 
 /* Refuses a reserved field that is not 0. */
 PTXK__SHARED ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
@@ -2857,7 +2895,8 @@ PTXK__SHARED ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t p
 }
 
 #endif
-#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER | PTXK_OP_GEMM)
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_KV_SCATTER         \
+              | PTXK_OP_GEMM)
 /* -- vocabulary: 8-bit caches and weights -- */
 
 /* Whether the target converts e4m3. Before, e4m3 is read as f16 times 2^-8, by shifts. */
@@ -2911,7 +2950,7 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
 }
 
 #endif
-#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER)
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_KV_SCATTER)
 /* The same as f32, in order: `n` words. */
 PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
                                         ptx_val *out) {
@@ -6022,19 +6061,14 @@ static uint32_t ptxk__flash_tensor_bytes(const ptxk__flash *f) {
     return ptxk__flash_bars_at(f) + 16 * f->ring + 16;
 }
 
-PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
-                                           const ptxk_flash_decode_shape *shape, ptx_plan *plan,
-                                           ptxk_message *why) {
+PTXK__PLAN(flash_decode) {
     ptxk__flash f;
     ptx_launch *l;
     uint64_t cache, blocks, want, most, own, time, alone = 0, least = UINT64_MAX;
     uint32_t keys, splits, size, longest, cluster = 1;
     int fits = 1;
     ptx_code code = ptxk__flash_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the %s is NULL", plan ? "shape" : "plan");
     if (shape->batch > 65535)
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: batch is %u, must be at most 65535",
                             shape->batch);
@@ -6051,7 +6085,6 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: cluster is %u, must be %u at most, at least %u",
                             shape->cluster, PTXK__CLUSTER, f.cluster > 1 ? f.cluster : 0);
     longest = shape->max_len ? shape->max_len : shape->max_seq;
-    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_decode_args);
     if (!shape->batch) return PTX_E_NONE;
 
     cache = ptxk__multiply_checked((uint64_t)f.kv_heads * shape->max_seq, f.row_bytes,
@@ -6130,8 +6163,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
 
 /* -- flash_decode: arguments -- */
 
-PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
-                                            const ptxk_flash_decode_args *args, ptxk_message *why) {
+PTXK__CHECK(flash_decode) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
     ptxk__span s[16];
@@ -6139,7 +6171,6 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the arguments are NULL");
     paged = f.page_size != 0;
     append = f.fresh_type != PTX_NONE;
     /* Of one sequence: the arguments do not say how many there are. */
@@ -8415,23 +8446,18 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_shape *shape,
-                                         ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(kv_scatter) {
     ptxk__scatter f;
     uint64_t threads, row;
     int fits = 1;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the %s is NULL", plan ? "shape" : "plan");
     row = (uint64_t)f.kv_heads * f.vecs;
     threads = ptxk__multiply_checked(row, shape->tokens, &fits);
     if (!fits || threads > 0xffffff00u)
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: tokens is %u, must be at most %lu with these heads and head_dim",
                             shape->tokens, (unsigned long)(0xffffff00u / row));
-    plan->args_bytes = (uint32_t)sizeof(ptxk_kv_scatter_args);
     if (!threads) return PTX_E_NONE;
     plan->launches = 1;
     plan->launch[0].grid[0] = (uint32_t)((threads + PTXK__SCATTER_THREADS - 1) / PTXK__SCATTER_THREADS);
@@ -8445,8 +8471,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
-                                          ptxk_message *why) {
+PTXK__CHECK(kv_scatter) {
     static const char *const op = "kv_scatter";
     ptxk__scatter f;
     ptxk__span s[9];
@@ -8454,7 +8479,6 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     int both;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the arguments are NULL");
     both = !(f.flags & PTXK_SCATTER_SINGLE);
     row = (uint64_t)f.kv_heads * f.d;
     source = row * args->tokens * f.source_bytes;
@@ -8792,11 +8816,14 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->kv_bytes = ptxk__cache_bytes(f->cache);
     f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);
     if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
-    if (d->flags > 15)
+    if (d->flags > 31)
         return ptxk__refuse(
             why, PTX_E_DESC,
-            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE, _PAGE_ROWS and _SINK",
+            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE, _PAGE_ROWS, _SINK and _TREE",
             d->flags);
+    if (d->flags & PTXK_PREFILL_TREE && d->window)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: window is %u, must be 0 with PTXK_PREFILL_TREE",
+                            d->window);
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: page_size is %u, must be 0 or a power of two from 16 to 65536",
@@ -8829,7 +8856,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->page_size = d->page_size;
     f->plain = chip && chip < 80 && f->type != PTX_F16;
     /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
-    registers = chip && chip < 80 ? 144 : 160;
+    registers = (chip && chip < 80) || d->flags & PTXK_PREFILL_TREE ? 144 : 160;
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0) && !f->factor_row))
         registers = 176;
     f->panels = 0;
@@ -8892,21 +8919,16 @@ static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
     }
 }
 
-PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
-                                            const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
-                                            ptxk_message *why) {
+PTXK__PLAN(flash_prefill) {
     ptxk__prefill f;
     ptx_launch *l;
     uint64_t blocks, queries, keys;
     uint32_t q_len;
-    ptx_target target = shape && shape->target ? shape->target : PTX_SM(75);
+    ptx_target target = shape->target ? shape->target : PTX_SM(75);
     ptx_code code;
-    if (target != PTX_SM_A(90) && !(desc && desc->type == PTX_E4M3)) target = 0; /* one plan for the others */
+    if (target != PTX_SM_A(90) && desc->type != PTX_E4M3) target = 0; /* one plan for the others */
     code = ptxk__prefill_form(desc, target, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the %s is NULL", plan ? "shape" : "plan");
     if (shape->q_len > PTXK__PREFILL_LEN || shape->kv_len > PTXK__PREFILL_LEN)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be at most 2^30",
                             shape->q_len > PTXK__PREFILL_LEN ? "q_len" : "kv_len",
@@ -8921,7 +8943,6 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     if (ptxk__ceil_div(shape->q_len, f.rows) > 65535)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: q_len is %u, must be at most %u", shape->q_len,
                             65535 * f.rows);
-    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_prefill_args);
     if (!shape->batch || !shape->q_len) return PTX_E_NONE;
     q_len = shape->q_total && shape->q_total < shape->q_len ? shape->q_total : shape->q_len;
     l = &plan->launch[plan->launches++];
@@ -8990,16 +9011,14 @@ static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
-                                             const ptxk_flash_prefill_args *args, ptxk_message *why) {
+PTXK__CHECK(flash_prefill) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
-    ptxk__span s[11];
+    ptxk__span s[12];
     uint64_t stride[14], lse[3];
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the arguments are NULL");
     memcpy(stride, &args->q_batch_stride, sizeof stride);
     for (i = 0; i < 14; i++) {
         uint32_t whole = i < 3    ? 16 / f.bytes
@@ -9072,11 +9091,14 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
                                           1, f.page_size, args->pool_pages, 0);
     }
     s[10] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_PREFILL_SINK) != 0);
+    lse[0] = (uint64_t)q_batch * (args->cu_q ? 1 : args->q_len); /* rows of the tree, as far as known */
+    s[11] = ptxk__span_of("tree", args->tree, lse[0] * ptxk__ceil_div(args->q_len, 32) * 4, 4,
+                          (f.flags & PTXK_PREFILL_TREE) != 0);
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
             return code;
-    return ptxk__check_spans(op, s, 11, why);
+    return ptxk__check_spans(op, s, 12, why);
 }
 
 /* -- flash_prefill: rows, scores -- */
@@ -9403,6 +9425,10 @@ static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const 
         if (f->page_size) at = ptx_and(k, at, ptx_s32(-(int64_t)f->keys)); /* tiles lie in one page */
         safe[0] = ptx_sub(k, last, ptx_s32((int64_t)f->window - 1));
     }
+    if (f->flags & PTXK_PREFILL_TREE) {
+        x = ptx_sub(k, q->kv_len, ptx_as(q->q_len, PTX_S32));
+        safe[1] = ptx_min(k, safe[1], x);
+    }
     return at;
 }
 
@@ -9424,17 +9450,56 @@ static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptx
     *first = ptx_add(k, *first, ptx_as(x, PTX_S32));
 }
 
+/* The block's rows of the tree: the address of that of the sequence's first query. *words: of a row. */
+static ptx_val ptxk__prefill_tree(ptx_kernel *k, const ptxk__prefill_state *s, const ptxk__prefill_block *q,
+                                  ptx_val *words) {
+    ptx_val most = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, q_len)), row, x, wide;
+    x = ptx_cvt(k, PTX_U64, q->query);
+    row = ptx_sub(k, q->row, x);
+    wide = ptx_mul_wide(k, q->sequence, most);
+    row = ptx_selp(k, row, wide, q->ragged);
+    *words = ptxk_div_up(k, most, ptx_u32(32));
+    wide = ptx_cvt(k, PTX_U64, *words);
+    row = ptx_mul(k, row, wide);
+    x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, tree));
+    return ptx_ptr_add(k, x, row, 4);
+}
+
+/* The bits of a row of the tree from new token x (s32) on, one for each key of a tile. Those of keys before
+   the new tokens are 1. */
+static void ptxk__prefill_tree_bits(ptx_kernel *k, const ptxk__prefill *f, ptx_val row, ptx_val words,
+                                    ptx_val x, ptx_val bits[4]) {
+    ptx_val word = ptx_shr(k, x, ptx_u32(5)), next, at, p, last = {0};
+    uint32_t i;
+    x = ptx_and(k, ptx_as(x, PTX_U32), ptx_u32(31));
+    word = ptx_as(word, PTX_U32);
+    for (i = 0; i <= ptxk__ceil_div(f->keys, 32); i++) {
+        at = i ? ptx_add(k, word, ptx_u32(i)) : word;
+        p = ptx_setp(k, PTX_LT, at, words);
+        at = ptx_ptr_add(k, row, at, 4);
+        next = ptx_ld_if(k, p, PTX_U32, ptx_at(at, 0), ptx_u32(0xffffffffu));
+        if (i) bits[i - 1] = ptx_op3(k, PTX_SHF_R, PTX_WRAP, ptx_as(last, PTX_B32), ptx_as(next, PTX_B32), x);
+        last = next;
+    }
+}
+
 /* Sets the scores of keys that a query does not see to -inf: past the end of the keys, beyond the diagonal,
-   outside the window. at: the tile's first key. */
+   outside the window, not in the tree. at: the tile's first key. */
 static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val at,
                                ptx_val first, ptx_val kv_len) {
-    ptx_val up, low, p, x, row;
+    ptx_val up, low, p, x, row, base = kv_len, tree = {0}, words = {0}, bits[4];
     int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
     uint32_t i, h, n, e;
+    ptxk__prefill_block q;
     x = ptx_laneid(k);
     x = ptx_and(k, x, ptx_u32(3));
     x = ptx_mul(k, x, ptx_u32(2));
     at = ptx_add(k, at, ptx_as(x, PTX_S32));
+    if (f->flags & PTXK_PREFILL_TREE) {
+        ptxk__prefill_locate_block(k, f, s->args, &q);
+        tree = ptxk__prefill_tree(k, s, &q, &words);
+        base = ptx_sub(k, kv_len, ptx_as(q.q_len, PTX_S32));
+    }
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
             row = ptx_add(k, first, ptx_s32((int64_t)(16 * i + 8 * h)));
@@ -9449,10 +9514,23 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
                 low = ptx_sub(k, row, at);
                 low = ptx_sub(k, low, ptx_s32((int64_t)f->window));
             }
+            if (f->flags & PTXK_PREFILL_TREE) { /* rows past the last take that one's */
+                p = ptx_sub(k, row, base);
+                x = ptx_sub(k, q.q_len, ptx_u32(1));
+                x = ptx_min(k, ptx_as(p, PTX_U32), x);
+                x = ptx_mul_wide(k, x, words);
+                p = ptx_sub(k, at, base);
+                ptxk__prefill_tree_bits(k, f, ptx_ptr_add(k, tree, x, 4), words, p, bits);
+            }
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
                     p = ptx_setp(k, PTX_LE, up, ptx_s32((int64_t)(8 * n + e)));
+                    if (f->flags & PTXK_PREFILL_TREE) {
+                        x = ptx_and(k, bits[n / 4], ptx_b32(1u << (8 * n + e) % 32));
+                        x = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), ptx_u32(0));
+                        p = ptx_or(k, p, x);
+                    }
                     if (f->window) {
                         x = ptx_setp(k, PTX_GE, low, ptx_s32((int64_t)(8 * n + e)));
                         p = ptx_or(k, p, x);
@@ -11120,14 +11198,12 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_shape *shape,
-                                        ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(flash_mla) {
     static const char *const op = "flash_mla";
     ptxk__mla f;
     uint64_t pairs, tiles, blocks, most;
     uint32_t longest, chunks, least;
-    ptx_code code = ptxk__plan_start(op, ptxk__mla_form(desc, shape ? shape->target : 0, &f, why), shape,
-                                     plan, sizeof(ptxk_flash_mla_args), why);
+    ptx_code code = ptxk__mla_form(desc, shape->target, &f, why);
     if (code) return code;
     if ((code = ptxk__check_most(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "max_seq", shape->max_seq, PTXK__MLA_LEN, why)) != PTX_E_NONE
@@ -11174,15 +11250,14 @@ PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const p
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
-                                         ptxk_message *why) {
+PTXK__CHECK(flash_mla) {
     static const char *const op = "flash_mla", *const names[] = {"q", "q_rope", "out"},
                              *const caches[] = {"c_caches", "r_caches", "c_factors", "r_factors"};
     ptxk__mla f;
     ptxk__span s[11];
     uint64_t stride[6], cache, at;
     uint32_t i, d, bytes, whole;
-    ptx_code code = ptxk__check_start(op, ptxk__mla_form(desc, 0, &f, why), args, why);
+    ptx_code code = ptxk__mla_form(desc, 0, &f, why);
     if (code) return code;
     if ((code = ptxk__check_count(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "queries", args->queries, 0, PTXK__MLA_LEN / f.heads, why))
@@ -12177,17 +12252,13 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
     }
 }
 
-PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(gemv) {
     ptxk__gemv f;
     ptx_launch *l;
     uint32_t slices = 0, groups = 0, units, bytes, i;
     uint64_t rows = 0, results = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the %s is NULL", plan ? "shape" : "plan");
     if (!ptxk__gemv_k_fits(&f, shape->k))
         return ptxk__refuse(why, PTX_E_DESC, "gemv: k is %u, must be a multiple of %u from %u to %u",
                             shape->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
@@ -12211,7 +12282,6 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemv: n, second_n and third_n are %llu together, must be at most 2147483647",
                             (unsigned long long)rows);
-    plan->args_bytes = (uint32_t)sizeof(ptxk_gemv_args);
     if (!shape->n) return PTX_E_NONE;
     ptxk__gemv_split(&f, shape, &slices, &groups);
     units = ptxk__ceil_div(ptxk__ceil_div(shape->k, f.granule * f.values), slices);
@@ -12246,8 +12316,7 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(gemv) {
     static const char *const names[PTXK__GEMV_MATRICES][3] = {
         {"weights", "bias", "y"},
         {"more[0].weights", "more[0].bias", "more[0].y"},
@@ -12260,7 +12329,6 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
     uint32_t i, count = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the arguments are NULL");
     if (!ptxk__gemv_k_fits(&f, args->k))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: k is %u, must be a multiple of %u from %u to %u",
                             args->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
@@ -12945,7 +13013,9 @@ typedef struct ptxk__gemm_class {
     uint32_t area;       /* shared bytes of all rows: of a unit, or where rows are 2-byte aligned of a step */
     uint32_t parts;
     uint32_t tails;    /* a row may end within a step or a chunk */
-    uint32_t variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both */
+    uint32_t
+        variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both; many columns: at which words
+                          of a chunk rows may begin */
 } ptxk__gemm_class;
 
 /* Everything that a gemm description determines. */
@@ -13056,12 +13126,17 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
         c->chunks = c->block->aligned ? c->unit_bytes / 16 : (c->unit_bytes + 14 + 15) / 16;
         c->pitch = (c->chunks | 1) * 16;
         c->area = PTXK__WIDE_ROWS * c->pitch;
-        c->variants = 2;
+        c->variants = 15;
         if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
     }
     f->bulk = chip >= 90;
     f->shared = f->rows_at + 4096 + 48;
     return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
+}
+
+/* Whether weights become two f16 numbers: these do not fit into one. */
+static int ptxk__wgmma_is_double(const ptxk__block *b, uint32_t precision) {
+    return precision == PTXK_GEMM_EXACT && (b->reader ? !b->reader->halves : !b->aligned);
 }
 
 /* The sizes of a block whose warpgroups multiply. Returns whether it fits. In shared memory: two steps of the
@@ -13083,9 +13158,11 @@ static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int two) {
     return 0;
 }
 
-/* Whether warpgroups multiply so many columns by weights of that format: where registers are enough. */
+/* Whether warpgroups multiply so many columns by weights of that format: where registers are enough. A factor
+   of 32 values becomes one f16 number, which EXACT must hold it. */
 static int ptxk__wgmma_takes(const ptxk__block *b, uint32_t precision, uint32_t columns) {
-    return !b->reader && b->kind != PTXK__NUMBERS && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
+    if (b->reader) return columns <= 128 && (b->id != PTXK_IQ4_XS || precision == PTXK_GEMM_FAST);
+    return b->kind != PTXK__NUMBERS && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
 }
 
 /* The form with `wide` columns, or, where that is 0, with few. */
@@ -13167,8 +13244,8 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         x.sums = g->sums;
         if (wgmma) {
             if (!ptxk__wgmma_takes(b, d->precision, wide)) return PTX_E_DESC;
-            if (d->precision == PTXK_GEMM_FAST || !b->aligned) x.sums = 0;
-            if (!b->aligned && d->precision == PTXK_GEMM_EXACT) planes = 2;
+            if (!b->reader && (d->precision == PTXK_GEMM_FAST || !b->aligned)) x.sums = 0;
+            if (ptxk__wgmma_is_double(b, d->precision)) planes = 2;
         } else if (wide) {
             if (wide > 128
                 && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K
@@ -13319,22 +13396,18 @@ static ptx_code ptxk__gemm_check_k(const ptxk__gemm *f, uint32_t k, ptx_code cod
                         f->k_step, PTXK__GEMM_K_MAX);
 }
 
-PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(gemm) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"n", "second_n", "third_n"};
     ptxk__gemm f;
     ptx_launch *l;
     uint32_t n[PTXK__GEMM_MATRICES], i, units, groups = 1;
     uint64_t tiles, column_tiles, results = 0, rows = 0;
     ptx_code code;
-    if (shape && ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999))
-        code = ptxk__refuse(why, PTX_E_DESC, "gemm: target is %u, must be the module's, such as PTX_SM(80)",
+    if ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999)
+        return ptxk__refuse(why, PTX_E_DESC, "gemm: target is %u, must be the module's, such as PTX_SM(80)",
                             (unsigned)shape->target);
-    else
-        code = ptxk__gemm_form(desc, shape ? shape->target : PTX_SM(80), &f, why);
-    if ((code = ptxk__plan_start("gemm", code, shape, plan, sizeof(ptxk_gemm_args), why)) != PTX_E_NONE)
-        return code;
-    if ((code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
+    if ((code = ptxk__gemm_form(desc, shape->target, &f, why)) != PTX_E_NONE
+        || (code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
         || (code = ptxk__check_most("gemm", "m", shape->m, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_n("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE
         || (f.flags & PTXK_GEMM_GROUPED
@@ -13391,8 +13464,7 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(gemm) {
     static const char *const names[PTXK__GEMM_MATRICES][4] = {
         {"matrix[0].weights", "matrix[0].bias", "matrix[0].y", "factors[0]"},
         {"matrix[1].weights", "matrix[1].bias", "matrix[1].y", "factors[1]"},
@@ -13405,8 +13477,7 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
     uint64_t tiles, stride, workspace = UINT64_MAX, row;
     uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES], groups = 1;
     ptx_code code = ptxk__gemm_form(desc, PTX_SM(80), &f, why);
-    if ((code = ptxk__check_start(op, code, args, why)) != PTX_E_NONE
-        || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
+    if (code || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "m", args->m, 0, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_eps(op, args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
@@ -13736,6 +13807,12 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &low[0]);
         half = ptx_shr(k, lane, ptx_u32(2));
         here = ptx_mad(k, column, ptx_u32(8), half);
+        if (f->wgmma) { /* two core matrices of each: the first and the second word of a lane */
+            here = ptx_and(k, half, ptx_u32(1));
+            here = ptx_mad(k, here, ptx_u32(f->columns), column);
+            half = ptx_shr(k, half, ptx_u32(1));
+            here = ptx_mad(k, here, ptx_u32(4), half);
+        }
         here = ptx_ptr_add(k, at, here, 4);
         p = ptx_and(k, lane, ptx_u32(3));
         p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
@@ -13743,7 +13820,7 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         ptx_guard(k, p);
         ptx_st(k, PTX_B32, ptx_at(here, 0), high[0]);
         ptx_guard(k, p);
-        ptx_st(k, PTX_B32, ptx_at(here, 256), low[0]);
+        ptx_st(k, PTX_B32, ptx_at(here, f->wgmma ? 32 * (int64_t)f->columns : 256), low[0]);
         return;
     }
     /* lane 4 w: sub-blocks 8 n + 2 a + h and 4 more, w = 4 n + 2 a + h; pairs over h */
@@ -14356,164 +14433,6 @@ static ptx_mem ptxk__gemm_row_at(const ptxk__gemm_state *s, ptx_val base, uint32
     return ptx_at(base, (int64_t)((16 * i + 8 * h) * s->kind->pitch + at));
 }
 
-/* -- gemm: formats with a reader -- */
-
-/* Block `which` of this unit in row (i, h). */
-static ptxk__source ptxk__gemm_block(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
-                                     ptxk__number which) {
-    const ptxk__block *b = s->kind->block;
-    ptxk__source source = s->source[i][h];
-    which = ptxk__number_of(k, which, 0, 0xffffffffu, b->bytes, 0);
-    source.offset += which.c;
-    if (which.known) return source;
-    source = ptxk__source_at(ptx_ptr_add(k, source.at, which.v, 1), source.offset, ptxk__block_align(b));
-    return source;
-}
-
-/* Two f16, from integers within -512 ... 511 or f16 values. */
-static ptx_val ptxk__gemm_pack_scales(ptx_kernel *k, const ptxk__gemm_state *s, const ptx_val x[2]) {
-    ptx_val y[2], pair;
-    uint32_t e;
-    for (e = 0; e < 2; e++) {
-        if (ptx_type_of(x[e]) == PTX_F16) {
-            y[e] = x[e];
-            continue;
-        }
-        y[e] = ptx_add(k, ptx_as(x[e], PTX_U32), ptx_u32(0x6600)); /* 1536 + x */
-        y[e] = ptx_cvt(k, PTX_U16, y[e]);
-        y[e] = ptx_as(y[e], PTX_F16);
-    }
-    pair = ptx_pack(k, PTX_B32, 2, y);
-    return ptx_type_of(x[0]) == PTX_F16 ? pair : ptxk__gemm_minus(k, pair, s->constant[4]);
-}
-
-/* Begins a unit: lane t unpacks the factors of shares 2 t and 2 t + 1 of its rows, into shared memory, where
-   all four lanes of a row need them: 16 scales as f16, or 8 factors as f32. Their minima are its part of
-   operand A of the product with the sums of x. */
-static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    const ptxk__block *b = s->kind->block;
-    const ptxk__reader *r = b->reader;
-    uint32_t blocks = 256 / b->values, i, h, j;
-    ptx_val to = ptx_ptr_add(k, s->scales, s->t, 8), words[PTXK__GEMM_M][2][2], pair[2];
-    ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
-    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_read */
-    double factor = (double)b->first * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
-    double share_factor = r->part == PTXK__PART_E2M1 ? 32768 : r->part ? 1 : (double)b->first;
-    for (i = 0; i < f->m; i++)
-        for (h = 0; h < 2; h++) {
-            s->source[i][h] =
-                ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes, s->words_aligned ? 4 : 2);
-            for (j = 0; j < 2; j++) {
-                ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
-                ptxk__source source;
-                ptxk__factors o;
-                memset(&o, 0, sizeof o);
-                if (blocks == 1) inner = share, share = ptxk__known(0);
-                if (blocks == 4) inner = ptxk__known(j), share = ptxk__unknown(s->t);
-                source = ptxk__gemm_block(k, s, i, h, share);
-                r->factors(k, &source, inner, &o);
-                if (!r->halves) {
-                    words[i][h][j] = o.factor;
-                    if (share_factor < 1 || share_factor > 1)
-                        words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(share_factor));
-                    pair[0] = pair[1] = o.plus;
-                    if (r->has_minimum) s->low[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
-                    continue;
-                }
-                words[i][h][j] = ptxk__gemm_pack_scales(k, s, o.scale);
-                if (subnormal || r->part == PTXK__PART_E2M1)
-                    words[i][h][j] = ptxk__gemm_times(k, words[i][h][j], s->constant[1]);
-                if (r->has_minimum) {
-                    pair[0] = ptx_as(o.minimum[0], PTX_S32);
-                    pair[1] = ptx_as(o.minimum[1], PTX_S32);
-                    s->low[i][h + 2 * j] = ptxk__gemm_pack_scales(k, s, pair);
-                }
-                if (j) continue;
-                s->factor[i][h] = o.factor;
-                if (factor < 1 || factor > 1)
-                    s->factor[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(factor));
-                if (r->has_minimum)
-                    s->minimum[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.minimum_factor, ptx_f32(-16));
-            }
-        }
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
-    for (i = 0; i < f->m; i++)
-        for (h = 0; h < 2; h++)
-            ptx_st_vec(k, r->halves ? PTX_B32 : PTX_F32, 2,
-                       ptx_at(to, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES)), words[i][h]);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-}
-
-/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q +
-   bias, less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and
-   those with signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of
-   itself, scales 2^14 times (a power of two of a block may be 2^112 at most). */
-static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
-                            ptx_val a[2][4]) {
-    const ptxk__block *b = s->kind->block;
-    const ptxk__reader *r = b->reader;
-    uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w, e;
-    ptxk__source *row = &s->source[i][h], source = ptxk__gemm_block(k, s, i, h, ptxk__known(w / shares));
-    ptxk__share_of p;
-    ptx_val quad[3], scale[2], even, odd, less;
-    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS;
-    p.share = ptxk__known(w % shares);
-    p.whole = 0;
-    p.lane = s->t;
-    r->values(k, &source, &p, quad);
-    row->known = source.known; /* for the blocks that follow */
-    memcpy(row->words, source.words, sizeof row->words);
-    memcpy(row->pick, source.pick, sizeof row->pick);
-    if (!r->halves) {
-        s->factor[i][h] = ptx_ld(k, PTX_F32, ptx_at(s->scales, (int64_t)at));
-    } else if (r->quads == PTXK__QUADS_16_APART) {
-        even = ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)at));
-        for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, even, e);
-    } else { /* both quads are of one half */
-        even = ptx_ptr_add(k, s->scales, s->constant[2], 1);
-        scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
-        scale[0] = scale[1] = ptx_pack(k, PTX_B32, 2, scale);
-    }
-    for (e = 0; e < 4 && r->part == PTXK__PART_E2M1; e++) { /* nibbles 4 e of the halves */
-        even = e < 3 ? ptx_shl(k, quad[0], ptx_u32(12 - 4 * e)) : quad[0];
-        odd = ptx_and(k, even, ptx_b32(0x70007000));
-        odd = ptxk__shr_b32(k, odd, ptx_u32(3));
-        even = ptx_lop3(k, even, ptx_b32(0x80008000u), odd, ptx_imm(0xea));
-        a[e & 1][h + (e & 2)] = r->halves ? ptxk__gemm_times(k, even, scale[0]) : even;
-    }
-    for (e = 0; e < 2 && r->part != PTXK__PART_E2M1; e++) {
-        odd = quad[e];
-        if (!subnormal && !r->part) {
-            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a)); /* & ^ */
-            odd = ptxk__shr_b32(k, odd, ptx_u32(8));
-            odd = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a));
-        } else if (!r->halves) {
-            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64006400), ptx_imm(0xea)); /* & | */
-            odd = ptx_prmt(k, odd, ptx_b32(0x64646464), ptx_b32(0x4341));
-        } else {
-            even = ptx_and(k, odd, ptx_b32(0x00ff00ff));
-            odd = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x4341));
-        }
-        if (!r->halves) {
-            a[e][h] = ptxk__gemm_minus(k, even, s->constant[0]);
-            a[e][h + 2] = ptxk__gemm_minus(k, odd, s->constant[0]);
-        } else if (!subnormal) {
-            less = ptxk__gemm_times(k, scale[e], s->constant[3]);
-            a[e][h] = ptxk__gemm_fma(k, even, scale[e], less);
-            a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], less);
-        } else {
-            a[e][h] = ptxk__gemm_times(k, even, scale[e]);
-            a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
-        }
-    }
-    for (e = 0; e < 4 && r->part == PTXK__PART_SIGNS; e++) { /* bits of values 0 2, 1 3, 4 6, 5 7 */
-        static const uint32_t bits[4] = {0x20008000u, 0x10004000u, 0x02000800u, 0x01000400u};
-        ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
-        even = ptx_mul(k, quad[2], ptx_u32(bits[e]));
-        *to = ptx_lop3(k, ptx_as(even, PTX_B32), ptx_b32(0x80008000u), *to, ptx_imm(0x6a)); /* & ^ */
-    }
-}
-
 /* -- gemm: weights times a power of two for each row -- */
 
 /* Both halves of a word: x in f16. */
@@ -14637,17 +14556,14 @@ static void ptxk__wgmma_scale_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     }
 }
 
-/* The same for a factor of each 32 values: to shared memory, for all lanes of a row. Of Q4_0 and Q8_0. */
-static void ptxk__wgmma_scale_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    uint32_t bytes = s->kind->block->bytes, h, j;
-    ptx_val d[2][2], size[2], power[2], x, to = ptx_ptr_add(k, s->scales, s->t, 4);
+/* The same for factors of 32 values, of which lane t has d: to shared memory, for all lanes of a row. */
+static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
+                                     ptx_val d[2][2]) {
+    ptx_val size[2], power[2], x, to = ptx_ptr_add(k, s->scales, s->t, 4);
+    uint32_t h, j;
     for (h = 0; h < 2; h++) {
-        x = ptx_ptr_add(k, s->byte[0][h], s->t, 2 * bytes);
-        size[h] = ptx_f32(0);
-        for (j = 0; j < 2; j++) {
-            d[h][j] = ptxk__load_f16(k, x, v * s->kind->unit_bytes + j * bytes);
-            size[h] = ptxk__wide_larger(k, size[h], d[h][j]);
-        }
+        size[h] = ptxk__wide_larger(k, ptx_f32(0), d[h][0]);
+        size[h] = ptxk__wide_larger(k, size[h], d[h][1]);
         size[h] = ptxk_warp_reduce(k, PTX_MAX, size[h], 1, 4);
         size[h] = ptx_op2(k, PTX_MUL, PTX_RN, size[h], ptx_f32(2));
     }
@@ -14655,11 +14571,186 @@ static void ptxk__wgmma_scale_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
     for (h = 0; h < 2; h++) {
         power[h] = ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(1 / 524288.0));
+        s->minimum[0][h] =
+            ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(16)); /* undoes the scale of the sums */
         for (j = 0; j < 2; j++) d[h][j] = ptx_op2(k, PTX_MUL, PTX_RN, d[h][j], power[h]);
         x = ptxk__pack_f32(k, PTX_F16, d[h][0], d[h][1]);
         ptx_st(k, PTX_B32, ptx_at(to, (int64_t)(8 * h * PTXK__GEMM_SCALES)), x);
     }
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+}
+
+/* Those of Q4_0 and Q8_0. */
+static void ptxk__wgmma_scale_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    uint32_t bytes = s->kind->block->bytes, h, j;
+    ptx_val d[2][2], x;
+    for (h = 0; h < 2; h++) {
+        x = ptx_ptr_add(k, s->byte[0][h], s->t, 2 * bytes);
+        for (j = 0; j < 2; j++) d[h][j] = ptxk__load_f16(k, x, v * s->kind->unit_bytes + j * bytes);
+    }
+    ptxk__wgmma_store_scales(k, f, s, d);
+}
+
+/* -- gemm: formats with a reader -- */
+
+/* Block `which` of this unit in row (i, h). */
+static ptxk__source ptxk__gemm_block(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
+                                     ptxk__number which) {
+    const ptxk__block *b = s->kind->block;
+    ptxk__source source = s->source[i][h];
+    which = ptxk__number_of(k, which, 0, 0xffffffffu, b->bytes, 0);
+    source.offset += which.c;
+    if (which.known) return source;
+    source = ptxk__source_at(ptx_ptr_add(k, source.at, which.v, 1), source.offset, ptxk__block_align(b));
+    return source;
+}
+
+/* Two f16, from integers within -512 ... 511 or f16 values. */
+static ptx_val ptxk__gemm_pack_scales(ptx_kernel *k, const ptxk__gemm_state *s, const ptx_val x[2]) {
+    ptx_val y[2], pair;
+    uint32_t e;
+    for (e = 0; e < 2; e++) {
+        if (ptx_type_of(x[e]) == PTX_F16) {
+            y[e] = x[e];
+            continue;
+        }
+        y[e] = ptx_add(k, ptx_as(x[e], PTX_U32), ptx_u32(0x6600)); /* 1536 + x */
+        y[e] = ptx_cvt(k, PTX_U16, y[e]);
+        y[e] = ptx_as(y[e], PTX_F16);
+    }
+    pair = ptx_pack(k, PTX_B32, 2, y);
+    return ptx_type_of(x[0]) == PTX_F16 ? pair : ptxk__gemm_minus(k, pair, s->constant[4]);
+}
+
+/* Begins a unit: lane t unpacks the factors of shares 2 t and 2 t + 1 of its rows, into shared memory, where
+   all four lanes of a row need them: 16 scales as f16, or 8 factors as f32. Their minima are its part of
+   operand A of the product with the sums of x. */
+static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    const ptxk__block *b = s->kind->block;
+    const ptxk__reader *r = b->reader;
+    uint32_t blocks = 256 / b->values, i, h, j;
+    ptx_val to = ptx_ptr_add(k, s->scales, s->t, 8), words[PTXK__GEMM_M][2][2], pair[2];
+    ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
+    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_read */
+    double factor = (double)b->first * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
+    double share_factor = r->part == PTXK__PART_E2M1 ? 32768 : r->part ? 1 : (double)b->first;
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            s->source[i][h] =
+                ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes, s->words_aligned ? 4 : 2);
+            for (j = 0; j < 2; j++) {
+                ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
+                ptxk__source source;
+                ptxk__factors o;
+                memset(&o, 0, sizeof o);
+                if (blocks == 1) inner = share, share = ptxk__known(0);
+                if (blocks == 4) inner = ptxk__known(j), share = ptxk__unknown(s->t);
+                source = ptxk__gemm_block(k, s, i, h, share);
+                r->factors(k, &source, inner, &o);
+                if (!r->halves) {
+                    words[i][h][j] = o.factor;
+                    if (share_factor < 1 || share_factor > 1)
+                        words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(share_factor));
+                    pair[0] = pair[1] = o.plus;
+                    if (r->has_minimum) s->low[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
+                    continue;
+                }
+                words[i][h][j] = ptxk__gemm_pack_scales(k, s, o.scale);
+                if (subnormal || r->part == PTXK__PART_E2M1)
+                    words[i][h][j] = ptxk__gemm_times(k, words[i][h][j], s->constant[1]);
+                if (r->has_minimum) {
+                    pair[0] = ptx_as(o.minimum[0], PTX_S32);
+                    pair[1] = ptx_as(o.minimum[1], PTX_S32);
+                    s->low[i][h + 2 * j] = ptxk__gemm_pack_scales(k, s, pair);
+                }
+                if (j) continue;
+                s->factor[i][h] = o.factor;
+                if (factor < 1 || factor > 1)
+                    s->factor[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(factor));
+                if (r->has_minimum)
+                    s->minimum[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.minimum_factor, ptx_f32(-16));
+            }
+        }
+    if (s->scaled) {
+        ptxk__wgmma_store_scales(k, f, s, words[0]);
+        return;
+    }
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++)
+            ptx_st_vec(k, r->halves ? PTX_B32 : PTX_F32, 2,
+                       ptx_at(to, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES)), words[i][h]);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+}
+
+/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q +
+   bias, less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and
+   those with signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of
+   itself, scales 2^14 times (a power of two of a block may be 2^112 at most). */
+static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
+                            ptx_val a[2][4]) {
+    const ptxk__block *b = s->kind->block;
+    const ptxk__reader *r = b->reader;
+    uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w, e;
+    ptxk__source *row = &s->source[i][h], source = ptxk__gemm_block(k, s, i, h, ptxk__known(w / shares));
+    ptxk__share_of p;
+    ptx_val quad[3], scale[2], even, odd, less;
+    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS;
+    p.share = ptxk__known(w % shares);
+    p.whole = 0;
+    p.lane = s->t;
+    r->values(k, &source, &p, quad);
+    row->known = source.known; /* for the blocks that follow */
+    memcpy(row->words, source.words, sizeof row->words);
+    memcpy(row->pick, source.pick, sizeof row->pick);
+    if (!r->halves) {
+        if (!s->scaled) s->factor[i][h] = ptx_ld(k, PTX_F32, ptx_at(s->scales, (int64_t)at));
+    } else if (r->quads == PTXK__QUADS_16_APART) {
+        even = ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)at));
+        for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, even, e);
+    } else { /* both quads are of one half */
+        even = ptx_ptr_add(k, s->scales, s->constant[2], 1);
+        scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
+        scale[0] = scale[1] = ptx_pack(k, PTX_B32, 2, scale);
+    }
+    for (e = 0; e < 4 && r->part == PTXK__PART_E2M1; e++) { /* nibbles 4 e of the halves */
+        even = e < 3 ? ptx_shl(k, quad[0], ptx_u32(12 - 4 * e)) : quad[0];
+        odd = ptx_and(k, even, ptx_b32(0x70007000));
+        odd = ptxk__shr_b32(k, odd, ptx_u32(3));
+        even = ptx_lop3(k, even, ptx_b32(0x80008000u), odd, ptx_imm(0xea));
+        a[e & 1][h + (e & 2)] = r->halves ? ptxk__gemm_times(k, even, scale[0]) : even;
+    }
+    for (e = 0; e < 2 && r->part != PTXK__PART_E2M1; e++) {
+        odd = quad[e];
+        if (!subnormal && !r->part) {
+            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a)); /* & ^ */
+            odd = ptxk__shr_b32(k, odd, ptx_u32(8));
+            odd = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a));
+        } else if (!r->halves) {
+            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64006400), ptx_imm(0xea)); /* & | */
+            odd = ptx_prmt(k, odd, ptx_b32(0x64646464), ptx_b32(0x4341));
+        } else {
+            even = ptx_and(k, odd, ptx_b32(0x00ff00ff));
+            odd = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x4341));
+        }
+        if (!r->halves) {
+            a[e][h] = ptxk__gemm_minus(k, even, s->constant[0]);
+            a[e][h + 2] = ptxk__gemm_minus(k, odd, s->constant[0]);
+        } else if (!subnormal) {
+            less = ptxk__gemm_times(k, scale[e], s->constant[3]);
+            a[e][h] = ptxk__gemm_fma(k, even, scale[e], less);
+            a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], less);
+        } else {
+            a[e][h] = ptxk__gemm_times(k, even, scale[e]);
+            a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
+        }
+    }
+    for (e = 0; e < 4 && r->part == PTXK__PART_SIGNS; e++) { /* bits of values 0 2, 1 3, 4 6, 5 7 */
+        static const uint32_t bits[4] = {0x20008000u, 0x10004000u, 0x02000800u, 0x01000400u};
+        ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
+        even = ptx_mul(k, quad[2], ptx_u32(bits[e]));
+        *to = ptx_lop3(k, ptx_as(even, PTX_B32), ptx_b32(0x80008000u), *to, ptx_imm(0x6a)); /* & ^ */
+    }
 }
 
 /* -- gemm: formats -- */
@@ -14867,7 +14958,7 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
             ptxk__gemm_word_base(k, s, i, h, y, x);
             if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
         }
-    if (s->scaled && s->kind->format->kind == PTXK__GEMM_BLOCKS) ptxk__wgmma_scale_blocks(k, f, s, v);
+    if (s->scaled && (id == PTXK_Q8_0 || id == PTXK_Q4_0)) ptxk__wgmma_scale_blocks(k, f, s, v);
     if (s->scaled && id == PTXK_Q6_K) ptxk__wgmma_scale_q6(k, f, s);
     if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
     if (s->kind->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
@@ -15410,8 +15501,8 @@ static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     return ptx_mul(k, s->first, ptx_u32(per));
 }
 
-/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile to
-   the L2 cache while it waits. W may be written by them, too: nothing is read. */
+/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile
+   to the L2 cache while it waits. W may be written by them, too: nothing is read. */
 static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     ptx_val bytes, skip, at, p;
     uint32_t i, j;
@@ -15732,43 +15823,99 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
 }
 
-/* Sets n variables to the words at `base` and `offset`, a multiple of 2, see ptxk__gemm_word_base. */
-static void ptxk__wide_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t base, uint32_t offset, uint32_t n,
-                             ptx_var *to) {
-    ptx_val from = offset % 4 ? s->base_2[base / 2][base % 2] : s->base[base / 2][base % 2], word[2], x;
-    ptx_val pick = offset % 4 ? s->pick_2[base / 2][base % 2] : s->pick[base / 2][base % 2];
+/* Loads the chunks of n words from `first` on, and one more word. */
+static void ptxk__wide_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_t n, ptx_val raw[24]) {
     uint32_t i;
-    word[0] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4)));
-    for (i = 0; i < n; i++) {
-        word[1] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4 + 4 * i + 4)));
-        x = ptx_prmt(k, word[0], word[1], pick);
-        ptx_set(k, to[i], x);
-        word[0] = word[1];
-    }
+    for (i = 0; i <= first + n; i += 4) ptxk_load16(k, NULL, ptx_at(at, (int64_t)(4 * i)), raw + i);
 }
 
-/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned. more: what unpacking multiplies by, of the
-   blocks of this half, or of the unit. */
+/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for
+   multiples of 4 and for others. */
+static ptx_val ptxk__wide_word(ptx_kernel *k, const ptx_val raw[24], uint32_t first, uint32_t at,
+                               const ptx_val pick[2]) {
+    return ptx_prmt(k, raw[first + at / 4], raw[first + at / 4 + 1], pick[at % 4 / 2]);
+}
+
+/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks
+   are loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
+static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first, ptx_val from,
+                                  const ptx_val pick[2]) {
+    ptxk__gemm_wide *w = s->wide;
+    const ptxk__block *block = s->kind->block;
+    uint32_t own = s->kind->format->unit / block->values / 2, n = block->id == PTXK_Q8_0 ? 8 : 4, i, j;
+    ptx_val raw[24], at, x, p;
+    if (block->id != PTXK_Q6_K) {
+        ptxk__wide_chunks(k, from, first, own * block->bytes / 4, raw);
+        for (i = 0; i < own; i++) {
+            x = ptxk__wide_word(k, raw, first, block->bytes * i, pick);
+            ptx_set(k, w->more[i], x); /* its lower half */
+            for (j = 0; j < n; j++) {
+                x = ptxk__wide_word(k, raw, first, block->bytes * i + 2 + 4 * j, pick);
+                ptx_set(k, w->word[n * i + j], x);
+            }
+        }
+        return;
+    }
+    for (i = 0; i < 2; i++) { /* quants, their upper bits */
+        at = ptx_ptr_add(k, w->raw, w->half, i ? 32 : 64);
+        ptxk__wide_chunks(k, ptx_off(at, 128 * i), first, i ? 8 : 16, raw);
+        for (j = 0; j < (i ? 8u : 16u); j++) {
+            x = ptxk__wide_word(k, raw, first, 4 * j, pick);
+            ptx_set(k, w->word[16 * i + j], x);
+        }
+    }
+    ptxk__wide_chunks(k, ptx_off(w->raw, 192), first, 4, raw);
+    p = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+    for (i = 0; i < 2; i++) {
+        x = ptxk__wide_word(k, raw, first, 4 * i, pick);
+        at = ptxk__wide_word(k, raw, first, 8 + 4 * i, pick);
+        x = ptx_selp(k, x, at, p);
+        ptx_set(k, w->more[i], x);
+    }
+    x = ptx_prmt(k, raw[first + 4], raw[first + 4], pick[0]);
+    ptx_set(k, w->head, x); /* its lower half */
+}
+
+/* The lower half of a word, an f16, as f32. */
+static ptx_val ptxk__wide_lower(ptx_kernel *k, ptx_val x) {
+    ptx_val half[2];
+    ptx_unpack(k, PTX_F16, 2, x, half);
+    return ptx_cvt(k, PTX_F32, half[0]);
+}
+
+/* The same. more: what unpacking multiplies by, of the blocks of this half, or of the unit. */
 static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
     ptxk__gemm_wide *w = s->wide;
     const ptxk__block *block = s->kind->block;
-    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, n, step = block->bytes;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, step = block->bytes;
     uint32_t blocks = s->kind->format->unit / block->values, own = blocks / 2;
-    ptx_val shift = ptx_get(k, w->shift), bytes, mine, at, x, size = ptx_f32(0), power;
+    ptx_val shift = ptx_get(k, w->shift), bytes, x, y, p, size = ptx_f32(0), power, pick[2], from, other;
     x = ptx_add(k, shift, ptx_u32(s->kind->unit_bytes));
     ptx_set(k, w->shift, x);
     shift = ptx_and(k, shift, ptx_u32(14));
     bytes = ptx_ptr_add(k, w->raw, shift, 1);
-    if (block->id == PTXK_Q6_K) {
-        static const uint32_t strides[3] = {64, 32, 8}; /* of a half: quants, their upper bits, scales */
-        for (i = 0; i < 3; i++) {
-            at = ptx_ptr_add(k, w->raw, w->half, strides[i]);
-            ptxk__gemm_word_base(k, s, i / 2, i % 2, at, shift);
+    from = shift; /* where this half begins; Q6_K: its parts begin at chunks and `shift` */
+    if (block->id != PTXK_Q6_K) from = ptx_mad(k, w->half, ptx_u32(own * step), shift);
+    x = ptx_and(k, from, ptx_u32(2));
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    pick[0] = ptx_selp(k, ptx_b32(0x3210), ptx_b32(0x5432), p);
+    pick[1] = ptx_selp(k, ptx_b32(0x5432), ptx_b32(0x7654), p);
+    y = ptx_and(k, from, ptx_u32(12));
+    x = ptx_and(k, from, ptx_u32(0xf0));
+    from = ptx_ptr_add(k, w->raw, x, 1);
+    for (i = 0; s->kind->variants >> i; i++) { /* where rows have whole chunks, a warp takes one of these */
+        uint32_t more = s->kind->variants >> i > 1;
+        if (more) {
+            p = ptx_setp(k, PTX_EQ, y, ptx_u32(4 * i));
+            ptx_if(k, p);
         }
-        ptxk__wide_words(k, s, 0, 0, 16, w->word);
-        ptxk__wide_words(k, s, 1, 128, 8, w->word + 16);
-        ptxk__wide_words(k, s, 2, 192, 2, w->more);
-        x = ptxk__load_f16(k, bytes, 208);
+        ptxk__wide_read_words(k, s, i, from, pick);
+        if (more) ptx_else(k);
+    }
+    while (--i) ptx_end(k);
+    if (block->id == PTXK_Q6_K) {
+        x = ptx_get(k, w->head);
+        x = ptxk__wide_lower(k, x);
         if (!fast) {
             ptx_set(k, w->head, ptx_as(x, PTX_B32));
             return;
@@ -15784,22 +15931,23 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
         ptx_set(k, w->head, x);
         return;
     }
-    n = block->id == PTXK_Q8_0 ? 8 : 4;
-    at = ptx_ptr_add(k, w->raw, w->half, own * step);
-    ptxk__gemm_word_base(k, s, 0, 0, at, shift);
-    for (i = 0; i < own; i++) ptxk__wide_words(k, s, 0, step * i + 2, n, w->word + n * i);
-    for (i = 0; i < blocks; i++) {
-        x = ptxk__load_f16(k, bytes, step * i);
+    x = ptx_sub(k, ptx_u32(1), w->half); /* the other half's factors */
+    other = ptx_ptr_add(k, bytes, x, own * step);
+    for (i = 0; i < own; i++) {
+        x = ptxk__load_f16(k, other, step * i);
+        size = ptxk__wide_larger(k, size, x);
+        x = ptx_get(k, w->more[i]);
+        x = ptxk__wide_lower(k, x);
         size = ptxk__wide_larger(k, size, x);
     }
-    fast = fast && n == 4; /* nibbles are multiplied as they are, as f16 numbers */
+    fast = fast && block->id == PTXK_Q4_0; /* nibbles are multiplied as they are, as f16 numbers */
     size = ptx_op2(k, PTX_MUL, PTX_RN, size, ptx_f32(fast ? 262144 : 2)); /* 2^18 */
     size = ptx_selp(k, size, ptx_f32(0), exists);
     ptxk__wide_raise(k, s, size);
-    mine = ptx_ptr_add(k, bytes, w->half, own * step);
     power = ptx_get(k, w->power);
     for (i = 0; i < own; i++) {
-        x = ptxk__load_f16(k, mine, step * i);
+        x = ptx_get(k, w->more[i]);
+        x = ptxk__wide_lower(k, x);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(fast ? 32 : 1 / 524288.0));
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
         x = ptxk__wide_twice(k, x);
@@ -16248,8 +16396,9 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
    A warp copies and unpacks its 16 rows of W as with few columns; a warpgroup's fragments are operand A of
    wgmma, 64 rows by all columns. Prepared x is operand B: shared memory holds `stages` parts of it, which one
    thread copies. `full` of a stage completes when its copy has arrived, `empty` when all warps have read it.
-   EXACT: integers; their sums of a unit are added times factors. FAST: weights times a power of two for each
-   row, as with many columns elsewhere. */
+   EXACT, and formats with a reader: sums of a unit are apart, and are added times factors. FAST, and factors
+   of 32 values: weights are times their factors and a power of two for each row, as with many columns
+   elsewhere. */
 
 static ptx_val ptxk__wgmma_bar(const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t stage,
                                uint32_t empty) {
@@ -16326,11 +16475,13 @@ static void ptxk__wgmma_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     uint32_t n, e, minima;
     const ptx_val *factor;
     ptx_val x, acc[4];
-    if (s->form->sums) ptxk__gemm_minima(k, f, s);
+    if (s->form->sums && !s->kind->block->reader) ptxk__gemm_minima(k, f, s);
     for (minima = 0; minima < (s->form->sums ? 2u : 1u); minima++) {
         if (minima) {
             ptx_op0(k, PTX_WGMMA_FENCE, 0);
-            ptxk__wgmma_multiply(k, f, g, g->part, s->low[0], stage * f->stage + s->form->part_bytes, 1);
+            for (e = 0; e < s->form->sums / 256; e++)
+                ptxk__wgmma_multiply(k, f, g, g->part, s->low[0],
+                                     stage * f->stage + s->form->part_bytes + 32 * e * f->columns, !e);
             ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
         }
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
@@ -16417,8 +16568,8 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     uint32_t i, e;
     memset(g, 0, sizeof *g);
     s->wgmma = g;
-    g->exact = f->precision == PTXK_GEMM_EXACT;
-    g->two = g->exact && ptxk__gemm_is_shifted(s->kind);
+    g->exact = f->precision == PTXK_GEMM_EXACT || s->kind->block->reader;
+    g->two = (uint32_t)ptxk__wgmma_is_double(s->kind->block, f->precision);
     s->scaled = !g->exact || s->kind->format->kind == PTXK__GEMM_BLOCKS;
     first = g->first = ptxk__gemm_slice(k, f, s, &units);
     ptxk__gemm_setup(k, f, s, first);
@@ -16464,10 +16615,9 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     }
     ptxk__gemm_advance_weights(k, f, s);
     ptxk__gemm_loop(k, f, s);
-    ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-    ptx_cp_async_wait_all(k);
     s->wgmma = NULL;
-    if (!g->exact) { /* the last part has been multiplied */
+    if (!g->exact) { /* the last part */
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
         y = ptx_sub(k, s->end, first);
         y = ptx_mul(k, y, ptx_u32(x->parts));
         y = ptx_sub(k, y, ptx_u32(1));
@@ -17406,14 +17556,12 @@ static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape,
     }
 }
 
-PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(matmul) {
     static const char *const op = "matmul";
     ptxk__matmul f;
     uint32_t small_tile = 0, parts = 1, cluster = 1, i;
     uint64_t bytes;
-    ptx_code code = ptxk__matmul_form(desc, shape && shape->target ? shape->target : PTX_SM(75), &f, why);
-    code = ptxk__plan_start(op, code, shape, plan, sizeof(ptxk_matmul_args), why);
+    ptx_code code = ptxk__matmul_form(desc, shape->target ? shape->target : PTX_SM(75), &f, why);
     if (code || (code = ptxk__check_most(op, "m", shape->m, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "n", shape->n, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "k", shape->k, PTXK__LEN_MAX, why)) != PTX_E_NONE
@@ -17495,8 +17643,7 @@ static uint64_t ptxk__matmul_least_workspace(const ptxk_matmul_desc *desc, const
     return least == UINT64_MAX ? 0 : least;
 }
 
-PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
-                                      ptxk_message *why) {
+PTXK__CHECK(matmul) {
     static const char *const op = "matmul", *const ld_names[] = {"lda", "ldb", "ldc", "ldd"},
                              *const factor_names[] = {"a_factors", "b_factors"};
     ptxk__matmul f;
@@ -17504,7 +17651,6 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
     uint64_t least;
     uint32_t i, n = 0, rows[4], columns[4], ld[4];
     ptx_code code = ptxk__matmul_form(desc, PTX_SM(120), &f, why);
-    code = ptxk__check_start(op, code, args, why);
     if (code) return code;
     if ((code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "sm_count", args->sm_count, 1, 65536, why)) != PTX_E_NONE
@@ -20457,12 +20603,10 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(norm) {
     ptxk__row f;
     uint64_t weights, elements;
-    ptx_code code =
-        ptxk__plan_start("norm", ptxk__norm_form(desc, &f, why), shape, plan, sizeof(ptxk_norm_args), why);
+    ptx_code code = ptxk__norm_form(desc, &f, why);
     if (!code) code = ptxk__check_most("norm", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     elements = (uint64_t)shape->rows * desc->n;
@@ -20475,13 +20619,12 @@ PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_s
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(norm) {
     ptxk__row f;
     ptxk__span span[5];
     uint64_t bytes;
     int added;
-    ptx_code code = ptxk__check_start("norm", ptxk__norm_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__norm_form(desc, &f, why);
     if (code) return code;
     if ((code = ptxk__check_eps("norm", args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_count("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
@@ -20686,11 +20829,9 @@ static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptx
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_softmax_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(softmax) {
     ptxk__row f;
-    ptx_code code = ptxk__plan_start("softmax", ptxk__softmax_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_softmax_args), why);
+    ptx_code code = ptxk__softmax_form(desc, &f, why);
     if (!code) code = ptxk__check_most("softmax", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
@@ -20699,11 +20840,10 @@ PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk_softmax_args *args,
-                                       ptxk_message *why) {
+PTXK__CHECK(softmax) {
     ptxk__row f;
     ptxk__span span[2];
-    ptx_code code = ptxk__check_start("softmax", ptxk__softmax_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__softmax_form(desc, &f, why);
     if (!code) code = ptxk__check_count("softmax", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("softmax", "reserved", args->reserved, why);
     if (code) return code;
@@ -20854,11 +20994,9 @@ static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *v
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const ptxk_activation_shape *shape,
-                                         ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(activation) {
     uint32_t vec = 1;
-    ptx_code code = ptxk__plan_start("activation", ptxk__activation_form(desc, &vec, why), shape, plan,
-                                     sizeof(ptxk_activation_args), why);
+    ptx_code code = ptxk__activation_form(desc, &vec, why);
     if (!code) code = ptxk__check_most("activation", "rows", shape->rows, 65535, why);
     if (!code) code = ptxk__check_most("activation", "n", shape->n, PTXK__LEN_MAX, why);
     if (code || !shape->rows || !shape->n) return code;
@@ -20868,13 +21006,12 @@ PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, const ptxk_activation_args *args,
-                                          ptxk_message *why) {
+PTXK__CHECK(activation) {
     static const char *const names[] = {"x", "up", "y"};
     uint32_t vec = 1, i;
     uint64_t stride[3], at[3];
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("activation", ptxk__activation_form(desc, &vec, why), args, why);
+    ptx_code code = ptxk__activation_form(desc, &vec, why);
     if (!code) code = ptxk__check_count("activation", "rows", args->rows, 0, 65535, why);
     if (!code) code = ptxk__check_count("activation", "n", args->n, 0, PTXK__LEN_MAX, why);
     if (code) return code;
@@ -21044,11 +21181,9 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(rope) {
     ptxk__rope f;
-    ptx_code code =
-        ptxk__plan_start("rope", ptxk__rope_form(desc, &f, why), shape, plan, sizeof(ptxk_rope_args), why);
+    ptx_code code = ptxk__rope_form(desc, &f, why);
     if (!code) code = ptxk__check_most("rope", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
     ptxk__plan_one(plan, ptxk__ceil_div(f.groups * f.half, PTXK__FLAT_THREADS), shape->tokens,
@@ -21057,12 +21192,11 @@ PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_s
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(rope) {
     ptxk__rope f;
     ptxk__span span[3];
     uint64_t row, stride;
-    ptx_code code = ptxk__check_start("rope", ptxk__rope_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__rope_form(desc, &f, why);
     if (code) return code;
     row = (uint64_t)f.heads * f.d;
     stride = args->stride ? args->stride : row;
@@ -21266,11 +21400,9 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embed_shape *shape,
-                                    ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(embed) {
     ptxk__embed f;
-    ptx_code code =
-        ptxk__plan_start("embed", ptxk__embed_form(desc, &f, why), shape, plan, sizeof(ptxk_embed_args), why);
+    ptx_code code = ptxk__embed_form(desc, &f, why);
     if (!code) code = ptxk__check_most("embed", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
     ptxk__plan_one(plan, ptxk__ceil_div(f.threads, PTXK__FLAT_THREADS), shape->tokens, PTXK__FLAT_THREADS,
@@ -21278,11 +21410,10 @@ PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embe
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_embed_args *args,
-                                     ptxk_message *why) {
+PTXK__CHECK(embed) {
     ptxk__embed f;
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("embed", ptxk__embed_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__embed_form(desc, &f, why);
     if (!code) code = ptxk__check_count("embed", "tokens", args->tokens, 0, 65535, why);
     if (code) return code;
     span[0] = ptxk__span_of("table", args->table, args->rows * f.row_bytes, 16, 1);
@@ -21688,10 +21819,8 @@ static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) 
     return ptxk__check_type("sample", "type", d->type, why);
 }
 
-PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
-    ptx_code code =
-        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
+PTXK__PLAN(sample) {
+    ptx_code code = ptxk__sample_form(desc, why);
     if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
     if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->rows) return code;
@@ -21700,10 +21829,9 @@ PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sa
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
-                                      ptxk_message *why) {
+PTXK__CHECK(sample) {
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
+    ptx_code code = ptxk__sample_form(desc, why);
     if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
     if (code) return code;
     if (!args->n || args->n > PTXK__N_MAX)
@@ -22003,11 +22131,9 @@ static void ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val la
 #if PTXK__HAS(PTXK_OP_ROUTE)
 #define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
 
-PTXGEN_API ptx_code ptxk_route_plan(const ptxk_route_desc *desc, const ptxk_route_shape *shape,
-                                    ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(route) {
     uint64_t m;
-    ptx_code code =
-        ptxk__plan_start("route", ptxk__route_form(desc, why), shape, plan, sizeof(ptxk_route_args), why);
+    ptx_code code = ptxk__route_form(desc, why);
     if (!code) code = ptxk__check_most("route", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
     if (code || !shape->tokens) return code;
     m = (uint64_t)shape->tokens * desc->chosen;
@@ -22023,12 +22149,11 @@ PTXGEN_API ptx_code ptxk_route_plan(const ptxk_route_desc *desc, const ptxk_rout
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_route_check(const ptxk_route_desc *desc, const ptxk_route_args *args,
-                                     ptxk_message *why) {
+PTXK__CHECK(route) {
     ptxk__span span[7];
     uint64_t m, e;
     uint32_t i;
-    ptx_code code = ptxk__check_start("route", ptxk__route_form(desc, why), args, why);
+    ptx_code code = ptxk__route_form(desc, why);
     if (code) return code;
     if ((code = ptxk__check_count("route", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why)) != PTX_E_NONE
         || (code = ptxk__check_zero("route", "reserved", args->reserved, why)) != PTX_E_NONE)
@@ -22228,11 +22353,9 @@ static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_combine_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(combine) {
     uint64_t row;
-    ptx_code code = ptxk__plan_start("combine", ptxk__combine_form(desc, why), shape, plan,
-                                     sizeof(ptxk_combine_args), why);
+    ptx_code code = ptxk__combine_form(desc, why);
     if (!code) code = ptxk__check_most("combine", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
     if (!code) code = ptxk__check_n("combine", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->tokens) return code;
@@ -22243,11 +22366,10 @@ PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk_combine_args *args,
-                                       ptxk_message *why) {
+PTXK__CHECK(combine) {
     ptxk__span span[4];
     uint64_t m, x, y;
-    ptx_code code = ptxk__check_start("combine", ptxk__combine_form(desc, why), args, why);
+    ptx_code code = ptxk__combine_form(desc, why);
     if (code) return code;
     if ((code = ptxk__check_count("combine", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why))
             != PTX_E_NONE
@@ -22377,11 +22499,9 @@ static ptx_code ptxk__quantize_form(const ptxk_quantize_desc *d, ptxk__quantize 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptxk_quantize_shape *shape,
-                                       ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(quantize) {
     ptxk__quantize f;
-    ptx_code code = ptxk__plan_start("quantize", ptxk__quantize_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_quantize_args), why);
+    ptx_code code = ptxk__quantize_form(desc, &f, why);
     if (!code) code = ptxk__check_most("quantize", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     ptxk__plan_one(plan, shape->rows, f.group ? ptxk__ceil_div(desc->n, 8 * PTXK__FLAT_THREADS) : 1,
@@ -22390,11 +22510,10 @@ PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptx
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const ptxk_quantize_args *args,
-                                        ptxk_message *why) {
+PTXK__CHECK(quantize) {
     ptxk__quantize f;
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("quantize", ptxk__quantize_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__quantize_form(desc, &f, why);
     if (!code) code = ptxk__check_count("quantize", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("quantize", "reserved", args->reserved, why);
     if (code) return code;
@@ -22772,7 +22891,7 @@ static ptx_code ptxk__dec_limits_of_mixture(const ptxk_decoder_desc *d, ptxk_mes
                             d->expert_ffn);
     if (!d->route.experts) return PTX_E_NONE;
     if ((code = ptxk__route_form(&d->route, &of)) != PTX_E_NONE)
-        return ptxk__refuse(why, code, "decoder: %s", of.text);
+        return ptxk__refuse(why, code, "decoder: route.%s", of.text + strlen("route: "));
     if (d->route.chosen * d->batch > PTXK__DEC_CHOICES)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: route.chosen is %u, of %u sequences more than %u",
                             d->route.chosen, d->batch, PTXK__DEC_CHOICES);
@@ -22996,11 +23115,9 @@ PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
     return step < sizeof name / sizeof *name ? name[step] : "";
 }
 
-PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_decoder_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(decoder) {
     ptxk__dec f;
-    ptx_code code = ptxk__plan_start("decoder", ptxk__dec_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_decoder_args), why);
+    ptx_code code = ptxk__dec_form(desc, &f, why);
     if (!code) code = ptxk__check_n("decoder", "layers", shape->layers, PTXK__DEC_LAYERS, why);
     if (!code) code = ptxk__check_n("decoder", "max_seq", shape->max_seq, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_n("decoder", "sm_count", shape->sm_count, 65536, why);
@@ -23194,7 +23311,8 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
     ptxk__dec f;
     ptxk__span span[PTXK__DEC_SPANS + PTXK__DEC_LAYER_SPANS];
     uint32_t i, n;
-    ptx_code code = ptxk__check_start("decoder", ptxk__dec_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__check_start("decoder", desc, args, why);
+    if (!code) code = ptxk__dec_form(desc, &f, why);
     if (!code) code = ptxk__dec_check_numbers(args, why);
     if (!code) code = ptxk__dec_matrix(&f, "embedding", &args->embedding, desc->hidden, why);
     if (!code) code = ptxk__dec_matrix(&f, "output", &args->output, desc->hidden, why);

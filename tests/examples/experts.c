@@ -6,6 +6,35 @@
 #include "../../ptxgen_cuda.h"
 #include "../architecturetest.h"
 
+/* The same token in one launch: the bytes that it reads. before: those of what ran earlier. */
+static double check_persistent_bytes(llama *m, const sequences *s, double before, const char *what)
+{
+    llama_persistent p;
+    gguf_error why;
+    double read = 0;
+    char *json;
+    uint32_t *prompt = (uint32_t *)calloc(m->options.max_seq, 4);
+    if (!CHECK(prompt)) return 0;
+    prompt[0] = s->token[0][0];
+    if (CHECK_MORE(llama_begin(m, prompt, s->length, stream, &why) == 0, why.text)
+        && CHECK_MORE(llama_persistent_open(m, &p, 1, NULL, 0, &why) == 0, why.text)) {
+        set_option("profile", 1);
+        CHECK_MORE(llama_persistent_launch(m, &p, stream, &why) == 0, why.text);
+        CHECK_MORE(llama_persistent_end(m, &p, stream, &why) == 0, why.text);
+        set_option("profile", 0);
+        json = profile_of();
+        if (CHECK(json)) read = sum_of(json, "", "\"distinct_bytes_read\"") - before;
+        printf("%s: %.0f bytes in one launch: %.3f of the weights that a token reads\n", what, read,
+               read / (double)m->weight_bytes);
+        CHECK(read >= 0.95 * (double)m->weight_bytes && read <= 1.05 * (double)m->weight_bytes);
+        CHECK(p.tokens[0] == s->token[0][1]);
+        free(json);
+        llama_persistent_close(m, &p);
+    }
+    free(prompt);
+    return read;
+}
+
 /* One token: the launches' distinct bytes beside the chosen experts' weights. */
 static void check_bytes(const model_shape *shape, const char *what)
 {
@@ -53,6 +82,7 @@ static void check_bytes(const model_shape *shape, const char *what)
                 CHECK(read <= 1.05 * (double)m.weight_bytes);
             }
             free(json);
+            if (!llama_persistent_lacks(&m)) before += check_persistent_bytes(&m, &s, before, what);
         } else {
             printf("SKIP %s: only the CPU driver counts\n", what);
         }

@@ -405,13 +405,13 @@ typedef struct traffic {
     double most, most_instructions; /* of a thread, for each weight */
 } traffic;
 
-static void traffic_on(const traffic *c) {
+static void traffic_on(const traffic *c, const uint32_t *mixture) {
     static const uint32_t formats[] = {PTXK_Q4_K};
     model m;
     uint32_t t, lengths[1];
     double bound = 0, ratio, instructions;
     bare = 1;
-    m = model_new(c->hidden, c->ffn, c->heads, c->kv_heads, c->head_dim, c->vocab, 1, 1, formats, 1);
+    m = model_of(c->hidden, c->ffn, c->heads, c->kv_heads, c->head_dim, c->vocab, 1, 1, formats, 1, mixture);
     bare = 0;
     m.desc.kv_type = PTX_F16;
     m.desc.precision = c->precision;
@@ -428,9 +428,10 @@ static void traffic_on(const traffic *c) {
     }
     ratio = 32.0 * (double)(m.counters.global_load_sectors + m.counters.global_store_sectors) / bound;
     instructions = (double)m.counters.thread_instructions / (bound / 0.5625);
-    printf("note: traffic on %u blocks, hidden %u, ffn %u, %u bits for each x: %.4f of parameters and caches "
-           "once for each token; %.2f thread instructions a weight\n",
-           m.blocks, c->hidden, c->ffn, c->precision == PTXK_GEMV_FAST ? 8 : 16, ratio, instructions);
+    printf("note: traffic on %u blocks, hidden %u, ffn %u, %u bits for each x, %u of %u experts: %.4f of "
+           "parameters and caches once for each token; %.2f thread instructions a weight\n",
+           m.blocks, c->hidden, mixture ? m.desc.expert_ffn : c->ffn, c->precision == PTXK_GEMV_FAST ? 8 : 16,
+           m.desc.route.chosen, m.desc.route.experts, ratio, instructions);
     CHECK(ratio <= c->most && instructions <= c->most_instructions);
     model_free(&m);
 }
@@ -452,14 +453,17 @@ static void traffic_is_within_3_percent_of_weights_and_caches(void) {
                                         {132, 4096, 14336, 32, 8, 128, 128256, 0, 1, 1.0172, 3.42},
                                         {132, 4096, 14336, 32, 8, 128, 128256, 0, 32, 1.03, 3.62},
                                         {132, 4096, 14336, 32, 8, 128, 128256, FAST, 32, 1.0222, 3.14}};
+    static const uint32_t experts[] = {768, 32, 8};
+    static const traffic of_experts = {132, 2048, 0, 32, 4, 128, 32, 0, 1, 1.085, 6.7};
     size_t i;
     if (!cu.ptxsim_counters_get) {
         printf("SKIP traffic_is_within_3_percent_of_weights_and_caches: only the CPU driver counts\n");
         return;
     }
-    for (i = 0; i < sizeof always / sizeof *always; i++) traffic_on(&always[i]);
+    for (i = 0; i < sizeof always / sizeof *always; i++) traffic_on(&always[i], NULL);
+    traffic_on(&of_experts, experts);
     for (i = 0; getenv("PTXGEN_SEEDS") && i < sizeof sometimes / sizeof *sometimes; i++)
-        traffic_on(&sometimes[i]);
+        traffic_on(&sometimes[i], NULL);
 }
 
 static void bad_descriptions_are_refused(void) {

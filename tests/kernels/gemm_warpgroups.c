@@ -1,6 +1,7 @@
-/* gemm_warpgroups.c - gemm's form for sm_90a, whose warpgroups multiply: every format, number of columns, precision,
- * epilogue and kind of tail against double, by the bounds of tests/gemmtest.h; no bank conflicts. Other tests of gemm
- * take it by chance. gemm_warpgroups_faults.c takes out what synchronises, and counts machine instructions. */
+/* gemm_warpgroups.c - gemm's form for sm_90a, whose warpgroups multiply: formats, numbers of columns, precisions,
+ * epilogues and tails against double, by the bounds of tests/gemmtest.h; no bank conflicts. Other tests of gemm take
+ * it by chance. gemm_warpgroups_faults.c takes out what synchronises, counts machine instructions, and has all
+ * formats. */
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
 #define PTXK_ONLY PTXK_OP_GEMM
@@ -11,50 +12,20 @@
 static const uint32_t some[] = {PTXK_Q4_K, PTXK_Q5_K, PTXK_Q6_K, PTXK_Q8_0, PTXK_Q4_0};
 #define SOME (sizeof some / sizeof *some)
 
-static void run(problem *p)
+static void run(problem p, int warpgroups)
 {
     ptxk__gemm form;
-    CHECK(!ptxk__gemm_form(&p->desc, p->shape.target, &form, NULL) && form.wgmma);
-    problem_run(p);
-    problem_free(p);
-}
-
-/* A description with its target changed, and its types. */
-static problem problem_for(ptxk_gemm_desc desc, ptxk_gemm_shape shape)
-{
-    static const uint32_t types[] = {PTX_F32, PTX_F16, PTX_BF16};
-    desc.x_type = types[random_below(3)];
-    desc.output_type = types[random_below(3)];
-    shape.target = PTX_SM_A(90);
-    return problem_of(&desc, &shape, 0.02);
-}
-
-static problem problem_like(uint32_t format, uint32_t m, uint32_t n, uint32_t k, uint32_t columns, uint32_t precision,
-                            uint32_t flags)
-{
-    problem p = problem_new(format, m, n, k, columns, precision, flags);
-    ptxk_gemm_desc desc = p.desc;
-    ptxk_gemm_shape shape = p.shape;
+    CHECK(!ptxk__gemm_form(&p.desc, p.shape.target, &form, NULL) && (int)form.wgmma == warpgroups);
+    problem_run(&p);
     problem_free(&p);
-    return problem_for(desc, shape);
 }
 
-/* Rows, columns and K with tails; a K of an odd number of units; blocks with parts of K; one that has many tiles. */
 static void every_format(void)
 {
-    uint32_t i, j;
-    for (i = 0; i < SOME; i++)
-        for (j = 0; j < 4; j++) {
-            uint32_t unit = some[i] == PTXK_Q8_0 || some[i] == PTXK_Q4_0 ? 32 : 256;
-            uint32_t k = unit * (1 + random_below(unit < 256 ? 60 : 7)), flags = random_below(64);
-            problem p;
-            if ((flags & 48) == 48) flags &= 31;
-            p = problem_like(some[i], 1 + random_below(150), 1 + random_below(270), k, 64u << random_below(3), j & 1,
-                             flags);
-            if (j > 1) p.shape.sm_count = 1 + random_below(3);
-            p.row_step = 5, p.column_step = 7;
-            run(&p);
-        }
+    uint32_t f, g, i;
+    SOME_FORMATS(f, g)
+        for (i = 0; i < 3 && ref_block_values(formats[f].type) > 1; i++)
+            run(any_problem_for_warpgroups(formats[f].format, i & 1), formats[f].format != PTXK_IQ4_XS || i & 1);
 }
 
 /* Formats that differ share the stages of x. */
@@ -62,9 +33,8 @@ static void several_matrices(void)
 {
     uint32_t i;
     for (i = 0; i < 4; i++) {
-        ptxk_gemm_desc desc = {0, 0, 0, 128, 0, 0, 0, 0};
+        ptxk_gemm_desc desc = {0, 0, 0, 128, 0, 0, 0, 0, 0};
         ptxk_gemm_shape shape = {0, 0, 0, 0, 0, 0, 0, 0};
-        problem p;
         desc.format = some[random_below(SOME)];
         desc.second = i ? some[random_below(SOME)] : PTXK_Q8_0;
         if (i & 1) desc.third = some[random_below(SOME)];
@@ -76,9 +46,7 @@ static void several_matrices(void)
         shape.third_n = 1 + random_below(150);
         shape.k = 256 * (1 + random_below(5));
         shape.sm_count = 1 + random_below(4);
-        p = problem_for(desc, shape);
-        p.row_step = 5, p.column_step = 7;
-        run(&p);
+        run(problem_for_warpgroups(desc, shape), 1);
     }
 }
 
@@ -87,8 +55,9 @@ static void bank_conflicts(void)
 {
     uint32_t i;
     for (i = 0; i < SOME && cu.ptxsim_counters_get; i++) {
-        problem p = problem_like(some[i], 64, 128, 4096, 64, i & 1, 0);
+        problem p = problem_new(some[i], 64, 128, 4096, 64, i & 1, 0);
         ptxsim_counters c;
+        p.shape.target = PTX_SM_A(90);
         p.row_step = 31, p.column_step = 29;
         problem_run(&p);
         CHECK(cu.ptxsim_counters_get(&c, sizeof c) == 0);

@@ -124,6 +124,7 @@ static const limit limits[] = {
     D(decoder, "hidden size, ffn size: to 2^17, to 2^18", ffn, 1u << 18, (1u << 18) + 256),
     D(decoder, "heads, head_dim: to 1,024", heads, 1024, 1025),
     D(decoder, "8 to 256, a multiple of 8", head_dim, 256, 264),
+    D(decoder, "experts: those that [`route`](#experts) chooses", route.experts, 0, 513),
     D(decoder, "vocabulary, layers, positions: to 2^24", vocab, 1u << 24, (1u << 24) + 1),
     S(decoder, "to 2^24, 4,096, 2^31 - 1", layers, 4096, 4097),
     S(decoder, "to 2^24, 4,096, 2^31 - 1", max_seq, LEN, LEN + 1)};
