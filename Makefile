@@ -24,9 +24,10 @@ SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 # slow and seldom find a fault in a change.
 SUITES   = builder faults math kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
-SCRIPTS  = dropin layout left_out snippets packaging cuda/threads examples/command_lines examples/operators
-PROOF    = math/exhaustive math/random math/sass kernels/ptxas kernels/gemm_costs kernels/decoder \
-           kernels/flash_cluster \
+SCRIPTS  = dropin layout left_out snippets packaging math/driver_all cuda/threads examples/command_lines \
+           examples/operators
+PROOF    = math/driver_all math/exhaustive math/random math/sass kernels/ptxas kernels/gemm_costs kernels/decoder \
+           kernels/flash_cluster kernels/gemm_warpgroups_faults \
            kernels/flash_hopper_random kernels/flash_hopper_faults kernels/matmul_dense_faults \
            kernels/matmul_dense_sass examples/generate examples/persistent examples/prompt_lengths \
            kernels/flash_decode_faults kernels/matmul_memory_faults examples/architectures examples/experts \
@@ -97,6 +98,9 @@ $(addprefix $(B)/results/examples/,ranks ranks_all collectives): $(B)/results/%:
 $(B)/results/examples/ranks_all: $(B)/generate
 $(B)/results/cuda/threads: tests/cuda/threads.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) cuda/threads sh $< $(SIM)
+# The test math/driver with 2^20 random operands of each function, where it has 2^14.
+$(B)/results/math/driver_all: $(B)/tests/math/driver $(SIM) FORCE
+	@PTXGEN_MATH_COUNT=0x100000 sh tests/run.sh one $(DRIVER) $(B) math/driver_all $<
 $(B)/results/left_out: tests/left_out.sh $(B)/implementation.o FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) left_out sh $< $(B)
 $(B)/results/dropin $(B)/results/layout $(B)/results/snippets $(B)/results/packaging: $(B)/results/%: tests/%.sh $(SIM) FORCE

@@ -825,9 +825,10 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
 #define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
 
-/* How a row writes a set. (0): none. PTX__T2(U32, I64): types. PTX__M3(RN, FTZ, SAT): modifiers. Each name
-   is a single one or a group from above. A set has at most three names, of source types two, of defaults
-   one. A group or modifier that no row has used so far must be added to these lists. */
+/* How a row writes a set. (0): none. T2(U32, I64): types. M3(RN, FTZ, SAT): modifiers. Each name is a single
+   one or a group from above. A set has at most three names, of source types two, of defaults one. A group or
+   modifier that no row has used so far must be added to these lists. Families of rows, the macros beside the
+   tables, write PTX__T2 and PTX__M3 in full; parts of their identifiers are pasted, never expanded. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
     X(B32_64) X(BF16S) X(BITS) X(F16S) X(FLT) X(FP64X2) X(FP8) X(FP864) X(FP8X2) X(FPX4) X(H16) X(I16)       \
     X(I32) X(I4) X(I42) X(I64) X(I8) X(INT) X(MEMORY) X(SINT) X(SURFACE) X(WORDS) X(X16)
@@ -877,92 +878,88 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(M##ID, name, "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                        \
     FORM(M##ID, name, "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                    \
     FORM(M##ID, name, "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))
-#define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
+#define PTX__TABLE_ARITHMETIC(OP, FORM, T1, T2, T3, M1, M2, M3)                                              \
     /* id mnemonic operands version target facts types source allowed needed default */                      \
     /* moves */                                                                                              \
-    OP(MOV, "mov", "*t=t", 10, 0, 0, PTX__T2(BITS, PRED))                                                    \
-    FORM(MOV, "mov", "*t=t", 83, 70, PTX__T1(B128))                                                          \
+    OP(MOV, "mov", "*t=t", 10, 0, 0, T2(BITS, PRED))                                                         \
+    FORM(MOV, "mov", "*t=t", 83, 70, T1(B128))                                                               \
     /* integers and floats */                                                                                \
-    OP(ADD, "add", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
-    FORM(ADD, "add", "t=tt", 43, 0, PTX__T2(I32, I64), (0), (0), PTX__M1(CC))                                \
-    FORM(ADD, "add", "t=tt", 10, 0, PTX__T1(S32), (0), (0), PTX__M1(SAT))                                    \
-    FORM(ADD, "add", "t=tt", 80, 90, PTX__T1(X16))                                                           \
-    FORM(ADD, "add", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(ROUND, FTZ, SAT))                             \
-    FORM(ADD, "add", "t=tt", 10, 0, PTX__T1(F64), (0), PTX__M1(ROUND))                                       \
-    FORM(ADD, "add", "t=tt", 86, 100, PTX__T1(F32X2), (0), PTX__M2(ROUND, FTZ))                              \
-    FORM(ADD, "add", "t=tt", 42, 53, PTX__T1(F16S), (0), PTX__M3(RN, FTZ, SAT))                              \
-    FORM(ADD, "add", "t=tt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(RN))                                       \
-    OP(ADDC, "addc", "t=tt", 43, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(CC))                                  \
-    OP(ADD_F32, "add%m.f32%s", "f=cf", 86, 100, 0, (0), PTX__T1(H16), PTX__M2(ROUND, SAT))                   \
-    OP(SUB, "sub", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
-    FORM(SUB, "sub", "t=tt", 43, 0, PTX__T2(I32, I64), (0), (0), PTX__M1(CC))                                \
-    FORM(SUB, "sub", "t=tt", 10, 0, PTX__T1(S32), (0), (0), PTX__M1(SAT))                                    \
-    FORM(SUB, "sub", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(ROUND, FTZ, SAT))                             \
-    FORM(SUB, "sub", "t=tt", 10, 0, PTX__T1(F64), (0), PTX__M1(ROUND))                                       \
-    FORM(SUB, "sub", "t=tt", 86, 100, PTX__T1(F32X2), (0), PTX__M2(ROUND, FTZ))                              \
-    FORM(SUB, "sub", "t=tt", 42, 53, PTX__T1(F16S), (0), PTX__M3(RN, FTZ, SAT))                              \
-    FORM(SUB, "sub", "t=tt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(RN))                                       \
-    OP(SUBC, "subc", "t=tt", 43, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(CC))                                  \
-    OP(SUB_F32, "sub%m.f32%s", "f=cf", 86, 100, 0, (0), PTX__T1(H16), PTX__M2(ROUND, SAT))                   \
-    OP(MUL, "mul", "t=tt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                     \
-    FORM(MUL, "mul", "w=tt", 10, 0, PTX__T2(I16, I32), (0), (0), PTX__M1(WIDE))                              \
-    FORM(MUL, "mul", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(ROUND, FTZ, SAT))                             \
-    FORM(MUL, "mul", "t=tt", 10, 0, PTX__T1(F64), (0), PTX__M1(ROUND))                                       \
-    FORM(MUL, "mul", "t=tt", 86, 100, PTX__T1(F32X2), (0), PTX__M2(ROUND, FTZ))                              \
-    FORM(MUL, "mul", "t=tt", 42, 53, PTX__T1(F16S), (0), PTX__M3(RN, FTZ, SAT))                              \
-    FORM(MUL, "mul", "t=tt", 78, 90, PTX__T1(BF16S), (0), PTX__M1(RN))                                       \
-    OP(MUL24, "mul24", "t=tt", 10, 0, 0, PTX__T1(I32), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                 \
-    OP(MAD, "mad", "t=ttt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                    \
-    FORM(MAD, "mad", "t=ttt", 43, 0, PTX__T2(I32, I64), (0), (0), PTX__M2(LOHI, CC), PTX__M1(LO))            \
-    FORM(MAD, "mad", "t=ttt", 10, 0, PTX__T1(S32), (0), (0), PTX__M2(HI, SAT))                               \
-    FORM(MAD, "mad", "w=ttw", 10, 0, PTX__T2(I16, I32), (0), (0), PTX__M1(WIDE))                             \
-    OP(MADC, "madc", "t=ttt", 43, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(CC), PTX__M1(LOHI), PTX__M1(LO))     \
-    OP(MAD24, "mad24", "t=ttt", 10, 0, 0, PTX__T1(I32), (0), (0), PTX__M1(LOHI), PTX__M1(LO))                \
-    FORM(MAD24, "mad24", "t=ttt", 10, 0, PTX__T1(S32), (0), (0), PTX__M2(HI, SAT))                           \
-    OP(SAD, "sad", "t=ttt", 10, 0, 0, PTX__T1(INT))                                                          \
-    OP(DP4A, "dp4a", "y=tcu", 50, 61, 0, PTX__T1(I32), PTX__T1(I32))                                         \
-    OP(DP2A, "dp2a", "y=tcu", 50, 61, 0, PTX__T1(I32), PTX__T1(I32), (0), PTX__M1(LOHI))                     \
-    OP(FMA, "fma", "t=ttt", 10, 0, 0, PTX__T1(F32), (0), PTX__M2(FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN))     \
-    FORM(FMA, "fma", "t=ttt", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
-    FORM(FMA, "fma", "t=ttt", 86, 100, PTX__T1(F32X2), (0), PTX__M1(FTZ), PTX__M1(ROUND), PTX__M1(RN))       \
-    FORM(FMA, "fma", "t=ttt", 42, 53, PTX__T1(F16S), (0), PTX__M1(RN_FTZ_SAT_RELU), PTX__M1(RN),             \
-        PTX__M1(RN))                                                                                         \
-    FORM(FMA, "fma", "t=ttt", 70, 80, PTX__T1(BF16S), (0), PTX__M1(RELU), PTX__M1(RN), PTX__M1(RN))          \
-    FORM(FMA, "fma", "t=ttt", 81, 90, PTX__T2(F16S, BF16S), (0), PTX__M1(RELU), PTX__M2(RN, OOB),            \
-        PTX__M1(RN))                                                                                         \
-    OP(FMA_F32, "fma%m.f32%s", "f=ccf", 86, 100, 0, (0), PTX__T1(H16), PTX__M1(SAT), PTX__M1(ROUND),         \
-        PTX__M1(RN))                                                                                         \
-    OP(DIV, "div", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
-    FORM(DIV, "div", "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M1(DIVIDE), PTX__M3(ROUND, APPROX, FULL),        \
-        PTX__M1(RN))                                                                                         \
-    FORM(DIV, "div", "t=tt", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                     \
-    OP(REM, "rem", "t=tt", 10, 0, 0, PTX__T1(INT))                                                           \
-    OP(ABS, "abs", "t=t", 10, 0, 0, PTX__T2(SINT, F64))                                                      \
-    FORM(ABS, "abs", "t=t", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ))                                          \
-    FORM(ABS, "abs", "t=t", 65, 53, PTX__T1(F16S), (0), PTX__M1(FTZ))                                        \
-    FORM(ABS, "abs", "t=t", 70, 80, PTX__T1(BF16S))                                                          \
-    OP(NEG, "neg", "t=t", 10, 0, 0, PTX__T2(SINT, F64))                                                      \
-    FORM(NEG, "neg", "t=t", 10, 0, PTX__T1(F32), (0), PTX__M1(FTZ))                                          \
-    FORM(NEG, "neg", "t=t", 60, 53, PTX__T1(F16S), (0), PTX__M1(FTZ))                                        \
-    FORM(NEG, "neg", "t=t", 70, 80, PTX__T1(BF16S))                                                          \
+    OP(ADD, "add", "t=tt", 10, 0, 0, T1(INT))                                                                \
+    FORM(ADD, "add", "t=tt", 43, 0, T2(I32, I64), (0), (0), M1(CC))                                          \
+    FORM(ADD, "add", "t=tt", 10, 0, T1(S32), (0), (0), M1(SAT))                                              \
+    FORM(ADD, "add", "t=tt", 80, 90, T1(X16))                                                                \
+    FORM(ADD, "add", "t=tt", 10, 0, T1(F32), (0), M3(ROUND, FTZ, SAT))                                       \
+    FORM(ADD, "add", "t=tt", 10, 0, T1(F64), (0), M1(ROUND))                                                 \
+    FORM(ADD, "add", "t=tt", 86, 100, T1(F32X2), (0), M2(ROUND, FTZ))                                        \
+    FORM(ADD, "add", "t=tt", 42, 53, T1(F16S), (0), M3(RN, FTZ, SAT))                                        \
+    FORM(ADD, "add", "t=tt", 78, 90, T1(BF16S), (0), M1(RN))                                                 \
+    OP(ADDC, "addc", "t=tt", 43, 0, 0, T2(I32, I64), (0), M1(CC))                                            \
+    OP(ADD_F32, "add%m.f32%s", "f=cf", 86, 100, 0, (0), T1(H16), M2(ROUND, SAT))                             \
+    OP(SUB, "sub", "t=tt", 10, 0, 0, T1(INT))                                                                \
+    FORM(SUB, "sub", "t=tt", 43, 0, T2(I32, I64), (0), (0), M1(CC))                                          \
+    FORM(SUB, "sub", "t=tt", 10, 0, T1(S32), (0), (0), M1(SAT))                                              \
+    FORM(SUB, "sub", "t=tt", 10, 0, T1(F32), (0), M3(ROUND, FTZ, SAT))                                       \
+    FORM(SUB, "sub", "t=tt", 10, 0, T1(F64), (0), M1(ROUND))                                                 \
+    FORM(SUB, "sub", "t=tt", 86, 100, T1(F32X2), (0), M2(ROUND, FTZ))                                        \
+    FORM(SUB, "sub", "t=tt", 42, 53, T1(F16S), (0), M3(RN, FTZ, SAT))                                        \
+    FORM(SUB, "sub", "t=tt", 78, 90, T1(BF16S), (0), M1(RN))                                                 \
+    OP(SUBC, "subc", "t=tt", 43, 0, 0, T2(I32, I64), (0), M1(CC))                                            \
+    OP(SUB_F32, "sub%m.f32%s", "f=cf", 86, 100, 0, (0), T1(H16), M2(ROUND, SAT))                             \
+    OP(MUL, "mul", "t=tt", 10, 0, 0, T1(INT), (0), (0), M1(LOHI), M1(LO))                                    \
+    FORM(MUL, "mul", "w=tt", 10, 0, T2(I16, I32), (0), (0), M1(WIDE))                                        \
+    FORM(MUL, "mul", "t=tt", 10, 0, T1(F32), (0), M3(ROUND, FTZ, SAT))                                       \
+    FORM(MUL, "mul", "t=tt", 10, 0, T1(F64), (0), M1(ROUND))                                                 \
+    FORM(MUL, "mul", "t=tt", 86, 100, T1(F32X2), (0), M2(ROUND, FTZ))                                        \
+    FORM(MUL, "mul", "t=tt", 42, 53, T1(F16S), (0), M3(RN, FTZ, SAT))                                        \
+    FORM(MUL, "mul", "t=tt", 78, 90, T1(BF16S), (0), M1(RN))                                                 \
+    OP(MUL24, "mul24", "t=tt", 10, 0, 0, T1(I32), (0), (0), M1(LOHI), M1(LO))                                \
+    OP(MAD, "mad", "t=ttt", 10, 0, 0, T1(INT), (0), (0), M1(LOHI), M1(LO))                                   \
+    FORM(MAD, "mad", "t=ttt", 43, 0, T2(I32, I64), (0), (0), M2(LOHI, CC), M1(LO))                           \
+    FORM(MAD, "mad", "t=ttt", 10, 0, T1(S32), (0), (0), M2(HI, SAT))                                         \
+    FORM(MAD, "mad", "w=ttw", 10, 0, T2(I16, I32), (0), (0), M1(WIDE))                                       \
+    OP(MADC, "madc", "t=ttt", 43, 0, 0, T2(I32, I64), (0), M1(CC), M1(LOHI), M1(LO))                         \
+    OP(MAD24, "mad24", "t=ttt", 10, 0, 0, T1(I32), (0), (0), M1(LOHI), M1(LO))                               \
+    FORM(MAD24, "mad24", "t=ttt", 10, 0, T1(S32), (0), (0), M2(HI, SAT))                                     \
+    OP(SAD, "sad", "t=ttt", 10, 0, 0, T1(INT))                                                               \
+    OP(DP4A, "dp4a", "y=tcu", 50, 61, 0, T1(I32), T1(I32))                                                   \
+    OP(DP2A, "dp2a", "y=tcu", 50, 61, 0, T1(I32), T1(I32), (0), M1(LOHI))                                    \
+    OP(FMA, "fma", "t=ttt", 10, 0, 0, T1(F32), (0), M2(FTZ, SAT), M1(ROUND), M1(RN))                         \
+    FORM(FMA, "fma", "t=ttt", 10, 0, T1(F64), (0), (0), M1(ROUND), M1(RN))                                   \
+    FORM(FMA, "fma", "t=ttt", 86, 100, T1(F32X2), (0), M1(FTZ), M1(ROUND), M1(RN))                           \
+    FORM(FMA, "fma", "t=ttt", 42, 53, T1(F16S), (0), M1(RN_FTZ_SAT_RELU), M1(RN), M1(RN))                    \
+    FORM(FMA, "fma", "t=ttt", 70, 80, T1(BF16S), (0), M1(RELU), M1(RN), M1(RN))                              \
+    FORM(FMA, "fma", "t=ttt", 81, 90, T2(F16S, BF16S), (0), M1(RELU), M2(RN, OOB), M1(RN))                   \
+    OP(FMA_F32, "fma%m.f32%s", "f=ccf", 86, 100, 0, (0), T1(H16), M1(SAT), M1(ROUND), M1(RN))                \
+    OP(DIV, "div", "t=tt", 10, 0, 0, T1(INT))                                                                \
+    FORM(DIV, "div", "t=tt", 10, 0, T1(F32), (0), M1(DIVIDE), M3(ROUND, APPROX, FULL), M1(RN))               \
+    FORM(DIV, "div", "t=tt", 10, 0, T1(F64), (0), (0), M1(ROUND), M1(RN))                                    \
+    OP(REM, "rem", "t=tt", 10, 0, 0, T1(INT))                                                                \
+    OP(ABS, "abs", "t=t", 10, 0, 0, T2(SINT, F64))                                                           \
+    FORM(ABS, "abs", "t=t", 10, 0, T1(F32), (0), M1(FTZ))                                                    \
+    FORM(ABS, "abs", "t=t", 65, 53, T1(F16S), (0), M1(FTZ))                                                  \
+    FORM(ABS, "abs", "t=t", 70, 80, T1(BF16S))                                                               \
+    OP(NEG, "neg", "t=t", 10, 0, 0, T2(SINT, F64))                                                           \
+    FORM(NEG, "neg", "t=t", 10, 0, T1(F32), (0), M1(FTZ))                                                    \
+    FORM(NEG, "neg", "t=t", 60, 53, T1(F16S), (0), M1(FTZ))                                                  \
+    FORM(NEG, "neg", "t=t", 70, 80, T1(BF16S))                                                               \
     PTX__MIN_MAX(OP, FORM, IN, "min")                                                                        \
     PTX__MIN_MAX(OP, FORM, AX, "max")                                                                        \
-    OP(RCP, "rcp", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(ROUND, APPROX), PTX__M1(RN))    \
-    FORM(RCP, "rcp", "t=t", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                      \
-    FORM(RCP, "rcp", "t=t", 21, 0, PTX__T1(F64), (0), (0), PTX__M2(APPROX, FTZ))                             \
-    OP(SQRT, "sqrt", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M2(ROUND, APPROX), PTX__M1(RN))  \
-    FORM(SQRT, "sqrt", "t=t", 10, 0, PTX__T1(F64), (0), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
-    OP(RSQRT, "rsqrt", "t=t", 40, 0, 0, PTX__T1(FLT), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))   \
-    OP(EX2, "ex2", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
-    FORM(EX2, "ex2", "t=t", 70, 75, PTX__T1(F16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))               \
-    FORM(EX2, "ex2", "t=t", 78, 90, PTX__T1(BF16S), (0), (0), PTX__M2(APPROX, FTZ), PTX__M1(APPROX_FTZ))     \
-    OP(LG2, "lg2", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
-    OP(SIN, "sin", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
-    OP(COS, "cos", "t=t", 10, 0, 0, PTX__T1(F32), (0), PTX__M1(FTZ), PTX__M1(APPROX), PTX__M1(APPROX))       \
-    OP(TANH, "tanh", "t=t", 70, 75, 0, PTX__T2(F32, F16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))       \
-    FORM(TANH, "tanh", "t=t", 78, 90, PTX__T1(BF16S), (0), (0), PTX__M1(APPROX), PTX__M1(APPROX))            \
-    OP(TESTP, "testp", "p=t", 20, 0, 0, PTX__T1(FLT), (0), (0), PTX__M1(TEST))                               \
-    OP(COPYSIGN, "copysign", "t=tt", 20, 0, 0, PTX__T1(FLT))
+    OP(RCP, "rcp", "t=t", 10, 0, 0, T1(F32), (0), M1(FTZ), M2(ROUND, APPROX), M1(RN))                        \
+    FORM(RCP, "rcp", "t=t", 10, 0, T1(F64), (0), (0), M1(ROUND), M1(RN))                                     \
+    FORM(RCP, "rcp", "t=t", 21, 0, T1(F64), (0), (0), M2(APPROX, FTZ))                                       \
+    OP(SQRT, "sqrt", "t=t", 10, 0, 0, T1(F32), (0), M1(FTZ), M2(ROUND, APPROX), M1(RN))                      \
+    FORM(SQRT, "sqrt", "t=t", 10, 0, T1(F64), (0), (0), M1(ROUND), M1(RN))                                   \
+    OP(RSQRT, "rsqrt", "t=t", 40, 0, 0, T1(FLT), (0), M1(FTZ), M1(APPROX), M1(APPROX))                       \
+    OP(EX2, "ex2", "t=t", 10, 0, 0, T1(F32), (0), M1(FTZ), M1(APPROX), M1(APPROX))                           \
+    FORM(EX2, "ex2", "t=t", 70, 75, T1(F16S), (0), (0), M1(APPROX), M1(APPROX))                              \
+    FORM(EX2, "ex2", "t=t", 78, 90, T1(BF16S), (0), (0), M2(APPROX, FTZ), M1(APPROX_FTZ))                    \
+    OP(LG2, "lg2", "t=t", 10, 0, 0, T1(F32), (0), M1(FTZ), M1(APPROX), M1(APPROX))                           \
+    OP(SIN, "sin", "t=t", 10, 0, 0, T1(F32), (0), M1(FTZ), M1(APPROX), M1(APPROX))                           \
+    OP(COS, "cos", "t=t", 10, 0, 0, T1(F32), (0), M1(FTZ), M1(APPROX), M1(APPROX))                           \
+    OP(TANH, "tanh", "t=t", 70, 75, 0, T2(F32, F16S), (0), (0), M1(APPROX), M1(APPROX))                      \
+    FORM(TANH, "tanh", "t=t", 78, 90, T1(BF16S), (0), (0), M1(APPROX), M1(APPROX))                           \
+    OP(TESTP, "testp", "p=t", 20, 0, 0, T1(FLT), (0), (0), M1(TEST))                                         \
+    OP(COPYSIGN, "copysign", "t=tt", 20, 0, 0, T1(FLT))
 /* Comparisons, and the same combined with a predicate. */
 #define PTX__SETP_FORMS(FORM, results, version, sm, types, allowed, compare, both)                           \
     FORM(SETP, "setp", results "=tt", version, sm, types, (0), allowed, compare)                             \
@@ -974,133 +971,123 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__SET_FORMS(FORM, version, sm, types, sources, allowed, PTX__M1(CMP), PTX__M2(CMP, BOOL))
 #define PTX__SETP_CMP(FORM, results, version, sm, types, allowed)                                            \
     PTX__SETP_FORMS(FORM, results, version, sm, types, allowed, PTX__M1(CMP), PTX__M2(CMP, BOOL))
-#define PTX__TABLE_LOGIC(OP, FORM)                                                                           \
+#define PTX__TABLE_LOGIC(OP, FORM, T1, T2, T3, M1, M2, M3)                                                   \
     /* logic and bits */                                                                                     \
-    OP(AND, "and", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                   \
-    OP(OR, "or", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                     \
-    OP(XOR, "xor", "*t=tt", 10, 0, 0, PTX__T2(BITS, PRED))                                                   \
-    OP(NOT, "not", "*t=t", 10, 0, 0, PTX__T2(BITS, PRED))                                                    \
-    OP(CNOT, "cnot", "*t=t", 10, 0, 0, PTX__T1(BITS))                                                        \
-    OP(SHL, "shl", "*t=te", 10, 0, 0, PTX__T1(BITS))                                                         \
-    OP(SHR, "shr", "t=te", 10, 0, 0, PTX__T2(INT, BITS))                                                     \
-    OP(SHF_L, "shf.l", "*t=ttj", 31, 32, 0, PTX__T1(B32), (0), (0), PTX__M1(FUNNEL), PTX__M1(WRAP))          \
-    OP(SHF_R, "shf.r", "*t=ttj", 31, 32, 0, PTX__T1(B32), (0), (0), PTX__M1(FUNNEL), PTX__M1(WRAP))          \
-    OP(LOP3, "lop3", "*t=ttti", 43, 50, 0, PTX__T1(B32))                                                     \
-    FORM(LOP3, "lop3", "*_|p=tttip", 82, 70, PTX__T1(B32), (0), (0), PTX__M2(BOOL_AND, BOOL_OR))             \
-    FORM(LOP3, "lop3", "*t|p=tttip", 82, 70, PTX__T1(B32), (0), (0), PTX__M2(BOOL_AND, BOOL_OR))             \
-    OP(PRMT, "prmt", "*t=ttU", 20, 0, 0, PTX__T1(B32))                                                       \
+    OP(AND, "and", "*t=tt", 10, 0, 0, T2(BITS, PRED))                                                        \
+    OP(OR, "or", "*t=tt", 10, 0, 0, T2(BITS, PRED))                                                          \
+    OP(XOR, "xor", "*t=tt", 10, 0, 0, T2(BITS, PRED))                                                        \
+    OP(NOT, "not", "*t=t", 10, 0, 0, T2(BITS, PRED))                                                         \
+    OP(CNOT, "cnot", "*t=t", 10, 0, 0, T1(BITS))                                                             \
+    OP(SHL, "shl", "*t=te", 10, 0, 0, T1(BITS))                                                              \
+    OP(SHR, "shr", "t=te", 10, 0, 0, T2(INT, BITS))                                                          \
+    OP(SHF_L, "shf.l", "*t=ttj", 31, 32, 0, T1(B32), (0), (0), M1(FUNNEL), M1(WRAP))                         \
+    OP(SHF_R, "shf.r", "*t=ttj", 31, 32, 0, T1(B32), (0), (0), M1(FUNNEL), M1(WRAP))                         \
+    OP(LOP3, "lop3", "*t=ttti", 43, 50, 0, T1(B32))                                                          \
+    FORM(LOP3, "lop3", "*_|p=tttip", 82, 70, T1(B32), (0), (0), M2(BOOL_AND, BOOL_OR))                       \
+    FORM(LOP3, "lop3", "*t|p=tttip", 82, 70, T1(B32), (0), (0), M2(BOOL_AND, BOOL_OR))                       \
+    OP(PRMT, "prmt", "*t=ttU", 20, 0, 0, T1(B32))                                                            \
     OP(PRMT_F4E, "prmt.b32.f4e", "x=xxu", 20, 0, 0, (0))                                                     \
     OP(PRMT_B4E, "prmt.b32.b4e", "x=xxu", 20, 0, 0, (0))                                                     \
     OP(PRMT_RC8, "prmt.b32.rc8", "x=xxu", 20, 0, 0, (0))                                                     \
     OP(PRMT_ECL, "prmt.b32.ecl", "x=xxu", 20, 0, 0, (0))                                                     \
     OP(PRMT_ECR, "prmt.b32.ecr", "x=xxu", 20, 0, 0, (0))                                                     \
     OP(PRMT_RC16, "prmt.b32.rc16", "x=xxu", 20, 0, 0, (0))                                                   \
-    OP(BFE, "bfe", "t=tej", 20, 0, 0, PTX__T2(I32, I64))                                                     \
-    OP(BFI, "bfi", "*t=ttej", 20, 0, 0, PTX__T1(B32_64))                                                     \
-    OP(BFIND, "bfind", "u=t", 20, 0, 0, PTX__T2(I32, I64), (0), PTX__M1(SHIFTAMT))                           \
+    OP(BFE, "bfe", "t=tej", 20, 0, 0, T2(I32, I64))                                                          \
+    OP(BFI, "bfi", "*t=ttej", 20, 0, 0, T1(B32_64))                                                          \
+    OP(BFIND, "bfind", "u=t", 20, 0, 0, T2(I32, I64), (0), M1(SHIFTAMT))                                     \
     OP(FNS, "fns.b32", "u=uuu", 60, 30, 0, (0))                                                              \
-    OP(BMSK, "bmsk%m.b32", "u=uu", 76, 70, 0, (0), (0), (0), PTX__M1(FUNNEL))                                \
-    OP(SZEXT, "szext", "t=tu", 76, 70, 0, PTX__T1(I32), (0), (0), PTX__M1(FUNNEL))                           \
-    OP(POPC, "popc", "*u=t", 20, 0, 0, PTX__T1(B32_64))                                                      \
-    OP(CLZ, "clz", "*u=t", 20, 0, 0, PTX__T1(B32_64))                                                        \
-    OP(BREV, "brev", "*t=t", 20, 0, 0, PTX__T1(B32_64))                                                      \
+    OP(BMSK, "bmsk%m.b32", "u=uu", 76, 70, 0, (0), (0), (0), M1(FUNNEL))                                     \
+    OP(SZEXT, "szext", "t=tu", 76, 70, 0, T1(I32), (0), (0), M1(FUNNEL))                                     \
+    OP(POPC, "popc", "*u=t", 20, 0, 0, T1(B32_64))                                                           \
+    OP(CLZ, "clz", "*u=t", 20, 0, 0, T1(B32_64))                                                             \
+    OP(BREV, "brev", "*t=t", 20, 0, 0, T1(B32_64))                                                           \
     /* comparison and selection */                                                                           \
-    OP(SETP, "setp", "p?p=tt", 10, 0, 0, PTX__T1(INT), (0), (0), PTX__M1(CMP_ORDERED))                       \
-    FORM(SETP, "setp", "p?p=ttp", 10, 0, PTX__T1(INT), (0), (0), PTX__M2(CMP_ORDERED, BOOL))                 \
-    PTX__SETP_FORMS(FORM, "p?p", 10, 0, PTX__T1(BITS), (0), PTX__M2(EQ, NE), PTX__M3(EQ, NE, BOOL))          \
-    PTX__SETP_CMP(FORM, "p?p", 10, 0, PTX__T1(F32), PTX__M1(FTZ))                                            \
-    PTX__SETP_CMP(FORM, "p?p", 10, 0, PTX__T1(F64), (0))                                                     \
-    PTX__SETP_CMP(FORM, "p", 42, 53, PTX__T1(F16), PTX__M1(FTZ))                                             \
-    PTX__SETP_CMP(FORM, "p", 78, 90, PTX__T1(BF16), (0))                                                     \
-    PTX__SETP_CMP(FORM, "p|p", 42, 53, PTX__T1(F16X2), PTX__M1(FTZ))                                         \
-    PTX__SETP_CMP(FORM, "p|p", 78, 90, PTX__T1(BF16X2), (0))                                                 \
-    OP(SET, "set", "t=cc", 10, 0, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M1(CMP_ORDERED))             \
-    FORM(SET, "set", "t=ccp", 10, 0, PTX__T2(I32, F32), PTX__T1(INT), (0), PTX__M2(CMP_ORDERED, BOOL))       \
-    PTX__SET_FORMS(FORM, 10, 0, PTX__T2(I32, F32), PTX__T1(BITS), (0), PTX__M2(EQ, NE),                      \
-        PTX__M3(EQ, NE, BOOL))                                                                               \
-    PTX__SET_CMP(FORM, 10, 0, PTX__T2(I32, F32), PTX__T1(F32), PTX__M1(FTZ))                                 \
-    PTX__SET_CMP(FORM, 10, 0, PTX__T2(I32, F32), PTX__T1(F64), (0))                                          \
-    PTX__SET_CMP(FORM, 42, 53, PTX__T1(F16), PTX__T1(F16), PTX__M1(FTZ))                                     \
-    PTX__SET_CMP(FORM, 42, 53, PTX__T1(F16X2), PTX__T1(F16X2), PTX__M1(FTZ))                                 \
-    PTX__SET_CMP(FORM, 65, 53, PTX__T2(I16, I32), PTX__T1(F16), PTX__M1(FTZ))                                \
-    PTX__SET_CMP(FORM, 65, 53, PTX__T1(I32), PTX__T1(F16X2), PTX__M1(FTZ))                                   \
-    PTX__SET_CMP(FORM, 78, 90, PTX__T1(BF16), PTX__T1(BF16), (0))                                            \
-    PTX__SET_CMP(FORM, 78, 90, PTX__T1(BF16X2), PTX__T1(BF16X2), (0))                                        \
-    PTX__SET_CMP(FORM, 78, 90, PTX__T2(I16, I32), PTX__T1(BF16), (0))                                        \
-    PTX__SET_CMP(FORM, 78, 90, PTX__T1(I32), PTX__T1(BF16X2), (0))                                           \
-    OP(SELP, "selp", "*t=ttp", 10, 0, 0, PTX__T1(BITS))                                                      \
-    OP(SLCT, "slct", "*t=ttc", 10, 0, 0, PTX__T1(BITS), PTX__T1(S32))                                        \
-    FORM(SLCT, "slct", "*t=ttc", 10, 0, PTX__T1(BITS), PTX__T1(F32), PTX__M1(FTZ))
+    OP(SETP, "setp", "p?p=tt", 10, 0, 0, T1(INT), (0), (0), M1(CMP_ORDERED))                                 \
+    FORM(SETP, "setp", "p?p=ttp", 10, 0, T1(INT), (0), (0), M2(CMP_ORDERED, BOOL))                           \
+    PTX__SETP_FORMS(FORM, "p?p", 10, 0, T1(BITS), (0), M2(EQ, NE), M3(EQ, NE, BOOL))                         \
+    PTX__SETP_CMP(FORM, "p?p", 10, 0, T1(F32), M1(FTZ))                                                      \
+    PTX__SETP_CMP(FORM, "p?p", 10, 0, T1(F64), (0))                                                          \
+    PTX__SETP_CMP(FORM, "p", 42, 53, T1(F16), M1(FTZ))                                                       \
+    PTX__SETP_CMP(FORM, "p", 78, 90, T1(BF16), (0))                                                          \
+    PTX__SETP_CMP(FORM, "p|p", 42, 53, T1(F16X2), M1(FTZ))                                                   \
+    PTX__SETP_CMP(FORM, "p|p", 78, 90, T1(BF16X2), (0))                                                      \
+    OP(SET, "set", "t=cc", 10, 0, 0, T2(I32, F32), T1(INT), (0), M1(CMP_ORDERED))                            \
+    FORM(SET, "set", "t=ccp", 10, 0, T2(I32, F32), T1(INT), (0), M2(CMP_ORDERED, BOOL))                      \
+    PTX__SET_FORMS(FORM, 10, 0, T2(I32, F32), T1(BITS), (0), M2(EQ, NE), M3(EQ, NE, BOOL))                   \
+    PTX__SET_CMP(FORM, 10, 0, T2(I32, F32), T1(F32), M1(FTZ))                                                \
+    PTX__SET_CMP(FORM, 10, 0, T2(I32, F32), T1(F64), (0))                                                    \
+    PTX__SET_CMP(FORM, 42, 53, T1(F16), T1(F16), M1(FTZ))                                                    \
+    PTX__SET_CMP(FORM, 42, 53, T1(F16X2), T1(F16X2), M1(FTZ))                                                \
+    PTX__SET_CMP(FORM, 65, 53, T2(I16, I32), T1(F16), M1(FTZ))                                               \
+    PTX__SET_CMP(FORM, 65, 53, T1(I32), T1(F16X2), M1(FTZ))                                                  \
+    PTX__SET_CMP(FORM, 78, 90, T1(BF16), T1(BF16), (0))                                                      \
+    PTX__SET_CMP(FORM, 78, 90, T1(BF16X2), T1(BF16X2), (0))                                                  \
+    PTX__SET_CMP(FORM, 78, 90, T2(I16, I32), T1(BF16), (0))                                                  \
+    PTX__SET_CMP(FORM, 78, 90, T1(I32), T1(BF16X2), (0))                                                     \
+    OP(SELP, "selp", "*t=ttp", 10, 0, 0, T1(BITS))                                                           \
+    OP(SLCT, "slct", "*t=ttc", 10, 0, 0, T1(BITS), T1(S32))                                                  \
+    FORM(SLCT, "slct", "*t=ttc", 10, 0, T1(BITS), T1(F32), M1(FTZ))
 #define PTX__CVT(FORM, version, sm, types, sources, ...)                                                     \
     FORM(CVT, "cvt", "t=c", version, sm, types, sources, __VA_ARGS__)
-#define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
+#define PTX__TABLE_CONVERSIONS(OP, FORM, T1, T2, T3, M1, M2, M3)                                             \
     /* conversions */                                                                                        \
-    OP(CVT, "cvt", "t=c", 10, 0, PTX__REGISTERS_3, PTX__T2(INT, I8), PTX__T2(INT, I8), PTX__M1(SAT))         \
-    PTX__CVT(FORM, 10, 0, PTX__T2(INT, I8), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT),             \
-        PTX__M1(RZI))                                                                                        \
-    PTX__CVT(FORM, 10, 0, PTX__T2(INT, I8), PTX__T2(F64, F16), PTX__M1(SAT), PTX__M1(ROUND_INT),             \
-        PTX__M1(RZI))                                                                                        \
-    PTX__CVT(FORM, 78, 90, PTX__T1(INT), PTX__T1(BF16), (0), PTX__M1(ROUND_INT), PTX__M1(RZI))               \
-    PTX__CVT(FORM, 10, 0, PTX__T2(FLT, F16), PTX__T2(INT, I8), PTX__M1(SAT), PTX__M1(ROUND), PTX__M1(RN))    \
-    PTX__CVT(FORM, 78, 90, PTX__T1(BF16), PTX__T1(INT), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F64), PTX__M2(FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN))        \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F16), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN))        \
-    PTX__CVT(FORM, 70, 80, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, RELU), PTX__M1(RN))              \
-    PTX__CVT(FORM, 81, 0, PTX__T1(F16), PTX__T1(F32), (0), PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))          \
-    PTX__CVT(FORM, 81, 80, PTX__T1(H16), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),                        \
-        PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))                                                             \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F16), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND), PTX__M1(RN))             \
-    PTX__CVT(FORM, 10, 0, PTX__T1(FLT), PTX__T1(F16), PTX__M1(SAT))                                          \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F16), PTX__M1(SAT), PTX__M1(FTZ))                            \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F64), PTX__T1(F32), PTX__M2(FTZ, SAT))                                     \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(ROUND_INT))                 \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F32), PTX__T1(F32), PTX__M1(FTZ), PTX__M1(SAT))                            \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F64), PTX__T1(F64), PTX__M1(SAT), PTX__M1(ROUND_INT))                      \
-    PTX__CVT(FORM, 10, 0, PTX__T1(F16), PTX__T1(F16), PTX__M1(SAT), PTX__M1(ROUND_INT))                      \
-    PTX__CVT(FORM, 70, 80, PTX__T1(BF16), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ), PTX__M1(RN))         \
-    PTX__CVT(FORM, 78, 90, PTX__T1(BF16), PTX__T2(F16, F64), (0), PTX__M1(ROUND), PTX__M1(RN))               \
-    PTX__CVT(FORM, 78, 90, PTX__T1(F16), PTX__T1(BF16), (0), PTX__M1(ROUND), PTX__M1(RN))                    \
-    FORM(CVT, "cvt", "t=c", 71, 80, PTX__T1(F32), PTX__T1(BF16))                                             \
-    PTX__CVT(FORM, 78, 90, PTX__T1(F32), PTX__T1(BF16), (0), PTX__M1(FTZ))                                   \
-    FORM(CVT, "cvt", "t=c", 78, 90, PTX__T1(F64), PTX__T1(BF16))                                             \
-    PTX__CVT(FORM, 70, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M1(RNA), PTX__M1(RNA))                     \
-    PTX__CVT(FORM, 81, 80, PTX__T1(TF32), PTX__T1(F32), (0), PTX__M2(RNA, SATFINITE))                        \
-    PTX__CVT(FORM, 78, 90, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RELU), PTX__M2(RN, RZ))                      \
-    PTX__CVT(FORM, 86, 100, PTX__T1(TF32), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),                      \
-        PTX__M3(RN, RZ, SATFINITE))                                                                          \
-    PTX__CVT(FORM, 81, 89, PTX__T1(FP8X2), PTX__T1(F16X2), PTX__M1(RELU), PTX__M2(RN, SATFINITE),            \
-        PTX__M1(RN_SATFINITE))                                                                               \
-    PTX__CVT(FORM, 81, 89, PTX__T1(F16X2), PTX__T1(FP8X2), PTX__M1(RELU), PTX__M1(RN), PTX__M1(RN))          \
-    PTX__CVT(FORM, 86, PTX__ON_100UP, PTX__T1(F16X2), PTX__T1(FP64X2), PTX__M1(RELU), PTX__M1(RN),           \
-        PTX__M1(RN))                                                                                         \
-    PTX__CVT(FORM, 86, PTX__ON_100UP, PTX__T1(UE8M0X2), PTX__T1(BF16X2), PTX__M1(SATFINITE),                 \
-        PTX__M2(RZ, RP))                                                                                     \
-    PTX__CVT(FORM, 86, PTX__ON_100UP, PTX__T1(BF16X2), PTX__T1(UE8M0X2), (0), PTX__M1(RN), PTX__M1(RN))      \
-    OP(CVT_PAIR, "cvt", "t=cc", 70, 80, PTX__REGISTERS_3, PTX__T2(F16X2, BF16X2), PTX__T1(F32),              \
-        PTX__M1(RELU), PTX__M2(RN, RZ), PTX__M1(RN))                                                         \
-    FORM(CVT_PAIR, "cvt", "t=cc", 81, 80, PTX__T2(F16X2, BF16X2), PTX__T1(F32),                              \
-        PTX__M1(RN_RZ_RELU_SATFINITE), PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN))                              \
-    FORM(CVT_PAIR, "cvt", "t=ccu", 87, PTX__ON_100A_103A, PTX__T2(F16X2, BF16X2), PTX__T1(F32),              \
-        PTX__M2(RELU, SATFINITE), PTX__M1(RS))                                                               \
-    FORM(CVT_PAIR, "cvt", "t=cc", 81, 89, PTX__T1(FP8X2), PTX__T1(F32), PTX__M1(RELU),                       \
-        PTX__M2(RN, SATFINITE), PTX__M1(RN_SATFINITE))                                                       \
-    FORM(CVT_PAIR, "cvt", "t=cc", 86, PTX__ON_100UP, PTX__T1(FP64X2), PTX__T1(F32), PTX__M1(RELU),           \
-        PTX__M2(RN, SATFINITE), PTX__M1(RN_SATFINITE))                                                       \
-    FORM(CVT_PAIR, "cvt", "t=cc", 86, PTX__ON_100UP, PTX__T1(UE8M0X2), PTX__T1(F32), PTX__M1(SATFINITE),     \
-        PTX__M2(RZ, RP))                                                                                     \
-    OP(CVT_QUAD, "cvt", "t={4c}u", 87, PTX__ON_100A_103A, PTX__REGISTERS_3, PTX__T1(FPX4), PTX__T1(F32),     \
-        PTX__M1(RELU), PTX__M2(RS, SATFINITE), PTX__M1(RS_SATFINITE))                                        \
-    OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", 65, 72, 0, PTX__T1(I16))                                      \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", 65, 72, PTX__T1(I8))                                   \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", 65, 75, PTX__T1(I42))                                  \
+    OP(CVT, "cvt", "t=c", 10, 0, PTX__REGISTERS_3, T2(INT, I8), T2(INT, I8), M1(SAT))                        \
+    PTX__CVT(FORM, 10, 0, T2(INT, I8), T1(F32), M2(FTZ, SAT), M1(ROUND_INT), M1(RZI))                        \
+    PTX__CVT(FORM, 10, 0, T2(INT, I8), T2(F64, F16), M1(SAT), M1(ROUND_INT), M1(RZI))                        \
+    PTX__CVT(FORM, 78, 90, T1(INT), T1(BF16), (0), M1(ROUND_INT), M1(RZI))                                   \
+    PTX__CVT(FORM, 10, 0, T2(FLT, F16), T2(INT, I8), M1(SAT), M1(ROUND), M1(RN))                             \
+    PTX__CVT(FORM, 78, 90, T1(BF16), T1(INT), (0), M1(ROUND), M1(RN))                                        \
+    PTX__CVT(FORM, 10, 0, T1(F32), T1(F64), M2(FTZ, SAT), M1(ROUND), M1(RN))                                 \
+    PTX__CVT(FORM, 10, 0, T1(F16), T1(F32), M2(FTZ, SAT), M1(ROUND), M1(RN))                                 \
+    PTX__CVT(FORM, 70, 80, T1(F16), T1(F32), (0), M3(RN, RZ, RELU), M1(RN))                                  \
+    PTX__CVT(FORM, 81, 0, T1(F16), T1(F32), (0), M3(RN, RZ, SATFINITE), M1(RN))                              \
+    PTX__CVT(FORM, 81, 80, T1(H16), T1(F32), M1(RN_RZ_RELU_SATFINITE), M3(RN, RZ, SATFINITE), M1(RN))        \
+    PTX__CVT(FORM, 10, 0, T1(F16), T1(F64), M1(SAT), M1(ROUND), M1(RN))                                      \
+    PTX__CVT(FORM, 10, 0, T1(FLT), T1(F16), M1(SAT))                                                         \
+    PTX__CVT(FORM, 10, 0, T1(F32), T1(F16), M1(SAT), M1(FTZ))                                                \
+    PTX__CVT(FORM, 10, 0, T1(F64), T1(F32), M2(FTZ, SAT))                                                    \
+    PTX__CVT(FORM, 10, 0, T1(F32), T1(F32), M2(FTZ, SAT), M1(ROUND_INT))                                     \
+    PTX__CVT(FORM, 10, 0, T1(F32), T1(F32), M1(FTZ), M1(SAT))                                                \
+    PTX__CVT(FORM, 10, 0, T1(F64), T1(F64), M1(SAT), M1(ROUND_INT))                                          \
+    PTX__CVT(FORM, 10, 0, T1(F16), T1(F16), M1(SAT), M1(ROUND_INT))                                          \
+    PTX__CVT(FORM, 70, 80, T1(BF16), T1(F32), M1(RELU), M2(RN, RZ), M1(RN))                                  \
+    PTX__CVT(FORM, 78, 90, T1(BF16), T2(F16, F64), (0), M1(ROUND), M1(RN))                                   \
+    PTX__CVT(FORM, 78, 90, T1(F16), T1(BF16), (0), M1(ROUND), M1(RN))                                        \
+    FORM(CVT, "cvt", "t=c", 71, 80, T1(F32), T1(BF16))                                                       \
+    PTX__CVT(FORM, 78, 90, T1(F32), T1(BF16), (0), M1(FTZ))                                                  \
+    FORM(CVT, "cvt", "t=c", 78, 90, T1(F64), T1(BF16))                                                       \
+    PTX__CVT(FORM, 70, 80, T1(TF32), T1(F32), (0), M1(RNA), M1(RNA))                                         \
+    PTX__CVT(FORM, 81, 80, T1(TF32), T1(F32), (0), M2(RNA, SATFINITE))                                       \
+    PTX__CVT(FORM, 78, 90, T1(TF32), T1(F32), M1(RELU), M2(RN, RZ))                                          \
+    PTX__CVT(FORM, 86, 100, T1(TF32), T1(F32), M1(RN_RZ_RELU_SATFINITE), M3(RN, RZ, SATFINITE))              \
+    PTX__CVT(FORM, 81, 89, T1(FP8X2), T1(F16X2), M1(RELU), M2(RN, SATFINITE), M1(RN_SATFINITE))              \
+    PTX__CVT(FORM, 81, 89, T1(F16X2), T1(FP8X2), M1(RELU), M1(RN), M1(RN))                                   \
+    PTX__CVT(FORM, 86, PTX__ON_100UP, T1(F16X2), T1(FP64X2), M1(RELU), M1(RN), M1(RN))                       \
+    PTX__CVT(FORM, 86, PTX__ON_100UP, T1(UE8M0X2), T1(BF16X2), M1(SATFINITE), M2(RZ, RP))                    \
+    PTX__CVT(FORM, 86, PTX__ON_100UP, T1(BF16X2), T1(UE8M0X2), (0), M1(RN), M1(RN))                          \
+    OP(CVT_PAIR, "cvt", "t=cc", 70, 80, PTX__REGISTERS_3, T2(F16X2, BF16X2), T1(F32), M1(RELU), M2(RN, RZ),  \
+        M1(RN))                                                                                              \
+    FORM(CVT_PAIR, "cvt", "t=cc", 81, 80, T2(F16X2, BF16X2), T1(F32), M1(RN_RZ_RELU_SATFINITE),              \
+        M3(RN, RZ, SATFINITE), M1(RN))                                                                       \
+    FORM(CVT_PAIR, "cvt", "t=ccu", 87, PTX__ON_100A_103A, T2(F16X2, BF16X2), T1(F32), M2(RELU, SATFINITE),   \
+        M1(RS))                                                                                              \
+    FORM(CVT_PAIR, "cvt", "t=cc", 81, 89, T1(FP8X2), T1(F32), M1(RELU), M2(RN, SATFINITE), M1(RN_SATFINITE)) \
+    FORM(CVT_PAIR, "cvt", "t=cc", 86, PTX__ON_100UP, T1(FP64X2), T1(F32), M1(RELU), M2(RN, SATFINITE),       \
+        M1(RN_SATFINITE))                                                                                    \
+    FORM(CVT_PAIR, "cvt", "t=cc", 86, PTX__ON_100UP, T1(UE8M0X2), T1(F32), M1(SATFINITE), M2(RZ, RP))        \
+    OP(CVT_QUAD, "cvt", "t={4c}u", 87, PTX__ON_100A_103A, PTX__REGISTERS_3, T1(FPX4), T1(F32), M1(RELU),     \
+        M2(RS, SATFINITE), M1(RS_SATFINITE))                                                                 \
+    OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", 65, 72, 0, T1(I16))                                           \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", 65, 72, T1(I8))                                        \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", 65, 75, T1(I42))                                       \
     /* addresses */                                                                                          \
-    OP(CVTA_TO, "cvta.to", "t=t", 23, 20, 0, PTX__T1(U64), (0), (0), PTX__M1(CONVERTIBLE))                   \
-    OP(CVTA, "cvta", "t=t", 23, 20, 0, PTX__T1(U64), (0), (0), PTX__M1(CONVERTIBLE))                         \
-    FORM(CVTA, "cvta", "t=t", 77, 70, PTX__T1(U64), (0), (0), PTX__M1(M_PARAM))                              \
-    FORM(CVTA, "cvta", "t=t", 78, 90, PTX__T1(U64), (0), (0), PTX__M1(M_SHARED_CLUSTER))                     \
-    OP(ISSPACEP, "isspacep", "p=d", 31, 20, 0, (0), (0), (0), PTX__M1(CONVERTIBLE))                          \
-    FORM(ISSPACEP, "isspacep", "p=d", 77, 70, (0), (0), (0), PTX__M1(M_PARAM))                               \
-    FORM(ISSPACEP, "isspacep", "p=d", 78, 90, (0), (0), (0), PTX__M1(M_SHARED_CLUSTER))                      \
+    OP(CVTA_TO, "cvta.to", "t=t", 23, 20, 0, T1(U64), (0), (0), M1(CONVERTIBLE))                             \
+    OP(CVTA, "cvta", "t=t", 23, 20, 0, T1(U64), (0), (0), M1(CONVERTIBLE))                                   \
+    FORM(CVTA, "cvta", "t=t", 77, 70, T1(U64), (0), (0), M1(M_PARAM))                                        \
+    FORM(CVTA, "cvta", "t=t", 78, 90, T1(U64), (0), (0), M1(M_SHARED_CLUSTER))                               \
+    OP(ISSPACEP, "isspacep", "p=d", 31, 20, 0, (0), (0), (0), M1(CONVERTIBLE))                               \
+    FORM(ISSPACEP, "isspacep", "p=d", 77, 70, (0), (0), (0), M1(M_PARAM))                                    \
+    FORM(ISSPACEP, "isspacep", "p=d", 78, 90, (0), (0), (0), M1(M_SHARED_CLUSTER))                           \
     OP(MAPA, "mapa.shared::cluster.u32", "u=uu", 78, 90, 0, (0))                                             \
     OP(MAPA_GENERIC, "mapa.u64", "d=du", 78, 90, 0, (0))                                                     \
     OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", 78, 90, 0, (0))                                  \
@@ -1121,86 +1108,82 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(ID, name, operands, 63, 70, PTX__T1(F16S), (0), allowed, PTX__M2(ATOM_ADD, NOFTZ))                  \
     FORM(ID, name, operands, 78, 90, PTX__T1(BF16S), (0), allowed, PTX__M2(ATOM_ADD, NOFTZ))
 #define PTX__RED_ASYNC "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes"
-#define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
+#define PTX__TABLE_MEMORY(OP, FORM, T1, T2, T3, M1, M2, M3)                                                  \
     /* memory */                                                                                             \
-    OP(LD, "ld", "~v=m", 10, 0, PTX__GIVES_LANE | PTX__DOES_READ, PTX__T1(MEMORY), (0), PTX__M1(LOAD))       \
-    FORM(LD, "ld", "~v=m", 88, 100, PTX__T1(WORDS), (0), PTX__M1(LOAD32), PTX__M1(VEC32))                    \
-    FORM(LD, "ld", "~v=m", 83, 70, PTX__T1(B128), (0), PTX__M1(LOAD_ONE))                                    \
-    OP(ST, "st", "~=mv", 10, 0, 0, PTX__T1(MEMORY), (0), PTX__M1(STORE))                                     \
-    FORM(ST, "st", "~=mv", 88, 100, PTX__T1(WORDS), (0), PTX__M1(STORE32), PTX__M1(VEC32))                   \
-    FORM(ST, "st", "~=mv", 83, 70, PTX__T1(B128), (0), PTX__M1(STORE_ONE))                                   \
-    OP(LDU, "ldu", "t=m", 20, 0, PTX__GIVES_LANE, PTX__T1(MEMORY), (0), PTX__M1(M_GLOBAL))                   \
-    FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", 20, 0, PTX__T1(MEMORY), (0), PTX__M1(M_GLOBAL))                      \
+    OP(LD, "ld", "~v=m", 10, 0, PTX__GIVES_LANE | PTX__DOES_READ, T1(MEMORY), (0), M1(LOAD))                 \
+    FORM(LD, "ld", "~v=m", 88, 100, T1(WORDS), (0), M1(LOAD32), M1(VEC32))                                   \
+    FORM(LD, "ld", "~v=m", 83, 70, T1(B128), (0), M1(LOAD_ONE))                                              \
+    OP(ST, "st", "~=mv", 10, 0, 0, T1(MEMORY), (0), M1(STORE))                                               \
+    FORM(ST, "st", "~=mv", 88, 100, T1(WORDS), (0), M1(STORE32), M1(VEC32))                                  \
+    FORM(ST, "st", "~=mv", 83, 70, T1(B128), (0), M1(STORE_ONE))                                             \
+    OP(LDU, "ldu", "t=m", 20, 0, PTX__GIVES_LANE, T1(MEMORY), (0), M1(M_GLOBAL))                             \
+    FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", 20, 0, T1(MEMORY), (0), M1(M_GLOBAL))                                \
     OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81, 90, PTX__NO_FLOATS,    \
-        PTX__T1(WORDS))                                                                                      \
+        T1(WORDS))                                                                                           \
     FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r", 81, 90,        \
-        PTX__T1(WORDS))                                                                                      \
-    OP(ST_ASYNC_GLOBAL, "st.async", "=mt", 87, 100, PTX__NO_FLOATS, PTX__T3(BITS, INT, FLT), (0),            \
-        PTX__M1(RELEASE_MMIO), PTX__M1(RELEASE_GLOBAL))                                                      \
+        T1(WORDS))                                                                                           \
+    OP(ST_ASYNC_GLOBAL, "st.async", "=mt", 87, 100, PTX__NO_FLOATS, T3(BITS, INT, FLT), (0),                 \
+        M1(RELEASE_MMIO), M1(RELEASE_GLOBAL))                                                                \
     OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", 86, 100, 0, (0))                                         \
-    OP(PREFETCH_L1, "prefetch%m.L1", "=m", 20, 0, 0, (0), (0), PTX__M2(M_GLOBAL, M_LOCAL))                   \
-    OP(PREFETCH_L2, "prefetch%m.L2", "=m", 20, 0, 0, (0), (0), PTX__M2(M_GLOBAL, M_LOCAL))                   \
+    OP(PREFETCH_L1, "prefetch%m.L1", "=m", 20, 0, 0, (0), (0), M2(M_GLOBAL, M_LOCAL))                        \
+    OP(PREFETCH_L2, "prefetch%m.L2", "=m", 20, 0, 0, (0), (0), M2(M_GLOBAL, M_LOCAL))                        \
     OP(PREFETCH_L2_EVICT_LAST, "prefetch.global.L2::evict_last", "=g", 74, 80, 0, (0))                       \
     OP(PREFETCH_L2_EVICT_NORMAL, "prefetch.global.L2::evict_normal", "=g", 74, 80, 0, (0))                   \
     OP(PREFETCHU_L1, "prefetchu.L1", "=o", 20, 0, 0, (0))                                                    \
-    OP(PREFETCH_TENSORMAP, "prefetch%m.tensormap", "=m", 80, 90, 0, (0), (0), PTX__M2(M_PARAM, M_CONST))     \
-    OP(APPLYPRIORITY, "applypriority%m.L2::evict_normal", "=mD", 74, 80, 0, (0), (0), PTX__M1(M_GLOBAL))     \
-    OP(DISCARD, "discard%m.L2", "=mD", 74, 80, 0, (0), (0), PTX__M1(M_GLOBAL))                               \
-    OP(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=", 74, 80, 0, (0), (0), PTX__M1(L2_SECONDARY),      \
-        PTX__M1(L2_PRIMARY))                                                                                 \
-    FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", 74, 80, (0), (0), PTX__M1(L2_SECONDARY),      \
-        PTX__M1(L2_PRIMARY))                                                                                 \
+    OP(PREFETCH_TENSORMAP, "prefetch%m.tensormap", "=m", 80, 90, 0, (0), (0), M2(M_PARAM, M_CONST))          \
+    OP(APPLYPRIORITY, "applypriority%m.L2::evict_normal", "=mD", 74, 80, 0, (0), (0), M1(M_GLOBAL))          \
+    OP(DISCARD, "discard%m.L2", "=mD", 74, 80, 0, (0), (0), M1(M_GLOBAL))                                    \
+    OP(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=", 74, 80, 0, (0), (0), M1(L2_SECONDARY),           \
+        M1(L2_PRIMARY))                                                                                      \
+    FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", 74, 80, (0), (0), M1(L2_SECONDARY),           \
+        M1(L2_PRIMARY))                                                                                      \
     OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", 74, 80, 0, (0), (0),                         \
-        PTX__M2(L2_SECONDARY, M_GLOBAL), PTX__M1(L2_PRIMARY))                                                \
+        M2(L2_SECONDARY, M_GLOBAL), M1(L2_PRIMARY))                                                          \
     OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", 74, 80, 0, (0))                                   \
-    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__GIVES_LANE, PTX__T2(I32, I64), (0),     \
-        PTX__M1(MULTIMEM), PTX__M1(ATOM_MINMAX))                                                             \
-    PTX__MULTIMEM_FORMS(FORM, LD_REDUCE, "multimem.ld_reduce", "t=m", "{t+v}=m", PTX__M1(MULTIMEM))          \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 82, 90, PTX__T2(F16X2, BF16X2), (0),   \
-        PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ACC_F32))                                                       \
+    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__GIVES_LANE, T2(I32, I64), (0),          \
+        M1(MULTIMEM), M1(ATOM_MINMAX))                                                                       \
+    PTX__MULTIMEM_FORMS(FORM, LD_REDUCE, "multimem.ld_reduce", "t=m", "{t+v}=m", M1(MULTIMEM))               \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 82, 90, T2(F16X2, BF16X2), (0),        \
+        M1(MULTIMEM), M2(ATOM_ADD, ACC_F32))                                                                 \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 86, PTX__ON_MULTIMEM,                  \
-        PTX__T2(E4M3X4, E5M2X4), (0), PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ATOM_MINMAX))                     \
+        T2(E4M3X4, E5M2X4), (0), M1(MULTIMEM), M2(ATOM_ADD, ATOM_MINMAX))                                    \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 86, PTX__ON_MULTIMEM,                  \
-        PTX__T2(E4M3X4, E5M2X4), (0), PTX__M1(MULTIMEM), PTX__M2(ATOM_ADD, ACC_F16))                         \
-    OP(MULTIMEM_ST, "multimem.st", "=mt", 81, 90, PTX__GIVES_LANE, PTX__T1(WORDS), (0),                      \
-        PTX__M1(MULTIMEM_ST))                                                                                \
-    FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", 81, 90, PTX__T3(F32, F16X2, BF16X2), (0),            \
-        PTX__M1(MULTIMEM_ST))                                                                                \
-    OP(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__GIVES_LANE, PTX__T2(I32, I64), (0),                 \
-        PTX__M1(MULTIMEM_ST), PTX__M1(ATOM_MINMAX))                                                          \
-    PTX__MULTIMEM_FORMS(FORM, RED, "multimem.red", "=mt", "=m{t+v}", PTX__M1(MULTIMEM_ST))                   \
+        T2(E4M3X4, E5M2X4), (0), M1(MULTIMEM), M2(ATOM_ADD, ACC_F16))                                        \
+    OP(MULTIMEM_ST, "multimem.st", "=mt", 81, 90, PTX__GIVES_LANE, T1(WORDS), (0), M1(MULTIMEM_ST))          \
+    FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", 81, 90, T3(F32, F16X2, BF16X2), (0),                 \
+        M1(MULTIMEM_ST))                                                                                     \
+    OP(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__GIVES_LANE, T2(I32, I64), (0), M1(MULTIMEM_ST),     \
+        M1(ATOM_MINMAX))                                                                                     \
+    PTX__MULTIMEM_FORMS(FORM, RED, "multimem.red", "=mt", "=m{t+v}", M1(MULTIMEM_ST))                        \
     /* atomics */                                                                                            \
-    OP(ATOMIC_BITS, "atom", "*t=mt", 32, 32, PTX__GIVES_LANE, PTX__T1(B32_64), (0), PTX__M1(ATOMIC),         \
-        PTX__M2(ATOM_BITS, ATOM_EXCH))                                                                       \
-    FORM(ATOMIC_BITS, "atom", "*t=mt", 83, 90, PTX__T1(B128), (0), PTX__M1(ATOMIC), PTX__M1(ATOM_EXCH))      \
-    OP(ATOMIC_CAS, "atom", "*t=mtt", 63, 70, PTX__GIVES_LANE, PTX__T1(BITS), (0), PTX__M1(ATOMIC_PLAIN),     \
-        PTX__M1(ATOM_CAS), PTX__M1(ATOM_CAS))                                                                \
-    FORM(ATOMIC_CAS, "atom", "*t=mtt", 83, 90, PTX__T1(B128), (0), PTX__M1(ATOMIC_PLAIN), PTX__M1(ATOM_CAS), \
-        PTX__M1(ATOM_CAS))                                                                                   \
-    OP(ATOMIC, "atom", "t=mt", 32, 32, PTX__GIVES_LANE, PTX__T2(I32, I64), (0), PTX__M1(ATOMIC),             \
-        PTX__M1(ATOM_MINMAX))                                                                                \
-    PTX__ATOM_FORMS(FORM, ATOMIC, "atom", "t=mt", PTX__M1(ATOMIC))                                           \
-    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__GIVES_LANE, PTX__T1(F32), (0),              \
-        PTX__M1(ATOMIC_GLOBAL), PTX__M1(ATOM_ADD))                                                           \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0),                   \
-        PTX__M1(ATOMIC_NOFTZ), PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                        \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", 81, 90, PTX__T1(H16), (0), PTX__M1(ATOMIC_NOFTZ),      \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
-    OP(RED_BITS, "red", "*=mt", 32, 32, 0, PTX__T1(B32_64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_BITS))        \
-    OP(RED, "red", "=mt", 32, 32, 0, PTX__T2(I32, I64), (0), PTX__M1(REDUCE), PTX__M1(ATOM_MINMAX))          \
-    PTX__ATOM_FORMS(FORM, RED, "red", "=mt", PTX__M1(REDUCE))                                                \
-    OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, 0, PTX__T1(F32), (0), PTX__M1(REDUCE_GLOBAL),           \
-        PTX__M1(ATOM_ADD))                                                                                   \
-    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, PTX__T2(F16X2, BF16X2), (0), PTX__M1(REDUCE_NOFTZ),   \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
-    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", 81, 90, PTX__T1(H16), (0), PTX__M1(REDUCE_NOFTZ),             \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                               \
-    OP(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, 0, PTX__T1(I32), (0), (0), PTX__M2(ATOM_ADD, ATOM_MINMAX)) \
-    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, PTX__T1(U32), (0), (0), PTX__M2(ATOM_INC, ATOM_DEC))     \
-    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))               \
-    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))              \
-    OP(RED_ASYNC_GLOBAL, "red.async", "=mt", 87, 100, 0, PTX__T2(I32, I64), (0), PTX__M1(RELEASE_MMIO_ADD),  \
-        PTX__M1(RELEASE_GLOBAL_ADD))
+    OP(ATOMIC_BITS, "atom", "*t=mt", 32, 32, PTX__GIVES_LANE, T1(B32_64), (0), M1(ATOMIC),                   \
+        M2(ATOM_BITS, ATOM_EXCH))                                                                            \
+    FORM(ATOMIC_BITS, "atom", "*t=mt", 83, 90, T1(B128), (0), M1(ATOMIC), M1(ATOM_EXCH))                     \
+    OP(ATOMIC_CAS, "atom", "*t=mtt", 63, 70, PTX__GIVES_LANE, T1(BITS), (0), M1(ATOMIC_PLAIN), M1(ATOM_CAS), \
+        M1(ATOM_CAS))                                                                                        \
+    FORM(ATOMIC_CAS, "atom", "*t=mtt", 83, 90, T1(B128), (0), M1(ATOMIC_PLAIN), M1(ATOM_CAS), M1(ATOM_CAS))  \
+    OP(ATOMIC, "atom", "t=mt", 32, 32, PTX__GIVES_LANE, T2(I32, I64), (0), M1(ATOMIC), M1(ATOM_MINMAX))      \
+    PTX__ATOM_FORMS(FORM, ATOMIC, "atom", "t=mt", M1(ATOMIC))                                                \
+    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__GIVES_LANE, T1(F32), (0),                   \
+        M1(ATOMIC_GLOBAL), M1(ATOM_ADD))                                                                     \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, T2(F16X2, BF16X2), (0), M1(ATOMIC_NOFTZ),      \
+        M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                                    \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", 81, 90, T1(H16), (0), M1(ATOMIC_NOFTZ),                \
+        M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                                    \
+    OP(RED_BITS, "red", "*=mt", 32, 32, 0, T1(B32_64), (0), M1(REDUCE), M1(ATOM_BITS))                       \
+    OP(RED, "red", "=mt", 32, 32, 0, T2(I32, I64), (0), M1(REDUCE), M1(ATOM_MINMAX))                         \
+    PTX__ATOM_FORMS(FORM, RED, "red", "=mt", M1(REDUCE))                                                     \
+    OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, 0, T1(F32), (0), M1(REDUCE_GLOBAL), M1(ATOM_ADD))       \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", 81, 90, T2(F16X2, BF16X2), (0), M1(REDUCE_NOFTZ),             \
+        M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                                    \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", 81, 90, T1(H16), (0), M1(REDUCE_NOFTZ),                       \
+        M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                                    \
+    OP(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, 0, T1(I32), (0), (0), M2(ATOM_ADD, ATOM_MINMAX))           \
+    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, T1(U32), (0), (0), M2(ATOM_INC, ATOM_DEC))               \
+    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, T1(U64), (0), (0), M1(ATOM_ADD))                         \
+    FORM(RED_ASYNC, PTX__RED_ASYNC, "=ktr", 81, 90, T1(B32), (0), (0), M1(ATOM_BITS))                        \
+    OP(RED_ASYNC_GLOBAL, "red.async", "=mt", 87, 100, 0, T2(I32, I64), (0), M1(RELEASE_MMIO_ADD),            \
+        M1(RELEASE_GLOBAL_ADD))
 #define PTX__TX_BYTES ".mbarrier::complete_tx::bytes"
 /* cp.async: with a number of source bytes, a policy, both; ignored where a predicate is true. */
 #define PTX__CP_ASYNC(OP, FORM, ID, name, operands)                                                          \
@@ -1219,19 +1202,19 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(ID, name "%m", operands "hd", 80, 90, (0), (0), (0), PTX__M2(MULTICAST, L2_CACHE_HINT))
 #define PTX__REDUCE_S2G "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t"
 #define PTX__REDUCE_S2S "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes%m%t"
-#define PTX__TABLE_COPIES(OP, FORM)                                                                          \
+#define PTX__TABLE_COPIES(OP, FORM, T1, T2, T3, M1, M2, M3)                                                  \
     /* fences */                                                                                             \
-    OP(FENCE, "fence", "=", 60, 70, 0, (0), (0), (0), PTX__M3(ACQ_REL, SC, SCOPE), PTX__M1(ACQ_REL))         \
-    FORM(FENCE, "fence", "=", 60, 70, (0), (0), (0), PTX__M3(ACQUIRE, RELEASE, SCOPE))                       \
+    OP(FENCE, "fence", "=", 60, 70, 0, (0), (0), (0), M3(ACQ_REL, SC, SCOPE), M1(ACQ_REL))                   \
+    FORM(FENCE, "fence", "=", 60, 70, (0), (0), (0), M3(ACQUIRE, RELEASE, SCOPE))                            \
     OP(FENCE_PROXY_ALIAS, "fence.proxy.alias", "=", 75, 70, 0, (0))                                          \
-    OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", 80, 90, 0, (0), (0), PTX__M1(M_GLOBAL))                  \
+    OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", 80, 90, 0, (0), (0), M1(M_GLOBAL))                       \
     OP(FENCE_PROXY_ASYNC_SHARED, "fence.proxy.async.shared::cta", "=", 80, 90, 0, (0))                       \
     OP(FENCE_PROXY_ASYNC_CLUSTER, "fence.proxy.async.shared::cluster", "=", 80, 90, 0, (0))                  \
     OP(FENCE_MBARRIER_INIT, "fence.mbarrier_init.release.cluster", "=", 80, 90, 0, (0))                      \
     OP(FENCE_TENSORMAP_RELEASE, "fence.proxy.tensormap::generic.release", "=", 83, 90, 0, (0), (0), (0),     \
-        PTX__M1(SCOPE))                                                                                      \
+        M1(SCOPE))                                                                                           \
     OP(FENCE_TENSORMAP_ACQUIRE, "fence.proxy.tensormap::generic.acquire", "=oD", 83, 90, 0, (0), (0), (0),   \
-        PTX__M1(SCOPE))                                                                                      \
+        M1(SCOPE))                                                                                           \
     OP(FENCE_ACQUIRE_CLUSTER, "fence.acquire.sync_restrict::shared::cluster.cluster", "=", 86, 90, 0, (0))   \
     OP(FENCE_RELEASE_CTA, "fence.release.sync_restrict::shared::cta.cluster", "=", 86, 90, 0, (0))           \
     OP(FENCE_PROXY_ACQUIRE_CLUSTER,                                                                          \
@@ -1261,26 +1244,24 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", 86, 100,             \
         PTX__DOES_BULK, (0))                                                                                 \
     FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", 86, 100, (0),   \
-        (0), (0), PTX__M1(L2_CACHE_HINT))                                                                    \
+        (0), (0), M1(L2_CACHE_HINT))                                                                         \
     PTX__HINTED(OP, FORM, BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 80, 0)                   \
     OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", 80, 90, 0, (0))                                 \
     OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", 80, 90, 0, (0))                                    \
     OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", 80, 90, 0, (0))                          \
-    OP(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__DOES_BULK, PTX__T2(I32, I64), (0), (0),        \
-        PTX__M1(ATOM_MINMAX))                                                                                \
-    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T2(I32, U64), (0), (0), PTX__M1(ATOM_ADD))   \
-    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(B32_64), (0), (0), PTX__M1(ATOM_BITS))    \
-    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(U32), (0), (0),                           \
-        PTX__M2(ATOM_INC, ATOM_DEC))                                                                         \
-    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(FLT), (0), (0), PTX__M1(ATOM_ADD))        \
-    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(H16), (0), (0), PTX__M2(ATOM_ADD, NOFTZ)) \
-    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__T1(H16), (0), (0), PTX__M1(ATOM_MINMAX))     \
-    OP(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__DOES_BULK, PTX__T1(I32), (0), (0),            \
-        PTX__M2(ATOM_ADD, ATOM_MINMAX))                                                                      \
-    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__T1(U64), (0), (0), PTX__M1(ATOM_ADD))       \
-    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__T1(B32), (0), (0), PTX__M1(ATOM_BITS))      \
-    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__T1(U32), (0), (0),                          \
-        PTX__M2(ATOM_INC, ATOM_DEC))
+    OP(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__DOES_BULK, T2(I32, I64), (0), (0),             \
+        M1(ATOM_MINMAX))                                                                                     \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T2(I32, U64), (0), (0), M1(ATOM_ADD))             \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(B32_64), (0), (0), M1(ATOM_BITS))              \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(U32), (0), (0), M2(ATOM_INC, ATOM_DEC))        \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(FLT), (0), (0), M1(ATOM_ADD))                  \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(H16), (0), (0), M2(ATOM_ADD, NOFTZ))           \
+    FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(H16), (0), (0), M1(ATOM_MINMAX))               \
+    OP(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__DOES_BULK, T1(I32), (0), (0),                 \
+        M2(ATOM_ADD, ATOM_MINMAX))                                                                           \
+    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, T1(U64), (0), (0), M1(ATOM_ADD))                 \
+    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, T1(B32), (0), (0), M1(ATOM_BITS))                \
+    FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, T1(U32), (0), (0), M2(ATOM_INC, ATOM_DEC))
 /* Fields of a tensor map in shared memory. */
 #define PTX__REPLACE(OP, ID, field, operands, bits, version, sm)                                             \
     OP(TENSORMAP_REPLACE_##ID, "tensormap.replace.tile." field ".shared::cta.b1024.b" bits, operands,        \
@@ -1291,7 +1272,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         needed, usual)
 #define PTX__MBARRIER_FORM(FORM, ID, name, operands, version, sm, needed, usual)                             \
     FORM(MBARRIER_##ID, "mbarrier." name ".b64", operands, version, sm, (0), (0), (0), needed, usual)
-#define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
+#define PTX__TABLE_TENSOR_COPIES(OP, FORM, T1, T2, T3, M1, M2, M3)                                           \
     /* tensor copies */                                                                                      \
     PTX__HINTED(OP, FORM, TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile" PTX__TX_BYTES,  \
         "=s[n{u+d}]b", 86, PTX__DOES_BULK)                                                                   \
@@ -1308,7 +1289,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" PTX__TX_BYTES, "=k[n{u+i}]r{h-}", 80,       \
         PTX__DOES_BULK)                                                                                      \
     FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" PTX__TX_BYTES "%m",         \
-        "=k[n{u+i}]r{h-}h", 80, 90, (0), (0), (0), PTX__M1(MULTICAST))                                       \
+        "=k[n{u+i}]r{h-}h", 80, 90, (0), (0), (0), M1(MULTICAST))                                            \
     OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w" PTX__TX_BYTES,           \
         "=k[n{u+i}]r{2h}", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                         \
     PTX__HINTED(OP, FORM, TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group",         \
@@ -1318,11 +1299,11 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group", "=[n{5u}]s", \
         86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                                            \
     OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group", "=[n{u+d}]s",  \
-        80, 90, PTX__DOES_BULK, (0), (0), (0), PTX__M1(BULK_REDUCE))                                         \
+        80, 90, PTX__DOES_BULK, (0), (0), (0), M1(BULK_REDUCE))                                              \
     PTX__HINTED(OP, FORM, TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]",  \
         80, 0)                                                                                               \
     OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", 83,            \
-        PTX__ON_90A_100UP, 0, (0), (0), PTX__M1(M_GLOBAL))                                                   \
+        PTX__ON_90A_100UP, 0, (0), (0), M1(M_GLOBAL))                                                        \
     PTX__REPLACE(OP, ADDRESS_SHARED, "global_address", "=sd", "64", 83, PTX__ON_90A_100UP)                   \
     PTX__REPLACE(OP, RANK, "rank", "=su", "32", 83, PTX__ON_90A_100UP)                                       \
     PTX__REPLACE(OP, BOX_DIM, "box_dim", "=sVu", "32", 83, PTX__ON_90A_100UP)                                \
@@ -1335,7 +1316,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__REPLACE(OP, FILL, "fill_mode", "=sH", "32", 83, PTX__ON_90A_100UP)                                  \
     PTX__REPLACE(OP, ATOMICITY, "swizzle_atomicity", "=sR", "32", 86, PTX__ON_100UP)                         \
     OP(TENSORMAP_CP_FENCE, "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic"                   \
-        ".release%m.sync.aligned", "=gsD", 83, 90, PTX__BY_WARP, (0), (0), (0), PTX__M1(SCOPE))              \
+        ".release%m.sync.aligned", "=gsD", 83, 90, PTX__BY_WARP, (0), (0), (0), M1(SCOPE))                   \
     /* mbarrier */                                                                                           \
     PTX__MBARRIER(OP, INIT, "init.shared", "=bM", 70, 80, (0), (0))                                          \
     PTX__MBARRIER(OP, INVAL, "inval.shared", "=b", 70, 80, (0), (0))                                         \
@@ -1343,30 +1324,28 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", 71, 80, (0))                                  \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", 78, 90, (0))                                 \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", 78, 90, (0))                                 \
-    PTX__MBARRIER_FORM(FORM, ARRIVE, "arrive%m.shared::cta", "d=b", 80, 90, PTX__M3(RELEASE, CTA, CLUSTER),  \
-        (0))                                                                                                 \
-    PTX__MBARRIER_FORM(FORM, ARRIVE, "arrive%m.shared::cta", "d=b", 86, 90, PTX__M3(RELAXED, CTA, CLUSTER),  \
-        (0))                                                                                                 \
-    PTX__MBARRIER(OP, ARRIVE_CLUSTER, "arrive%m.shared::cluster", "_=r", 80, 90,                             \
-        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
+    PTX__MBARRIER_FORM(FORM, ARRIVE, "arrive%m.shared::cta", "d=b", 80, 90, M3(RELEASE, CTA, CLUSTER), (0))  \
+    PTX__MBARRIER_FORM(FORM, ARRIVE, "arrive%m.shared::cta", "d=b", 86, 90, M3(RELAXED, CTA, CLUSTER), (0))  \
+    PTX__MBARRIER(OP, ARRIVE_CLUSTER, "arrive%m.shared::cluster", "_=r", 80, 90, M3(RELEASE, CTA, CLUSTER),  \
+        M1(RELEASE_CLUSTER))                                                                                 \
     PTX__MBARRIER_FORM(FORM, ARRIVE_CLUSTER, "arrive%m.shared::cluster", "_=rM", 80, 90,                     \
-        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
+        M3(RELEASE, CTA, CLUSTER), M1(RELEASE_CLUSTER))                                                      \
     PTX__MBARRIER(OP, ARRIVE_NOCOMPLETE, "arrive.noComplete.shared", "d=bM", 70, 80, (0), (0))               \
     PTX__MBARRIER(OP, ARRIVE_EXPECT_TX, "arrive.expect_tx.shared", "d=bT", 80, 90, (0), (0))                 \
     FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", 80, 90, (0))             \
     PTX__MBARRIER(OP, ARRIVE_EXPECT_TX_CLUSTER, "arrive.expect_tx%m.shared::cluster", "_=rT", 80, 90,        \
-        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER))                                            \
+        M3(RELEASE, CTA, CLUSTER), M1(RELEASE_CLUSTER))                                                      \
     PTX__MBARRIER(OP, ARRIVE_DROP, "arrive_drop.shared", "d=b", 70, 80, (0), (0))                            \
     FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", 78, 90, (0))                       \
     PTX__MBARRIER(OP, ARRIVE_DROP_NOCOMPLETE, "arrive_drop.noComplete.shared", "d=bM", 70, 80, (0), (0))     \
-    PTX__MBARRIER(OP, EXPECT_TX, "expect_tx%m.shared::cta", "=bT", 80, 90, PTX__M3(RELAXED, CTA, CLUSTER),   \
-        PTX__M1(RELAXED_CTA))                                                                                \
+    PTX__MBARRIER(OP, EXPECT_TX, "expect_tx%m.shared::cta", "=bT", 80, 90, M3(RELAXED, CTA, CLUSTER),        \
+        M1(RELAXED_CTA))                                                                                     \
     PTX__MBARRIER(OP, EXPECT_TX_CLUSTER, "expect_tx%m.shared::cluster", "=rT", 80, 90,                       \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))                                            \
-    PTX__MBARRIER(OP, COMPLETE_TX, "complete_tx%m.shared::cta", "=bT", 80, 90,                               \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA))                                                \
+        M3(RELAXED, CTA, CLUSTER), M1(RELAXED_CLUSTER))                                                      \
+    PTX__MBARRIER(OP, COMPLETE_TX, "complete_tx%m.shared::cta", "=bT", 80, 90, M3(RELAXED, CTA, CLUSTER),    \
+        M1(RELAXED_CTA))                                                                                     \
     PTX__MBARRIER(OP, COMPLETE_TX_CLUSTER, "complete_tx%m.shared::cluster", "=rT", 80, 90,                   \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER))                                            \
+        M3(RELAXED, CTA, CLUSTER), M1(RELAXED_CLUSTER))                                                      \
     PTX__MBARRIER(OP, TEST_WAIT, "test_wait.shared", "p=bd", 70, 80, (0), (0))                               \
     OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 71, 80,                    \
         PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
@@ -1376,31 +1355,31 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
     FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", 78, 90, (0))         \
     PTX__MBARRIER_FORM(FORM, TRY_WAIT_PARITY, "try_wait.parity%m.shared::cta", "p=bu", 80, 90,               \
-        PTX__M3(ACQUIRE, CTA, CLUSTER), (0))                                                                 \
+        M3(ACQUIRE, CTA, CLUSTER), (0))                                                                      \
     PTX__MBARRIER_FORM(FORM, TRY_WAIT_PARITY, "try_wait.parity%m.shared::cta", "p=bu", 86, 90,               \
-        PTX__M3(RELAXED, CTA, CLUSTER), (0))                                                                 \
+        M3(RELAXED, CTA, CLUSTER), (0))                                                                      \
     OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 70, 80, 0, (0))
-#define PTX__TABLE_WARPS(OP, FORM)                                                                           \
+#define PTX__TABLE_WARPS(OP, FORM, T1, T2, T3, M1, M2, M3)                                                   \
     /* warps and blocks */                                                                                   \
-    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, PTX__T1(B32))                             \
-    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, PTX__T1(B32))                         \
-    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, PTX__T1(B32))                         \
-    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", 60, 30, PTX__BY_MEMBERS | PTX__GIVES_LANE_OF, PTX__T1(B32))   \
+    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, T1(B32))                                  \
+    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, T1(B32))                              \
+    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, T1(B32))                              \
+    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", 60, 30, PTX__BY_MEMBERS | PTX__GIVES_LANE_OF, T1(B32))        \
     OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
     OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
     OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
     OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 60, 30, PTX__VOTE, (0))                                  \
-    OP(MATCH_ANY, "match.any.sync", "*u=tO", 60, 70, PTX__SHUFFLE, PTX__T1(B32_64))                          \
-    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", 60, 70, PTX__VOTE, PTX__T1(B32_64))                           \
+    OP(MATCH_ANY, "match.any.sync", "*u=tO", 60, 70, PTX__SHUFFLE, T1(B32_64))                               \
+    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", 60, 70, PTX__VOTE, T1(B32_64))                                \
     OP(ACTIVEMASK, "activemask.b32", "u=", 62, 30, PTX__GIVES_UNI_WARP, (0))                                 \
-    OP(REDUX_ADD, "redux.sync.add", "t=tO", 70, 80, PTX__REDUX, PTX__T1(I32))                                \
-    OP(REDUX_MIN, "redux.sync.min", "t=tO", 70, 80, PTX__REDUX, PTX__T1(I32))                                \
-    FORM(REDUX_MIN, "redux.sync.min", "t=tO", 86, PTX__ON_100_103, PTX__T1(F32), (0), PTX__M2(ABS_OF, NAN))  \
-    OP(REDUX_MAX, "redux.sync.max", "t=tO", 70, 80, PTX__REDUX, PTX__T1(I32))                                \
-    FORM(REDUX_MAX, "redux.sync.max", "t=tO", 86, PTX__ON_100_103, PTX__T1(F32), (0), PTX__M2(ABS_OF, NAN))  \
-    OP(REDUX_AND, "redux.sync.and", "*t=tO", 70, 80, PTX__REDUX, PTX__T1(B32))                               \
-    OP(REDUX_OR, "redux.sync.or", "*t=tO", 70, 80, PTX__REDUX, PTX__T1(B32))                                 \
-    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", 70, 80, PTX__REDUX, PTX__T1(B32))                               \
+    OP(REDUX_ADD, "redux.sync.add", "t=tO", 70, 80, PTX__REDUX, T1(I32))                                     \
+    OP(REDUX_MIN, "redux.sync.min", "t=tO", 70, 80, PTX__REDUX, T1(I32))                                     \
+    FORM(REDUX_MIN, "redux.sync.min", "t=tO", 86, PTX__ON_100_103, T1(F32), (0), M2(ABS_OF, NAN))            \
+    OP(REDUX_MAX, "redux.sync.max", "t=tO", 70, 80, PTX__REDUX, T1(I32))                                     \
+    FORM(REDUX_MAX, "redux.sync.max", "t=tO", 86, PTX__ON_100_103, T1(F32), (0), M2(ABS_OF, NAN))            \
+    OP(REDUX_AND, "redux.sync.and", "*t=tO", 70, 80, PTX__REDUX, T1(B32))                                    \
+    OP(REDUX_OR, "redux.sync.or", "*t=tO", 70, 80, PTX__REDUX, T1(B32))                                      \
+    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", 70, 80, PTX__REDUX, T1(B32))                                    \
     OP(ELECT, "elect.sync", "_|p=O", 80, 90, PTX__SHUFFLE, (0))                                              \
     FORM(ELECT, "elect.sync", "u|p=O", 80, 90, (0))                                                          \
     OP(BAR_SYNC, "bar.sync", "=F", 10, 0, PTX__BY_BLOCK, (0))                                                \
@@ -1420,16 +1399,14 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 60, 30, PTX__BY_MEMBERS, (0))                                   \
     OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 78, 90, PTX__BY_CLUSTER, (0))        \
     FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 80, 90, (0), (0), (0),             \
-        PTX__M2(RELEASE, RELAXED))                                                                           \
+        M2(RELEASE, RELAXED))                                                                                \
     OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 78, 90, PTX__BY_CLUSTER, (0))            \
-    FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 80, 90, (0), (0), (0),                 \
-        PTX__M1(ACQUIRE))                                                                                    \
+    FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 80, 90, (0), (0), (0), M1(ACQUIRE))    \
     OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 78, 90, PTX__BY_CLUSTER, (0))        \
     FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 80, 90, (0), (0), (0),             \
-        PTX__M2(RELEASE, RELAXED))                                                                           \
+        M2(RELEASE, RELAXED))                                                                                \
     OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 78, 90, PTX__BY_CLUSTER, (0))            \
-    FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 80, 90, (0), (0), (0),                 \
-        PTX__M1(ACQUIRE))                                                                                    \
+    FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 80, 90, (0), (0), (0), M1(ACQUIRE))    \
     OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", 78, 90, 0, (0))                       \
     OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", 78, 90, 0, (0))                                      \
     OP(NANOSLEEP, "nanosleep.u32", "=T", 63, 70, 0, (0))                                                     \
@@ -1458,7 +1435,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 #define PTX__MMA_MX(OP, ID, name, types, scales)                                                             \
     OP(MMA_##ID, "mma.sync.aligned.m16n8k64.row.col.kind::" name types, "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87,   \
         PTX__ON_120, PTX__MMA | scales, (0))
-#define PTX__TABLE_MMA(OP, FORM)                                                                             \
+#define PTX__TABLE_MMA(OP, FORM, T1, T2, T3, M1, M2, M3)                                                     \
     /* matrices in a warp */                                                                                 \
     OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 65, 75, PTX__LDMATRIX, (0))         \
     OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 65, 75, PTX__LDMATRIX,  \
@@ -1475,39 +1452,37 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__STMATRIX, (0))                                                                                  \
     OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 78, 75,                                    \
         PTX__BY_WARP | PTX__GIVES_LANE | PTX__REGISTER_1, (0))                                               \
-    PTX__MMA_OP(OP, M8N8K4_F32, "m8n8k4", ".f32%t%t.f32", "{8f}={2x}{2x}{8f}", 64, 70, PTX__T1(F16))         \
-    PTX__MMA_OP(OP, M8N8K4_F16, "m8n8k4", ".f16%t%t.f16", "{4x}={2x}{2x}{4x}", 64, 70, PTX__T1(F16))         \
-    PTX__MMA_OP(OP, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 65, 75, PTX__T1(F16))        \
-    PTX__MMA_FORM(FORM, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80, PTX__T1(BF16))   \
-    PTX__MMA_FORM(FORM, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80, PTX__T1(TF32))  \
-    PTX__MMA_OP(OP, M16N8K8_F16, "m16n8k8", ".f16%t%t.f16", "{2x}={2x}{x}{2x}", 65, 75, PTX__T1(F16))        \
-    PTX__MMA_OP(OP, M16N8K16_F32, "m16n8k16", ".f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80, PTX__T1(H16))     \
-    PTX__MMA_FORM(FORM, M16N8K16_F32, "m16n8k16", ".f32%t%s.f32", "{4f}={2x}{x}{4f}", 87, 89, PTX__T1(FP8),  \
-        PTX__T1(FP8))                                                                                        \
-    PTX__MMA_OP(OP, M16N8K16_F16, "m16n8k16", ".f16%t%t.f16", "{2x}={4x}{2x}{2x}", 70, 80, PTX__T1(F16))     \
-    PTX__MMA_FORM(FORM, M16N8K16_F16, "m16n8k16", ".f16%t%s.f16", "{2x}={2x}{x}{2x}", 87, 89, PTX__T1(FP8),  \
-        PTX__T1(FP8))                                                                                        \
-    PTX__MMA_OP(OP, M16N8K4_F32, "m16n8k4", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80, PTX__T1(TF32))       \
-    PTX__MMA_MIXED(OP, M16N8K32_F32, "m16n8k32", ".f32%t%s.f32", "{4f}={4x}{2x}{4f}", 84, 89, PTX__T1(FP8),  \
-        (0))                                                                                                 \
-    PTX__MMA_MIXED(OP, M16N8K32_F16, "m16n8k32", ".f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87, 89, PTX__T1(FP8),  \
-        (0))                                                                                                 \
+    PTX__MMA_OP(OP, M8N8K4_F32, "m8n8k4", ".f32%t%t.f32", "{8f}={2x}{2x}{8f}", 64, 70, T1(F16))              \
+    PTX__MMA_OP(OP, M8N8K4_F16, "m8n8k4", ".f16%t%t.f16", "{4x}={2x}{2x}{4x}", 64, 70, T1(F16))              \
+    PTX__MMA_OP(OP, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 65, 75, T1(F16))             \
+    PTX__MMA_FORM(FORM, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80, T1(BF16))        \
+    PTX__MMA_FORM(FORM, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80, T1(TF32))       \
+    PTX__MMA_OP(OP, M16N8K8_F16, "m16n8k8", ".f16%t%t.f16", "{2x}={2x}{x}{2x}", 65, 75, T1(F16))             \
+    PTX__MMA_OP(OP, M16N8K16_F32, "m16n8k16", ".f32%t%t.f32", "{4f}={4x}{2x}{4f}", 70, 80, T1(H16))          \
+    PTX__MMA_FORM(FORM, M16N8K16_F32, "m16n8k16", ".f32%t%s.f32", "{4f}={2x}{x}{4f}", 87, 89, T1(FP8),       \
+        T1(FP8))                                                                                             \
+    PTX__MMA_OP(OP, M16N8K16_F16, "m16n8k16", ".f16%t%t.f16", "{2x}={4x}{2x}{2x}", 70, 80, T1(F16))          \
+    PTX__MMA_FORM(FORM, M16N8K16_F16, "m16n8k16", ".f16%t%s.f16", "{2x}={2x}{x}{2x}", 87, 89, T1(FP8),       \
+        T1(FP8))                                                                                             \
+    PTX__MMA_OP(OP, M16N8K4_F32, "m16n8k4", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 70, 80, T1(TF32))            \
+    PTX__MMA_MIXED(OP, M16N8K32_F32, "m16n8k32", ".f32%t%s.f32", "{4f}={4x}{2x}{4f}", 84, 89, T1(FP8), (0))  \
+    PTX__MMA_MIXED(OP, M16N8K32_F16, "m16n8k32", ".f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87, 89, T1(FP8), (0))  \
     PTX__MMA_OP(OP, M8N8K4_F64, "m8n8k4", ".f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80, (0))                \
     PTX__MMA_OP(OP, M16N8K4_F64, "m16n8k4", ".f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 78, 90, (0))             \
     PTX__MMA_OP(OP, M16N8K8_F64, "m16n8k8", ".f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", 78, 90, (0))            \
     PTX__MMA_OP(OP, M16N8K16_F64, "m16n8k16", ".f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 78, 90, (0))          \
-    PTX__MMA_MIXED(OP, M8N8K16_S32, "m8n8k16", "%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75, PTX__T1(I8),     \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__MMA_MIXED(OP, M16N8K16_S32, "m16n8k16", "%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80, PTX__T1(I8),  \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__MMA_MIXED(OP, M16N8K32_S32, "m16n8k32", "%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80, PTX__T1(I8), \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__MMA_FORM(FORM, M16N8K32_S32, "m16n8k32", "%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80, PTX__T1(I4), \
-        PTX__T1(I4), PTX__M1(SATFINITE))                                                                     \
-    PTX__MMA_MIXED(OP, M8N8K32_S32, "m8n8k32", "%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75, PTX__T1(I4),     \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__MMA_MIXED(OP, M16N8K64_S32, "m16n8k64", "%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80, PTX__T1(I4), \
-        PTX__M1(SATFINITE))                                                                                  \
+    PTX__MMA_MIXED(OP, M8N8K16_S32, "m8n8k16", "%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75, T1(I8),          \
+        M1(SATFINITE))                                                                                       \
+    PTX__MMA_MIXED(OP, M16N8K16_S32, "m16n8k16", "%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80, T1(I8),       \
+        M1(SATFINITE))                                                                                       \
+    PTX__MMA_MIXED(OP, M16N8K32_S32, "m16n8k32", "%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80, T1(I8),      \
+        M1(SATFINITE))                                                                                       \
+    PTX__MMA_FORM(FORM, M16N8K32_S32, "m16n8k32", "%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", 70, 80, T1(I4),      \
+        T1(I4), M1(SATFINITE))                                                                               \
+    PTX__MMA_MIXED(OP, M8N8K32_S32, "m8n8k32", "%m.s32%t%s.s32", "{2S}={x}{x}{2S}", 65, 75, T1(I4),          \
+        M1(SATFINITE))                                                                                       \
+    PTX__MMA_MIXED(OP, M16N8K64_S32, "m16n8k64", "%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", 70, 80, T1(I4),      \
+        M1(SATFINITE))                                                                                       \
     PTX__MMA_OP(OP, M8N8K128_XOR, "m8n8k128", ".s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}", 70, 75, (0))     \
     PTX__MMA_OP(OP, M16N8K128_XOR, "m16n8k128", ".s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}", 70, 80, (0))  \
     PTX__MMA_OP(OP, M16N8K256_XOR, "m16n8k256", ".s32.b1.b1.s32.xor.popc", "{4S}={4x}{2x}{4S}", 70, 80, (0)) \
@@ -1515,15 +1490,14 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__MMA_OP(OP, M16N8K128_AND, "m16n8k128", ".s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}", 71, 80, (0))  \
     PTX__MMA_OP(OP, M16N8K256_AND, "m16n8k256", ".s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}", 71, 80, (0)) \
     PTX__MMA_MIXED(OP, F8F6F4_F32, "m16n8k32", ".kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}", 86,         \
-        PTX__ON_100UP, PTX__T1(FP8), (0))                                                                    \
+        PTX__ON_100UP, T1(FP8), (0))                                                                         \
     PTX__MMA_FORM(FORM, F8F6F4_F32, "m16n8k32", ".kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}", 87,        \
-        PTX__ON_120, PTX__T1(FP864), PTX__T1(FP864))                                                         \
+        PTX__ON_120, T1(FP864), T1(FP864))                                                                   \
     PTX__MMA_MIXED(OP, F8F6F4_F16, "m16n8k32", ".kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}", 87,         \
-        PTX__ON_120, PTX__T1(FP864), (0))                                                                    \
+        PTX__ON_120, T1(FP864), (0))                                                                         \
     OP(MMA_MXF8F6F4,                                                                                         \
         "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32%t%s.f32.ue8m0",      \
-        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1, PTX__T1(FP864),            \
-        PTX__T1(FP864))                                                                                      \
+        "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1, T1(FP864), T1(FP864))      \
     PTX__MMA_MX(OP, MXF4, "mxf4.block_scale.scale_vec::2X", ".f32.e2m1.e2m1.f32.ue8m0", PTX__SCALES_2)       \
     PTX__MMA_MX(OP, MXF4NVF4_2X, "mxf4nvf4.block_scale.scale_vec::2X", ".f32.e2m1.e2m1.f32.ue8m0",           \
         PTX__SCALES_2)                                                                                       \
@@ -1533,35 +1507,35 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(MMA_SP##ID, "mma.sp" name, operands, version, sm, PTX__MMA, __VA_ARGS__)
 #define PTX__ORDERED "::ordered_metadata.sync.aligned."
 #define PTX__SP ".sync.aligned."
-#define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
+#define PTX__TABLE_MMA_SPARSE(OP, FORM, T1, T2, T3, M1, M2, M3)                                              \
     /* sparse: the selector is one of 4 threads, of 2, or 0, as the ISA has it; ptxas takes 2 and 3 too for  \
         f16 of m16n8k32 in f32, where no pair of that number is */                                           \
     PTX__MMA_SP(OP, _M16N8K16_F32, PTX__SP "m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80,    \
-        PTX__T1(H16))                                                                                        \
+        T1(H16))                                                                                             \
     FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, \
-        80, PTX__T1(TF32))                                                                                   \
+        80, T1(TF32))                                                                                        \
     PTX__MMA_SP(OP, _M16N8K32_F32, PTX__SP "m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, 80,    \
-        PTX__T1(H16))                                                                                        \
+        T1(H16))                                                                                             \
     PTX__MMA_SP(OP, _M16N8K32_F16, PTX__SP "m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH", 71, 80,    \
-        PTX__T1(F16))                                                                                        \
+        T1(F16))                                                                                             \
     PTX__MMA_SP(OP, _M16N8K8_F32, PTX__SP "m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80,      \
-        PTX__T1(TF32))                                                                                       \
+        T1(TF32))                                                                                            \
     PTX__MMA_SP(OP, _M16N8K32_S32, PTX__SP "m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH", 71, 80,  \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+        T1(I8), T1(I8), M1(SATFINITE))                                                                       \
     PTX__MMA_SP(OP, _M16N8K64_F32, PTX__SP "m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 84, 89,    \
-        PTX__T1(FP8), PTX__T1(FP8))                                                                          \
+        T1(FP8), T1(FP8))                                                                                    \
     PTX__MMA_SP(OP, _M16N8K64_S32, PTX__SP "m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ", 71, 80,  \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                        \
+        T1(I8), T1(I8), M1(SATFINITE))                                                                       \
     PTX__MMA_SP(OP, O_M16N8K16_F32, PTX__ORDERED "m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 85,  \
-        80, PTX__T1(H16))                                                                                    \
+        80, T1(H16))                                                                                         \
     PTX__MMA_SP(OP, O_M16N8K32_F32, PTX__ORDERED "m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 85,  \
-        80, PTX__T1(H16))                                                                                    \
+        80, T1(H16))                                                                                         \
     PTX__MMA_SP(OP, O_M16N8K64_F32, PTX__ORDERED "m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 85,  \
-        89, PTX__T1(FP8), PTX__T1(FP8))                                                                      \
+        89, T1(FP8), T1(FP8))                                                                                \
     PTX__MMA_SP(OP, O_M16N8K64_S32, PTX__ORDERED "m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ",    \
-        85, 80, PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE))                                                \
+        85, 80, T1(I8), T1(I8), M1(SATFINITE))                                                               \
     PTX__MMA_SP(OP, O_F8F6F4, PTX__ORDERED "m16n8k64.row.col.kind::f8f6f4.f32%t%s.f32",                      \
-        "{4f}={4x}{4x}{4f}xZ", 87, PTX__ON_120, PTX__T1(FP864), PTX__T1(FP864))                              \
+        "{4f}={4x}{4x}{4f}xZ", 87, PTX__ON_120, T1(FP864), T1(FP864))                                        \
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
         ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 87,           \
         PTX__ON_120A, PTX__MMA | PTX__SCALES_4, (0))
@@ -1602,9 +1576,9 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__WMMA_SUM(OP, X##_M8N8K4, x ".sync.aligned%l.m8n8k4", a "{2t}" b, 70, 80, facts, PTX__T1(F64))       \
     PTX__WMMA_SUM(OP, X##_M8N8K32, x ".sync.aligned%l.m8n8k32", a "{2t}" b, 63, 75, facts, PTX__T1(S32))     \
     PTX__WMMA_SUM(OP, X##_M8N8K128, x ".sync.aligned%l.m8n8k128", a "{2t}" b, 63, 75, facts, PTX__T1(S32))
-#define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
-    PTX__WMMA_LOADS(OP, FORM, A, "a", PTX__M1(ROW), ".row.", "2", "", "8", "4")                              \
-    PTX__WMMA_LOADS(OP, FORM, B, "b", PTX__M1(COL), ".col.", "8", "4", "2", "")                              \
+#define PTX__TABLE_WMMA_MEMORY(OP, FORM, T1, T2, T3, M1, M2, M3)                                             \
+    PTX__WMMA_LOADS(OP, FORM, A, "a", M1(ROW), ".row.", "2", "", "8", "4")                                   \
+    PTX__WMMA_LOADS(OP, FORM, B, "b", M1(COL), ".col.", "8", "4", "2", "")                                   \
     PTX__WMMA_SUMS(OP, FORM, LOAD_C, "load.c", PTX__WMMA_LOAD, "", "=m?u")                                   \
     PTX__WMMA_SUMS(OP, FORM, STORE_D, "store.d", PTX__WMMA_STORE, "=m", "?u")
 /* The products of a shape with 16 along k; a16 ... b8: registers of A and B, of bf16 and of bytes. */
@@ -1621,16 +1595,16 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__WMMA, PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                               \
     OP(WMMA_##ID##_S32, "wmma.mma.sync.aligned%l." shape ".s32%t%t.s32%m", "{8S}={" a8 "x}{" b8 "x}{8S}",    \
         63, 72, PTX__WMMA, PTX__T1(I8), (0), PTX__M1(SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))
-#define PTX__TABLE_WMMA(OP, FORM)                                                                            \
+#define PTX__TABLE_WMMA(OP, FORM, T1, T2, T3, M1, M2, M3)                                                    \
     PTX__WMMA_16(OP, FORM, M16N16K16, "m16n16k16", "4", "4", "2", "2")                                       \
     PTX__WMMA_16(OP, FORM, M8N32K16, "m8n32k16", "2", "8", "", "4")                                          \
     PTX__WMMA_16(OP, FORM, M32N8K16, "m32n8k16", "8", "2", "4", "")                                          \
     OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}", 70, 80,       \
-        PTX__WMMA, PTX__T1(TF32), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                              \
+        PTX__WMMA, T1(TF32), (0), (0), M1(LAYOUTS), M1(ROW_COL))                                             \
     OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 70, 80,       \
-        PTX__WMMA, PTX__T1(F64), (0), PTX__M1(ROUND), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                    \
+        PTX__WMMA, T1(F64), (0), M1(ROUND), M1(LAYOUTS), M1(ROW_COL))                                        \
     OP(WMMA_M8N8K32_S32, "wmma.mma.sync.aligned.row.col.m8n8k32.s32%t%t.s32%m", "{2S}={x}{x}{2S}", 63, 75,   \
-        PTX__WMMA, PTX__T1(I4), (0), PTX__M1(SATFINITE))                                                     \
+        PTX__WMMA, T1(I4), (0), M1(SATFINITE))                                                               \
     OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
         "{2S}={x}{x}{2S}", 63, 75, PTX__WMMA, (0))                                                           \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
@@ -1647,7 +1621,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 #define PTX__TCGEN05_ST(OP, ID, shape, operands)                                                             \
     OP(TCGEN05_ST_##ID, "tcgen05.st.sync.aligned." shape "%m.b32", operands, 86, PTX__ON_100_110,            \
         PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))
-#define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
+#define PTX__TABLE_WARPGROUP(OP, FORM, T1, T2, T3, M1, M2, M3)                                               \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
     OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 80, PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_FENCE,   \
         (0))                                                                                                 \
@@ -1655,30 +1629,25 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__BY_GROUP | PTX__DOES_MMA_COMMIT, (0))                                                           \
     OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 80, PTX__ON_90A,                             \
         PTX__BY_GROUP | PTX__DOES_MMA_WAIT, (0))                                                             \
-    PTX__WGMMA_FORM(OP, F32, "%2k16.f32%t%t", "!{f+w}=ddpKKHH", 80, PTX__WGMMA, PTX__T1(H16))                \
-    PTX__WGMMA_FORM(FORM, F32, "%2k8.f32%t%t", "!{f+w}=ddpKK", 80, PTX__T1(TF32))                            \
-    PTX__WGMMA_FORM(FORM, F32, "%2k32.f32%t%s", "!{f+w}=ddpKK", 80, PTX__T1(FP8), PTX__T1(FP8))              \
-    PTX__WGMMA_FORM(OP, F16, "%4k16.f16%t%t", "!{x+z}=ddpKKHH", 80, PTX__WGMMA, PTX__T1(F16))                \
-    PTX__WGMMA_FORM(FORM, F16, "%4k32.f16%t%s", "!{x+z}=ddpKK", 80, PTX__T1(FP8), PTX__T1(FP8))              \
-    PTX__WGMMA_FORM(OP, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__WGMMA, PTX__T1(S8), PTX__T1(S8),      \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__WGMMA_FORM(FORM, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__T1(U8), PTX__T1(U8),                \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__WGMMA_FORM(FORM, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 84, PTX__T1(I8), PTX__T1(I8),                \
-        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(OP, F32, "%2k16.f32%t%t", "!{f+w}=ddpKKHH", 80, PTX__WGMMA, T1(H16))                     \
+    PTX__WGMMA_FORM(FORM, F32, "%2k8.f32%t%t", "!{f+w}=ddpKK", 80, T1(TF32))                                 \
+    PTX__WGMMA_FORM(FORM, F32, "%2k32.f32%t%s", "!{f+w}=ddpKK", 80, T1(FP8), T1(FP8))                        \
+    PTX__WGMMA_FORM(OP, F16, "%4k16.f16%t%t", "!{x+z}=ddpKKHH", 80, PTX__WGMMA, T1(F16))                     \
+    PTX__WGMMA_FORM(FORM, F16, "%4k32.f16%t%s", "!{x+z}=ddpKK", 80, T1(FP8), T1(FP8))                        \
+    PTX__WGMMA_FORM(OP, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 80, PTX__WGMMA, T1(S8), T1(S8), M1(SATFINITE)) \
+    PTX__WGMMA_FORM(FORM, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 80, T1(U8), T1(U8), M1(SATFINITE))           \
+    PTX__WGMMA_FORM(FORM, S32, "%2k32%m.s32%t%s", "!{S+y}=ddp", 84, T1(I8), T1(I8), M1(SATFINITE))           \
     PTX__WGMMA_FORM(OP, B1, "%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 80, PTX__WGMMA, (0))                  \
-    PTX__WGMMA_FORM(OP, A_F32, "%2k16.f32%t%t", "!{f+w}={4x}dpKKH", 80, PTX__WGMMA, PTX__T1(H16))            \
-    PTX__WGMMA_FORM(FORM, A_F32, "%2k8.f32%t%t", "!{f+w}={4x}dpKK", 80, PTX__T1(TF32))                       \
-    PTX__WGMMA_FORM(FORM, A_F32, "%2k32.f32%t%s", "!{f+w}={4x}dpKK", 80, PTX__T1(FP8), PTX__T1(FP8))         \
-    PTX__WGMMA_FORM(OP, A_F16, "%4k16.f16%t%t", "!{x+z}={4x}dpKKH", 80, PTX__WGMMA, PTX__T1(F16))            \
-    PTX__WGMMA_FORM(OP, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__WGMMA, PTX__T1(S8), PTX__T1(S8), \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__WGMMA_FORM(FORM, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__T1(U8), PTX__T1(U8),           \
-        PTX__M1(SATFINITE))                                                                                  \
-    PTX__WGMMA_FORM(FORM, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 84, PTX__T1(I8), PTX__T1(I8),           \
-        PTX__M1(SATFINITE))                                                                                  \
+    PTX__WGMMA_FORM(OP, A_F32, "%2k16.f32%t%t", "!{f+w}={4x}dpKKH", 80, PTX__WGMMA, T1(H16))                 \
+    PTX__WGMMA_FORM(FORM, A_F32, "%2k8.f32%t%t", "!{f+w}={4x}dpKK", 80, T1(TF32))                            \
+    PTX__WGMMA_FORM(FORM, A_F32, "%2k32.f32%t%s", "!{f+w}={4x}dpKK", 80, T1(FP8), T1(FP8))                   \
+    PTX__WGMMA_FORM(OP, A_F16, "%4k16.f16%t%t", "!{x+z}={4x}dpKKH", 80, PTX__WGMMA, T1(F16))                 \
+    PTX__WGMMA_FORM(OP, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, PTX__WGMMA, T1(S8), T1(S8),           \
+        M1(SATFINITE))                                                                                       \
+    PTX__WGMMA_FORM(FORM, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 80, T1(U8), T1(U8), M1(SATFINITE))      \
+    PTX__WGMMA_FORM(FORM, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 84, T1(I8), T1(I8), M1(SATFINITE))      \
     OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH", 82,            \
-        PTX__ON_90A, PTX__WGMMA, PTX__T1(H16))                                                               \
+        PTX__ON_90A, PTX__WGMMA, T1(H16))                                                                    \
     /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
     PTX__TCGEN05(OP, ALLOC, "alloc%m.sync.aligned.shared::cta.b32", "=sI", 86, PTX__ON_100_110,              \
         PTX__BY_WARP)                                                                                        \
@@ -1710,7 +1679,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__TCGEN05(OP, SHIFT_DOWN, "shift%m.down", "=a", 86, PTX__ON_100A_103A_110A, 0)                        \
     PTX__TCGEN05(OP, MMA_F16, "mma%m.kind::f16", "=addup", 86, PTX__ON_100_110, 0)                           \
     FORM(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addupP", 86, PTX__ON_100_103, (0), (0), (0),          \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1))                                                            \
+        M1(CTA_GROUP), M1(CTA_GROUP_1))                                                                      \
     PTX__TCGEN05(OP, MMA_F16_A_FILL, "mma%m.kind::f16.collector::a::fill", "=addup", 86, PTX__ON_100_110, 0) \
     PTX__TCGEN05(OP, MMA_F16_A_USE, "mma%m.kind::f16.collector::a::use", "=addup", 86, PTX__ON_100_110, 0)   \
     PTX__TCGEN05(OP, MMA_TF32, "mma%m.kind::tf32", "=addup", 86, PTX__ON_100_110, 0)                         \
@@ -1752,17 +1721,15 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__T2(F32, I32))                                                                                   \
     OP(TLD4_A_##ID, "tld4.a." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE,               \
         PTX__T2(F32, I32))
-#define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
+#define PTX__TABLE_TEXTURES(OP, FORM, T1, T2, T3, M1, M2, M3)                                                \
     /* textures, by 64-bit handle; surfaces: below */                                                        \
-    OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))   \
-    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))  \
-    FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", 71, 60, PTX__T2(F32, I32), PTX__T2(S32, F32))            \
-    FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", 42, 53, PTX__T1(F16X2), PTX__T2(S32, F32))                 \
-    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32), PTX__T2(S32, F32))  \
-    OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32),                   \
-        PTX__T2(S32, F32))                                                                                   \
-    OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", 31, 20, PTX__TEXTURE, PTX__T2(F32, I32),                 \
-        PTX__T2(S32, F32))                                                                                   \
+    OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", 31, 20, PTX__TEXTURE, T2(F32, I32), T2(S32, F32))             \
+    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", 31, 20, PTX__TEXTURE, T2(F32, I32), T2(S32, F32))            \
+    FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", 71, 60, T2(F32, I32), T2(S32, F32))                      \
+    FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", 42, 53, T1(F16X2), T2(S32, F32))                           \
+    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", 31, 20, PTX__TEXTURE, T2(F32, I32), T2(S32, F32))            \
+    OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", 31, 20, PTX__TEXTURE, T2(F32, I32), T2(S32, F32))          \
+    OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", 31, 20, PTX__TEXTURE, T2(F32, I32), T2(S32, F32))        \
     PTX__TEX_F32(OP, CUBE, "cube", "{4f}]", 31)                                                              \
     PTX__TEX_F32(OP, ACUBE, "acube", "{ufff}]", 31)                                                          \
     PTX__TEX_DETAIL(OP, 1D, "1d", "f", "f", 31)                                                              \
@@ -1806,7 +1773,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__M1(SAT))                                                                                        \
     OP(V##ID##4, "v" name "4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
         PTX__M1(SAT))
-#define PTX__TABLE_SURFACES(OP, FORM)                                                                        \
+#define PTX__TABLE_SURFACES(OP, FORM, T1, T2, T3, M1, M2, M3)                                                \
     PTX__SURFACE_ROWS(OP, FORM, 1D, "1d", "{u}]")                                                            \
     PTX__SURFACE_ROWS(OP, FORM, 2D, "2d", "{2u}]")                                                           \
     PTX__SURFACE_ROWS(OP, FORM, 3D, "3d", "{4u}]")                                                           \
@@ -1821,22 +1788,22 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))                          \
     OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 40, 30, PTX__REGISTER_1, (0))                                \
     /* video */                                                                                              \
-    OP(VADD, "vadd%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
-    OP(VSUB, "vsub%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
-    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))            \
-    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))   \
-    OP(VMIN, "vmin%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
-    OP(VMAX, "vmax%t%s%s%m", "y=uu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                    \
-    OP(VMAD, "vmad%t%s%s%m", "y=uuu", 20, 20, 0, PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT))                   \
-    OP(VSET, "vset%s%s%m", "u=uu", 20, 20, 0, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))                  \
+    OP(VADD, "vadd%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
+    OP(VSUB, "vsub%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
+    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                           \
+    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                  \
+    OP(VMIN, "vmin%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
+    OP(VMAX, "vmax%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
+    OP(VMAD, "vmad%t%s%s%m", "y=uuu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                  \
+    OP(VSET, "vset%s%s%m", "u=uu", 20, 20, 0, (0), T1(I32), (0), M1(CMP_ORDERED))                            \
     PTX__VIDEO(OP, ADD, "add")                                                                               \
     PTX__VIDEO(OP, SUB, "sub")                                                                               \
     PTX__VIDEO(OP, AVRG, "avrg")                                                                             \
     PTX__VIDEO(OP, ABSDIFF, "absdiff")                                                                       \
     PTX__VIDEO(OP, MIN, "min")                                                                               \
     PTX__VIDEO(OP, MAX, "max")                                                                               \
-    OP(VSET2, "vset2%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))  \
-    OP(VSET4, "vset4%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), PTX__T1(I32), (0), PTX__M1(CMP_ORDERED))  \
+    OP(VSET2, "vset2%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), T1(I32), (0), M1(CMP_ORDERED))            \
+    OP(VSET4, "vset4%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), T1(I32), (0), M1(CMP_ORDERED))            \
     /* the stack, control */                                                                                 \
     OP(STACKSAVE, "stacksave.u64", "d=", 73, 52, PTX__GIVES_LANE, (0))                                       \
     OP(STACKRESTORE, "stackrestore.u64", "=d", 73, 52, PTX__REGISTER_1, (0))                                 \
@@ -1851,13 +1818,23 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(BRA, "bra", "=", 10, 0, 0, (0))                                                                       \
     OP(BRX_EDGE, "", "=", 60, 30, 0, (0))                                                                    \
     OP(RAW, "", "=", 10, 0, 0, (0))
+#define PTX__WITH_SETS(TABLE, OP, FORM)                                                                      \
+    TABLE(OP, FORM, PTX__T1, PTX__T2, PTX__T3, PTX__M1, PTX__M2, PTX__M3)
 #define PTX_TABLE(OP, FORM)                                                                                  \
-    PTX__TABLE_ARITHMETIC(OP, FORM) PTX__TABLE_LOGIC(OP, FORM) PTX__TABLE_CONVERSIONS(OP, FORM)              \
-    PTX__TABLE_MEMORY(OP, FORM) PTX__TABLE_COPIES(OP, FORM) PTX__TABLE_TENSOR_COPIES(OP, FORM)               \
-    PTX__TABLE_WARPS(OP, FORM) PTX__TABLE_MMA(OP, FORM) PTX__TABLE_MMA_SPARSE(OP, FORM)                      \
-    PTX__TABLE_WMMA_MEMORY(OP, FORM) PTX__TABLE_WMMA(OP, FORM) PTX__TABLE_WARPGROUP(OP, FORM)                \
-    PTX__TABLE_TEXTURES(OP, FORM)                                                                            \
-    PTX__TABLE_SURFACES(OP, FORM)
+    PTX__WITH_SETS(PTX__TABLE_ARITHMETIC, OP, FORM)                                                          \
+    PTX__WITH_SETS(PTX__TABLE_LOGIC, OP, FORM)                                                               \
+    PTX__WITH_SETS(PTX__TABLE_CONVERSIONS, OP, FORM)                                                         \
+    PTX__WITH_SETS(PTX__TABLE_MEMORY, OP, FORM)                                                              \
+    PTX__WITH_SETS(PTX__TABLE_COPIES, OP, FORM)                                                              \
+    PTX__WITH_SETS(PTX__TABLE_TENSOR_COPIES, OP, FORM)                                                       \
+    PTX__WITH_SETS(PTX__TABLE_WARPS, OP, FORM)                                                               \
+    PTX__WITH_SETS(PTX__TABLE_MMA, OP, FORM)                                                                 \
+    PTX__WITH_SETS(PTX__TABLE_MMA_SPARSE, OP, FORM)                                                          \
+    PTX__WITH_SETS(PTX__TABLE_WMMA_MEMORY, OP, FORM)                                                         \
+    PTX__WITH_SETS(PTX__TABLE_WMMA, OP, FORM)                                                                \
+    PTX__WITH_SETS(PTX__TABLE_WARPGROUP, OP, FORM)                                                           \
+    PTX__WITH_SETS(PTX__TABLE_TEXTURES, OP, FORM)                                                            \
+    PTX__WITH_SETS(PTX__TABLE_SURFACES, OP, FORM)
 
 #define PTX__OP(id, ...) PTX_##id,
 #define PTX__FORM(id, ...)
@@ -1997,9 +1974,7 @@ PTXGEN_API ptx_module *ptx_kernel_module(ptx_kernel *k);
 /* .maxntid: no block of more threads is launched, so registers are allotted for that. min_blocks > 0:
    .minnctapersm */
 #define ptx_launch_bounds(k, max_threads, min_blocks)                                                        \
-    ptx_launch_bounds_((k), PTX__AT, (max_threads), (min_blocks))
-PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max_threads,
-                                   uint32_t min_blocks);
+    ptx_directive_((k), PTX__AT, 5, (max_threads), (min_blocks), 0)
 
 /* Parameters, in the order of the calls; each is loaded where the call stands, so make them first. */
 #define ptx_param(k, name, type) ptx_param_((k), PTX__AT, (name), (type), PTX_GENERIC)
@@ -2033,7 +2008,7 @@ PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t
 #define ptx_max_registers(k, n) ptx_directive_((k), PTX__AT, 2, (n), 0, 0)
 #define ptx_max_cluster(k, blocks) ptx_directive_((k), PTX__AT, 3, (blocks), 0, 0)
 #define ptx_blocks_are_clusters(k) ptx_directive_((k), PTX__AT, 4, 1, 0, 0)
-#define ptx_noreturn(k) ptx_directive_((k), PTX__AT, 5, 1, 0, 0) /* of a function */
+#define ptx_noreturn(k) ptx_directive_((k), PTX__AT, 6, 1, 0, 0) /* of a function */
 PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint32_t x, uint32_t y,
                                uint32_t z);
 /* .pragma "text", where the call stands: "nounroll" and the like. */
@@ -2748,7 +2723,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
    approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all
    operands of the f32 functions of one, and random ones of the rest; docs/mathematics.md has what it printed.
-   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 141 in f64
+   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 129 in f64
    (docs/mathematics.md); no memory but, for sin, cos and tan of f64 from 2^30 on, a table of 160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
@@ -2769,7 +2744,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
 #define ptx_sin(k, x) ptx_math1(k, "sin", x)           /* 1.6, 1.6; any x, however large */
 #define ptx_cos(k, x) ptx_math1(k, "cos", x)           /* 1.7, 1.7 */
-#define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 1.9, 2.0 */
+#define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 1.9, 1.8 */
 #define ptx_asin(k, x) ptx_math1(k, "asin", x)         /* 2.0, 1.7 */
 #define ptx_acos(k, x) ptx_math1(k, "acos", x)         /* 1.2, 1.3 */
 #define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.9, 1.6 */
@@ -2778,22 +2753,22 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_tanh(k, x) ptx_math1(k, "tanh", x)         /* 1.9, 1.8 */
 #define ptx_exp(k, x) ptx_math1(k, "exp", x)           /* 2.0, 1.0 */
 #define ptx_exp2(k, x) ptx_math1(k, "exp2", x)         /* f32: ex2.approx, as it says; 1.0 */
-#define ptx_exp10(k, x) ptx_math1(k, "exp10", x)       /* 1.1, 1.0 */
+#define ptx_exp10(k, x) ptx_math1(k, "exp10", x)       /* 2.0, 1.0 */
 #define ptx_expm1(k, x) ptx_math1(k, "expm1", x)       /* 1.6, 1.9 */
 #define ptx_log(k, x) ptx_math1(k, "log", x)           /* 1.0, 0.6 */
 #define ptx_log2(k, x) ptx_math1(k, "log2", x)         /* 1.8, 0.6 */
 #define ptx_log10(k, x) ptx_math1(k, "log10", x)       /* 1.9, 0.6 */
 #define ptx_log1p(k, x) ptx_math1(k, "log1p", x)       /* 1.4, 1.5 */
 #define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)         /* 0.9, 0.8 */
-#define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.8, 1.7 */
-#define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.3 */
+#define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.8, 1.2 */
+#define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 1.7 */
 #define ptx_tgamma(k, x) ptx_math1(k, "tgamma", x)     /* 4.0, 1.8; a function of the module */
-#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 2.4; the same; see below */
+#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 1.8; the same; see below */
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
 #define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 2.0, 1.6 */
 /* lgamma has zeros between its poles: below -2 its error is counted in units of the largest of
-   |lgamma(x)|, lgamma(-x) and 1. From -2 on the error in f64 is 1.7. */
+   |lgamma(x)|, lgamma(-x) and 1. */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
 #define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
 
@@ -3263,7 +3238,8 @@ typedef struct ptx__named {
 #define PTX__OF_MODULE UINT32_MAX       /* kernels, functions and variables */
 #define PTX__OF_SOME (UINT32_MAX - 1u) /* symbols of kernels, once a name: `what` is the first that has it */
 #define PTX__IS_KERNEL 0x80000000u
-enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL }; /* of a kernel */
+/* What a name is given to: the first three are symbols of a kernel. */
+enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL, PTX__IS_VARIABLE, PTX__IS_FUNCTION, PTX__IS_ENTRY };
 
 /* Element `element` of variable `in` is the address of `to`, plus an offset. In order of both. */
 typedef struct ptx__address {
@@ -3369,7 +3345,7 @@ struct ptx_kernel {
     uint32_t reached; /* while the shared memory of an entry and its functions is added up */
     uint32_t shared_bytes, param_bytes, verified;
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
-    uint32_t first_line; /* of its body, in the text last printed */
+    size_t body;   /* where its instructions begin in the text last printed */
     uint32_t seen; /* what its instructions have: a bit for each effect, and PTX__SEEN_* */
     uint32_t address_taken, known; /* known: the three below are; 1 while ptx__learn computes them */
     uint32_t exits;                /* threads may end in it */
@@ -3414,7 +3390,6 @@ struct ptx_module {
     ptx_target target;
     uint32_t cap, comments, lines, version, serial, seed, owner, const_bytes, printf_used, dependent_launch;
     char target_name[8]; /* "90a" */
-    uint32_t line; /* while printing: lines so far */
     ptx_error error;
     char message[768];
     char error_site[256], error_kernel[256];
@@ -4305,30 +4280,28 @@ PTX__APART static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
 
 /* Check the rules that a set of allowed modifiers cannot express: which orders, scopes, hints and spaces of
    an access exclude each other. Returns NULL if all is well, else the rule. */
-PTX__RARE const char *ptx__access_wrong(unsigned op, ptx_mods mods) {
-    ptx_mods sem = mods & PTX__SEM & ~PTX__FAMILY, scope = mods & PTX__SCOPE & ~PTX__FAMILY;
-    ptx_mods strong = sem & ~PTX_WEAK & ~PTX_VOLATILE, space = mods & PTX__SPACE & ~PTX__FAMILY;
-    ptx_mods cached = mods & (PTX__COP_LD | PTX__COP_ST) & ~PTX__FAMILY;
+PTX__RARE const char *ptx__access_wrong(unsigned op, ptx_mods all) {
+    const ptx_mods mods = all & ~PTX__FAMILY;
+    ptx_mods sem = mods & PTX__SEM, scope = mods & PTX__SCOPE;
+    ptx_mods strong = sem & ~PTX_WEAK & ~PTX_VOLATILE, space = mods & PTX__SPACE;
+    ptx_mods cached = mods & (PTX__COP_LD | PTX__COP_ST);
     int global = !space || space == (PTX__M_GLOBAL & ~PTX__FAMILY);
-    if (op >= PTX_ATOMIC_BITS && op <= PTX_RED && mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY && !global)
+    if (op >= PTX_ATOMIC_BITS && op <= PTX_RED && mods & PTX_L2_CACHE_HINT && !global)
         return "L2 hints are for global memory";
     if (op != PTX_LD && op != PTX_ST && (op < PTX_MULTIMEM_LD_REDUCE || op > PTX_MULTIMEM_RED)) return NULL;
-    if (mods & PTX_MMIO & ~PTX__FAMILY
-        && (!(mods & PTX_RELAXED & ~PTX__FAMILY) || !(mods & PTX_SYS & ~PTX__FAMILY) || !global
-            || mods & (PTX__HINTS | PTX__VEC) & ~PTX__FAMILY))
+    if (mods & PTX_MMIO
+        && (!(mods & PTX_RELAXED) || !(mods & PTX_SYS) || !global || mods & (PTX__HINTS | PTX__VEC)))
         return ".mmio goes with .relaxed.sys, in global memory, without hints, for one value";
     if ((strong != 0) != (scope != 0)) return "an order needs a scope, and a scope an order";
-    if ((sem & ~PTX_WEAK && cached) || (sem && mods & PTX_NC & ~PTX__FAMILY))
+    if ((sem & ~PTX_WEAK && cached) || (sem && mods & PTX_NC))
         return "an order does not go with cache operators or .nc";
-    if (sem & ~PTX_WEAK && !global && !(space & (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY))
+    if (sem & ~PTX_WEAK && !global && !(space & (PTX__M_SHARED | PTX__M_SHARED_CLUSTER)))
         return "an order is for global and shared memory";
-    if (mods & PTX_NC & ~PTX__FAMILY && !(global && space)) return ".nc is for global memory";
-    if (mods & PTX_NC & ~PTX__FAMILY && mods & (PTX_LU | PTX_CV) & ~PTX__FAMILY)
-        return ".nc does not go with .lu and .cv";
-    if (mods & (PTX__L1 | PTX__L2) & ~PTX__FAMILY && !global) return "L1 and L2 hints are for global memory";
-    if (mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY && mods & PTX_VOLATILE & ~PTX__FAMILY)
-        return "a cache hint does not go with .volatile";
-    if (mods & PTX__L1 & ~PTX__FAMILY && (cached || mods & PTX_VOLATILE & ~PTX__FAMILY))
+    if (mods & PTX_NC && !(global && space)) return ".nc is for global memory";
+    if (mods & PTX_NC && mods & (PTX_LU | PTX_CV)) return ".nc does not go with .lu and .cv";
+    if (mods & (PTX__L1 | PTX__L2) && !global) return "L1 and L2 hints are for global memory";
+    if (mods & PTX_L2_CACHE_HINT && mods & PTX_VOLATILE) return "a cache hint does not go with .volatile";
+    if (mods & PTX__L1 && (cached || mods & PTX_VOLATILE))
         return "L1 hints do not go with cache operators or .volatile";
     return NULL;
 }
@@ -5377,14 +5350,6 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
         if (!ptx__check_set(k, site, d, typed)) return ptx__none();
         if (typed[0].handle != src[0].handle) return ptx__record(k, site, what, mods, typed);
     }
-    if (op >= PTX__OP_COUNT)
-        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
-    if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
-    if (k->m->plain[op] && *k->m->slots[op] == 'c' && src_type == PTX_NONE)
-        return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
-                           ptx__rows[k->m->first[op]].name,
-                           op == PTX_SET ? "opn, with the type of the result"
-                                         : ptx__rows[k->m->first[op]].name);
     ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE,
               what & PTX__INTO ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
@@ -5743,11 +5708,11 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     slots = k->m->slots[op];
     loose = *row->sig == '*';
     if (*row->sig == '~' || op == PTX_BRA || op == PTX_RAW || op == PTX_BRX_EDGE
-        || (n_out != PTX__ONE && (*row->sig == '!') != !!into) || (*row->sig == '!' && !into)) {
+        || (*slots == 'c' && n_out == PTX__ONE && src_type == PTX_NONE && k->m->plain[op])
+        || (n_out != PTX__ONE && (*row->sig == '!') != !!into) || (*row->sig == '!' && !into))
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s", row->name,
-                  row->name);
-        return;
-    }
+                  op == PTX_SET ? "opn, with the type of the result" : row->name);
+    if (!ptx__ready(k)) return;
     if ((type || !ptx__types_of(row)) && (src_type || !ptx__sources_of(row)) && *slots != 'm') {
         form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
         if (!form) return;
@@ -5877,39 +5842,30 @@ PTX__RARE_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, pt
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
     return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a);
 }
+/* Expanded in the three below. */
+PTX__INLINE ptx_val ptx__record_op(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, unsigned n,
+                                   ptx_val a, ptx_val b, ptx_val c, ptx_val d) {
+    ptx_val src[PTX__MEMO_MAX];
+    src[0] = a, src[1] = b, src[2] = c, src[3] = d;
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, n), mods, src);
+}
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-    src[0] = a;
-    src[1] = b;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, src);
+    return ptx__record_op(k, site, op, mods, 2, a, b, ptx__none(), ptx__none());
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-    src[0] = a;
-    src[1] = b;
-    src[2] = c;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, src);
+    return ptx__record_op(k, site, op, mods, 3, a, b, c, ptx__none());
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    ptx_val src[PTX__MEMO_MAX];
-    src[0] = a;
-    src[1] = b;
-    src[2] = c;
-    src[3] = d;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src);
+    return ptx__record_op(k, site, op, mods, 4, a, b, c, d);
 }
 
 PTX__RARE_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                                ptx_val b, ptx_val c, ptx_val d, ptx_val e) {
     ptx_val src[5], out = ptx__none();
-    src[0] = a;
-    src[1] = b;
-    src[2] = c;
-    src[3] = d;
-    src[4] = e;
+    src[0] = a, src[1] = b, src[2] = c, src[3] = d, src[4] = e;
     if (!ptx__ready(k) || ptx__is_stale(k, k, site)) return out;
     ptx__emit(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, &out, PTX__ONE, NULL);
     return ptx__ready(k) ? out : ptx__none();
@@ -6000,32 +5956,47 @@ static void ptx__add_symbol(const ptx_kernel *k, uint32_t name, uint32_t what) {
         ptx__add_name(k->m, PTX__OF_SOME, name, k->index);
 }
 
-PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, const char *name) {
+/* Whether a new kernel, function or variable may have that name; or a symbol of kernel `of`, which may have a
+   kernel's. Sets the error otherwise. A symbol of a kernel hides functions and variables; and ptxas 13.0 ends
+   by a signal where a kernel has the name of an earlier kernel's parameter. */
+PTX__RARE int ptx__name_is_free(ptx_module *m, ptx_kernel *of, const char *site, const char *name,
+                                unsigned what) {
+    static const char kinds[][13] = {"parameter", "shared array", "local array",
+                                     "variable",  "function",     "kernel"};
+    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, name);
+    const ptx_kernel *k =
+        had && had->what & PTX__IS_KERNEL ? m->kernels.at[had->what & ~PTX__IS_KERNEL] : NULL;
+    const unsigned kind = !k ? PTX__IS_VARIABLE : k->function ? PTX__IS_FUNCTION : PTX__IS_ENTRY;
+    char text[320];
+    if (had && !(of && kind == PTX__IS_ENTRY && (what != PTX__IS_PARAM || k->index <= of->index)))
+        snprintf(text, sizeof text, "the module has a %s '%.80s' already, %s at %.100s%s", kinds[kind], name,
+                 k ? "started" : "made", k ? k->site : m->variables.at[had->what].site,
+                 of && kind == PTX__IS_ENTRY ? ", and ptxas crashes on a parameter of that name" : "");
+    else {
+        had = ptx__find_name(m, of ? of->index : PTX__OF_SOME, name);
+        k = of ? of : had ? m->kernels.at[had->what] : NULL;
+        if (had && !of) had = ptx__find_name(m, k->index, name);
+        if (!had || (what == PTX__IS_ENTRY && had->what != PTX__IS_PARAM)) return 1;
+        snprintf(text, sizeof text, "kernel '%.80s' has a %s '%.80s'%s%s", m->names.at + k->name,
+                 kinds[had->what], name,
+                 of                      ? " already"
+                 : what == PTX__IS_ENTRY ? ", and ptxas crashes on a later kernel of that name"
+                                         : ", which would hide the ",
+                 of || what == PTX__IS_ENTRY ? "" : kinds[what]);
+    }
+    if (of)
+        ptx__fail(of, PTX_E_NAME_TAKEN, site, "%s", text);
+    else
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "%s", text);
+    return 0;
+}
+
+PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const char *name, unsigned what) {
     ptx_kernel *k;
-    const ptx__named *had;
     uint32_t at;
     if (!m || m->error.code) return NULL;
     at = ptx__name(m, site, name);
-    if (!at) return NULL;
-    had = ptx__find_name(m, PTX__OF_MODULE, name);
-    if (had && had->what & PTX__IS_KERNEL) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a kernel '%.80s' already, started at %s", name,
-                 m->kernels.at[had->what & ~PTX__IS_KERNEL]->site);
-        return NULL;
-    }
-    if (had) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a variable '%.80s', made at %s", name,
-                 m->variables.at[had->what].site);
-        return NULL;
-    }
-    had = ptx__find_name(m, PTX__OF_SOME, name);
-    if (had) had = ptx__find_name(m, had->what, name);
-    if (had && had->what == PTX__IS_PARAM) { /* ptxas 13.0 ends by a signal */
-        ptx_fail(m, PTX_E_NAME_TAKEN, site,
-                 "an earlier kernel has a parameter '%.80s', and ptxas crashes on a kernel of that name",
-                 name);
-        return NULL;
-    }
+    if (!at || !ptx__name_is_free(m, NULL, site, name, what)) return NULL;
     if (!PTX__ROOM(m, m->entries, 1)) return NULL;
     if (m->used == m->kernels.count) {
         if (!PTX__ROOM(m, m->kernels, 1)) return NULL;
@@ -6054,6 +6025,9 @@ PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, cons
     return k;
 }
 
+PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, const char *name) {
+    return ptx__start_kernel(m, site, name, PTX__IS_ENTRY);
+}
 PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *name) {
     ptx_kernel *k = ptx_entry_early_(m, site, name);
     ptx_dependent_wait_(k, site);
@@ -6068,106 +6042,67 @@ PTXGEN_API void ptx_dependent_wait_(ptx_kernel *k, const char *site) {
 
 PTXGEN_API int ptx_module_is_dependent(const ptx_module *m) { return m && m->dependent_launch; }
 
-/* The limits of a directive: lowest and highest first and second number, highest third (deep), highest
-   product (volume), the .version that it needs, and where the numbers go. high 0: no limits. */
+/* The limits of a directive: lowest and highest first number; with a volume, which limits the product, the
+   highest second and third one (high, deep), else the highest second one (deep); the .version that it needs,
+   and where the numbers go. high 0: no limits. */
 typedef struct ptx__directive {
-    const char *name;
-    uint16_t low, high, deep, volume;
-    uint8_t version, cluster, count;
-    size_t at;
+    char what[47]; /* of its numbers, as printf takes it */
+    uint8_t cluster, count, version;
+    uint16_t low, high, deep, volume, at;
 } ptx__directive;
 static const ptx__directive ptx__directives[] = {
-    {"ptx_require_block", 1, 1024, 64, 1024, 0, 0, 3, offsetof(ptx_kernel, need)},
-    {"ptx_require_cluster", 1, 16, 16, 16, 78, 1, 3, offsetof(ptx_kernel, cluster)},
-    {"ptx_max_registers", 24, 255, 0, 0, 0, 0, 1, offsetof(ptx_kernel, max_registers)},
-    {"ptx_max_cluster", 1, 16, 0, 0, 78, 1, 1, offsetof(ptx_kernel, max_rank)},
-    {"ptx_blocks_are_clusters", 0, 0, 0, 0, 90, 1, 1, offsetof(ptx_kernel, blocks_are_clusters)},
-    {"ptx_noreturn", 0, 0, 0, 0, 64, 0, 1, offsetof(ptx_kernel, noreturn)}};
-enum { PTX__NORETURN = 5 };
+    {"ptx_require_block of %u, %u, %u threads", 0, 3, 0, 1, 1024, 64, 1024, offsetof(ptx_kernel, need)},
+    {"ptx_require_cluster of %u, %u, %u blocks", 1, 3, 78, 1, 16, 16, 16, offsetof(ptx_kernel, cluster)},
+    {"ptx_max_registers of %u registers", 0, 1, 0, 24, 255, 0, 0, offsetof(ptx_kernel, max_registers)},
+    {"ptx_max_cluster of %u blocks", 1, 1, 78, 1, 16, 0, 0, offsetof(ptx_kernel, max_rank)},
+    {"ptx_blocks_are_clusters", 1, 1, 90, 0, 0, 0, 0, offsetof(ptx_kernel, blocks_are_clusters)},
+    {"ptx_launch_bounds of %u threads and %u blocks", 0, 2, 0, 1, 1024, 32, 0,
+     offsetof(ptx_kernel, max_threads)},
+    {"ptx_noreturn", 0, 1, 64, 0, 0, 0, 0, offsetof(ptx_kernel, noreturn)}};
+enum { PTX__NORETURN = sizeof ptx__directives / sizeof *ptx__directives - 1 };
 
 PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint32_t x, uint32_t y,
                                   uint32_t z) {
     const ptx__directive *d = &ptx__directives[(unsigned)which < PTX__NORETURN ? which : PTX__NORETURN];
     uint64_t volume = (uint64_t)x * y * z;
     uint32_t number[3], before[3];
+    char what[80];
     if (!ptx__ready(k)) return;
+    number[0] = x, number[1] = y, number[2] = z;
+    snprintf(what, sizeof what, d->what, x, y, z);
+    memcpy(before, (char *)k + d->at, sizeof before);
     if (d->high
         && (x < d->low || x > d->high
-            || (d->volume && (volume == 0 || volume > d->volume || y > d->high || z > d->deep)))) {
-        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
-                  "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 24 to 255 registers",
-                  d->name);
-        return;
-    }
-    if ((which == PTX__NORETURN) != (k->function != 0)) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "that directive is for %s",
-                  which == PTX__NORETURN ? "a function" : "an entry");
-        return;
-    }
-    if (d->cluster && ptx__sm(k) < 90) {
+            || (d->volume ? volume == 0 || volume > d->volume || y > d->high || z > d->deep : y > d->deep)))
+        ptx__fail(
+            k, PTX_E_LAUNCH_LIMIT, site,
+            "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 24 to 255 registers, "
+            "a multiprocessor at most 32 blocks",
+            what);
+    if ((which == PTX__NORETURN) != (k->function != 0))
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s is for %s", what,
+                  k->function ? "an entry, this is a function" : "a function, this is an entry");
+    if (d->cluster && ptx__sm(k) < 90)
         ptx__fail(k, PTX_E_TARGET, site, "clusters need sm_90, the target is sm_%s", k->m->target_name);
-        return;
-    }
-    if (!ptx__needs_version(k, site, "the directive", -1, d->version)) return;
-    number[0] = x, number[1] = y, number[2] = z;
-    memcpy(before, (char *)k + d->at, d->count * sizeof *number);
     if (*before && memcmp(before, number, d->count * sizeof *number) != 0)
-        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "%s is given twice with different numbers: keep one", d->name);
-    memcpy((char *)k + d->at, number, d->count * sizeof *number);
+        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "%s, and other numbers before: keep one", what);
+    if (ptx__ready(k) && ptx__needs_version(k, site, what, -1, d->version))
+        memcpy((char *)k + d->at, number, d->count * sizeof *number);
 }
 
 PTX__RARE_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
-    ptx_kernel *k = ptx_entry_(m, site, name);
-    const ptx__named *had;
+    ptx_kernel *k = ptx__start_kernel(m, site, name, PTX__IS_FUNCTION);
+    ptx_dependent_wait_(k, site);
     if (!k) return NULL;
     m->entries.count--;
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
-    had = ptx__find_name(m, PTX__OF_SOME, name);
-    if (had)
-        ptx__fail(k, PTX_E_NAME_TAKEN, site,
-                  "kernel '%.80s' has a parameter or array '%.80s', which would hide the function",
-                  m->names.at + m->kernels.at[had->what]->name, name);
     k->function = 1;
     k->result = (uint32_t)result;
     return k;
 }
 
 PTXGEN_API ptx_module *ptx_kernel_module(ptx_kernel *k) { return k ? k->m : NULL; }
-
-PTX__RARE_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max_threads,
-                                      uint32_t min_blocks) {
-    if (!ptx__ready(k)) return;
-    if (k->function) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "launch bounds are for entries, this is a function");
-        return;
-    }
-    if (max_threads == 0 || max_threads > 1024 || min_blocks > 32)
-        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
-                  "launch bounds of %u threads and %u blocks: a block has 1 to 1024 threads,"
-                  " a multiprocessor at most 32 blocks",
-                  max_threads, min_blocks);
-    if (k->max_threads && (k->max_threads != max_threads || k->min_blocks != min_blocks))
-        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
-                  "launch bounds of %u threads and %u blocks, and before of %u and %u: keep one", max_threads,
-                  min_blocks, k->max_threads, k->min_blocks);
-    k->max_threads = max_threads;
-    k->min_blocks = min_blocks;
-}
-
-PTX__RARE int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) {
-    static const char *const kinds[] = {"parameter", "shared array", "local array"};
-    const ptx__named *had = ptx__find_name(k->m, PTX__OF_MODULE, name);
-    if (had && !(had->what & PTX__IS_KERNEL)) /* it would hide the variable */
-        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "the module has a variable '%.80s'", name);
-    if (had && k->m->kernels.at[had->what & ~PTX__IS_KERNEL]->function)
-        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "the module has a function '%.80s'", name);
-    had = ptx__find_name(k->m, k->index, name);
-    if (had)
-        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site, "this kernel has a %s '%.80s' already", kinds[had->what],
-                         name);
-    return 1;
-}
 
 static uint32_t ptx__align_up(uint32_t bytes, uint32_t align) { return (bytes + align - 1) & ~(align - 1); }
 
@@ -6178,19 +6113,13 @@ PTX__RARE uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *n
                                   uint32_t bytes, uint32_t align, unsigned space) {
     ptx_module *m = k->m;
     ptx__symbol *p;
-    const ptx__named *had;
     uint32_t at, offset, limit = m->cap >= 81 ? 32764u : 4352u;
     if (k->guard) return PTX__FAIL(k, PTX_E_GUARD, site, "a guard before a parameter");
     if (k->called)
         return PTX__FAIL(k, PTX_E_ARGUMENT, site,
                          "the function is called at %s already: parameters come first", k->called);
     at = ptx__name(m, site, name);
-    if (!at || !ptx__name_is_free(k, site, name)) return 0;
-    had = ptx__find_name(m, PTX__OF_MODULE, name);
-    if (had && (had->what & ~PTX__IS_KERNEL) > k->index)
-        return PTX__FAIL(k, PTX_E_NAME_TAKEN, site,
-                         "a later kernel is called '%.80s', and ptxas crashes on a parameter of that name",
-                         name);
+    if (!at || !ptx__name_is_free(m, k, site, name, PTX__IS_PARAM)) return 0;
     offset = ptx__align_up(k->param_bytes, align);
     if (bytes > limit || offset > limit - bytes)
         return PTX__FAIL(k, PTX_E_PARAM_LIMIT, site,
@@ -6274,45 +6203,63 @@ PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, u
     return ptx__with_space(v, space);
 }
 
-/* A shared array under a name that is kept already: its address, in a register. */
-PTX__RARE ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, ptx_type type,
-                                  uint32_t count, uint32_t align) {
-    ptx__symbol *s;
-    if (!name || !ptx__name_is_free(k, site, k->m->names.at + name) || !ptx__unguarded(k, site, "ptx_shared"))
+#define PTX__SHARED_MOST 49152u   /* bytes of static shared memory */
+#define PTX__DYNAMIC_MOST 232448u /* 227 KiB: no device gives a block more */
+/* An array of a kernel, under a name that is kept already: its address, in a register. bytes: of an element,
+   0 of what the launch gives. */
+PTX__RARE ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name, unsigned what, unsigned type,
+                                 uint32_t count, uint32_t align) {
+    const int shared = what == PTX__IS_SHARED;
+    const unsigned tag = shared ? PTX__W_SHARED : PTX__W_LOCAL;
+    ptx__symbol s;
+    size_t index;
+    s.site = ptx__site(k, site);
+    s.name = name;
+    s.type = type;
+    s.count = count;
+    s.align = align;
+    if (!name || !ptx__name_is_free(k->m, k, site, k->m->names.at + name, what)
+        || !ptx__unguarded(k, site, shared ? "ptx_shared" : "ptx_local")
+        || !(shared ? PTX__ROOM(k->m, k->shared, 1) : PTX__ROOM(k->m, k->locals, 1)))
         return ptx__none();
-    if (!PTX__ROOM(k->m, k->shared, 1)) return ptx__none();
-    ptx__add_symbol(k, name, PTX__IS_SHARED);
-    s = &k->shared.at[k->shared.count++];
-    s->site = ptx__site(k, site);
-    s->name = name;
-    s->type = type;
-    s->count = count;
-    s->align = align;
-    return ptx__symbol_address(k, site, PTX__WORD(PTX__W_SHARED, k->shared.count - 1), PTX_U32, PTX_SHARED,
-                               align);
+    ptx__add_symbol(k, name, what);
+    index = shared ? k->shared.count++ : k->locals.count++;
+    (shared ? k->shared.at : k->locals.at)[index] = s;
+    return ptx__symbol_address(k, site, PTX__WORD(tag, index), shared ? PTX_U32 : PTX_U64,
+                               shared ? PTX_SHARED : PTX_LOCAL, align);
+}
+/* The bytes of an element, at least which *align becomes; 0 with the error set. most: of all; 0: any. */
+PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type type, uint32_t count,
+                                      uint32_t most, uint32_t *align) {
+    uint32_t size;
+    if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return 0;
+    size = ptx_type_bytes(type);
+    if (size == 0 || (*align & (*align - 1)) || *align > 1024 || count == 0
+        || (most && count > most / size)) {
+        ptx__fail(
+            k, PTX_E_ARGUMENT, site,
+            "memory of %u elements of type %s, aligned to %u: must be 1 or more%s, of a type with a size, "
+            "aligned to 1, 2, 4 ... 1024",
+            count, ptx_type_name(type), *align, most ? ", 512 KiB at most" : "");
+        return 0;
+    }
+    if (*align < size) *align = size;
+    return size;
 }
 
 PTX__RARE_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                                   uint32_t count, uint32_t align) {
-    uint32_t size, start;
-    if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
-    size = ptx_type_bytes(type);
-    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0)
-        return PTX__REFUSE(
-            k, PTX_E_ARGUMENT, site,
-            "shared memory of %u elements of type %s, aligned to %u: must be 1 or more, of a type with "
-            "a size, aligned to 1, 2, 4 ... 1024",
-            count, ptx_type_name(type), align);
-    if (align < size) align = size;
+    uint32_t size = ptx__element_bytes(k, site, type, count, 0, &align), start;
+    if (!size) return ptx__none();
     start = ptx__align_up(k->shared_bytes, align);
-    if (count > 49152u / size || start > 49152u - count * size)
+    if (count > PTX__SHARED_MOST / size || start > PTX__SHARED_MOST - count * size)
         return PTX__REFUSE(k, PTX_E_SHARED_LIMIT, site,
                            "'%.80s' would end at byte %llu of static shared memory, the limit is 49152; use "
                            "ptx_shared_dynamic()",
                            name ? name : "(null)",
                            (unsigned long long)start + (unsigned long long)count * size);
     k->shared_bytes = start + count * size;
-    return ptx__add_shared(k, site, ptx__name(k->m, site, name), type, count, align);
+    return ptx__add_array(k, site, ptx__name(k->m, site, name), PTX__IS_SHARED, (unsigned)type, count, align);
 }
 
 PTX__RARE_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t align) {
@@ -6322,72 +6269,33 @@ PTX__RARE_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint3
         return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "dynamic shared memory aligned to %u: must be 16 to 1024",
                            align);
     snprintf(own, sizeof own, "%.255s$dynamic", k->m->names.at + k->name);
-    return ptx__add_shared(k, site, ptx__keep(k->m, own, strlen(own)), PTX_B8, 0, align);
+    return ptx__add_array(k, site, ptx__keep(k->m, own, strlen(own)), PTX__IS_SHARED, PTX_B8, 0, align);
 }
 
 PTX__RARE_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                                  uint32_t count, uint32_t align) {
-    uint32_t size = ptx_type_bytes(type), at;
-    ptx__symbol *l;
-    if (!ptx__ready(k) || !ptx__unguarded(k, site, "ptx_local")) return ptx__none();
-    if (!ptx__require_type(k, site, type)) return ptx__none();
-    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0 || count > 524288u / size)
-        return PTX__REFUSE(
-            k, PTX_E_ARGUMENT, site,
-            "local memory of %u elements of type %s, aligned to %u: must be 1 or more, 512 KiB at "
-            "most, of a type with a size, aligned to 1, 2, 4 ... 1024",
-            count, ptx_type_name(type), align);
-    if (align < size) align = size;
-    at = ptx__name(k->m, site, name);
-    if (!at || !ptx__name_is_free(k, site, name)) return ptx__none();
-    if (!PTX__ROOM(k->m, k->locals, 1)) return ptx__none();
-    ptx__add_symbol(k, at, PTX__IS_LOCAL);
-    l = &k->locals.at[k->locals.count++];
-    l->site = ptx__site(k, site);
-    l->name = at;
-    l->type = (uint32_t)type;
-    l->count = count * size;
-    l->align = align;
-    return ptx__symbol_address(k, site, PTX__WORD(PTX__W_LOCAL, k->locals.count - 1), PTX_U64, PTX_LOCAL,
-                               align);
+    uint32_t size = ptx__element_bytes(k, site, type, count, 524288, &align);
+    if (!size) return ptx__none();
+    return ptx__add_array(k, site, ptx__name(k->m, site, name), PTX__IS_LOCAL, (unsigned)type, count * size,
+                          align);
 }
 
 PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
     ptx_symbol none = {0, 0}, symbol;
     ptx__variable *v;
-    const ptx__named *had;
     uint32_t size, align, name;
     if (!m || m->error.code) return none;
     size = desc ? ptx_type_bytes(desc->type) : 0;
     align = desc && desc->align > size ? desc->align : size;
     if (!desc || size == 0 || desc->count == 0 || desc->count > 0x7fffffffu / size
         || !ptx__is_power_of_two(align) || (desc->align & (desc->align - 1)) || align > 1024
-        || (desc->space != PTX_GLOBAL && desc->space != PTX_CONST)) {
-        ptx_fail(
-            m, PTX_E_ARGUMENT, site,
-            "a variable has elements of a type with a size, in global or constant memory, and an alignment "
-            "of 1, 2 ... 1024");
-        return none;
-    }
+        || (desc->space != PTX_GLOBAL && desc->space != PTX_CONST))
+        ptx_fail(m, PTX_E_ARGUMENT, site,
+                 "a variable has elements of a type with a size, in global or constant memory, and an "
+                 "alignment of 1, 2 ... 1024");
+    if (m->error.code) return none;
     name = ptx__name(m, site, desc->name);
-    if (!name) return none;
-    had = ptx__find_name(m, PTX__OF_MODULE, desc->name);
-    if (had && !(had->what & PTX__IS_KERNEL)) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a variable '%.80s' already, made at %s",
-                 desc->name, m->variables.at[had->what].site);
-        return none;
-    }
-    if (had) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a kernel or function '%.80s'", desc->name);
-        return none;
-    }
-    had = ptx__find_name(m, PTX__OF_SOME, desc->name);
-    if (had) {
-        ptx_fail(m, PTX_E_NAME_TAKEN, site,
-                 "kernel '%.80s' has a parameter or array '%.80s', which would hide the variable",
-                 m->names.at + m->kernels.at[had->what]->name, desc->name);
-        return none;
-    }
+    if (!name || !ptx__name_is_free(m, NULL, site, desc->name, PTX__IS_VARIABLE)) return none;
     if (desc->space == PTX_CONST) {
         if (desc->count * size > 65536u
             || ptx__align_up(m->const_bytes, align) + desc->count * size > 65536u) {
@@ -6428,14 +6336,11 @@ PTX__RARE_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, ui
     if (ptx_type_bytes((ptx_type)m->variables.at[in.index].type) != 8
         || element >= m->variables.at[in.index].count || bytes < 0
         || bytes > (int64_t)m->variables.at[to.index].count
-                       * ptx_type_bytes((ptx_type)m->variables.at[to.index].type)) {
+                       * ptx_type_bytes((ptx_type)m->variables.at[to.index].type))
         ptx_fail(m, PTX_E_ARGUMENT, site, "an address is an element of 64 bits, of what lies in a variable");
-        return;
-    }
-    if (to.index >= in.index) {
+    if (to.index >= in.index)
         ptx_fail(m, PTX_E_ARGUMENT, site, "a variable points to variables made before it: PTX has no others");
-        return;
-    }
+    if (m->error.code) return;
     if (!PTX__ROOM(m, m->addresses, 1)) return;
     a = &m->addresses.at[m->addresses.count++];
     for (; a > m->addresses.at && (a[-1].in > in.index || (a[-1].in == in.index && a[-1].element > element));
@@ -7072,18 +6977,14 @@ PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "a pragma")) return;
     for (i = 0; text && i < sizeof known / sizeof *known; i++)
         if (strncmp(text, known[i], strlen(known[i])) == 0) break;
-    if (text && i == sizeof known / sizeof *known) {
+    if (text && i == sizeof known / sizeof *known)
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "the assembler knows no pragma \"%.60s\" and would ignore it; there are nounroll, "
                   "used_bytes_mask, enable_smem_spilling, frequency",
                   text);
-        return;
-    }
-    if (!text || strlen(text) > 200 || strpbrk(text, "\"\\$\n")) {
+    if (!text || strlen(text) > 200 || strpbrk(text, "\"\\$\n"))
         ptx__fail(k, PTX_E_ARGUMENT, site, "a pragma is a text of at most 200 characters");
-        return;
-    }
-    if (!ptx__needs_version(k, site, known[i], -1, since[i])) return;
+    if (!ptx__ready(k) || !ptx__needs_version(k, site, known[i], -1, since[i])) return;
     snprintf(line, sizeof line, ".pragma \"%.200s\";", text);
     ptx__record_raw(k, site, PTX__I_PLAIN, 0, line, 0, NULL, 0, NULL, NULL);
 }
@@ -7091,11 +6992,10 @@ PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text
 PTX__RARE_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
     char text[400];
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "ptx_return")) return;
-    if (!k->function || !k->result) {
+    if (!k->function || !k->result)
         ptx__fail(k, PTX_E_ARGUMENT, site, "only a function with a result returns a value; use ptx_ret");
-        return;
-    }
-    value = ptx__typed_value(k, site, "ptx_return", value, ptx__in_register(k->result));
+    else
+        value = ptx__typed_value(k, site, "ptx_return", value, ptx__in_register(k->result));
     if (!ptx__ready(k)) return;
     snprintf(text, sizeof text, "st.param.b%u [%.255s$$result], $0;", (unsigned)ptx__fact(k->result)->bits,
              k->m->names.at + k->name);
@@ -7344,11 +7244,8 @@ PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *form
     ptx_variable_desc desc;
     uint32_t i, bytes = 0, offset[PTX__ARGS_MAX];
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return;
-    if (!format) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format is NULL");
-        return;
-    }
-    if (!ptx__format_fits(k, site, format, n, v)) return;
+    if (!format) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format is NULL");
+    if (!format || !ptx__format_fits(k, site, format, n, v)) return;
     for (i = 0; i < n; i++) {
         const ptx__operand o = ptx__read_handle(k, v[i]);
         const unsigned wide = ptx__fact(o.type)->bits;
@@ -7362,11 +7259,9 @@ PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *form
             v[i] = ptx_cvt_(k, site, 0, PTX_F64, v[i]);
         else if (o.kind == PTX__REG && wide == 16)
             v[i] = ptx_cvt_(k, site, 0, o.type == PTX_S16 ? PTX_S32 : PTX_U32, v[i]);
-        if (!ptx__ready(k)) return;
-        if (ptx__bits_of(v[i]) != 32 && ptx__bits_of(v[i]) != 64) {
+        if (ptx__bits_of(v[i]) != 32 && ptx__bits_of(v[i]) != 64)
             ptx__fail(k, PTX_E_TYPE, site, "argument %u of printf is %s", i + 1, ptx__describe(o));
-            return;
-        }
+        if (!ptx__ready(k)) return;
         bytes = ptx__align_up(bytes, ptx__bits_of(v[i]) / 8u);
         offset[i] = bytes;
         bytes += ptx__bits_of(v[i]) / 8u;
@@ -7433,12 +7328,15 @@ PTX__RARE_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space sp
 
 /* -- textures and surfaces -- */
 
-/* Append a group of 1 to 4 coordinates: groups of 3 do not exist and repeat the last. */
-static uint32_t ptx__add_group(ptx_val *list, uint32_t at, const ptx_val *group, uint32_t n) {
-    uint32_t i;
-    for (i = 0; i < n; i++) list[at++] = group[i];
-    if (n == 3) list[at++] = group[2];
-    return at;
+/* An object and its 1 to 4 coordinates: groups of 3 do not exist and repeat the last. Returns the count. */
+static uint32_t ptx__coordinates(ptx_val *list, ptx_val object, uint32_t axes, ptx_val a, ptx_val b,
+                                 ptx_val c, ptx_val d) {
+    list[0] = object;
+    list[1] = a;
+    list[2] = b;
+    list[3] = c;
+    list[4] = axes == 3 ? c : d;
+    return axes == 3 ? 5 : axes + 1;
 }
 
 /* Integer coordinates are .s32. */
@@ -7450,27 +7348,19 @@ static ptx_val ptx__texel_number(ptx_val v) {
 PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
                             uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
                             const ptx_val *dx, const ptx_val *dy, ptx_val *out) {
-    ptx_val list[16], group[4];
-    uint32_t n, i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
-                             || op == PTX_TEX_GRAD_A1D || op == PTX_TEX_GRAD_A2D || op == PTX_TEX_GRAD_ACUBE;
-    group[0] = a;
-    group[1] = b;
-    group[2] = c;
-    group[3] = d;
-    for (i = layered; i < axes; i++) group[i] = ptx__texel_number(group[i]);
-    list[0] = texture;
-    n = ptx__add_group(list, 1, group, axes);
+    ptx_val list[16];
+    uint32_t i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
+                          || op == PTX_TEX_GRAD_A1D || op == PTX_TEX_GRAD_A2D || op == PTX_TEX_GRAD_ACUBE;
+    uint32_t n = ptx__coordinates(list, texture, axes, a, b, c, d), own = axes - layered;
+    for (i = 1 + layered; i < n; i++) list[i] = ptx__texel_number(list[i]);
     if (extra == 2 && (!dx || !dy)) { /* extra: 1: a level of detail, 2: gradients */
         if (k) ptx__fail(k, PTX_E_ARGUMENT, site, "%s is NULL", dx ? "dy" : "dx");
-        for (i = 0; out && i < 4; i++) out[i] = ptx__none();
-        return;
+        extra = 0;
     }
     if (extra == 1) list[n++] = lod;
-    if (extra == 2) {
-        n = ptx__add_group(list, n, dx, axes - layered);
-        n = ptx__add_group(list, n, dy, axes - layered);
-    }
-    ptx_opn_(k, site, op, 0, type, PTX_NONE, n, list, 4, out);
+    for (i = 0; extra == 2 && i < own + (own == 3); i++) list[n + i] = dx[i < own ? i : own - 1];
+    for (n += i, i = 0; extra == 2 && i < own + (own == 3); i++) list[n + i] = dy[i < own ? i : own - 1];
+    ptx_opn_(k, site, op, 0, type, PTX_NONE, n + i, list, 4, out);
 }
 
 PTX__RARE_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
@@ -7499,21 +7389,11 @@ PTX__RARE ptx_type ptx__surface_type(ptx_kernel *k, const char *site, ptx_type t
     return PTX_NONE;
 }
 
-static uint32_t ptx__surface_operands(ptx_val *list, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                      ptx_val c) {
-    ptx_val group[3];
-    group[0] = a;
-    group[1] = b;
-    group[2] = c;
-    list[0] = surface;
-    return ptx__add_group(list, 1, group, axes);
-}
-
 PTX__RARE_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
                                          ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
                                          ptx_val b, ptx_val c, ptx_val *out) {
     ptx_val list[8];
-    uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
+    uint32_t i, count = ptx__coordinates(list, surface, axes, a, b, c, c);
     ptx_type bits = ptx__surface_type(k, site, type, n);
     for (i = 0; out && i < n && i < 4; i++) out[i] = ptx__none();
     if (bits == PTX_NONE) return;
@@ -7535,13 +7415,10 @@ PTX__RARE_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_o
                                           ptx_type type, uint32_t n, ptx_val surface, uint32_t axes,
                                           ptx_val a, ptx_val b, ptx_val c, const ptx_val *values) {
     ptx_val list[12];
-    uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
+    uint32_t i, count = ptx__coordinates(list, surface, axes, a, b, c, c);
     ptx_type bits = ptx__surface_type(k, site, type, n);
-    if (bits == PTX_NONE) return;
-    if (!values) {
-        if (k) ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the values is NULL");
-        return;
-    }
+    if (!values && k) ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the values is NULL");
+    if (bits == PTX_NONE || !values) return;
     for (i = 0; i < n; i++) list[count++] = values[i];
     ptx_opn_(k, site, op, outside, bits, PTX_NONE, count, list, 0, NULL);
 }
@@ -7557,16 +7434,13 @@ PTX__RARE_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_i
                                        ptx_val a, ptx_val b, ptx_val c, ptx_val value) {
     static const ptx_mods order[] = {PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_AND, PTX_ATOM_OR};
     ptx_val list[8];
-    uint32_t i = 0, n = ptx__surface_operands(list, surface, axes, a, b, c);
+    uint32_t i = 0, n = ptx__coordinates(list, surface, axes, a, b, c, c);
     while (i < 5 && order[i] != what) i++;
-    if (i == 5) {
-        if (k)
-            ptx__fail(k, PTX_E_MODIFIER, site,
-                      "surfaces are reduced by PTX_ATOM_ADD, _MIN, _MAX, _AND or _OR, one of them");
-        return;
-    }
+    if (i == 5 && k)
+        ptx__fail(k, PTX_E_MODIFIER, site,
+                  "surfaces are reduced by PTX_ATOM_ADD, _MIN, _MAX, _AND or _OR, one of them");
     list[n++] = value;
-    ptx_opn_(k, site, (ptx_op_id)((uint32_t)op + i), outside, type, PTX_NONE, n, list, 0, NULL);
+    ptx_opn_(k, site, (ptx_op_id)((uint32_t)op + i % 5), outside, type, PTX_NONE, n, list, 0, NULL);
 }
 
 /* -- tensor cores -- */
@@ -7615,17 +7489,13 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
             shape->row = ptx__mma_row(&ptx__rows[k->m->first[op]], op, a_type, shape->count);
     }
     count = shape->count, row = shape->row;
-    if (!row) {
+    if (!row)
         ptx__fail(k, PTX_E_FORM, site, "there is no such matrix product of elements of type %s",
                   ptx_type_name(a_type));
-        return;
-    }
-    if (!d || !a || !b || !c || n > 8 || (n && !extra)) {
+    if (!d || !a || !b || !c || n > 8 || (n && !extra))
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "ptx_mma: an array is NULL, or there are more than 8 extra operands");
-        return;
-    }
-    if (!ptx__elements_ok(k, site, row, a_type, b_type)) return;
+    if (!ptx__ready(k) || !ptx__elements_ok(k, site, row, a_type, b_type)) return;
     memcpy(v, a, count[1] * sizeof *v);
     memcpy(v + count[1], b, count[2] * sizeof *v);
     memcpy(v + count[1] + count[2], c, count[3] * sizeof *v);
@@ -7638,17 +7508,15 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 PTX__RARE_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                               ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
                               const ptx_val *operands) {
-    const ptx__row *row;
+    const ptx__row *row = ptx__rows_of(op), *end = ptx__rows + PTX__ROW_COUNT;
     if (!ptx__ready(k)) return;
-    for (row = ptx__rows; row < ptx__rows + PTX__ROW_COUNT; row++)
-        if (row->op == op && (unsigned)a_type < PTX__TYPE_COUNT && ptx__types_of(row) >> a_type & 1) break;
-    if (!d) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
-        return;
-    }
-    if (row < ptx__rows + PTX__ROW_COUNT && !ptx__elements_ok(k, site, row, a_type, b_type)) return;
-    ptx__emit(k, site, op, mods, a_type,
-              row < ptx__rows + PTX__ROW_COUNT && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
+    while (row < end && row->op == op
+           && !((unsigned)a_type < PTX__TYPE_COUNT && ptx__types_of(row) >> a_type & 1))
+        row++;
+    if (row < end && row->op != op) row = end;
+    if (!d) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
+    if (!d || (row < end && !ptx__elements_ok(k, site, row, a_type, b_type))) return;
+    ptx__emit(k, site, op, mods, a_type, row < end && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
               operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
 }
 
@@ -7729,13 +7597,10 @@ PTXGEN_API ptx_label ptx_label_new_(ptx_kernel *k, const char *site) {
 }
 
 PTXGEN_API void ptx_place_(ptx_kernel *k, const char *site, ptx_label label) {
-    if (!ptx__ready(k) || !ptx__label_ok(k, site, label)) return;
-    if (!ptx__no_guard(k, site, "a label")) return;
-    if (k->labels.at[label.index].at) {
+    if (!ptx__ready(k) || !ptx__label_ok(k, site, label) || !ptx__no_guard(k, site, "a label")) return;
+    if (k->labels.at[label.index].at)
         ptx__fail(k, PTX_E_LABEL, site, "the label is placed already, at %s", k->labels.at[label.index].site);
-        return;
-    }
-    if (!ptx__commit_other(k, site, PTX__I_LABEL, 0, label.index)) return;
+    if (!ptx__ready(k) || !ptx__commit_other(k, site, PTX__I_LABEL, 0, label.index)) return;
     k->labels.at[label.index].at = (uint32_t)k->ins.count;
     k->labels.at[label.index].site = ptx__site(k, site);
 }
@@ -7756,16 +7621,12 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
     ptx__operand o;
     if (!ptx__ready(k)) return;
     o = ptx__read_handle(k, p);
-    if (o.type != PTX_PRED && o.kind != PTX__NOTHING) {
+    if (o.type != PTX_PRED && o.kind != PTX__NOTHING)
         ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(o),
                   ptx__cure(o, PTX_PRED).s);
-        return;
-    }
-    if (!ptx__require_own(k, site, o, "the condition")) return;
-    if (k->guard) {
+    else if (ptx__require_own(k, site, o, "the condition") && k->guard)
         ptx__fail(k, PTX_E_GUARD, site, "two guards before one instruction, the first at %s", k->guard_site);
-        return;
-    }
+    if (!ptx__ready(k)) return;
     k->guard = (uint32_t)o.bits;
     if (o.flags & PTX__INVERTED) k->guard = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(k->guard));
     k->guard_site = ptx__site(k, site);
@@ -7822,11 +7683,10 @@ PTX__RARE_API void ptx_else_(ptx_kernel *k, const char *site) {
     ptx__scope *s;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "else")) return;
     s = k->scopes.count ? &k->scopes.at[k->scopes.count - 1] : NULL;
-    if (!s || s->kind != PTX__S_IF) {
+    if (!s || s->kind != PTX__S_IF)
         ptx__fail(k, PTX_E_SCOPE, site, "else without an if%s%s",
                   s ? "; the innermost scope was opened at " : "", s ? s->site : "");
-        return;
-    }
+    if (!ptx__ready(k)) return;
     if (ptx__falls_through(k)) ptx_bra_(k, site, s->done);
     ptx_place_(k, site, s->next);
     s->kind = PTX__S_ELSE;
@@ -7837,10 +7697,8 @@ static void ptx__end_switch(ptx_kernel *k, const char *site, const ptx__scope *s
 PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
     ptx__scope s;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "end")) return;
-    if (!k->scopes.count) {
-        ptx__fail(k, PTX_E_SCOPE, site, "end without an open scope");
-        return;
-    }
+    if (!k->scopes.count) ptx__fail(k, PTX_E_SCOPE, site, "end without an open scope");
+    if (!ptx__ready(k)) return;
     s = k->scopes.at[--k->scopes.count];
     if (s.kind == PTX__S_IF) ptx_place_(k, site, s.next);
     if (s.kind == PTX__S_SWITCH) ptx__end_switch(k, site, &s);
@@ -7951,17 +7809,12 @@ PTX__RARE_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint
     ptx_val p;
     ptx__operand o;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "brx")) return;
-    if (n == 0 || n > 512 || !labels) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "a table of %u labels: 1 to 512", n);
-        return;
-    }
+    if (n == 0 || n > 512 || !labels) ptx__fail(k, PTX_E_ARGUMENT, site, "a table of %u labels: 1 to 512", n);
     o = ptx__read_handle(k, index);
-    if (!ptx__require_own(k, site, o, "the index")) return;
-    if (!((PTX__I32 | PTX__T(B32)) >> o.type & 1)) {
+    if (ptx__require_own(k, site, o, "the index") && !((PTX__I32 | PTX__T(B32)) >> o.type & 1))
         ptx__fail(k, PTX_E_TYPE, site, "the index of a table is a 32-bit integer, this is %s%s",
                   ptx__describe(o), ptx__cure(o, PTX_U32).s);
-        return;
-    }
+    if (!ptx__ready(k)) return;
     index = ptx__with_type(index, PTX_U32);
     p = ptx_op2_(k, site, PTX_SETP, PTX_LT, index, ptx_imm(n));
     ptx__branch_unless(k, site, p, otherwise);
@@ -7986,10 +7839,7 @@ PTX__RARE_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, u
     ptx_label labels[512];
     uint32_t i;
     if (!ptx__ready(k)) return;
-    if (n == 0 || n > 512) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "a switch of %u cases: 1 to 512", n);
-        return;
-    }
+    if (n == 0 || n > 512) ptx__fail(k, PTX_E_ARGUMENT, site, "a switch of %u cases: 1 to 512", n);
     s = ptx__open_scope(k, site, PTX__S_SWITCH);
     if (!s) return;
     for (i = 0; i < n; i++) labels[i] = ptx_label_new_(k, site);
@@ -8004,11 +7854,10 @@ PTX__RARE_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
     ptx_label label;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "case")) return;
     s = k->scopes.count ? &k->scopes.at[k->scopes.count - 1] : NULL;
-    if (!s || s->kind != PTX__S_SWITCH || (i != UINT32_MAX && i >= s->cases)) {
+    if (!s || s->kind != PTX__S_SWITCH || (i != UINT32_MAX && i >= s->cases))
         ptx__fail(k, PTX_E_SCOPE, site, "case %ld outside of a switch that has it",
                   i == UINT32_MAX ? -1L : (long)i);
-        return;
-    }
+    if (!ptx__ready(k)) return;
     label = s->again;
     label.index += i;
     if (i == UINT32_MAX) label = s->next;
@@ -8076,9 +7925,6 @@ typedef struct ptx__graph {
     /* Postdominators. The node behind all ends has the number `blocks`; post_number 0: no path to an end. */
     uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
 } ptx__graph;
-
-#define PTX__SHARED_MOST 49152    /* bytes of static shared memory */
-#define PTX__DYNAMIC_MOST 232448u /* 227 KiB: no device gives a block more */
 
 static uint32_t ptx__slot(const ptx__graph *g, uint32_t word) { return g->bias[PTX__TAG(word)] + word; }
 
@@ -8935,7 +8781,7 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
                                ptx__uniform *r) {
     const ptx_mods mods = form->asked & ~PTX__FAMILY;
     unsigned zeros = 0;
-    if (mods & (PTX_HI | PTX_SAT) & ~PTX__FAMILY) return;
+    if (mods & (PTX_HI | PTX_SAT)) return;
     switch (form->row->op) {
     case PTX_MOV:
         r->tid = x[0].tid, r->shift = x[0].shift;
@@ -8953,7 +8799,7 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
     case PTX_MAD:
         zeros = x[0].zeros + x[1].zeros;
         if (form->row->op == PTX_MUL) break;
-        if (x[2].tid && !(mods & PTX_WIDE & ~PTX__FAMILY))
+        if (x[2].tid && !(mods & PTX_WIDE))
             r->tid = ptx__tid_plus(&x[2], x[0].class_ > x[1].class_ ? &x[0] : &x[1], zeros);
         if (x[2].zeros < zeros) zeros = x[2].zeros;
         break;
@@ -8982,7 +8828,6 @@ static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, u
     const uint32_t *end, *first = ptx__sources(u->k, ins, &end), *w;
     ptx__uniform r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
     unsigned n = 0, narrower;
-    memset(x, 0, sizeof x);
     r.root = i + 1;
     switch (form->result) { /* whatever the operands are */
     case PTX__RESULT_LANE: r.class_ = PTX__CLASS_LANE; return r;
@@ -8992,6 +8837,7 @@ static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, u
         return r;
     default: break;
     }
+    memset(x, 0, 3 * sizeof *x);
     for (w = first; w < end; w = ptx__next_operand(w), n += n < 3) {
         x[n] = ptx__operand_class(u, w, i, b);
         if (x[n].class_ > r.class_) r.class_ = x[n].class_, r.root = x[n].root;
@@ -9277,13 +9123,15 @@ static uint32_t ptx__transfer_block(const ptx__forward *p, ptx__transfer transfe
                                     int report) {
     const ptx_kernel *k = p->k;
     const ptx__block *block = &p->g->block[b];
+    /* a read changes no fact, so it is for the report only */
+    const uint32_t effects = report ? p->effects : p->effects & ~(1u << PTX__EFFECT_READ);
     uint32_t s = block->special, i;
     if (!p->effects) {
         for (i = block->first; i < block->end; i++) fact = transfer(p, i, fact, report);
         return fact;
     }
     for (; (i = ptx__special_at(k, p->g, s)) < block->end; s++)
-        if (k->ins.at[i].kind == PTX__I_PLAIN && p->effects >> ptx__form_of(k, &k->ins.at[i])->effect & 1)
+        if (k->ins.at[i].kind == PTX__I_PLAIN && effects >> ptx__form_of(k, &k->ins.at[i])->effect & 1)
             fact = transfer(p, i, fact, report);
     return fact;
 }
@@ -9643,9 +9491,9 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
         *align = letter == 's' || letter == 'k' ? 128 : letter == 'b' || letter == 'r' ? 8 : 1;
     else if (letter == 'm' && ptx__types_of(form->row)) {
         *bytes = ptx_type_bytes((ptx_type)form->type);
-        if (mods & PTX__M_V2 & ~PTX__FAMILY) *bytes *= 2;
-        if (mods & (PTX__M_V4 | PTX__M_V4_64) & ~PTX__FAMILY) *bytes *= 4;
-        if (mods & PTX__M_V8 & ~PTX__FAMILY) *bytes *= 8;
+        if (mods & PTX__M_V2) *bytes *= 2;
+        if (mods & (PTX__M_V4 | PTX__M_V4_64)) *bytes *= 4;
+        if (mods & PTX__M_V8) *bytes *= 8;
         if (!*bytes) *bytes = 1;
         *align = *bytes;
     } else if (letter == 'l')
@@ -9840,9 +9688,7 @@ PTX__RARE void ptx__add_mention(ptx__liveness *l, uint32_t word, uint32_t b, uin
     if (!*head || m->mentions.at[*head - 1].block != b) {
         if (!PTX__ROOM_FOR_ONE(m, m->mentions)) return;
         x = &m->mentions.at[m->mentions.count++];
-        x->block = b;
-        x->word = word;
-        x->flags = 0;
+        x->block = b, x->word = word, x->flags = 0;
         x->next_of_register = *head;
         x->next_in_block = l->in_block[b];
         *head = l->in_block[b] = (uint32_t)m->mentions.count;
@@ -9943,8 +9789,7 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
     if (!PTX__ROOM(m, m->spread, 6 * (size_t)g->blocks + 2 * (size_t)g->registers)) return 0;
     s = m->spread.at;
     memset(s, 0, (6 * (size_t)g->blocks + 2 * (size_t)g->registers) * sizeof *s);
-    l.k = k;
-    l.g = g;
+    l.k = k, l.g = g;
     l.of_register = s, s += g->registers;
     l.live = s, s += g->registers;
     l.in_block = s, s += g->blocks;
@@ -10032,7 +9877,7 @@ PTX__RARE void ptx__verify_shared(ptx_module *m) {
         if (sum > PTX__SHARED_MOST) {
             ptx__fail(entry, PTX_E_SHARED_LIMIT, entry->site,
                       "%.80s and the functions it calls have %u bytes of static shared memory together, the "
-                      "limit is %d",
+                      "limit is %u",
                       m->names.at + entry->name, (unsigned)(sum > UINT32_MAX ? UINT32_MAX : sum),
                       PTX__SHARED_MOST);
             return;
@@ -10154,7 +9999,9 @@ static char *ptx__digits(char *p, uint64_t n) {
     while (i) *p++ = digit[--i];
     return p;
 }
-static char *ptx__hex(char *p, uint64_t n, int digits) {
+/* "0x12AB", with another letter for the bits of floats. */
+static char *ptx__hex(char *p, char letter, uint64_t n, int digits) {
+    *p++ = '0', *p++ = letter;
     while (digits--) *p++ = "0123456789ABCDEF"[n >> (4 * digits) & 15];
     return p;
 }
@@ -10165,13 +10012,6 @@ PTX__APART static char *ptx__string(char *p, const char *s) {
 }
 /* The name of a register: %, the letter of its class (PTX__W_PRED is 'p' ... PTX__W_8 is 'e'), its number. */
 static const char ptx__register_letters[] = "?phrdqe";
-static char *ptx__print_register(char *p, uint32_t word) {
-    uint32_t tag = PTX__TAG(word);
-    if (tag == PTX__W_PRED_NOT) *p++ = '!', tag = PTX__W_PRED;
-    *p++ = '%';
-    *p++ = ptx__register_letters[tag];
-    return ptx__digits32(p, PTX__INDEX(word));
-}
 
 /* The name of a symbol or special register. */
 PTX__RARE const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
@@ -10185,56 +10025,6 @@ PTX__RARE const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
     default: name = k->m->variables.at[index].name; break;
     }
     return k->m->names.at + name;
-}
-
-/* Print the operand at *w, at most 280 characters, and move *w to the next one. Returns the end of the text.
-   */
-static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w) {
-    uint32_t word = *(*w)++, tag = PTX__TAG(word);
-    uint64_t bits = 0;
-    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
-        bits = (*w)[0] | (uint64_t)(*w)[1] << 32;
-        *w += 2;
-    }
-    switch (tag) {
-    case PTX__W_UNSIGNED: return ptx__digits(p, bits);
-    case PTX__W_SIGNED:
-        if ((int64_t)bits < 0) *p++ = '-', bits = 0 - bits;
-        return ptx__digits(p, bits);
-    case PTX__W_HEX16: return ptx__hex(ptx__string(p, "0x"), bits, 4);
-    case PTX__W_F32: return ptx__hex(ptx__string(p, "0f"), bits, 8);
-    case PTX__W_F64: return ptx__hex(ptx__string(p, "0d"), bits, 16);
-    case PTX__W_PARAM:
-    case PTX__W_SHARED:
-    case PTX__W_LOCAL:
-    case PTX__W_GLOBAL:
-    case PTX__W_SPECIAL: return ptx__string(p, ptx__name_of(k, word));
-    case PTX__W_MEM: {
-        int64_t offset;
-        *p++ = '[';
-        p = ptx__print_operand(k, p, w);
-        offset = (int32_t) * (*w)++;
-        if (offset) *p++ = '+';
-        if (offset < 0) *p++ = '-', offset = -offset;
-        if (offset) p = ptx__digits(p, (uint64_t)offset);
-        *p++ = ']';
-        return p;
-    }
-    case PTX__W_VECTOR: {
-        uint32_t i, n = word & 0xffffu, style = PTX__INDEX(word) >> 16;
-        if (style == PTX__G_SINK) return ptx__string(p, "_");
-        if (style != PTX__G_PIPE) *p++ = style == PTX__G_BRACES ? '{' : '[';
-        for (i = 0; i < n; i++) {
-            if (i && style == PTX__G_PIPE) *p++ = '|';
-            else if (i)
-                *p++ = ',', *p++ = ' ';
-            p = ptx__print_operand(k, p, w);
-        }
-        if (style != PTX__G_PIPE) *p++ = style == PTX__G_BRACES ? '}' : ']';
-        return p;
-    }
-    default: return ptx__print_register(p, word);
-    }
 }
 
 /* Make room for `more` characters at p, the end of the text. Returns p, moved if the text was; NULL: no
@@ -10262,38 +10052,6 @@ static char *ptx__put(ptx_module *m, char *p, const char *format, ...) {
             if (p) p = ptx__string(p, s);
         }
     va_end(args);
-    return p;
-}
-
-static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins) {
-    return k->m->names.at + PTX__INDEX(k->words.at[ins->words + ins->results]);
-}
-/* The room that a raw instruction takes beyond that of its operands. */
-static size_t ptx__raw_bound(const ptx_kernel *k, const ptx__ins *ins) {
-    const char *text = ptx__raw_text(k, ins), *p = text;
-    size_t uses = 0;
-    for (; *p; p++) uses += *p == '$';
-    return (size_t)(p - text) + 300 * uses;
-}
-PTX__RARE char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
-    const char *text = ptx__raw_text(k, ins);
-    while (*text) {
-        const uint32_t *w = k->words.at + ins->words;
-        int which;
-        if (*text != '$' || text[1] == '$') {
-            text += *text == '$';
-            *p++ = *text++;
-            continue;
-        }
-        text++;
-        which = ptx__placeholder(&text);
-        if (which >= ins->results) {
-            w += ins->results + 1;
-            for (which -= ins->results; which > 0; which--) w = ptx__next_operand(w);
-        } else
-            w += which;
-        p = ptx__print_operand(k, p, &w);
-    }
     return p;
 }
 
@@ -10328,37 +10086,96 @@ static inline char *ptx__print_listed(const ptx_module *m, char *p, uint32_t wor
     return p + text[15];
 }
 
-/* Print an operand that is no plain register, and ", ": an address, a group in braces, or any other. Returns
-   the next operand. */
-static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at,
-                                        const uint32_t *w) {
+/* Print the operand at w, at most 280 characters, and ", " behind it. Returns the next operand. */
+static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const uint32_t *w) {
     const ptx_module *const m = k->m;
-    uint32_t left = *w & 0xffffu;
+    const uint32_t word = *w, tag = PTX__TAG(word), style = PTX__INDEX(word) >> 16;
+    const uint32_t *next = ptx__next_operand(w);
+    uint64_t bits = PTX__IS_LONG(word) ? w[1] | (uint64_t)w[2] << 32 : 0;
+    uint32_t left = word & 0xffffu;
     char *p = *at;
-    if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES) {
-        int32_t offset = (int32_t)w[2];
-        *p = '[';
-        p = ptx__print_listed(m, p + 1, w[1]) - 2;
+    switch (tag) {
+    case PTX__W_MEM: {
+        const int32_t offset = (int32_t)w[2];
+        *p++ = '[';
+        if (PTX__TAG(w[1]) < PTX__CLASSES)
+            p = ptx__print_listed(m, p, w[1]) - 2;
+        else
+            p = ptx__string(p, ptx__name_of(k, w[1]));
         if (offset) *p++ = '+';
         if (offset < 0) *p++ = '-';
         if (offset) p = ptx__digits32(p, offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
-        memcpy(p, "], ", 3);
-        *at = p + 3;
-        return w + 3;
+        *p++ = ']';
+        break;
     }
-    if ((*w & ~0xffffu) == PTX__GROUP(PTX__G_BRACES, 0)) {
-        for (*p++ = '{', w++; left; left--)
-            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(m, p, *w++);
+    case PTX__W_VECTOR:
+        if (style == PTX__G_BRACES || style == PTX__G_BRACKETS) *p++ = style == PTX__G_BRACES ? '{' : '[';
+        if (style == PTX__G_SINK) *p++ = '_';
+        for (; left; left--) {
+            if (PTX__TAG(*next) < PTX__CLASSES)
+                p = ptx__print_listed(m, p, *next++);
             else
-                w = ptx__print_other(k, &p, w);
-        memcpy(p - 2, "}, ", 3);
-        *at = p + 1;
-    } else {
-        p = ptx__print_operand(k, p, &w);
-        memcpy(p, ", ", 2);
-        *at = p + 2;
+                next = ptx__print_other(k, &p, next);
+            if (style == PTX__G_PIPE) p--, p[-1] = '|';
+            if (left > 1) continue;
+            p -= style == PTX__G_PIPE ? 1 : 2;
+            if (style != PTX__G_PIPE) *p++ = style == PTX__G_BRACES ? '}' : ']';
+        }
+        break;
+    case PTX__W_SIGNED:
+        if ((int64_t)bits < 0) *p++ = '-', bits = 0 - bits;
+        p = ptx__digits(p, bits);
+        break;
+    case PTX__W_UNSIGNED: p = ptx__digits(p, bits); break;
+    case PTX__W_HEX16: p = ptx__hex(p, 'x', bits, 4); break;
+    case PTX__W_F32: p = ptx__hex(p, 'f', bits, 8); break;
+    case PTX__W_F64: p = ptx__hex(p, 'd', bits, 16); break;
+    case PTX__W_PRED_NOT:
+        *p = '!';
+        p = ptx__print_listed(m, p + 1, PTX__PREDICATE(word)) - 2;
+        break;
+    default:
+        if (tag < PTX__CLASSES)
+            p = ptx__print_listed(m, p, word) - 2;
+        else
+            p = ptx__string(p, ptx__name_of(k, word));
     }
-    return w;
+    memcpy(p, ", ", 2);
+    *at = p + 2;
+    return next;
+}
+
+static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins) {
+    return k->m->names.at + PTX__INDEX(k->words.at[ins->words + ins->results]);
+}
+/* The room that a raw instruction takes beyond that of its operands. */
+static size_t ptx__raw_bound(const ptx_kernel *k, const ptx__ins *ins) {
+    const char *text = ptx__raw_text(k, ins), *p = text;
+    size_t uses = 0;
+    for (; *p; p++) uses += *p == '$';
+    return (size_t)(p - text) + 300 * uses;
+}
+PTX__RARE char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
+    const char *text = ptx__raw_text(k, ins);
+    while (*text) {
+        const uint32_t *w = k->words.at + ins->words;
+        int which;
+        if (*text != '$' || text[1] == '$') {
+            text += *text == '$';
+            *p++ = *text++;
+            continue;
+        }
+        text++;
+        which = ptx__placeholder(&text);
+        if (which >= ins->results) {
+            w += ins->results + 1;
+            for (which -= ins->results; which > 0; which--) w = ptx__next_operand(w);
+        } else
+            w += which;
+        ptx__print_other(k, &p, w);
+        p -= 2;
+    }
+    return p;
 }
 
 /* Operands, and ", " behind each. */
@@ -10385,11 +10202,11 @@ static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_
 /* The longest line of one instruction: mnemonic 384, guard and punctuation 32, and its operands. */
 static size_t ptx__line_bound(const ptx__ins *ins) { return 448 + 24u * (size_t)ins->count; }
 
-static char *ptx__print_guard(char *p, uint32_t guard) {
+static char *ptx__print_guard(const ptx_kernel *k, char *p, uint32_t guard) {
     *p++ = '@';
-    p = ptx__print_register(p, guard);
-    *p++ = ' ';
-    return p;
+    ptx__print_other(k, &p, &guard);
+    p[-2] = ' ';
+    return p - 1;
 }
 
 /* Instruction *at, and those behind it before `end` that are plain too and have a mnemonic, a line each, as
@@ -10404,7 +10221,7 @@ static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at,
         const uint32_t *w = words + ins->words;
         const char *text = chars + form->text;
         size_t length = form->text_length;
-        if (ins->guard) p = ptx__print_guard(p, ins->guard);
+        if (ins->guard) p = ptx__print_guard(k, p, ins->guard);
         memcpy(p, text, PTX__SLACK);
         if (length > PTX__SLACK) memcpy(p, text, length);
         p += length;
@@ -10429,7 +10246,7 @@ static char *ptx__print_instructions(const ptx_kernel *k, char *p,
     if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, p, at, end, limit);
     ++*at;
     *p++ = '\t';
-    if (ins->guard) p = ptx__print_guard(p, ins->guard);
+    if (ins->guard) p = ptx__print_guard(k, p, ins->guard);
     if (!form->text_length) return ptx__print_raw(k, p, ins);
     memcpy(p, k->m->chars.at + form->text, form->text_length);
     p = ptx__digits(ptx__string(p + form->text_length, " $L"), ins->words);
@@ -10608,34 +10425,26 @@ PTX__RARE uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
 }
 
 static char *ptx__print_kernel(ptx_kernel *k, char *p) {
-    size_t i, n = k->ins.count, head = (size_t)(p - k->m->text.at);
-    const ptx__ins *ins = k->ins.at, *end = ins + n;
+    const ptx__ins *ins = k->ins.at, *end = ins + k->ins.count;
     const int plain = !k->m->comments && !k->m->lines;
     if (!ptx__spell_registers(k) || !(p = ptx__print_head(k, p))) return NULL;
-    for (i = head; i < (size_t)(p - k->m->text.at); i++) k->m->line += k->m->text.at[i] == '\n';
-    k->first_line = k->m->line + 1;
-    k->m->line += (uint32_t)n + 1; /* less the labels that nobody uses */
+    k->body = (size_t)(p - k->m->text.at);
     while (ins < end) {
         const char *site = k->m->comments ? ptx__site(k, ins->site) : "";
         size_t bound = ptx__line_bound(ins);
         if (*site) bound += strlen(site) + 8;
         if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->words);
         else if (!ptx__form_of(k, ins)->text_length && ins->kind != PTX__I_LABEL) {
-            bound += ins->kind == PTX__I_BRANCH ? 0 : ptx__raw_bound(k, ins);
-            k->m->line += ptx__lines(k, ins) - 1;
-            if (ins->kind == PTX__I_BRANCH) {
+            if (ins->kind == PTX__I_BRANCH) { /* an edge of brx */
                 ins++;
                 continue;
             }
-        } else if (k->m->lines && ins->kind != PTX__I_LABEL)
-            k->m->line += ptx__lines(k, ins) - 1;
+            bound += ptx__raw_bound(k, ins);
+        }
         if (k->m->lines) bound += 40;
         if (!(p = ptx__text_room(k->m, p, bound + 4096))) return NULL;
         if (ins->kind == PTX__I_LABEL) {
-            if (!k->labels.at[ins++->words].uses) {
-                k->m->line--;
-                continue;
-            }
+            if (!k->labels.at[ins++->words].uses) continue;
             p = ptx__digits(ptx__string(p, "$L"), ins[-1].words);
             *p++ = ':';
         } else if (ins->kind == PTX__I_COMMENT)
@@ -10679,7 +10488,6 @@ PTX__RARE_API const char *ptx_text(ptx_module *m, size_t *length) {
     p = ptx__put(m, p, ".version %u.%u\n.target sm_%s\n.address_size 64\n", version / 10, version % 10,
                  m->target_name);
     if (!(p = ptx__print_module_head(m, p))) return NULL;
-    m->line = ptx__count_lines(m->text.at, p);
     for (i = 0; i < m->used; i++)
         if (!(p = ptx__print_kernel(m->kernels.at[i], p))) return NULL;
     if (!(p = ptx__print_files(m, p)) || !(p = ptx__text_room(m, p, 8))) return NULL;
@@ -10717,13 +10525,15 @@ PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity) {
 }
 
 PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) {
-    uint32_t e, i, at;
+    uint32_t e, i, at, first = 1; /* first: line of the kernel's first instruction */
+    size_t from = 0;
     if (!m || !place || m->error.code || !m->text.count) return 0;
     for (e = 0; e < m->used; e++) {
         const ptx_kernel *k = m->kernels.at[e];
-        if (!k->verified || line < k->first_line) return 0;
-        if (e + 1 < m->used && line >= m->kernels.at[e + 1]->first_line) continue;
-        for (i = 0, at = k->first_line; i < k->ins.count; i++) {
+        if (!k->verified) return 0;
+        first += ptx__count_lines(m->text.at + from, m->text.at + k->body);
+        from = k->body;
+        for (i = 0, at = first; i < k->ins.count && line >= first; i++) {
             at += ptx__lines(k, &k->ins.at[i]);
             if (at <= line) continue;
             place->kernel = m->names.at + k->name;
@@ -10800,19 +10610,18 @@ PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_i
      r:operation ...    r is a variable: later statements set it, also inside an `if`
      if p; else; end    control flow on a predicate
      p=poly z $         Horner's rule, (a z + b) z + c of a, b, c, one fma a step
-     y=ldx p n          p 2^n, by adding n to the exponent's bits: p and y must be normal. If n is a float, it
-                        was rounded by adding 1.5 2^23 (or 2^52), and its low bits are the integer.
      f,g=name x y       a formula in a formula, here one with two results
-     {a|b}              an operand, or statements: a in f32, b in f64; the statements have no braces
+     {a|b}              an operand, or statements: a in f32, b in f64; no braces stand in them
    Operands of a statement are letters, integers, decimal numbers, I (infinity), N (NaN), M (1.5 2^23 in f32,
    1.5 2^52 in f64: adding it rounds to an integer) and $: the next of the formula's numbers for that type.
    These stand behind the text as the leading hexadecimal digits of their bits; numbers between commas, as the
-   coefficients of a polynomial, are one '$'. The parameters of a formula are x, y, z, w, v, u, p in this
-   order; its results are r, s and q. A text that begins with '!' is that of a function of the module; with
-   '~', of f32 alone. Sums and products have .rn, which keeps the assembler from fusing them. Polynomials:
-   minimax ones with rounded coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and
-   Payne and Hanek's reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps behind
-   rcp, rsqrt, lg2 and ex2. */
+   coefficients of a polynomial, are one '$'. Half of an f64 polynomial has 21 bits a coefficient, which an
+   instruction holds as an immediate. The parameters of a formula are x, y, z, w, v, u, p in this order; its
+   results are r, s and q. A text that begins with '!' is that of a function of the module; with '~', of f32
+   alone. Sums and products have .rn, which keeps the assembler from fusing them. Polynomials: minimax ones
+   with rounded coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and
+   Hanek's reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps behind rcp,
+   rsqrt, lg2 and ex2. */
 typedef struct ptx__calc {
     char name[5], result, operand; /* types, see ptx__letter_type */
     uint16_t op;
@@ -10850,128 +10659,144 @@ static const ptx__calc ptx__calcs[] = {
 
 /* The strings of a formula stand one behind another: name, text, numbers of f32, numbers of f64. */
 #define PTX__F(name, text, f32, f64) name "\0" text "\0" f32 "\0" f64
+#define PTX__F0(name, text) PTX__F(name, text, "", "")
 static const char *const ptx__formulas[] = {
-    PTX__F("srgb_to_linear", "~a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x "
-     "0.0773993808;c=gt x 0.04045;r=sel a b c;", "", ""),
-    PTX__F("linear_to_srgb", "~a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;c=gt "
-     "x 0.0031308;r=sel a b c;", "", ""),
-    PTX__F("pcg", "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t "
-     "277803737;r=shr t 22;r=xor r t;", "", ""),
+    PTX__F0("srgb_to_linear", "~a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x "
+     "0.0773993808;c=gt x 0.04045;r=sel a b c;"),
+    PTX__F0("linear_to_srgb", "~a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;"
+     "c=gt x 0.0031308;r=sel a b c;"),
+    PTX__F0("pcg", "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t "
+     "277803737;r=shr t 22;r=xor r t;"),
     PTX__F("unit", "r=shr x 8;r=u2f r;r=mul r $;", "338", ""),
     /* a hash, from -1 to 1 */
     PTX__F("even", "r=pcg x;r=i2f r;r=mul r $;", "3", ""),
-    PTX__F("between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;", "",
-     ""),
+    PTX__F0("between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;"),
     /* x: hash; y, z: the corner of the unit square; w, v: the point in it. slopes3 has the third coordinate
        in u */
-    PTX__F("values", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;b=even "
-     "h;c=even k;k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;", "", ""),
-    PTX__F("value_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;", "", ""),
-    PTX__F("value_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
-     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;", "", ""),
+    PTX__F0("values", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;"
+     "b=even h;c=even k;k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;"),
+    PTX__F0("value_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;"),
+    PTX__F0("value_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
+     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;"),
     /* gradient . (y, z): 8 gradients of length 1.0824. In 3 dimensions 12 of length 1.4142, to the edges of
        a cube */
-    PTX__F("slope2", "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a "
-     "0x80000000;v=xor v a;r=fma v 0.414213562 u;", "", ""),
-    PTX__F("slope3", "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
-     "t=and t 0x80000000;v=xor v t;r=add u v;", "", ""),
-    PTX__F("slopes2", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg "
-     "h;a=slope2 a w v;h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;d=slope2 "
-     "d m n;a=between a b w;c=between c d w;r=between a c v;", "", ""),
-    PTX__F("slopes3", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg "
-     "h;a=slope3 a w v u;h=iadd h 1;b=pcg h;b=slope3 b m v u;c=pcg k;c=slope3 c w n u;k=iadd k 1;d=pcg k;"
-     "d=slope3 d m n u;a=between a b w;c=between c d w;r=between a c v;", "", ""),
-    PTX__F("gradient_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;r=mul "
-     "r 1.398;", "", ""),
-    PTX__F("gradient_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
-     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;r=between "
-     "a b h;r=mul r 0.9649;", "", ""),
+    PTX__F0("slope2", "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a "
+     "0x80000000;v=xor v a;r=fma v 0.414213562 u;"),
+    PTX__F0("slope3", "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
+     "t=and t 0x80000000;v=xor v t;r=add u v;"),
+    PTX__F0("slopes2", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;"
+     "a=pcg h;a=slope2 a w v;h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;"
+     "d=slope2 d m n;a=between a b w;c=between c d w;r=between a c v;"),
+    PTX__F0("slopes3", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;"
+     "a=pcg h;a=slope3 a w v u;h=iadd h 1;b=pcg h;b=slope3 b m v u;c=pcg k;c=slope3 c w n u;k=iadd k 1;d=pcg "
+     "k;d=slope3 d m n u;a=between a b w;c=between c d w;r=between a c v;"),
+    PTX__F0("gradient_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;"
+     "r=mul r 1.398;"),
+    PTX__F0("gradient_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i "
+     "k;k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;"
+     "r=between a b h;r=mul r 0.9649;"),
     /* of hash x: (1/2 - distance^2)^4 slope place */
-    PTX__F("blob2", "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;"
-     "g=slope2 x y z;r=mul t g;", "", ""),
-    PTX__F("blob3", "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;t=neg "
+    PTX__F0("blob2", "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;"
+     "g=slope2 x y z;r=mul t g;"),
+    PTX__F0("blob3", "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;t=neg "
      "v;t=fma t v 0.5;n=neg u;t=fma n u t;n=neg p;t=fma n p t;t=max t 0;t=mul t t;t=mul t t;g=slope3 x v u p;"
-     "r=mul t g;", "", ""),
-    PTX__F("simplex_noise2", "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;"
+     "r=mul t g;"),
+    PTX__F0("simplex_noise2", "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;"
      "t=mul t 0.211324865;f=sub i t;f=sub x f;g=sub j t;g=sub y g;i=f2i i;j=f2i j;j=iadd j z;c=gt f g;h=pcg "
      "j;k=iadd j 1;k=pcg k;m=isel h k c;u=isel 1 0 c;m=iadd m i;m=iadd m u;h=iadd h i;k=iadd k i;k=iadd k 1;"
      "a=blob2 h f g;u=sel 0.788675135 -0.211324865 c;v=sel -0.211324865 0.788675135 c;u=sub f u;v=sub g v;"
-     "b=blob2 m u v;u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r d;r=mul r 92.4;",
-     "", ""),
-    PTX__F("simplex_noise3", "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;"
+     "b=blob2 m u v;u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r d;r=mul r 92.4;"),
+    PTX__F0("simplex_noise3", "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;"
      "k=add z s;k=flr k;t=add i j;t=add t k;t=mul t 0.166666667;f=sub i t;f=sub x f;g=sub j t;g=sub y g;"
      "h=sub k t;h=sub z h;r=blob3 i j k w f g h;c=ge f g;d=ge g h;e=ge f h;a=and c e;a=sel 1 0 a;b=sel 0 1 c;"
      "b=sel b 0 d;l=sub 1 a;l=sub l b;m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.166666667;b=sub g b;"
      "b=add b 0.166666667;l=sub h l;l=add l 0.166666667;a=blob3 m n o w a b l;r=add r a;a=or c e;a=sel 1 0 a;"
      "l=and d e;l=sel 0 1 l;b=sub 2 a;b=sub b l;m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.333333333;"
      "b=sub g b;b=add b 0.333333333;l=sub h l;l=add l 0.333333333;a=blob3 m n o w a b l;r=add r a;m=add i 1;"
-     "n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;a=blob3 m n o w a b l;r=add r a;r=mul r 76.88;",
-     "", ""),
-    PTX__F("floor", "r=flr x;", "", ""),
-    PTX__F("ceil", "r=cei x;", "", ""),
-    PTX__F("trunc", "r=trc x;", "", ""),
+     "n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;a=blob3 m n o w a b l;r=add r a;r=mul r "
+     "76.88;"),
+    PTX__F0("floor", "r=flr x;"), PTX__F0("ceil", "r=cei x;"), PTX__F0("trunc", "r=trc x;"),
     PTX__F("round", "h=cps x $;r=add x h;r=trc r;", "3EFFFFFF", "3FDFFFFFFFFFFFFF"),
     PTX__F("fract", "f=flr x;r=sub x f;c=ge r 1;r=sel $ r c;", "3F7FFFFF", "3FEFFFFFFFFFFFFF"),
-    PTX__F("sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;", "", ""),
-    PTX__F("clamp", "r=max x y;r=min r z;", "", ""),
-    PTX__F("step", "c=lt y x;r=sel 0 1 c;", "", ""),
-    PTX__F("mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;", "", ""),
-    PTX__F("mix", "n=neg x;n=fma z n x;r=fma z y n;", "", ""),
-    PTX__F("smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;"
-     "", "", ""),
-    PTX__F("scale", "{m=iadd y -0x4b400000;|m,h=unpair y;}h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul "
-     "x s;r=mul r u;", "", ""),
-    PTX__F("exp_poly", "r=poly x $;", "3AB4AA0A,3C091D82,3D2AAD11,3E2AAA48,3EFFFFFD,3F8,3F8",
-     "3E5AD904C20915AA,3E928AE252D68E08,3EC71DF1AF29704A,3EFA01999392AAE7,3F2A01A012EDF547,3F56C16C18482215,"
-     "3F81111111126ECB,3FA555555555069C,3FC55555555554FD,3FE000000000000A,3FF,3FF"),
+    PTX__F0("sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;"), PTX__F0("clamp", "r=max x y;r=min r z;"),
+    PTX__F0("step", "c=lt y x;r=sel 0 1 c;"), PTX__F0("mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;"),
+    PTX__F0("mix", "n=neg x;n=fma z n x;r=fma z y n;"),
+    PTX__F0("smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t "
+     "u;"),
+    /* x, its sign changed where bit 31 of y is set: all of y in f32 */
+    PTX__F0("flip", "{r=xor x y;|l,h=unpair x;y=and y 0x80000000;h=xor h y;r=pair l h;}"),
+    /* x 2^y of y that adding M rounded, whose low bits are the integer; then 2^x of an integer */
+    PTX__F0("ldx", "{y=shl y 23;r=iadd y x;|y,h=unpair y;l,h=unpair x;y=shl y 20;h=iadd y h;r=pair l h;}"),
+    PTX__F0("pow2", "{r=shl x 23;r=iadd r 0x3f800000;|r=shl x 20;r=iadd r 0x3ff00000;r=pair 0 r;}"),
+    PTX__F0("scale", "{m=iadd y -0x4b400000;|m,h=unpair y;}h=sar m 1;m=isub m h;s=pow2 h;u=pow2 m;r=mul x s;"
+     "r=mul r u;"),
+    /* x 2^y, but infinite where z > w, 0 where z < v */
+    PTX__F0("scale_ends", "r=scale x y;c=gt z w;r=sel I r c;c=lt z v;r=sel 0 r c;"),
+    PTX__F0("reciprocal", "{r=rcpa x;|r=rcpd x;n=neg x;u=fma n r 1;r=fma r u r;u=fma n r 1;r=fma r u r;}"),
+    /* (x + y) / (z + w); y and w below the last place of x and z */
+    PTX__F0("divide", "t=rcpd z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;"
+     "e=add e s;r=fma e t r;"),
+    /* e^|x| / 2 as r 2^s */
+    PTX__F("half_exp", "a=abs x;t=fma a $ $;n=sub t $;f=fma n $ a;f=fma n $ f;r=exp_poly f;s=mov t;q=mov a;",
+     "3FB8AA3B 4B3FFFFF 4B3FFFFF BF317218 3102E308", "3FF71547652B82FE 4337FFFFFFFFFFFF 4337FFFFFFFFFFFF "
+     "BFE62E42FEFA39EF BC7ABC9E3B39803F"),
+    PTX__F("exp_poly", "{r=poly x $;|s=poly x $;r=fma s x 1;}",
+     "3AB4AA0A,3C091D82,3D2AAD11,3E2AAA48,3EFFFFFD,3F8,3F8", "3E5A98E9,3E928A8B,3EC71E1B,3EFA019A,3F2A01A,"
+     "3F56C16C1818BCB1,3F81111111160619,3FA5555555551784,3FC555555555541,3FE0000000000006,3FF"),
     /* x = s ln 2 + r */
     PTX__F("exp_reduce", "s=fma x $ M;n=sub s M;r=fma n $ x;r=fma n $ r;", "3FB8AA3B BF317218 3102E308",
      "3FF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
-    PTX__F("exp", "f,t=exp_reduce x;{p=poly f $;|p=exp_poly f;}r:ldx p t;a=abs x;c=gtu a {87|708};if c;"
-     "r=scale p t;c=gt x {89|710};r=sel I r c;c=lt x {-105|-746};r=sel 0 r c;end;",
-     "3C07CFD8,3D2B9D1,3E2AAD4,3EFFFEE3,3F7FFFFB,3F8", ""),
+    /* f32: x^4 of the polynomial and what rounds x / ln 2 have one constant. Its last
+       place is 1 of n, and its lowest 9 bits are 0, so that ldx finds n alone */
+    PTX__F("exp", "{t=fma x $ $;n=sub t $;f=fma n $ x;f=fma n $ f;p=poly f $;|f,t=exp_reduce x;p=exp_poly f;"
+     "}r:ldx p t;a=abs x;c=gtu a {87|708};if c;{t=iadd t 0xe146200;r=scale_ends p t x 89.0 -105.0;"
+     "|r=scale_ends p t x 710.0 -746.0;}end;", "31B8AA3B 3D2B9E 3D2B9E CD317218 3F02E308 3C07E6F2,3D2B9E,"
+     "3E2AAD28,3EFFFEE2,3F7FFFFB,3F8", ""),
     PTX__F("exp2_poly", "r=poly x $;", "391F8A5D,3AAF8D77,3C1D98E3,3D6357B,3E75FDEB,3F317218,3F8",
-     "3DFE96C003C3EB49,3E3E61DA9B9BB9DB,3E7B52527B1D2EC7,3EB62BFC627A9254,3EEFFCBFC6419476,3F24309130F7BDB8,"
-     "3F55D87FE789F11D,3F83B2AB6FB9FD79,3FAC6B08D704A12A,3FCEBFBDFF82C5A6,3FE62E42FEFA39EF,3FF"),
-    PTX__F("exp2", "{r=ex2 x;|t=add x M;n=sub t M;f=sub x n;p=exp2_poly f;r:ldx p t;a=abs x;c=gtu a 1021;if "
-     "c;r=scale p t;c=gt x 1025;r=sel I r c;c=lt x -1080;r=sel 0 r c;end;}", "", ""),
-    PTX__F("exp10", "t=fma x $ M;n=sub t M;f=fma n $ x;f=fma n $ f;p=poly f $;r:ldx p t;a=abs x;c=gtu a "
-     "{37.75|307};if c;r=scale p t;c=gt x {39|309};r=sel I r c;c=lt x {-46|-325};r=sel 0 r c;end;",
-     "40549A78 BE9A209B 3276086 3E525561,3F0AB6CB,3F95EDE8,400237CC,4029A924,40135D8E,3F8",
-     "400A934F0979A371 BFD34413509F79FF 3C49DC1DA994FD21 3F2F75DDEDF7BD57,3F52F747719A4F9B,3F74899E6A9A9088,"
-     "3F941165E6ED9944,3FB16E4DEE92327D,3FCA7ED70A1C8FE3,3FE1429FFD22045B,3FF2BD7609FD500F,4000470591DE2B46,"
-     "40053524C73CEA77,40026BB1BBB55516,3FF"),
-    PTX__F("expm1", "f,t=exp_reduce x;p=poly f $;g=mul f f;p=fma p g f;s=ldx 1.0 t;u=sub s 1;r:fma p s u;"
-     "a=abs x;c=gtu a {87|708};if c;q=add p 1;r=scale q t;c=gt x {89|710};r=sel I r c;c=lt x -80;r=sel -1 r "
-     "c;end;r=cps x r;", "3AB5BCD9,3C091497,3D2AAB89,3E2AAA57,3EFFFFFF",
-     "3E21F1A593C9FC3A,3E5AF5F4491487A2,3E927E5132BFDFAB,3EC71DDF8040B67D,3EFA01A018E12081,3F2A01A01B006D6E,"
-     "3F56C16C16C1AAFC,3F8111111110F65,3FA555555555554D,3FC5555555555559,3FE"),
+     "3DFEA482,3E3E627A,3E7B524A,3EB62BFC,3EEFFCBFC9DEF157,3F2430913121C7B,3F55D87FE78954FD,3F83B2AB6FB9EF47,"
+     "3FAC6B08D704A14B,3FCEBFBDFF82C5AC,3FE62E42FEFA39EF,3FF"),
+    /* 2^(x + y) as r 2^s */
+    PTX__F0("exp2_pair", "s=add x M;n=sub s M;f=sub x n;f=add f y;r=exp2_poly f;"),
+    PTX__F0("exp2", "{r=ex2 x;|t=add x M;n=sub t M;f=sub x n;p=exp2_poly f;r:ldx p t;a=abs x;c=gtu a 1021;if "
+     "c;r=scale_ends p t x 1025.0 -1080.0;end;}"),
+    PTX__F("exp10", "t=fma x $ {$|M};n=sub t {$|M};f=fma n $ x;f=fma n $ f;p=poly f $;r:ldx p t;a=abs x;"
+     "c=gtu a {37.75|307};if c;{t=iadd t 0xba93c00;r=scale_ends p t x 39.0 -46.0;|r=scale_ends p t x 309.0 "
+     "-325.0;}end;", "34D49A78 3F96C4 3F96C4 CA1A209B 3DF6086 3F086EAA,3F96C4,40023C52,4029A862,40135D86,3F8",
+     "400A934F0979A371 BFD34413509F79FF 3C49DC1DA994FD21 3F2F722D,3F52F72A,3F7489A,3F941166,3FB16E4DEE1A7BA3,"
+     "3FCA7ED70A0DD716,3FE1429FFD222029,3FF2BD7609FD537A,4000470591DE2B42,40053524C73CEA76,40026BB1BBB55516,"
+     "3FF"),
+    PTX__F("expm1", "f,t=exp_reduce x;p=poly f $;g=mul f f;p=fma p g f;{k=mov t;|k,h=unpair t;}s=pow2 k;"
+     "u=sub s 1;r:fma p s u;a=abs x;c=gtu a {87|708};if c;q=add p 1;r=scale q t;c=gt x {89|710};r=sel I r c;"
+     "c=lt x -80;r=sel -1 r c;end;r=cps x r;", "3AB5BCD9,3C091497,3D2AAB89,3E2AAA57,3EFFFFFF",
+     "3E219C04,3E5AF521,3E927E88,3EC71DE,3EFA01A,3F2A01A01ACA8D2C,3F56C16C16C6542D,3F8111111110FF72,"
+     "3FA55555555554B6,3FC5555555555557,3FE"),
     /* ln(1 + x) as r + s: r = x / (1 + x / 2) = 2 artanh(x / (2 + x)) less its cubic and later terms */
-    PTX__F("ratio", "{p=poly x $;g=mul x x;r=fma p g x;|g=fma x 0.5 1;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u "
-     "q;u=fma e q 1;q=fma q u q;r=mul x q;u=sub x r;h=mul r -0.5;u=fma h x u;l=mul u q;z=mul r r;p=poly z $;"
-     "w=mul r z;s=fma w p l;}", "BD390E9F,3DD6A0C4,BE06DAC3,3E144297,BE2A75AA,3E4CB478,BE800027,3EAAAAD3,BF",
-     "3EB0F29090DE9B1D,3ED0F647620DE721,3EF3B2041CBE399E,3F1745CE12F96A27,3F3C71C724D071F9,3F624924924386FC,"
-     "3F89999999999D19,3FB5555555555555"),
+    PTX__F("ratio", "{p=poly x $;g=mul x x;r=fma p g x;|g=fma x 0.5 1;q=reciprocal g;r=mul x q;u=sub x r;"
+     "h=mul r -0.5;u=fma h x u;l=mul u q;z=mul r r;p=poly z $;w=mul r z;s=fma w p l;}",
+     "BD390E9F,3DD6A0C4,BE06DAC3,3E144297,BE2A75AA,3E4CB478,BE800027,3EAAAAD3,BF",
+     "3EB0008C,3ED113F9,3EF3B088,3F1745D8,3F3C71C7,3F62492492687D6D,3F89999999997952,3FB555555555555B"),
     PTX__F("log_reduce", "v:mov x;d:mov 0;{i=iadd x -0x800000;c=uge i 0x7f000000;|l,i=unpair x;i=iadd i "
      "-0x100000;c=uge i 0x7fe00000;}if c;v=mul x $;d=mov {0xb800000|0x3600000};end;{e=iadd v -0x3f400000;"
      "e=and e 0xff800000;m=isub v e;|l,h=unpair v;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair "
      "l h;}e=isub e d;s=i2f e;{|s=mul s $;}r=sub m 1;q=mov c;", "4B", "435 3EB"),
-    PTX__F("log_special", "c=lt x I;r=sel y x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;", "", ""),
-    PTX__F("log", "f,n,c=log_reduce x;{p=ratio f;r:fma n $ p;|t,w=ratio f;s=fma n $ t;u=fma n $ s;u=sub t u;"
-     "w=add w u;w=fma n $ w;r:add s w;}if c;r=log_special x r;end;", "33B17218",
-     "3FE62E42FEFA39EF BFE62E42FEFA39EF 3C7ABC9E3B39803F"),
+    PTX__F0("log_special", "c=lt x I;r=sel y x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;"),
+    /* ln x as r + s; q: x is not a normal number above 0 */
+    PTX__F("log_pair", "f,n,q=log_reduce x;t,w=ratio f;r=fma n $ t;u=fma n $ r;u=sub t u;w=add w u;s=fma n $ "
+     "w;", "", "3FE62E42FEFA39EF BFE62E42FEFA39EF 3C7ABC9E3B39803F"),
+    PTX__F("log", "{f,n,c=log_reduce x;p=ratio f;r:fma n $ p;|s,w,c=log_pair x;r:add s w;}if c;r=log_special "
+     "x r;end;", "33B17218", ""),
     /* (-1)^y sin x, of x up to pi / 2: the error of x^2 counts */
-    PTX__F("sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e 0.14;p=poly z $;p=fma p z e;r=fma p x x;y=shl y 31;"
-     "r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6", "BC584AF9B5319785,3CE906D630A492DC,"
-     "BD6AE6856DB0276D,3DE61242495E3C61,BE5AE6455C15341B,3EC71DE3A5408DFB,BF2A01A01A017078,3F811111111110DD,"
-     "BFC5555555555555"),
-    PTX__F("sin", "t=fma x $ M;n=sub t M;f=fma n $ x;f=fma n $ f;f:fma n $ f;{|t,l=unpair t;}t:mov t;a=abs x;"
-     "c=gtu a {105615|$};if c;f,t=turn x 0;end;r=sine f t;", "3EA2F983 C0490FDA B4222168 A84234C4",
-     "3FD45F306DC9C883 C00921FB54442D18 BCA1A62633145C06 B95C1CD129024E08 41D"),
-    PTX__F("cos", "t=fma x $ 0.5;t=add t M;n=sub t M;n=sub n 0.5;f=fma n $ x;f=fma n $ f;f:fma n $ f;{|t,"
-     "l=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t=turn a 0x40000000;end;r=sine f t;",
-     "3EA2F983 C0490FDA B4222168 A84234C4", "3FD45F306DC9C883 C00921FB54442D18 BCA1A62633145C06 "
-     "B95C1CD129024E08 41D"),
+    PTX__F("sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e {0.14|$};p=poly z $;p=fma p z e;r=fma p x x;y=shl "
+     "y 31;r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6",
+     "3FC1EB85 3C7AF044,3CE62CF,BD6AD96D,3DE61222,BE5AE645,3EC71DE3A4A858F9,BF2A01A01A005D22,"
+     "3F81111111110FF2,BFC5555555555554"),
+    /* the sine of x less z pi, y: z by the sum that rounded it; large ones: of w, turned by v */
+    PTX__F("reduced", "f=fma z $ x;f=fma z $ f;f:fma z $ f;{|y,l=unpair y;}t:mov y;a=abs x;c=gtu a "
+     "{105615|$};if c;f,t=turn w v;end;r=sine f t;", "C0490FDA B4222168 A84234C4",
+     "C00921FB54442D18 BCA1A62633145C06 B95C1CD129024E08 41D"),
+    PTX__F("sin", "t=fma x $ M;n=sub t M;r=reduced x t n x 0;", "3EA2F983", "3FD45F306DC9C883"),
+    PTX__F("cos", "t=fma x $ 0.5;t=add t M;n=sub t M;n=sub n 0.5;a=abs x;r=reduced x t n a 0x40000000;",
+     "3EA2F983", "3FD45F306DC9C883"),
     PTX__F("log2", "f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;r:fma n $ p;|t,w=ratio f;"
      "h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=add n h;u=sub s n;u=sub h u;a=add a u;r:add s "
      "a;}if c;r=log_special x r;end;", "BD7EA98D,3E1D46DE,BE47F40D,3E576ECA,BE7581A8,3E939413,BEB8AB5C,"
@@ -10995,10 +10820,9 @@ static const char *const ptx__formulas[] = {
      "z 0;p=fma p f f;q=poly z $;c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;u=shl t 30;{u=and u 0x80000000;"
      "r=xor r u;|r=flip r u;}u=iadd t 1;u=shl u 30;{u=and u 0x80000000;s=xor s u;|s=flip s u;}",
      "3F22F983 BFC90FDA B3A22168 A7C234C4 B94CA976,3C0883BB,BE2AAAA3 37CCF40F,BAB60614,3D2AAAA5,BF,3F8",
-     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 B94C1CD129024E08 41D BD6A55D63B54ADEC,"
-     "3DE6114A7248FD0B,BE5AE643D456116C,3EC71DE3A401A43B,BF2A01A01A006D8F,3F8111111111108B,BFC5555555555555 "
-     "3D2A26C2F1446CDB,BDA937EB00509327,3E21EED784C61569,BE927E4FB6155D5F,3EFA01A01A002616,BF56C16C16C16B4B,"
-     "3FA5555555555555,BFE,3FF"),
+     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 B94C1CD129024E08 41D BD6A633,3DE61166,BE5AE644,"
+     "3EC71DE3A4228533,BF2A01A01A0084C1,3F81111111111091,BFC5555555555555 3D2A675,BDA9387A,3E21EED8,"
+     "BE927E4FB67C11BD,3EFA01A01A007846,BF56C16C16C16B64,3FA5555555555555,BFE,3FF"),
     PTX__F("quarter", "h,l=fraction x;{s=iadd h 0x20000000;s=shr s 30;h=pair l h;|s=qadd h "
      "0x2000000000000000;s=qshr s 62;s,k=unpair s;k=qshr l 62;}h=qshl h 2;{|h=or h k;l=qshl l 2;}v=q2f h;"
      "i=f2q v;h=qsub h i;w=q2f h;{|u=d2f l;u=mul u $;w=add w u;}w=mul w $;u=fma v $ w;r=fma v $ u;q=neg r;"
@@ -11008,101 +10832,103 @@ static const char *const ptx__formulas[] = {
     PTX__F("tan", "t=fma x $ M;n=sub t M;g=fma n $ x;f:fma n $ g;l=sub f g;l:fma n $ l;h:mul n $;{|t,"
      "k=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z $;"
      "{l=mul l -2;|l=neg l;}p=fma p f l;p=fma p z h;g=add f p;{q=rcpa g;|c=and t 1;c=ine c 0;r:mov g;if c;"
-     "q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;}e=neg q;f=fma e f 1;e=fma e p f;"
-     "q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;r=sel q g c;|r=neg q;end;}",
-     "3F22F983 BFC90FDA B3A22168 33A22168 A7C234C4 3C1A00B2,3B4AF343,3CC83EB5,3D5AC1F3,3E0896F8,3EAAAA6F",
-     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 B94C1CD129024E08 41D "
-     "3EF5DF7B95667CA8,BF078552ABBC7B8F,3F17715C599881AD,BEFBA40CDC05E419,3F21E476081CCAA2,3F2D26165166E6BE,"
-     "3F437FBEAF360AE3,3F57D5B30217E20E,3F6D6D937A6F97CF,3F8226E123BF9D9F,3F9664F49A9A231,3FABA1BA1B463FA7,"
-     "3FC1111111118398,3FD55555555554F1"),
+     "q=reciprocal g;}e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;r=sel q g c;"
+     "|r=neg q;end;}", "3F22F983 BFC90FDA B3A22168 33A22168 A7C234C4 3C1A00B2,3B4AF343,3CC83EB5,3D5AC1F3,"
+     "3E0896F8,3EAAAA6F", "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 "
+     "B94C1CD129024E08 41D 3EF603B9,BF07D494,3F17BEC,BEFD0809,3F2205EC,3F2D14D,3F43814F,3F57D58,3F6D6D98,"
+     "3F8226E10108A5E5,3F9664F49BF1640E,3FABA1BA1B3E6489,3FC1111111118F5E,3FD55555555554E4"),
     PTX__F("arc", "a=abs x;c=gt a 0.5;{|v:mov a;z:mul x x;q:mov 0.0;if c;}z=fma a -0.5 0.5;{y=rsqa z;d=eq z "
      "0;y=sel 0 y d;v=mul z y;h=mul y 0.5;|v=sqrt z;}e=neg v;e=fma e v z;{v=fma e h v;g=mul x x;z=sel z g c;"
      "v=sel v a c;|l=max v $;l=rcpd l;q=mul e l;end;}p=poly z $;p=mul p z;r=fma p v v;s=mov c;",
-     "3D2CACD5,3CC620AD,3D3A3DB9,3D998103,3E2AAAE4", "20B 3FA0BCA20BC36E71,BF9599D3B384063A,3F964BF5A2BA6CE6,"
-     "3F6E2415A0FE22EC,3F8617ADA64D7AFE,3F8757A7A86B95F3,3F8CA20E6B3AF4C7,3F91C49E1EE93811,3F96E8BDFAFAEBEF,"
-     "3F9F1C71A8D72419,3FA6DB6DB7227295,3FB333333332DF54,3FC5555555555578"),
+     "3D2CACD5,3CC620AD,3D3A3DB9,3D998103,3E2AAAE4", "20B 3FA0B78E,BF958AF1,3F96429A,3F6E3E2C,3F861656,"
+     "3F8757CF,3F8CA20D,3F91C49E,3F96E8BE,3F9F1C71A88243DE,3FA6DB6DB723E1F4,3FB333333332DC65,"
+     "3FC555555555557A"),
+    /* pi/2 - x, then pi - x */
+    PTX__F("half_pi", "{n=neg x;r=fma $ $ n;|r=sub $ x;r=add r $;}", "3F42F1B4 40040455",
+     "3FF921FB54442D18 3C91A62633145C06"),
+    PTX__F("pi", "{n=neg x;r=fma $ $ n;|r=sub $ x;r=add r $;}", "3FC2F1B4 40040455",
+     "400921FB54442D18 3CA1A62633145C07"),
+    PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;",
+     "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E",
+     "BEE390A8,3F1D183A,BF4490AC,3F627A17,BF77DCD8,3F87D4DA,BF936D54,3F9B17E5,BFA0E3D8,3FA39DD8,BFA5F79,"
+     "3FA84CD37E346DB8,BFAAEDF99C78B5F1,3FAE1D5448695593,BFB111038C103845,3FB3B139B612FF9F,BFB745D15AAF8E54,"
+     "3FBC71C71B25B739,BFC249249243DF46,3FC99999999982B7,BFD5555555555543"),
     PTX__F("asin", "{v,c=arc x;w=neg v;w=fma $ $ w;w=add w w;|v,c,l=arc x;w=fma v -2 $;l=sub $ l;w=add w l;"
      "}v=sel w v c;r=cps x v;", "3EC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06"),
-    PTX__F("acos", "v,c=arc x;u=cps x v;{u=neg u;u=fma $ $ u;|u=sub $ u;u=add u $;}v=add v v;{w=neg v;w=fma "
-     "$ $ w;|w=sub $ v;w=add w $;}d=lt x 0;v=sel w v d;r=sel v u c;", "3F42F1B4 40040455 3FC2F1B4 40040455",
-     "3C91A62633145C06 3FF921FB54442D18 400921FB54442D18 3CA1A62633145C07"),
+    PTX__F("acos", "v,c=arc x;u=cps x v;{u=half_pi u;|u=sub $ u;u=add u $;}v=add v v;w=pi v;d=lt x 0;v=sel w "
+     "v d;r=sel v u c;", "", "3C91A62633145C06 3FF921FB54442D18"),
     PTX__F("atan2", "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;{q=rcpa m;t=mul n q;e=neg t;e=fma e m "
      "n;t:fma e q t;c=geu m $;d=ltu n $;c=or c d;if c;|}t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;"
-     "{end;|}v=arctan t;{w=neg v;w=fma $ $ w;|w=sub $ v;w=add w $;}v=sel w v p;{w=neg v;w=fma $ $ w;p=ilt y "
-     "0;|w=sub $ v;w=add w $;k,h=unpair y;p=ilt h 0;}v=sel w v p;r=cps x v;",
-     "5E 0D8 3F42F1B4 40040455 3FC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06 400921FB54442D18 "
-     "3CA1A62633145C07"),
-    /* e^2x */
-    PTX__F("half_exp2", "x=add x x;r=half_exp x;r=add r r;", "", ""),
-    /* e^|x| / 2 */
-    PTX__F("half_exp", "a=abs x;t=fma a $ $;n=sub t $;f=fma n $ a;f=fma n $ f;p=exp_poly f;r:ldx p t;c=gtu a "
-     "{88|709};if c;r=scale p t;c=gt a {91|712};r=sel I r c;end;",
-     "3FB8AA3B 4B3FFFFF 4B3FFFFF BF317218 3102E308", "3FF71547652B82FE 4337FFFFFFFFFFFF 4337FFFFFFFFFFFF "
-     "BFE62E42FEFA39EF BC7ABC9E3B39803F"),
-    PTX__F("sinh", "h=half_exp x;{e=rcpa h;|e=rcp h;}h=fma e -0.25 h;z=mul x x;a=abs x;p=poly z $;p=mul p z;"
-     "p=fma p a a;c=lt a 1;r=sel p h c;r=cps x r;", "363B3B8F,39500E11,3C088875,3E2AAAAB",
-     "3CF408047A116C47,3D6AABA1E495A844,3DE612ABDC070688,3E5AE644B33A704A,3EC71DE3A60A9856,3F2A01A01A00DB3D,"
-     "3F8111111111117C,3FC5555555555555"),
-    PTX__F("cosh", "h=half_exp x;{e=rcpa h;|e=rcp h;}r=fma e 0.25 h;", "", ""),
+     "{end;|}v=arctan t;w=half_pi v;v=sel w v p;w=pi v;{p=ilt y 0;|k,h=unpair y;p=ilt h 0;}v=sel w v p;r=cps "
+     "x v;", "5E 0D8", ""),
+    PTX__F("sinh", "p,t,a=half_exp x;h=ldx p t;e=reciprocal h;h=fma e -0.25 h;z=mul x x;q=poly z $;q=mul q z;"
+     "q=fma q a a;c=lt a 1;r:sel q h c;c=gtu a {88|709};if c;r=scale p t;c=gt a {91|712};r=sel I r c;end;"
+     "r=cps x r;", "363B3B8F,39500E11,3C088875,3E2AAAAB", "3CEF6ECB,3D6ACC74,3DE6127A,3E5AE645,"
+     "3EC71DE3A5CC2AFA,3F2A01A01A010D37,3F8111111111116D,3FC5555555555555"),
+    PTX__F0("cosh", "p,t,a=half_exp x;h=ldx p t;e=reciprocal h;r:fma e 0.25 h;c=gtu a {88|709};if c;r=scale "
+     "p t;c=gt a {91|712};r=sel I r c;end;"),
     PTX__F("root3", "l=lg2a x;l=mul l $;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;r=fma e $ "
      "v;", "3EAAAAAB BEAAAAAB", ""),
     PTX__F("cbrt", "{|a:abs x;d:mov 341;l,h=unpair a;i=iadd h -0x100000;c=uge i 0x7fe00000;if c;a=mul a $;"
      "d=mov 359;end;l,h=unpair a;k=shr h 20;o=uhi k 0x55555556;i=imul o 3;i=isub k i;i=iadd i 1023;i=shl i "
      "20;h=and h 0xfffff;h=or h i;m=pair l h;g=nar m;g=lg2a g;g=gmul g $;g=ex2a g;y=wid g;n=neg m;u=mul y y;"
      "u=mul u y;e=fma n u 1;w=fma e $ $;w=mul w e;y=fma y w y;r=mul m y;r=mul r y;u=mul r r;e=fma u r n;"
-     "w=mul y y;w=mul w $;r=fma e w r;i=isub o d;r:ldx r i;if c;}a=abs x;{r:root3 a;i=iadd a -0x800000;c=uge "
-     "i 0x7f000000;if c;r=mul a $;r=root3 r;r=mul r $;|}u=add a a;c=eq u a;r=sel a r c;{|c=nan x x;r=sel x r "
-     "c;}end;r=cps x r;", "4B8 3B8", "435 BFD555556 3FCC71C71C71C71C 3FD5555555555555 BFD5555555555555"),
-    PTX__F("root2", "{v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;|r=sqrt x;}", "", ""),
+     "w=mul y y;w=mul w $;r=fma e w r;i=isub o d;l,h=unpair r;i=shl i 20;h=iadd h i;r:pair l h;if c;}a=abs x;"
+     "{r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;if c;r=mul a $;r=root3 r;r=mul r $;|}u=add a a;c=eq u "
+     "a;r=sel a r c;{|c=nan x x;r=sel x r c;}end;r=cps x r;", "4B8 3B8",
+     "435 BFD555556 3FCC71C7 3FD55555 BFD55555"),
+    PTX__F0("root2", "{v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;|r=sqrt x;}"),
     PTX__F("hypot", "h=mul x x;h=fma y y h;{r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;|r:sqrt h;k,"
      "i=unpair h;i=iadd i -0x10000000;c=uge i 0x6fe00000;}if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel $ $ "
      "d;i=sel $ $ d;u=mul x k;v=mul y k;h=mul u u;w=fma v v h;{h=root2 w;|h=sqrt w;}r=mul h i;{d=eq w 0;"
      "r=sel 0 r d;|}d=eq m I;r=sel I r d;end;", "1C8 6C8 628 128", "1F7 657 607 1A7"),
     PTX__F("erf_small", "z=mul x x;p=poly z $;r=fma p x x;", "38A48BD2,BA51EC09,3BAA00B9,BCDBFC46,3DE71679,"
-     "BEC0939F,3E0375D4", "BE0AB0EAC3755C5C,3E4D6E1976EC419F,BE85BFE2632D34D9,3EBB97E37DCA0D9C,"
-     "BEEF4CA1F246A228,3F1F9A2B743AA006,BF4C02DB013F82A9,3F7565BCCF7DEEAA,BF9B82CE311EDF49,3FBCE2F21A0408CE,"
-     "BFD812746B0379B2,3FC06EBA8214DB68"),
+     "BEC0939F,3E0375D4", "BE0A91F5,3E4D6372,BE85BE4E,3EBB97A,BEEF4C9B,3F1F9A2B,BF4C02DAFC7617B,"
+     "3F7565BCCF5F71C,BF9B82CE311E0843,3FBCE2F21A040606,BFD812746B0379AF,3FC06EBA8214DB68"),
+    /* erfc x as (r + s) 2^q, of x from 0.65 to 28: e^-x^2 (1 / (x + 2)) P(1 - 4 / (x + 2)), each as a sum */
+    PTX__F("erfc_tail", "d=add x 2;w=rcpd d;e=neg d;u=fma e w 1;w=fma w u w;o=sub d 2;o=sub o x;u=fma e w 1;"
+     "u=fma o w u;o=mov w;w=fma w u w;k=sub o w;k=fma o u k;v=fma w -4 1;m=poly v $;r=fma m v $;l=sub $ r;"
+     "l=fma m v l;l=add l $;e=mul k -4;l=fma e m l;q=mul r w;e=neg q;e=fma r w e;e=fma r k e;l=fma l w e;"
+     "h=mul x x;o=neg h;z=fma x x o;t=fma h $ M;n=sub t M;f=fma n $ o;o=neg z;o=fma n $ o;f=add f o;p,"
+     "m=exp_poly f;e=sub 1 p;e=fma m f e;r=mul q p;k=neg r;k=fma q p k;k=fma q e k;s=fma l p k;q=mov t;", "",
+     "BE4889FC,BE71F29,3E92BC,3E5C3F1E,BEA148FD,BEA0A7C9,3E76E6D3,3EC0448E,3ECE6F2A,BEB27FC2,"
+     "BEF0E75BD01A9587,BEF6C153058951AA,3F01E77236472C5D,3F22EFA78FA378BF,3F02053EB566E17D,BF45BA439CD90C03,"
+     "BF4B6FBF967CCFF5,3F69517BB74B406F,3F7A89EAFF82DDD8,BF9606E41552CB85,BFA2A88E6107D36,3FD1E2DEEA6B117A,"
+     "BFE5FD386754EFF9 3FF058671B52C776 3FF058671B52C776 BC6D0E4 BFF71547652B82FE BFE62E42FEFA39EF "
+     "BC7ABC9E3B39803F"),
     PTX__F("erf", "a=abs x;{p=erf_small a;q=poly a $;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q "
-     "p c;|c=lt a 1;r:mov a;if c;r=erf_small a;else;r=erfc a;r=sub 1 r;end;}r=cps x r;",
-     "BAE2FF3D,3CB36577,BE04CC0F,BF710322,BFCE9E11,BB54BCDF", ""),
-    PTX__F("erfc", "a=abs x;{c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;|c=gt a 28;"
-     "a=sel 28 a c;d=add a 2;w=rcpd d;}e=neg d;{e=fma e w 1;e=fma u w e;w=fma w e w;v=fma w -3 1;|u=fma e w "
-     "1;w=fma w u w;u=sub d 2;o=sub u a;u=fma e w 1;u=fma o w u;w=fma w u w;v=fma w -4 1;}q=poly v $;q=mul q "
-     "w;h=mul a a;l=neg h;l=fma a a l;t=fma h $ M;n=sub t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;"
-     "p=exp_poly f;p=mul p q;r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a 0.65;if c;}p=erf_small "
-     "a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u r c;",
+     "p c;|c=ltu a 1;r:mov a;if c;r=erf_small a;else;c=gt a 6;a=sel 6 a c;p,l,t=erfc_tail a;r=ldx p t;r=sub "
+     "1 r;end;}r=cps x r;", "BAE2FF3D,3CB36577,BE04CC0F,BF710322,BFCE9E11,BB54BCDF", ""),
+    PTX__F("erfc", "a=abs x;{c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;e=neg d;e=fma "
+     "e w 1;e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v $;q=mul q w;h=mul a a;l=neg h;l=fma a a l;t=fma h "
+     "$ M;n=sub t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;p=exp_poly f;p=mul p q;|c=gt a 28;a=sel 28 a c;"
+     "p,l,t=erfc_tail a;p=add p l;}r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a 0.65;if c;"
+     "}p=erf_small a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u r c;",
      "BA2916A8,3A90ADDC,3AFBAB2D,BA6C845A,BC1B23A1,BC04DE4E,3D43A869,3D9ADF6E,BF020275,3F76FA44 BFB8AA3B "
-     "BF317218 3102E308", "BE4744AAE481DF86,BE7508D347FBBBE2,3E95808DA131794,BE5AEB698F0F5BD2,"
-     "BEA1597ACE2CEE1D,BE9D5FEED7B02AEF,3E6A7CF4E2C84D8C,3EC01A5EB813474B,3ECEA658B4CFC47,BEB2801CC70CBF9B,"
-     "BEF0E995E66123F2,BEF6C0DE2274EB6B,3F01E7A531266C27,3F22EFA35B1ACA8F,3F02053973FADEE5,BF45BA4377F246A4,"
-     "BF4B6FBF91A673ED,3F69517BB69BCFAD,3F7A89EAFF7E68F6,BF9606E41551F1,BFA2A88E6107D1CE,3FD1E2DEEA6B113D,"
-     "BFE5FD386754EFF9,3FF058671B52C776 BFF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
+     "BF317218 3102E308", ""),
     /* log2 x, of an exponent y too large, as r + s: t + l = 2 artanh(f / (2 + f)) to its cubic term */
     PTX__F("log2_pair", "{e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;|l,h=unpair x;e=iadd h "
      "-0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;}e=isub e y;n=i2f e;{|n=mul n $;}f=sub m 1;g=fma "
-     "f 0.5 1;{g=rcpa g;t=mul f g;|q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;t=mul f "
-     "q;}u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u {g|q};z=mul t t;{|o=neg z;o=fma t t o;k=add l l;o=fma k "
-     "t o;w=mul t z;b=neg w;b=fma t z b;b=fma t o b;b=fma l z b;}p=poly z $;{|p=mul p z;}h=mul t $;a=neg h;"
-     "a=fma t $ a;a=fma t $ a;{k=fma z $ $;a=fma l k a;u=mul t z;a=fma u p a;a=fma u $ a;s=fma n $ h;u=fma n "
-     "$ s;u=sub h u;|a=fma l $ a;i=mul w $;j=neg i;j=fma w $ j;j=fma w $ j;j=fma b $ j;j=fma p w j;s=add h i;"
-     "u=sub s h;u=sub i u;}a=add a u;{r=add s a;s=sub r s;s=sub a s;|a=add a j;m=add n s;u=sub m n;u=sub s u;"
-     "a=add a u;r=add m a;s=sub m r;s=add a s;}", "3A2ED80C,3B52C113,3C93BBCC,B180DB78 3FB8AA3B 3FB8AA3B "
-     "32A5706 3EB8AA3B 3FB8AA3B 3DF6384F 34 B4", "3EB 3E9638683F9A6CA8,3EB58C7AE8D471EE,3ED8A0C98B55A76,"
-     "3EFC68ED413FFD0D,3F20C9A8567F8C5A,3F4484B13D641466,3F6A61762A7AF62C,3F92776C50EF9BFA 3FF71547652B82FE "
-     "3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE 3FBEC709DC3A03FD 3FBEC709DC3A03FD 3C5D27F05548AF0C "
-     "3FBEC709DC3A03FD"),
-    /* 2^(x + y) as r 2^s */
-    PTX__F("exp2_pair", "s=add x M;n=sub s M;f=sub x n;f=add f y;r=exp2_poly f;", "", ""),
+     "f 0.5 1;q=reciprocal g;t=mul f q;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u q;z=mul t t;{|o=neg z;"
+     "o=fma t t o;k=add l l;o=fma k t o;w=mul t z;b=neg w;b=fma t z b;b=fma t o b;b=fma l z b;}p=poly z $;"
+     "{|p=mul p z;}h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;{k=fma z $ $;a=fma l k a;u=mul t z;a=fma u p a;"
+     "a=fma u $ a;s=fma n $ h;u=fma n $ s;u=sub h u;|a=fma l $ a;i=mul w $;j=neg i;j=fma w $ j;j=fma w $ j;"
+     "j=fma b $ j;j=fma p w j;s=add h i;u=sub s h;u=sub i u;}a=add a u;{r=add s a;s=sub r s;s=sub a s;|a=add "
+     "a j;m=add n s;u=sub m n;u=sub s u;a=add a u;r=add m a;s=sub m r;s=add a s;}",
+     "3A2ED80C,3B52C113,3C93BBCC,B180DB78 3FB8AA3B 3FB8AA3B 32A5706 3EB8AA3B 3FB8AA3B 3DF6384F 34 B4",
+     "3EB 3E9623F3,3EB58F26,3ED8A0A5,3EFC68EE48E3D79E,3F20C9A85469630D,3F4484B13D68BE76,3F6A61762A7AF0FD,"
+     "3F92776C50EF9BFB 3FF71547652B82FE 3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE 3FBEC709DC3A03FD "
+     "3FBEC709DC3A03FD 3C5D27F05548AF0C 3FBEC709DC3A03FD"),
     /* x^y = z, but where x is no normal number above 0, or the result none */
-    PTX__F("pow_special", "v=abs x;c=eq v 1;r=sel 1 z c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt "
-     "x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I "
-     "e;r=sel f r u;k=cps x 1;c=lt k 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 "
-     "r c;c=eq x 1;r=sel 1 r c;", "", ""),
+    PTX__F0("pow_special", "v=abs x;c=eq v 1;r=sel 1 z c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;"
+     "e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel "
+     "0 I e;r=sel f r u;k=cps x 1;c=lt k 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;"
+     "r=sel 1 r c;c=eq x 1;r=sel 1 r c;"),
     PTX__F("pow", "v:abs x;d:mov 0;{i=iadd x -0x800000;c=uge i 0x7f000000;|l,i=unpair x;i=iadd i -0x100000;"
      "c=uge i 0x7fe00000;}if c;b=lt v $;w=mul v $;v=sel w v b;d=isel {0xb800000|0x3600000} 0 b;end;h,"
      "l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a "
-     "{125|1020};c=or b c;if c;r=scale p t;c=gt q {130|1030};r=sel I r c;c=lt q {-152|-1080};r=sel 0 r c;"
-     "r=pow_special x y r;end;", "008 4B", "001 435"),
+     "{125|1020};c=or b c;if c;r=scale_ends p t q {130.0|1030.0} {-152.0|-1080.0};r=pow_special x y r;end;",
+     "008 4B", "001 435"),
     /* f32: sin(pi x) / pi, of x up to 1/2 */
     PTX__F("sin_pi", "z=mul x x;s=poly z $;s=mul s z;r=fma s x x;", "3CCACDF5,BE4308A9,3F4FCCCC,BFD28D2E",
      ""),
@@ -11110,24 +10936,24 @@ static const char *const ptx__formulas[] = {
     PTX__F("log2_gamma", "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;"
      "m=mul x $;n=neg m;n=fma x $ n;n=fma x $ n;o=sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;"
      "u=sub u n;u=add u i;t=add o $;k=sub t o;i=sub t k;i=sub o i;k=sub $ k;i=add i k;i=add i $;u=add u i;"
-     "w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;p=mul p w;u=fma p $ u;r=add "
-     "t u;k=sub r t;s=sub u k;", "", "3FD71547652B82FE 3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC "
-     "3FD536439A4C6EFC BC749E49A361EFEB 400D51A3E7948C2E,C01D35F31A94D448,401ACD1C7BFA92FD,C00E42EC72482171,"
-     "3FF7DA4418DCEFE3,BFDC95DBC642A5F2,3FBC57CDD472D04,BF99F57AE42A6888,3F79715520C4D96A,BF5F4E073301E267,"
-     "3F4B93C7DD5B832,BF43813323FEFFBC,3F4A01A010442AF2,BF66C16C16BF7988,3FB5555555555553 3FD71547652B82FE"),
+     "p=stirling x;u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "",
+     "3FD71547652B82FE 3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC 3FD536439A4C6EFC BC749E49A361EFEB "
+     "3FD71547652B82FE"),
+    /* ln gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, of x from 2 on */
+    PTX__F("stirling", "w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
+     "", "4005E899,C0168E14,4015722A,C0092AB8,3FF4AAFF,BFD9D5B5,3FBAA9CBB08983CE,BF993AA7E403472D,"
+     "3F79380277DD7BFC,BF5F41DDC3482E49,3F4B92EC0304821,BF43812E4A012C8D,3F4A01A000DCB4F6,BF66C16C16B9D421,"
+     "3FB555555555554"),
     /* x sin(pi x) / pi as r + s; x above 0 */
     PTX__F("reflect", "j=rnd x;f=sub x j;z=mul f f;g=neg z;g=fma f f g;q=poly z $;b,t=pair_ends q z $ $;"
      "t=fma g $ t;v=fma f b f;l=sub f v;l=fma f b l;l=fma f t l;r=mul v x;s=neg r;s=fma v x s;s=fma l x s;"
      "j=mul j 0.5;i=trc j;c=neu i j;n=neg r;r=sel n r c;n=neg s;s=sel n s c;", "",
      "3E9078B9C5E44AE4,BEDD3EAEFCAB87E5,3F23746AE9B7FB9B,BF6338169C028879,3F9AC6805CD0D92E,BFC86A8E4720AF1E "
      "BFFA51A6625307D3 3FE9F9CB402BC439 BFFA51A6625307D3"),
-    /* (x + y) / (z + w); y and w below the last place of x and z */
-    PTX__F("divide", "t=rcpd z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;"
-     "e=add e s;r=fma e t r;", "", ""),
     /* ((x y + w) y + z) y, the sums in two numbers */
-    PTX__F("pair_ends", "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;"
+    PTX__F0("pair_ends", "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;"
      "g=neg u;g=fma s y g;g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;"
-     "e=fma g y e;r=add p e;s=sub r p;s=sub e s;", "", ""),
+     "e=fma g y e;r=add p e;s=sub r p;s=sub e s;"),
     PTX__F("tgamma", "!a=abs x;c=lt a 2;r:mov a;{|d:mov 1.0;k:mov 0.0;}if c;e=lt a 0.5;f=sub a 1;f=sel x f e;"
      "{p=poly f $;d=mul x p;d=sel d p e;y:mov 1.0;d:mov d;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;"
      "h=mul x p;w=neg h;w=fma x p w;w=fma x l w;d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;}e=le x -0.5;if "
@@ -11146,15 +10972,19 @@ static const char *const ptx__formulas[] = {
      "3EB300CA9218A724,BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,"
      "3F7D919C52A21C74,BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,"
      "3FE2788CFC6FB619 3C3"),
-    PTX__F("lgamma", "!a=abs x;b=lt a 0.5;c=lt a {3.5|3};r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;"
-     "{p=poly f $;r=fma p f 0;|q=poly f $;r=pair_ends q f $ $;}if b;l=log a;r=sub r l;end;else;f=sub a 2;"
-     "{p=poly f $;r=fma p f 0;|q=poly f $;r=pair_ends q f $ $;}end;else;{w=rcpa a;p=poly w $;l=log a;l=sub l "
-     "1;b=sub a 0.5;r=fma b l p;|o,u=log2_gamma a;u=mul u $;u=fma o $ u;r=fma o $ u;}end;c=le x -0.5;if c;"
-     "{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;j=shl j 31;v=xor v j;v=mul v a;v=abs v;|d,k=reflect a;v=abs d;"
-     "}l=log v;{|w=rcpd d;r=fma k w r;}r=add l r;r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel "
-     "I r c;", "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,"
-     "BECD2657,3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,"
-     "3CA89C53,BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D",
+    PTX__F("lgamma", "!a=abs x;b=lt a 0.5;{c=lt a 3.5;r:mov a;|c=lt a 3;o:mov a;u:mov 0.0;}if c;d=lt a 1.5;"
+     "if d;f=sub a 1;f=sel x f b;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;}if b;l=log a;"
+     "{r=sub r l;|o=sub o l;}end;else;f=sub a 2;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;"
+     "}end;else;{w=rcpa a;p=poly w $;l=log a;l=sub l 1;b=sub a 0.5;r=fma b l p;|h,l,e=log_pair a;m=mul a "
+     "0.25;b=sub m 0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;t=sub q m;k=sub q t;k=sub k m;u=add u k;"
+     "o=add t $;k=sub o t;i=sub o k;i=sub t i;k=sub $ k;i=add i k;u=add u i;u=add u $;p=stirling a;u=fma p "
+     "0.25 u;o=mul o 4;u=mul u 4;}end;{|r:add o u;}c=le x -0.5;if c;{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;"
+     "j=shl j 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;|d,k=reflect a;v=abs d;h,l,e=log_pair v;"
+     "w=rcpd d;u=fma k w u;t=add o h;k=sub t o;i=sub t k;i=sub o i;k=sub h k;i=add i k;u=add u l;u=add u i;"
+     "r=add t u;}r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel I r c;",
+     "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,BECD2657,"
+     "3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,3CA89C53,"
+     "BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D",
      "3FD019C7E69D5604,BFCCA7FB4439356,BFCA59F730048F0D,3FC360DD7FC45504,3FC77014E6D492BD,BFC2689154603E9C,"
      "BF76C4558CF2E7B7,BF8ED0BEF852D6E5,3FAFF2B25E6F9139,BFAE8F82F4FBDD6F,3FAB5E05EBB950A1,BFAD9412A8B9833F,"
      "3FB0109CBAE48EA6,BFB1185DAA04697A,3FB248077D2237A2,BFB3B1565EAC26C4,3FB556C264C09A83,BFB748C977701E37,"
@@ -11163,24 +10993,17 @@ static const char *const ptx__formulas[] = {
      "BE7A8B0B0C2FA6D2,3E8ECA2E62B838C7,BE9F21805CB3FCA6,3EAFFCC7CD023A9B,BEC10A7A3CAD75A4,3ED25748353BEE48,"
      "BEE3CCBD584CCE2,3EF58118A3777172,BF078DDF04C25FBE,3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,"
      "BF538AC5C2C2396C,3F67ADD6EAC18486,BF7E404FC218D263,3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE "
-     "3FD4A34CC4A60FA4 40062E42FEFA39EF 3C9ABC9E3B39803F 40062E42FEFA39EF 7F7"),
-    PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;",
-     "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E",
-     "BEE226050A553F7F,3F1B3ADBC16BB6BF,BF436DDBE31DEC58,3F61A09EB6C2D0A7,BF76FDA3A361B27B,3F872E5711AFFE5D,"
-     "BF93100F74B67647,3F9AC800F0DD8B79,BFA0C9760074AC85,3FA39067B09D7BFF,BFA5F253A8C790DF,3FA84B4BEB69B338,"
-     "BFAAEDA73FEF0E06,3FAE1D48F1DF8E8E,BFB1110331F89696,3FB3B139BE6A0472,BFB745D15D26F631,3FBC71C71B64D37F,"
-     "BFC2492492457605,3FC9999999998C64,BFD555555555554D"),
-    PTX__F("atan", "a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=rcp a;end;}v=arctan t;{w=neg v;"
-     "w=fma $ $ w;|w=sub $ v;w=add w $;}v=sel w v p;r=cps x v;", "3F42F1B4 40040455",
-     "3FF921FB54442D18 3C91A62633145C06"),
+     "3FD4A34CC4A60FA4 3FCD67F1C864BEB5 3FCD67F1C864BEB5 BC665B5A 7F7"),
+    PTX__F0("atan", "a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=rcp a;end;}v=arctan t;w=half_pi "
+     "v;v=sel w v p;r=cps x v;"),
     PTX__F("tanh", "a=abs x;{|c=lt a 0.56;r:mov a;if c;}z=mul x x;p=poly z $;p=mul p z;{p=fma p a a;e=mul a "
-     "$;e=ex2a e;|r=fma p a a;else;e=min a 20;e=half_exp2 e;}e=add e 1;{e=rcpa e;|e=rcp e;}e=fma e -2 1;"
-     "{c=lt a 1;r=sel p e c;|c=nan x x;r=sel x e c;end;}r=cps x r;",
+     "$;e=ex2a e;e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;|r=fma p a a;else;e=min a 20;e=add e e;"
+     "p,t=half_exp e;e=ldx p t;e=add e 0.5;e=reciprocal e;e=sub 1 e;c=nan x x;r=sel x e c;end;}r=cps x r;",
      "B9BC036C,3B16DBCF,BC0233A8,3CB005EB,BD5CB144,3E0885F3,BEAAAA9E 4038AA3B",
-     "BEF3EE8EF7DD1951,3F15A2AC11EC51AD,BF2E84BB3B866A99,3F4346724CF25E34,BF57D8C610731134,3F6D6D25776BE90B,"
-     "BF8226E2D676CCB7,3F9664F484C6B691,BFABA1BA1B94390D,3FC11111111103A2,BFD555555555554C"),
+     "BEF3E876,3F159FC4,BF2E838A,3F43464F,BF57D8C1,3F6D6D25,BF8226E2D2EF2543,3F9664F484A57FDF,"
+     "BFABA1BA1B938434,3FC11111111102AA,BFD555555555554B"),
     /* Payne and Hanek: |x| from 2^16 on */
-    PTX__F("fraction", "{m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;c=and e 64;"
+    PTX__F0("fraction", "{m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;c=and e 64;"
      "c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;f=isel 0xe06db14a 0x94fe13ab c;"
      "g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;c=and e 32;c=ine c 0;a=isel b a c;b=isel "
      "f b c;f=isel g f c;g=isel h g c;a=shf b a e;b=shf f b e;f=shf g f e;l=umul f m;k,l=unpair l;n=pair l 0;"
@@ -11188,13 +11011,14 @@ static const char *const ptx__formulas[] = {
      "m;e=shr h 20;e=and e 2047;e=iadd e -1012;i=shr e 6;e=and e 63;a=table i;i=iadd i 1;b=table i;i=iadd i "
      "1;c=table i;i=iadd i 1;d=table i;k=isub 63 e;a=qshl a e;l=qshr b 1;l=qshr l k;a=or a l;b=qshl b e;"
      "l=qshr c 1;l=qshr l k;b=or b l;c=qshl c e;l=qshr d 1;l=qshr l k;c=or c l;a=qmul a m;d=qhi b m;a=qadd a "
-     "d;b=qmul b m;d=qhi c m;s=qadd b d;c=qlt s b;d=isel 1 0 c;d=pair d 0;r=qadd a d;}", "", ""),
+     "d;b=qmul b m;d=qhi c m;s=qadd b d;c=qlt s b;d=isel 1 0 c;d=pair d 0;r=qadd a d;}"),
     PTX__F("turn", "h,l=fraction x;{h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;|y=pair 0 y;h=qadd "
      "h y;s=qadd h 0x4000000000000000;s=qshr s 63;s,k=unpair s;k=qshr l 63;}h=qshl h 1;{|h=or h k;l=qshl l 1;"
      "}v=q2f h;i=f2q v;h=qsub h i;w=q2f h;{|u=d2f l;u=mul u $;w=add w u;}w=mul w $;u=fma v $ w;r=fma v $ u;"
      "{n=and x 0x80000000;r=xor r n;|k,n=unpair x;n=and n 0x80000000;r=flip r n;}r=fma x 0 r;",
      "20490FDB 93BBBD2E 20490FDB", "3BF 3C0921FB54442D18 38A1A62633145C07 3C0921FB54442D18"),
 };
+#undef PTX__F0
 #undef PTX__F
 
 typedef struct ptx__evaluation {
@@ -11296,36 +11120,6 @@ static const char *ptx__formula_text(const char *name, size_t length) {
     return "";
 }
 
-/* p 2^n; p is a register, or the immediate 1. */
-PTX__RARE ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
-    ptx_val half[2] = {PTX_ZERO, PTX_ZERO};
-    if (e->type == PTX_F32) {
-        n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(23));
-        half[0] = ptx__is_register(p) ? ptx_as(p, PTX_S32) : ptx_s32(0x3f800000);
-        return ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[0]);
-    }
-    if (ptx_type_bytes(ptx_type_of(n)) == 8) {
-        ptx_unpack_(e->k, e->site, PTX_B32, 2, n, half);
-        n = half[0];
-    }
-    half[0] = ptx_u32(0);
-    half[1] = ptx_s32(0x3ff00000);
-    if (ptx__is_register(p)) ptx_unpack_(e->k, e->site, PTX_S32, 2, p, half);
-    n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(20));
-    half[1] = ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[1]);
-    return ptx_pack_(e->k, e->site, PTX_B64, 2, half);
-}
-
-/* p, its sign changed where bit 31 of n is set: all of n in f32. */
-static ptx_val ptx__math_flip(ptx__evaluation *e, ptx_val p, ptx_val n) {
-    ptx_val half[2];
-    if (e->type == PTX_F32) return ptx_op2_(e->k, e->site, PTX_XOR, 0, p, n);
-    ptx_unpack_(e->k, e->site, PTX_B32, 2, p, half);
-    n = ptx_op2_(e->k, e->site, PTX_AND, 0, n, ptx_u32(0x80000000u));
-    half[1] = ptx_op2_(e->k, e->site, PTX_XOR, 0, half[1], n);
-    return ptx_pack_(e->k, e->site, PTX_B64, 2, half);
-}
-
 /* Word i of a table of the module: 64 zeros, then 1 / pi in binary from the bit of weight 1/2 on. */
 static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
     static const char name[] = "ptxgen_reciprocal_of_pi";
@@ -11370,12 +11164,8 @@ PTX__RARE void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
                  calc->result ? type : PTX_NONE, n, v, 1, out);
     else if (poly || !strncmp(name, "mov", length))
         out[0] = v[n - 1];
-    else if (!strncmp(name, "ldx", length))
-        out[0] = ptx__math_scale(e, v[0], v[1]);
     else if (!strncmp(name, "pair", length))
         out[0] = ptx_pack_(e->k, e->site, PTX_B64, 2, v);
-    else if (!strncmp(name, "flip", length))
-        out[0] = ptx__math_flip(e, v[0], v[1]);
     else if (!strncmp(name, "table", length))
         out[0] = ptx__math_table(e, v[0]);
     else if (!strncmp(name, "unpair", length))
@@ -11524,26 +11314,23 @@ static ptx_val ptx__times_plus(ptx_kernel *k, const char *site, ptx_val a, ptx_v
     return ptx_op3_(k, site, PTX_FMA, PTX_RN, a, b, c);
 }
 
-/* n, or 0 and an error. */
-static uint32_t ptx__dimensions(ptx_kernel *k, const char *site, const char *name, uint32_t n, uint32_t least,
-                                uint32_t most) {
-    if (n >= least && n <= most) return n;
-    ptx_fail(ptx_kernel_module(k), PTX_E_ARGUMENT, site, "%s: %u dimensions, must be %u to %u", name,
-             (unsigned)n, (unsigned)least, (unsigned)most);
+/* n, the dimensions, where a kernel and all arrays were given; else 0 and an error. */
+static uint32_t ptx__vectors(ptx_kernel *k, const char *site, const char *name, int arrays, uint32_t n,
+                             uint32_t least, uint32_t most) {
+    ptx_module *m = ptx_kernel_module(k);
+    if (!arrays) ptx_fail(m, PTX_E_ARGUMENT, site, "%s: an array is NULL", name);
+    else if (n < least || n > most)
+        ptx_fail(m, PTX_E_ARGUMENT, site, "%s: %u dimensions, must be %u to %u", name, (unsigned)n,
+                 (unsigned)least, (unsigned)most);
+    else if (k)
+        return n;
     return 0;
-}
-
-/* Whether a kernel and all arrays were given; else an error. */
-static int ptx__given(ptx_kernel *k, const char *site, const char *name, int arrays) {
-    if (!arrays) ptx_fail(ptx_kernel_module(k), PTX_E_ARGUMENT, site, "%s: an array is NULL", name);
-    return k && arrays;
 }
 
 PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b) {
     ptx_val r;
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_dot", a && b)) return ptx__none();
-    if (!ptx__dimensions(k, site, "ptx_dot", n, 2, 4)) return ptx__none();
+    if (!ptx__vectors(k, site, "ptx_dot", a && b, n, 2, 4)) return ptx__none();
     r = ptx__times(k, site, a[0], b[0]);
     for (i = 1; i < n; i++) r = ptx__times_plus(k, site, a[i], b[i], r);
     return r;
@@ -11553,7 +11340,7 @@ PTX__RARE_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a,
                               ptx_val *out) {
     ptx_val r[3];
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_cross", a && b && out)) return;
+    if (!ptx__vectors(k, site, "ptx_cross", a && b && out, 3, 3, 3)) return;
     for (i = 0; i < 3; i++) {
         uint32_t j = (i + 1) % 3, l = (i + 2) % 3;
         r[i] = ptx_op1_(k, site, PTX_NEG, 0, ptx__times(k, site, a[l], b[j]));
@@ -11570,8 +11357,7 @@ PTX__RARE_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, c
                                   ptx_val *out) {
     ptx_val d;
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_normalize", a && out)) return;
-    if (!ptx__dimensions(k, site, "ptx_normalize", n, 2, 4)) return;
+    if (!ptx__vectors(k, site, "ptx_normalize", a && out, n, 2, 4)) return;
     d = ptx_dot_(k, site, n, a, a);
     if (ptx_type_of(d) == PTX_F64)
         d = ptx_op1_(k, site, PTX_RCP, 0, ptx_op1_(k, site, PTX_SQRT, 0, d));
@@ -11584,8 +11370,7 @@ PTX__RARE_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, con
                                 const ptx_val *normal, ptx_val *out) {
     ptx_val d;
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_reflect", v && normal && out)) return;
-    if (!ptx__dimensions(k, site, "ptx_reflect", n, 2, 4)) return;
+    if (!ptx__vectors(k, site, "ptx_reflect", v && normal && out, n, 2, 4)) return;
     d = ptx_dot_(k, site, n, v, normal);
     d = ptx_op1_(k, site, PTX_NEG, 0, ptx_op2_(k, site, PTX_ADD, PTX_RN, d, d));
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
@@ -11594,8 +11379,7 @@ PTX__RARE_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, con
 PTX__RARE_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
                              ptx_val t, ptx_val *out) {
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_lerp", a && b && out)) return;
-    n = ptx__dimensions(k, site, "ptx_lerp", n, 2, 4);
+    n = ptx__vectors(k, site, "ptx_lerp", a && b && out, n, 2, 4);
     for (i = 0; i < n; i++) out[i] = ptx_math_(k, site, "mix", 3, a[i], b[i], t);
 }
 
@@ -11603,8 +11387,7 @@ PTX__RARE_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uin
                                 const ptx_val *a, const ptx_val *b, ptx_val *out) {
     ptx_val r[16];
     uint32_t i, j, l;
-    if (!ptx__given(k, site, "ptx_mat_mul", a && b && out)) return;
-    n = ptx__dimensions(k, site, "ptx_mat_mul", n, 3, 4);
+    n = ptx__vectors(k, site, "ptx_mat_mul", a && b && out, n, 3, 4);
     if (columns > 1) columns = n;
     for (i = 0; i < n; i++)
         for (j = 0; j < columns; j++) {
@@ -11623,7 +11406,7 @@ PTX__RARE_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *c
                                ptx_val *out) {
     ptx_val c[4], a[2], b[2], keys[2];
     uint32_t round;
-    if (!ptx__given(k, site, "ptx_philox", counter && key && out)) return;
+    if (!ptx__vectors(k, site, "ptx_philox", counter && key && out, 4, 4, 4)) return;
     memcpy(c, counter, sizeof c);
     memcpy(keys, key, sizeof keys);
     c[0] = ptx__to_register(k, site, c[0]);
@@ -11653,7 +11436,7 @@ PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *na
     ptx_val v[4];
     char full[32];
     uint32_t i;
-    if (!ptx__given(k, site, name, p != NULL) || !ptx__dimensions(k, site, name, n, 2, 3)) return ptx__none();
+    if (!ptx__vectors(k, site, name, p != NULL, n, 2, 3)) return ptx__none();
     for (i = 0; i < n; i++) v[i] = p[i];
     v[n] = seed;
     for (i = 0; i <= n; i++)
@@ -11671,7 +11454,7 @@ PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *na
 PTX__RARE_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
     ptx_val v, packed = ptx__none();
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_pack_rgba8", rgba != NULL)) return packed;
+    if (!ptx__vectors(k, site, "ptx_pack_rgba8", rgba != NULL, 4, 4, 4)) return packed;
     for (i = 0; i < 4; i++) {
         v = ptx_op2_(k, site, PTX_MUL, PTX_RN,
                      ptx_op2_(k, site, PTX_ADD, PTX_RN | PTX_SAT, rgba[i], ptx_f32(0)), ptx_f32(255));
@@ -11682,7 +11465,7 @@ PTX__RARE_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx
 }
 PTX__RARE_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_unpack_rgba8", rgba != NULL)) return;
+    if (!ptx__vectors(k, site, "ptx_unpack_rgba8", rgba != NULL, 4, 4, 4)) return;
     packed = ptx__to_register(k, site, packed);
     for (i = 0; i < 4; i++) {
         ptx_val v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(packed, PTX_U32), ptx_imm(8 * i), ptx_imm(8));
@@ -11697,7 +11480,7 @@ PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, 
 }
 PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out) {
     ptx_val parts[2];
-    if (!ptx__given(k, site, "ptx_unpack_half", out != NULL)) return;
+    if (!ptx__vectors(k, site, "ptx_unpack_half", out != NULL, 4, 4, 4)) return;
     ptx_unpack_(k, site, PTX_F16, 2, ptx__to_register(k, site, packed), parts);
     out[0] = ptx_cvt_(k, site, 0, PTX_F32, parts[0]);
     out[1] = ptx_cvt_(k, site, 0, PTX_F32, parts[1]);

@@ -935,6 +935,8 @@ typedef struct ptxcu_flash_prefill_desc {
     ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
     ptxcu_tensor score_factors;  /* PTX_E4M3: f32 [heads], the factors of q times those of k; zero: all 1 */
     ptxcu_tensor v_factors;      /* ... f32 [kv_heads]; zero: all 1, or those of the cache */
+    ptxcu_tensor tree; /* u32 [batch, q_len, ceil(q_len / 32)], cumulative [rows, ceil(q_len / 32)]: see
+                          ptxk_flash_prefill_args.tree; zero: none */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
@@ -1552,21 +1554,21 @@ static void *ptxcu__load_library(const char *name, char *reason, size_t reason_b
 #endif
 }
 
-/* Fill a struct of function pointers, of which those that the library lacks become NULL. Returns how many they
-   are; with a list, appends the first 8 names to the message, after `origin`. */
+/* Fill a struct of function pointers; those that the library lacks become NULL. Returns how many these are.
+   file: NULL, or the library's name: the message then gets a line with the first 8 of them. */
 static int ptxcu__load_functions(ptxcu *cu, void *library, const char *names, void *functions,
-                                 const char *list, const char *origin) {
+                                 const char *file, const char *origin) {
     char *to = (char *)functions;
     void *symbol;
     int missing = 0;
     for (; *names; names += strlen(names) + 1, to += sizeof symbol) {
         symbol = ptxcu__find_symbol(library, names);
         memcpy(to, &symbol, sizeof symbol);
-        if (symbol || !list) continue;
-        if (!missing) ptxcu__append(cu, "\n  %s%s: missing symbols:", list, origin);
-        if (missing++ < 8) ptxcu__append(cu, " %s", names);
+        if (symbol) continue;
+        if (!missing && file) ptxcu__append(cu, "\n  %s%s: missing symbols:", file, origin);
+        if (missing++ < 8 && file) ptxcu__append(cu, " %s", names);
     }
-    if (missing > 8) ptxcu__append(cu, " and %d more", missing - 8);
+    if (missing > 8 && file) ptxcu__append(cu, " and %d more", missing - 8);
     return missing;
 }
 
@@ -2044,13 +2046,12 @@ static void ptxcu__release_context(ptxcu *cu) {
     cu->retained = 0;
 }
 
-static ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
+PTX__RARE ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
     ptxcu_desc d;
     ptx_alloc_fn alloc;
     ptxcu *cu;
     ptxcu_code code = PTXCU_E_NONE;
     int found, set, devices = 0;
-    if (!out) return PTXCU_E_ARGUMENT;
     *out = NULL;
     memset(&d, 0, sizeof d);
     if (desc) d = *desc;
@@ -2134,7 +2135,7 @@ static void ptxcu__log_note(ptxcu *cu, const char *format, ...) {
 }
 
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
-    ptxcu_code code = ptxcu__open(out, desc);
+    ptxcu_code code = out ? ptxcu__open(out, desc) : PTXCU_E_ARGUMENT;
     ptxcu *cu = out ? *out : NULL;
     if (cu && code != PTXCU_E_NONE) ptxcu__log(cu, PTXCU_LOG_ERROR, cu->first_record.message);
     if (cu && code == PTXCU_E_NONE)
@@ -2145,7 +2146,7 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
 }
 
 /* Free the host memory of a program. The module must be unloaded, or its context destroyed. */
-static void ptxcu__free_program(ptxcu *cu, ptxcu_program *p) {
+PTX__RARE void ptxcu__free_program(ptxcu *cu, ptxcu_program *p) {
     uint32_t i;
     for (i = 0; i < p->count; i++) ptxcu__free_host(cu, p->entries[i].block, p->entries[i].block_bytes);
     ptxcu__free_host(cu, p->entries, p->capacity * sizeof *p->entries);
@@ -2423,7 +2424,7 @@ static uint32_t ptxcu__max_levels(const ptxcu_array_desc *d) {
     return n;
 }
 
-static ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxcu_array_desc *d) {
+PTX__RARE ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxcu_array_desc *d) {
     uint32_t cube = d->flags & (uint32_t)PTXCU_ARRAY_CUBE;
     PTXCU__TRY(ptxcu__check_texel(cu, function, d->type, d->channels));
     if (d->flags & ~(uint32_t)(PTXCU_ARRAY_CUBE | PTXCU_ARRAY_SURFACE | PTXCU_ARRAY_GATHER))
@@ -2447,7 +2448,7 @@ static ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxc
 }
 
 /* The device's limits of width, height, and depth or layers (of cube maps in layers: faces). */
-static ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
+PTX__RARE ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
     static const struct {
         const char *name;
         uint8_t limit[6]; /* device attributes of textures, then of surfaces; 0: none */
@@ -2500,7 +2501,7 @@ static ptxcu__array_desc ptxcu__describe_array(const ptxcu_array_desc *d) {
     return a;
 }
 
-static ptxcu_code ptxcu__create_array(ptxcu *cu, const ptxcu_array_desc *d, ptxcu_array *array) {
+PTX__RARE ptxcu_code ptxcu__create_array(ptxcu *cu, const ptxcu_array_desc *d, ptxcu_array *array) {
     ptxcu__array_desc a = ptxcu__describe_array(d);
     void *handle = NULL;
     int result = d->levels ? cu->optional.cuMipmappedArrayCreate(&handle, &a, d->levels)
@@ -2530,7 +2531,7 @@ PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc
     PTXCU__IN_CONTEXT(cu, ptxcu__create_array(cu, &d, array));
 }
 
-static ptxcu_code ptxcu__free_array(ptxcu *cu, const ptxcu_array *array) {
+PTX__RARE ptxcu_code ptxcu__free_array(ptxcu *cu, const ptxcu_array *array) {
     int result = cu->driver.cuCtxSynchronize();
     if (result) return ptxcu__fail_driver(cu, result, "ptxcu_array_free: cuCtxSynchronize()");
     result = array->desc.levels ? cu->optional.cuMipmappedArrayDestroy(array->handle)
@@ -2646,7 +2647,7 @@ static ptxcu_code ptxcu__transfer_array(ptxcu *cu, const char *function, const p
     ptxcu__copy_3d c;
     ptxcu__copy_side *memory = into_array ? &c.from : &c.to;
     ptxcu_region r;
-    size_t bytes;
+    size_t bytes = 0;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
     if (!device && !host) return ptxcu__fail_null(cu, function, into_array ? "from" : "to");
@@ -2749,8 +2750,8 @@ static void ptxcu__set_array_resource(ptxcu__resource *r, const ptxcu_array *arr
     r->u.handle = array->handle;
 }
 
-static ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, const ptxcu_texture_desc *d,
-                                             uint32_t channels) {
+PTX__RARE ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, const ptxcu_texture_desc *d,
+                                                uint32_t channels) {
     size_t row = (size_t)d->width * channels * ptx_type_bytes((ptx_type)d->type),
            pitch = d->pitch ? d->pitch : row, rows = d->height ? d->height : 1;
     if (!d->memory.address)
@@ -2789,8 +2790,8 @@ static ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, cons
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const ptxcu_texture_desc *d,
-                                      uint32_t type) {
+PTX__RARE ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const ptxcu_texture_desc *d,
+                                         uint32_t type) {
     static const int modes[] = {1, 0, 2, 3};
     uint32_t i, integers = type != (uint32_t)PTX_F16 && type != (uint32_t)PTX_F32;
     uint32_t bytes = ptx_type_bytes((ptx_type)type), linear = d->filter == (uint32_t)PTXCU_FILTER_LINEAR;
@@ -2850,8 +2851,8 @@ static ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const ptxcu
 }
 
 /* A view is given where the description asks for another type, or for some levels or layers. */
-static ptxcu_code ptxcu__set_view(ptxcu *cu, ptxcu__view *v, const ptxcu_texture_desc *d, uint32_t type,
-                                  uint32_t channels, int *needed) {
+PTX__RARE ptxcu_code ptxcu__set_view(ptxcu *cu, ptxcu__view *v, const ptxcu_texture_desc *d, uint32_t type,
+                                     uint32_t channels, int *needed) {
     static const uint32_t types[] = {PTX_U8, PTX_S8, PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_F16, PTX_F32};
     const ptxcu_array_desc *a = &d->array.desc;
     uint32_t cube = a->flags & (uint32_t)PTXCU_ARRAY_CUBE,
@@ -2914,7 +2915,7 @@ PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *
 }
 
 /* Destroy a texture or surface object, after the work that may use it. */
-static ptxcu_code ptxcu__destroy_object(ptxcu *cu, uint64_t object, int is_surface) {
+PTX__RARE ptxcu_code ptxcu__destroy_object(ptxcu *cu, uint64_t object, int is_surface) {
     int result = cu->driver.cuCtxSynchronize();
     if (result) return ptxcu__fail_driver(cu, result, "ptxcu_texture_destroy: cuCtxSynchronize()");
     result = is_surface ? cu->optional.cuSurfObjectDestroy(object) : cu->optional.cuTexObjectDestroy(object);
@@ -2930,8 +2931,8 @@ PTXGEN_API ptxcu_code ptxcu_texture_destroy(ptxcu *cu, ptxcu_texture texture) {
     PTXCU__IN_CONTEXT(cu, ptxcu__destroy_object(cu, texture, 0));
 }
 
-static ptxcu_code ptxcu__create_surface(ptxcu *cu, const ptxcu_array *array, uint32_t level,
-                                        ptxcu_surface *surface) {
+PTX__RARE ptxcu_code ptxcu__create_surface(ptxcu *cu, const ptxcu_array *array, uint32_t level,
+                                           ptxcu_surface *surface) {
     ptxcu__resource r;
     int result;
     memset(&r, 0, sizeof r);
@@ -3008,8 +3009,8 @@ typedef struct ptxcu__semaphore_params {
 } ptxcu__semaphore_params;
 
 /* Check what is imported and describe it to the driver. fds: types with file descriptors, one bit each. */
-static ptxcu_code ptxcu__describe_external(ptxcu *cu, const char *function, const ptxcu_external_desc *d,
-                                           uint32_t most, uint32_t fds, ptxcu__external *out) {
+PTX__RARE ptxcu_code ptxcu__describe_external(ptxcu *cu, const char *function, const ptxcu_external_desc *d,
+                                              uint32_t most, uint32_t fds, ptxcu__external *out) {
     int is_memory = most == (uint32_t)PTXCU_MEMORY_DMABUF_FD, is_fd;
     /* 8 and 6 are of NvSci, which has handles of another kind. */
     if (!d->type || d->type > most || d->type == (is_memory ? 8u : 6u))
@@ -3046,8 +3047,8 @@ PTXGEN_API ptxcu_code ptxcu_external_memory_import(ptxcu *cu, const ptxcu_extern
                          (unsigned)desc->type, (unsigned long long)desc->bytes);
 }
 
-static ptxcu_code ptxcu__map_external(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset, size_t bytes,
-                                      ptxcu_buffer *buffer) {
+PTX__RARE ptxcu_code ptxcu__map_external(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                         size_t bytes, ptxcu_buffer *buffer) {
     ptxcu__external_buffer d;
     uint64_t address = 0;
     int result;
@@ -3073,8 +3074,8 @@ PTXGEN_API ptxcu_code ptxcu_external_memory_buffer(ptxcu *cu, ptxcu_external_mem
     PTXCU__IN_CONTEXT(cu, ptxcu__map_external(cu, memory, offset, bytes, buffer));
 }
 
-static ptxcu_code ptxcu__map_external_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
-                                            const ptxcu_array_desc *desc, ptxcu_array *array) {
+PTX__RARE ptxcu_code ptxcu__map_external_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                               const ptxcu_array_desc *desc, ptxcu_array *array) {
     ptxcu__external_array d;
     void *handle = NULL;
     int result;
@@ -3202,8 +3203,8 @@ PTXGEN_API ptxcu_code ptxcu_graphics_buffer(ptxcu *cu, ptxcu_graphics resource, 
                          (&buffer->address, &buffer->bytes, resource), "()");
 }
 
-static ptxcu_code ptxcu__get_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index,
-                                            uint32_t level, ptxcu_array *array) {
+PTX__RARE ptxcu_code ptxcu__get_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index,
+                                               uint32_t level, ptxcu_array *array) {
     static const uint32_t types[] = {PTX_U8, PTX_U16, PTX_U32, PTX_S8, PTX_S16, PTX_S32, PTX_F16, PTX_F32};
     ptxcu__array_desc a;
     void *handle = NULL;
@@ -3453,8 +3454,8 @@ static int ptxcu__has_distinct_elements(uint32_t rank, const uint64_t *shape, co
     return 1;
 }
 
-static ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
-                                     const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
+PTX__RARE ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
+                                        const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
     static const char *const name = "ptxcu_tensor_wrap";
     ptxcu_tensor t;
     ptxcu_code code = PTXCU_E_NONE;
@@ -3790,7 +3791,7 @@ PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream) {
     PTXCU__CALL_DRIVER(cu, cuStreamBeginCapture_v2, (stream, 1), "(thread local)");
 }
 
-static ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
+PTX__RARE ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
     void *captured = NULL;
     int result, destroy_result;
     result = cu->driver.cuStreamEndCapture(stream, &captured);
@@ -4223,7 +4224,7 @@ static ptxcu_code ptxcu__load(ptxcu *cu, ptx_module *m, ptxcu_program **program)
 }
 
 /* Load m, or the text ptx if m is NULL. */
-static ptxcu_code ptxcu__load_locked(ptxcu *cu, ptx_module *m, const char *ptx, ptxcu_program **program) {
+PTX__RARE ptxcu_code ptxcu__load_locked(ptxcu *cu, ptx_module *m, const char *ptx, ptxcu_program **program) {
     ptxcu_code code;
     ptxcu__lock(&cu->build_mutex);
     code = m ? ptxcu__load(cu, m, program) : ptxcu__create_program(cu, ptx, NULL, program);
@@ -4259,7 +4260,7 @@ static ptxcu_code ptxcu__unload_program(ptxcu *cu, ptxcu_program *program) {
     return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "the program is not one of this handle's, or was unloaded");
 }
 
-static ptxcu_code ptxcu__unload(ptxcu *cu, ptxcu_program *program) {
+PTX__RARE ptxcu_code ptxcu__unload(ptxcu *cu, ptxcu_program *program) {
     const ptxcu_program *p;
     ptxcu_code code = PTXCU_E_NONE;
     ptxcu__lock(&cu->build_mutex);
@@ -4315,7 +4316,8 @@ static ptxcu_code ptxcu__find_entry(ptxcu *cu, ptxcu_program *program, const cha
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
+PTX__RARE ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
+                                          uint32_t *entry) {
     ptxcu_code code;
     ptxcu__lock(&cu->build_mutex);
     code = ptxcu__find_entry(cu, program, name, entry);
@@ -4333,8 +4335,8 @@ PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, con
     PTXCU__IN_CONTEXT(cu, ptxcu__entry_by_name(cu, program, name, entry));
 }
 
-static ptxcu_code ptxcu__global(ptxcu *cu, const ptxcu_program *program, const char *name,
-                                ptxcu_buffer *buffer) {
+PTX__RARE ptxcu_code ptxcu__global(ptxcu *cu, const ptxcu_program *program, const char *name,
+                                   ptxcu_buffer *buffer) {
     ptxcu_buffer b;
     int result = cu->driver.cuModuleGetGlobal_v2(&b.address, &b.bytes, program->module_, name);
     if (result == 0) {
@@ -4496,8 +4498,8 @@ static ptxcu_code ptxcu__add_operation(ptxcu *cu, const char *site, const ptx_op
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__add_operation_locked(ptxcu *cu, const char *site, const ptx_operation *op,
-                                              const void *desc, uint64_t hash, ptxcu_program **program) {
+PTX__RARE ptxcu_code ptxcu__add_operation_locked(ptxcu *cu, const char *site, const ptx_operation *op,
+                                                 const void *desc, uint64_t hash, ptxcu_program **program) {
     ptxcu_code code;
     ptxcu__lock(&cu->build_mutex);
     code = ptxcu__add_operation(cu, site, op, desc, hash, program);
@@ -4519,7 +4521,7 @@ PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_op
     PTXCU__IN_CONTEXT(cu, ptxcu__add_operation_locked(cu, site, op, desc, hash, program));
 }
 
-static ptxcu_code ptxcu__cache_clear(ptxcu *cu) {
+PTX__RARE ptxcu_code ptxcu__cache_clear(ptxcu *cu) {
     ptxcu_code code, last_error = PTXCU_E_NONE;
     ptxcu__slot *slots;
     uint32_t i, capacity;
@@ -5074,7 +5076,7 @@ struct ptxcu_result {
     uint32_t block[PTXCU_CALL_TENSORS];
 };
 
-static ptxcu_code ptxcu__result_create(ptxcu *cu, ptxcu_result **out) {
+PTX__RARE ptxcu_code ptxcu__result_create(ptxcu *cu, ptxcu_result **out) {
     ptxcu_result *r;
     ptxcu_code code;
     int result;
@@ -5189,7 +5191,7 @@ PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, p
     PTXCU__IN_CONTEXT(cu, ptxcu__stream_wait_result(cu, stream, r));
 }
 
-static ptxcu_code ptxcu__result_free(ptxcu *cu, ptxcu_result *r) {
+PTX__RARE ptxcu_code ptxcu__result_free(ptxcu *cu, ptxcu_result *r) {
     ptxcu_code code = PTXCU_E_NONE, last;
     int result;
     if (r->pending) {
@@ -5287,6 +5289,7 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
 #define PTXCU__CACHE_DIMS(paged)                                                                             \
     ((paged) ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim")
 enum { PTXCU__OPTIONAL = 1, PTXCU__WRITTEN = 2, PTXCU__DENSE = 4, PTXCU__ROWS = 8, PTXCU__SAME = 16 };
+enum { PTXCU__OUT = PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__MAYBE = PTXCU__DENSE | PTXCU__OPTIONAL };
 #define PTXCU__TYPE(type) ((uint64_t)1 << ((type)&63)) /* an invalid type is refused elsewhere */
 #define PTXCU__FLOAT_TYPES (PTXCU__TYPE(PTX_F32) | PTXCU__TYPE(PTX_F16) | PTXCU__TYPE(PTX_BF16))
 
@@ -5302,7 +5305,53 @@ typedef struct ptxcu__operation_check {
     /* For a cache of ptxcu_kv_cache_wrap_each: the index of k among the tensors (v follows), and the block of
        the address table. 0 sequences: no such cache. */
     uint32_t k_index, sequences, addresses_block;
+    uint32_t product; /* 1: gemv and gemm, see ptxcu__take_refusal */
+    /* Sizes of dimensions, under the names that the rules of tensors give them. */
+    uint32_t sizes;
+    struct {
+        const char *name;
+        size_t length;
+        uint64_t size;
+    } size[8]; /* a description has fewer */
 } ptxcu__operation_check;
+
+/* What an operation asks of one of its tensors. A dimension is a name, "n", or a sum, product or quotient of
+   one, "experts + 1": every dimension of a name has the size of the first. */
+typedef struct ptxcu__rule {
+    const char *name, *dims;
+    uint64_t types;   /* bits of PTXCU__TYPE */
+    uint16_t at, arg; /* offsets: in the description; of its address in the kernel's arguments */
+    uint8_t flags, align;
+    int8_t like; /* its type is that of the tensor so many rules further; 0, or without one: types */
+} ptxcu__rule;
+#define PTXCU__RULE(operation, field, flags, types, like, align, dims)                                       \
+    {#field, dims, types, (uint16_t)offsetof(ptxcu_##operation##_desc, field),                               \
+     (uint16_t)offsetof(ptxk_##operation##_args, field), flags, align, like}
+
+/* Begin a prepare function: what follows fills kernel, shape and args, and reports with `c`. */
+#define PTXCU__PREPARE(operation)                                                                            \
+    ptxcu__operation_check c;                                                                                \
+    ptxk_##operation##_desc kernel;                                                                          \
+    ptxk_##operation##_shape shape;                                                                          \
+    ptxk_##operation##_args args;                                                                            \
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, #operation, desc, call));                                          \
+    memset(&kernel, 0, sizeof kernel);                                                                       \
+    memset(&shape, 0, sizeof shape);                                                                         \
+    memset(&args, 0, sizeof args)
+
+/* Require the tensors of a list of rules, and fill in their addresses. */
+#define PTXCU__REQUIRE_ALL(rules)                                                                            \
+    ptxcu__require_all(&c, rules, (uint32_t)(sizeof(rules) / sizeof *(rules)), desc, &args)
+
+/* End it: plan, check the arguments if `checked`, complete the call. */
+#define PTXCU__COMPLETE(operation, checked, workspace)                                                       \
+    do {                                                                                                     \
+        if (c.code == PTXCU_E_NONE)                                                                          \
+            ptxcu__take_refusal(&c, ptxk_##operation##_plan(&kernel, &shape, &call->plan, &c.why));          \
+        if (c.code == PTXCU_E_NONE && (checked))                                                             \
+            ptxcu__take_refusal(&c, ptxk_##operation##_check(&kernel, &args, &c.why));                       \
+        return ptxcu__complete_check(&c, &kernel, &args, sizeof args, workspace);                            \
+    } while (0)
 
 PTXK__SHARED ptxcu_code ptxcu__begin_check(ptxcu__operation_check *c, ptxcu *cu, const char *name,
                                            const void *desc, ptxcu_call *call) {
@@ -5401,6 +5450,56 @@ static void ptxcu__require(ptxcu__operation_check *c, const char *name, const pt
     c->call->tensors++;
 }
 
+/* The size of a name, or a number; PTXCU__ANY of a new name. */
+static uint64_t ptxcu__find_size(const ptxcu__operation_check *c, const char *name, size_t length) {
+    uint32_t i;
+    for (i = 0; i < c->sizes; i++)
+        if (c->size[i].length == length && memcmp(c->size[i].name, name, length) == 0) return c->size[i].size;
+    return *name >= '0' && *name <= '9' ? strtoul(name, NULL, 10) : PTXCU__ANY;
+}
+
+/* The size that a dimension of a rule must have. *text moves to the next one. *length: of a name alone, else
+   0. */
+static uint64_t ptxcu__parse_size(const ptxcu__operation_check *c, const char **text, size_t *length) {
+    const char *name = *text, *sign = name + strcspn(name, ",+*/"), *end = sign + strcspn(sign, ",");
+    uint64_t size = ptxcu__find_size(c, name, (size_t)(sign - name) - (sign == end ? 0 : 1)), other;
+    *text = *end ? end + 2 : end;
+    *length = sign == end ? (size_t)(end - name) : 0;
+    if (*length || size == PTXCU__ANY) return size;
+    other = ptxcu__find_size(c, sign + 2, (size_t)(end - sign) - 2);
+    return *sign == '+' ? size + other : *sign == '*' ? size * other : size / other;
+}
+
+/* Require the tensors of a description, and fill in their addresses in the arguments of the kernel. */
+PTXK__SHARED void ptxcu__require_all(ptxcu__operation_check *c, const ptxcu__rule *rules, uint32_t count,
+                                     const void *desc, void *args) {
+    uint64_t size[4];
+    const char *text, *name[4];
+    size_t length[4];
+    uint32_t i, rank;
+    for (; count; count--, rules++) {
+        const char *at = (const char *)desc;
+        const ptxcu_tensor *t = (const ptxcu_tensor *)(const void *)(at + rules->at);
+        const ptxcu_tensor *like = (const ptxcu_tensor *)(const void *)(at + rules[rules->like].at);
+        uint64_t types = rules->like && like->owner ? PTXCU__TYPE(like->type) : rules->types;
+        memset(size, 0, sizeof size);
+        for (rank = 0, text = rules->dims; *text; rank++) {
+            name[rank] = text;
+            size[rank] = ptxcu__parse_size(c, &text, &length[rank]);
+        }
+        ptxcu__require(c, rules->name, t, rules->flags, types, rules->align, rules->dims, rank, size[0],
+                       size[1], size[2], size[3]);
+        if (c->code != PTXCU_E_NONE) return;
+        for (i = 0; i < rank && t->owner; i++) {
+            if (!length[i] || size[i] != PTXCU__ANY) continue;
+            c->size[c->sizes].name = name[i];
+            c->size[c->sizes].length = length[i];
+            c->size[c->sizes++].size = t->shape[i];
+        }
+        memcpy((char *)args + rules->arg, &t->address, sizeof t->address);
+    }
+}
+
 /* The stride of a dimension in elements; 0 in an empty tensor and for a size below 2, where any stride is
    valid. */
 static uint64_t ptxcu__get_stride(const ptxcu_tensor *t, uint32_t dim) {
@@ -5473,22 +5572,34 @@ PTXK__SHARED ptxcu_code ptxcu__complete_check(ptxcu__operation_check *c, const v
     return ptxcu__complete_call(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, workspace);
 }
 
-/* Define ptxcu_<operation>: prepare and run. */
-#define PTXCU__DEFINE_RUN(operation)                                                                         \
+PTX__APART PTXK__SHARED ptxcu_code ptxcu__run_prepared(ptxcu *cu, const char *function,
+                                                       const ptxcu_call *call, ptxcu_stream stream) {
+    PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, function, call, stream));
+}
+
+/* Begins ptxcu_<operation>_prepare, whose body follows, compiled for size, and defines ptxcu_<operation>. The
+   test of the handle comes first: else GCC would compile its callers so, too. */
+#define PTXCU__OPERATION(operation)                                                                          \
+    PTX__RARE ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
+                                                    ptxcu_call *call);                                       \
+    PTXGEN_API ptxcu_code ptxcu_##operation##_prepare(ptxcu *cu, const ptxcu_##operation##_desc *desc,       \
+                                                      ptxcu_call *call) {                                    \
+        if (call) memset(call, 0, sizeof *call);                                                             \
+        PTXCU__REQUIRE_READY(cu);                                                                            \
+        return ptxcu__prepare_##operation(cu, desc, call);                                                   \
+    }                                                                                                        \
     PTXGEN_API ptxcu_code ptxcu_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,                 \
                                             ptxcu_stream stream) {                                           \
         ptxcu_call call;                                                                                     \
         PTXCU__TRY(ptxcu_##operation##_prepare(cu, desc, &call));                                            \
-        PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, "ptxcu_" #operation, &call, stream));                      \
-    }
+        return ptxcu__run_prepared(cu, "ptxcu_" #operation, &call, stream);                                  \
+    }                                                                                                        \
+    PTX__RARE ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
+                                                    ptxcu_call *call)
 
-/* Report the refusal by an operation's plan or check, if `code` is one. */
+/* Report the refusal by an operation's plan or check, if `code` is one. Fields of a product's kernel get the
+   names that they have in its tensor call. */
 PTXK__SHARED void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
-    if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", c->why.text);
-}
-
-/* The same, with the fields of a product's kernel under the names that they have in its tensor call. */
-PTXK__SHARED void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_code code) {
     static const char *const fields[][2] = {{"matrix[0].", ""},
                                             {"matrix[1].", "more[0]."},
                                             {"matrix[2].", "more[1]."},
@@ -5501,6 +5612,7 @@ PTXK__SHARED void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_cod
     const char *p = c->why.text;
     size_t n = 0, i, length, kinds = sizeof fields / sizeof *fields;
     if (c->code != PTXCU_E_NONE || !code) return;
+    if (!c->product) kinds = 0;
     while (*p && n + 32 < sizeof text) {
         int starts = p == c->why.text || p[-1] == ' ' || p[-1] == '.';
         for (i = 0; i < kinds; i++) {
@@ -5567,8 +5679,7 @@ static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, 
 #endif
 
 PTXK__SHARED void ptxcu__require_workspace(ptxcu__operation_check *c, const ptxcu_tensor *t) {
-    ptxcu__require(c, "workspace", t, PTXCU__OPTIONAL | PTXCU__WRITTEN | PTXCU__DENSE, 0, 256, "", 0, 0, 0, 0,
-                   0);
+    ptxcu__require(c, "workspace", t, PTXCU__OPTIONAL | PTXCU__OUT, 0, 256, "", 0, 0, 0, 0, 0);
 }
 
 /* -- KV caches -- */
@@ -5599,8 +5710,8 @@ static void ptxcu__require_same_strides(ptxcu__operation_check *c, const char *a
 
 /* Create made->addresses from made->k and made->v, or from `part` if not NULL: k of all sequences, then v.
    The address table then owns `part`. */
-static ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_tensor *part,
-                                              ptxcu_kv_cache *made) {
+PTX__RARE ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_tensor *part,
+                                                 ptxcu_kv_cache *made) {
     const ptxcu_tensor *k = &made->k, *v = &made->v;
     uint64_t shape[2], i, size = ptx_type_bytes((ptx_type)k->type), *addresses;
     size_t bytes;
@@ -5958,19 +6069,11 @@ static ptxcu_tensor ptxcu__add_query_dim(const ptxcu_tensor *t) {
 #endif
 #if PTXK__HAS(PTXK_OP_FLASH_DECODE)
 
-PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
-                                                 ptxcu_call *call) {
+PTXCU__OPERATION(flash_decode) {
     static const char *const dims = "batch, (queries,) heads, head_dim";
-    ptxcu__operation_check c;
     ptxcu_tensor q, out, k, v, prior;
-    ptxk_flash_decode_desc kernel;
-    ptxk_flash_decode_shape shape;
-    ptxk_flash_decode_args args;
     uint32_t appends, written;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "flash_decode", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&shape, 0, sizeof shape);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(flash_decode);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
     q = ptxcu__add_query_dim(&desc->q);
     out = ptxcu__add_query_dim(&desc->out);
@@ -5990,8 +6093,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                              "flash_decode: lengths is set and length is %u; give one of them",
                              (unsigned)desc->length);
-    ptxcu__require(&c, "out", &out, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, dims, 4,
-                   q.shape[0], q.shape[1], q.shape[2], q.shape[3]);
+    ptxcu__require(&c, "out", &out, PTXCU__OUT, PTXCU__FLOAT_TYPES, 16, dims, 4, q.shape[0], q.shape[1],
+                   q.shape[2], q.shape[3]);
     if (appends && c.code == PTXCU_E_NONE) {
         ptxcu__require(&c, "k", &k, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16,
                        "batch, (queries,) kv_heads, head_dim", 4, q.shape[0], q.shape[1],
@@ -6000,9 +6103,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
                        "batch, (queries,) kv_heads, head_dim", 4, q.shape[0], q.shape[1],
                        desc->cache->k.shape[1], q.shape[3]);
     }
-    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN,
-                   PTXCU__TYPE(PTX_F32), 4, "batch, heads, queries",
-                   desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0], q.shape[2], q.shape[1], 0);
+    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__OUT, PTXCU__TYPE(PTX_F32), 4,
+                   "batch, heads, queries", desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0],
+                   q.shape[2], q.shape[1], 0);
     prior = ptxcu__add_query_dim(&desc->prior);
     if (desc->prior.owner || desc->prior_lse.owner) { /* then both are required */
         ptxcu__require(&c, "prior", &prior, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, dims, 4, q.shape[0],
@@ -6011,10 +6114,10 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
                        "heads, batch, queries", desc->prior_lse.rank == 2 && q.shape[1] == 1 ? 2 : 3,
                        q.shape[2], q.shape[0], q.shape[1], 0);
     }
-    ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "batch, queries", 2, q.shape[0], q.shape[1], 0, 0);
-    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
-                   "heads", 1, q.shape[2], 0, 0, 0);
+    ptxcu__require(&c, "tree", &desc->tree, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "batch, queries", 2,
+                   q.shape[0], q.shape[1], 0, 0);
+    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 4, "heads", 1, q.shape[2],
+                   0, 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
@@ -6052,7 +6155,6 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         shape.sm_count = cu->info.sm_count;
         shape.cluster = cu->info.max_cluster;
         shape.target = cu->info.target;
-        ptxcu__take_refusal(&c, ptxk_flash_decode_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = q.address;
         args.k_caches = paged ? cache->k.address : cache->addresses.address;
         args.v_caches = paged ? cache->v.address : cache->addresses.address + 8 * q.shape[0];
@@ -6071,30 +6173,19 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         args.length = desc->length;
         args.k_factors = ptxcu__get_factors(cache, 0);
         args.v_factors = ptxcu__get_factors(cache, 1);
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__take_refusal(&c, ptxk_flash_decode_check(&kernel, &args, &c.why));
     }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
+    PTXCU__COMPLETE(flash_decode, call->plan.launches, &desc->workspace);
 }
-
-PTXCU__DEFINE_RUN(flash_decode)
 
 #endif
 
 /* -- kv_scatter -- */
 #if PTXK__HAS(PTXK_OP_KV_SCATTER)
 
-PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
-                                               ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_kv_scatter_desc kernel;
-    ptxk_kv_scatter_shape shape;
-    ptxk_kv_scatter_args args;
+PTXCU__OPERATION(kv_scatter) {
     const ptxcu_tensor *from; /* k, or v if k is zero */
     int single;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "kv_scatter", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(kv_scatter);
     single = !desc->k.owner != !desc->v.owner;
     from = desc->k.owner ? &desc->k : &desc->v;
     ptxcu__require(&c, desc->k.owner || !single ? "k" : "v", from, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16,
@@ -6106,10 +6197,10 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         &c, desc->cache, desc->k.owner ? PTXCU__WRITTEN : 0, desc->v.owner ? PTXCU__WRITTEN : 0, PTXCU__ANY,
         from->shape[1], single && from == &desc->v ? PTXCU__ANY : from->shape[2],
         single && from == &desc->k ? PTXCU__ANY : from->shape[2]);
-    ptxcu__require(&c, "positions", &desc->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens", 1, from->shape[0], 0, 0, 0);
-    ptxcu__require(&c, "sequences", &desc->sequences, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens", 1, from->shape[0], 0, 0, 0);
+    ptxcu__require(&c, "positions", &desc->positions, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1,
+                   from->shape[0], 0, 0, 0);
+    ptxcu__require(&c, "sequences", &desc->sequences, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1,
+                   from->shape[0], 0, 0, 0);
     if (c.code == PTXCU_E_NONE && desc->positions.owner && (desc->position || desc->position_step))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                              "kv_scatter: positions is set, and position is %u and position_step %u; give "
@@ -6145,7 +6236,6 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         kernel.flags =
             (page_rows ? (uint32_t)PTXK_SCATTER_PAGE_ROWS : 0) | (single ? (uint32_t)PTXK_SCATTER_SINGLE : 0);
         shape.tokens = (uint32_t)from->shape[0];
-        ptxcu__take_refusal(&c, ptxk_kv_scatter_plan(&kernel, &shape, &call->plan, &c.why));
         args.k = from->address;
         args.v = single ? 0 : desc->v.address;
         args.k_caches = from == &desc->k ? k_caches : v_caches;
@@ -6165,12 +6255,9 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         args.pool_pages = paged ? (uint32_t)k->shape[0] : 0;
         args.k_factors = ptxcu__get_factors(cache, from != &desc->k);
         args.v_factors = single ? 0 : ptxcu__get_factors(cache, 1);
-        if (call->plan.launches) ptxcu__take_refusal(&c, ptxk_kv_scatter_check(&kernel, &args, &c.why));
     }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    PTXCU__COMPLETE(kv_scatter, call->plan.launches, NULL);
 }
-
-PTXCU__DEFINE_RUN(kv_scatter)
 
 #endif
 
@@ -6222,18 +6309,10 @@ static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu
     return rows;
 }
 
-PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
-                                                  ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_flash_prefill_desc kernel;
-    ptxk_flash_prefill_shape shape;
-    ptxk_flash_prefill_args args;
-    uint32_t same = PTXCU__ROWS | PTXCU__SAME, h, cumulative;
+PTXCU__OPERATION(flash_prefill) {
+    uint32_t same = PTXCU__ROWS | PTXCU__SAME, h, cumulative, words;
     uint64_t batch, rows, keys, heads, kv_heads, d, types;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "flash_prefill", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&shape, 0, sizeof shape);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(flash_prefill);
     ptxcu__require_flag(&c, "causal", desc->causal, 1);
     types = ptxcu__get_cache_types(desc->type);
     if (desc->type && desc->type != PTX_E4M3 && c.code == PTXCU_E_NONE)
@@ -6286,19 +6365,23 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
                        PTXCU__TYPE(PTX_F32), 4, "batch, heads, q_len", 3, batch, heads, rows, 0);
     }
-    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
-                   "heads", 1, heads, 0, 0, 0);
+    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 4, "heads", 1, heads, 0, 0,
+                   0);
     if (desc->type) {
         ptxcu__require(&c, "score_factors", &desc->score_factors,
-                       desc->cache && desc->cache->k_factors.owner ? PTXCU__DENSE
-                                                                   : PTXCU__OPTIONAL | PTXCU__DENSE,
+                       desc->cache && desc->cache->k_factors.owner ? PTXCU__DENSE : PTXCU__MAYBE,
                        PTXCU__TYPE(PTX_F32), 4, "heads", 1, heads, 0, 0, 0);
         if (!desc->cache)
-            ptxcu__require(&c, "v_factors", &desc->v_factors, PTXCU__OPTIONAL | PTXCU__DENSE,
-                           PTXCU__TYPE(PTX_F32), 4, "kv_heads", 1, kv_heads, 0, 0, 0);
+            ptxcu__require(&c, "v_factors", &desc->v_factors, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 4,
+                           "kv_heads", 1, kv_heads, 0, 0, 0);
         args.k_factors = desc->score_factors.address;
         if (!desc->cache) args.v_factors = desc->v_factors.address;
     }
+    shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
+    words = ptxk__ceil_div(shape.q_len, 32);
+    ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   cumulative ? "rows, ceil(q_len / 32)" : "batch, q_len, ceil(q_len / 32)", 1 + h,
+                   cumulative ? rows : batch, cumulative ? words : rows, words, 0);
     if (c.code == PTXCU_E_NONE) {
         kernel.heads = (uint32_t)heads;
         kernel.kv_heads = (uint32_t)kv_heads;
@@ -6307,20 +6390,20 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         kernel.out_type = desc->out.type;
         kernel.flags |= (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
                         | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0)
-                        | (desc->sinks.owner ? (uint32_t)PTXK_PREFILL_SINK : 0);
+                        | (desc->sinks.owner ? (uint32_t)PTXK_PREFILL_SINK : 0)
+                        | (desc->tree.owner ? (uint32_t)PTXK_PREFILL_TREE : 0);
         args.sinks = desc->sinks.address;
+        args.tree = desc->tree.address;
         kernel.window = desc->window;
         kernel.precision = desc->precision;
         kernel.scale = desc->scale;
         kernel.soft_cap = desc->soft_cap;
         shape.target = cu->info.target;
         shape.batch = (uint32_t)batch;
-        shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
         shape.kv_len = cumulative && desc->kv_len && desc->kv_len < keys ? desc->kv_len : (uint32_t)keys;
         shape.q_total = cumulative ? (uint32_t)rows : 0;
         shape.kv_total =
             !cumulative ? 0 : (uint32_t)(desc->cache ? rows : keys); /* pages: at least the rows */
-        ptxcu__take_refusal(&c, ptxk_flash_prefill_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = desc->q.address;
         args.out = desc->out.address;
         args.lse = desc->lse.address;
@@ -6347,13 +6430,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         args.batch = shape.batch;
         args.q_len = shape.q_len;
         args.kv_len = shape.kv_len;
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__take_refusal(&c, ptxk_flash_prefill_check(&kernel, &args, &c.why));
     }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    PTXCU__COMPLETE(flash_prefill, call->plan.launches, NULL);
 }
-
-PTXCU__DEFINE_RUN(flash_prefill)
 
 #endif
 
@@ -6372,17 +6451,10 @@ static void ptxcu__take_mla_strides(ptxcu__operation_check *c, const char *name,
                               name, ptxcu__format_shape(4, t->stride).s, (unsigned long long)t->shape[1]);
 }
 
-PTXGEN_API ptxcu_code ptxcu_flash_mla_prepare(ptxcu *cu, const ptxcu_flash_mla_desc *desc, ptxcu_call *call) {
+PTXCU__OPERATION(flash_mla) {
     static const char *const dims = "batch, (queries,) heads, latent";
-    ptxcu__operation_check c;
     ptxcu_tensor q, r, out;
-    ptxk_flash_mla_desc kernel;
-    ptxk_flash_mla_shape shape;
-    ptxk_flash_mla_args args;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "flash_mla", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&shape, 0, sizeof shape);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(flash_mla);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
     q = ptxcu__add_query_dim(&desc->q);
     r = ptxcu__add_query_dim(&desc->q_rope);
@@ -6396,9 +6468,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_mla_prepare(ptxcu *cu, const ptxcu_flash_mla_d
                    PTXCU__TYPE(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0, 0);
     ptxcu__require(&c, "out", &out, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, dims, 4, q.shape[0],
                    q.shape[1], q.shape[2], q.shape[3]);
-    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN,
-                   PTXCU__TYPE(PTX_F32), 4, "batch, (queries,) heads",
-                   desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0],
+    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__OUT, PTXCU__TYPE(PTX_F32), 4,
+                   "batch, (queries,) heads", desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0],
                    desc->lse.rank == 2 ? q.shape[2] : q.shape[1], q.shape[2], 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     ptxcu__take_mla_strides(&c, "q", &q, &args.q_row_stride, &args.q_head_stride);
@@ -6428,7 +6499,6 @@ PTXGEN_API ptxcu_code ptxcu_flash_mla_prepare(ptxcu *cu, const ptxcu_flash_mla_d
         shape.max_len = desc->max_len ? desc->max_len : desc->length;
         shape.sm_count = cu->info.sm_count;
         shape.target = cu->info.target;
-        ptxcu__take_refusal(&c, ptxk_flash_mla_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = q.address;
         args.q_rope = r.address;
         args.out = out.address;
@@ -6445,13 +6515,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_mla_prepare(ptxcu *cu, const ptxcu_flash_mla_d
         args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
         args.lse = desc->lse.address;
         args.workspace = desc->workspace.address;
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__take_refusal(&c, ptxk_flash_mla_check(&kernel, &args, &c.why));
     }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
+    PTXCU__COMPLETE(flash_mla, call->plan.launches, &desc->workspace);
 }
-
-PTXCU__DEFINE_RUN(flash_mla)
 
 #endif
 
@@ -6489,23 +6555,17 @@ static uint32_t ptxcu__require_gemv_matrix(ptxcu__operation_check *c, const ptxc
     if (c->code == PTXCU_E_NONE && bias->owner && !desc->bias.owner)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "gemv: %s is set, and bias is not", names[i][1]);
     if (!i || !desc->swiglu)
-        ptxcu__require(c, names[i][2], y, PTXCU__DENSE | PTXCU__WRITTEN | (i ? 0 : PTXCU__SAME),
+        ptxcu__require(c, names[i][2], y, PTXCU__OUT | (i ? 0 : PTXCU__SAME),
                        i ? PTXCU__TYPE(desc->y.type) : PTXCU__TYPE(PTX_F32) | PTXCU__TYPE(PTX_F16), 16,
                        "columns, n", 2, desc->x.shape[0], w->shape[0], 0, 0);
     return format;
 }
 
-PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_gemv_desc kernel;
-    ptxk_gemv_shape shape;
-    ptxk_gemv_args args;
+PTXCU__OPERATION(gemv) {
     uint32_t i, matrices;
     uint64_t n, k;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemv", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&shape, 0, sizeof shape);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(gemv);
+    c.product = 1;
     n = desc->weights.shape[0];
     k = desc->x.shape[1];
     ptxcu__require_flag(&c, "norm", desc->norm, 1);
@@ -6526,10 +6586,9 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
     kernel.format = ptxcu__require_gemv_matrix(&c, desc, 0, k);
     if (matrices > 1) kernel.second = ptxcu__require_gemv_matrix(&c, desc, 1, k);
     if (matrices > 2) kernel.third = ptxcu__require_gemv_matrix(&c, desc, 2, k);
-    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "k",
-                   1, k, 0, 0, 0);
-    ptxcu__require(&c, "residual", &desc->residual, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__SAME,
-                   PTXCU__TYPE(desc->y.type), 16, "columns, n", 2, desc->x.shape[0], n, 0, 0);
+    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 16, "k", 1, k, 0, 0, 0);
+    ptxcu__require(&c, "residual", &desc->residual, PTXCU__MAYBE | PTXCU__SAME, PTXCU__TYPE(desc->y.type), 16,
+                   "columns, n", 2, desc->x.shape[0], n, 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         kernel.columns = (uint32_t)desc->x.shape[0];
@@ -6545,7 +6604,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
         shape.sm_count = cu->info.sm_count;
         shape.second_n = (uint32_t)desc->more[0].weights.shape[0];
         shape.third_n = (uint32_t)desc->more[1].weights.shape[0];
-        ptxcu__take_product_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
+        ptxcu__take_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
         args.weights = desc->weights.address;
         args.x = desc->x.address;
         args.gamma = desc->gamma.address;
@@ -6563,15 +6622,13 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
             args.more[i - 1].n = (uint32_t)desc->more[i - 1].weights.shape[0];
         }
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_product_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
+            ptxcu__take_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
         if (c.code == PTXCU_E_NONE && desc->swiglu && shape.second_n != shape.n)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemv: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
 }
-
-PTXCU__DEFINE_RUN(gemv)
 
 #endif
 
@@ -6600,34 +6657,28 @@ static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *na
 /* -- gemm -- */
 #if PTXK__HAS(PTXK_OP_GEMM)
 
-PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_call *call) {
+PTXCU__OPERATION(gemm) {
     static const char *const names[3][4] = {
         {"weights", "bias", "y", "factors"},
         {"more[0].weights", "more[0].bias", "more[0].y", "more[0].factors"},
         {"more[1].weights", "more[1].bias", "more[1].y", "more[1].factors"}};
-    ptxcu__operation_check c;
-    ptxk_gemm_desc kernel;
-    ptxk_gemm_shape shape;
-    ptxk_gemm_args args;
     const ptxcu_tensor *w, *bias, *y;
     uint32_t format[3], i, matrices;
     uint32_t step;
     uint64_t n, k, m, groups, rows, row_bytes; /* rows: of a matrix */
     int byte;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemm", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&shape, 0, sizeof shape);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(gemm);
+    c.product = 1;
     groups = desc->offsets.owner ? desc->offsets.shape[0] - 1 : 0;
     n = desc->weights.shape[groups ? 1 : 0];
     m = desc->x_rows.owner ? desc->x_rows.shape[0] : desc->x.shape[0];
     k = desc->x.shape[1];
     ptxcu__require_flag(&c, "norm", desc->norm, 1);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    ptxcu__require(&c, "offsets", &desc->offsets, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "groups + 1", 1, PTXCU__ANY, 0, 0, 0);
-    ptxcu__require(&c, "x_rows", &desc->x_rows, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "m",
-                   1, PTXCU__ANY, 0, 0, 0);
+    ptxcu__require(&c, "offsets", &desc->offsets, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "groups + 1", 1,
+                   PTXCU__ANY, 0, 0, 0);
+    ptxcu__require(&c, "x_rows", &desc->x_rows, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "m", 1, PTXCU__ANY, 0,
+                   0, 0);
     if (c.code == PTXCU_E_NONE && ((desc->offsets.owner && !groups) || (desc->x_rows.owner && !groups)))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: offsets has %u elements, must have groups + 1%s",
                              (unsigned)(desc->offsets.owner ? desc->offsets.shape[0] : 0),
@@ -6697,8 +6748,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         args.matrix[i].y = y->address;
         args.matrix[i].n = (uint32_t)rows;
     }
-    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "k",
-                   1, k, 0, 0, 0);
+    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 16, "k", 1, k, 0, 0, 0);
     ptxcu__require(&c, "residual", &desc->residual, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME,
                    PTXCU__TYPE(desc->y.type), 16, "m, n", 2, m, n, 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
@@ -6730,8 +6780,6 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         if (desc->gated && shape.second_n != shape.n)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemm: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
-        if (c.code == PTXCU_E_NONE)
-            ptxcu__take_product_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
         args.x = desc->x.address;
         args.x_stride = ptxcu__get_stride(&desc->x, 0);
         args.gamma = desc->gamma.address;
@@ -6744,13 +6792,9 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         args.m = shape.m;
         args.k = shape.k;
         args.eps = desc->eps;
-        if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_product_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
     }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
+    PTXCU__COMPLETE(gemm, call->plan.launches && args.workspace, &desc->workspace);
 }
-
-PTXCU__DEFINE_RUN(gemm)
 
 #endif
 
@@ -6796,18 +6840,11 @@ static uint64_t ptxcu__matmul_types(ptxcu__operation_check *c, const char *name,
     return PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8);
 }
 
-PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_matmul_desc kernel;
-    ptxk_matmul_shape shape;
-    ptxk_matmul_args args;
+PTXCU__OPERATION(matmul) {
     ptxcu_tensor a, b;
     uint64_t batch, m, n, k, types;
     uint32_t trans[2], two;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "matmul", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&shape, 0, sizeof shape);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(matmul);
     a = ptxcu__get_rows(&desc->a, &trans[0]);
     b = ptxcu__get_rows(&desc->b, &trans[1]);
     two = desc->d.rank == 2;
@@ -6830,8 +6867,7 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
                               "batch, m, n", batch, m, n);
     if (c.code == PTXCU_E_NONE && !desc->c.owner && !(desc->beta >= 0 && desc->beta <= 0))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "matmul: c is zero, and beta is %g", (double)desc->beta);
-    ptxcu__require(&c, "bias", &desc->bias, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "n", 1,
-                   n, 0, 0, 0);
+    ptxcu__require(&c, "bias", &desc->bias, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 4, "n", 1, n, 0, 0, 0);
     args.a_factors_stride =
         ptxcu__require_factors(&c, "a_factors", &desc->a_factors, desc->a_kind, batch, m, k);
     args.b_factors_stride =
@@ -6873,432 +6909,253 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
         args.alpha = desc->alpha >= 0 && desc->alpha <= 0 ? 1 : desc->alpha;
         args.beta = desc->beta;
         shape.aligned = (uint32_t)ptxk_matmul_aligned(&kernel, &args);
-        ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
-        if (c.code == PTXCU_E_NONE && call->plan.launches && (args.workspace || !call->plan.workspace_bytes))
-            ptxcu__take_refusal(&c, ptxk_matmul_check(&kernel, &args, &c.why));
     }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
+    PTXCU__COMPLETE(matmul, call->plan.launches && (args.workspace || !call->plan.workspace_bytes),
+                    &desc->workspace);
 }
-
-PTXCU__DEFINE_RUN(matmul)
 
 #endif
 
 /* -- norm -- */
 #if PTXK__HAS(PTXK_OP_NORM)
 
-PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_norm_desc kernel;
-    ptxk_norm_shape shape;
-    ptxk_norm_args args;
-    uint32_t has_residual;
-    uint64_t rows, n;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "norm", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    rows = desc->x.shape[0];
-    n = desc->x.shape[1];
-    has_residual = desc->residual.owner != NULL;
-    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE | (has_residual ? PTXCU__WRITTEN : PTXCU__SAME),
-                   PTXCU__FLOAT_TYPES, 16, "rows, n", 2, PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "residual", &desc->residual, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__SAME,
-                   PTXCU__TYPE(desc->x.type), 16, "rows, n", 2, rows, n, 0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 16,
-                   "rows, n", 2, rows, n, 0, 0);
-    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "n", 1,
-                   n, 0, 0, 0);
-    ptxcu__require(&c, "beta", &desc->beta, PTXCU__OPTIONAL | PTXCU__DENSE,
-                   desc->gamma.owner ? PTXCU__TYPE(desc->gamma.type) : PTXCU__FLOAT_TYPES, 16, "n", 1, n, 0,
-                   0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.n = (uint32_t)n;
-        kernel.kind = desc->kind;
-        kernel.x_type = desc->x.type;
-        kernel.y_type = desc->y.type;
-        kernel.weight_type = desc->gamma.owner ? desc->gamma.type : (uint32_t)PTX_F32;
-        kernel.flags = (has_residual ? (uint32_t)PTXK_NORM_RESIDUAL : 0)
-                       | (desc->beta.owner ? (uint32_t)PTXK_NORM_BETA : 0)
-                       | (desc->gamma.owner ? 0 : (uint32_t)PTXK_NORM_PLAIN);
-        shape.rows = (uint32_t)rows;
-        ptxcu__take_refusal(&c, ptxk_norm_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = desc->x.address;
-        args.residual = desc->residual.address;
-        args.y = desc->y.address;
-        args.gamma = desc->gamma.address;
-        args.beta = desc->beta.address;
-        args.rows = shape.rows;
-        args.eps = desc->eps;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_norm_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+PTXCU__OPERATION(norm) {
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(norm, x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(norm, residual, PTXCU__MAYBE | PTXCU__SAME, 0, -1, 16, "rows, n"),
+        PTXCU__RULE(norm, y, PTXCU__OUT | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(norm, gamma, PTXCU__MAYBE, PTXCU__FLOAT_TYPES, 0, 16, "n"),
+        PTXCU__RULE(norm, beta, PTXCU__MAYBE, PTXCU__FLOAT_TYPES, -1, 16, "n")};
+    PTXCU__PREPARE(norm);
+    PTXCU__REQUIRE_ALL(rules);
+    if (desc->residual.owner) c.flags[0] = PTXCU__OUT; /* x is written; y may be the residual alone */
+    kernel.n = (uint32_t)desc->x.shape[1];
+    kernel.kind = desc->kind;
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y.type;
+    kernel.weight_type = desc->gamma.owner ? desc->gamma.type : (uint32_t)PTX_F32;
+    kernel.flags = (desc->residual.owner ? (uint32_t)PTXK_NORM_RESIDUAL : 0)
+                   | (desc->beta.owner ? (uint32_t)PTXK_NORM_BETA : 0)
+                   | (desc->gamma.owner ? 0 : (uint32_t)PTXK_NORM_PLAIN);
+    args.rows = shape.rows = (uint32_t)desc->x.shape[0];
+    args.eps = desc->eps;
+    PTXCU__COMPLETE(norm, 1, NULL);
 }
-
-PTXCU__DEFINE_RUN(norm)
 
 #endif
 
 /* -- softmax -- */
 #if PTXK__HAS(PTXK_OP_SOFTMAX)
 
-PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_softmax_desc kernel;
-    ptxk_softmax_shape shape;
-    ptxk_softmax_args args;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "softmax", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
+PTXCU__OPERATION(softmax) {
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(softmax, x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(softmax, y, PTXCU__OUT | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n")};
+    PTXCU__PREPARE(softmax);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 16, "rows, n", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 16,
-                   "rows, n", 2, desc->x.shape[0], desc->x.shape[1], 0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.n = (uint32_t)desc->x.shape[1];
-        kernel.x_type = desc->x.type;
-        kernel.y_type = desc->y.type;
-        kernel.scale = desc->scale;
-        shape.rows = (uint32_t)desc->x.shape[0];
-        ptxcu__take_refusal(&c, ptxk_softmax_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = desc->x.address;
-        args.y = desc->y.address;
-        args.rows = shape.rows;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_softmax_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    PTXCU__REQUIRE_ALL(rules);
+    kernel.n = (uint32_t)desc->x.shape[1];
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y.type;
+    kernel.scale = desc->scale;
+    args.rows = shape.rows = (uint32_t)desc->x.shape[0];
+    PTXCU__COMPLETE(softmax, 1, NULL);
 }
-
-PTXCU__DEFINE_RUN(softmax)
 
 #endif
 
 /* -- activation -- */
 #if PTXK__HAS(PTXK_OP_ACTIVATION)
 
-PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *desc,
-                                               ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_activation_desc kernel;
-    ptxk_activation_shape shape;
-    ptxk_activation_args args;
-    uint64_t rows, n;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "activation", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    rows = desc->x.shape[0];
-    n = desc->x.shape[1];
+PTXCU__OPERATION(activation) {
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(activation, x, PTXCU__ROWS | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 1, "rows, n"),
+        PTXCU__RULE(activation, up, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME, 0, -1, 1, "rows, n"),
+        PTXCU__RULE(activation, y, PTXCU__ROWS | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 1,
+                    "rows, n")};
+    PTXCU__PREPARE(activation);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    ptxcu__require(&c, "x", &desc->x, PTXCU__ROWS | PTXCU__SAME, PTXCU__FLOAT_TYPES, 1, "rows, n", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "up", &desc->up, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME,
-                   PTXCU__TYPE(desc->x.type), 1, "rows, n", 2, rows, n, 0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__ROWS | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 1,
-                   "rows, n", 2, rows, n, 0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.kind = desc->kind;
-        kernel.gated = desc->up.owner != NULL;
-        kernel.x_type = desc->x.type;
-        kernel.y_type = desc->y.type;
-        shape.rows = (uint32_t)rows;
-        shape.n = (uint32_t)n;
-        ptxcu__take_refusal(&c, ptxk_activation_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = desc->x.address;
-        args.up = desc->up.address;
-        args.y = desc->y.address;
-        args.x_stride = ptxcu__get_stride(&desc->x, 0);
-        args.up_stride = desc->up.owner ? ptxcu__get_stride(&desc->up, 0) : 0;
-        args.y_stride = ptxcu__get_stride(&desc->y, 0);
-        args.rows = shape.rows;
-        args.n = shape.n;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_activation_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    PTXCU__REQUIRE_ALL(rules);
+    kernel.kind = desc->kind;
+    kernel.gated = desc->up.owner != NULL;
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y.type;
+    args.rows = shape.rows = (uint32_t)desc->x.shape[0];
+    args.n = shape.n = (uint32_t)desc->x.shape[1];
+    args.x_stride = ptxcu__get_stride(&desc->x, 0);
+    args.up_stride = desc->up.owner ? ptxcu__get_stride(&desc->up, 0) : 0;
+    args.y_stride = ptxcu__get_stride(&desc->y, 0);
+    PTXCU__COMPLETE(activation, 1, NULL);
 }
-
-PTXCU__DEFINE_RUN(activation)
 
 #endif
 
 /* -- rope -- */
 #if PTXK__HAS(PTXK_OP_ROPE)
 
-PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_rope_desc kernel;
-    ptxk_rope_shape shape;
-    ptxk_rope_args args;
-    const ptxcu_tensor *t;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "rope", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
+PTXCU__OPERATION(rope) {
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(rope, x, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 0, 16,
+                    "tokens, heads, head_dim"),
+        PTXCU__RULE(rope, positions, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 0, 4, "tokens"),
+        PTXCU__RULE(rope, frequencies, PTXCU__DENSE, PTXCU__TYPE(PTX_F64), 0, 8, "dims / 2")};
+    const ptxcu_tensor *t, *f;
+    PTXCU__PREPARE(rope);
     t = &desc->x;
+    f = &desc->frequencies;
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    ptxcu__require(&c, "x", t, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
-                   "tokens, heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
-    ptxcu__require(&c, "positions", &desc->positions, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1,
-                   t->shape[0], 0, 0, 0);
-    ptxcu__require(&c, "frequencies", &desc->frequencies, PTXCU__DENSE, PTXCU__TYPE(PTX_F64), 8, "dims / 2",
-                   1, PTXCU__ANY, 0, 0, 0);
+    PTXCU__REQUIRE_ALL(rules);
     if (c.code == PTXCU_E_NONE && ptxcu__get_stride(t, 1) && t->stride[1] != t->shape[2])
         c.code =
             ptxcu__fail(cu, PTXCU_E_SHAPE, "rope: x has shape %s and strides %s, must have dense heads",
                         ptxcu__format_shape(t->rank, t->shape).s, ptxcu__format_shape(t->rank, t->stride).s);
-    if (c.code == PTXCU_E_NONE
-        && (!desc->frequencies.shape[0] || desc->frequencies.shape[0] > t->shape[2] / 2))
+    if (c.code == PTXCU_E_NONE && (!f->shape[0] || f->shape[0] > t->shape[2] / 2))
         c.code =
             ptxcu__fail(cu, PTXCU_E_SHAPE, "rope: frequencies has shape %s, must be [1 ... head_dim / 2]",
-                        ptxcu__format_shape(desc->frequencies.rank, desc->frequencies.shape).s);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.heads = (uint32_t)t->shape[1];
-        kernel.head_dim = (uint32_t)t->shape[2];
-        kernel.dims = 2 * (uint32_t)desc->frequencies.shape[0];
-        kernel.pairs = desc->pairs;
-        kernel.type = t->type;
-        shape.tokens = (uint32_t)t->shape[0];
-        ptxcu__take_refusal(&c, ptxk_rope_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = t->address;
-        args.positions = desc->positions.address;
-        args.frequencies = desc->frequencies.address;
-        args.stride = ptxcu__get_stride(t, 0);
-        args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_rope_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+                        ptxcu__format_shape(f->rank, f->shape).s);
+    kernel.heads = (uint32_t)t->shape[1];
+    kernel.head_dim = (uint32_t)t->shape[2];
+    kernel.dims = 2 * (uint32_t)f->shape[0];
+    kernel.pairs = desc->pairs;
+    kernel.type = t->type;
+    args.tokens = shape.tokens = (uint32_t)t->shape[0];
+    args.stride = ptxcu__get_stride(t, 0);
+    PTXCU__COMPLETE(rope, 1, NULL);
 }
-
-PTXCU__DEFINE_RUN(rope)
 
 #endif
 
 /* -- embed -- */
 #if PTXK__HAS(PTXK_OP_EMBED)
 
-PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_embed_desc kernel;
-    ptxk_embed_shape shape;
-    ptxk_embed_args args;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "embed", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    ptxcu__require(&c, "ids", &desc->ids, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1, PTXCU__ANY, 0,
-                   0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, "tokens, n", 2,
-                   desc->ids.shape[0], PTXCU__ANY, 0, 0);
+PTXCU__OPERATION(embed) {
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(embed, ids, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 0, 4, "tokens"),
+        PTXCU__RULE(embed, y, PTXCU__OUT, PTXCU__FLOAT_TYPES, 0, 16, "tokens, n")};
+    PTXCU__PREPARE(embed);
+    PTXCU__REQUIRE_ALL(rules);
     ptxcu__require_weights(&c, "table", &desc->table, desc->format, desc->y.shape[1], 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.n = (uint32_t)desc->y.shape[1];
-        kernel.format = desc->format;
-        kernel.y_type = desc->y.type;
-        kernel.scale = desc->scale;
-        shape.tokens = (uint32_t)desc->ids.shape[0];
-        ptxcu__take_refusal(&c, ptxk_embed_plan(&kernel, &shape, &call->plan, &c.why));
-        args.table = desc->table.address;
-        args.ids = desc->ids.address;
-        args.y = desc->y.address;
-        args.rows = (uint32_t)desc->table.shape[0];
-        args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_embed_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    kernel.n = (uint32_t)desc->y.shape[1];
+    kernel.format = desc->format;
+    kernel.y_type = desc->y.type;
+    kernel.scale = desc->scale;
+    args.tokens = shape.tokens = (uint32_t)desc->ids.shape[0];
+    args.table = desc->table.address;
+    args.rows = (uint32_t)desc->table.shape[0];
+    PTXCU__COMPLETE(embed, 1, NULL);
 }
-
-PTXCU__DEFINE_RUN(embed)
 
 #endif
 
 /* -- quantize -- */
 #if PTXK__HAS(PTXK_OP_QUANTIZE)
 
-PTXGEN_API ptxcu_code ptxcu_quantize_prepare(ptxcu *cu, const ptxcu_quantize_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_quantize_desc kernel;
-    ptxk_quantize_shape shape;
-    ptxk_quantize_args args;
+PTXCU__OPERATION(quantize) {
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(quantize, x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 16, "rows, n")};
     uint64_t rows, n, bytes;
     uint32_t plain;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "quantize", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
+    PTXCU__PREPARE(quantize);
     rows = desc->x.shape[0];
     n = desc->x.shape[1];
     plain = desc->y_type == PTX_E4M3 || desc->y_type == PTX_S8;
     bytes = plain || n > UINT32_MAX ? n : ptxk_row_bytes(desc->y_type, (uint32_t)n);
-    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "rows, n", 2, PTXCU__ANY,
-                   PTXCU__ANY, 0, 0);
+    PTXCU__REQUIRE_ALL(rules);
     kernel.n = (uint32_t)n;
     kernel.x_type = desc->x.type;
     kernel.y_type = desc->y_type;
     kernel.group = desc->group;
-    shape.rows = (uint32_t)rows;
-    if (c.code == PTXCU_E_NONE)
+    args.rows = shape.rows = (uint32_t)rows;
+    if (c.code == PTXCU_E_NONE) /* before y, whose shape hangs on what it refuses */
         ptxcu__take_refusal(&c, ptxk_quantize_plan(&kernel, &shape, &call->plan, &c.why));
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN,
+    ptxcu__require(&c, "y", &desc->y, PTXCU__OUT,
                    PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8)
                        | (desc->y_type == PTX_S8 ? PTXCU__TYPE(PTX_S8) : 0),
                    16, plain ? "rows, n" : "rows, bytes of a row", 2, rows, bytes, 0, 0);
     if (plain)
-        ptxcu__require(&c, "factors", &desc->factors, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_F32), 16,
+        ptxcu__require(&c, "factors", &desc->factors, PTXCU__OUT, PTXCU__TYPE(PTX_F32), 16,
                        desc->group ? "rows, groups" : "rows", desc->group ? 2 : 1, rows,
                        desc->group ? (n + 127) / 128 : 0, 0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        args.x = desc->x.address;
-        args.y = desc->y.address;
-        args.factors = plain ? desc->factors.address : 0;
-        args.rows = shape.rows;
-        ptxcu__take_refusal(&c, ptxk_quantize_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    args.y = desc->y.address;
+    args.factors = plain ? desc->factors.address : 0;
+    PTXCU__COMPLETE(quantize, 1, NULL);
 }
-
-PTXCU__DEFINE_RUN(quantize)
 
 #endif
 
 /* -- sample -- */
 #if PTXK__HAS(PTXK_OP_SAMPLE)
 
-PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_sample_desc kernel;
-    ptxk_sample_shape shape;
-    ptxk_sample_args args;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "sample", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    ptxcu__require(&c, "logits", &desc->logits, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "rows, n", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "positions", &desc->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "rows", 1, desc->logits.shape[0], 0, 0, 0);
-    ptxcu__require(&c, "tokens", &desc->tokens, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "rows", 1, desc->logits.shape[0], 0, 0, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.type = desc->logits.type;
-        kernel.method = desc->method;
-        shape.rows = (uint32_t)desc->logits.shape[0];
-        shape.n = (uint32_t)desc->logits.shape[1];
-        ptxcu__take_refusal(&c, ptxk_sample_plan(&kernel, &shape, &call->plan, &c.why));
-        args.logits = desc->logits.address;
-        args.positions = desc->positions.address;
-        args.tokens = desc->tokens.address;
-        args.seed = desc->seed;
-        args.rows = shape.rows;
-        args.n = shape.n;
-        args.top_k = desc->top_k;
-        args.top_p = desc->top_p;
-        args.temperature = desc->temperature;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_sample_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+PTXCU__OPERATION(sample) {
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(sample, logits, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(sample, positions, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 0, 4, "rows"),
+        PTXCU__RULE(sample, tokens, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "rows")};
+    PTXCU__PREPARE(sample);
+    PTXCU__REQUIRE_ALL(rules);
+    kernel.type = desc->logits.type;
+    kernel.method = desc->method;
+    args.rows = shape.rows = (uint32_t)desc->logits.shape[0];
+    args.n = shape.n = (uint32_t)desc->logits.shape[1];
+    args.seed = desc->seed;
+    args.top_k = desc->top_k;
+    args.top_p = desc->top_p;
+    args.temperature = desc->temperature;
+    PTXCU__COMPLETE(sample, 1, NULL);
 }
-
-PTXCU__DEFINE_RUN(sample)
 
 #endif
 
 /* -- route -- */
 #if PTXK__HAS(PTXK_OP_ROUTE)
 
-PTXGEN_API ptxcu_code ptxcu_route_prepare(ptxcu *cu, const ptxcu_route_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_route_desc kernel;
-    ptxk_route_shape shape;
-    ptxk_route_args args;
-    uint64_t tokens, experts, chosen;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "route", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    tokens = desc->scores.shape[0];
-    experts = desc->scores.shape[1];
-    chosen = desc->choices.shape[1];
-    ptxcu__require(&c, "scores", &desc->scores, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "tokens, experts", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "bias", &desc->bias, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
-                   "experts", 1, experts, 0, 0, 0);
-    ptxcu__require(&c, "choices", &desc->choices, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens, chosen", 2, tokens, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "weights", &desc->weights, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_F32), 4,
-                   "tokens, chosen", 2, tokens, chosen, 0, 0);
-    ptxcu__require(&c, "offsets", &desc->offsets, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "experts + 1", 1, experts + 1, 0, 0, 0);
-    ptxcu__require(&c, "rows", &desc->rows, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens * chosen", 1, tokens * chosen, 0, 0, 0);
-    ptxcu__require(&c, "places", &desc->places, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens, chosen", 2, tokens, chosen, 0, 0);
+PTXCU__OPERATION(route) {
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(route, scores, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, experts"),
+        PTXCU__RULE(route, bias, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 0, 4, "experts"),
+        PTXCU__RULE(route, choices, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(route, weights, PTXCU__OUT, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(route, offsets, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "experts + 1"),
+        PTXCU__RULE(route, rows, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens * chosen"),
+        PTXCU__RULE(route, places, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen")};
+    PTXCU__PREPARE(route);
+    PTXCU__REQUIRE_ALL(rules);
     ptxcu__require_flag(&c, "normalize", desc->normalize, 1);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.experts = (uint32_t)experts;
-        kernel.chosen = (uint32_t)chosen;
-        kernel.kind = desc->kind;
-        kernel.flags = (uint32_t)(desc->normalize ? PTXK_ROUTE_NORMALIZE : 0)
-                       | (uint32_t)(desc->bias.address ? PTXK_ROUTE_BIAS : 0);
-        kernel.scale = desc->scale;
-        shape.tokens = (uint32_t)tokens;
-        ptxcu__take_refusal(&c, ptxk_route_plan(&kernel, &shape, &call->plan, &c.why));
-        args.scores = desc->scores.address;
-        args.bias = desc->bias.address;
-        args.choices = desc->choices.address;
-        args.weights = desc->weights.address;
-        args.offsets = desc->offsets.address;
-        args.rows = desc->rows.address;
-        args.places = desc->places.address;
-        args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_route_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    kernel.experts = (uint32_t)desc->scores.shape[1];
+    kernel.chosen = (uint32_t)desc->choices.shape[1];
+    kernel.kind = desc->kind;
+    kernel.flags = (uint32_t)(desc->normalize ? PTXK_ROUTE_NORMALIZE : 0)
+                   | (uint32_t)(desc->bias.address ? PTXK_ROUTE_BIAS : 0);
+    kernel.scale = desc->scale;
+    args.tokens = shape.tokens = (uint32_t)desc->scores.shape[0];
+    PTXCU__COMPLETE(route, 1, NULL);
 }
-
-PTXCU__DEFINE_RUN(route)
 
 #endif
 
 /* -- combine -- */
 #if PTXK__HAS(PTXK_OP_COMBINE)
 
-PTXGEN_API ptxcu_code ptxcu_combine_prepare(ptxcu *cu, const ptxcu_combine_desc *desc, ptxcu_call *call) {
-    ptxcu__operation_check c;
-    ptxk_combine_desc kernel;
-    ptxk_combine_shape shape;
-    ptxk_combine_args args;
-    uint64_t tokens, n;
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, "combine", desc, call));
-    memset(&kernel, 0, sizeof kernel);
-    memset(&args, 0, sizeof args);
-    tokens = desc->weights.shape[0];
-    n = desc->x.shape[1];
-    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 1, "rows, n", 2, PTXCU__ANY,
-                   PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "weights", &desc->weights, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "tokens, chosen", 2,
-                   PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__require(&c, "places", &desc->places, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
-                   "tokens, chosen", 2, tokens, desc->weights.shape[1], 0, 0);
-    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 1, "tokens, n", 2,
-                   tokens, n, 0, 0);
+PTXCU__OPERATION(combine) {
+    static const ptxcu__rule rules[] = {
+        PTXCU__RULE(combine, x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 1, "rows, n"),
+        PTXCU__RULE(combine, weights, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(combine, places, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(combine, y, PTXCU__OUT, PTXCU__FLOAT_TYPES, 0, 1, "tokens, n")};
+    PTXCU__PREPARE(combine);
+    PTXCU__REQUIRE_ALL(rules);
     ptxcu__require_flag(&c, "add", desc->add, 1);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    if (c.code == PTXCU_E_NONE) {
-        kernel.chosen = (uint32_t)desc->weights.shape[1];
-        kernel.x_type = desc->x.type;
-        kernel.y_type = desc->y.type;
-        kernel.flags = desc->add ? PTXK_COMBINE_ADD : 0;
-        shape.tokens = (uint32_t)tokens;
-        shape.n = (uint32_t)n;
-        ptxcu__take_refusal(&c, ptxk_combine_plan(&kernel, &shape, &call->plan, &c.why));
-        args.x = desc->x.address;
-        args.weights = desc->weights.address;
-        args.places = desc->places.address;
-        args.y = desc->y.address;
-        args.tokens = shape.tokens;
-        args.n = shape.n;
-        args.x_rows = (uint32_t)desc->x.shape[0];
-        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_combine_check(&kernel, &args, &c.why));
-    }
-    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
+    kernel.chosen = (uint32_t)desc->weights.shape[1];
+    kernel.x_type = desc->x.type;
+    kernel.y_type = desc->y.type;
+    kernel.flags = desc->add ? PTXK_COMBINE_ADD : 0;
+    args.tokens = shape.tokens = (uint32_t)desc->weights.shape[0];
+    args.n = shape.n = (uint32_t)desc->x.shape[1];
+    args.x_rows = (uint32_t)desc->x.shape[0];
+    PTXCU__COMPLETE(combine, 1, NULL);
 }
-
-PTXCU__DEFINE_RUN(combine)
 
 #endif
 

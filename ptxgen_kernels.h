@@ -499,7 +499,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
    all sequences, or cumulative lengths in device memory. K and V are tensors with strides, such as a cache
    whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's; one of
-   +inf has all the weight.
+   +inf has all the weight. With PTXK_PREFILL_TREE, query i sees the keys j < kv_len - q_len and those behind
+   them that a mask names: drafts that are a tree, each with its ancestors.
 
      precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
                          f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
@@ -546,7 +547,8 @@ enum {
     PTXK_PREFILL_CAUSAL = 1,
     PTXK_PREFILL_LSE = 2,
     PTXK_PREFILL_PAGE_ROWS = 4, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
-    PTXK_PREFILL_SINK = 8       /* each head has one more score, without a value: see args.sinks */
+    PTXK_PREFILL_SINK = 8,      /* each head has one more score, without a value: see args.sinks */
+    PTXK_PREFILL_TREE = 16      /* the queries are a tree of drafts: see args.tree */
 };
 enum { PTXK_PREFILL_EXACT = 0, PTXK_PREFILL_FAST = 1 };
 
@@ -558,7 +560,7 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32; for PTX_SM_A(90) PTX_E4M3, head_dim
                            then a multiple of 16, at most 128 */
     uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
-    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | _LSE | _PAGE_ROWS | _SINK */
+    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | _LSE | _PAGE_ROWS | _SINK | _TREE */
     uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
     uint32_t precision; /* for f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
@@ -600,6 +602,9 @@ typedef struct ptxk_flash_prefill_args {
                                                    head_dim / 32 in the place of head_dim and strides / 32.
                                                    q, too, in e4m3: k_factors f32 [heads], q's times k's */
     uint64_t sinks;                             /* f32 [heads]; ignored without PTXK_PREFILL_SINK */
+    uint64_t tree; /* u32 [batch, q_len, ceil(q_len / 32)], with cumulative lengths [rows, ceil(q_len / 32)]:
+                      a query sees key kv_len - q_len + j (the lengths are its sequence's) if bit j % 32 of
+                      word j / 32 of its row is 1 (its own bit too); ignored without PTXK_PREFILL_TREE */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -832,7 +837,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          a gated pair of two formats, tiles have fewer, down to 8. Tiles of 128 columns
                          unpack weights once, into shared memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80
                          on; EXACT not on sm_86, sm_89 and from sm_120 on, which have too little of it. 256:
-                         Q4_K, FAST, sm_90 to sm_110.
+                         Q4_K, FAST, sm_90 to sm_110. On sm_90a warpgroups multiply: tiles of 64 and 128
+                         columns of all quantised formats (not IQ4_XS, EXACT), of 256 of these five, FAST.
      k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights, 16
                          for bytes. With several matrices, of the largest unit.
      factors             of bytes, f32: PTXK_FACTORS_..., as those of A in matmul, with n for m. They multiply
@@ -850,11 +856,13 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          of |w x| of the unit at most, where offsets and minima count as products of their
                          own. By the arithmetic of chips, on random data, of the sum of |w x| of an output:
                          below 2e-6, Q6_K 5e-6; FAST below 1e-4 from K = 1024 on.
-     many columns        Where weights are unpacked into shared memory (see columns), FAST rounds them to f16,
-                         times a power of two for each row: by at most 3 2^-11 of the sum of a weight's parts
-                         and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23); sums are of a
-                         whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers (2^-23 of a
-                         weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor).
+     many columns        Where weights are unpacked into shared memory or warpgroups multiply, FAST rounds
+                         them to f16, times a power of two for each row: by at most 3 2^-11 of the sum of a
+                         weight's parts and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23);
+                         sums are of a whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers
+                         (2^-23 of a weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor). With
+                         warpgroups so do other formats with a factor for 32 values and no scales, FAST one;
+                         the rest are exact.
      sm_75               bf16 and f32 weights times a power of two for a unit of a row become f16 numbers, one
                          or, for f32, two (FAST one), and x as beside quantised weights: the weights' errors
                          are 2^-39 of the unit's largest weight, and for f32 2^-21 (FAST 2^-11) of each.
@@ -1730,6 +1738,15 @@ extern "C" {
         return ptx_fail(m, PTX_E_DESC, site, #name ": PTXK_ONLY or PTXK_NO leaves this operation out");      \
     }
 
+/* Begins the emit function of an operation; its body follows. It runs once a kernel, so it is compiled for
+   size, with what only it calls. The test of NULL comes first: else GCC would compile its callers so, too. */
+#define PTXK__EMIT(name)                                                                                     \
+    PTX__RARE ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc);                 \
+    PTXGEN_API ptx_code ptxk_##name##_emit_(ptx_module *m, const char *site, const void *desc) {             \
+        return m ? ptxk__emit_##name(m, site, desc) : ptx_get_error(m)->code;                                \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc)
+
 /* -- messages and names -- */
 
 static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *format, ...) {
@@ -1903,16 +1920,31 @@ PTXK__SHARED ptx_code ptxk__check_scale(const char *op, float scale, ptxk_messag
 
 /* -- plans -- */
 
-/* Begins every plan function: clears the plan and refuses NULLs. code: the error of the description. */
-PTXK__SHARED ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
-                                       size_t args_bytes, ptxk_message *why) {
+/* Begins every plan function: clears the plan and refuses NULLs. */
+PTX__APART static ptx_code ptxk__plan_start(const char *op, const void *desc, const void *shape,
+                                            ptx_plan *plan, size_t args_bytes, ptxk_message *why) {
+    if (why) why->text[0] = 0;
     if (plan) memset(plan, 0, sizeof *plan);
-    if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s is NULL", op, plan ? "shape" : "plan");
+    if (!desc || !shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s is NULL", op,
+                            !desc  ? "description"
+                            : plan ? "shape"
+                                   : "plan");
     plan->args_bytes = (uint32_t)args_bytes;
     return PTX_E_NONE;
 }
+
+/* Begins the plan function of an operation; its body follows, compiled for size as that of PTXK__EMIT. */
+#define PTXK__PLAN(name)                                                                                     \
+    PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
+                                         ptx_plan *plan, ptxk_message *why);                                 \
+    PTXGEN_API ptx_code ptxk_##name##_plan(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape, \
+                                           ptx_plan *plan, ptxk_message *why) {                              \
+        ptx_code code = ptxk__plan_start(#name, desc, shape, plan, sizeof(ptxk_##name##_args), why);         \
+        return code ? code : ptxk__plan_##name(desc, shape, plan, why);                                      \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
+                                         ptx_plan *plan, ptxk_message *why)
 
 #define PTXK__FLAT_THREADS 256u
 
@@ -1930,10 +1962,26 @@ PTXK__SHARED void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_
 
 /* -- checks of arguments -- */
 
-PTXK__SHARED ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
-    if (code) return code;
-    return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
+/* Begins every check function: refuses NULLs. */
+PTX__APART static ptx_code ptxk__check_start(const char *op, const void *desc, const void *args,
+                                             ptxk_message *why) {
+    if (why) why->text[0] = 0;
+    if (desc && args) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s NULL", op,
+                        desc ? "arguments are" : "description is");
 }
+
+/* Begins the check function of an operation; its body follows. */
+#define PTXK__CHECK(name)                                                                                    \
+    PTX__RARE ptx_code ptxk__check_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,    \
+                                          ptxk_message *why);                                                \
+    PTXGEN_API ptx_code ptxk_##name##_check(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,  \
+                                            ptxk_message *why) {                                             \
+        ptx_code code = ptxk__check_start(#name, desc, args, why);                                           \
+        return code ? code : ptxk__check_##name(desc, args, why);                                            \
+    }                                                                                                        \
+    PTX__RARE ptx_code ptxk__check_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,    \
+                                          ptxk_message *why)
 
 /* Refuses a reserved field that is not 0. */
 PTXK__SHARED ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
@@ -2847,7 +2895,8 @@ PTXK__SHARED ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t p
 }
 
 #endif
-#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER | PTXK_OP_GEMM)
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_KV_SCATTER         \
+              | PTXK_OP_GEMM)
 /* -- vocabulary: 8-bit caches and weights -- */
 
 /* Whether the target converts e4m3. Before, e4m3 is read as f16 times 2^-8, by shifts. */
@@ -2901,7 +2950,7 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
 }
 
 #endif
-#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_KV_SCATTER)
+#if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_KV_SCATTER)
 /* The same as f32, in order: `n` words. */
 PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
                                         ptx_val *out) {
@@ -6012,19 +6061,14 @@ static uint32_t ptxk__flash_tensor_bytes(const ptxk__flash *f) {
     return ptxk__flash_bars_at(f) + 16 * f->ring + 16;
 }
 
-PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
-                                           const ptxk_flash_decode_shape *shape, ptx_plan *plan,
-                                           ptxk_message *why) {
+PTXK__PLAN(flash_decode) {
     ptxk__flash f;
     ptx_launch *l;
     uint64_t cache, blocks, want, most, own, time, alone = 0, least = UINT64_MAX;
     uint32_t keys, splits, size, longest, cluster = 1;
     int fits = 1;
     ptx_code code = ptxk__flash_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the %s is NULL", plan ? "shape" : "plan");
     if (shape->batch > 65535)
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: batch is %u, must be at most 65535",
                             shape->batch);
@@ -6041,7 +6085,6 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: cluster is %u, must be %u at most, at least %u",
                             shape->cluster, PTXK__CLUSTER, f.cluster > 1 ? f.cluster : 0);
     longest = shape->max_len ? shape->max_len : shape->max_seq;
-    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_decode_args);
     if (!shape->batch) return PTX_E_NONE;
 
     cache = ptxk__multiply_checked((uint64_t)f.kv_heads * shape->max_seq, f.row_bytes,
@@ -6120,8 +6163,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
 
 /* -- flash_decode: arguments -- */
 
-PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
-                                            const ptxk_flash_decode_args *args, ptxk_message *why) {
+PTXK__CHECK(flash_decode) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
     ptxk__span s[16];
@@ -6129,7 +6171,6 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the arguments are NULL");
     paged = f.page_size != 0;
     append = f.fresh_type != PTX_NONE;
     /* Of one sequence: the arguments do not say how many there are. */
@@ -8318,7 +8359,7 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
 
 /* -- flash_decode: the entry -- */
 
-PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(flash_decode) {
     ptxk__flash f;
     ptxk_message why;
     char name[160], more[4][16] = {"", "", "", ""};
@@ -8405,23 +8446,18 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_shape *shape,
-                                         ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(kv_scatter) {
     ptxk__scatter f;
     uint64_t threads, row;
     int fits = 1;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the %s is NULL", plan ? "shape" : "plan");
     row = (uint64_t)f.kv_heads * f.vecs;
     threads = ptxk__multiply_checked(row, shape->tokens, &fits);
     if (!fits || threads > 0xffffff00u)
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: tokens is %u, must be at most %lu with these heads and head_dim",
                             shape->tokens, (unsigned long)(0xffffff00u / row));
-    plan->args_bytes = (uint32_t)sizeof(ptxk_kv_scatter_args);
     if (!threads) return PTX_E_NONE;
     plan->launches = 1;
     plan->launch[0].grid[0] = (uint32_t)((threads + PTXK__SCATTER_THREADS - 1) / PTXK__SCATTER_THREADS);
@@ -8435,8 +8471,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
-                                          ptxk_message *why) {
+PTXK__CHECK(kv_scatter) {
     static const char *const op = "kv_scatter";
     ptxk__scatter f;
     ptxk__span s[9];
@@ -8444,7 +8479,6 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     int both;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the arguments are NULL");
     both = !(f.flags & PTXK_SCATTER_SINGLE);
     row = (uint64_t)f.kv_heads * f.d;
     source = row * args->tokens * f.source_bytes;
@@ -8552,7 +8586,7 @@ static void ptxk__scatter_bytes(ptx_kernel *k, const ptxk__scatter *f, ptx_val f
     for (i = 0; i < f->n; i += 16) ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)i), words + i / 4);
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(kv_scatter) {
     ptxk__scatter f;
     ptxk_message why;
     char name[96], flags[16] = "";
@@ -8782,11 +8816,14 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->kv_bytes = ptxk__cache_bytes(f->cache);
     f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);
     if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
-    if (d->flags > 15)
+    if (d->flags > 31)
         return ptxk__refuse(
             why, PTX_E_DESC,
-            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE, _PAGE_ROWS and _SINK",
+            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE, _PAGE_ROWS, _SINK and _TREE",
             d->flags);
+    if (d->flags & PTXK_PREFILL_TREE && d->window)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: window is %u, must be 0 with PTXK_PREFILL_TREE",
+                            d->window);
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: page_size is %u, must be 0 or a power of two from 16 to 65536",
@@ -8819,7 +8856,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->page_size = d->page_size;
     f->plain = chip && chip < 80 && f->type != PTX_F16;
     /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
-    registers = chip && chip < 80 ? 144 : 160;
+    registers = (chip && chip < 80) || d->flags & PTXK_PREFILL_TREE ? 144 : 160;
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0) && !f->factor_row))
         registers = 176;
     f->panels = 0;
@@ -8882,21 +8919,16 @@ static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
     }
 }
 
-PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
-                                            const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
-                                            ptxk_message *why) {
+PTXK__PLAN(flash_prefill) {
     ptxk__prefill f;
     ptx_launch *l;
     uint64_t blocks, queries, keys;
     uint32_t q_len;
-    ptx_target target = shape && shape->target ? shape->target : PTX_SM(75);
+    ptx_target target = shape->target ? shape->target : PTX_SM(75);
     ptx_code code;
-    if (target != PTX_SM_A(90) && !(desc && desc->type == PTX_E4M3)) target = 0; /* one plan for the others */
+    if (target != PTX_SM_A(90) && desc->type != PTX_E4M3) target = 0; /* one plan for the others */
     code = ptxk__prefill_form(desc, target, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the %s is NULL", plan ? "shape" : "plan");
     if (shape->q_len > PTXK__PREFILL_LEN || shape->kv_len > PTXK__PREFILL_LEN)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be at most 2^30",
                             shape->q_len > PTXK__PREFILL_LEN ? "q_len" : "kv_len",
@@ -8911,7 +8943,6 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     if (ptxk__ceil_div(shape->q_len, f.rows) > 65535)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: q_len is %u, must be at most %u", shape->q_len,
                             65535 * f.rows);
-    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_prefill_args);
     if (!shape->batch || !shape->q_len) return PTX_E_NONE;
     q_len = shape->q_total && shape->q_total < shape->q_len ? shape->q_total : shape->q_len;
     l = &plan->launch[plan->launches++];
@@ -8980,16 +9011,14 @@ static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
-                                             const ptxk_flash_prefill_args *args, ptxk_message *why) {
+PTXK__CHECK(flash_prefill) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
-    ptxk__span s[11];
+    ptxk__span s[12];
     uint64_t stride[14], lse[3];
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the arguments are NULL");
     memcpy(stride, &args->q_batch_stride, sizeof stride);
     for (i = 0; i < 14; i++) {
         uint32_t whole = i < 3    ? 16 / f.bytes
@@ -9062,11 +9091,14 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
                                           1, f.page_size, args->pool_pages, 0);
     }
     s[10] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_PREFILL_SINK) != 0);
+    lse[0] = (uint64_t)q_batch * (args->cu_q ? 1 : args->q_len); /* rows of the tree, as far as known */
+    s[11] = ptxk__span_of("tree", args->tree, lse[0] * ptxk__ceil_div(args->q_len, 32) * 4, 4,
+                          (f.flags & PTXK_PREFILL_TREE) != 0);
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
             return code;
-    return ptxk__check_spans(op, s, 11, why);
+    return ptxk__check_spans(op, s, 12, why);
 }
 
 /* -- flash_prefill: rows, scores -- */
@@ -9393,6 +9425,10 @@ static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const 
         if (f->page_size) at = ptx_and(k, at, ptx_s32(-(int64_t)f->keys)); /* tiles lie in one page */
         safe[0] = ptx_sub(k, last, ptx_s32((int64_t)f->window - 1));
     }
+    if (f->flags & PTXK_PREFILL_TREE) {
+        x = ptx_sub(k, q->kv_len, ptx_as(q->q_len, PTX_S32));
+        safe[1] = ptx_min(k, safe[1], x);
+    }
     return at;
 }
 
@@ -9414,17 +9450,56 @@ static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptx
     *first = ptx_add(k, *first, ptx_as(x, PTX_S32));
 }
 
+/* The block's rows of the tree: the address of that of the sequence's first query. *words: of a row. */
+static ptx_val ptxk__prefill_tree(ptx_kernel *k, const ptxk__prefill_state *s, const ptxk__prefill_block *q,
+                                  ptx_val *words) {
+    ptx_val most = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, q_len)), row, x, wide;
+    x = ptx_cvt(k, PTX_U64, q->query);
+    row = ptx_sub(k, q->row, x);
+    wide = ptx_mul_wide(k, q->sequence, most);
+    row = ptx_selp(k, row, wide, q->ragged);
+    *words = ptxk_div_up(k, most, ptx_u32(32));
+    wide = ptx_cvt(k, PTX_U64, *words);
+    row = ptx_mul(k, row, wide);
+    x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, tree));
+    return ptx_ptr_add(k, x, row, 4);
+}
+
+/* The bits of a row of the tree from new token x (s32) on, one for each key of a tile. Those of keys before
+   the new tokens are 1. */
+static void ptxk__prefill_tree_bits(ptx_kernel *k, const ptxk__prefill *f, ptx_val row, ptx_val words,
+                                    ptx_val x, ptx_val bits[4]) {
+    ptx_val word = ptx_shr(k, x, ptx_u32(5)), next, at, p, last = {0};
+    uint32_t i;
+    x = ptx_and(k, ptx_as(x, PTX_U32), ptx_u32(31));
+    word = ptx_as(word, PTX_U32);
+    for (i = 0; i <= ptxk__ceil_div(f->keys, 32); i++) {
+        at = i ? ptx_add(k, word, ptx_u32(i)) : word;
+        p = ptx_setp(k, PTX_LT, at, words);
+        at = ptx_ptr_add(k, row, at, 4);
+        next = ptx_ld_if(k, p, PTX_U32, ptx_at(at, 0), ptx_u32(0xffffffffu));
+        if (i) bits[i - 1] = ptx_op3(k, PTX_SHF_R, PTX_WRAP, ptx_as(last, PTX_B32), ptx_as(next, PTX_B32), x);
+        last = next;
+    }
+}
+
 /* Sets the scores of keys that a query does not see to -inf: past the end of the keys, beyond the diagonal,
-   outside the window. at: the tile's first key. */
+   outside the window, not in the tree. at: the tile's first key. */
 static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val at,
                                ptx_val first, ptx_val kv_len) {
-    ptx_val up, low, p, x, row;
+    ptx_val up, low, p, x, row, base = kv_len, tree = {0}, words = {0}, bits[4];
     int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
     uint32_t i, h, n, e;
+    ptxk__prefill_block q;
     x = ptx_laneid(k);
     x = ptx_and(k, x, ptx_u32(3));
     x = ptx_mul(k, x, ptx_u32(2));
     at = ptx_add(k, at, ptx_as(x, PTX_S32));
+    if (f->flags & PTXK_PREFILL_TREE) {
+        ptxk__prefill_locate_block(k, f, s->args, &q);
+        tree = ptxk__prefill_tree(k, s, &q, &words);
+        base = ptx_sub(k, kv_len, ptx_as(q.q_len, PTX_S32));
+    }
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
             row = ptx_add(k, first, ptx_s32((int64_t)(16 * i + 8 * h)));
@@ -9439,10 +9514,23 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
                 low = ptx_sub(k, row, at);
                 low = ptx_sub(k, low, ptx_s32((int64_t)f->window));
             }
+            if (f->flags & PTXK_PREFILL_TREE) { /* rows past the last take that one's */
+                p = ptx_sub(k, row, base);
+                x = ptx_sub(k, q.q_len, ptx_u32(1));
+                x = ptx_min(k, ptx_as(p, PTX_U32), x);
+                x = ptx_mul_wide(k, x, words);
+                p = ptx_sub(k, at, base);
+                ptxk__prefill_tree_bits(k, f, ptx_ptr_add(k, tree, x, 4), words, p, bits);
+            }
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
                     p = ptx_setp(k, PTX_LE, up, ptx_s32((int64_t)(8 * n + e)));
+                    if (f->flags & PTXK_PREFILL_TREE) {
+                        x = ptx_and(k, bits[n / 4], ptx_b32(1u << (8 * n + e) % 32));
+                        x = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), ptx_u32(0));
+                        p = ptx_or(k, p, x);
+                    }
                     if (f->window) {
                         x = ptx_setp(k, PTX_GE, low, ptx_s32((int64_t)(8 * n + e)));
                         p = ptx_or(k, p, x);
@@ -9897,6 +9985,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                                  ptx_val head, ptx_val lse, ptx_val rows) {
     ptx_val total, inverse, x, p, at, row, own, v_factor = {0}, sink = {0};
     uint32_t i, h, n, e, has_sink = f->flags & PTXK_PREFILL_SINK;
+    const double largest = f->lift > 8 ? 32768.0 : f->lift > 0 ? 256.0 : 1 / 4294967296.0; /* 2^lift */
     if (has_sink) sink = ptxk__prefill_sink(k, s, head);
     if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_factor(k, f, s, 1);
     own = ptx_and(k, lane, ptx_u32(3));
@@ -9908,11 +9997,9 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
             if (has_sink) { /* far above all scores: the total is infinite */
                 x = ptx_get(k, s->most[i][h]);
-                x = ptx_op2(k, PTX_MUL, PTX_RN, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer));
-                x = ptx_add(k, sink, x);
-                x = ptx_add(k, x, ptx_f32((double)f->lift));
+                x = ptx_fma(k, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer), sink);
                 x = ptx_ex2(k, x);
-                total = ptx_add(k, total, x);
+                total = ptx_fma(k, x, ptx_f32(largest), total);
             }
             p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
@@ -9927,17 +10014,12 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             }
             if (!(f->flags & PTXK_PREFILL_LSE)) continue;
             inverse = ptx_get(k, s->most[i][h]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, total, ptx_f32(1 / largest));
+            x = ptx_lg2(k, x); /* 0: -inf */
             if (f->panels) {
-                x = ptx_op2(k, PTX_MUL, PTX_RN, total,
-                            ptx_f32(f->lift > 8   ? 1 / 32768.0
-                                    : f->lift > 0 ? 1 / 256.0
-                                                  : 4294967296.0));
-                x = ptx_lg2(k, x);
                 row = ptxk__prefill_offset(k, f, s, inverse, 1);
                 x = ptx_op2(k, PTX_SUB, PTX_RN, x, row);
             } else {
-                x = ptx_lg2(k, total); /* 0: -inf */
-                x = ptx_add(k, x, ptx_f32(-(double)f->lift));
                 x = ptx_fma(k, inverse, s->outer, x);
             }
             if (has_sink) {
@@ -10973,7 +11055,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
 
 /* -- flash_prefill: the entry -- */
 
-PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(flash_prefill) {
     ptxk__prefill f;
     ptxk_message why;
     char name[160], more[60] = "";
@@ -11110,14 +11192,12 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_shape *shape,
-                                        ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(flash_mla) {
     static const char *const op = "flash_mla";
     ptxk__mla f;
     uint64_t pairs, tiles, blocks, most;
     uint32_t longest, chunks, least;
-    ptx_code code = ptxk__plan_start(op, ptxk__mla_form(desc, shape ? shape->target : 0, &f, why), shape,
-                                     plan, sizeof(ptxk_flash_mla_args), why);
+    ptx_code code = ptxk__mla_form(desc, shape->target, &f, why);
     if (code) return code;
     if ((code = ptxk__check_most(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "max_seq", shape->max_seq, PTXK__MLA_LEN, why)) != PTX_E_NONE
@@ -11164,15 +11244,14 @@ PTXGEN_API ptx_code ptxk_flash_mla_plan(const ptxk_flash_mla_desc *desc, const p
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const ptxk_flash_mla_args *args,
-                                         ptxk_message *why) {
+PTXK__CHECK(flash_mla) {
     static const char *const op = "flash_mla", *const names[] = {"q", "q_rope", "out"},
                              *const caches[] = {"c_caches", "r_caches", "c_factors", "r_factors"};
     ptxk__mla f;
     ptxk__span s[11];
     uint64_t stride[6], cache, at;
     uint32_t i, d, bytes, whole;
-    ptx_code code = ptxk__check_start(op, ptxk__mla_form(desc, 0, &f, why), args, why);
+    ptx_code code = ptxk__mla_form(desc, 0, &f, why);
     if (code) return code;
     if ((code = ptxk__check_count(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "queries", args->queries, 0, PTXK__MLA_LEN / f.heads, why))
@@ -11964,7 +12043,7 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_flash_mla_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(flash_mla) {
     const ptxk_flash_mla_desc *d = (const ptxk_flash_mla_desc *)desc;
     ptxk__mla f;
     ptxk_message why;
@@ -12167,17 +12246,13 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
     }
 }
 
-PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(gemv) {
     ptxk__gemv f;
     ptx_launch *l;
     uint32_t slices = 0, groups = 0, units, bytes, i;
     uint64_t rows = 0, results = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the %s is NULL", plan ? "shape" : "plan");
     if (!ptxk__gemv_k_fits(&f, shape->k))
         return ptxk__refuse(why, PTX_E_DESC, "gemv: k is %u, must be a multiple of %u from %u to %u",
                             shape->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
@@ -12201,7 +12276,6 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemv: n, second_n and third_n are %llu together, must be at most 2147483647",
                             (unsigned long long)rows);
-    plan->args_bytes = (uint32_t)sizeof(ptxk_gemv_args);
     if (!shape->n) return PTX_E_NONE;
     ptxk__gemv_split(&f, shape, &slices, &groups);
     units = ptxk__ceil_div(ptxk__ceil_div(shape->k, f.granule * f.values), slices);
@@ -12236,8 +12310,7 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(gemv) {
     static const char *const names[PTXK__GEMV_MATRICES][3] = {
         {"weights", "bias", "y"},
         {"more[0].weights", "more[0].bias", "more[0].y"},
@@ -12250,7 +12323,6 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
     uint32_t i, count = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
     if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the arguments are NULL");
     if (!ptxk__gemv_k_fits(&f, args->k))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: k is %u, must be a multiple of %u from %u to %u",
                             args->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
@@ -12769,7 +12841,7 @@ static void ptxk__gemv_sum(ptx_module *m, const char *site, const ptxk__gemv *f,
 
 /* -- gemv: the entries -- */
 
-PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(gemv) {
     ptxk__gemv f;
     ptxk_message why;
     char name[120], base[90];
@@ -12935,7 +13007,9 @@ typedef struct ptxk__gemm_class {
     uint32_t area;       /* shared bytes of all rows: of a unit, or where rows are 2-byte aligned of a step */
     uint32_t parts;
     uint32_t tails;    /* a row may end within a step or a chunk */
-    uint32_t variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both */
+    uint32_t
+        variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both; many columns: at which words
+                          of a chunk rows may begin */
 } ptxk__gemm_class;
 
 /* Everything that a gemm description determines. */
@@ -12951,9 +13025,12 @@ typedef struct ptxk__gemm {
     uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp; */
     uint32_t mixed;          /* a pair of two formats, half the rows one after the other */
     uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
-    uint32_t weights, stage; /* shared bytes of a step of weights and of a part of x; two of each */
+    uint32_t weights,
+        stage; /* shared bytes of a step of weights, of which there are two, and of a part of x */
     uint32_t scales, shared; /* where unpacked scales are; all of it */
     uint32_t wide;           /* many columns: the block unpacks its weights into shared memory */
+    uint32_t wgmma;          /* many columns: warpgroups multiply (sm_90a) */
+    uint32_t stages;         /* parts of x in shared memory */
     uint32_t bulk;           /* a thread copies a part of x */
     uint32_t x_at, raw_at, rows_at; /* wide: where x, the rows as they lie and what rows have are */
     int async;
@@ -13010,14 +13087,16 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     }
     f->stage = (f->stage + 127) / 128 * 128;
     f->weights = (f->weights + 127) / 128 * 128;
-    f->scales = 2 * f->weights + 2 * f->stage;
+    f->scales = 2 * f->weights + f->stages * f->stage;
     f->shared = f->scales;
     for (i = 0; i < f->classes; i++)
-        if (f->kind[i].block->id == PTXK_Q6_K || f->kind[i].block->reader)
+        if (f->kind[i].block->id == PTXK_Q6_K || f->kind[i].block->reader
+            || (f->wgmma && f->kind[i].format->kind == PTXK__GEMM_BLOCKS))
             f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
     f->shared += 32; /* the flag of the last block, and what ptxk__gemm_go_to writes */
 }
 
+#define PTXK__WGMMA_WARPS 8u
 #define PTXK__WIDE_WARPS 8u
 #define PTXK__WIDE_ROWS 128u   /* of weights; a warp has 64 of them and a quarter of the columns */
 #define PTXK__WIDE_PART 16384u /* bytes of the unpacked weights of a part, 64 values of each row */
@@ -13041,7 +13120,7 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
         c->chunks = c->block->aligned ? c->unit_bytes / 16 : (c->unit_bytes + 14 + 15) / 16;
         c->pitch = (c->chunks | 1) * 16;
         c->area = PTXK__WIDE_ROWS * c->pitch;
-        c->variants = 2;
+        c->variants = 15;
         if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
     }
     f->bulk = chip >= 90;
@@ -13049,11 +13128,42 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
     return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
 }
 
+/* Whether weights become two f16 numbers: these do not fit into one. */
+static int ptxk__wgmma_is_double(const ptxk__block *b, uint32_t precision) {
+    return precision == PTXK_GEMM_EXACT && (b->reader ? !b->reader->halves : !b->aligned);
+}
+
+/* The sizes of a block whose warpgroups multiply. Returns whether it fits. In shared memory: two steps of the
+   rows as they lie, parts of x, unpacked scales, two mbarriers for each part. */
+static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int two) {
+    uint32_t groups, i;
+    f->wgmma = f->bulk = 1;
+    f->columns = columns;
+    f->n = f->tiles = columns / 8;
+    f->m = 1;
+    /* groups of 32 values in a part: the more, the fewer instructions */
+    for (groups = two ? 2 : 4; groups; groups /= 2)
+        for (f->stages = 4; f->stages > 1; f->stages /= 2) {
+            ptxk__gemm_sizes(f, PTXK__WGMMA_WARPS, groups * f->tiles * f->x[0].planes * 512);
+            f->shared += 16 * f->stages;
+            for (i = 0; i < f->forms && f->stages <= 2 * f->x[i].parts; i++) continue;
+            if (f->shared <= 232448 && i == f->forms) return 1;
+        }
+    return 0;
+}
+
+/* Whether warpgroups multiply so many columns by weights of that format: where registers are enough. A factor
+   of 32 values becomes one f16 number, which EXACT must hold it. */
+static int ptxk__wgmma_takes(const ptxk__block *b, uint32_t precision, uint32_t columns) {
+    if (b->reader) return columns <= 128 && (b->id != PTXK_IQ4_XS || precision == PTXK_GEMM_FAST);
+    return b->kind != PTXK__NUMBERS && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
+}
+
 /* The form with `wide` columns, or, where that is 0, with few. */
 #define PTXK__GEMM_GATES (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU | PTXK_GEMM_CLAMPED)
 
-static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, ptxk__gemm *f,
-                                   ptxk_message *why) {
+static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, uint32_t wgmma,
+                                   ptxk__gemm *f, ptxk_message *why) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
     static const char *const op = "gemm";
     uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1, gate, bytes = 0;
@@ -13114,6 +13224,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         f->which[i] = j;
         if (j < f->classes) continue;
         g = ptxk__gemm_format_of(b, target);
+        if (wgmma && b->id == PTXK_Q8_0) g = ptxk__gemm_readers; /* units of 256 */
         f->classes++;
         c->block = b;
         c->format = g;
@@ -13125,7 +13236,11 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         x.unit = g->unit;
         x.second = g->second;
         x.sums = g->sums;
-        if (wide) {
+        if (wgmma) {
+            if (!ptxk__wgmma_takes(b, d->precision, wide)) return PTX_E_DESC;
+            if (!b->reader && (d->precision == PTXK_GEMM_FAST || !b->aligned)) x.sums = 0;
+            if (ptxk__wgmma_is_double(b, d->precision)) planes = 2;
+        } else if (wide) {
             if (wide > 128
                 && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K
                     || (f->pair > 1 && (target & 0xfffu) >= 100)))
@@ -13157,6 +13272,8 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
                                     "or PTX_S8",
                             d->factors);
     f->async = (target & 0xfffu) >= 80;
+    f->stages = 2;
+    if (wgmma) return ptxk__wgmma_sizes(f, wide, planes > 1) ? PTX_E_NONE : PTX_E_DESC;
     f->wide = wide;
     if (wide) return ptxk__gemm_wide_sizes(f, target, wide, planes) ? PTX_E_NONE : PTX_E_DESC;
     f->columns = d->columns > 64 ? 64 : d->columns;
@@ -13181,10 +13298,13 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
 static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
                                 ptxk_message *why) {
     uint32_t wide = d && (target & 0xfffu) >= 80 ? d->columns : 0;
+    uint32_t wgmma = target == PTX_SM_A(90), least = wgmma ? 64 : 128;
     if (why) why->text[0] = 0;
-    for (; wide >= 128; wide /= 2)
-        if (ptxk__gemm_form_as(d, target, wide, f, NULL) == PTX_E_NONE) return PTX_E_NONE;
-    return ptxk__gemm_form_as(d, target, 0, f, why);
+    for (; wide >= least; wide /= 2)
+        if (ptxk__gemm_form_as(d, target, wide, wgmma, f, NULL) == PTX_E_NONE
+            || (wgmma && ptxk__gemm_form_as(d, target, wide, 0, f, NULL) == PTX_E_NONE))
+            return PTX_E_NONE;
+    return ptxk__gemm_form_as(d, target, 0, 0, f, why);
 }
 
 PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) {
@@ -13270,22 +13390,18 @@ static ptx_code ptxk__gemm_check_k(const ptxk__gemm *f, uint32_t k, ptx_code cod
                         f->k_step, PTXK__GEMM_K_MAX);
 }
 
-PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(gemm) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"n", "second_n", "third_n"};
     ptxk__gemm f;
     ptx_launch *l;
     uint32_t n[PTXK__GEMM_MATRICES], i, units, groups = 1;
     uint64_t tiles, column_tiles, results = 0, rows = 0;
     ptx_code code;
-    if (shape && ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999))
-        code = ptxk__refuse(why, PTX_E_DESC, "gemm: target is %u, must be the module's, such as PTX_SM(80)",
+    if ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999)
+        return ptxk__refuse(why, PTX_E_DESC, "gemm: target is %u, must be the module's, such as PTX_SM(80)",
                             (unsigned)shape->target);
-    else
-        code = ptxk__gemm_form(desc, shape ? shape->target : PTX_SM(80), &f, why);
-    if ((code = ptxk__plan_start("gemm", code, shape, plan, sizeof(ptxk_gemm_args), why)) != PTX_E_NONE)
-        return code;
-    if ((code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
+    if ((code = ptxk__gemm_form(desc, shape->target, &f, why)) != PTX_E_NONE
+        || (code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
         || (code = ptxk__check_most("gemm", "m", shape->m, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_n("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE
         || (f.flags & PTXK_GEMM_GROUPED
@@ -13342,22 +13458,20 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(gemm) {
     static const char *const names[PTXK__GEMM_MATRICES][4] = {
         {"matrix[0].weights", "matrix[0].bias", "matrix[0].y", "factors[0]"},
         {"matrix[1].weights", "matrix[1].bias", "matrix[1].y", "factors[1]"},
         {"matrix[2].weights", "matrix[2].bias", "matrix[2].y", "factors[2]"}};
     static const char *const op = "gemm";
-    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM(86), PTX_SM(90)};
+    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM(86), PTX_SM(90), PTX_SM_A(90)};
     ptxk__gemm f;
     ptxk__span s[6 + 4 * PTXK__GEMM_MATRICES];
     const ptxk__block *b;
     uint64_t tiles, stride, workspace = UINT64_MAX, row;
     uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES], groups = 1;
     ptx_code code = ptxk__gemm_form(desc, PTX_SM(80), &f, why);
-    if ((code = ptxk__check_start(op, code, args, why)) != PTX_E_NONE
-        || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
+    if (code || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "m", args->m, 0, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_eps(op, args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
@@ -13657,23 +13771,28 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
 /* Stores the sums of x that minima and offsets are multiplied by, as two f16 numbers each. sum: of this
    lane's quads, rounded. at: the sums of a tile of 8 columns. PAIRS: times 2^-10, of the 32 values of
    sub-blocks 2 t and 2 t + 1; NIBBLES and BLOCK: times 2^-4, of 16 values. */
-static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val lane, ptx_val inside,
-                                  ptx_val column, ptx_val at, const ptx_val sum[2]) {
+static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_x *x, ptx_val lane,
+                                  ptx_val inside, ptx_val column, ptx_val at, const ptx_val sum[2]) {
     ptx_val a[2], high[2], low[2], here, p, half, other[2];
     uint32_t i, bytes = x->order == PTXK__GEMM_BYTES, pairs = bytes || x->order == PTXK__GEMM_PAIRS;
     for (i = 0; i < 2; i++) {
         a[i] = ptxk_warp_reduce(k, PTX_ADD, sum[i], pairs && !bytes ? 4 : 1, bytes ? 8 : pairs ? 32 : 4);
         a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32(pairs ? 0.0009765625 : 0.0625));
     }
-    column = ptx_and(k, column, ptx_u32(7));
+    column = ptx_and(k, column, ptx_u32(f->wgmma ? f->columns - 1 : 7));
     if (pairs) { /* lanes 0 ... 3 have what lanes 4 g + t will read */
         ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &high[1]);
         half = bytes ? ptx_shr(k, lane, ptx_u32(3)) : lane; /* BYTES: of 8 lanes the first */
         here = ptx_mad(k, column, ptx_u32(4), half);
-        here = ptx_ptr_add(k, at, here, 8);
+        here = ptx_ptr_add(k, at, here, f->wgmma ? 4 : 8);
         half = bytes ? ptx_and(k, lane, ptx_u32(7)) : lane;
         p = ptx_setp(k, PTX_LT, half, ptx_u32(bytes ? 1 : 4));
         p = ptx_and(k, p, inside);
+        for (i = 0; i < 2 && f->wgmma; i++) { /* two core matrices */
+            ptx_guard(k, p);
+            ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(16 * f->columns * i)), high[i]);
+        }
+        if (f->wgmma) return;
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), high);
         return;
@@ -13682,6 +13801,12 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val 
         ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &low[0]);
         half = ptx_shr(k, lane, ptx_u32(2));
         here = ptx_mad(k, column, ptx_u32(8), half);
+        if (f->wgmma) { /* two core matrices of each: the first and the second word of a lane */
+            here = ptx_and(k, half, ptx_u32(1));
+            here = ptx_mad(k, here, ptx_u32(f->columns), column);
+            half = ptx_shr(k, half, ptx_u32(1));
+            here = ptx_mad(k, here, ptx_u32(4), half);
+        }
         here = ptx_ptr_add(k, at, here, 4);
         p = ptx_and(k, lane, ptx_u32(3));
         p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
@@ -13689,7 +13814,7 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val 
         ptx_guard(k, p);
         ptx_st(k, PTX_B32, ptx_at(here, 0), high[0]);
         ptx_guard(k, p);
-        ptx_st(k, PTX_B32, ptx_at(here, 256), low[0]);
+        ptx_st(k, PTX_B32, ptx_at(here, f->wgmma ? 32 * (int64_t)f->columns : 256), low[0]);
         return;
     }
     /* lane 4 w: sub-blocks 8 n + 2 a + h and 4 more, w = 4 n + 2 a + h; pairs over h */
@@ -13780,6 +13905,21 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         ptxk__gemm_split(k, x, in, words, rounded);
         here = ptx_mul_wide(k, unit, ptx_u32(x->bytes));
         at = ptx_ptr_add(k, base, here, 1);
+        if (f->wgmma) { /* a core matrix has a register of four lanes, of 8 columns */
+            other = ptx_and(k, column, ptx_u32(f->columns - 1));
+            here = ptx_and(k, w, ptx_u32(per - 1));
+            other = ptx_mad(k, here, ptx_u32(4 * f->columns), other);
+            other = ptx_mul(k, other, ptx_u32(16));
+            other = ptx_mad(k, t, ptx_u32(4), other);
+            here = ptx_div(k, w, ptx_u32(per));
+            other = ptx_mad(k, here, ptx_u32(x->part_bytes), other);
+            x4 = ptx_ptr_add(k, at, other, 1);
+            for (e = 0; e < 4 * planes; e++) {
+                ptx_guard(k, p);
+                ptx_st(k, PTX_B32, ptx_at(x4, (int64_t)(16 * f->columns * (e / 4 * 4 * per + e % 4))),
+                       words[e / 4][e % 4]);
+            }
+        }
         here = ptx_mul(k, tile, ptx_u32(per));
         if (x->parts > 1) { /* wide: a part has groups p and p + parts */
             other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(per));
@@ -13793,7 +13933,7 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         other = ptx_mad(k, other, ptx_u32(4), t);
         here = ptx_mad(k, other, ptx_u32(16), here);
         x4 = ptx_ptr_add(k, at, here, 1);
-        for (e = 0; e < planes * size; e++) {
+        for (e = 0; e < planes * size && !f->wgmma; e++) {
             ptx_guard(k, p);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(x4, (int64_t)(512 * e)),
                        size > 1 ? words[e / 2] + 4 * (e & 1) : words[e]);
@@ -13805,9 +13945,9 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
                 sum[h] = ptx_add(k, sum[h], rounded[4 * h + 3]);
             }
             here = ptx_mul(k, tile, ptx_u32(x->sums));
-            at = ptx_ptr_add(k, at, here, 1);
+            if (!f->wgmma) at = ptx_ptr_add(k, at, here, 1);
             at = ptx_ptr_add(k, at, ptx_u32(x->part_bytes * x->parts), 1);
-            ptxk__gemm_store_sums(k, x, lane, p, column, at, sum);
+            ptxk__gemm_store_sums(k, f, x, lane, p, column, at, sum);
         }
     }
     ptx_end(k);
@@ -13968,7 +14108,7 @@ typedef struct ptxk__gemm_state {
     ptx_val x_to, x_valid, sums_valid;
     ptx_val x_at; /* where this lane's fragments are */
     ptx_val row;  /* offset of row g in a slot */
-    ptx_var sum[PTXK__GEMM_M][PTXK__GEMM_N][4];
+    ptx_var sum[PTXK__GEMM_M][4 * PTXK__GEMM_N][4];
     ptx_val zero;
     ptx_val at, own; /* this step: row g of this unit, this lane's part of it */
     ptx_val acc[2][PTXK__GEMM_M][PTXK__GEMM_N][4];
@@ -13989,6 +14129,11 @@ typedef struct ptxk__gemm_state {
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
     ptx_val column_base;                  /* wide: the warp's first column of the tile */
     struct ptxk__gemm_wide *wide;
+    ptx_var phases; /* wgmma: bit i is the parity of the next phase of stage i of x */
+    struct ptxk__wgmma *wgmma;
+    ptx_val less[2][2]; /* wgmma, FAST: what is added to the weights of a quad of row h */
+    uint32_t paired;    /* wgmma: of 16 rows of a warp 8 are of gate and 8 of up */
+    int scaled;         /* wgmma: weights are times their factors and a power of two for each row */
     ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
     struct {
         ptx_val to, words[4];
@@ -14282,6 +14427,164 @@ static ptx_mem ptxk__gemm_row_at(const ptxk__gemm_state *s, ptx_val base, uint32
     return ptx_at(base, (int64_t)((16 * i + 8 * h) * s->kind->pitch + at));
 }
 
+/* -- gemm: weights times a power of two for each row -- */
+
+/* Both halves of a word: x in f16. */
+static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
+
+static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
+    y = ptx_abs(k, y);
+    return ptx_max(k, x, y);
+}
+
+/* The power of two of a row falls, to a quarter of what would do for factors of `size`: 2^(33 - s) bounds
+   sizes, the power is 2^(s - 5): products of a factor and a scale are below 2^15 then. ratio: by how much. */
+static void ptxk__gemm_fall(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var power, ptx_var out) {
+    ptx_val x, y, ratio;
+    x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
+    y = ptx_add(k, x, ptx_u32(3));
+    y = ptx_min(k, y, ptx_u32(254));
+    y = ptx_shl(k, y, ptx_u32(23));
+    ptx_set(k, most, ptx_as(y, PTX_F32));
+    x = ptx_sub(k, ptx_u32(279), x);
+    y = ptx_get(k, power);
+    y = ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(23));
+    ratio = ptx_sub(k, ptx_as(x, PTX_S32), ptx_as(y, PTX_S32));
+    ratio = ptx_add(k, ratio, ptx_s32(127));
+    ratio = ptx_max(k, ratio, ptx_s32(0));
+    ratio = ptx_min(k, ratio, ptx_s32(127));
+    ratio = ptx_shl(k, ptx_as(ratio, PTX_U32), ptx_u32(23));
+    ptx_set(k, out, ptx_as(ratio, PTX_F32));
+    x = ptx_shl(k, x, ptx_u32(23));
+    ptx_set(k, power, ptx_as(x, PTX_F32));
+}
+
+typedef struct ptxk__wgmma {
+    ptx_var part[4 * PTXK__GEMM_N * 4]; /* EXACT: sums of a unit */
+    ptx_var power[2], most[2];          /* see ptxk__gemm_fall */
+    ptx_val scale[2];                   /* f16 pairs: the scale of this unit's rows; of two blocks */
+    ptx_val matrix, yes;                /* descriptor of the first stage; true */
+    ptx_val first;                      /* unit */
+    ptx_val copies, releases;           /* this thread copies x; this lane arrives for its warp */
+    uint32_t exact, two;                /* sums of units are apart; weights become two numbers */
+} ptxk__wgmma;
+
+/* Warpgroups: `size`, f32 and not negative, is how large the factors of this unit of a lane's rows are. Where
+   the row's power of two is too large for them, it falls, and the sums with it. power: returned. */
+static void ptxk__wgmma_fit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, const ptx_val size[2],
+                            ptx_val power[2]) {
+    ptxk__wgmma *g = s->wgmma;
+    ptx_val p, q[2], x, y;
+    ptx_var ratio[2];
+    uint32_t h, e, n;
+    for (h = 0; h < 2; h++) {
+        x = ptx_get(k, g->most[h]);
+        q[h] = ptx_setp(k, PTX_GT, size[h], x);
+    }
+    p = ptx_or(k, q[0], q[1]);
+    x = ptx_shr(k, s->warp, ptx_u32(2));
+    x = ptx_add(k, x, ptx_u32(1));
+    p = ptx_op3(k, PTX_BAR_RED_OR, 0, x, ptx_imm(128), p); /* the same for the warpgroup */
+    p = ptx_warpgroup_uniform(k, p);
+    ptx_if(k, p);
+    ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+    for (h = 0; h < 2; h++) {
+        ratio[h] = ptx_var_new(k, ptx_f32(1));
+        ptx_if(k, q[h]);
+        ptxk__gemm_fall(k, size[h], g->most[h], g->power[h], ratio[h]);
+        ptx_end(k);
+    }
+    for (n = 0; n < f->n; n++)
+        for (e = 0; e < 4; e++) {
+            x = ptx_get(k, s->sum[0][n][e]);
+            y = ptx_get(k, ratio[e / 2]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
+            ptx_set(k, s->sum[0][n][e], x);
+        }
+    ptx_end(k);
+    for (h = 0; h < 2; h++) power[h] = ptx_get(k, g->power[h]);
+}
+
+/* Times the factors of the unit, FAST: the scales and minima of Q4_K and Q5_K. */
+static void ptxk__wgmma_scale_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val d[2], m[2], size[2], pair[2], power[2], y;
+    uint32_t h, e;
+    for (h = 0; h < 2; h++) {
+        ptx_unpack(k, PTX_F16, 2, s->more[0][h][5], pair);
+        d[h] = ptx_cvt(k, PTX_F32, pair[0]);
+        m[h] = ptx_cvt(k, PTX_F32, pair[1]);
+        size[h] = ptx_op2(k, PTX_MUL, PTX_RN, d[h], ptx_f32(16777216));
+        size[h] = ptx_abs(k, size[h]);
+        size[h] = ptxk__wide_larger(k, size[h], m[h]);
+    }
+    ptxk__wgmma_fit(k, f, s, size, power);
+    for (h = 0; h < 2; h++) {
+        d[h] = ptx_op2(k, PTX_MUL, PTX_RN, d[h], power[h]);
+        m[h] = ptx_op2(k, PTX_MUL, PTX_RN, m[h], ptx_f32(-0.0001220703125)); /* -2^-13 */
+        m[h] = ptx_op2(k, PTX_MUL, PTX_RN, m[h], power[h]);
+        d[h] = ptxk__wide_twice(k, d[h]);
+        m[h] = ptxk__wide_twice(k, m[h]);
+        y = ptx_prmt(k, s->more[0][h][4], ptx_b32(0x64646464), ptx_b32(0x4342));
+        y = ptxk__gemm_fma(k, y, s->constant[6], s->constant[7]);
+        y = ptxk__gemm_times(k, y, m[h]);
+        for (e = 0; e < 2; e++) {
+            s->scale[0][h][e] = ptxk__gemm_times(k, s->scale[0][h][e], d[h]);
+            s->less[h][e] = ptxk__gemm_half(k, y, e);
+        }
+    }
+}
+
+/* The same for the factors of Q6_K, before its scales are unpacked. */
+static void ptxk__wgmma_scale_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val size[2], power[2], x;
+    uint32_t h;
+    for (h = 0; h < 2; h++) {
+        size[h] = ptx_op2(k, PTX_MUL, PTX_RN, s->factor[0][h], ptx_f32(33554432)); /* 2^25 */
+        size[h] = ptx_abs(k, size[h]);
+    }
+    ptxk__wgmma_fit(k, f, s, size, power);
+    for (h = 0; h < 2; h++) {
+        x = ptx_op2(k, PTX_MUL, PTX_RN, s->factor[0][h], ptx_f32(32));
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, power[h]);
+        s->wgmma->scale[h] = ptxk__wide_twice(k, x);
+    }
+}
+
+/* The same for factors of 32 values, of which lane t has d: to shared memory, for all lanes of a row. */
+static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
+                                     ptx_val d[2][2]) {
+    ptx_val size[2], power[2], x, to = ptx_ptr_add(k, s->scales, s->t, 4);
+    uint32_t h, j;
+    for (h = 0; h < 2; h++) {
+        size[h] = ptxk__wide_larger(k, ptx_f32(0), d[h][0]);
+        size[h] = ptxk__wide_larger(k, size[h], d[h][1]);
+        size[h] = ptxk_warp_reduce(k, PTX_MAX, size[h], 1, 4);
+        size[h] = ptx_op2(k, PTX_MUL, PTX_RN, size[h], ptx_f32(2));
+    }
+    ptxk__wgmma_fit(k, f, s, size, power);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
+    for (h = 0; h < 2; h++) {
+        power[h] = ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(1 / 524288.0));
+        s->minimum[0][h] =
+            ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(16)); /* undoes the scale of the sums */
+        for (j = 0; j < 2; j++) d[h][j] = ptx_op2(k, PTX_MUL, PTX_RN, d[h][j], power[h]);
+        x = ptxk__pack_f32(k, PTX_F16, d[h][0], d[h][1]);
+        ptx_st(k, PTX_B32, ptx_at(to, (int64_t)(8 * h * PTXK__GEMM_SCALES)), x);
+    }
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+}
+
+/* Those of Q4_0 and Q8_0. */
+static void ptxk__wgmma_scale_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    uint32_t bytes = s->kind->block->bytes, h, j;
+    ptx_val d[2][2], x;
+    for (h = 0; h < 2; h++) {
+        x = ptx_ptr_add(k, s->byte[0][h], s->t, 2 * bytes);
+        for (j = 0; j < 2; j++) d[h][j] = ptxk__load_f16(k, x, v * s->kind->unit_bytes + j * bytes);
+    }
+    ptxk__wgmma_store_scales(k, f, s, d);
+}
+
 /* -- gemm: formats with a reader -- */
 
 /* Block `which` of this unit in row (i, h). */
@@ -14362,6 +14665,10 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
                     s->minimum[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.minimum_factor, ptx_f32(-16));
             }
         }
+    if (s->scaled) {
+        ptxk__wgmma_store_scales(k, f, s, words[0]);
+        return;
+    }
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++)
@@ -14391,7 +14698,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
     memcpy(row->words, source.words, sizeof row->words);
     memcpy(row->pick, source.pick, sizeof row->pick);
     if (!r->halves) {
-        s->factor[i][h] = ptx_ld(k, PTX_F32, ptx_at(s->scales, (int64_t)at));
+        if (!s->scaled) s->factor[i][h] = ptx_ld(k, PTX_F32, ptx_at(s->scales, (int64_t)at));
     } else if (r->quads == PTXK__QUADS_16_APART) {
         even = ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)at));
         for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, even, e);
@@ -14491,7 +14798,7 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         p = ptx_setp(k, PTX_EQ, odd, ptx_u32(0));
         for (i = 0; i < 3; i++) {
             s->constant[4 + i] = ptx_mov(k, ptx_b32(even[i]));
-            if (f->precision == PTXK_GEMM_EXACT)
+            if (f->precision == PTXK_GEMM_EXACT && !f->wgmma)
                 s->constant[4 + i] = ptx_selp(k, s->constant[4 + i], ptx_b32(high[i]), p);
         }
     }
@@ -14540,6 +14847,8 @@ static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
             for (e = 0; e < 2; e++) {
                 pairs[i][h][e] = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(e ? 0x4342 : 0x4140));
                 pairs[i][h][e] = ptxk__gemm_fma(k, pairs[i][h][e], s->constant[4], s->constant[5]);
+                if (s->scaled) pairs[i][h][e] = ptxk__gemm_times(k, pairs[i][h][e], s->wgmma->scale[h]);
+                if (s->wgmma) continue;
                 s->low[i][h + 2 * e] = ptxk__gemm_times(k, pairs[i][h][e], s->constant[6]);
             }
         }
@@ -14643,6 +14952,8 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
             ptxk__gemm_word_base(k, s, i, h, y, x);
             if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
         }
+    if (s->scaled && (id == PTXK_Q8_0 || id == PTXK_Q4_0)) ptxk__wgmma_scale_blocks(k, f, s, v);
+    if (s->scaled && id == PTXK_Q6_K) ptxk__wgmma_scale_q6(k, f, s);
     if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
     if (s->kind->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->kind->block->kind == PTXK__NUMBERS)
@@ -14673,7 +14984,9 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
                 s->scale[i][h][0] = ptxk__gemm_half(k, y, 0);
                 s->scale[i][h][1] = ptxk__gemm_half(k, y, 1);
                 s->more[i][h][4] = x; /* the minima serve at the end */
+                s->more[i][h][5] = head[0];
             }
+        if (s->scaled) ptxk__wgmma_scale_bytes(k, f, s);
     }
 }
 
@@ -14691,6 +15004,14 @@ static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
             s->factor[i][h] = ptx_cvt(k, PTX_F32, half[0]);
             s->minimum[i][h] = ptx_cvt(k, PTX_F32, half[1]);
         }
+}
+
+/* Multiplies *a by a scale. rest: what the f16 numbers lack, exact. */
+static void ptxk__gemm_double(ptx_kernel *k, ptx_val *a, ptx_val *rest, ptx_val scale) {
+    ptx_val x = *a, less;
+    *a = ptxk__gemm_times(k, x, scale);
+    less = ptx_neg(k, ptx_as(*a, PTX_F16X2));
+    *rest = ptxk__gemm_fma(k, x, scale, less);
 }
 
 /* Operand A of the two products of group w, for tile i of 16 rows: a[0] and a[1]. rest, or NULL: what they
@@ -14755,7 +15076,8 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
                             ptx_at(s->scales, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w)),
                             s->scale[i][h]);
             for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, s->scale[i][h][2 * e + second], w & 1);
-            if (rest) { /* scale * q goes up to 63 * 128: nibbles and upper bits apart are exact */
+            if (rest
+                && !s->wgmma) { /* scale * q goes up to 63 * 128: nibbles and upper bits apart are exact */
                 high = ptx_as(ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(second ? 6 : 4)), PTX_B32);
                 low = ptx_shl(k, y, ptx_u32(second ? 2 : 4));
                 y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
@@ -14779,11 +15101,19 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             a[0][h + 2] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
             a[1][h] = ptx_and(k, high, ptx_b32(0x00ff00ff));
             a[1][h + 2] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
-            for (e = 0; e < 4; e++)
-                a[e & 1][h + (e & 2)] = ptxk__gemm_times(k, a[e & 1][h + (e & 2)], scale[e & 1]);
+            for (e = 0; e < 4; e++) {
+                ptx_val *to = &a[e & 1][h + (e & 2)];
+                if (s->scaled && e < 2) s->less[h][e] = ptxk__gemm_times(k, scale[e], s->constant[7]);
+                if (rest) *to = ptxk__gemm_fma(k, *to, s->constant[6], s->constant[7]); /* q - 32, exact */
+                if (rest)
+                    ptxk__gemm_double(k, to, &rest[e & 1][h + (e & 2)], scale[e & 1]);
+                else
+                    *to = s->scaled ? ptxk__gemm_fma(k, *to, scale[e & 1], s->less[h][e & 1])
+                                    : ptxk__gemm_times(k, *to, scale[e & 1]);
+            }
             continue;
         } else if (id == PTXK_Q8_0) {
-            s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 34 * w);
+            if (!s->scaled) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 34 * w);
             for (e = 0; e < 2; e++) {
                 x = ptxk__gemm_row_word(k, s, i, h, at + 34 * w + 2 + 16 * e);
                 y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
@@ -14795,7 +15125,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             }
             continue;
         } else if (id == PTXK_Q4_0) {
-            s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 18 * w);
+            if (!s->scaled) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 18 * w);
             x = ptxk__gemm_row_word(k, s, i, h, at + 18 * w + 2);
             for (e = 0; e < 2; e++) {
                 low = ptx_lop3(k, x, ptx_b32(0x000f000f), ptx_b32(0x64006400), ptx_imm(0xea));  /* 1024 + q */
@@ -14813,10 +15143,11 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             a[1][h + 2] = s->raw[i][h][3];
             continue;
         }
-        a[0][h] = ptxk__gemm_times(k, a[0][h], s->scale[i][h][0]);
-        a[0][h + 2] = ptxk__gemm_times(k, a[0][h + 2], s->scale[i][h][0]);
-        a[1][h] = ptxk__gemm_times(k, a[1][h], s->scale[i][h][1]);
-        a[1][h + 2] = ptxk__gemm_times(k, a[1][h + 2], s->scale[i][h][1]);
+        for (e = 0; e < 4; e++) {
+            ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
+            *to = s->scaled ? ptxk__gemm_fma(k, *to, s->scale[i][h][e / 2], s->less[h][e / 2])
+                            : ptxk__gemm_times(k, *to, s->scale[i][h][e / 2]);
+        }
     }
 }
 
@@ -14992,8 +15323,8 @@ static ptx_val ptxk__gemm_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__
 static ptx_val ptxk__gemm_own_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t i,
                                   uint32_t h, ptx_val last) {
     ptx_val row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->g);
-    row = ptx_mad(k, s->warp, ptx_u32(f->pair > 1 ? 16 : 16 * f->m), row);
-    row = ptx_add(k, row, ptx_u32((f->pair == 1 ? 16 * i : 0) + 8 * h));
+    row = ptx_mad(k, s->warp, ptx_u32(s->paired ? 8 : f->pair > 1 ? 16 : 16 * f->m), row);
+    row = ptx_add(k, row, ptx_u32((f->pair == 1 ? 16 * i : 0) + (s->paired ? 0 : 8 * h)));
     return ptx_min(k, row, last);
 }
 
@@ -15064,27 +15395,38 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     if (!ptxk__gemm_is_shifted(c)) at = ptx_mad(k, s->half, ptx_u32(16), at);
     at = ptx_cvt(k, PTX_U64, at);
     for (i = 0; i < f->m; i++) {
-        uint32_t which = f->pair > 1 ? i : 0, own = f->pair > 1 ? 16 : 16 * f->m;
-        row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), copied);
+        uint32_t which = f->pair > 1 ? i : 0, own = s->paired ? 8 : f->pair > 1 ? 16 : 16 * f->m;
+        ptx_val weights = s->weights[which];
+        if (s->paired) {
+            x = ptx_setp(k, PTX_LT, copied, ptx_u32(8));
+            y = ptx_selp(k, ptx_as(weights, PTX_U64), ptx_as(s->weights[1], PTX_U64), x);
+            weights = ptx_ptr(y, PTX_GLOBAL);
+            x = ptx_and(k, copied, ptx_u32(7));
+        }
+        row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->paired ? x : copied);
         row = ptx_mad(k, s->warp, ptx_u32(own), row);
         if (i && f->pair == 1) row = ptx_add(k, row, ptx_u32(16 * i));
         row = ptx_min(k, row, last); /* rows past the last repeat it */
         y = ptx_mad_wide(k, row, s->row_bytes, at);
-        x = ptx_ptr_add(k, s->weights[which], y, 1);
+        x = ptx_ptr_add(k, weights, y, 1);
         s->from[i] = ptx_var_new(k, ptx_as(x, PTX_U64));
         for (h = 0; h < 2 && ptxk__gemm_is_shifted(c); h++) {
             row = ptxk__gemm_own_row(k, f, s, i, h, last);
             y = ptx_mul(k, row, s->row_bytes);
             y = ptx_add(k, y, ptx_cvt(k, PTX_U32, at));
-            x = ptx_cvt(k, PTX_U32, ptx_as(s->weights[which], PTX_U64));
+            x = ptx_cvt(k, PTX_U32, ptx_as(s->weights[s->paired ? h : which], PTX_U64));
             x = ptx_add(k, x, y); /* modulo 2^32 */
             s->shift[i][h] = ptx_var_new(k, x);
         }
     }
-    if (c->block->id != PTXK_Q6_K && !c->block->reader) return;
+    if (c->block->id != PTXK_Q6_K && !c->block->reader && !(f->wgmma && c->format->kind == PTXK__GEMM_BLOCKS))
+        return;
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
     y = ptx_mad(k, y, ptx_u32(PTXK__GEMM_SCALES), ptx_u32(f->scales));
     s->scales = ptx_ptr_add(k, s->shared, y, 1);
+    if (!f->wgmma || c->format->kind != PTXK__GEMM_BLOCKS) return;
+    y = ptx_and(k, s->g, ptx_u32(4)); /* rows have 16 bytes of 32: those of 8 rows fill all banks */
+    s->scales = ptx_ptr_add(k, s->scales, y, 4);
 }
 
 /* Moves the offsets of 2-byte aligned rows in their chunks on by a step. */
@@ -15100,32 +15442,46 @@ static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__
         }
 }
 
-/* Runs through the slice's units. */
+static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t p);
+
+/* Runs through the slice's units: a loop for rows that are 4-byte aligned, and one for others. */
 static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
     ptx_val at, p;
-    uint32_t i;
-    ptx_loop(k);
-    {
-        for (i = 0; i < x->parts; i++) ptxk__gemm_part(k, f, s, 0, i);
-        at = ptx_get(k, s->unit);
-        at = ptx_add(k, at, ptx_u32(1));
-        p = ptx_setp(k, PTX_LT, at, s->end);
+    uint32_t i, v, part;
+    if (s->kind->variants == 3) {
+        p = ptx_and(k, s->row_bytes, ptx_u32(3));
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
         p = ptx_uniform(k, p);
-        ptx_while(k, p);
-        for (i = 0; i < x->parts; i++) ptxk__gemm_part(k, f, s, 1, i);
-        at = ptx_get(k, s->slot);
-        at = ptx_xor(k, at, ptx_u32(f->weights));
-        ptx_set(k, s->slot, at);
-        at = ptx_get(k, s->unit);
-        at = ptx_add(k, at, ptx_u32(PTXK__GEMM_PAIR_UNITS));
-        ptx_set(k, s->unit, at);
-        ptxk__gemm_advance_shifts(k, f, s);
-        p = ptx_setp(k, PTX_LT, at, s->end);
-        p = ptx_uniform(k, p);
-        ptx_while(k, p);
+        ptx_if(k, p);
     }
-    ptx_end(k);
+    for (i = 1; i < 4; i *= 2) {
+        if (!(s->kind->variants & i)) continue;
+        if (i == 2 && s->kind->variants == 3) ptx_else(k);
+        s->words_aligned = i == 1;
+        ptx_loop(k);
+        for (v = 0; v < PTXK__GEMM_PAIR_UNITS; v++) {
+            for (part = 0; part < x->parts; part++)
+                if (f->wgmma)
+                    ptxk__wgmma_part(k, f, s, v, part);
+                else
+                    ptxk__gemm_part(k, f, s, v, part);
+            if (v) {
+                at = ptx_get(k, s->slot);
+                at = ptx_xor(k, at, ptx_u32(f->weights));
+                ptx_set(k, s->slot, at);
+            }
+            at = ptx_get(k, s->unit);
+            at = ptx_add(k, at, ptx_u32(v + 1));
+            if (v) ptx_set(k, s->unit, at);
+            if (v) ptxk__gemm_advance_shifts(k, f, s);
+            p = ptx_setp(k, PTX_LT, at, s->end);
+            p = ptx_uniform(k, p);
+            ptx_while(k, p);
+        }
+        ptx_end(k);
+    }
+    if (s->kind->variants == 3) ptx_end(k);
 }
 
 /* The first unit of this block's part of K; sets its end. all: units of a row. */
@@ -15139,8 +15495,8 @@ static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     return ptx_mul(k, s->first, ptx_u32(per));
 }
 
-/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile to
-   the L2 cache while it waits. W may be written by them, too: nothing is read. */
+/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile
+   to the L2 cache while it waits. W may be written by them, too: nothing is read. */
 static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     ptx_val bytes, skip, at, p;
     uint32_t i, j;
@@ -15204,19 +15560,7 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     ptxk__gemm_advance_weights(k, f, s);
     if (ptxk__gemm_has_factors(k, f, s->kind)) ptxk__gemm_load_factors(k, f, s, first);
     ptxk__gemm_store_pending(k, s, 0);
-    if (s->kind->variants == 3) {
-        p = ptx_and(k, s->row_bytes, ptx_u32(3));
-        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
-        p = ptx_uniform(k, p);
-        ptx_if(k, p);
-    }
-    for (i = 1; i < 4; i *= 2) {
-        if (!(s->kind->variants & i)) continue;
-        if (i == 2 && s->kind->variants == 3) ptx_else(k);
-        s->words_aligned = i == 1;
-        ptxk__gemm_loop(k, f, s);
-    }
-    if (s->kind->variants == 3) ptx_end(k);
+    ptxk__gemm_loop(k, f, s);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
 }
 
@@ -15355,47 +15699,21 @@ static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 }
 
 /* FAST: `size`, f32 and not negative, is how large the factors of the row's next unit are. Where the row's
-   power of two is too large for them, it falls, to a quarter of what would do. 2^(33 - s) bounds sizes, the
-   power is 2^(s - 5): products of a factor and a scale are below 2^15 then. */
+   power of two is too large for them, it falls. */
 static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
     ptxk__gemm_wide *w = s->wide;
-    ptx_val p, x, y, ratio;
+    ptx_val p, x;
     ptx_var out = ptx_var_new(k, ptx_f32(1)), fell = ptx_var_new(k, ptx_u32(0));
     x = ptx_get(k, w->most);
     p = ptx_setp(k, PTX_GT, size, x);
     ptx_if(k, p);
-    {
-        x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
-        y = ptx_add(k, x, ptx_u32(3));
-        y = ptx_min(k, y, ptx_u32(254));
-        y = ptx_shl(k, y, ptx_u32(23));
-        ptx_set(k, w->most, ptx_as(y, PTX_F32));
-        x = ptx_sub(k, ptx_u32(279), x);
-        y = ptx_get(k, w->power);
-        y = ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(23));
-        ratio = ptx_sub(k, ptx_as(x, PTX_S32), ptx_as(y, PTX_S32));
-        ratio = ptx_add(k, ratio, ptx_s32(127));
-        ratio = ptx_max(k, ratio, ptx_s32(0));
-        ratio = ptx_min(k, ratio, ptx_s32(127));
-        ratio = ptx_shl(k, ptx_as(ratio, PTX_U32), ptx_u32(23));
-        ptx_set(k, out, ptx_as(ratio, PTX_F32));
-        x = ptx_shl(k, x, ptx_u32(23));
-        ptx_set(k, w->power, ptx_as(x, PTX_F32));
-        ptx_set(k, fell, ptx_u32(1));
-    }
+    ptxk__gemm_fall(k, size, w->most, w->power, out);
+    ptx_set(k, fell, ptx_u32(1));
     ptx_end(k);
     x = ptx_get(k, fell);
     ptx_set(k, w->raised, x);
     x = ptx_get(k, out);
     ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), x); /* both halves, the same */
-}
-
-/* Both halves of a word: x in f16. */
-static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
-
-static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
-    y = ptx_abs(k, y);
-    return ptx_max(k, x, y);
 }
 
 /* Reads this thread's half of a unit: Q4_K, Q5_K. */
@@ -15499,43 +15817,99 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
 }
 
-/* Sets n variables to the words at `base` and `offset`, a multiple of 2, see ptxk__gemm_word_base. */
-static void ptxk__wide_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t base, uint32_t offset, uint32_t n,
-                             ptx_var *to) {
-    ptx_val from = offset % 4 ? s->base_2[base / 2][base % 2] : s->base[base / 2][base % 2], word[2], x;
-    ptx_val pick = offset % 4 ? s->pick_2[base / 2][base % 2] : s->pick[base / 2][base % 2];
+/* Loads the chunks of n words from `first` on, and one more word. */
+static void ptxk__wide_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_t n, ptx_val raw[24]) {
     uint32_t i;
-    word[0] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4)));
-    for (i = 0; i < n; i++) {
-        word[1] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset / 4 * 4 + 4 * i + 4)));
-        x = ptx_prmt(k, word[0], word[1], pick);
-        ptx_set(k, to[i], x);
-        word[0] = word[1];
-    }
+    for (i = 0; i <= first + n; i += 4) ptxk_load16(k, NULL, ptx_at(at, (int64_t)(4 * i)), raw + i);
 }
 
-/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned. more: what unpacking multiplies by, of the
-   blocks of this half, or of the unit. */
+/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for
+   multiples of 4 and for others. */
+static ptx_val ptxk__wide_word(ptx_kernel *k, const ptx_val raw[24], uint32_t first, uint32_t at,
+                               const ptx_val pick[2]) {
+    return ptx_prmt(k, raw[first + at / 4], raw[first + at / 4 + 1], pick[at % 4 / 2]);
+}
+
+/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks
+   are loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
+static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first, ptx_val from,
+                                  const ptx_val pick[2]) {
+    ptxk__gemm_wide *w = s->wide;
+    const ptxk__block *block = s->kind->block;
+    uint32_t own = s->kind->format->unit / block->values / 2, n = block->id == PTXK_Q8_0 ? 8 : 4, i, j;
+    ptx_val raw[24], at, x, p;
+    if (block->id != PTXK_Q6_K) {
+        ptxk__wide_chunks(k, from, first, own * block->bytes / 4, raw);
+        for (i = 0; i < own; i++) {
+            x = ptxk__wide_word(k, raw, first, block->bytes * i, pick);
+            ptx_set(k, w->more[i], x); /* its lower half */
+            for (j = 0; j < n; j++) {
+                x = ptxk__wide_word(k, raw, first, block->bytes * i + 2 + 4 * j, pick);
+                ptx_set(k, w->word[n * i + j], x);
+            }
+        }
+        return;
+    }
+    for (i = 0; i < 2; i++) { /* quants, their upper bits */
+        at = ptx_ptr_add(k, w->raw, w->half, i ? 32 : 64);
+        ptxk__wide_chunks(k, ptx_off(at, 128 * i), first, i ? 8 : 16, raw);
+        for (j = 0; j < (i ? 8u : 16u); j++) {
+            x = ptxk__wide_word(k, raw, first, 4 * j, pick);
+            ptx_set(k, w->word[16 * i + j], x);
+        }
+    }
+    ptxk__wide_chunks(k, ptx_off(w->raw, 192), first, 4, raw);
+    p = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+    for (i = 0; i < 2; i++) {
+        x = ptxk__wide_word(k, raw, first, 4 * i, pick);
+        at = ptxk__wide_word(k, raw, first, 8 + 4 * i, pick);
+        x = ptx_selp(k, x, at, p);
+        ptx_set(k, w->more[i], x);
+    }
+    x = ptx_prmt(k, raw[first + 4], raw[first + 4], pick[0]);
+    ptx_set(k, w->head, x); /* its lower half */
+}
+
+/* The lower half of a word, an f16, as f32. */
+static ptx_val ptxk__wide_lower(ptx_kernel *k, ptx_val x) {
+    ptx_val half[2];
+    ptx_unpack(k, PTX_F16, 2, x, half);
+    return ptx_cvt(k, PTX_F32, half[0]);
+}
+
+/* The same. more: what unpacking multiplies by, of the blocks of this half, or of the unit. */
 static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
     ptxk__gemm_wide *w = s->wide;
     const ptxk__block *block = s->kind->block;
-    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, n, step = block->bytes;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, i, step = block->bytes;
     uint32_t blocks = s->kind->format->unit / block->values, own = blocks / 2;
-    ptx_val shift = ptx_get(k, w->shift), bytes, mine, at, x, size = ptx_f32(0), power;
+    ptx_val shift = ptx_get(k, w->shift), bytes, x, y, p, size = ptx_f32(0), power, pick[2], from, other;
     x = ptx_add(k, shift, ptx_u32(s->kind->unit_bytes));
     ptx_set(k, w->shift, x);
     shift = ptx_and(k, shift, ptx_u32(14));
     bytes = ptx_ptr_add(k, w->raw, shift, 1);
-    if (block->id == PTXK_Q6_K) {
-        static const uint32_t strides[3] = {64, 32, 8}; /* of a half: quants, their upper bits, scales */
-        for (i = 0; i < 3; i++) {
-            at = ptx_ptr_add(k, w->raw, w->half, strides[i]);
-            ptxk__gemm_word_base(k, s, i / 2, i % 2, at, shift);
+    from = shift; /* where this half begins; Q6_K: its parts begin at chunks and `shift` */
+    if (block->id != PTXK_Q6_K) from = ptx_mad(k, w->half, ptx_u32(own * step), shift);
+    x = ptx_and(k, from, ptx_u32(2));
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    pick[0] = ptx_selp(k, ptx_b32(0x3210), ptx_b32(0x5432), p);
+    pick[1] = ptx_selp(k, ptx_b32(0x5432), ptx_b32(0x7654), p);
+    y = ptx_and(k, from, ptx_u32(12));
+    x = ptx_and(k, from, ptx_u32(0xf0));
+    from = ptx_ptr_add(k, w->raw, x, 1);
+    for (i = 0; s->kind->variants >> i; i++) { /* where rows have whole chunks, a warp takes one of these */
+        uint32_t more = s->kind->variants >> i > 1;
+        if (more) {
+            p = ptx_setp(k, PTX_EQ, y, ptx_u32(4 * i));
+            ptx_if(k, p);
         }
-        ptxk__wide_words(k, s, 0, 0, 16, w->word);
-        ptxk__wide_words(k, s, 1, 128, 8, w->word + 16);
-        ptxk__wide_words(k, s, 2, 192, 2, w->more);
-        x = ptxk__load_f16(k, bytes, 208);
+        ptxk__wide_read_words(k, s, i, from, pick);
+        if (more) ptx_else(k);
+    }
+    while (--i) ptx_end(k);
+    if (block->id == PTXK_Q6_K) {
+        x = ptx_get(k, w->head);
+        x = ptxk__wide_lower(k, x);
         if (!fast) {
             ptx_set(k, w->head, ptx_as(x, PTX_B32));
             return;
@@ -15551,22 +15925,23 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
         ptx_set(k, w->head, x);
         return;
     }
-    n = block->id == PTXK_Q8_0 ? 8 : 4;
-    at = ptx_ptr_add(k, w->raw, w->half, own * step);
-    ptxk__gemm_word_base(k, s, 0, 0, at, shift);
-    for (i = 0; i < own; i++) ptxk__wide_words(k, s, 0, step * i + 2, n, w->word + n * i);
-    for (i = 0; i < blocks; i++) {
-        x = ptxk__load_f16(k, bytes, step * i);
+    x = ptx_sub(k, ptx_u32(1), w->half); /* the other half's factors */
+    other = ptx_ptr_add(k, bytes, x, own * step);
+    for (i = 0; i < own; i++) {
+        x = ptxk__load_f16(k, other, step * i);
+        size = ptxk__wide_larger(k, size, x);
+        x = ptx_get(k, w->more[i]);
+        x = ptxk__wide_lower(k, x);
         size = ptxk__wide_larger(k, size, x);
     }
-    fast = fast && n == 4; /* nibbles are multiplied as they are, as f16 numbers */
+    fast = fast && block->id == PTXK_Q4_0; /* nibbles are multiplied as they are, as f16 numbers */
     size = ptx_op2(k, PTX_MUL, PTX_RN, size, ptx_f32(fast ? 262144 : 2)); /* 2^18 */
     size = ptx_selp(k, size, ptx_f32(0), exists);
     ptxk__wide_raise(k, s, size);
-    mine = ptx_ptr_add(k, bytes, w->half, own * step);
     power = ptx_get(k, w->power);
     for (i = 0; i < own; i++) {
-        x = ptxk__load_f16(k, mine, step * i);
+        x = ptx_get(k, w->more[i]);
+        x = ptxk__wide_lower(k, x);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(fast ? 32 : 1 / 524288.0));
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
         x = ptxk__wide_twice(k, x);
@@ -16010,6 +16385,250 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     s->wide = NULL;
 }
 
+/* -- gemm: warpgroups (sm_90a) --
+
+   A warp copies and unpacks its 16 rows of W as with few columns; a warpgroup's fragments are operand A of
+   wgmma, 64 rows by all columns. Prepared x is operand B: shared memory holds `stages` parts of it, which one
+   thread copies. `full` of a stage completes when its copy has arrived, `empty` when all warps have read it.
+   EXACT, and formats with a reader: sums of a unit are apart, and are added times factors. FAST, and factors
+   of 32 values: weights are times their factors and a power of two for each row, as with many columns
+   elsewhere. */
+
+static ptx_val ptxk__wgmma_bar(const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t stage,
+                               uint32_t empty) {
+    return ptx_off(s->flag, 8 * (int64_t)stage - 8 * (int64_t)f->stages * (1 + (int64_t)empty));
+}
+
+/* Waits for a phase of a stage, which so many uses of it in this unit have turned. */
+static void ptxk__wgmma_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t stage,
+                             uint32_t empty, uint32_t uses) {
+    ptx_val y = ptx_get(k, s->phases);
+    y = ptx_bfe(k, y, ptx_u32(stage), ptx_u32(1));
+    if (uses & 1) y = ptx_xor(k, y, ptx_u32(1));
+    ptx_mbarrier_wait(k, ptxk__wgmma_bar(f, s, stage, empty), y);
+}
+
+/* Copies part p of the unit whose x lies at `from`, on a condition; if `wait`, when all have read what was in
+   the stage, after so many uses in this unit. */
+static void ptxk__wgmma_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
+                               uint32_t units, uint32_t p, uint32_t stage, ptx_val q, int wait,
+                               uint32_t uses) {
+    const ptxk__gemm_x *x = s->form;
+    uint32_t bytes = x->part_bytes + (p + 1 == x->parts ? f->tiles * x->sums : 0);
+    ptx_val full = ptxk__wgmma_bar(f, s, stage, 0);
+    ptx_if(k, q);
+    if (wait) ptxk__wgmma_wait(k, f, s, stage, 1, uses + 1);
+    ptx_mbarrier_arrive_expect(k, full, ptx_u32(bytes));
+    ptx_bulk_load(k, ptx_ptr_add(k, s->x_to, ptx_u32(stage * f->stage), 1),
+                  ptx_ptr_add(k, from, ptx_u32(units * x->bytes + p * x->part_bytes), 1), ptx_u32(bytes),
+                  full);
+    ptx_end(k);
+}
+
+static void ptxk__wgmma_arrive(ptx_kernel *k, ptx_val bar, ptx_val p) {
+    ptx_guard(k, p);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &bar, 0, NULL);
+}
+
+/* Adds a's product, 16 values deep, by x at that shared offset to the sums; the first one replaces them. */
+static void ptxk__wgmma_multiply(ptx_kernel *k, const ptxk__gemm *f, const ptxk__wgmma *g, const ptx_var *sum,
+                                 const ptx_val a[4], uint32_t at, int first) {
+    ptx_val o[9];
+    memcpy(o, a, 4 * sizeof *a);
+    o[4] = ptx_add(k, g->matrix, ptx_u64(at / 16));
+    o[5] = first ? ptx_inv(g->yes) : g->yes;
+    o[6] = o[7] = ptx_imm(1);
+    o[8] = ptx_imm(0);
+    ptx_wgmma(k, PTX_WGMMA_A_F32, 0, PTX_F16, PTX_F16, f->columns / 2, sum, 9, o);
+}
+
+/* Operand A of group w of unit v. rest: what weights lack that become two numbers. */
+static void ptxk__wgmma_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, ptx_val a[2][4],
+                                ptx_val rest[2][4]) {
+    uint32_t h, i, two = s->wgmma->two;
+    ptx_val y, *to;
+    ptxk__gemm_weights(k, s, v, w, 0, a, two ? rest : NULL);
+    for (h = 0; h < 2 && s->kind->format->kind == PTXK__GEMM_BLOCKS; h++) {
+        if (w % 2 == 0)
+            s->wgmma->scale[h] =
+                ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)(8 * h * PTXK__GEMM_SCALES + 2 * w)));
+        y = ptxk__gemm_half(k, s->wgmma->scale[h], w & 1);
+        for (i = 0; i < 4; i++) {
+            to = &a[i & 1][h + (i & 2)];
+            if (two)
+                ptxk__gemm_double(k, to, &rest[i & 1][h + (i & 2)], y);
+            else
+                *to = ptxk__gemm_times(k, *to, y);
+        }
+    }
+}
+
+/* EXACT: adds the unit's products, times the factors of the rows, to the sums. */
+static void ptxk__wgmma_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t stage) {
+    ptxk__wgmma *g = s->wgmma;
+    uint32_t n, e, minima;
+    const ptx_val *factor;
+    ptx_val x, acc[4];
+    if (s->form->sums && !s->kind->block->reader) ptxk__gemm_minima(k, f, s);
+    for (minima = 0; minima < (s->form->sums ? 2u : 1u); minima++) {
+        if (minima) {
+            ptx_op0(k, PTX_WGMMA_FENCE, 0);
+            for (e = 0; e < s->form->sums / 256; e++)
+                ptxk__wgmma_multiply(k, f, g, g->part, s->low[0],
+                                     stage * f->stage + s->form->part_bytes + 32 * e * f->columns, !e);
+            ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+        }
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        factor = minima ? s->minimum[0] : s->scaled ? NULL : s->factor[0];
+        for (n = 0; n < f->n; n++) {
+            for (e = 0; e < 4; e++) acc[e] = ptx_get(k, g->part[4 * n + e]);
+            ptxk__gemm_add(k, s, 0, n, acc, factor);
+        }
+    }
+    x = ptxk__wgmma_bar(f, s, stage, 1);
+    ptxk__wgmma_arrive(k, x, g->releases);
+}
+
+/* Part p of unit v of a step. */
+static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
+                             uint32_t p) {
+    const ptxk__gemm_x *x = s->form;
+    ptxk__wgmma *g = s->wgmma;
+    uint32_t per = x->groups / x->parts, stage = (v * x->parts + p) % f->stages, lag = f->stages / 2;
+    uint32_t next = p + f->stages - lag, units, w, e, plane, planes = x->planes + g->two;
+    ptx_val a[4][2][4], rest[4][2][4], y, q, here, unit = ptx_get(k, s->unit);
+    if (!p) {
+        ptx_cp_async_wait(k, 1);
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+        here = ptx_get(k, s->slot);
+        here = ptx_xor(k, here, ptx_u32(f->weights));
+        here = ptx_ptr_add(k, s->to, here, 1);
+        y = ptx_add(k, unit, ptx_u32(PTXK__GEMM_PAIR_UNITS));
+        ptxk__gemm_copy_weights(k, f, s, y, here, v);
+        if (v) ptxk__gemm_advance_weights(k, f, s);
+        ptx_cp_async_commit(k);
+        ptxk__gemm_begin_unit(k, f, s, v);
+    }
+    if (v) unit = ptx_add(k, unit, ptx_u32(v));
+    for (w = 0; w < per; w++) ptxk__wgmma_weights(k, s, v, p * per + w, a[w], rest[w]);
+    ptxk__wgmma_wait(k, f, s, stage, 0, p / f->stages);
+    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    for (w = 0; w < per; w++)
+        for (e = 0; e < 2; e++)
+            for (plane = 0; plane < planes; plane++) { /* the last: what weights lack, by the first of x */
+                uint32_t at = (plane % x->planes * per + w) * 4 + 2 * e, first = !p && !w && !e && !plane;
+                ptxk__wgmma_multiply(k, f, g, g->exact ? g->part : s->sum[0][0],
+                                     plane < x->planes ? a[w][e] : rest[w][e],
+                                     stage * f->stage + at * 16 * f->columns, g->exact && first);
+            }
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+    if (!g->exact || p) { /* the part before has been multiplied */
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+        q = g->releases;
+        if (!p) {
+            q = ptx_setp(k, PTX_GT, unit, g->first);
+            q = ptx_and(k, q, g->releases);
+        }
+        ptxk__wgmma_arrive(k, ptxk__wgmma_bar(f, s, (stage + f->stages - 1) % f->stages, 1), q);
+    }
+    /* the copy that goes where the part `lag` before was, of this unit or so many before */
+    units = p >= lag ? 0 : ptxk__ceil_div(lag - p, x->parts);
+    here = ptx_add(k, unit, ptx_u32(next / x->parts));
+    q = ptx_setp(k, PTX_LT, here, s->end);
+    q = ptx_and(k, q, g->copies);
+    if (units) {
+        y = ptx_sub(k, unit, g->first);
+        y = ptx_setp(k, PTX_GE, y, ptx_u32(units));
+        q = ptx_and(k, q, y);
+    }
+    here = ptx_get(k, s->x_from);
+    ptxk__wgmma_copy_x(k, f, s, ptx_ptr(here, PTX_GLOBAL), next / x->parts, next % x->parts,
+                       (stage + f->stages - lag) % f->stages, q, 1, units ? 0 : (p - lag) / f->stages + 1);
+    if (p + 1 < x->parts) return;
+    here = ptx_add(k, here, ptx_u64(x->bytes));
+    ptx_set(k, s->x_from, here);
+    if (g->exact) ptxk__wgmma_end_unit(k, f, s, stage);
+    for (w = 0, e = 0; w < x->parts; w++) e ^= 1u << (v * x->parts + w) % f->stages;
+    y = ptx_get(k, s->phases);
+    y = ptx_xor(k, y, ptx_u32(e));
+    ptx_set(k, s->phases, y);
+}
+
+/* As ptxk__gemm_products. */
+static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    const ptxk__gemm_x *x = s->form;
+    ptxk__wgmma wgmma, *g = &wgmma;
+    ptx_val first, units, at, y, p;
+    uint32_t i, e;
+    memset(g, 0, sizeof *g);
+    s->wgmma = g;
+    g->exact = f->precision == PTXK_GEMM_EXACT || s->kind->block->reader;
+    g->two = (uint32_t)ptxk__wgmma_is_double(s->kind->block, f->precision);
+    s->scaled = !g->exact || s->kind->format->kind == PTXK__GEMM_BLOCKS;
+    first = g->first = ptxk__gemm_slice(k, f, s, &units);
+    ptxk__gemm_setup(k, f, s, first);
+    ptxk__gemm_wait(k, f, s, first);
+    ptxk__gemm_lane(k, f, s);
+    s->unit = ptx_var_new(k, first);
+    s->slot = ptx_var_new(k, ptx_u32(0));
+    at = ptx_mad_wide(k, s->column_tile, units, ptx_cvt(k, PTX_U64, first));
+    at = ptx_mul(k, at, ptx_u64(x->bytes));
+    at = ptx_ptr_add(k, s->layout.x[s->kind->x], at, 1);
+    s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
+    s->x_to = ptx_ptr_add(k, s->shared, ptx_u32(2 * f->weights), 1);
+    g->matrix = ptx_wgmma_descriptor(k, s->x_to, 16 * f->columns, 128, 0);
+    g->yes = ptx_setp(k, PTX_EQ, ptx_u32(0), ptx_u32(0));
+    g->releases = ptx_setp(k, PTX_EQ, s->lane, ptx_u32(0));
+    g->copies = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
+    for (i = 0; i < f->stages; i++) {
+        y = ptx_add(k, first, ptx_u32(i / x->parts));
+        p = ptx_setp(k, PTX_LT, y, s->end);
+        p = ptx_and(k, p, g->copies);
+        ptxk__wgmma_copy_x(k, f, s, at, i / x->parts, i % x->parts, i, p, 0, 0);
+    }
+    for (i = 0; i < f->n; i++)
+        for (e = 0; e < 4; e++) s->sum[0][i][e] = ptx_var_new(k, ptx_f32(0));
+    for (i = 0; i < f->columns / 2 && g->exact; i++) g->part[i] = ptx_var_new(k, ptx_f32(0));
+    for (i = 0; i < 2; i++) {
+        g->power[i] = ptx_var_new(k, ptx_f32(1));
+        g->most[i] = ptx_var_new(k, ptx_f32(0));
+    }
+    if (s->scaled && s->kind->block->aligned) { /* 2^-6, -16: of minima */
+        s->constant[6] = ptxk__gemm_f16x2(k, 0x24002400);
+        s->constant[7] = ptxk__gemm_f16x2(k, 0xcc00cc00u);
+    }
+    if (s->kind->block->id == PTXK_Q6_K) { /* 1, -1152, -2^-19; EXACT 2^-10, its -1152 times, 2^15, -2^-4 */
+        s->constant[4] = ptxk__gemm_f16x2(k, s->scaled ? 0x3c003c00 : 0x14001400);
+        s->constant[5] = ptxk__gemm_f16x2(k, s->scaled ? 0xe480e480u : 0xbc80bc80u);
+        s->constant[6] = ptxk__gemm_f16x2(k, 0x78007800);
+        s->constant[7] = ptxk__gemm_f16x2(k, s->scaled ? 0x80208020u : 0xac00ac00u);
+    }
+    for (i = 0; i < 2; i++) {
+        ptxk__gemm_copy_weights(k, f, s, first, s->to, i);
+        ptx_cp_async_commit(k);
+    }
+    ptxk__gemm_advance_weights(k, f, s);
+    ptxk__gemm_loop(k, f, s);
+    s->wgmma = NULL;
+    if (!g->exact) { /* the last part */
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        y = ptx_sub(k, s->end, first);
+        y = ptx_mul(k, y, ptx_u32(x->parts));
+        y = ptx_sub(k, y, ptx_u32(1));
+        y = ptx_and(k, y, ptx_u32(f->stages - 1));
+        ptxk__wgmma_arrive(k, ptx_ptr_add(k, ptxk__wgmma_bar(f, s, 0, 1), y, 8), g->releases);
+    }
+    for (i = 0; i < 2 && s->scaled; i++) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
+        y = ptx_get(k, g->power[i]);
+        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
+        for (e = 0; e < 2 * f->n; e++) {
+            at = ptx_get(k, s->sum[0][e / 2][2 * i + e % 2]);
+            at = ptx_op2(k, PTX_MUL, PTX_RN, at, ptx_as(y, PTX_F32));
+            ptx_set(k, s->sum[0][e / 2][2 * i + e % 2], at);
+        }
+    }
+}
+
 /* Whether registers hold the place of a tile during its products: where that spills none. */
 static int ptxk__gemm_is_kept(const ptxk__gemm *f) {
     return f->columns <= (f->classes > 1 || f->pair > 1 ? 8u : f->kind[0].tails ? 16u : 32u);
@@ -16117,7 +16736,9 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
 
 /* Writes the tile of y: value * factor (+ bias), a gated pair as one, (+ residual). */
 static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    uint32_t i, j, h, n, e, tiles = f->m / f->pair, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
+    uint32_t i, j, h, n, e, paired = s->paired, tiles = paired ? 1 : f->m / f->pair,
+                            own = paired ? 8 : 16 * tiles;
+    uint32_t bytes = ptxk__kv_bytes(f->output);
     ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], top, x, at, p, column,
         factor[2];
     ptx_val exists[2], value, up, residual, old, base[2], res[2], stride, line;
@@ -16132,10 +16753,10 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     top = ptx_mad(k, s->warp, ptx_u32(own), top);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            row[i][h] = ptx_add(k, top, ptx_u32(16 * (i / f->pair) + 8 * h));
+            row[i][h] = ptx_add(k, top, ptx_u32(16 * (i / f->pair) + (paired ? 0 : 8 * h)));
             inside[i][h] = ptx_setp(k, PTX_LT, row[i][h], s->n);
             if (!(f->flags & PTXK_GEMM_BIAS)) continue;
-            at = ptx_ptr_add(k, s->bias[i % f->pair], row[i][h], 4);
+            at = ptx_ptr_add(k, s->bias[paired ? h : i % f->pair], row[i][h], 4);
             bias[i][h] = ptx_ld_if(k, inside[i][h], PTX_F32, ptx_at(at, 0), ptx_f32(0));
         }
     for (n = 0; n < f->n; n++) {
@@ -16148,7 +16769,8 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (e) column = ptx_add(k, column, ptx_u32(1));
             exists[e] = ptx_setp(k, PTX_LT, x, s->columns_left);
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
-            if (s->kind->format->factor > 1 && !(f->wide && f->precision == PTXK_GEMM_FAST) && !f->mixed)
+            if (s->kind->format->factor > 1 && !((f->wide || f->wgmma) && f->precision == PTXK_GEMM_FAST)
+                && !f->mixed)
                 factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32((double)s->kind->format->factor));
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
@@ -16164,16 +16786,17 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (f->wide) x = ptx_add(k, x, s->column_base);
         }
         for (j = 0; j < tiles; j++)
-            for (h = 0; h < 2; h++)
+            for (h = 0; h < 2 - paired; h++)
                 for (e = 0; e < 2; e++) {
                     i = j * f->pair;
                     value = ptx_get(k, s->sum[i][n][2 * h + e]);
                     value = ptx_op2(k, PTX_MUL, PTX_RN, value, factor[e]);
                     if (f->flags & PTXK_GEMM_BIAS) value = ptx_op2(k, PTX_ADD, PTX_RN, value, bias[i][h]);
                     if (f->pair > 1) {
-                        up = ptx_get(k, s->sum[i + 1][n][2 * h + e]);
+                        up = ptx_get(k, paired ? s->sum[i][n][2 + e] : s->sum[i + 1][n][2 * h + e]);
                         up = ptx_op2(k, PTX_MUL, PTX_RN, up, factor[e]);
-                        if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[i + 1][h]);
+                        if (f->flags & PTXK_GEMM_BIAS)
+                            up = ptx_op2(k, PTX_ADD, PTX_RN, up, paired ? bias[i][1] : bias[i + 1][h]);
                         if (f->flags & PTXK_GEMM_CLAMPED) {
                             value = ptxk__swiglu_clamped(k, value, up);
                         } else {
@@ -16344,7 +16967,9 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
             s->factors[i] = ptxk__gemm_matrix_factors(k, f, s, later, i);
     }
     s->form = &f->x[s->kind->x];
-    if (f->wide)
+    if (f->wgmma)
+        ptxk__wgmma_products(k, f, s);
+    else if (f->wide)
         ptxk__gemm_wide_products(k, f, s);
     else if (f->mixed)
         ptxk__gemm_mixed_products(k, f, s);
@@ -16415,6 +17040,8 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     ptx_guard(k, p);
     ptx_ret(k);
     if (ptxk__gemm_is_kept(f)) s->at_granule = ptx_var_new(k, s->first);
+    if (f->wgmma) s->phases = ptx_var_new(k, ptx_u32(0));
+    s->paired = f->wgmma && f->pair > 1;
     x = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
     share[0] = s->per;
     share[1] = s->longer;
@@ -16422,10 +17049,12 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     ptx_st_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), share);
     ptxk__gemm_go_to(k, f, s, s->first);
     if (f->bulk) { /* for x */
-        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(2));
+        uint32_t bars = f->wgmma ? f->stages : 2;
+        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(bars));
         x = ptx_ptr_add(k, s->flag, s->tid, 8);
         ptx_if(k, q);
-        ptx_mbarrier_init(k, ptx_off(x, -16), ptx_u32(1));
+        ptx_mbarrier_init(k, ptx_off(x, -8 * (int64_t)bars), ptx_u32(1));
+        if (f->wgmma) ptx_mbarrier_init(k, ptx_off(x, -16 * (int64_t)bars), ptx_u32(f->warps));
         ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
         ptx_end(k);
     }
@@ -16476,7 +17105,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
 
 /* -- gemm: the entries -- */
 
-PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(gemm) {
     ptxk__gemm f;
     ptxk_message why;
     char name[140], base[120];
@@ -16921,14 +17550,12 @@ static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape,
     }
 }
 
-PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(matmul) {
     static const char *const op = "matmul";
     ptxk__matmul f;
     uint32_t small_tile = 0, parts = 1, cluster = 1, i;
     uint64_t bytes;
-    ptx_code code = ptxk__matmul_form(desc, shape && shape->target ? shape->target : PTX_SM(75), &f, why);
-    code = ptxk__plan_start(op, code, shape, plan, sizeof(ptxk_matmul_args), why);
+    ptx_code code = ptxk__matmul_form(desc, shape->target ? shape->target : PTX_SM(75), &f, why);
     if (code || (code = ptxk__check_most(op, "m", shape->m, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "n", shape->n, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "k", shape->k, PTXK__LEN_MAX, why)) != PTX_E_NONE
@@ -17010,8 +17637,7 @@ static uint64_t ptxk__matmul_least_workspace(const ptxk_matmul_desc *desc, const
     return least == UINT64_MAX ? 0 : least;
 }
 
-PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
-                                      ptxk_message *why) {
+PTXK__CHECK(matmul) {
     static const char *const op = "matmul", *const ld_names[] = {"lda", "ldb", "ldc", "ldd"},
                              *const factor_names[] = {"a_factors", "b_factors"};
     ptxk__matmul f;
@@ -17019,7 +17645,6 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
     uint64_t least;
     uint32_t i, n = 0, rows[4], columns[4], ld[4];
     ptx_code code = ptxk__matmul_form(desc, PTX_SM(120), &f, why);
-    code = ptxk__check_start(op, code, args, why);
     if (code) return code;
     if ((code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "sm_count", args->sm_count, 1, 65536, why)) != PTX_E_NONE
@@ -19900,7 +20525,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(matmul) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
     ptxk__dense dense;
@@ -19972,12 +20597,10 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(norm) {
     ptxk__row f;
     uint64_t weights, elements;
-    ptx_code code =
-        ptxk__plan_start("norm", ptxk__norm_form(desc, &f, why), shape, plan, sizeof(ptxk_norm_args), why);
+    ptx_code code = ptxk__norm_form(desc, &f, why);
     if (!code) code = ptxk__check_most("norm", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     elements = (uint64_t)shape->rows * desc->n;
@@ -19990,13 +20613,12 @@ PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_s
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(norm) {
     ptxk__row f;
     ptxk__span span[5];
     uint64_t bytes;
     int added;
-    ptx_code code = ptxk__check_start("norm", ptxk__norm_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__norm_form(desc, &f, why);
     if (code) return code;
     if ((code = ptxk__check_eps("norm", args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_count("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
@@ -20130,7 +20752,7 @@ static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__row_po
     return ptxk__row_reduce(k, &f->row, PTX_ADD, sum, at);
 }
 
-PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(norm) {
     ptxk__norm f;
     ptxk__row_position s;
     ptxk_message why;
@@ -20201,11 +20823,9 @@ static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptx
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_softmax_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(softmax) {
     ptxk__row f;
-    ptx_code code = ptxk__plan_start("softmax", ptxk__softmax_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_softmax_args), why);
+    ptx_code code = ptxk__softmax_form(desc, &f, why);
     if (!code) code = ptxk__check_most("softmax", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
@@ -20214,11 +20834,10 @@ PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk_softmax_args *args,
-                                       ptxk_message *why) {
+PTXK__CHECK(softmax) {
     ptxk__row f;
     ptxk__span span[2];
-    ptx_code code = ptxk__check_start("softmax", ptxk__softmax_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__softmax_form(desc, &f, why);
     if (!code) code = ptxk__check_count("softmax", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("softmax", "reserved", args->reserved, why);
     if (code) return code;
@@ -20257,7 +20876,7 @@ static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, doub
     return ptx_ex2(k, x);
 }
 
-PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(softmax) {
     ptxk__row f;
     ptxk__row_position s, here;
     ptxk_message why;
@@ -20369,11 +20988,9 @@ static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *v
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const ptxk_activation_shape *shape,
-                                         ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(activation) {
     uint32_t vec = 1;
-    ptx_code code = ptxk__plan_start("activation", ptxk__activation_form(desc, &vec, why), shape, plan,
-                                     sizeof(ptxk_activation_args), why);
+    ptx_code code = ptxk__activation_form(desc, &vec, why);
     if (!code) code = ptxk__check_most("activation", "rows", shape->rows, 65535, why);
     if (!code) code = ptxk__check_most("activation", "n", shape->n, PTXK__LEN_MAX, why);
     if (code || !shape->rows || !shape->n) return code;
@@ -20383,13 +21000,12 @@ PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, const ptxk_activation_args *args,
-                                          ptxk_message *why) {
+PTXK__CHECK(activation) {
     static const char *const names[] = {"x", "up", "y"};
     uint32_t vec = 1, i;
     uint64_t stride[3], at[3];
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("activation", ptxk__activation_form(desc, &vec, why), args, why);
+    ptx_code code = ptxk__activation_form(desc, &vec, why);
     if (!code) code = ptxk__check_count("activation", "rows", args->rows, 0, 65535, why);
     if (!code) code = ptxk__check_count("activation", "n", args->n, 0, PTXK__LEN_MAX, why);
     if (code) return code;
@@ -20458,7 +21074,7 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
     ptxk_store_f32(k, yt, n, ptx_at(here, 0), x);
 }
 
-PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(activation) {
     static const char *const names[4] = {"silu", "gelu", "gelu_erf", "swiglu_clamped"};
     static const size_t field[3] = {offsetof(ptxk_activation_args, x), offsetof(ptxk_activation_args, up),
                                     offsetof(ptxk_activation_args, y)};
@@ -20559,11 +21175,9 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
+PTXK__PLAN(rope) {
     ptxk__rope f;
-    ptx_code code =
-        ptxk__plan_start("rope", ptxk__rope_form(desc, &f, why), shape, plan, sizeof(ptxk_rope_args), why);
+    ptx_code code = ptxk__rope_form(desc, &f, why);
     if (!code) code = ptxk__check_most("rope", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
     ptxk__plan_one(plan, ptxk__ceil_div(f.groups * f.half, PTXK__FLAT_THREADS), shape->tokens,
@@ -20572,12 +21186,11 @@ PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_s
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_args *args,
-                                    ptxk_message *why) {
+PTXK__CHECK(rope) {
     ptxk__rope f;
     ptxk__span span[3];
     uint64_t row, stride;
-    ptx_code code = ptxk__check_start("rope", ptxk__rope_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__rope_form(desc, &f, why);
     if (code) return code;
     row = (uint64_t)f.heads * f.d;
     stride = args->stride ? args->stride : row;
@@ -20675,7 +21288,7 @@ static void ptxk__rope_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx
     *a = x;
 }
 
-PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(rope) {
     ptxk__rope f;
     ptxk_message why;
     char name[96];
@@ -20781,11 +21394,9 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embed_shape *shape,
-                                    ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(embed) {
     ptxk__embed f;
-    ptx_code code =
-        ptxk__plan_start("embed", ptxk__embed_form(desc, &f, why), shape, plan, sizeof(ptxk_embed_args), why);
+    ptx_code code = ptxk__embed_form(desc, &f, why);
     if (!code) code = ptxk__check_most("embed", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
     ptxk__plan_one(plan, ptxk__ceil_div(f.threads, PTXK__FLAT_THREADS), shape->tokens, PTXK__FLAT_THREADS,
@@ -20793,11 +21404,10 @@ PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embe
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_embed_args *args,
-                                     ptxk_message *why) {
+PTXK__CHECK(embed) {
     ptxk__embed f;
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("embed", ptxk__embed_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__embed_form(desc, &f, why);
     if (!code) code = ptxk__check_count("embed", "tokens", args->tokens, 0, 65535, why);
     if (code) return code;
     span[0] = ptxk__span_of("table", args->table, args->rows * f.row_bytes, 16, 1);
@@ -20807,7 +21417,7 @@ PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_emb
     return ptxk__check_spans("embed", span, 3, why);
 }
 
-PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(embed) {
     ptxk__embed f;
     ptxk_message why;
     char name[96], factor[16] = "";
@@ -21203,10 +21813,8 @@ static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) 
     return ptxk__check_type("sample", "type", d->type, why);
 }
 
-PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
-    ptx_code code =
-        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
+PTXK__PLAN(sample) {
+    ptx_code code = ptxk__sample_form(desc, why);
     if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
     if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->rows) return code;
@@ -21215,10 +21823,9 @@ PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sa
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
-                                      ptxk_message *why) {
+PTXK__CHECK(sample) {
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
+    ptx_code code = ptxk__sample_form(desc, why);
     if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
     if (code) return code;
     if (!args->n || args->n > PTXK__N_MAX)
@@ -21234,7 +21841,7 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
     return ptxk__check_spans("sample", span, 3, why);
 }
 
-PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(sample) {
     const ptxk_sample_desc *d = (const ptxk_sample_desc *)desc;
     ptxk__logits f;
     ptxk__sampling w;
@@ -21518,11 +22125,9 @@ static void ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val la
 #if PTXK__HAS(PTXK_OP_ROUTE)
 #define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
 
-PTXGEN_API ptx_code ptxk_route_plan(const ptxk_route_desc *desc, const ptxk_route_shape *shape,
-                                    ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(route) {
     uint64_t m;
-    ptx_code code =
-        ptxk__plan_start("route", ptxk__route_form(desc, why), shape, plan, sizeof(ptxk_route_args), why);
+    ptx_code code = ptxk__route_form(desc, why);
     if (!code) code = ptxk__check_most("route", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
     if (code || !shape->tokens) return code;
     m = (uint64_t)shape->tokens * desc->chosen;
@@ -21538,12 +22143,11 @@ PTXGEN_API ptx_code ptxk_route_plan(const ptxk_route_desc *desc, const ptxk_rout
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_route_check(const ptxk_route_desc *desc, const ptxk_route_args *args,
-                                     ptxk_message *why) {
+PTXK__CHECK(route) {
     ptxk__span span[7];
     uint64_t m, e;
     uint32_t i;
-    ptx_code code = ptxk__check_start("route", ptxk__route_form(desc, why), args, why);
+    ptx_code code = ptxk__route_form(desc, why);
     if (code) return code;
     if ((code = ptxk__check_count("route", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why)) != PTX_E_NONE
         || (code = ptxk__check_zero("route", "reserved", args->reserved, why)) != PTX_E_NONE)
@@ -21699,7 +22303,7 @@ static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_d
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_route_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(route) {
     const ptxk_route_desc *d = (const ptxk_route_desc *)desc;
     static const char *const kinds[] = {"softmax", "chosen", "sigmoid"};
     ptxk_message why;
@@ -21743,11 +22347,9 @@ static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_combine_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(combine) {
     uint64_t row;
-    ptx_code code = ptxk__plan_start("combine", ptxk__combine_form(desc, why), shape, plan,
-                                     sizeof(ptxk_combine_args), why);
+    ptx_code code = ptxk__combine_form(desc, why);
     if (!code) code = ptxk__check_most("combine", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
     if (!code) code = ptxk__check_n("combine", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->tokens) return code;
@@ -21758,11 +22360,10 @@ PTXGEN_API ptx_code ptxk_combine_plan(const ptxk_combine_desc *desc, const ptxk_
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk_combine_args *args,
-                                       ptxk_message *why) {
+PTXK__CHECK(combine) {
     ptxk__span span[4];
     uint64_t m, x, y;
-    ptx_code code = ptxk__check_start("combine", ptxk__combine_form(desc, why), args, why);
+    ptx_code code = ptxk__combine_form(desc, why);
     if (code) return code;
     if ((code = ptxk__check_count("combine", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why))
             != PTX_E_NONE
@@ -21781,7 +22382,7 @@ PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk
     return ptxk__check_spans("combine", span, 4, why);
 }
 
-PTXGEN_API ptx_code ptxk_combine_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(combine) {
     const ptxk_combine_desc *d = (const ptxk_combine_desc *)desc;
     ptx_val args, t, i, n, rows, first, at, y_at, x, p, given, place[PTXK__ROUTE_CHOSEN],
         w[PTXK__ROUTE_CHOSEN];
@@ -21892,11 +22493,9 @@ static ptx_code ptxk__quantize_form(const ptxk_quantize_desc *d, ptxk__quantize 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptxk_quantize_shape *shape,
-                                       ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(quantize) {
     ptxk__quantize f;
-    ptx_code code = ptxk__plan_start("quantize", ptxk__quantize_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_quantize_args), why);
+    ptx_code code = ptxk__quantize_form(desc, &f, why);
     if (!code) code = ptxk__check_most("quantize", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     ptxk__plan_one(plan, shape->rows, f.group ? ptxk__ceil_div(desc->n, 8 * PTXK__FLAT_THREADS) : 1,
@@ -21905,11 +22504,10 @@ PTXGEN_API ptx_code ptxk_quantize_plan(const ptxk_quantize_desc *desc, const ptx
     return code;
 }
 
-PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const ptxk_quantize_args *args,
-                                        ptxk_message *why) {
+PTXK__CHECK(quantize) {
     ptxk__quantize f;
     ptxk__span span[3];
-    ptx_code code = ptxk__check_start("quantize", ptxk__quantize_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__quantize_form(desc, &f, why);
     if (!code) code = ptxk__check_count("quantize", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("quantize", "reserved", args->reserved, why);
     if (code) return code;
@@ -22075,7 +22673,7 @@ static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val
     ptx_st(k, PTX_U8, ptx_at(block, 0), factor);
 }
 
-PTXGEN_API ptx_code ptxk_quantize_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(quantize) {
     ptxk__quantize f;
     ptxk_message why;
     char name[96];
@@ -22512,11 +23110,9 @@ PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
     return step < sizeof name / sizeof *name ? name[step] : "";
 }
 
-PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_decoder_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
+PTXK__PLAN(decoder) {
     ptxk__dec f;
-    ptx_code code = ptxk__plan_start("decoder", ptxk__dec_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_decoder_args), why);
+    ptx_code code = ptxk__dec_form(desc, &f, why);
     if (!code) code = ptxk__check_n("decoder", "layers", shape->layers, PTXK__DEC_LAYERS, why);
     if (!code) code = ptxk__check_n("decoder", "max_seq", shape->max_seq, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_n("decoder", "sm_count", shape->sm_count, 65536, why);
@@ -22710,7 +23306,8 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
     ptxk__dec f;
     ptxk__span span[PTXK__DEC_SPANS + PTXK__DEC_LAYER_SPANS];
     uint32_t i, n;
-    ptx_code code = ptxk__check_start("decoder", ptxk__dec_form(desc, &f, why), args, why);
+    ptx_code code = ptxk__check_start("decoder", desc, args, why);
+    if (!code) code = ptxk__dec_form(desc, &f, why);
     if (!code) code = ptxk__dec_check_numbers(args, why);
     if (!code) code = ptxk__dec_matrix(&f, "embedding", &args->embedding, desc->hidden, why);
     if (!code) code = ptxk__dec_matrix(&f, "output", &args->output, desc->hidden, why);
@@ -25678,7 +26275,7 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
     ptx_end(k); /* not reached: the last round ends in ptxk__dec_end_workers */
 }
 
-PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc) {
+PTXK__EMIT(decoder) {
     ptxk__dec f;
     ptxk_message why;
     static const char *const activations[] = {"", "_gelu", "", "_clamped"};

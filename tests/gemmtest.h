@@ -310,6 +310,13 @@ static int is_unpacked(int type)
            || type == REF_BLOCK_Q4_0;
 }
 
+/* Whether warpgroups multiply weights of a format times factors of 32 values, as f16 numbers. */
+static int is_scaled(int type)
+{
+    return type == REF_BLOCK_Q4_1 || type == REF_BLOCK_Q5_0 || type == REF_BLOCK_Q5_1 || type == REF_BLOCK_IQ4_NL
+           || type == REF_BLOCK_IQ4_XS || type == REF_BLOCK_MXFP4 || type == REF_BLOCK_TQ1_0 || type == REF_BLOCK_TQ2_0;
+}
+
 /* FAST, many columns: how large the factors of a row are, as the power of two that it is scaled by is chosen: each
  * rounding of a weight may be wrong by 2^-31 of that. */
 static double row_factor(const matrix *m, const unsigned char *row)
@@ -331,9 +338,9 @@ static double row_factor(const matrix *m, const unsigned char *row)
  *
  * With u = 2^-24: x' = x gamma is rounded (u) and represented in 22 bits or more, or 2^-39 of the row's largest
  * (fast: 11, bf16 16, 2^-28): e_i. f32 weights: their two numbers lack 2^-20, and the product of the smaller
- * ones 2^-21 (fast: 2^-11). Before sm_80 numbers of f32 and bf16 lack 2^-39 of the largest of a unit. A tensor core cuts each of the at most 17 terms of a step to 24 bits of the largest, and
- * its sum to 2^-23: 19 u of the sum of all sizes in a unit, in at most 64 steps. Then sums of units and slices,
- * factors and the epilogue, in f32. */
+ * ones 2^-21 (fast: 2^-11). Before sm_80 numbers of f32 and bf16 lack 2^-39 of the largest of a unit. A tensor core
+ * cuts each of the at most 17 terms of a step to 24 bits of the largest, and its sum to 2^-23: 19 u of the sum of all
+ * sizes in a unit, in at most 64 steps. Then sums of units and slices, factors and the epilogue, in f32. */
 static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t r, const float *x, double rms,
                           double *bound, double *norms)
 {
@@ -342,16 +349,24 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
     const uint32_t values = (uint32_t)ref_block_values(m->type), k = p->shape.k, byte = (uint32_t)is_byte(m->format);
     const uint32_t unit = byte ? 128 : m->type == REF_BLOCK_F32 ? 32 : values == 1 ? 64 : 256;
     const int powers = (p->shape.target & 0xfff) < 80 && (m->format == PTXK_F32 || m->format == PTXK_BF16);
-    double y = 0, most = 0, direct = 0, size_sum = 0, w2 = 0, x2 = 0, relative, weight = 0, step = 0;
+    double y = 0, most = 0, direct = 0, size_sum = 0, w2 = 0, x2 = 0, relative, weight = 0, step = 0, largest;
     uint32_t j;
     relative = m->type == REF_BLOCK_BF16 && !powers ? (fast ? 0x1p-16 : 0x1p-24) : fast ? 0x1p-11 : 0x1p-22;
     if (m->type == REF_BLOCK_F32 && !byte) weight = fast ? 0x1p-11 : 0x1p-20 + 0x1p-21;
     if (m->type == REF_BLOCK_Q6_K && fast) weight = 0x1p-11;
-    if (p->desc.columns >= 128 && is_unpacked(m->type)) {
+    if (p->desc.columns >= (p->shape.target == PTX_SM_A(90) ? 64u : 128u) && is_unpacked(m->type)) {
         /* a scale or minimum, its product, their sum; EXACT: Q4_K and Q5_K are exact, the others lack the product
          * of the smaller numbers */
         weight = fast ? 3 * 0x1p-11 : 0x1p-23;
         step = 3 * 0x1p-31 * row_factor(m, m->weights + m->group_bytes * group + m->row_bytes * r);
+    }
+    if (p->shape.target == PTX_SM_A(90) && p->desc.columns >= 64 && is_scaled(m->type)) {
+        /* a factor and its product; 2^-23 of the largest factor */
+        weight = fast ? 2 * 0x1p-11 : 0x1p-22;
+        for (j = 0; j < k; j++) {
+            (void)weight_of(p, m, group, r, j, &largest);
+            step = fmax(step, largest * 0x1p-22);
+        }
     }
     for (j = 0; j < k; j++) {
         double v = fabs((double)x[j] * (p->desc.flags & PTXK_GEMM_GAMMA ? (double)p->gamma[j] : 1));
@@ -362,7 +377,6 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
         double w = weight_of(p, m, group, r, j, &size);
         if (powers && j % unit == 0) { /* f16's smallest, beside 2^14 */
             uint32_t other;
-            double largest;
             for (step = 0, other = j; other < j + unit && other < k; other++) {
                 (void)weight_of(p, m, group, r, other, &largest);
                 step = fmax(step, largest * 0x1p-39);
@@ -470,10 +484,10 @@ static void problem_run(problem *p)
 
 static unsigned any_target(uint32_t least)
 {
-    static const unsigned targets[] = {75, 80, 86, 89, 90};
+    static const unsigned targets[] = {75, 80, 86, 89, 90, PTX_SM_A(90)};
     unsigned t;
-    do t = targets[random_below(5)];
-    while (t < least || (int)t > capability);
+    do t = targets[random_below(6)];
+    while ((t & 0xfff) < least || (int)(t & 0xfff) > capability || (t == PTX_SM_A(90) && capability != 90));
     return t;
 }
 
@@ -496,6 +510,36 @@ static problem problem_new(uint32_t format, uint32_t m, uint32_t n, uint32_t k, 
     shape.sm_count = 1 + random_below(140);
     shape.target = PTX_SM(any_target(75));
     return problem_of(&desc, &shape, 0.02);
+}
+
+/* With types of x and y that differ, for warpgroups. */
+static problem problem_for_warpgroups(ptxk_gemm_desc desc, ptxk_gemm_shape shape)
+{
+    static const uint32_t types[] = {PTX_F32, PTX_F16, PTX_BF16};
+    problem p;
+    desc.x_type = types[random_below(3)];
+    desc.output_type = types[random_below(3)];
+    shape.target = PTX_SM_A(90);
+    p = problem_of(&desc, &shape, 0.02);
+    p.row_step = 5, p.column_step = 7;
+    return p;
+}
+
+/* Rows, columns and K with tails; a K of an odd number of units; blocks with parts of K, and with many tiles. */
+static problem any_problem_for_warpgroups(uint32_t format, uint32_t precision)
+{
+    uint32_t values = (uint32_t)ref_block_values(type_of(format)), flags = random_below(64);
+    uint32_t k = (format == PTXK_MXFP4 ? 64 : values) * (1 + random_below(values < 256 ? 40 : 5));
+    problem p;
+    ptxk_gemm_desc desc;
+    ptxk_gemm_shape shape;
+    if ((flags & 48) == 48) flags &= 31;
+    p = problem_new(format, 1 + random_below(150), 1 + random_below(150), k, 64u << random_below(3), precision, flags);
+    desc = p.desc;
+    shape = p.shape;
+    problem_free(&p);
+    if (random_below(2)) shape.sm_count = 1 + random_below(3);
+    return problem_for_warpgroups(desc, shape);
 }
 
 #endif

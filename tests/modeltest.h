@@ -19,7 +19,7 @@ typedef struct model_shape {
     int factors;               /* 1: rope_freqs.weight; 2: rope_scale is YaRN's, 3: with limits of its own;
                                   4: tables for short and long contexts;
                                   5: none, but a mixture, as in architectures that are always one; up in
-                                  down_format */
+                                  down_format; 6: none, but up in down_format */
     float rope_theta, rope_scale;      /* 0: 10000; 0: 1 */
     uint32_t window;                   /* positions that attention sees; 0: all, and no such key */
 } model_shape;
@@ -182,7 +182,8 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
             }
         }
         if (!mixture) {
-            MODEL_LINE("ffn_up.weight", s->hidden, fused ? 2 * s->ffn : s->ffn, s->format, 0);
+            MODEL_LINE("ffn_up.weight", s->hidden, fused ? 2 * s->ffn : s->ffn,
+                       s->factors == 6 ? s->down_format : s->format, 0);
             MODEL_LINE("ffn_down.weight", s->ffn, s->hidden, s->down_format, 0);
         }
         if (rows || model_is(a, "qwen3 qwen3moe gemma3")) {

@@ -110,10 +110,11 @@ static inline void random_tokens(sequences *s, uint32_t b, uint32_t length, uint
 static const model_shape architectures[] = {
     {"llama", 61, 32, 2, 4, 2, 16, 40, 600, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0, 0},
     {"llama", 61, 32, 2, 2, 1, 16, 40, 600, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0, 50},
-    {"qwen2", 77, 64, 2, 4, 2, 24, 64, 600, 0, F(Q8_0), F(Q8_0), F(F16), 1, 1, 0, 0, 0, 0},
+    {"qwen2", 77, 64, 2, 4, 2, 24, 64, 600, 0, F(Q8_0), F(Q8_0), F(F16), 1, 1, 6, 0, 0, 0},
     {"qwen3", 40, 64, 2, 4, 2, 40, 96, 600, 0, F(Q8_0), F(Q4_0), F(F16), 0, 1, 0, 1e6f, 4.0f, 0},
 };
-static const char *const architecture_names[] = {"llama", "a window", "biases", "norms of heads"};
+static const char *const architecture_names[] = {"llama", "a window", "biases, gate and up of two formats",
+                                                 "norms of heads"};
 #undef F
 
 #endif

@@ -58,6 +58,39 @@ static int outside(const llama_tensor *t)
     return t->first + (uint64_t)t->columns > t->from->size[0];
 }
 
+/* The parts that a rank has of a model: inside its tensors, on the borders of blocks, but for rows of logits, which
+ * are as many in each rank. */
+static void use_rank(const gguf *g, size_t bytes, uint32_t rank, uint32_t ranks, uint32_t kv_type)
+{
+    ranks_group group;
+    llama m;
+    llama_options o;
+    gguf_error why;
+    size_t i;
+    memset(&group, 0, sizeof group);
+    memset(&o, 0, sizeof o);
+    group.rank = rank;
+    group.count = ranks;
+    o.ranks = &group;
+    o.batch = 1;
+    o.kv_type = kv_type;
+    if (llama_prepare(&m, g, &o, &why)) {
+        if (!told(&why, bytes)) abort();
+        return;
+    }
+    for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m.config.layers * LLAMA_TENSORS_OF_A_LAYER; i++) {
+        const llama_tensor *t = &m.tensor[i];
+        uint64_t values = 1, block;
+        if (!t->from || t->is_whole) continue;
+        gguf_block(t->from->format, &values, &block);
+        if (t->columns % values || t->column % values) abort();
+        if ((uint64_t)t->matrix + t->matrices > t->from->size[2] * t->from->size[3]) abort();
+        if (!llama_is_vector(t) && (uint64_t)t->column + t->columns > t->from->size[0]) abort();
+        if (i != LLAMA_EMBEDDING && i != LLAMA_OUTPUT && i != LLAMA_OUTPUT_BIAS && outside(t)) abort();
+    }
+    free(m.tensor);
+}
+
 static void use_model(const gguf *g, size_t bytes)
 {
     llama_config c;
@@ -76,6 +109,10 @@ static void use_model(const gguf *g, size_t bytes)
                 || all[i].rows > all[i].from->size[1] || (all[i].is_part && outside(&all[i]))))
             abort();
     free(all);
+    for (i = 0; i < 2; i++) { /* of four ranks, and of as many as the file chooses */
+        uint32_t ranks = i ? 2 + c.vocab % (RANKS_MOST - 1) : 4;
+        use_rank(g, bytes, c.hidden / 8 % ranks, ranks, i ? (uint32_t)PTXK_Q8_0 : (uint32_t)PTX_E4M3);
+    }
 }
 
 static void use_words(const gguf *g, const uint8_t *data, size_t bytes, size_t file)

@@ -319,6 +319,25 @@ static int run(const problem *o, const unsigned *left_out, char what[160]) {
     return noticed;
 }
 
+/* Kernels of all tiles in one module, also where shared memory is small and all of them have tiles of 16. */
+static void tiles_have_names(unsigned target) {
+    ptxk_flash_mla_desc d;
+    ptx_module_desc desc;
+    ptx_module *m;
+    uint32_t tile;
+    memset(&desc, 0, sizeof desc);
+    memset(&d, 0, sizeof d);
+    desc.target = PTX_SM(target);
+    d.heads = 16, d.latent = 128, d.rope = 16, d.kv_type = d.q_type = d.out_type = PTX_F16;
+    m = ptx_module_new(&desc);
+    for (tile = 16; tile <= 64; tile *= 2) {
+        d.tile = tile;
+        CHECK_MORE(!ptxk_flash_mla_emit(m, &d), ptx_get_error(m)->message);
+    }
+    CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message);
+    ptx_module_free(m);
+}
+
 int main(void) {
     static const uint32_t types[] = {PTX_F32, PTX_F16, PTX_BF16}, latents[] = {128, 256, 512};
     static const uint32_t caches[] = {PTX_F16, PTX_E4M3, PTXK_Q8_0, PTX_BF16};
@@ -326,6 +345,8 @@ int main(void) {
     uint32_t i, b;
     start_random();
     if (!open_driver()) return 1;
+    tiles_have_names(75);
+    tiles_have_names(90);
     for (i = 0; i < 32; i++) {
         problem o;
         memset(&o, 0, sizeof o);

@@ -114,18 +114,19 @@ static void instructions_per_weight(void)
     ptx_module_free(m);
 }
 
-/* Many columns. The loop's instructions for a weight and 128 columns, among them what one thread does for all, and of
- * FAST the scaling of sums, which rows need once or twice; its products of matrices, of which 16 are needed for 128
- * weights and 128 columns, as many again for the smaller half of x, and of weights that become two numbers. */
+/* Many columns, of rows that begin at one of the words of a chunk; others have as many. The loop's instructions for a
+ * weight and 128 columns, among them what one thread does for all, and of FAST the scaling of sums, which rows need
+ * once or twice; its products of matrices, of which 16 are needed for 128 weights and 128 columns, as many again for
+ * the smaller half of x, and of weights that become two numbers. */
 static void many_columns(void)
 {
     static const struct {
         uint32_t format, precision, columns;
         double loop, products;
     } wide[] = {{PTXK_Q4_K, 0, 128, 8.9, 4.13}, {PTXK_Q4_K, 1, 128, 6.1, 2},   {PTXK_Q4_K, 1, 256, 4.5, 2},
-                {PTXK_Q5_K, 0, 128, 9.6, 4.13}, {PTXK_Q5_K, 1, 128, 6.8, 2},   {PTXK_Q6_K, 0, 128, 14, 6},
-                {PTXK_Q6_K, 1, 128, 7.5, 2},      {PTXK_Q8_0, 0, 128, 16.4, 6},    {PTXK_Q8_0, 1, 128, 8.8, 2},
-                {PTXK_Q4_0, 0, 128, 13.8, 6},   {PTXK_Q4_0, 1, 128, 6.6, 2}};
+                {PTXK_Q5_K, 0, 128, 9.6, 4.13}, {PTXK_Q5_K, 1, 128, 6.8, 2},   {PTXK_Q6_K, 0, 128, 13.8, 6},
+                {PTXK_Q6_K, 1, 128, 7.3, 2},      {PTXK_Q8_0, 0, 128, 16, 6},    {PTXK_Q8_0, 1, 128, 8.4, 2},
+                {PTXK_Q4_0, 0, 128, 13.6, 6},   {PTXK_Q4_0, 1, 128, 6.4, 2}};
     static unsigned char image[1 << 20];
     ptx_module_desc module_desc;
     char kernel[60];
@@ -145,6 +146,7 @@ static void many_columns(void)
         desc.precision = wide[j].precision;
         CHECK(ptxk__gemm_form(&desc, PTX_SM(90), &form, NULL) == PTX_E_NONE && form.wide == desc.columns);
         form.kind[0].tails = 0;
+        form.kind[0].variants = 1;
         (void)snprintf(kernel, sizeof kernel, "%s_c%u_p%u", form.kind[0].block->name, desc.columns, desc.precision);
         ptxk__gemm_rows(m, "gemm.c", &form, kernel);
         if (CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message)
@@ -212,6 +214,27 @@ static void traffic(void)
     traffic_at(PTXK_Q6_K, 1, 4096, 1.09, 6.3);
     traffic_at(PTXK_Q8_0, 1, 4096, 1.07, 5.3);
     traffic_at(PTXK_Q4_0, 1, 4096, 1.05, 4.2);
+}
+
+/* Bank conflicts of tiles of 128 columns, of rows of whole chunks. Q8_0 and Q4_0: threads look at the factors of the
+ * other half of a row, one at a time. */
+static void wide_conflicts(void)
+{
+    static const uint32_t some[] = {PTXK_Q4_K, PTXK_Q5_K, PTXK_Q6_K, PTXK_Q8_0, PTXK_Q4_0};
+    ptxsim_counters c;
+    uint32_t i;
+    for (i = 0; i < 5 && cu.ptxsim_counters_get; i++) {
+        problem p = problem_new(some[i], 128, 128, 4096, 128, PTXK_GEMM_FAST, 0);
+        p.shape.sm_count = 1;
+        p.shape.target = PTX_SM(capability < 90 ? 80 : 90);
+        p.row_step = p.column_step = 17;
+        problem_run(&p);
+        CHECK(cu.ptxsim_counters_get(&c, sizeof c) == 0);
+        printf("note: %s, 128 columns, fast: bank conflicts %llu of %llu wavefronts\n", ptxk_format_name(some[i]),
+               (unsigned long long)c.shared_bank_conflicts, (unsigned long long)c.shared_wavefronts);
+        CHECK((double)c.shared_bank_conflicts <= (i < 3 ? 0.005 : 0.03) * (double)c.shared_wavefronts);
+        problem_free(&p);
+    }
 }
 
 /* -- waves -- */
@@ -289,6 +312,7 @@ int main(void)
     many_columns();
     waves();
     traffic();
+    wide_conflicts();
     deepest_rows();
     products_past_2_32();
     return check_end();

@@ -6,8 +6,16 @@
 #include "../kerneltest.h"
 #include "functions.h"
 
-enum { PAIRS = 128 * 128, MOST = 1 << 20 };
-static uint32_t count = 1 << 14; /* operands of each function; PTXGEN_MATH_COUNT */
+static const double special[] = {
+    0.0, 0x1p-149, 0x1.8p-149, 0x1p-140, 0x1.fffffcp-127, 0x1p-126, 0x1p-60, 0x1p-24, 0x1p-12, 0.25, 0.5,
+    0x1.fffffep-2, 0x1.555556p-1, 0x1.6a09e6p-1, 0.75, 0x1.fffffep-1, 1.0, 0x1.000002p0, 1.25, 1.5,
+    0x1.921fb6p0, 2.0, 0x1.5bf0a8p1, 3.0, 0x1.921fb6p1, 4.0, 5.5, 9.0, 10.0, 32.0, 37.75, 38.6, 45.0, 87.0,
+    88.0, 88.75, 89.0, 89.5, 104.0, 126.0, 128.0, 150.0, 1000.0, 33.0, 105615.0, 105616.0, 0x1p22,
+    0x1.000001p23, 0x1.fffffep23, 0x1p24, 0x1p30, 0x1p31, 0x1p63, 0x1p64, 0x1p100, 0x1p126, 0x1.fffffep127,
+    0x1p-1074, 0x1p-1022, 0x1.fffffffffffffp1023, 0x1.fffffffffffffp-1, 0x1.0000000000001p0, 0x1p-54, 709.5,
+    710, 745, 746, 1022.5, 1074.5, 308, 323.5, 0x1p52, 0x1p53, 0x1p1000, 5e5, INFINITY, NAN};
+enum { SPECIALS = sizeof special / sizeof *special, PAIRS = 4 * SPECIALS * SPECIALS, MOST = 1 << 20 };
+static uint32_t count = 1 << 14; /* random operands of each function; PTXGEN_MATH_COUNT: up to 2^20 */
 static union {
     uint32_t narrow[MOST + PAIRS];
     uint64_t wide[MOST + PAIRS];
@@ -27,16 +35,6 @@ static void set_operand(int which, uint32_t i, double v) {
     else
         x[which].narrow[i] = bits_of((float)v);
 }
-
-static const double special[] = {
-    0.0, 0x1p-149, 0x1.8p-149, 0x1p-140, 0x1.fffffcp-127, 0x1p-126, 0x1p-60, 0x1p-24, 0x1p-12, 0.25, 0.5,
-    0x1.fffffep-2, 0x1.555556p-1, 0x1.6a09e6p-1, 0.75, 0x1.fffffep-1, 1.0, 0x1.000002p0, 1.25, 1.5,
-    0x1.921fb6p0, 2.0, 0x1.5bf0a8p1, 3.0, 0x1.921fb6p1, 4.0, 5.5, 9.0, 10.0, 32.0, 37.75, 38.6, 45.0, 87.0,
-    88.0, 88.75, 89.0, 89.5, 104.0, 126.0, 128.0, 150.0, 1000.0, 33.0, 105615.0, 105616.0, 0x1p22,
-    0x1.000001p23, 0x1.fffffep23, 0x1p24, 0x1p30, 0x1p31, 0x1p63, 0x1p64, 0x1p100, 0x1p126, 0x1.fffffep127,
-    0x1p-1074, 0x1p-1022, 0x1.fffffffffffffp1023, 0x1.fffffffffffffp-1, 0x1.0000000000001p0, 0x1p-54, 709.5,
-    710, 745, 746, 1022.5, 1074.5, 308, 323.5, 0x1p52, 0x1p53, 0x1p1000, 5e5, INFINITY, NAN};
-enum { SPECIALS = sizeof special / sizeof *special };
 
 static double any_float(unsigned kind) {
     uint32_t bits = random_u32();

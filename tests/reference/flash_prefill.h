@@ -52,6 +52,8 @@ typedef struct ref_prefill {
     double product; /* roundoff of a factor of q k and of v: 0 where products are exact */
     double weight;  /* roundoff of a weight */
     int e4m3;       /* q, k and v hold such numbers: f16 products, but 13 bits of sums */
+    const uint32_t *tree; /* of the query: it sees key tree_base + j if bit j is 1, and all before; NULL: none */
+    int64_t tree_base;
 } ref_prefill;
 
 /* How much larger subnormal numbers count among the addends. */
@@ -86,6 +88,10 @@ static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size
         }
         if (s > huge) s = INFINITY;
         if (s < -huge) s = -INFINITY;
+        if (r->tree && first + j >= r->tree_base) {
+            int64_t bit = first + j - r->tree_base;
+            if (!(r->tree[bit / 32] >> bit % 32 & 1)) s = -INFINITY;
+        }
         s *= r->scale;
         error_of = (per * (r->d + 2) + 2 * r->product) * a * fabs(r->scale) / ln2;
         if (r->e4m3) error_of += (r->d + 31) / 32 * 34 * 0x1p-13 * largest * fabs(r->scale) / ln2;
