@@ -22853,12 +22853,12 @@ typedef struct ptxk__dec {
     uint32_t lanes, keys;          /* lanes of a key, keys of a warp at a time */
     float scale;
     /* of a mixture: */
-    uint32_t slots; /* most; 0: there is no mixture */
-    uint32_t expert_tiles, expert_units,
-        shared_units;     /* of gate and up, of down; units of the shared one's */
-    uint32_t parts_of[2]; /* slices of down of the shared expert, of a slot */
-    uint32_t slots_at;    /* u32: how many, experts [slots], f32 weights [slots + 1, batch], the shared one's
-                               the last; u32 experts, f32 weights [choices] where batch > 1 */
+    uint32_t slots;                      /* most; 0: there is no mixture */
+    uint32_t expert_tiles, expert_units; /* of an expert's gate and up; of its down */
+    uint32_t shared_units, parts_of[2];  /* slices of down: of the shared expert, of a slot */
+    uint32_t slots_at; /* u64 [4, slots + 1]: the experts' gate, up, down and bias of down, or 0 */
+    uint32_t words_at; /* u32 how many, u32 experts [slots], f32 weights [slots + 3, batch], the shared one's
+                          and ones the last; where batch > 1 u32 experts, f32 weights [choices] */
     uint32_t flags_route;
     uint64_t scores; /* f32 [2, layers, batch, score_count] */
     uint32_t score_count;
@@ -22996,7 +22996,8 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     fixed = PTXK__DEC_LAYER_AT + f->layer_bytes + 8;
     if (f->slots) {
         f->slots_at = fixed;
-        fixed += 4 * (1 + f->slots + (f->slots + 1) * d->batch + (d->batch > 1 ? 2 * PTXK__DEC_CHOICES : 0));
+        f->words_at = fixed += 32 * (f->slots + 1);
+        fixed += 4 * (1 + f->slots + (f->slots + 3) * d->batch + (d->batch > 1 ? 2 * PTXK__DEC_CHOICES : 0));
     }
     fixed = 2 * f->out_bytes + 16 + (fixed + 15) / 16 * 16;
     room = 3 * d->batch * (f->integers + f->numbers); /* at least three units of x, or half of the memory */
@@ -23333,11 +23334,8 @@ typedef struct ptxk__job {
     ptx_var tiles, gated;
     ptx_var first, end; /* units of this slice */
     /* of a mixture: */
-    ptx_var mixed;      /* 1: gate and up of the slots, 2: down; else 0 */
-    ptx_var stride[2];  /* bytes from expert to expert, of gate and up */
-    ptx_var weight[4];  /* of the slice: its expert's, for each sequence */
-    ptx_var bias;       /* of the slice: 0, or what is added to its sums */
-    ptx_var first_flag; /* of the slice's input */
+    ptx_var
+        slot; /* of this slice of down; `slots`: the shared expert; 1 more: gate and up of all; 2: neither */
 } ptxk__job;
 
 /* Shared memory words of the product that only the first thread needs, for messages, or that all threads need
@@ -23627,33 +23625,37 @@ typedef struct ptxk__pair {
 /* A word of the slots, of which `word` is the first and `index` (u32) the number from there. */
 static ptx_val ptxk__dec_slot_word(ptxk__dec_state *c, ptx_type type, uint32_t word, ptx_val index) {
     ptx_val at = ptx_ptr_add(c->k, c->shared, index, 4);
-    return ptx_ld(c->k, type, ptx_at(at, (int64_t)(c->f->info_at + c->f->slots_at + 4 * word)));
+    return ptx_ld(c->k, type, ptx_at(at, (int64_t)(c->f->info_at + c->f->words_at + 4 * word)));
+}
+
+/* An address of a slot: 0 gate, 1 up, 2 down, 3 the bias of down. */
+static ptx_mem ptxk__dec_slot_address(ptxk__dec_state *c, uint32_t which, ptx_val slot) {
+    ptx_val at = ptx_ptr_add(c->k, c->shared, slot, 8);
+    return ptx_at(at, (int64_t)(c->f->info_at + c->f->slots_at + 8 * which * (c->f->slots + 1)));
 }
 
 /* Of a tile of gate and up of the slots: the expert's matrix, and where its rows begin. */
-static void ptxk__dec_pair_expert(ptxk__dec_state *c, const ptxk__dec_position *position, ptx_val up,
-                                  ptxk__pair *o, ptx_val *start) {
+static void ptxk__dec_pair_expert(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o,
+                                  ptx_val *start) {
     ptx_kernel *k = c->k;
-    ptx_val p, a, b;
-    a = ptx_get(k, c->j.mixed);
-    p = ptx_setp(k, PTX_EQ, a, ptx_u32(1));
+    ptx_val p, a;
+    a = ptx_get(k, c->j.slot);
+    p = ptx_setp(k, PTX_EQ, a, ptx_u32(c->f->slots + 1));
     a = ptx_div(k, position->tile, ptx_u32(c->f->expert_tiles));
     o->slot = ptx_selp(k, a, ptx_u32(0), p);
     a = ptxk__dec_slot_word(c, PTX_U32, 1, o->slot);
     o->expert = ptx_selp(k, a, ptx_u32(0), p);
     *start = ptx_mad(k, o->slot, ptx_u32(c->f->expert_tiles), *start);
-    a = ptx_get(k, c->j.stride[0]);
-    b = ptx_get(k, c->j.stride[1]);
-    a = ptx_selp(k, b, a, up);
-    b = ptx_cvt(k, PTX_U64, o->expert);
-    o->base = ptx_mad(k, a, b, o->base);
+    a = ptx_mad(k, position->second, ptx_u32(c->f->slots + 1), o->slot);
+    a = ptx_ld(k, PTX_U64, ptxk__dec_slot_address(c, 0, a));
+    o->base = ptx_selp(k, a, o->base, p);
 }
 
 static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
-    ptx_val p, q, a, b, start, up;
-    up = q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* gate and up: up's */
+    ptx_val p, q, a, b, start;
+    q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* gate and up: up's */
     a = ptx_get(k, j->edge[0]);
     p = ptx_setp(k, PTX_GE, position->tile, a);
     start = ptx_selp(k, a, ptx_u32(0), p);
@@ -23678,7 +23680,7 @@ static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *positio
     a = ptx_get(k, j->rows[2]);
     o->rows = ptx_selp(k, a, o->rows, p);
     o->which = ptx_selp(k, ptx_u32(2), o->which, p);
-    if (c->f->slots) ptxk__dec_pair_expert(c, position, up, o, &start);
+    if (c->f->slots) ptxk__dec_pair_expert(c, position, o, &start);
     o->local = ptx_mad(k, c->warp, ptx_u32(4), position->offset);
     a = ptx_sub(k, position->tile, start);
     o->row = ptx_mad(k, a, ptx_u32(PTXK__DEC_TILE), o->local);
@@ -24013,8 +24015,8 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_K), x);
     x = o.row;
     if (f->slots) { /* in the input of down, behind the shared expert's and of lower slots */
-        x = ptx_get(k, j->mixed);
-        p = ptx_setp(k, PTX_EQ, x, ptx_u32(1));
+        x = ptx_get(k, j->slot);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(f->slots + 1));
         x = ptx_mad(k, o.slot, ptx_u32(f->expert_units * PTXK__DEC_UNIT), o.row);
         x = ptx_add(k, x, ptx_u32(f->shared_units * PTXK__DEC_UNIT));
         x = ptx_selp(k, x, o.row, p);
@@ -24074,8 +24076,12 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
 /* What is added to row `row` of a tile in this slice of a mixture's down, else 0; where q. */
 static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val row, ptx_val q) {
     ptx_kernel *k = c->k;
-    ptx_val at = ptx_get(k, c->j.bias), p;
+    ptx_val at, p, slot = ptx_get(k, c->j.slot), first = ptx_get(k, c->j.first);
+    p = ptx_setp(k, PTX_LE, slot, ptx_u32(c->f->slots));
+    at = ptx_ld_if(k, p, PTX_U64, ptxk__dec_slot_address(c, 3, slot), ptx_u64(0));
     p = ptx_setp(k, PTX_NE, at, ptx_u64(0));
+    q = ptx_and(k, p, q);
+    p = ptx_setp(k, PTX_EQ, first, ptx_u32(0)); /* of an expert's slices one has it */
     q = ptx_and(k, p, q);
     row = ptx_mad(k, tile, ptx_u32(PTXK__DEC_TILE), row);
     p = ptx_setp(k, PTX_LT, row, ptx_u32(c->f->d.hidden));
@@ -24087,10 +24093,13 @@ static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val ro
 /* Sequence b's part of a sum: with its weight of the slice's expert; none where it has not chosen it. */
 static ptx_val ptxk__dec_weighted(ptxk__dec_state *c, uint32_t b, ptx_val x, ptx_val bias) {
     ptx_kernel *k = c->k;
-    ptx_val weight = ptx_get(k, c->j.weight[b]), p;
+    uint32_t B = c->f->d.batch;
+    ptx_val slot = ptx_get(k, c->j.slot), weight, p;
+    if (B > 1) slot = ptx_mul(k, slot, ptx_u32(B));
+    weight = ptxk__dec_slot_word(c, PTX_F32, 1 + c->f->slots + b, slot);
     x = ptx_op2(k, PTX_ADD, PTX_RN, x, bias);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, weight);
-    if (c->f->d.batch == 1) return x;
+    if (B == 1) return x;
     p = ptx_setp(k, PTX_EQ, weight, ptx_f32(0));
     return ptx_selp(k, ptx_f32(0), x, p);
 }
@@ -24132,7 +24141,10 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
         x = ptx_add(k, local, c->lane);
         at = ptx_ptr_add(k, at, x, 4);
         q = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->rows));
-        if (c->f->slots) bias = ptxk__dec_slice_bias(c, position.tile, x, q);
+        if (c->f->slots) {
+            if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* waits for no step, as there */
+            bias = ptxk__dec_slice_bias(c, position.tile, x, q);
+        }
         for (b = 0; b < B; b++) {
             value = sum[b][0];
             for (i = 1; i < f->rows; i++) {
@@ -24211,15 +24223,9 @@ static void ptxk__job_new(ptxk__dec_state *c) {
     ptxk__job *j = &c->j;
     ptx_var *narrow[] = {&j->kind,  &j->k,   &j->slices,  &j->groups,  &j->skip,    &j->tiles,   &j->gated,
                          &j->first, &j->end, &j->edge[0], &j->edge[1], &c->read[0], &c->read[1], &c->read[2]};
-    ptx_var *wide[] = {&j->stride[0], &j->stride[1], &j->bias};
     size_t i;
     for (i = 0; i < sizeof narrow / sizeof *narrow; i++) *narrow[i] = ptx_var_new(k, ptx_u32(0));
-    if (c->f->slots) {
-        j->mixed = ptx_var_new(k, ptx_u32(0));
-        j->first_flag = ptx_var_new(k, ptx_u32(0));
-        for (i = 0; i < 3; i++) *wide[i] = ptx_var_new(k, ptx_u64(0));
-        for (i = 0; i < c->f->d.batch; i++) j->weight[i] = ptx_var_new(k, ptx_f32(1));
-    }
+    if (c->f->slots) j->slot = ptx_var_new(k, ptx_u32(0));
     for (i = 0; i < 3; i++) {
         j->base[i] = ptx_var_new(k, ptx_u64(0));
         j->format[i] = ptx_var_new(k, ptx_u32(0));
@@ -24276,30 +24282,13 @@ static ptx_val ptxk__dec_scores(ptxk__dec_state *c) {
     return ptx_ptr_add(k, layers, x, 4 * c->f->d.batch * c->f->score_count);
 }
 
-/* Bytes of a matrix, u64. */
-static ptx_val ptxk__dec_matrix_bytes(ptxk__dec_state *c, uint32_t rows, uint32_t columns, ptx_val format) {
-    ptx_val x = ptxk__dec_by_format(c, format, ptxk__dec_unit);
-    x = ptx_mul_wide(c->k, x, ptx_u32(columns));
-    x = ptx_shr(c->k, x, ptx_u32(8));
-    return ptx_mul(c->k, x, ptx_u64(rows));
-}
-
-/* What a kind of product has of a mixture; what is not its down has weights of 1. */
+/* What a kind of product has of a mixture. */
 static void ptxk__dec_set_mixture(ptxk__dec_state *c, uint32_t kind) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
     ptx_val x, count;
-    uint32_t i;
-    ptx_set(k, j->mixed, ptx_u32(kind == 6 ? 1 : kind == 3 ? 2 : 0));
-    for (i = 0; i < f->d.batch; i++) ptx_set(k, j->weight[i], ptx_f32(1));
-    ptx_set(k, j->bias, ptx_u64(0));
-    ptx_set(k, j->first_flag, ptx_u32(0));
-    for (i = 0; i < 2 && kind == 6; i++) {
-        x = ptx_get(k, j->format[i]);
-        x = ptxk__dec_matrix_bytes(c, f->d.expert_ffn, f->d.hidden, x);
-        ptx_set(k, j->stride[i], x);
-    }
+    ptx_set(k, j->slot, ptx_u32(f->slots + (kind == 3 ? 0 : kind == 6 ? 1 : 2)));
     if (kind == 5) {
         x = ptxk__dec_scores(c);
         ptxk__job_put(c, PTX_U64, PTXK__J_Y, ptx_as(ptx_ptr(x, PTX_GENERIC), PTX_U64));
@@ -24307,64 +24296,43 @@ static void ptxk__dec_set_mixture(ptxk__dec_state *c, uint32_t kind) {
     if (kind != 3 && kind != 6) return;
     count = ptxk__dec_slot_word(c, PTX_U32, 0, ptx_u32(0));
     count = ptx_uniform(k, count);
-    if (kind == 6) ptx_set(k, j->tiles, ptx_mul(k, count, ptx_u32(f->expert_tiles)));
+    x = ptx_mul(k, count, ptx_u32(f->expert_tiles));
+    if (kind == 6) ptx_set(k, j->tiles, x);
     if (kind == 6) return;
-    ptxk__job_put(c, PTX_U64, PTXK__J_BIAS, ptx_u64(0)); /* the workers add each one's */
     x = ptx_mad(k, count, ptx_u32(f->parts_of[1]), ptx_u32(f->parts_of[0]));
     ptx_set(k, j->slices, x);
 }
 
 /* Sets what a slice of a mixture's down multiplies: columns of the shared expert's matrix, or of one that has
-   a slot. */
+   a slot; the workers add its bias. */
 static void ptxk__dec_set_slice(ptxk__dec_state *c, ptx_val slice) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
-    uint32_t i, b, tiles = ptxk__ceil_div(f->d.ffn, PTXK__DEC_TILE);
-    ptx_val at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), x, y, p, slot, bias;
+    ptx_val at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), x, y, p, slot;
+    uint32_t i;
     for (i = f->d.ffn ? 0 : 1; i < 2; i++) {
-        uint32_t columns = i ? f->d.expert_ffn : f->d.ffn, units = i ? f->expert_units : f->shared_units;
-        uint32_t per = ptxk__ceil_div(units, f->parts_of[i]);
-        size_t m = i ? offsetof(ptxk_decoder_layer, expert_down) : offsetof(ptxk_decoder_layer, down);
+        uint32_t units = i ? f->expert_units : f->shared_units, per = ptxk__ceil_div(units, f->parts_of[i]);
         if (f->d.ffn) {
             p = ptx_setp(k, i ? PTX_GE : PTX_LT, slice, ptx_u32(f->parts_of[0]));
             ptx_if(k, p);
         }
         x = i && f->d.ffn ? ptx_sub(k, slice, ptx_u32(f->parts_of[0])) : slice;
-        slot = i ? ptx_div(k, x, ptx_u32(f->parts_of[1])) : ptx_u32(f->slots);
+        slot = i ? ptx_div(k, x, ptx_u32(f->parts_of[1])) : ptx_mov(k, ptx_u32(f->slots));
         if (i) x = ptx_rem(k, x, ptx_u32(f->parts_of[1]));
-        y = ptx_mul(k, slot, ptx_u32(f->d.batch));
-        for (b = 0; b < f->d.batch; b++)
-            ptx_set(k, j->weight[b], ptxk__dec_slot_word(c, PTX_F32, 1 + f->slots + b, y));
+        ptx_set(k, j->slot, slot);
         x = ptx_mul(k, x, ptx_u32(per));
         ptx_set(k, j->first, x);
-        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
         x = ptx_add(k, x, ptx_u32(per));
         x = ptx_min(k, x, ptx_u32(units));
         ptx_set(k, j->end, x);
-        ptx_set(k, j->k, ptx_u32(columns));
-        ptxk__dec_load_matrix(c, 0, at, m, f->d.hidden, 0);
+        ptx_set(k, j->k, ptx_u32(i ? f->d.expert_ffn : f->d.ffn));
+        ptxk__dec_load_matrix(
+            c, 0, at, i ? offsetof(ptxk_decoder_layer, expert_down) : offsetof(ptxk_decoder_layer, down),
+            f->d.hidden, 0);
         ptxk__job_put(c, PTX_U64, PTXK__J_BIAS, ptx_u64(0));
-        bias = ptx_ld(k, PTX_U64, ptx_at(at, (int64_t)(m + offsetof(ptxk_decoder_matrix, bias))));
-        if (i) {
-            ptx_val expert = ptxk__dec_slot_word(c, PTX_U32, 1, slot), none;
-            y = ptx_get(k, j->format[0]);
-            y = ptxk__dec_matrix_bytes(c, f->d.hidden, columns, y);
-            x = ptx_cvt(k, PTX_U64, expert);
-            y = ptx_mad(k, x, y, ptx_get(k, j->base[0]));
-            ptx_set(k, j->base[0], y);
-            none = ptx_setp(k, PTX_EQ, bias, ptx_u64(0));
-            x = ptx_mad(k, x, ptx_u64((uint64_t)4 * f->d.hidden), bias);
-            bias = ptx_selp(k, bias, x, none);
-            x = ptx_mad(k, slot, ptx_u32(f->expert_tiles), ptx_u32(tiles));
-            ptx_set(k, j->first_flag, x);
-            x = ptx_mad(k, slot, ptx_u32(units), ptx_u32(f->shared_units));
-        } else {
-            ptx_set(k, j->first_flag, ptx_u32(0));
-            x = ptx_mov(k, ptx_u32(0));
-        }
-        bias = ptx_selp(k, bias, ptx_u64(0), p);
-        ptx_set(k, j->bias, bias);
+        if (i) ptx_set(k, j->base[0], ptx_ld(k, PTX_U64, ptxk__dec_slot_address(c, 2, slot)));
+        x = i ? ptx_mad(k, slot, ptx_u32(units), ptx_u32(f->shared_units)) : ptx_mov(k, ptx_u32(0));
         if (f->integers) {
             y = ptx_ptr_add(k, ptxk__dec_at(c, f->ff_integers), x, f->integers);
             ptxk__job_put(c, PTX_U64, PTXK__J_INTEGERS, ptx_as(ptx_ptr(y, PTX_GENERIC), PTX_U64));
@@ -24378,12 +24346,55 @@ static void ptxk__dec_set_slice(ptxk__dec_state *c, ptx_val slice) {
     }
 }
 
-/* Gives the choices of several sequences their slots, in the order in which they come: one warp, a lane for
-   each choice. */
-static void ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
+/* Notes where the matrices of the slots lie: one warp, a lane for each slot. */
+static void ptxk__dec_find_experts(ptxk__dec_state *c, ptx_val count) {
+    static const size_t at[3] = {offsetof(ptxk_decoder_layer, expert_gate),
+                                 offsetof(ptxk_decoder_layer, expert_up),
+                                 offsetof(ptxk_decoder_layer, expert_down)};
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
-    uint32_t B = f->d.batch, chosen = f->d.route.chosen, i, cand = 4 * (1 + f->slots + (f->slots + 1) * B);
+    ptx_val layer = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), p, x, base,
+            expert;
+    uint32_t i;
+    if (f->d.batch > 1) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* else each lane reads its own word */
+    p = ptx_setp(k, PTX_LT, c->lane, count);
+    ptx_if(k, p);
+    expert = ptxk__dec_slot_word(c, PTX_U32, 1, c->lane);
+    expert = ptx_cvt(k, PTX_U64, expert);
+    for (i = 0; i < 3; i++) {
+        uint32_t rows = i == 2 ? f->d.hidden : f->d.expert_ffn,
+                 columns = i == 2 ? f->d.expert_ffn : f->d.hidden;
+        x = ptx_ld(k, PTX_U32, ptx_at(layer, (int64_t)(at[i] + offsetof(ptxk_decoder_matrix, format))));
+        x = ptxk__dec_by_format(c, x, ptxk__dec_unit);
+        x = ptx_mul_wide(k, x, ptx_u32(columns));
+        x = ptx_shr(k, x, ptx_u32(8));
+        x = ptx_mul(k, x, ptx_u64(rows));
+        base = ptx_ld(k, PTX_U64, ptx_at(layer, (int64_t)(at[i] + offsetof(ptxk_decoder_matrix, weights))));
+        base = ptx_mad(k, expert, x, base);
+        ptx_st(k, PTX_U64, ptxk__dec_slot_address(c, i, c->lane), base);
+    }
+    base = ptx_ld(k, PTX_U64, ptx_at(layer, (int64_t)(at[2] + offsetof(ptxk_decoder_matrix, bias))));
+    p = ptx_setp(k, PTX_EQ, base, ptx_u64(0));
+    x = ptx_mad(k, expert, ptx_u64((uint64_t)4 * f->d.hidden), base);
+    x = ptx_selp(k, base, x, p);
+    ptx_st(k, PTX_U64, ptxk__dec_slot_address(c, 3, c->lane), x);
+    ptx_end(k);
+    if (!f->d.ffn) return;
+    p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    ptx_if(k, p);
+    x = ptx_ld(
+        k, PTX_U64,
+        ptx_at(layer, (int64_t)(offsetof(ptxk_decoder_layer, down) + offsetof(ptxk_decoder_matrix, bias))));
+    ptx_st(k, PTX_U64, ptxk__dec_slot_address(c, 3, ptx_u32(f->slots)), x);
+    ptx_end(k);
+}
+
+/* Gives the choices of several sequences their slots, in the order in which they come: one warp, a lane for
+   each choice. */
+static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t B = f->d.batch, chosen = f->d.route.chosen, i, cand = 4 * (1 + f->slots + (f->slots + 3) * B);
     ptx_val at, e, x, p, inside, lower, firsts, same = ptx_u32(0), slot, count;
     ptx_var mates = ptx_var_new(k, ptx_u32(0));
     at = ptx_ptr_add(k, slots, c->lane, 4);
@@ -24429,6 +24440,7 @@ static void ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
     p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(slots, 0), count);
+    return count;
 }
 
 /* Chooses the experts of this layer, warp b for sequence b, when all scores are there. */
@@ -24436,9 +24448,10 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t B = f->d.batch, chosen = f->d.route.chosen, E = f->d.route.experts;
-    uint32_t weights = 4 * (1 + f->slots), cand = B > 1 ? weights + 4 * (f->slots + 1) * B : 4;
+    uint32_t weights = 4 * (1 + f->slots), cand = B > 1 ? weights + 4 * (f->slots + 3) * B : 4;
     ptx_val p, at, x, scores, slots, inside, expert, weight, bias = PTX_ZERO;
     ptxk__wait w;
+    ptx_comment(k, "the choice of experts");
     w.ranges = 1;
     w.flags = ptx_ptr_add(k, c->workspace, ptx_u32(f->flags_route), 1);
     w.target = ptxk__dec_epoch(c);
@@ -24446,7 +24459,7 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     w.count[0] = ptx_mov(k, ptx_u32(f->tiles[5]));
     w.step = ptx_mov(k, ptx_u32(PTXK__STEP_EXPERTS));
     ptxk__dec_wait(c, &w);
-    slots = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + f->slots_at), 1);
+    slots = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + f->words_at), 1);
     p = ptx_setp(k, PTX_LT, c->warp, ptx_u32(B));
     ptx_if(k, p);
     scores = ptxk__dec_scores(c);
@@ -24473,13 +24486,14 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     ptx_st(k, PTX_U32, ptx_at(slots, 0), ptx_u32(chosen)); /* of one sequence */
     ptx_end(k);
     ptx_end(k);
-    ptxk__dec_worker_barrier(c);
-    if (B == 1) return;
+    if (B > 1) ptxk__dec_worker_barrier(c);
     p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(0));
     ptx_if(k, p);
-    ptxk__dec_share_slots(c, slots);
+    x = B > 1 ? ptxk__dec_share_slots(c, slots) : ptx_mov(k, ptx_u32(chosen));
+    ptxk__dec_find_experts(c, x);
     ptx_end(k);
     ptxk__dec_worker_barrier(c);
+    ptx_comment(k, "the chosen experts");
 }
 
 /* Sets the variables of a kind of product. */
@@ -24618,7 +24632,14 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     end = ptx_div(k, end, per);
     end = ptx_sub(k, end, first);
     w->ranges = 1;
-    w->first[0] = f->slots ? ptx_add(k, first, ptx_get(k, j->first_flag)) : first;
+    w->first[0] = first;
+    if (f->slots) { /* of a slot's slice: behind those of the shared expert and of lower slots */
+        a = ptx_get(k, j->slot);
+        p = ptx_setp(k, PTX_LT, a, ptx_u32(f->slots));
+        a = ptx_mad(k, a, ptx_u32(f->expert_tiles), ptx_u32(f->tiles[2]));
+        a = ptx_selp(k, a, ptx_u32(0), p);
+        w->first[0] = ptx_add(k, first, a);
+    }
     w->count[0] = ptx_add(k, end, ptx_u32(1));
     w->target = ptx_get(k, target);
     a = ptx_get(k, flags);
@@ -24648,10 +24669,6 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
     slice = ptx_selp(k, slice, c->block, p);
     group = ptx_div(k, c->block, slices);
     group = ptx_selp(k, group, ptx_u32(0), p);
-    units = ptx_get(k, j->k);
-    units = ptx_add(k, units, ptx_u32(PTXK__DEC_UNIT - 1));
-    units = ptx_shr(k, units, ptx_u32(10));
-    per = ptxk_div_up(k, units, slices);
     tiles = ptx_get(k, j->tiles);
     p = ptx_setp(k, PTX_LT, group, groups);
     q = ptx_setp(k, PTX_LT, group, tiles);
@@ -24660,14 +24677,18 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
     a = ptx_get(k, j->skip);
     slice = ptx_for(k, slice, slices, a);
     {
+        units = ptx_get(k, j->k);
+        units = ptx_add(k, units, ptx_u32(PTXK__DEC_UNIT - 1));
+        units = ptx_shr(k, units, ptx_u32(10));
+        per = ptxk_div_up(k, units, slices);
         a = ptx_mul(k, slice, per);
         ptx_set(k, j->first, a);
         a = ptx_add(k, a, per);
         a = ptx_min(k, a, units);
         ptx_set(k, j->end, a);
         if (f->slots) {
-            a = ptx_get(k, j->mixed);
-            p = ptx_setp(k, PTX_EQ, a, ptx_u32(2));
+            a = ptx_get(k, j->slot);
+            p = ptx_setp(k, PTX_LE, a, ptx_u32(f->slots));
             ptx_if(k, p);
             ptxk__dec_set_slice(c, slice);
             ptx_end(k);
@@ -26141,6 +26162,13 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
         ptx_guard(k, p);
         ptx_st(k, PTX_U32, ptx_at(at, f->info_at + 192 + 4 * i), x);
         ptx_end(k);
+    }
+    if (f->slots) {
+        at = ptx_ptr_add(k, c->shared, c->tid, 4);
+        p = ptx_setp(k, PTX_LT, c->tid, ptx_u32(2 * f->d.batch)); /* the two rows of ones */
+        ptx_guard(k, p);
+        i = 4 * (1 + f->slots + (f->slots + 1) * f->d.batch);
+        ptx_st(k, PTX_F32, ptx_at(at, (int64_t)(f->info_at + f->words_at + i)), ptx_f32(1));
     }
     ptxk__dec_worker_barrier(c);
 }
