@@ -2753,7 +2753,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_tanh(k, x) ptx_math1(k, "tanh", x)         /* 1.9, 1.8 */
 #define ptx_exp(k, x) ptx_math1(k, "exp", x)           /* 2.0, 1.0 */
 #define ptx_exp2(k, x) ptx_math1(k, "exp2", x)         /* f32: ex2.approx, as it says; 1.0 */
-#define ptx_exp10(k, x) ptx_math1(k, "exp10", x)       /* 2.0, 1.0 */
+#define ptx_exp10(k, x) ptx_math1(k, "exp10", x)       /* 2.0, 1.1 */
 #define ptx_expm1(k, x) ptx_math1(k, "expm1", x)       /* 1.6, 1.9 */
 #define ptx_log(k, x) ptx_math1(k, "log", x)           /* 1.0, 0.6 */
 #define ptx_log2(k, x) ptx_math1(k, "log2", x)         /* 1.8, 0.6 */

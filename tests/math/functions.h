@@ -42,7 +42,7 @@ static const math_function math_functions[] = {
     ONE(tanh, 1.9, 1.8),
     ONE(exp, 2.0, 1.0),
     ONE(exp2, 2.5, 1.0), /* f32: 2 of the instruction, from the correctly rounded result */
-    {"exp10", 1, 2.0, 1.0, exact_exp10, NULL, exact_exp10l, NULL},
+    {"exp10", 1, 2.0, 1.1, exact_exp10, NULL, exact_exp10l, NULL},
     ONE(expm1, 1.6, 1.9),
     ONE(log, 1.0, 0.6),
     ONE(log2, 1.8, 0.6),
