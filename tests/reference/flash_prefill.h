@@ -88,16 +88,16 @@ static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size
         }
         if (s > huge) s = INFINITY;
         if (s < -huge) s = -INFINITY;
-        if (r->tree && first + j >= r->tree_base) {
-            int64_t bit = first + j - r->tree_base;
-            if (!(r->tree[bit / 32] >> bit % 32 & 1)) s = -INFINITY;
-        }
         s *= r->scale;
         error_of = (per * (r->d + 2) + 2 * r->product) * a * fabs(r->scale) / ln2;
         if (r->e4m3) error_of += (r->d + 31) / 32 * 34 * 0x1p-13 * largest * fabs(r->scale) / ln2;
         if (r->cap > 0) {
             s = r->cap * tanh(s / r->cap);
             error_of += 20 * u * r->cap / ln2;
+        }
+        if (r->tree && first + j >= r->tree_base) {
+            int64_t bit = first + j - r->tree_base;
+            if (!(r->tree[bit / 32] >> bit % 32 & 1)) s = -INFINITY;
         }
         if (isnan(s)) nan = 1;
         if (s > most) most = s;
