@@ -22027,10 +22027,10 @@ static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_
 }
 
 /* A token's choice by a warp, of which lane j < chosen receives the expert that comes j-th, and its weight.
-   held: address of the scores; given: of the bias. Each lane has every 32nd expert's score, and the key of
-   its rank. */
-static void ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val lane, ptx_val held,
-                             ptx_val given, ptx_val *expert, ptx_val *weight) {
+   held: address of the scores; given: of the bias. Returns whether the lane is one of these. Each lane has
+   every 32nd expert's score, and the key of its rank. */
+static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val lane, ptx_val held,
+                                ptx_val given, ptx_val *expert, ptx_val *weight) {
     ptx_val key[PTXK__ROUTE_EXPERTS / 32] = PTX_ZERO, s[PTXK__ROUTE_EXPERTS / 32];
     ptx_val at, x, p, e, j, best, most, sum, inside, bias;
     ptx_var keys[PTXK__ROUTE_EXPERTS / 32], mine;
@@ -22119,6 +22119,7 @@ static void ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val la
     if (d->scale < 0 || d->scale > 0) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)d->scale));
     *expert = e;
     *weight = x;
+    return inside;
 }
 
 #endif
@@ -22178,8 +22179,7 @@ static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route
     x = ptx_mul_wide(k, t, ptx_u32(d->experts));
     held = ptx_ptr_add(k, at, x, 4);
     if (d->flags & PTXK_ROUTE_BIAS) bias = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, bias));
-    ptxk__route_pick(k, d, lane, held, bias, &e, &x);
-    inside = ptx_setp(k, PTX_LT, lane, ptx_u32(d->chosen));
+    inside = ptxk__route_pick(k, d, lane, held, bias, &e, &x);
     t = ptx_mul_wide(k, t, ptx_u32(d->chosen));
     j = ptx_cvt(k, PTX_U64, lane);
     t = ptx_add(k, t, j);
@@ -24466,8 +24466,7 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     scores = ptx_ptr_add(k, scores, c->warp, 4 * f->score_count);
     if (f->d.route.flags & PTXK_ROUTE_BIAS)
         bias = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, balance)), PTX_GLOBAL);
-    ptxk__route_pick(k, &f->d.route, c->lane, scores, bias, &expert, &weight);
-    inside = ptx_setp(k, PTX_LT, c->lane, ptx_u32(chosen));
+    inside = ptxk__route_pick(k, &f->d.route, c->lane, scores, bias, &expert, &weight);
     x = ptx_mad(k, c->warp, ptx_u32(chosen), c->lane);
     at = ptx_ptr_add(k, slots, x, 4);
     ptx_guard(k, inside);
