@@ -2723,7 +2723,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
    approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all
    operands of the f32 functions of one, and random ones of the rest; docs/mathematics.md has what it printed.
-   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 141 in f64
+   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 129 in f64
    (docs/mathematics.md); no memory but, for sin, cos and tan of f64 from 2^30 on, a table of 160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
@@ -2744,7 +2744,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
 #define ptx_sin(k, x) ptx_math1(k, "sin", x)           /* 1.6, 1.6; any x, however large */
 #define ptx_cos(k, x) ptx_math1(k, "cos", x)           /* 1.7, 1.7 */
-#define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 1.9, 2.0 */
+#define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 1.9, 1.8 */
 #define ptx_asin(k, x) ptx_math1(k, "asin", x)         /* 2.0, 1.7 */
 #define ptx_acos(k, x) ptx_math1(k, "acos", x)         /* 1.2, 1.3 */
 #define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.9, 1.6 */
@@ -2753,22 +2753,22 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_tanh(k, x) ptx_math1(k, "tanh", x)         /* 1.9, 1.8 */
 #define ptx_exp(k, x) ptx_math1(k, "exp", x)           /* 2.0, 1.0 */
 #define ptx_exp2(k, x) ptx_math1(k, "exp2", x)         /* f32: ex2.approx, as it says; 1.0 */
-#define ptx_exp10(k, x) ptx_math1(k, "exp10", x)       /* 1.1, 1.0 */
+#define ptx_exp10(k, x) ptx_math1(k, "exp10", x)       /* 2.0, 1.0 */
 #define ptx_expm1(k, x) ptx_math1(k, "expm1", x)       /* 1.6, 1.9 */
 #define ptx_log(k, x) ptx_math1(k, "log", x)           /* 1.0, 0.6 */
 #define ptx_log2(k, x) ptx_math1(k, "log2", x)         /* 1.8, 0.6 */
 #define ptx_log10(k, x) ptx_math1(k, "log10", x)       /* 1.9, 0.6 */
 #define ptx_log1p(k, x) ptx_math1(k, "log1p", x)       /* 1.4, 1.5 */
 #define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)         /* 0.9, 0.8 */
-#define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.8, 1.7 */
-#define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.3 */
+#define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.8, 1.2 */
+#define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 1.7 */
 #define ptx_tgamma(k, x) ptx_math1(k, "tgamma", x)     /* 4.0, 1.8; a function of the module */
-#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 2.4; the same; see below */
+#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 1.8; the same; see below */
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
 #define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 2.0, 1.6 */
 /* lgamma has zeros between its poles: below -2 its error is counted in units of the largest of
-   |lgamma(x)|, lgamma(-x) and 1. From -2 on the error in f64 is 1.7. */
+   |lgamma(x)|, lgamma(-x) and 1. */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
 #define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
 
@@ -10610,10 +10610,8 @@ PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_i
      r:operation ...    r is a variable: later statements set it, also inside an `if`
      if p; else; end    control flow on a predicate
      p=poly z $         Horner's rule, (a z + b) z + c of a, b, c, one fma a step
-     y=ldx p n          p 2^n, by adding n to the exponent's bits: p and y must be normal. If n is a float, it
-                        was rounded by adding 1.5 2^23 (or 2^52), and its low bits are the integer.
      f,g=name x y       a formula in a formula, here one with two results
-     {a|b}              an operand, or statements: a in f32, b in f64; the statements have no braces
+     {a|b}              an operand, or statements: a in f32, b in f64; no braces stand in them
    Operands of a statement are letters, integers, decimal numbers, I (infinity), N (NaN), M (1.5 2^23 in f32,
    1.5 2^52 in f64: adding it rounds to an integer) and $: the next of the formula's numbers for that type.
    These stand behind the text as the leading hexadecimal digits of their bits; numbers between commas, as the
@@ -10661,112 +10659,130 @@ static const ptx__calc ptx__calcs[] = {
 
 /* The strings of a formula stand one behind another: name, text, numbers of f32, numbers of f64. */
 #define PTX__F(name, text, f32, f64) name "\0" text "\0" f32 "\0" f64
+#define PTX__F0(name, text) PTX__F(name, text, "", "")
 static const char *const ptx__formulas[] = {
-    PTX__F("srgb_to_linear", "~a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x "
-     "0.0773993808;c=gt x 0.04045;r=sel a b c;", "", ""),
-    PTX__F("linear_to_srgb", "~a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;c=gt "
-     "x 0.0031308;r=sel a b c;", "", ""),
-    PTX__F("pcg", "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t "
-     "277803737;r=shr t 22;r=xor r t;", "", ""),
+    PTX__F0("srgb_to_linear", "~a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x "
+     "0.0773993808;c=gt x 0.04045;r=sel a b c;"),
+    PTX__F0("linear_to_srgb", "~a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;"
+     "c=gt x 0.0031308;r=sel a b c;"),
+    PTX__F0("pcg", "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t "
+     "277803737;r=shr t 22;r=xor r t;"),
     PTX__F("unit", "r=shr x 8;r=u2f r;r=mul r $;", "338", ""),
     /* a hash, from -1 to 1 */
     PTX__F("even", "r=pcg x;r=i2f r;r=mul r $;", "3", ""),
-    PTX__F("between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;", "",
-     ""),
+    PTX__F0("between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;"),
     /* x: hash; y, z: the corner of the unit square; w, v: the point in it. slopes3 has the third coordinate
        in u */
-    PTX__F("values", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;b=even "
-     "h;c=even k;k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;", "", ""),
-    PTX__F("value_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;", "", ""),
-    PTX__F("value_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
-     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;", "", ""),
+    PTX__F0("values", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;"
+     "b=even h;c=even k;k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;"),
+    PTX__F0("value_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;"),
+    PTX__F0("value_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
+     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;"),
     /* gradient . (y, z): 8 gradients of length 1.0824. In 3 dimensions 12 of length 1.4142, to the edges of
        a cube */
-    PTX__F("slope2", "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a "
-     "0x80000000;v=xor v a;r=fma v 0.414213562 u;", "", ""),
-    PTX__F("slope3", "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
-     "t=and t 0x80000000;v=xor v t;r=add u v;", "", ""),
-    PTX__F("slopes2", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg "
-     "h;a=slope2 a w v;h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;d=slope2 "
-     "d m n;a=between a b w;c=between c d w;r=between a c v;", "", ""),
-    PTX__F("slopes3", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg "
-     "h;a=slope3 a w v u;h=iadd h 1;b=pcg h;b=slope3 b m v u;c=pcg k;c=slope3 c w n u;k=iadd k 1;d=pcg k;"
-     "d=slope3 d m n u;a=between a b w;c=between c d w;r=between a c v;", "", ""),
-    PTX__F("gradient_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;r=mul "
-     "r 1.398;", "", ""),
-    PTX__F("gradient_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
-     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;r=between "
-     "a b h;r=mul r 0.9649;", "", ""),
+    PTX__F0("slope2", "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a "
+     "0x80000000;v=xor v a;r=fma v 0.414213562 u;"),
+    PTX__F0("slope3", "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
+     "t=and t 0x80000000;v=xor v t;r=add u v;"),
+    PTX__F0("slopes2", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;"
+     "a=pcg h;a=slope2 a w v;h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;"
+     "d=slope2 d m n;a=between a b w;c=between c d w;r=between a c v;"),
+    PTX__F0("slopes3", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;"
+     "a=pcg h;a=slope3 a w v u;h=iadd h 1;b=pcg h;b=slope3 b m v u;c=pcg k;c=slope3 c w n u;k=iadd k 1;d=pcg "
+     "k;d=slope3 d m n u;a=between a b w;c=between c d w;r=between a c v;"),
+    PTX__F0("gradient_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;"
+     "r=mul r 1.398;"),
+    PTX__F0("gradient_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i "
+     "k;k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;"
+     "r=between a b h;r=mul r 0.9649;"),
     /* of hash x: (1/2 - distance^2)^4 slope place */
-    PTX__F("blob2", "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;"
-     "g=slope2 x y z;r=mul t g;", "", ""),
-    PTX__F("blob3", "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;t=neg "
+    PTX__F0("blob2", "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;"
+     "g=slope2 x y z;r=mul t g;"),
+    PTX__F0("blob3", "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;t=neg "
      "v;t=fma t v 0.5;n=neg u;t=fma n u t;n=neg p;t=fma n p t;t=max t 0;t=mul t t;t=mul t t;g=slope3 x v u p;"
-     "r=mul t g;", "", ""),
-    PTX__F("simplex_noise2", "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;"
+     "r=mul t g;"),
+    PTX__F0("simplex_noise2", "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;"
      "t=mul t 0.211324865;f=sub i t;f=sub x f;g=sub j t;g=sub y g;i=f2i i;j=f2i j;j=iadd j z;c=gt f g;h=pcg "
      "j;k=iadd j 1;k=pcg k;m=isel h k c;u=isel 1 0 c;m=iadd m i;m=iadd m u;h=iadd h i;k=iadd k i;k=iadd k 1;"
      "a=blob2 h f g;u=sel 0.788675135 -0.211324865 c;v=sel -0.211324865 0.788675135 c;u=sub f u;v=sub g v;"
-     "b=blob2 m u v;u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r d;r=mul r 92.4;",
-     "", ""),
-    PTX__F("simplex_noise3", "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;"
+     "b=blob2 m u v;u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r d;r=mul r 92.4;"),
+    PTX__F0("simplex_noise3", "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;"
      "k=add z s;k=flr k;t=add i j;t=add t k;t=mul t 0.166666667;f=sub i t;f=sub x f;g=sub j t;g=sub y g;"
      "h=sub k t;h=sub z h;r=blob3 i j k w f g h;c=ge f g;d=ge g h;e=ge f h;a=and c e;a=sel 1 0 a;b=sel 0 1 c;"
      "b=sel b 0 d;l=sub 1 a;l=sub l b;m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.166666667;b=sub g b;"
      "b=add b 0.166666667;l=sub h l;l=add l 0.166666667;a=blob3 m n o w a b l;r=add r a;a=or c e;a=sel 1 0 a;"
      "l=and d e;l=sel 0 1 l;b=sub 2 a;b=sub b l;m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.333333333;"
      "b=sub g b;b=add b 0.333333333;l=sub h l;l=add l 0.333333333;a=blob3 m n o w a b l;r=add r a;m=add i 1;"
-     "n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;a=blob3 m n o w a b l;r=add r a;r=mul r 76.88;",
-     "", ""),
-    PTX__F("floor", "r=flr x;", "", ""),
-    PTX__F("ceil", "r=cei x;", "", ""),
-    PTX__F("trunc", "r=trc x;", "", ""),
+     "n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;a=blob3 m n o w a b l;r=add r a;r=mul r "
+     "76.88;"),
+    PTX__F0("floor", "r=flr x;"), PTX__F0("ceil", "r=cei x;"), PTX__F0("trunc", "r=trc x;"),
     PTX__F("round", "h=cps x $;r=add x h;r=trc r;", "3EFFFFFF", "3FDFFFFFFFFFFFFF"),
     PTX__F("fract", "f=flr x;r=sub x f;c=ge r 1;r=sel $ r c;", "3F7FFFFF", "3FEFFFFFFFFFFFFF"),
-    PTX__F("sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;", "", ""),
-    PTX__F("clamp", "r=max x y;r=min r z;", "", ""),
-    PTX__F("step", "c=lt y x;r=sel 0 1 c;", "", ""),
-    PTX__F("mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;", "", ""),
-    PTX__F("mix", "n=neg x;n=fma z n x;r=fma z y n;", "", ""),
-    PTX__F("smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;"
-     "", "", ""),
-    PTX__F("scale", "{m=iadd y -0x4b400000;|m,h=unpair y;}h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul "
-     "x s;r=mul r u;", "", ""),
+    PTX__F0("sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;"), PTX__F0("clamp", "r=max x y;r=min r z;"),
+    PTX__F0("step", "c=lt y x;r=sel 0 1 c;"), PTX__F0("mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;"),
+    PTX__F0("mix", "n=neg x;n=fma z n x;r=fma z y n;"),
+    PTX__F0("smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t "
+     "u;"),
+    /* x, its sign changed where bit 31 of y is set: all of y in f32 */
+    PTX__F0("flip", "{r=xor x y;|l,h=unpair x;y=and y 0x80000000;h=xor h y;r=pair l h;}"),
+    /* x 2^y of y that adding M rounded, whose low bits are the integer; then 2^x of an integer */
+    PTX__F0("ldx", "{y=shl y 23;r=iadd y x;|y,h=unpair y;l,h=unpair x;y=shl y 20;h=iadd y h;r=pair l h;}"),
+    PTX__F0("pow2", "{r=shl x 23;r=iadd r 0x3f800000;|r=shl x 20;r=iadd r 0x3ff00000;r=pair 0 r;}"),
+    PTX__F0("scale", "{m=iadd y -0x4b400000;|m,h=unpair y;}h=sar m 1;m=isub m h;s=pow2 h;u=pow2 m;r=mul x s;"
+     "r=mul r u;"),
+    /* x 2^y, but infinite where z > w, 0 where z < v */
+    PTX__F0("scale_ends", "r=scale x y;c=gt z w;r=sel I r c;c=lt z v;r=sel 0 r c;"),
+    PTX__F0("reciprocal", "{r=rcpa x;|r=rcpd x;n=neg x;u=fma n r 1;r=fma r u r;u=fma n r 1;r=fma r u r;}"),
+    /* (x + y) / (z + w); y and w below the last place of x and z */
+    PTX__F0("divide", "t=rcpd z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;"
+     "e=add e s;r=fma e t r;"),
+    /* e^|x| / 2 as r 2^s */
+    PTX__F("half_exp", "a=abs x;t=fma a $ $;n=sub t $;f=fma n $ a;f=fma n $ f;r=exp_poly f;s=mov t;q=mov a;",
+     "3FB8AA3B 4B3FFFFF 4B3FFFFF BF317218 3102E308", "3FF71547652B82FE 4337FFFFFFFFFFFF 4337FFFFFFFFFFFF "
+     "BFE62E42FEFA39EF BC7ABC9E3B39803F"),
     PTX__F("exp_poly", "{r=poly x $;|s=poly x $;r=fma s x 1;}",
      "3AB4AA0A,3C091D82,3D2AAD11,3E2AAA48,3EFFFFFD,3F8,3F8", "3E5A98E9,3E928A8B,3EC71E1B,3EFA019A,3F2A01A,"
      "3F56C16C1818BCB1,3F81111111160619,3FA5555555551784,3FC555555555541,3FE0000000000006,3FF"),
     /* x = s ln 2 + r */
     PTX__F("exp_reduce", "s=fma x $ M;n=sub s M;r=fma n $ x;r=fma n $ r;", "3FB8AA3B BF317218 3102E308",
      "3FF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
-    PTX__F("exp", "f,t=exp_reduce x;{p=poly f $;|p=exp_poly f;}r:ldx p t;a=abs x;c=gtu a {87|708};if c;"
-     "r=scale p t;c=gt x {89|710};r=sel I r c;c=lt x {-105|-746};r=sel 0 r c;end;",
-     "3C07CFD8,3D2B9D1,3E2AAD4,3EFFFEE3,3F7FFFFB,3F8", ""),
+    /* f32: x^4 of the polynomial and what rounds x / ln 2 have one constant. Its last
+       place is 1 of n, and its lowest 9 bits are 0, so that ldx finds n alone */
+    PTX__F("exp", "{t=fma x $ $;n=sub t $;f=fma n $ x;f=fma n $ f;p=poly f $;|f,t=exp_reduce x;p=exp_poly f;"
+     "}r:ldx p t;a=abs x;c=gtu a {87|708};if c;{t=iadd t 0xe146200;r=scale_ends p t x 89.0 -105.0;"
+     "|r=scale_ends p t x 710.0 -746.0;}end;", "31B8AA3B 3D2B9E 3D2B9E CD317218 3F02E308 3C07E6F2,3D2B9E,"
+     "3E2AAD28,3EFFFEE2,3F7FFFFB,3F8", ""),
     PTX__F("exp2_poly", "r=poly x $;", "391F8A5D,3AAF8D77,3C1D98E3,3D6357B,3E75FDEB,3F317218,3F8",
      "3DFEA482,3E3E627A,3E7B524A,3EB62BFC,3EEFFCBFC9DEF157,3F2430913121C7B,3F55D87FE78954FD,3F83B2AB6FB9EF47,"
      "3FAC6B08D704A14B,3FCEBFBDFF82C5AC,3FE62E42FEFA39EF,3FF"),
-    PTX__F("exp2", "{r=ex2 x;|t=add x M;n=sub t M;f=sub x n;p=exp2_poly f;r:ldx p t;a=abs x;c=gtu a 1021;if "
-     "c;r=scale p t;c=gt x 1025;r=sel I r c;c=lt x -1080;r=sel 0 r c;end;}", "", ""),
-    PTX__F("exp10", "t=fma x $ M;n=sub t M;f=fma n $ x;f=fma n $ f;p=poly f $;r:ldx p t;a=abs x;c=gtu a "
-     "{37.75|307};if c;r=scale p t;c=gt x {39|309};r=sel I r c;c=lt x {-46|-325};r=sel 0 r c;end;",
-     "40549A78 BE9A209B 3276086 3E525561,3F0AB6CB,3F95EDE8,400237CC,4029A924,40135D8E,3F8",
+    /* 2^(x + y) as r 2^s */
+    PTX__F0("exp2_pair", "s=add x M;n=sub s M;f=sub x n;f=add f y;r=exp2_poly f;"),
+    PTX__F0("exp2", "{r=ex2 x;|t=add x M;n=sub t M;f=sub x n;p=exp2_poly f;r:ldx p t;a=abs x;c=gtu a 1021;if "
+     "c;r=scale_ends p t x 1025.0 -1080.0;end;}"),
+    PTX__F("exp10", "t=fma x $ {$|M};n=sub t {$|M};f=fma n $ x;f=fma n $ f;p=poly f $;r:ldx p t;a=abs x;"
+     "c=gtu a {37.75|307};if c;{t=iadd t 0xba93c00;r=scale_ends p t x 39.0 -46.0;|r=scale_ends p t x 309.0 "
+     "-325.0;}end;", "34D49A78 3F96C4 3F96C4 CA1A209B 3DF6086 3F086EAA,3F96C4,40023C52,4029A862,40135D86,3F8",
      "400A934F0979A371 BFD34413509F79FF 3C49DC1DA994FD21 3F2F722D,3F52F72A,3F7489A,3F941166,3FB16E4DEE1A7BA3,"
      "3FCA7ED70A0DD716,3FE1429FFD222029,3FF2BD7609FD537A,4000470591DE2B42,40053524C73CEA76,40026BB1BBB55516,"
      "3FF"),
-    PTX__F("expm1", "f,t=exp_reduce x;p=poly f $;g=mul f f;p=fma p g f;s=ldx 1.0 t;u=sub s 1;r:fma p s u;"
-     "a=abs x;c=gtu a {87|708};if c;q=add p 1;r=scale q t;c=gt x {89|710};r=sel I r c;c=lt x -80;r=sel -1 r "
-     "c;end;r=cps x r;", "3AB5BCD9,3C091497,3D2AAB89,3E2AAA57,3EFFFFFF",
+    PTX__F("expm1", "f,t=exp_reduce x;p=poly f $;g=mul f f;p=fma p g f;{k=mov t;|k,h=unpair t;}s=pow2 k;"
+     "u=sub s 1;r:fma p s u;a=abs x;c=gtu a {87|708};if c;q=add p 1;r=scale q t;c=gt x {89|710};r=sel I r c;"
+     "c=lt x -80;r=sel -1 r c;end;r=cps x r;", "3AB5BCD9,3C091497,3D2AAB89,3E2AAA57,3EFFFFFF",
      "3E219C04,3E5AF521,3E927E88,3EC71DE,3EFA01A,3F2A01A01ACA8D2C,3F56C16C16C6542D,3F8111111110FF72,"
      "3FA55555555554B6,3FC5555555555557,3FE"),
     /* ln(1 + x) as r + s: r = x / (1 + x / 2) = 2 artanh(x / (2 + x)) less its cubic and later terms */
-    PTX__F("ratio", "{p=poly x $;g=mul x x;r=fma p g x;|g=fma x 0.5 1;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u "
-     "q;u=fma e q 1;q=fma q u q;r=mul x q;u=sub x r;h=mul r -0.5;u=fma h x u;l=mul u q;z=mul r r;p=poly z $;"
-     "w=mul r z;s=fma w p l;}", "BD390E9F,3DD6A0C4,BE06DAC3,3E144297,BE2A75AA,3E4CB478,BE800027,3EAAAAD3,BF",
+    PTX__F("ratio", "{p=poly x $;g=mul x x;r=fma p g x;|g=fma x 0.5 1;q=reciprocal g;r=mul x q;u=sub x r;"
+     "h=mul r -0.5;u=fma h x u;l=mul u q;z=mul r r;p=poly z $;w=mul r z;s=fma w p l;}",
+     "BD390E9F,3DD6A0C4,BE06DAC3,3E144297,BE2A75AA,3E4CB478,BE800027,3EAAAAD3,BF",
      "3EB0008C,3ED113F9,3EF3B088,3F1745D8,3F3C71C7,3F62492492687D6D,3F89999999997952,3FB555555555555B"),
     PTX__F("log_reduce", "v:mov x;d:mov 0;{i=iadd x -0x800000;c=uge i 0x7f000000;|l,i=unpair x;i=iadd i "
      "-0x100000;c=uge i 0x7fe00000;}if c;v=mul x $;d=mov {0xb800000|0x3600000};end;{e=iadd v -0x3f400000;"
      "e=and e 0xff800000;m=isub v e;|l,h=unpair v;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair "
      "l h;}e=isub e d;s=i2f e;{|s=mul s $;}r=sub m 1;q=mov c;", "4B", "435 3EB"),
-    PTX__F("log_special", "c=lt x I;r=sel y x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;", "", ""),
+    PTX__F0("log_special", "c=lt x I;r=sel y x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;"),
+    /* ln x as r + s; q: x is not a normal number above 0 */
+    PTX__F("log_pair", "f,n,q=log_reduce x;t,w=ratio f;r=fma n $ t;u=fma n $ r;u=sub t u;w=add w u;s=fma n $ "
+     "w;", "", "3FE62E42FEFA39EF BFE62E42FEFA39EF 3C7ABC9E3B39803F"),
     PTX__F("log", "{f,n,c=log_reduce x;p=ratio f;r:fma n $ p;|s,w,c=log_pair x;r:add s w;}if c;r=log_special "
      "x r;end;", "33B17218", ""),
     /* (-1)^y sin x, of x up to pi / 2: the error of x^2 counts */
@@ -10774,13 +10790,13 @@ static const char *const ptx__formulas[] = {
      "y 31;r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6",
      "3FC1EB85 3C7AF044,3CE62CF,BD6AD96D,3DE61222,BE5AE645,3EC71DE3A4A858F9,BF2A01A01A005D22,"
      "3F81111111110FF2,BFC5555555555554"),
-    PTX__F("sin", "t=fma x $ M;n=sub t M;f=fma n $ x;f=fma n $ f;f:fma n $ f;{|t,l=unpair t;}t:mov t;a=abs x;"
-     "c=gtu a {105615|$};if c;f,t=turn x 0;end;r=sine f t;", "3EA2F983 C0490FDA B4222168 A84234C4",
-     "3FD45F306DC9C883 C00921FB54442D18 BCA1A62633145C06 B95C1CD129024E08 41D"),
-    PTX__F("cos", "t=fma x $ 0.5;t=add t M;n=sub t M;n=sub n 0.5;f=fma n $ x;f=fma n $ f;f:fma n $ f;{|t,"
-     "l=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t=turn a 0x40000000;end;r=sine f t;",
-     "3EA2F983 C0490FDA B4222168 A84234C4", "3FD45F306DC9C883 C00921FB54442D18 BCA1A62633145C06 "
-     "B95C1CD129024E08 41D"),
+    /* the sine of x less z pi, y: z by the sum that rounded it; large ones: of w, turned by v */
+    PTX__F("reduced", "f=fma z $ x;f=fma z $ f;f:fma z $ f;{|y,l=unpair y;}t:mov y;a=abs x;c=gtu a "
+     "{105615|$};if c;f,t=turn w v;end;r=sine f t;", "C0490FDA B4222168 A84234C4",
+     "C00921FB54442D18 BCA1A62633145C06 B95C1CD129024E08 41D"),
+    PTX__F("sin", "t=fma x $ M;n=sub t M;r=reduced x t n x 0;", "3EA2F983", "3FD45F306DC9C883"),
+    PTX__F("cos", "t=fma x $ 0.5;t=add t M;n=sub t M;n=sub n 0.5;a=abs x;r=reduced x t n a 0x40000000;",
+     "3EA2F983", "3FD45F306DC9C883"),
     PTX__F("log2", "f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;r:fma n $ p;|t,w=ratio f;"
      "h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=add n h;u=sub s n;u=sub h u;a=add a u;r:add s "
      "a;}if c;r=log_special x r;end;", "BD7EA98D,3E1D46DE,BE47F40D,3E576ECA,BE7581A8,3E939413,BEB8AB5C,"
@@ -10816,49 +10832,52 @@ static const char *const ptx__formulas[] = {
     PTX__F("tan", "t=fma x $ M;n=sub t M;g=fma n $ x;f:fma n $ g;l=sub f g;l:fma n $ l;h:mul n $;{|t,"
      "k=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z $;"
      "{l=mul l -2;|l=neg l;}p=fma p f l;p=fma p z h;g=add f p;{q=rcpa g;|c=and t 1;c=ine c 0;r:mov g;if c;"
-     "q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;}e=neg q;f=fma e f 1;e=fma e p f;"
-     "q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;r=sel q g c;|r=neg q;end;}",
-     "3F22F983 BFC90FDA B3A22168 33A22168 A7C234C4 3C1A00B2,3B4AF343,3CC83EB5,3D5AC1F3,3E0896F8,3EAAAA6F",
-     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 B94C1CD129024E08 41D 3EF603B9,"
-     "BF07D494,3F17BEC,BEFD0809,3F2205EC,3F2D14D,3F43814F,3F57D58,3F6D6D98,3F8226E10108A5E5,3F9664F49BF1640E,"
-     "3FABA1BA1B3E6489,3FC1111111118F5E,3FD55555555554E4"),
+     "q=reciprocal g;}e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;r=sel q g c;"
+     "|r=neg q;end;}", "3F22F983 BFC90FDA B3A22168 33A22168 A7C234C4 3C1A00B2,3B4AF343,3CC83EB5,3D5AC1F3,"
+     "3E0896F8,3EAAAA6F", "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 "
+     "B94C1CD129024E08 41D 3EF603B9,BF07D494,3F17BEC,BEFD0809,3F2205EC,3F2D14D,3F43814F,3F57D58,3F6D6D98,"
+     "3F8226E10108A5E5,3F9664F49BF1640E,3FABA1BA1B3E6489,3FC1111111118F5E,3FD55555555554E4"),
     PTX__F("arc", "a=abs x;c=gt a 0.5;{|v:mov a;z:mul x x;q:mov 0.0;if c;}z=fma a -0.5 0.5;{y=rsqa z;d=eq z "
      "0;y=sel 0 y d;v=mul z y;h=mul y 0.5;|v=sqrt z;}e=neg v;e=fma e v z;{v=fma e h v;g=mul x x;z=sel z g c;"
      "v=sel v a c;|l=max v $;l=rcpd l;q=mul e l;end;}p=poly z $;p=mul p z;r=fma p v v;s=mov c;",
      "3D2CACD5,3CC620AD,3D3A3DB9,3D998103,3E2AAAE4", "20B 3FA0B78E,BF958AF1,3F96429A,3F6E3E2C,3F861656,"
      "3F8757CF,3F8CA20D,3F91C49E,3F96E8BE,3F9F1C71A88243DE,3FA6DB6DB723E1F4,3FB333333332DC65,"
      "3FC555555555557A"),
+    /* pi/2 - x, then pi - x */
+    PTX__F("half_pi", "{n=neg x;r=fma $ $ n;|r=sub $ x;r=add r $;}", "3F42F1B4 40040455",
+     "3FF921FB54442D18 3C91A62633145C06"),
+    PTX__F("pi", "{n=neg x;r=fma $ $ n;|r=sub $ x;r=add r $;}", "3FC2F1B4 40040455",
+     "400921FB54442D18 3CA1A62633145C07"),
+    PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;",
+     "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E",
+     "BEE390A8,3F1D183A,BF4490AC,3F627A17,BF77DCD8,3F87D4DA,BF936D54,3F9B17E5,BFA0E3D8,3FA39DD8,BFA5F79,"
+     "3FA84CD37E346DB8,BFAAEDF99C78B5F1,3FAE1D5448695593,BFB111038C103845,3FB3B139B612FF9F,BFB745D15AAF8E54,"
+     "3FBC71C71B25B739,BFC249249243DF46,3FC99999999982B7,BFD5555555555543"),
     PTX__F("asin", "{v,c=arc x;w=neg v;w=fma $ $ w;w=add w w;|v,c,l=arc x;w=fma v -2 $;l=sub $ l;w=add w l;"
      "}v=sel w v c;r=cps x v;", "3EC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06"),
-    PTX__F("acos", "v,c=arc x;u=cps x v;{u=neg u;u=fma $ $ u;|u=sub $ u;u=add u $;}v=add v v;{w=neg v;w=fma "
-     "$ $ w;|w=sub $ v;w=add w $;}d=lt x 0;v=sel w v d;r=sel v u c;", "3F42F1B4 40040455 3FC2F1B4 40040455",
-     "3C91A62633145C06 3FF921FB54442D18 400921FB54442D18 3CA1A62633145C07"),
+    PTX__F("acos", "v,c=arc x;u=cps x v;{u=half_pi u;|u=sub $ u;u=add u $;}v=add v v;w=pi v;d=lt x 0;v=sel w "
+     "v d;r=sel v u c;", "", "3C91A62633145C06 3FF921FB54442D18"),
     PTX__F("atan2", "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;{q=rcpa m;t=mul n q;e=neg t;e=fma e m "
      "n;t:fma e q t;c=geu m $;d=ltu n $;c=or c d;if c;|}t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;"
-     "{end;|}v=arctan t;{w=neg v;w=fma $ $ w;|w=sub $ v;w=add w $;}v=sel w v p;{w=neg v;w=fma $ $ w;p=ilt y "
-     "0;|w=sub $ v;w=add w $;k,h=unpair y;p=ilt h 0;}v=sel w v p;r=cps x v;",
-     "5E 0D8 3F42F1B4 40040455 3FC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06 400921FB54442D18 "
-     "3CA1A62633145C07"),
-    /* e^|x| / 2 as r 2^s */
-    PTX__F("half_exp", "a=abs x;t=fma a $ $;n=sub t $;f=fma n $ a;f=fma n $ f;r=exp_poly f;s=mov t;q=mov a;",
-     "3FB8AA3B 4B3FFFFF 4B3FFFFF BF317218 3102E308", "3FF71547652B82FE 4337FFFFFFFFFFFF 4337FFFFFFFFFFFF "
-     "BFE62E42FEFA39EF BC7ABC9E3B39803F"),
+     "{end;|}v=arctan t;w=half_pi v;v=sel w v p;w=pi v;{p=ilt y 0;|k,h=unpair y;p=ilt h 0;}v=sel w v p;r=cps "
+     "x v;", "5E 0D8", ""),
     PTX__F("sinh", "p,t,a=half_exp x;h=ldx p t;e=reciprocal h;h=fma e -0.25 h;z=mul x x;q=poly z $;q=mul q z;"
      "q=fma q a a;c=lt a 1;r:sel q h c;c=gtu a {88|709};if c;r=scale p t;c=gt a {91|712};r=sel I r c;end;"
      "r=cps x r;", "363B3B8F,39500E11,3C088875,3E2AAAAB", "3CEF6ECB,3D6ACC74,3DE6127A,3E5AE645,"
      "3EC71DE3A5CC2AFA,3F2A01A01A010D37,3F8111111111116D,3FC5555555555555"),
-    PTX__F("cosh", "p,t,a=half_exp x;h=ldx p t;e=reciprocal h;r:fma e 0.25 h;c=gtu a {88|709};if c;r=scale p "
-     "t;c=gt a {91|712};r=sel I r c;end;", "", ""),
+    PTX__F0("cosh", "p,t,a=half_exp x;h=ldx p t;e=reciprocal h;r:fma e 0.25 h;c=gtu a {88|709};if c;r=scale "
+     "p t;c=gt a {91|712};r=sel I r c;end;"),
     PTX__F("root3", "l=lg2a x;l=mul l $;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;r=fma e $ "
      "v;", "3EAAAAAB BEAAAAAB", ""),
     PTX__F("cbrt", "{|a:abs x;d:mov 341;l,h=unpair a;i=iadd h -0x100000;c=uge i 0x7fe00000;if c;a=mul a $;"
      "d=mov 359;end;l,h=unpair a;k=shr h 20;o=uhi k 0x55555556;i=imul o 3;i=isub k i;i=iadd i 1023;i=shl i "
      "20;h=and h 0xfffff;h=or h i;m=pair l h;g=nar m;g=lg2a g;g=gmul g $;g=ex2a g;y=wid g;n=neg m;u=mul y y;"
      "u=mul u y;e=fma n u 1;w=fma e $ $;w=mul w e;y=fma y w y;r=mul m y;r=mul r y;u=mul r r;e=fma u r n;"
-     "w=mul y y;w=mul w $;r=fma e w r;i=isub o d;r:ldx r i;if c;}a=abs x;{r:root3 a;i=iadd a -0x800000;c=uge "
-     "i 0x7f000000;if c;r=mul a $;r=root3 r;r=mul r $;|}u=add a a;c=eq u a;r=sel a r c;{|c=nan x x;r=sel x r "
-     "c;}end;r=cps x r;", "4B8 3B8", "435 BFD555556 3FCC71C7 3FD55555 BFD55555"),
-    PTX__F("root2", "{v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;|r=sqrt x;}", "", ""),
+     "w=mul y y;w=mul w $;r=fma e w r;i=isub o d;l,h=unpair r;i=shl i 20;h=iadd h i;r:pair l h;if c;}a=abs x;"
+     "{r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;if c;r=mul a $;r=root3 r;r=mul r $;|}u=add a a;c=eq u "
+     "a;r=sel a r c;{|c=nan x x;r=sel x r c;}end;r=cps x r;", "4B8 3B8",
+     "435 BFD555556 3FCC71C7 3FD55555 BFD55555"),
+    PTX__F0("root2", "{v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;|r=sqrt x;}"),
     PTX__F("hypot", "h=mul x x;h=fma y y h;{r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;|r:sqrt h;k,"
      "i=unpair h;i=iadd i -0x10000000;c=uge i 0x6fe00000;}if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel $ $ "
      "d;i=sel $ $ d;u=mul x k;v=mul y k;h=mul u u;w=fma v v h;{h=root2 w;|h=sqrt w;}r=mul h i;{d=eq w 0;"
@@ -10866,6 +10885,17 @@ static const char *const ptx__formulas[] = {
     PTX__F("erf_small", "z=mul x x;p=poly z $;r=fma p x x;", "38A48BD2,BA51EC09,3BAA00B9,BCDBFC46,3DE71679,"
      "BEC0939F,3E0375D4", "BE0A91F5,3E4D6372,BE85BE4E,3EBB97A,BEEF4C9B,3F1F9A2B,BF4C02DAFC7617B,"
      "3F7565BCCF5F71C,BF9B82CE311E0843,3FBCE2F21A040606,BFD812746B0379AF,3FC06EBA8214DB68"),
+    /* erfc x as (r + s) 2^q, of x from 0.65 to 28: e^-x^2 (1 / (x + 2)) P(1 - 4 / (x + 2)), each as a sum */
+    PTX__F("erfc_tail", "d=add x 2;w=rcpd d;e=neg d;u=fma e w 1;w=fma w u w;o=sub d 2;o=sub o x;u=fma e w 1;"
+     "u=fma o w u;o=mov w;w=fma w u w;k=sub o w;k=fma o u k;v=fma w -4 1;m=poly v $;r=fma m v $;l=sub $ r;"
+     "l=fma m v l;l=add l $;e=mul k -4;l=fma e m l;q=mul r w;e=neg q;e=fma r w e;e=fma r k e;l=fma l w e;"
+     "h=mul x x;o=neg h;z=fma x x o;t=fma h $ M;n=sub t M;f=fma n $ o;o=neg z;o=fma n $ o;f=add f o;p,"
+     "m=exp_poly f;e=sub 1 p;e=fma m f e;r=mul q p;k=neg r;k=fma q p k;k=fma q e k;s=fma l p k;q=mov t;", "",
+     "BE4889FC,BE71F29,3E92BC,3E5C3F1E,BEA148FD,BEA0A7C9,3E76E6D3,3EC0448E,3ECE6F2A,BEB27FC2,"
+     "BEF0E75BD01A9587,BEF6C153058951AA,3F01E77236472C5D,3F22EFA78FA378BF,3F02053EB566E17D,BF45BA439CD90C03,"
+     "BF4B6FBF967CCFF5,3F69517BB74B406F,3F7A89EAFF82DDD8,BF9606E41552CB85,BFA2A88E6107D36,3FD1E2DEEA6B117A,"
+     "BFE5FD386754EFF9 3FF058671B52C776 3FF058671B52C776 BC6D0E4 BFF71547652B82FE BFE62E42FEFA39EF "
+     "BC7ABC9E3B39803F"),
     PTX__F("erf", "a=abs x;{p=erf_small a;q=poly a $;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q "
      "p c;|c=ltu a 1;r:mov a;if c;r=erf_small a;else;c=gt a 6;a=sel 6 a c;p,l,t=erfc_tail a;r=ldx p t;r=sub "
      "1 r;end;}r=cps x r;", "BAE2FF3D,3CB36577,BE04CC0F,BF710322,BFCE9E11,BB54BCDF", ""),
@@ -10879,28 +10909,26 @@ static const char *const ptx__formulas[] = {
     /* log2 x, of an exponent y too large, as r + s: t + l = 2 artanh(f / (2 + f)) to its cubic term */
     PTX__F("log2_pair", "{e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;|l,h=unpair x;e=iadd h "
      "-0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;}e=isub e y;n=i2f e;{|n=mul n $;}f=sub m 1;g=fma "
-     "f 0.5 1;{g=rcpa g;t=mul f g;|q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;t=mul f "
-     "q;}u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u {g|q};z=mul t t;{|o=neg z;o=fma t t o;k=add l l;o=fma k "
-     "t o;w=mul t z;b=neg w;b=fma t z b;b=fma t o b;b=fma l z b;}p=poly z $;{|p=mul p z;}h=mul t $;a=neg h;"
-     "a=fma t $ a;a=fma t $ a;{k=fma z $ $;a=fma l k a;u=mul t z;a=fma u p a;a=fma u $ a;s=fma n $ h;u=fma n "
-     "$ s;u=sub h u;|a=fma l $ a;i=mul w $;j=neg i;j=fma w $ j;j=fma w $ j;j=fma b $ j;j=fma p w j;s=add h i;"
-     "u=sub s h;u=sub i u;}a=add a u;{r=add s a;s=sub r s;s=sub a s;|a=add a j;m=add n s;u=sub m n;u=sub s u;"
-     "a=add a u;r=add m a;s=sub m r;s=add a s;}", "3A2ED80C,3B52C113,3C93BBCC,B180DB78 3FB8AA3B 3FB8AA3B "
-     "32A5706 3EB8AA3B 3FB8AA3B 3DF6384F 34 B4", "3EB 3E9623F3,3EB58F26,3ED8A0A5,3EFC68EE48E3D79E,"
-     "3F20C9A85469630D,3F4484B13D68BE76,3F6A61762A7AF0FD,3F92776C50EF9BFB 3FF71547652B82FE 3FF71547652B82FE "
-     "3C7777D0FFDA0D24 3FF71547652B82FE 3FBEC709DC3A03FD 3FBEC709DC3A03FD 3C5D27F05548AF0C 3FBEC709DC3A03FD"),
-    /* 2^(x + y) as r 2^s */
-    PTX__F("exp2_pair", "s=add x M;n=sub s M;f=sub x n;f=add f y;r=exp2_poly f;", "", ""),
+     "f 0.5 1;q=reciprocal g;t=mul f q;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u q;z=mul t t;{|o=neg z;"
+     "o=fma t t o;k=add l l;o=fma k t o;w=mul t z;b=neg w;b=fma t z b;b=fma t o b;b=fma l z b;}p=poly z $;"
+     "{|p=mul p z;}h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;{k=fma z $ $;a=fma l k a;u=mul t z;a=fma u p a;"
+     "a=fma u $ a;s=fma n $ h;u=fma n $ s;u=sub h u;|a=fma l $ a;i=mul w $;j=neg i;j=fma w $ j;j=fma w $ j;"
+     "j=fma b $ j;j=fma p w j;s=add h i;u=sub s h;u=sub i u;}a=add a u;{r=add s a;s=sub r s;s=sub a s;|a=add "
+     "a j;m=add n s;u=sub m n;u=sub s u;a=add a u;r=add m a;s=sub m r;s=add a s;}",
+     "3A2ED80C,3B52C113,3C93BBCC,B180DB78 3FB8AA3B 3FB8AA3B 32A5706 3EB8AA3B 3FB8AA3B 3DF6384F 34 B4",
+     "3EB 3E9623F3,3EB58F26,3ED8A0A5,3EFC68EE48E3D79E,3F20C9A85469630D,3F4484B13D68BE76,3F6A61762A7AF0FD,"
+     "3F92776C50EF9BFB 3FF71547652B82FE 3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE 3FBEC709DC3A03FD "
+     "3FBEC709DC3A03FD 3C5D27F05548AF0C 3FBEC709DC3A03FD"),
     /* x^y = z, but where x is no normal number above 0, or the result none */
-    PTX__F("pow_special", "v=abs x;c=eq v 1;r=sel 1 z c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt "
-     "x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I "
-     "e;r=sel f r u;k=cps x 1;c=lt k 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 "
-     "r c;c=eq x 1;r=sel 1 r c;", "", ""),
+    PTX__F0("pow_special", "v=abs x;c=eq v 1;r=sel 1 z c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;"
+     "e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel "
+     "0 I e;r=sel f r u;k=cps x 1;c=lt k 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;"
+     "r=sel 1 r c;c=eq x 1;r=sel 1 r c;"),
     PTX__F("pow", "v:abs x;d:mov 0;{i=iadd x -0x800000;c=uge i 0x7f000000;|l,i=unpair x;i=iadd i -0x100000;"
      "c=uge i 0x7fe00000;}if c;b=lt v $;w=mul v $;v=sel w v b;d=isel {0xb800000|0x3600000} 0 b;end;h,"
      "l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a "
-     "{125|1020};c=or b c;if c;r=scale p t;c=gt q {130|1030};r=sel I r c;c=lt q {-152|-1080};r=sel 0 r c;"
-     "r=pow_special x y r;end;", "008 4B", "001 435"),
+     "{125|1020};c=or b c;if c;r=scale_ends p t q {130.0|1030.0} {-152.0|-1080.0};r=pow_special x y r;end;",
+     "008 4B", "001 435"),
     /* f32: sin(pi x) / pi, of x up to 1/2 */
     PTX__F("sin_pi", "z=mul x x;s=poly z $;s=mul s z;r=fma s x x;", "3CCACDF5,BE4308A9,3F4FCCCC,BFD28D2E",
      ""),
@@ -10911,19 +10939,21 @@ static const char *const ptx__formulas[] = {
      "p=stirling x;u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "",
      "3FD71547652B82FE 3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC 3FD536439A4C6EFC BC749E49A361EFEB "
      "3FD71547652B82FE"),
+    /* ln gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, of x from 2 on */
+    PTX__F("stirling", "w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
+     "", "4005E899,C0168E14,4015722A,C0092AB8,3FF4AAFF,BFD9D5B5,3FBAA9CBB08983CE,BF993AA7E403472D,"
+     "3F79380277DD7BFC,BF5F41DDC3482E49,3F4B92EC0304821,BF43812E4A012C8D,3F4A01A000DCB4F6,BF66C16C16B9D421,"
+     "3FB555555555554"),
     /* x sin(pi x) / pi as r + s; x above 0 */
     PTX__F("reflect", "j=rnd x;f=sub x j;z=mul f f;g=neg z;g=fma f f g;q=poly z $;b,t=pair_ends q z $ $;"
      "t=fma g $ t;v=fma f b f;l=sub f v;l=fma f b l;l=fma f t l;r=mul v x;s=neg r;s=fma v x s;s=fma l x s;"
      "j=mul j 0.5;i=trc j;c=neu i j;n=neg r;r=sel n r c;n=neg s;s=sel n s c;", "",
      "3E9078B9C5E44AE4,BEDD3EAEFCAB87E5,3F23746AE9B7FB9B,BF6338169C028879,3F9AC6805CD0D92E,BFC86A8E4720AF1E "
      "BFFA51A6625307D3 3FE9F9CB402BC439 BFFA51A6625307D3"),
-    /* (x + y) / (z + w); y and w below the last place of x and z */
-    PTX__F("divide", "t=rcpd z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;"
-     "e=add e s;r=fma e t r;", "", ""),
     /* ((x y + w) y + z) y, the sums in two numbers */
-    PTX__F("pair_ends", "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;"
+    PTX__F0("pair_ends", "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;"
      "g=neg u;g=fma s y g;g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;"
-     "e=fma g y e;r=add p e;s=sub r p;s=sub e s;", "", ""),
+     "e=fma g y e;r=add p e;s=sub r p;s=sub e s;"),
     PTX__F("tgamma", "!a=abs x;c=lt a 2;r:mov a;{|d:mov 1.0;k:mov 0.0;}if c;e=lt a 0.5;f=sub a 1;f=sel x f e;"
      "{p=poly f $;d=mul x p;d=sel d p e;y:mov 1.0;d:mov d;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;"
      "h=mul x p;w=neg h;w=fma x p w;w=fma x l w;d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;}e=le x -0.5;if "
@@ -10964,14 +10994,8 @@ static const char *const ptx__formulas[] = {
      "BEE3CCBD584CCE2,3EF58118A3777172,BF078DDF04C25FBE,3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,"
      "BF538AC5C2C2396C,3F67ADD6EAC18486,BF7E404FC218D263,3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE "
      "3FD4A34CC4A60FA4 3FCD67F1C864BEB5 3FCD67F1C864BEB5 BC665B5A 7F7"),
-    PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;",
-     "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E",
-     "BEE390A8,3F1D183A,BF4490AC,3F627A17,BF77DCD8,3F87D4DA,BF936D54,3F9B17E5,BFA0E3D8,3FA39DD8,BFA5F79,"
-     "3FA84CD37E346DB8,BFAAEDF99C78B5F1,3FAE1D5448695593,BFB111038C103845,3FB3B139B612FF9F,BFB745D15AAF8E54,"
-     "3FBC71C71B25B739,BFC249249243DF46,3FC99999999982B7,BFD5555555555543"),
-    PTX__F("atan", "a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=rcp a;end;}v=arctan t;{w=neg v;"
-     "w=fma $ $ w;|w=sub $ v;w=add w $;}v=sel w v p;r=cps x v;", "3F42F1B4 40040455",
-     "3FF921FB54442D18 3C91A62633145C06"),
+    PTX__F0("atan", "a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=rcp a;end;}v=arctan t;w=half_pi "
+     "v;v=sel w v p;r=cps x v;"),
     PTX__F("tanh", "a=abs x;{|c=lt a 0.56;r:mov a;if c;}z=mul x x;p=poly z $;p=mul p z;{p=fma p a a;e=mul a "
      "$;e=ex2a e;e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;|r=fma p a a;else;e=min a 20;e=add e e;"
      "p,t=half_exp e;e=ldx p t;e=add e 0.5;e=reciprocal e;e=sub 1 e;c=nan x x;r=sel x e c;end;}r=cps x r;",
@@ -10979,7 +11003,7 @@ static const char *const ptx__formulas[] = {
      "BEF3E876,3F159FC4,BF2E838A,3F43464F,BF57D8C1,3F6D6D25,BF8226E2D2EF2543,3F9664F484A57FDF,"
      "BFABA1BA1B938434,3FC11111111102AA,BFD555555555554B"),
     /* Payne and Hanek: |x| from 2^16 on */
-    PTX__F("fraction", "{m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;c=and e 64;"
+    PTX__F0("fraction", "{m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;c=and e 64;"
      "c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;f=isel 0xe06db14a 0x94fe13ab c;"
      "g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;c=and e 32;c=ine c 0;a=isel b a c;b=isel "
      "f b c;f=isel g f c;g=isel h g c;a=shf b a e;b=shf f b e;f=shf g f e;l=umul f m;k,l=unpair l;n=pair l 0;"
@@ -10987,34 +11011,14 @@ static const char *const ptx__formulas[] = {
      "m;e=shr h 20;e=and e 2047;e=iadd e -1012;i=shr e 6;e=and e 63;a=table i;i=iadd i 1;b=table i;i=iadd i "
      "1;c=table i;i=iadd i 1;d=table i;k=isub 63 e;a=qshl a e;l=qshr b 1;l=qshr l k;a=or a l;b=qshl b e;"
      "l=qshr c 1;l=qshr l k;b=or b l;c=qshl c e;l=qshr d 1;l=qshr l k;c=or c l;a=qmul a m;d=qhi b m;a=qadd a "
-     "d;b=qmul b m;d=qhi c m;s=qadd b d;c=qlt s b;d=isel 1 0 c;d=pair d 0;r=qadd a d;}", "", ""),
+     "d;b=qmul b m;d=qhi c m;s=qadd b d;c=qlt s b;d=isel 1 0 c;d=pair d 0;r=qadd a d;}"),
     PTX__F("turn", "h,l=fraction x;{h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;|y=pair 0 y;h=qadd "
      "h y;s=qadd h 0x4000000000000000;s=qshr s 63;s,k=unpair s;k=qshr l 63;}h=qshl h 1;{|h=or h k;l=qshl l 1;"
      "}v=q2f h;i=f2q v;h=qsub h i;w=q2f h;{|u=d2f l;u=mul u $;w=add w u;}w=mul w $;u=fma v $ w;r=fma v $ u;"
      "{n=and x 0x80000000;r=xor r n;|k,n=unpair x;n=and n 0x80000000;r=flip r n;}r=fma x 0 r;",
      "20490FDB 93BBBD2E 20490FDB", "3BF 3C0921FB54442D18 38A1A62633145C07 3C0921FB54442D18"),
-    PTX__F("reciprocal", "{r=rcpa x;|r=rcpd x;n=neg x;u=fma n r 1;r=fma r u r;u=fma n r 1;r=fma r u r;}", "",
-     ""),
-    /* ln x as r + s; q: x is not a normal number above 0 */
-    PTX__F("log_pair", "f,n,q=log_reduce x;t,w=ratio f;r=fma n $ t;u=fma n $ r;u=sub t u;w=add w u;s=fma n $ "
-     "w;", "", "3FE62E42FEFA39EF BFE62E42FEFA39EF 3C7ABC9E3B39803F"),
-    /* ln gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, of x from 2 on */
-    PTX__F("stirling", "w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
-     "", "4005E899,C0168E14,4015722A,C0092AB8,3FF4AAFF,BFD9D5B5,3FBAA9CBB08983CE,BF993AA7E403472D,"
-     "3F79380277DD7BFC,BF5F41DDC3482E49,3F4B92EC0304821,BF43812E4A012C8D,3F4A01A000DCB4F6,BF66C16C16B9D421,"
-     "3FB555555555554"),
-    /* erfc x as (r + s) 2^q, of x from 0.65 to 28: e^-x^2 (1 / (x + 2)) P(1 - 4 / (x + 2)), each as a sum */
-    PTX__F("erfc_tail", "d=add x 2;w=rcpd d;e=neg d;u=fma e w 1;w=fma w u w;o=sub d 2;o=sub o x;u=fma e w 1;"
-     "u=fma o w u;o=mov w;w=fma w u w;k=sub o w;k=fma o u k;v=fma w -4 1;m=poly v $;r=fma m v $;l=sub $ r;"
-     "l=fma m v l;l=add l $;e=mul k -4;l=fma e m l;q=mul r w;e=neg q;e=fma r w e;e=fma r k e;l=fma l w e;"
-     "h=mul x x;o=neg h;z=fma x x o;t=fma h $ M;n=sub t M;f=fma n $ o;o=neg z;o=fma n $ o;f=add f o;p,"
-     "m=exp_poly f;e=sub 1 p;e=fma m f e;r=mul q p;k=neg r;k=fma q p k;k=fma q e k;s=fma l p k;q=mov t;", "",
-     "BE4889FC,BE71F29,3E92BC,3E5C3F1E,BEA148FD,BEA0A7C9,3E76E6D3,3EC0448E,3ECE6F2A,BEB27FC2,"
-     "BEF0E75BD01A9587,BEF6C153058951AA,3F01E77236472C5D,3F22EFA78FA378BF,3F02053EB566E17D,BF45BA439CD90C03,"
-     "BF4B6FBF967CCFF5,3F69517BB74B406F,3F7A89EAFF82DDD8,BF9606E41552CB85,BFA2A88E6107D36,3FD1E2DEEA6B117A,"
-     "BFE5FD386754EFF9 3FF058671B52C776 3FF058671B52C776 BC6D0E4 BFF71547652B82FE BFE62E42FEFA39EF "
-     "BC7ABC9E3B39803F"),
 };
+#undef PTX__F0
 #undef PTX__F
 
 typedef struct ptx__evaluation {
@@ -11116,36 +11120,6 @@ static const char *ptx__formula_text(const char *name, size_t length) {
     return "";
 }
 
-/* p 2^n; p is a register, or the immediate 1. */
-PTX__RARE ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
-    ptx_val half[2] = {PTX_ZERO, PTX_ZERO};
-    if (e->type == PTX_F32) {
-        n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(23));
-        half[0] = ptx__is_register(p) ? ptx_as(p, PTX_S32) : ptx_s32(0x3f800000);
-        return ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[0]);
-    }
-    if (ptx_type_bytes(ptx_type_of(n)) == 8) {
-        ptx_unpack_(e->k, e->site, PTX_B32, 2, n, half);
-        n = half[0];
-    }
-    half[0] = ptx_u32(0);
-    half[1] = ptx_s32(0x3ff00000);
-    if (ptx__is_register(p)) ptx_unpack_(e->k, e->site, PTX_S32, 2, p, half);
-    n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(20));
-    half[1] = ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[1]);
-    return ptx_pack_(e->k, e->site, PTX_B64, 2, half);
-}
-
-/* p, its sign changed where bit 31 of n is set: all of n in f32. */
-static ptx_val ptx__math_flip(ptx__evaluation *e, ptx_val p, ptx_val n) {
-    ptx_val half[2];
-    if (e->type == PTX_F32) return ptx_op2_(e->k, e->site, PTX_XOR, 0, p, n);
-    ptx_unpack_(e->k, e->site, PTX_B32, 2, p, half);
-    n = ptx_op2_(e->k, e->site, PTX_AND, 0, n, ptx_u32(0x80000000u));
-    half[1] = ptx_op2_(e->k, e->site, PTX_XOR, 0, half[1], n);
-    return ptx_pack_(e->k, e->site, PTX_B64, 2, half);
-}
-
 /* Word i of a table of the module: 64 zeros, then 1 / pi in binary from the bit of weight 1/2 on. */
 static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
     static const char name[] = "ptxgen_reciprocal_of_pi";
@@ -11190,12 +11164,8 @@ PTX__RARE void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
                  calc->result ? type : PTX_NONE, n, v, 1, out);
     else if (poly || !strncmp(name, "mov", length))
         out[0] = v[n - 1];
-    else if (!strncmp(name, "ldx", length))
-        out[0] = ptx__math_scale(e, v[0], v[1]);
     else if (!strncmp(name, "pair", length))
         out[0] = ptx_pack_(e->k, e->site, PTX_B64, 2, v);
-    else if (!strncmp(name, "flip", length))
-        out[0] = ptx__math_flip(e, v[0], v[1]);
     else if (!strncmp(name, "table", length))
         out[0] = ptx__math_table(e, v[0]);
     else if (!strncmp(name, "unpair", length))
@@ -11344,26 +11314,23 @@ static ptx_val ptx__times_plus(ptx_kernel *k, const char *site, ptx_val a, ptx_v
     return ptx_op3_(k, site, PTX_FMA, PTX_RN, a, b, c);
 }
 
-/* n, or 0 and an error. */
-static uint32_t ptx__dimensions(ptx_kernel *k, const char *site, const char *name, uint32_t n, uint32_t least,
-                                uint32_t most) {
-    if (n >= least && n <= most) return n;
-    ptx_fail(ptx_kernel_module(k), PTX_E_ARGUMENT, site, "%s: %u dimensions, must be %u to %u", name,
-             (unsigned)n, (unsigned)least, (unsigned)most);
+/* n, the dimensions, where a kernel and all arrays were given; else 0 and an error. */
+static uint32_t ptx__vectors(ptx_kernel *k, const char *site, const char *name, int arrays, uint32_t n,
+                             uint32_t least, uint32_t most) {
+    ptx_module *m = ptx_kernel_module(k);
+    if (!arrays) ptx_fail(m, PTX_E_ARGUMENT, site, "%s: an array is NULL", name);
+    else if (n < least || n > most)
+        ptx_fail(m, PTX_E_ARGUMENT, site, "%s: %u dimensions, must be %u to %u", name, (unsigned)n,
+                 (unsigned)least, (unsigned)most);
+    else if (k)
+        return n;
     return 0;
-}
-
-/* Whether a kernel and all arrays were given; else an error. */
-static int ptx__given(ptx_kernel *k, const char *site, const char *name, int arrays) {
-    if (!arrays) ptx_fail(ptx_kernel_module(k), PTX_E_ARGUMENT, site, "%s: an array is NULL", name);
-    return k && arrays;
 }
 
 PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b) {
     ptx_val r;
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_dot", a && b)) return ptx__none();
-    if (!ptx__dimensions(k, site, "ptx_dot", n, 2, 4)) return ptx__none();
+    if (!ptx__vectors(k, site, "ptx_dot", a && b, n, 2, 4)) return ptx__none();
     r = ptx__times(k, site, a[0], b[0]);
     for (i = 1; i < n; i++) r = ptx__times_plus(k, site, a[i], b[i], r);
     return r;
@@ -11373,7 +11340,7 @@ PTX__RARE_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a,
                               ptx_val *out) {
     ptx_val r[3];
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_cross", a && b && out)) return;
+    if (!ptx__vectors(k, site, "ptx_cross", a && b && out, 3, 3, 3)) return;
     for (i = 0; i < 3; i++) {
         uint32_t j = (i + 1) % 3, l = (i + 2) % 3;
         r[i] = ptx_op1_(k, site, PTX_NEG, 0, ptx__times(k, site, a[l], b[j]));
@@ -11390,8 +11357,7 @@ PTX__RARE_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, c
                                   ptx_val *out) {
     ptx_val d;
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_normalize", a && out)) return;
-    if (!ptx__dimensions(k, site, "ptx_normalize", n, 2, 4)) return;
+    if (!ptx__vectors(k, site, "ptx_normalize", a && out, n, 2, 4)) return;
     d = ptx_dot_(k, site, n, a, a);
     if (ptx_type_of(d) == PTX_F64)
         d = ptx_op1_(k, site, PTX_RCP, 0, ptx_op1_(k, site, PTX_SQRT, 0, d));
@@ -11404,8 +11370,7 @@ PTX__RARE_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, con
                                 const ptx_val *normal, ptx_val *out) {
     ptx_val d;
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_reflect", v && normal && out)) return;
-    if (!ptx__dimensions(k, site, "ptx_reflect", n, 2, 4)) return;
+    if (!ptx__vectors(k, site, "ptx_reflect", v && normal && out, n, 2, 4)) return;
     d = ptx_dot_(k, site, n, v, normal);
     d = ptx_op1_(k, site, PTX_NEG, 0, ptx_op2_(k, site, PTX_ADD, PTX_RN, d, d));
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
@@ -11414,8 +11379,7 @@ PTX__RARE_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, con
 PTX__RARE_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
                              ptx_val t, ptx_val *out) {
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_lerp", a && b && out)) return;
-    n = ptx__dimensions(k, site, "ptx_lerp", n, 2, 4);
+    n = ptx__vectors(k, site, "ptx_lerp", a && b && out, n, 2, 4);
     for (i = 0; i < n; i++) out[i] = ptx_math_(k, site, "mix", 3, a[i], b[i], t);
 }
 
@@ -11423,8 +11387,7 @@ PTX__RARE_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uin
                                 const ptx_val *a, const ptx_val *b, ptx_val *out) {
     ptx_val r[16];
     uint32_t i, j, l;
-    if (!ptx__given(k, site, "ptx_mat_mul", a && b && out)) return;
-    n = ptx__dimensions(k, site, "ptx_mat_mul", n, 3, 4);
+    n = ptx__vectors(k, site, "ptx_mat_mul", a && b && out, n, 3, 4);
     if (columns > 1) columns = n;
     for (i = 0; i < n; i++)
         for (j = 0; j < columns; j++) {
@@ -11443,7 +11406,7 @@ PTX__RARE_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *c
                                ptx_val *out) {
     ptx_val c[4], a[2], b[2], keys[2];
     uint32_t round;
-    if (!ptx__given(k, site, "ptx_philox", counter && key && out)) return;
+    if (!ptx__vectors(k, site, "ptx_philox", counter && key && out, 4, 4, 4)) return;
     memcpy(c, counter, sizeof c);
     memcpy(keys, key, sizeof keys);
     c[0] = ptx__to_register(k, site, c[0]);
@@ -11473,7 +11436,7 @@ PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *na
     ptx_val v[4];
     char full[32];
     uint32_t i;
-    if (!ptx__given(k, site, name, p != NULL) || !ptx__dimensions(k, site, name, n, 2, 3)) return ptx__none();
+    if (!ptx__vectors(k, site, name, p != NULL, n, 2, 3)) return ptx__none();
     for (i = 0; i < n; i++) v[i] = p[i];
     v[n] = seed;
     for (i = 0; i <= n; i++)
@@ -11491,7 +11454,7 @@ PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *na
 PTX__RARE_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
     ptx_val v, packed = ptx__none();
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_pack_rgba8", rgba != NULL)) return packed;
+    if (!ptx__vectors(k, site, "ptx_pack_rgba8", rgba != NULL, 4, 4, 4)) return packed;
     for (i = 0; i < 4; i++) {
         v = ptx_op2_(k, site, PTX_MUL, PTX_RN,
                      ptx_op2_(k, site, PTX_ADD, PTX_RN | PTX_SAT, rgba[i], ptx_f32(0)), ptx_f32(255));
@@ -11502,7 +11465,7 @@ PTX__RARE_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx
 }
 PTX__RARE_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
     uint32_t i;
-    if (!ptx__given(k, site, "ptx_unpack_rgba8", rgba != NULL)) return;
+    if (!ptx__vectors(k, site, "ptx_unpack_rgba8", rgba != NULL, 4, 4, 4)) return;
     packed = ptx__to_register(k, site, packed);
     for (i = 0; i < 4; i++) {
         ptx_val v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(packed, PTX_U32), ptx_imm(8 * i), ptx_imm(8));
@@ -11517,7 +11480,7 @@ PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, 
 }
 PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out) {
     ptx_val parts[2];
-    if (!ptx__given(k, site, "ptx_unpack_half", out != NULL)) return;
+    if (!ptx__vectors(k, site, "ptx_unpack_half", out != NULL, 4, 4, 4)) return;
     ptx_unpack_(k, site, PTX_F16, 2, ptx__to_register(k, site, packed), parts);
     out[0] = ptx_cvt_(k, site, 0, PTX_F32, parts[0]);
     out[1] = ptx_cvt_(k, site, 0, PTX_F32, parts[1]);

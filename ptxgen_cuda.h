@@ -935,6 +935,8 @@ typedef struct ptxcu_flash_prefill_desc {
     ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
     ptxcu_tensor score_factors;  /* PTX_E4M3: f32 [heads], the factors of q times those of k; zero: all 1 */
     ptxcu_tensor v_factors;      /* ... f32 [kv_heads]; zero: all 1, or those of the cache */
+    ptxcu_tensor tree; /* u32 [batch, q_len, ceil(q_len / 32)], cumulative [rows, ceil(q_len / 32)]: see
+                          ptxk_flash_prefill_args.tree; zero: none */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
@@ -6308,7 +6310,7 @@ static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu
 }
 
 PTXCU__OPERATION(flash_prefill) {
-    uint32_t same = PTXCU__ROWS | PTXCU__SAME, h, cumulative;
+    uint32_t same = PTXCU__ROWS | PTXCU__SAME, h, cumulative, words;
     uint64_t batch, rows, keys, heads, kv_heads, d, types;
     PTXCU__PREPARE(flash_prefill);
     ptxcu__require_flag(&c, "causal", desc->causal, 1);
@@ -6375,6 +6377,11 @@ PTXCU__OPERATION(flash_prefill) {
         args.k_factors = desc->score_factors.address;
         if (!desc->cache) args.v_factors = desc->v_factors.address;
     }
+    shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
+    words = ptxk__ceil_div(shape.q_len, 32);
+    ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   cumulative ? "rows, ceil(q_len / 32)" : "batch, q_len, ceil(q_len / 32)", 1 + h,
+                   cumulative ? rows : batch, cumulative ? words : rows, words, 0);
     if (c.code == PTXCU_E_NONE) {
         kernel.heads = (uint32_t)heads;
         kernel.kv_heads = (uint32_t)kv_heads;
@@ -6383,15 +6390,16 @@ PTXCU__OPERATION(flash_prefill) {
         kernel.out_type = desc->out.type;
         kernel.flags |= (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
                         | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0)
-                        | (desc->sinks.owner ? (uint32_t)PTXK_PREFILL_SINK : 0);
+                        | (desc->sinks.owner ? (uint32_t)PTXK_PREFILL_SINK : 0)
+                        | (desc->tree.owner ? (uint32_t)PTXK_PREFILL_TREE : 0);
         args.sinks = desc->sinks.address;
+        args.tree = desc->tree.address;
         kernel.window = desc->window;
         kernel.precision = desc->precision;
         kernel.scale = desc->scale;
         kernel.soft_cap = desc->soft_cap;
         shape.target = cu->info.target;
         shape.batch = (uint32_t)batch;
-        shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
         shape.kv_len = cumulative && desc->kv_len && desc->kv_len < keys ? desc->kv_len : (uint32_t)keys;
         shape.q_total = cumulative ? (uint32_t)rows : 0;
         shape.kv_total =

@@ -499,7 +499,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
    all sequences, or cumulative lengths in device memory. K and V are tensors with strides, such as a cache
    whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's; one of
-   +inf has all the weight.
+   +inf has all the weight. With PTXK_PREFILL_TREE, query i sees the keys j < kv_len - q_len and those behind
+   them that a mask names: drafts that are a tree, each with its ancestors.
 
      precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
                          f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
@@ -546,7 +547,8 @@ enum {
     PTXK_PREFILL_CAUSAL = 1,
     PTXK_PREFILL_LSE = 2,
     PTXK_PREFILL_PAGE_ROWS = 4, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
-    PTXK_PREFILL_SINK = 8       /* each head has one more score, without a value: see args.sinks */
+    PTXK_PREFILL_SINK = 8,      /* each head has one more score, without a value: see args.sinks */
+    PTXK_PREFILL_TREE = 16      /* the queries are a tree of drafts: see args.tree */
 };
 enum { PTXK_PREFILL_EXACT = 0, PTXK_PREFILL_FAST = 1 };
 
@@ -558,7 +560,7 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32; for PTX_SM_A(90) PTX_E4M3, head_dim
                            then a multiple of 16, at most 128 */
     uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
-    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | _LSE | _PAGE_ROWS | _SINK */
+    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | _LSE | _PAGE_ROWS | _SINK | _TREE */
     uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
     uint32_t precision; /* for f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
@@ -600,6 +602,9 @@ typedef struct ptxk_flash_prefill_args {
                                                    head_dim / 32 in the place of head_dim and strides / 32.
                                                    q, too, in e4m3: k_factors f32 [heads], q's times k's */
     uint64_t sinks;                             /* f32 [heads]; ignored without PTXK_PREFILL_SINK */
+    uint64_t tree; /* u32 [batch, q_len, ceil(q_len / 32)], with cumulative lengths [rows, ceil(q_len / 32)]:
+                      a query sees key kv_len - q_len + j (the lengths are its sequence's) if bit j % 32 of
+                      word j / 32 of its row is 1 (its own bit too); ignored without PTXK_PREFILL_TREE */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -8811,11 +8816,14 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->kv_bytes = ptxk__cache_bytes(f->cache);
     f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);
     if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
-    if (d->flags > 15)
+    if (d->flags > 31)
         return ptxk__refuse(
             why, PTX_E_DESC,
-            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE, _PAGE_ROWS and _SINK",
+            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE, _PAGE_ROWS, _SINK and _TREE",
             d->flags);
+    if (d->flags & PTXK_PREFILL_TREE && d->window)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: window is %u, must be 0 with PTXK_PREFILL_TREE",
+                            d->window);
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: page_size is %u, must be 0 or a power of two from 16 to 65536",
@@ -8848,7 +8856,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->page_size = d->page_size;
     f->plain = chip && chip < 80 && f->type != PTX_F16;
     /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
-    registers = chip && chip < 80 ? 144 : 160;
+    registers = (chip && chip < 80) || d->flags & PTXK_PREFILL_TREE ? 144 : 160;
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0) && !f->factor_row))
         registers = 176;
     f->panels = 0;
@@ -9006,7 +9014,7 @@ static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *
 PTXK__CHECK(flash_prefill) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
-    ptxk__span s[11];
+    ptxk__span s[12];
     uint64_t stride[14], lse[3];
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
@@ -9083,11 +9091,14 @@ PTXK__CHECK(flash_prefill) {
                                           1, f.page_size, args->pool_pages, 0);
     }
     s[10] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_PREFILL_SINK) != 0);
+    lse[0] = (uint64_t)q_batch * (args->cu_q ? 1 : args->q_len); /* rows of the tree, as far as known */
+    s[11] = ptxk__span_of("tree", args->tree, lse[0] * ptxk__ceil_div(args->q_len, 32) * 4, 4,
+                          (f.flags & PTXK_PREFILL_TREE) != 0);
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
             return code;
-    return ptxk__check_spans(op, s, 11, why);
+    return ptxk__check_spans(op, s, 12, why);
 }
 
 /* -- flash_prefill: rows, scores -- */
@@ -9414,6 +9425,10 @@ static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const 
         if (f->page_size) at = ptx_and(k, at, ptx_s32(-(int64_t)f->keys)); /* tiles lie in one page */
         safe[0] = ptx_sub(k, last, ptx_s32((int64_t)f->window - 1));
     }
+    if (f->flags & PTXK_PREFILL_TREE) {
+        x = ptx_sub(k, q->kv_len, ptx_as(q->q_len, PTX_S32));
+        safe[1] = ptx_min(k, safe[1], x);
+    }
     return at;
 }
 
@@ -9435,17 +9450,56 @@ static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptx
     *first = ptx_add(k, *first, ptx_as(x, PTX_S32));
 }
 
+/* The block's rows of the tree: the address of that of the sequence's first query. *words: of a row. */
+static ptx_val ptxk__prefill_tree(ptx_kernel *k, const ptxk__prefill_state *s, const ptxk__prefill_block *q,
+                                  ptx_val *words) {
+    ptx_val most = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, q_len)), row, x, wide;
+    x = ptx_cvt(k, PTX_U64, q->query);
+    row = ptx_sub(k, q->row, x);
+    wide = ptx_mul_wide(k, q->sequence, most);
+    row = ptx_selp(k, row, wide, q->ragged);
+    *words = ptxk_div_up(k, most, ptx_u32(32));
+    wide = ptx_cvt(k, PTX_U64, *words);
+    row = ptx_mul(k, row, wide);
+    x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, tree));
+    return ptx_ptr_add(k, x, row, 4);
+}
+
+/* The bits of a row of the tree from new token x (s32) on, one for each key of a tile. Those of keys before
+   the new tokens are 1. */
+static void ptxk__prefill_tree_bits(ptx_kernel *k, const ptxk__prefill *f, ptx_val row, ptx_val words,
+                                    ptx_val x, ptx_val bits[4]) {
+    ptx_val word = ptx_shr(k, x, ptx_u32(5)), next, at, p, last = {0};
+    uint32_t i;
+    x = ptx_and(k, ptx_as(x, PTX_U32), ptx_u32(31));
+    word = ptx_as(word, PTX_U32);
+    for (i = 0; i <= ptxk__ceil_div(f->keys, 32); i++) {
+        at = i ? ptx_add(k, word, ptx_u32(i)) : word;
+        p = ptx_setp(k, PTX_LT, at, words);
+        at = ptx_ptr_add(k, row, at, 4);
+        next = ptx_ld_if(k, p, PTX_U32, ptx_at(at, 0), ptx_u32(0xffffffffu));
+        if (i) bits[i - 1] = ptx_op3(k, PTX_SHF_R, PTX_WRAP, ptx_as(last, PTX_B32), ptx_as(next, PTX_B32), x);
+        last = next;
+    }
+}
+
 /* Sets the scores of keys that a query does not see to -inf: past the end of the keys, beyond the diagonal,
-   outside the window. at: the tile's first key. */
+   outside the window, not in the tree. at: the tile's first key. */
 static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val at,
                                ptx_val first, ptx_val kv_len) {
-    ptx_val up, low, p, x, row;
+    ptx_val up, low, p, x, row, base = kv_len, tree = {0}, words = {0}, bits[4];
     int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
     uint32_t i, h, n, e;
+    ptxk__prefill_block q;
     x = ptx_laneid(k);
     x = ptx_and(k, x, ptx_u32(3));
     x = ptx_mul(k, x, ptx_u32(2));
     at = ptx_add(k, at, ptx_as(x, PTX_S32));
+    if (f->flags & PTXK_PREFILL_TREE) {
+        ptxk__prefill_locate_block(k, f, s->args, &q);
+        tree = ptxk__prefill_tree(k, s, &q, &words);
+        base = ptx_sub(k, kv_len, ptx_as(q.q_len, PTX_S32));
+    }
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
             row = ptx_add(k, first, ptx_s32((int64_t)(16 * i + 8 * h)));
@@ -9460,10 +9514,23 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
                 low = ptx_sub(k, row, at);
                 low = ptx_sub(k, low, ptx_s32((int64_t)f->window));
             }
+            if (f->flags & PTXK_PREFILL_TREE) { /* rows past the last take that one's */
+                p = ptx_sub(k, row, base);
+                x = ptx_sub(k, q.q_len, ptx_u32(1));
+                x = ptx_min(k, ptx_as(p, PTX_U32), x);
+                x = ptx_mul_wide(k, x, words);
+                p = ptx_sub(k, at, base);
+                ptxk__prefill_tree_bits(k, f, ptx_ptr_add(k, tree, x, 4), words, p, bits);
+            }
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
                     p = ptx_setp(k, PTX_LE, up, ptx_s32((int64_t)(8 * n + e)));
+                    if (f->flags & PTXK_PREFILL_TREE) {
+                        x = ptx_and(k, bits[n / 4], ptx_b32(1u << (8 * n + e) % 32));
+                        x = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), ptx_u32(0));
+                        p = ptx_or(k, p, x);
+                    }
                     if (f->window) {
                         x = ptx_setp(k, PTX_GE, low, ptx_s32((int64_t)(8 * n + e)));
                         p = ptx_or(k, p, x);
@@ -9918,6 +9985,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                                  ptx_val head, ptx_val lse, ptx_val rows) {
     ptx_val total, inverse, x, p, at, row, own, v_factor = {0}, sink = {0};
     uint32_t i, h, n, e, has_sink = f->flags & PTXK_PREFILL_SINK;
+    const double largest = f->lift > 8 ? 32768.0 : f->lift > 0 ? 256.0 : 1 / 4294967296.0; /* 2^lift */
     if (has_sink) sink = ptxk__prefill_sink(k, s, head);
     if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_factor(k, f, s, 1);
     own = ptx_and(k, lane, ptx_u32(3));
@@ -9929,11 +9997,9 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
             if (has_sink) { /* far above all scores: the total is infinite */
                 x = ptx_get(k, s->most[i][h]);
-                x = ptx_op2(k, PTX_MUL, PTX_RN, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer));
-                x = ptx_add(k, sink, x);
-                x = ptx_add(k, x, ptx_f32((double)f->lift));
+                x = ptx_fma(k, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer), sink);
                 x = ptx_ex2(k, x);
-                total = ptx_add(k, total, x);
+                total = ptx_fma(k, x, ptx_f32(largest), total);
             }
             p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
@@ -9948,17 +10014,12 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             }
             if (!(f->flags & PTXK_PREFILL_LSE)) continue;
             inverse = ptx_get(k, s->most[i][h]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, total, ptx_f32(1 / largest));
+            x = ptx_lg2(k, x); /* 0: -inf */
             if (f->panels) {
-                x = ptx_op2(k, PTX_MUL, PTX_RN, total,
-                            ptx_f32(f->lift > 8   ? 1 / 32768.0
-                                    : f->lift > 0 ? 1 / 256.0
-                                                  : 4294967296.0));
-                x = ptx_lg2(k, x);
                 row = ptxk__prefill_offset(k, f, s, inverse, 1);
                 x = ptx_op2(k, PTX_SUB, PTX_RN, x, row);
             } else {
-                x = ptx_lg2(k, total); /* 0: -inf */
-                x = ptx_add(k, x, ptx_f32(-(double)f->lift));
                 x = ptx_fma(k, inverse, s->outer, x);
             }
             if (has_sink) {
@@ -15434,8 +15495,8 @@ static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     return ptx_mul(k, s->first, ptx_u32(per));
 }
 
-/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile to
-   the L2 cache while it waits. W may be written by them, too: nothing is read. */
+/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile
+   to the L2 cache while it waits. W may be written by them, too: nothing is read. */
 static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     ptx_val bytes, skip, at, p;
     uint32_t i, j;
@@ -15762,15 +15823,15 @@ static void ptxk__wide_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_
     for (i = 0; i <= first + n; i += 4) ptxk_load16(k, NULL, ptx_at(at, (int64_t)(4 * i)), raw + i);
 }
 
-/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for multiples of
-   4 and for others. */
+/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for
+   multiples of 4 and for others. */
 static ptx_val ptxk__wide_word(ptx_kernel *k, const ptx_val raw[24], uint32_t first, uint32_t at,
                                const ptx_val pick[2]) {
     return ptx_prmt(k, raw[first + at / 4], raw[first + at / 4 + 1], pick[at % 4 / 2]);
 }
 
-/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks are
-   loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
+/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks
+   are loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
 static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first, ptx_val from,
                                   const ptx_val pick[2]) {
     ptxk__gemm_wide *w = s->wide;
@@ -22792,12 +22853,12 @@ typedef struct ptxk__dec {
     uint32_t lanes, keys;          /* lanes of a key, keys of a warp at a time */
     float scale;
     /* of a mixture: */
-    uint32_t slots; /* most; 0: there is no mixture */
-    uint32_t expert_tiles, expert_units,
-        shared_units;     /* of gate and up, of down; units of the shared one's */
-    uint32_t parts_of[2]; /* slices of down of the shared expert, of a slot */
-    uint32_t slots_at;    /* u32: how many, experts [slots], f32 weights [slots + 1, batch], the shared one's
-                               the last; u32 experts, f32 weights [choices] where batch > 1 */
+    uint32_t slots;                      /* most; 0: there is no mixture */
+    uint32_t expert_tiles, expert_units; /* of an expert's gate and up; of its down */
+    uint32_t shared_units, parts_of[2];  /* slices of down: of the shared expert, of a slot */
+    uint32_t slots_at; /* u64 [4, slots + 1]: the experts' gate, up, down and bias of down, or 0 */
+    uint32_t words_at; /* u32 how many, u32 experts [slots], f32 weights [slots + 3, batch], the shared one's
+                          and ones the last; where batch > 1 u32 experts, f32 weights [choices] */
     uint32_t flags_route;
     uint64_t scores; /* f32 [2, layers, batch, score_count] */
     uint32_t score_count;
@@ -22935,7 +22996,8 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     fixed = PTXK__DEC_LAYER_AT + f->layer_bytes + 8;
     if (f->slots) {
         f->slots_at = fixed;
-        fixed += 4 * (1 + f->slots + (f->slots + 1) * d->batch + (d->batch > 1 ? 2 * PTXK__DEC_CHOICES : 0));
+        f->words_at = fixed += 32 * (f->slots + 1);
+        fixed += 4 * (1 + f->slots + (f->slots + 3) * d->batch + (d->batch > 1 ? 2 * PTXK__DEC_CHOICES : 0));
     }
     fixed = 2 * f->out_bytes + 16 + (fixed + 15) / 16 * 16;
     room = 3 * d->batch * (f->integers + f->numbers); /* at least three units of x, or half of the memory */
@@ -23272,11 +23334,8 @@ typedef struct ptxk__job {
     ptx_var tiles, gated;
     ptx_var first, end; /* units of this slice */
     /* of a mixture: */
-    ptx_var mixed;      /* 1: gate and up of the slots, 2: down; else 0 */
-    ptx_var stride[2];  /* bytes from expert to expert, of gate and up */
-    ptx_var weight[4];  /* of the slice: its expert's, for each sequence */
-    ptx_var bias;       /* of the slice: 0, or what is added to its sums */
-    ptx_var first_flag; /* of the slice's input */
+    ptx_var
+        slot; /* of this slice of down; `slots`: the shared expert; 1 more: gate and up of all; 2: neither */
 } ptxk__job;
 
 /* Shared memory words of the product that only the first thread needs, for messages, or that all threads need
@@ -23566,33 +23625,37 @@ typedef struct ptxk__pair {
 /* A word of the slots, of which `word` is the first and `index` (u32) the number from there. */
 static ptx_val ptxk__dec_slot_word(ptxk__dec_state *c, ptx_type type, uint32_t word, ptx_val index) {
     ptx_val at = ptx_ptr_add(c->k, c->shared, index, 4);
-    return ptx_ld(c->k, type, ptx_at(at, (int64_t)(c->f->info_at + c->f->slots_at + 4 * word)));
+    return ptx_ld(c->k, type, ptx_at(at, (int64_t)(c->f->info_at + c->f->words_at + 4 * word)));
+}
+
+/* An address of a slot: 0 gate, 1 up, 2 down, 3 the bias of down. */
+static ptx_mem ptxk__dec_slot_address(ptxk__dec_state *c, uint32_t which, ptx_val slot) {
+    ptx_val at = ptx_ptr_add(c->k, c->shared, slot, 8);
+    return ptx_at(at, (int64_t)(c->f->info_at + c->f->slots_at + 8 * which * (c->f->slots + 1)));
 }
 
 /* Of a tile of gate and up of the slots: the expert's matrix, and where its rows begin. */
-static void ptxk__dec_pair_expert(ptxk__dec_state *c, const ptxk__dec_position *position, ptx_val up,
-                                  ptxk__pair *o, ptx_val *start) {
+static void ptxk__dec_pair_expert(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o,
+                                  ptx_val *start) {
     ptx_kernel *k = c->k;
-    ptx_val p, a, b;
-    a = ptx_get(k, c->j.mixed);
-    p = ptx_setp(k, PTX_EQ, a, ptx_u32(1));
+    ptx_val p, a;
+    a = ptx_get(k, c->j.slot);
+    p = ptx_setp(k, PTX_EQ, a, ptx_u32(c->f->slots + 1));
     a = ptx_div(k, position->tile, ptx_u32(c->f->expert_tiles));
     o->slot = ptx_selp(k, a, ptx_u32(0), p);
     a = ptxk__dec_slot_word(c, PTX_U32, 1, o->slot);
     o->expert = ptx_selp(k, a, ptx_u32(0), p);
     *start = ptx_mad(k, o->slot, ptx_u32(c->f->expert_tiles), *start);
-    a = ptx_get(k, c->j.stride[0]);
-    b = ptx_get(k, c->j.stride[1]);
-    a = ptx_selp(k, b, a, up);
-    b = ptx_cvt(k, PTX_U64, o->expert);
-    o->base = ptx_mad(k, a, b, o->base);
+    a = ptx_mad(k, position->second, ptx_u32(c->f->slots + 1), o->slot);
+    a = ptx_ld(k, PTX_U64, ptxk__dec_slot_address(c, 0, a));
+    o->base = ptx_selp(k, a, o->base, p);
 }
 
 static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
-    ptx_val p, q, a, b, start, up;
-    up = q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* gate and up: up's */
+    ptx_val p, q, a, b, start;
+    q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* gate and up: up's */
     a = ptx_get(k, j->edge[0]);
     p = ptx_setp(k, PTX_GE, position->tile, a);
     start = ptx_selp(k, a, ptx_u32(0), p);
@@ -23617,7 +23680,7 @@ static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *positio
     a = ptx_get(k, j->rows[2]);
     o->rows = ptx_selp(k, a, o->rows, p);
     o->which = ptx_selp(k, ptx_u32(2), o->which, p);
-    if (c->f->slots) ptxk__dec_pair_expert(c, position, up, o, &start);
+    if (c->f->slots) ptxk__dec_pair_expert(c, position, o, &start);
     o->local = ptx_mad(k, c->warp, ptx_u32(4), position->offset);
     a = ptx_sub(k, position->tile, start);
     o->row = ptx_mad(k, a, ptx_u32(PTXK__DEC_TILE), o->local);
@@ -23952,8 +24015,8 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_K), x);
     x = o.row;
     if (f->slots) { /* in the input of down, behind the shared expert's and of lower slots */
-        x = ptx_get(k, j->mixed);
-        p = ptx_setp(k, PTX_EQ, x, ptx_u32(1));
+        x = ptx_get(k, j->slot);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(f->slots + 1));
         x = ptx_mad(k, o.slot, ptx_u32(f->expert_units * PTXK__DEC_UNIT), o.row);
         x = ptx_add(k, x, ptx_u32(f->shared_units * PTXK__DEC_UNIT));
         x = ptx_selp(k, x, o.row, p);
@@ -24013,8 +24076,12 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
 /* What is added to row `row` of a tile in this slice of a mixture's down, else 0; where q. */
 static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val row, ptx_val q) {
     ptx_kernel *k = c->k;
-    ptx_val at = ptx_get(k, c->j.bias), p;
+    ptx_val at, p, slot = ptx_get(k, c->j.slot), first = ptx_get(k, c->j.first);
+    p = ptx_setp(k, PTX_LE, slot, ptx_u32(c->f->slots));
+    at = ptx_ld_if(k, p, PTX_U64, ptxk__dec_slot_address(c, 3, slot), ptx_u64(0));
     p = ptx_setp(k, PTX_NE, at, ptx_u64(0));
+    q = ptx_and(k, p, q);
+    p = ptx_setp(k, PTX_EQ, first, ptx_u32(0)); /* of an expert's slices one has it */
     q = ptx_and(k, p, q);
     row = ptx_mad(k, tile, ptx_u32(PTXK__DEC_TILE), row);
     p = ptx_setp(k, PTX_LT, row, ptx_u32(c->f->d.hidden));
@@ -24026,10 +24093,13 @@ static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val ro
 /* Sequence b's part of a sum: with its weight of the slice's expert; none where it has not chosen it. */
 static ptx_val ptxk__dec_weighted(ptxk__dec_state *c, uint32_t b, ptx_val x, ptx_val bias) {
     ptx_kernel *k = c->k;
-    ptx_val weight = ptx_get(k, c->j.weight[b]), p;
+    uint32_t B = c->f->d.batch;
+    ptx_val slot = ptx_get(k, c->j.slot), weight, p;
+    if (B > 1) slot = ptx_mul(k, slot, ptx_u32(B));
+    weight = ptxk__dec_slot_word(c, PTX_F32, 1 + c->f->slots + b, slot);
     x = ptx_op2(k, PTX_ADD, PTX_RN, x, bias);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, weight);
-    if (c->f->d.batch == 1) return x;
+    if (B == 1) return x;
     p = ptx_setp(k, PTX_EQ, weight, ptx_f32(0));
     return ptx_selp(k, ptx_f32(0), x, p);
 }
@@ -24071,7 +24141,10 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
         x = ptx_add(k, local, c->lane);
         at = ptx_ptr_add(k, at, x, 4);
         q = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->rows));
-        if (c->f->slots) bias = ptxk__dec_slice_bias(c, position.tile, x, q);
+        if (c->f->slots) {
+            if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* waits for no step, as there */
+            bias = ptxk__dec_slice_bias(c, position.tile, x, q);
+        }
         for (b = 0; b < B; b++) {
             value = sum[b][0];
             for (i = 1; i < f->rows; i++) {
@@ -24150,15 +24223,9 @@ static void ptxk__job_new(ptxk__dec_state *c) {
     ptxk__job *j = &c->j;
     ptx_var *narrow[] = {&j->kind,  &j->k,   &j->slices,  &j->groups,  &j->skip,    &j->tiles,   &j->gated,
                          &j->first, &j->end, &j->edge[0], &j->edge[1], &c->read[0], &c->read[1], &c->read[2]};
-    ptx_var *wide[] = {&j->stride[0], &j->stride[1], &j->bias};
     size_t i;
     for (i = 0; i < sizeof narrow / sizeof *narrow; i++) *narrow[i] = ptx_var_new(k, ptx_u32(0));
-    if (c->f->slots) {
-        j->mixed = ptx_var_new(k, ptx_u32(0));
-        j->first_flag = ptx_var_new(k, ptx_u32(0));
-        for (i = 0; i < 3; i++) *wide[i] = ptx_var_new(k, ptx_u64(0));
-        for (i = 0; i < c->f->d.batch; i++) j->weight[i] = ptx_var_new(k, ptx_f32(1));
-    }
+    if (c->f->slots) j->slot = ptx_var_new(k, ptx_u32(0));
     for (i = 0; i < 3; i++) {
         j->base[i] = ptx_var_new(k, ptx_u64(0));
         j->format[i] = ptx_var_new(k, ptx_u32(0));
@@ -24215,30 +24282,13 @@ static ptx_val ptxk__dec_scores(ptxk__dec_state *c) {
     return ptx_ptr_add(k, layers, x, 4 * c->f->d.batch * c->f->score_count);
 }
 
-/* Bytes of a matrix, u64. */
-static ptx_val ptxk__dec_matrix_bytes(ptxk__dec_state *c, uint32_t rows, uint32_t columns, ptx_val format) {
-    ptx_val x = ptxk__dec_by_format(c, format, ptxk__dec_unit);
-    x = ptx_mul_wide(c->k, x, ptx_u32(columns));
-    x = ptx_shr(c->k, x, ptx_u32(8));
-    return ptx_mul(c->k, x, ptx_u64(rows));
-}
-
-/* What a kind of product has of a mixture; what is not its down has weights of 1. */
+/* What a kind of product has of a mixture. */
 static void ptxk__dec_set_mixture(ptxk__dec_state *c, uint32_t kind) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
     ptx_val x, count;
-    uint32_t i;
-    ptx_set(k, j->mixed, ptx_u32(kind == 6 ? 1 : kind == 3 ? 2 : 0));
-    for (i = 0; i < f->d.batch; i++) ptx_set(k, j->weight[i], ptx_f32(1));
-    ptx_set(k, j->bias, ptx_u64(0));
-    ptx_set(k, j->first_flag, ptx_u32(0));
-    for (i = 0; i < 2 && kind == 6; i++) {
-        x = ptx_get(k, j->format[i]);
-        x = ptxk__dec_matrix_bytes(c, f->d.expert_ffn, f->d.hidden, x);
-        ptx_set(k, j->stride[i], x);
-    }
+    ptx_set(k, j->slot, ptx_u32(f->slots + (kind == 3 ? 0 : kind == 6 ? 1 : 2)));
     if (kind == 5) {
         x = ptxk__dec_scores(c);
         ptxk__job_put(c, PTX_U64, PTXK__J_Y, ptx_as(ptx_ptr(x, PTX_GENERIC), PTX_U64));
@@ -24246,64 +24296,43 @@ static void ptxk__dec_set_mixture(ptxk__dec_state *c, uint32_t kind) {
     if (kind != 3 && kind != 6) return;
     count = ptxk__dec_slot_word(c, PTX_U32, 0, ptx_u32(0));
     count = ptx_uniform(k, count);
-    if (kind == 6) ptx_set(k, j->tiles, ptx_mul(k, count, ptx_u32(f->expert_tiles)));
+    x = ptx_mul(k, count, ptx_u32(f->expert_tiles));
+    if (kind == 6) ptx_set(k, j->tiles, x);
     if (kind == 6) return;
-    ptxk__job_put(c, PTX_U64, PTXK__J_BIAS, ptx_u64(0)); /* the workers add each one's */
     x = ptx_mad(k, count, ptx_u32(f->parts_of[1]), ptx_u32(f->parts_of[0]));
     ptx_set(k, j->slices, x);
 }
 
 /* Sets what a slice of a mixture's down multiplies: columns of the shared expert's matrix, or of one that has
-   a slot. */
+   a slot; the workers add its bias. */
 static void ptxk__dec_set_slice(ptxk__dec_state *c, ptx_val slice) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
-    uint32_t i, b, tiles = ptxk__ceil_div(f->d.ffn, PTXK__DEC_TILE);
-    ptx_val at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), x, y, p, slot, bias;
+    ptx_val at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), x, y, p, slot;
+    uint32_t i;
     for (i = f->d.ffn ? 0 : 1; i < 2; i++) {
-        uint32_t columns = i ? f->d.expert_ffn : f->d.ffn, units = i ? f->expert_units : f->shared_units;
-        uint32_t per = ptxk__ceil_div(units, f->parts_of[i]);
-        size_t m = i ? offsetof(ptxk_decoder_layer, expert_down) : offsetof(ptxk_decoder_layer, down);
+        uint32_t units = i ? f->expert_units : f->shared_units, per = ptxk__ceil_div(units, f->parts_of[i]);
         if (f->d.ffn) {
             p = ptx_setp(k, i ? PTX_GE : PTX_LT, slice, ptx_u32(f->parts_of[0]));
             ptx_if(k, p);
         }
         x = i && f->d.ffn ? ptx_sub(k, slice, ptx_u32(f->parts_of[0])) : slice;
-        slot = i ? ptx_div(k, x, ptx_u32(f->parts_of[1])) : ptx_u32(f->slots);
+        slot = i ? ptx_div(k, x, ptx_u32(f->parts_of[1])) : ptx_mov(k, ptx_u32(f->slots));
         if (i) x = ptx_rem(k, x, ptx_u32(f->parts_of[1]));
-        y = ptx_mul(k, slot, ptx_u32(f->d.batch));
-        for (b = 0; b < f->d.batch; b++)
-            ptx_set(k, j->weight[b], ptxk__dec_slot_word(c, PTX_F32, 1 + f->slots + b, y));
+        ptx_set(k, j->slot, slot);
         x = ptx_mul(k, x, ptx_u32(per));
         ptx_set(k, j->first, x);
-        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
         x = ptx_add(k, x, ptx_u32(per));
         x = ptx_min(k, x, ptx_u32(units));
         ptx_set(k, j->end, x);
-        ptx_set(k, j->k, ptx_u32(columns));
-        ptxk__dec_load_matrix(c, 0, at, m, f->d.hidden, 0);
+        ptx_set(k, j->k, ptx_u32(i ? f->d.expert_ffn : f->d.ffn));
+        ptxk__dec_load_matrix(
+            c, 0, at, i ? offsetof(ptxk_decoder_layer, expert_down) : offsetof(ptxk_decoder_layer, down),
+            f->d.hidden, 0);
         ptxk__job_put(c, PTX_U64, PTXK__J_BIAS, ptx_u64(0));
-        bias = ptx_ld(k, PTX_U64, ptx_at(at, (int64_t)(m + offsetof(ptxk_decoder_matrix, bias))));
-        if (i) {
-            ptx_val expert = ptxk__dec_slot_word(c, PTX_U32, 1, slot), none;
-            y = ptx_get(k, j->format[0]);
-            y = ptxk__dec_matrix_bytes(c, f->d.hidden, columns, y);
-            x = ptx_cvt(k, PTX_U64, expert);
-            y = ptx_mad(k, x, y, ptx_get(k, j->base[0]));
-            ptx_set(k, j->base[0], y);
-            none = ptx_setp(k, PTX_EQ, bias, ptx_u64(0));
-            x = ptx_mad(k, x, ptx_u64((uint64_t)4 * f->d.hidden), bias);
-            bias = ptx_selp(k, bias, x, none);
-            x = ptx_mad(k, slot, ptx_u32(f->expert_tiles), ptx_u32(tiles));
-            ptx_set(k, j->first_flag, x);
-            x = ptx_mad(k, slot, ptx_u32(units), ptx_u32(f->shared_units));
-        } else {
-            ptx_set(k, j->first_flag, ptx_u32(0));
-            x = ptx_mov(k, ptx_u32(0));
-        }
-        bias = ptx_selp(k, bias, ptx_u64(0), p);
-        ptx_set(k, j->bias, bias);
+        if (i) ptx_set(k, j->base[0], ptx_ld(k, PTX_U64, ptxk__dec_slot_address(c, 2, slot)));
+        x = i ? ptx_mad(k, slot, ptx_u32(units), ptx_u32(f->shared_units)) : ptx_mov(k, ptx_u32(0));
         if (f->integers) {
             y = ptx_ptr_add(k, ptxk__dec_at(c, f->ff_integers), x, f->integers);
             ptxk__job_put(c, PTX_U64, PTXK__J_INTEGERS, ptx_as(ptx_ptr(y, PTX_GENERIC), PTX_U64));
@@ -24317,12 +24346,55 @@ static void ptxk__dec_set_slice(ptxk__dec_state *c, ptx_val slice) {
     }
 }
 
-/* Gives the choices of several sequences their slots, in the order in which they come: one warp, a lane for
-   each choice. */
-static void ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
+/* Notes where the matrices of the slots lie: one warp, a lane for each slot. */
+static void ptxk__dec_find_experts(ptxk__dec_state *c, ptx_val count) {
+    static const size_t at[3] = {offsetof(ptxk_decoder_layer, expert_gate),
+                                 offsetof(ptxk_decoder_layer, expert_up),
+                                 offsetof(ptxk_decoder_layer, expert_down)};
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
-    uint32_t B = f->d.batch, chosen = f->d.route.chosen, i, cand = 4 * (1 + f->slots + (f->slots + 1) * B);
+    ptx_val layer = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), p, x, base,
+            expert;
+    uint32_t i;
+    if (f->d.batch > 1) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* else each lane reads its own word */
+    p = ptx_setp(k, PTX_LT, c->lane, count);
+    ptx_if(k, p);
+    expert = ptxk__dec_slot_word(c, PTX_U32, 1, c->lane);
+    expert = ptx_cvt(k, PTX_U64, expert);
+    for (i = 0; i < 3; i++) {
+        uint32_t rows = i == 2 ? f->d.hidden : f->d.expert_ffn,
+                 columns = i == 2 ? f->d.expert_ffn : f->d.hidden;
+        x = ptx_ld(k, PTX_U32, ptx_at(layer, (int64_t)(at[i] + offsetof(ptxk_decoder_matrix, format))));
+        x = ptxk__dec_by_format(c, x, ptxk__dec_unit);
+        x = ptx_mul_wide(k, x, ptx_u32(columns));
+        x = ptx_shr(k, x, ptx_u32(8));
+        x = ptx_mul(k, x, ptx_u64(rows));
+        base = ptx_ld(k, PTX_U64, ptx_at(layer, (int64_t)(at[i] + offsetof(ptxk_decoder_matrix, weights))));
+        base = ptx_mad(k, expert, x, base);
+        ptx_st(k, PTX_U64, ptxk__dec_slot_address(c, i, c->lane), base);
+    }
+    base = ptx_ld(k, PTX_U64, ptx_at(layer, (int64_t)(at[2] + offsetof(ptxk_decoder_matrix, bias))));
+    p = ptx_setp(k, PTX_EQ, base, ptx_u64(0));
+    x = ptx_mad(k, expert, ptx_u64((uint64_t)4 * f->d.hidden), base);
+    x = ptx_selp(k, base, x, p);
+    ptx_st(k, PTX_U64, ptxk__dec_slot_address(c, 3, c->lane), x);
+    ptx_end(k);
+    if (!f->d.ffn) return;
+    p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    ptx_if(k, p);
+    x = ptx_ld(
+        k, PTX_U64,
+        ptx_at(layer, (int64_t)(offsetof(ptxk_decoder_layer, down) + offsetof(ptxk_decoder_matrix, bias))));
+    ptx_st(k, PTX_U64, ptxk__dec_slot_address(c, 3, ptx_u32(f->slots)), x);
+    ptx_end(k);
+}
+
+/* Gives the choices of several sequences their slots, in the order in which they come: one warp, a lane for
+   each choice. */
+static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t B = f->d.batch, chosen = f->d.route.chosen, i, cand = 4 * (1 + f->slots + (f->slots + 3) * B);
     ptx_val at, e, x, p, inside, lower, firsts, same = ptx_u32(0), slot, count;
     ptx_var mates = ptx_var_new(k, ptx_u32(0));
     at = ptx_ptr_add(k, slots, c->lane, 4);
@@ -24368,6 +24440,7 @@ static void ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
     p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(slots, 0), count);
+    return count;
 }
 
 /* Chooses the experts of this layer, warp b for sequence b, when all scores are there. */
@@ -24375,9 +24448,10 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t B = f->d.batch, chosen = f->d.route.chosen, E = f->d.route.experts;
-    uint32_t weights = 4 * (1 + f->slots), cand = B > 1 ? weights + 4 * (f->slots + 1) * B : 4;
+    uint32_t weights = 4 * (1 + f->slots), cand = B > 1 ? weights + 4 * (f->slots + 3) * B : 4;
     ptx_val p, at, x, scores, slots, inside, expert, weight, bias = PTX_ZERO;
     ptxk__wait w;
+    ptx_comment(k, "the choice of experts");
     w.ranges = 1;
     w.flags = ptx_ptr_add(k, c->workspace, ptx_u32(f->flags_route), 1);
     w.target = ptxk__dec_epoch(c);
@@ -24385,7 +24459,7 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     w.count[0] = ptx_mov(k, ptx_u32(f->tiles[5]));
     w.step = ptx_mov(k, ptx_u32(PTXK__STEP_EXPERTS));
     ptxk__dec_wait(c, &w);
-    slots = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + f->slots_at), 1);
+    slots = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + f->words_at), 1);
     p = ptx_setp(k, PTX_LT, c->warp, ptx_u32(B));
     ptx_if(k, p);
     scores = ptxk__dec_scores(c);
@@ -24412,13 +24486,14 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     ptx_st(k, PTX_U32, ptx_at(slots, 0), ptx_u32(chosen)); /* of one sequence */
     ptx_end(k);
     ptx_end(k);
-    ptxk__dec_worker_barrier(c);
-    if (B == 1) return;
+    if (B > 1) ptxk__dec_worker_barrier(c);
     p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(0));
     ptx_if(k, p);
-    ptxk__dec_share_slots(c, slots);
+    x = B > 1 ? ptxk__dec_share_slots(c, slots) : ptx_mov(k, ptx_u32(chosen));
+    ptxk__dec_find_experts(c, x);
     ptx_end(k);
     ptxk__dec_worker_barrier(c);
+    ptx_comment(k, "the chosen experts");
 }
 
 /* Sets the variables of a kind of product. */
@@ -24557,7 +24632,14 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     end = ptx_div(k, end, per);
     end = ptx_sub(k, end, first);
     w->ranges = 1;
-    w->first[0] = f->slots ? ptx_add(k, first, ptx_get(k, j->first_flag)) : first;
+    w->first[0] = first;
+    if (f->slots) { /* of a slot's slice: behind those of the shared expert and of lower slots */
+        a = ptx_get(k, j->slot);
+        p = ptx_setp(k, PTX_LT, a, ptx_u32(f->slots));
+        a = ptx_mad(k, a, ptx_u32(f->expert_tiles), ptx_u32(f->tiles[2]));
+        a = ptx_selp(k, a, ptx_u32(0), p);
+        w->first[0] = ptx_add(k, first, a);
+    }
     w->count[0] = ptx_add(k, end, ptx_u32(1));
     w->target = ptx_get(k, target);
     a = ptx_get(k, flags);
@@ -24587,10 +24669,6 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
     slice = ptx_selp(k, slice, c->block, p);
     group = ptx_div(k, c->block, slices);
     group = ptx_selp(k, group, ptx_u32(0), p);
-    units = ptx_get(k, j->k);
-    units = ptx_add(k, units, ptx_u32(PTXK__DEC_UNIT - 1));
-    units = ptx_shr(k, units, ptx_u32(10));
-    per = ptxk_div_up(k, units, slices);
     tiles = ptx_get(k, j->tiles);
     p = ptx_setp(k, PTX_LT, group, groups);
     q = ptx_setp(k, PTX_LT, group, tiles);
@@ -24599,14 +24677,18 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
     a = ptx_get(k, j->skip);
     slice = ptx_for(k, slice, slices, a);
     {
+        units = ptx_get(k, j->k);
+        units = ptx_add(k, units, ptx_u32(PTXK__DEC_UNIT - 1));
+        units = ptx_shr(k, units, ptx_u32(10));
+        per = ptxk_div_up(k, units, slices);
         a = ptx_mul(k, slice, per);
         ptx_set(k, j->first, a);
         a = ptx_add(k, a, per);
         a = ptx_min(k, a, units);
         ptx_set(k, j->end, a);
         if (f->slots) {
-            a = ptx_get(k, j->mixed);
-            p = ptx_setp(k, PTX_EQ, a, ptx_u32(2));
+            a = ptx_get(k, j->slot);
+            p = ptx_setp(k, PTX_LE, a, ptx_u32(f->slots));
             ptx_if(k, p);
             ptxk__dec_set_slice(c, slice);
             ptx_end(k);
@@ -26080,6 +26162,13 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
         ptx_guard(k, p);
         ptx_st(k, PTX_U32, ptx_at(at, f->info_at + 192 + 4 * i), x);
         ptx_end(k);
+    }
+    if (f->slots) {
+        at = ptx_ptr_add(k, c->shared, c->tid, 4);
+        p = ptx_setp(k, PTX_LT, c->tid, ptx_u32(2 * f->d.batch)); /* the two rows of ones */
+        ptx_guard(k, p);
+        i = 4 * (1 + f->slots + (f->slots + 1) * f->d.batch);
+        ptx_st(k, PTX_F32, ptx_at(at, (int64_t)(f->info_at + f->words_at + i)), ptx_f32(1));
     }
     ptxk__dec_worker_barrier(c);
 }

@@ -11,8 +11,9 @@
    types that LLAMA_FORMATS lists there, their tokeniser in the file. --temperature 0, the default, takes
    the likeliest token; --graph makes each token one launch of a graph, --persistent all tokens behind the
    first one launch of one kernel; with --draft a smaller model of the same tokens guesses some, and one step
-   verifies them. The prompt is fed --batch tokens at a time: each time the weights are read once. --page-size
-   keeps keys and values in pages, --cache q8_0 or e4m3 in 8 bits each.
+   verifies them, with --draft-width also other guesses for the first of them. The prompt is fed --batch
+   tokens at a time: each time the weights are read once. --page-size keeps keys and values in pages, --cache
+   q8_0 or e4m3 in 8 bits each.
 
    --chat writes messages as the file's own template has them, where that is one of those in chat.h; further
    messages are the lines of standard input. --stop ends the text before such words. --prompts takes a prompt
@@ -51,7 +52,7 @@
 typedef struct options {
     const char *model, *prompt, *system, *template_name, *draft, *prompts;
     llama_options llama;
-    uint32_t tokens, draft_tokens, sequences;
+    uint32_t tokens, draft_tokens, draft_width, sequences;
     text_list stop;
     int graph, persistent, chat, progress, serial;
 } options;
@@ -83,6 +84,8 @@ static int parse(options *o, int argc, char **argv) {
         {"template", OPTION_TEXT, &o->template_name, 0, 0, NULL, "the chat's, instead of the file's"},
         {"draft", OPTION_TEXT, &o->draft, 0, 0, NULL, "a smaller model whose guesses are verified"},
         {"draft-tokens", OPTION_U32, &o->draft_tokens, 0, LLAMA_DRAFTS - 1, NULL, "guesses in a step; 0: 4"},
+        {"draft-width", OPTION_U32, &o->draft_width, 0, 4, NULL,
+         "guesses for the first of these tokens; 0: 1"},
         {"prompts", OPTION_TEXT, &o->prompts, 0, 0, NULL, "a file with a prompt in each line"},
         {"sequences", OPTION_U32, &o->sequences, 0, LLAMA_SEQUENCES, NULL,
          "prompts of the file in a step; 0: 8"},
@@ -105,7 +108,11 @@ static int parse(options *o, int argc, char **argv) {
     o->model = names[0], o->prompt = names[1];
     if (o->draft_tokens && !o->draft) return refuse_option(&line, "draft-tokens", "goes with --draft");
     if (o->sequences && !o->prompts) return refuse_option(&line, "sequences", "goes with --prompts");
+    if (o->draft_width && !o->draft) return refuse_option(&line, "draft-width", "goes with --draft");
     if (!o->draft_tokens) o->draft_tokens = 4;
+    if (!o->draft_width) o->draft_width = 1;
+    if (o->draft_tokens + o->draft_width > LLAMA_DRAFTS)
+        return refuse_option(&line, "draft-width", "and --draft-tokens are 8 together at most");
     if (!o->sequences) o->sequences = LLAMA_SEQUENCES;
     if (o->prompt == no_prompt && !o->chat && !o->prompts) return refuse_option(&line, line.names, "needed");
     if (o->prompts && o->prompt != no_prompt) return refuse_option(&line, "prompts", "beside a prompt");
@@ -282,6 +289,7 @@ typedef struct run {
     ptxcu_event event[2];
     uint32_t *host;    /* pinned: the tokens, as they come */
     uint32_t *history; /* [max_seq]: all tokens so far */
+    float *logits;     /* [vocab], of the smaller model, where it makes alternatives */
     uint32_t length;   /* of those */
     char *piece;       /* room for the text of any token */
     text text;
@@ -372,29 +380,61 @@ static int generate(run *r, uint32_t tokens, double *first, gguf_error *why) {
     return llama_cuda(&r->model, ptxcu_stream_sync(r->cu, r->stream), why);
 }
 
+/* Adds the likeliest tokens but one to n guesses, so that there are `to`. */
+static void add_alternatives(const run *r, uint32_t but, uint32_t *guess, uint32_t n, uint32_t to) {
+    uint32_t first = n, i, j, best;
+    for (; n < to; n++) {
+        for (i = 0, best = UINT32_MAX; i < r->draft.config.vocab; i++) {
+            for (j = first; j < n && guess[j] != i;) j++;
+            if (i != but && j == n && (best == UINT32_MAX || r->logits[i] > r->logits[best])) best = i;
+        }
+        guess[n] = best == UINT32_MAX ? but : best;
+    }
+}
+
 /* The same by guesses of the smaller model, which stands where the larger one does: it takes a step for each
-   guess and one more, so that its caches hold all guesses, should all be right. */
+   guess and one more, so that its caches hold all guesses, should all be right. Of the first token that is
+   not known there may be several guesses. Where one of these alternatives is right, what follows it is known,
+   and is guessed with it in the next step: keys and values of the two then lie where they belong. */
 static int generate_drafted(run *r, uint32_t tokens, double *first, gguf_error *why) {
-    uint32_t made = 1, i, n, chosen[LLAMA_DRAFTS], guess[LLAMA_DRAFTS], gained;
+    uint32_t made = 1, i, n, rows, guess[LLAMA_DRAFTS], parent[LLAMA_DRAFTS], line[LLAMA_DRAFTS];
+    uint32_t gained, known = 0, wide = r->o->draft_width - 1, sure[LLAMA_DRAFTS];
     while (made < tokens && !r->over) {
         n = r->o->draft_tokens + 1 < tokens - made ? r->o->draft_tokens + 1 : tokens - made;
         if (n < 2) /* the smaller model takes the token, too: the next message goes on behind it */
             return llama_step(&r->draft, 1, r->stream, why) || generate(r, 2, first, why);
-        for (i = 0; i < n; i++)
+        if (known > n - 1) known = n - 1;
+        for (i = 0; i < n; i++) {
             if (llama_step(&r->draft, 1, r->stream, why)
                 || llama_cuda(&r->model,
                               ptxcu_download(r->cu, &r->host[i], r->draft.step.tokens, 0, 4, r->stream), why)
+                || (wide && i == known
+                    && llama_cuda(&r->model,
+                                  ptxcu_download(r->cu, r->logits, r->draft.step.logits, 0,
+                                                 r->draft.step.logits.bytes, r->stream),
+                                  why))
                 || llama_cuda(&r->model, ptxcu_stream_sync(r->cu, r->stream), why))
                 return 1;
-        memcpy(guess, r->host, n * sizeof *guess);
-        if (llama_verify(&r->model, guess, n, chosen, &gained, r->stream, why)) return 1;
-        note(r, 0, first);
-        r->drafted += n - 1;
-        r->taken += gained - 1;
-        made += gained;
-        for (i = 0; i < gained && !r->over; i++) take_token(r, chosen[i]);
-        if (!r->over && llama_stand(&r->draft, 0, chosen[gained - 1], r->length - 1, r->stream, why))
+            if (i >= known) continue;
+            r->host[i] = sure[i];
+            if (llama_stand(&r->draft, 0, sure[i], r->length + i, r->stream, why)) return 1;
+        }
+        memcpy(guess, r->host, (n - 1) * sizeof *guess);
+        for (i = 0; i + 1 < n; i++) parent[i] = i;
+        rows = known < n - 1 && n + wide <= tokens - made ? n + wide : n;
+        for (i = n; i < rows; i++) parent[i - 1] = known;
+        if (rows > n) add_alternatives(r, guess[known], guess, n - 1, rows - 1);
+        if (llama_verify_tree(&r->model, guess, rows > n ? parent : NULL, rows, line, &gained, &i, NULL,
+                              r->stream, why))
             return 1;
+        note(r, 0, first);
+        r->drafted += n - 1 - known;
+        r->taken += gained + i - 1 > known ? gained + i - 1 - known : 0;
+        made += gained;
+        known = i;
+        for (i = 0; i < known; i++) sure[i] = line[gained + i];
+        for (i = 0; i < gained && !r->over; i++) take_token(r, line[i]);
+        if (!r->over && llama_stand(&r->draft, 0, line[gained - 1], r->length - 1, r->stream, why)) return 1;
     }
     return 0;
 }
@@ -836,7 +876,8 @@ static int open_run(run *r, options *o, model_file *f, model_file *draft, gguf_e
     if (draft->file && llama_open(&r->draft, r->cu, &draft->head, draft->file, &d, told, why))
         return !bad_file(draft->path, why);
     r->history = (uint32_t *)malloc((o->llama.max_seq + LLAMA_DRAFTS + 1ull) * sizeof *r->history);
-    bad = (r->history ? 0 : gguf_fail(why, GGUF_NOWHERE, "no memory"))
+    if (draft->file) r->logits = (float *)malloc((size_t)r->draft.config.vocab * sizeof *r->logits);
+    bad = (r->history && (r->logits || !draft->file) ? 0 : gguf_fail(why, GGUF_NOWHERE, "no memory"))
           || llama_cuda(&r->model, ptxcu_stream_create(r->cu, &r->stream), why)
           || llama_cuda(&r->model, ptxcu_event_create(r->cu, &r->event[0]), why)
           || llama_cuda(&r->model, ptxcu_event_create(r->cu, &r->event[1]), why)
@@ -877,6 +918,7 @@ static int write_text(run *r, options *o, model_file *f, model_file *draft, uint
     if (draft->file) llama_close(&r->draft);
     ranks_close(&world);
     free(r->history);
+    free(r->logits);
     return bad != 0;
 }
 
@@ -1032,6 +1074,9 @@ int main(int argc, char **argv) {
         failed = open_file(&f, o.model, &why);
     if (!failed && o.draft) failed = open_file(&draft, o.draft, &why);
     if (!failed && !(suits(&o, &f.config) && (!o.draft || suits(&o, &draft.config)))) failed = 1;
+    r.model.config = f.config;
+    if (!failed && o.draft_width > 1 && !llama_can_branch(&r.model))
+        failed = !refuse("--draft-width", "the model's attention has windows or latents");
     if (!failed && read_words(&r, &o, &f, &why)) failed = bad_file(o.model, &why);
     if (!failed && o.draft && !same_tokens(&r.words, f.config.vocab, &draft, &why))
         failed = bad_file(o.draft, &why);

@@ -13,7 +13,8 @@
        llama_step(&m, choose, stream, &why);            // takes a token of each; choose 1: finds the next
        llama_record(&m, stream, &why);                  // from now on steps are launches of a graph
        ... ptxcu_download(cu, next, m.step.tokens, ...) // what the next step takes: of the prompt, or chosen
-       llama_verify(&m, drafts, n, ...);                // 2 to 8 tokens of each in one step, see below
+       llama_verify(&m, drafts, n, ...);                // 2 to 8 tokens of each in one step, see below;
+                                                        // llama_verify_tree: of which some are alternatives
        llama_persistent_open, _launch, _end, _close     // or: one launch for all tokens, see below
        llama_close(&m);
 
@@ -85,6 +86,7 @@ typedef struct llama_list {
     ptxcu_buffer heads_offsets, heads_rows;        /* u32 [heads + 1], [heads, rows]: which row of q it is */
     ptxcu_buffer heads_address;                    /* u64: where `attention` lies */
     ptxcu_buffer tokens, positions, sequences;       /* u32 [rows] */
+    ptxcu_buffer places;                             /* u32 [rows]: of a tree, its rows in the caches */
     ptxcu_buffer lengths;                            /* u32 [batch]: of the sequences, with these rows; */
                                                      /* [batch]: less m->shared */
     ptxcu_buffer prior, prior_lse;                   /* f32: attention to the shared tokens; its lse */
@@ -141,11 +143,13 @@ typedef struct llama {
     ptxcu_buffer cache_table;                   /* u64 [layers, 2, batch]; q8_0: [layers, 4, batch] */
     ptxcu_buffer own_table;                     /* the same behind the shared tokens */
     ptxcu_buffer masks;                         /* u32 [batch], all ones */
+    ptxcu_buffer branches;                      /* u32 [batch, LLAMA_DRAFTS]: which drafts a draft sees */
     ptxcu_buffer frequencies;         /* f64 [2, rope_dims / 2]: the second of layers with a window */
     ptxcu_buffer block_table;         /* u32 [batch, pages], where the caches are paged */
     uint32_t length[LLAMA_SEQUENCES]; /* of the prompts */
     uint32_t kept[LLAMA_SEQUENCES];   /* of these tokens, how many lie in the caches already */
     uint32_t shared;                  /* tokens that all begin with, which a step reads once; 0: none */
+    int is_tree;                      /* the list `draft` is of a tree */
     ptxcu_event event[2];             /* of progress */
     ptxcu_graph graph[2];             /* of a step without and with the choice of the next token */
 } llama;
@@ -520,6 +524,7 @@ static inline void llama_share_out_list(const llama *m, llama_list *l) {
     LLAMA_PART(tokens, rows, 4);
     LLAMA_PART(positions, rows, 4);
     LLAMA_PART(sequences, rows, 4);
+    LLAMA_PART(places, rows, 4);
     LLAMA_PART(lengths, 2ull * m->options.batch, 4);
     LLAMA_PART(prior, l == &m->step && rows > 1 ? rows * c->heads * c->head_dim : 0, 4);
     LLAMA_PART(prior_lse, l == &m->step ? rows * c->heads : 0, 4);
@@ -542,6 +547,7 @@ static inline void llama_share_out(llama *m) {
     m->cache_table = llama_part(m->memory, used, llama_cache_lists(m) * batch * c->layers, 8);
     m->own_table = llama_part(m->memory, used, llama_cache_lists(m) * batch * c->layers, 8);
     m->masks = llama_part(m->memory, used, batch, 4);
+    m->branches = llama_part(m->memory, used, batch * LLAMA_DRAFTS, 4);
     m->frequencies = llama_part(m->memory, used, c->rope_dims, 8);
     m->block_table = llama_part(m->memory, used, batch * llama_pages(m), 4);
 }
@@ -1095,7 +1101,7 @@ static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, uint
     a->v_caches = llama_caches(m, layer, 1);
     a->k_factors = llama_factors(m, layer, which);
     a->v_factors = llama_factors(m, layer, 1);
-    a->positions = l->positions.address;
+    a->positions = l == &m->draft && m->is_tree ? l->places.address : l->positions.address;
     a->sequences = l == &m->step ? 0 : l->sequences.address;
     a->sequence_step = 1;
     a->tokens = l->rows;
@@ -1118,6 +1124,7 @@ static inline int llama_add_decode_part(llama *m, llama_list *l, uint32_t layer,
     const llama_config *c = &m->config;
     const llama_tensor *sinks = llama_layer_tensor(m, layer, LLAMA_SINKS);
     int shares = m->shared && l == &m->step && !llama_window(m, layer), own = shares && !first;
+    int branches = l == &m->draft && m->is_tree;
     uint64_t behind = own ? m->own_table.address - m->cache_table.address : 0;
     ptxk_flash_decode_desc desc = {0};
     ptxk_flash_decode_shape shape = {0};
@@ -1135,7 +1142,7 @@ static inline int llama_add_decode_part(llama *m, llama_list *l, uint32_t layer,
     desc.flags = (uint32_t)(first          ? PTXK_FLASH_TREE | PTXK_FLASH_LSE
                             : sinks->from ? PTXK_FLASH_SINK
                                           : 0)
-                 | (uint32_t)(own ? PTXK_FLASH_PRIOR : 0);
+                 | (uint32_t)(own ? PTXK_FLASH_PRIOR : 0) | (uint32_t)(branches ? PTXK_FLASH_TREE : 0);
     shape.batch = first ? 1 : m->options.batch;
     shape.max_seq = m->options.max_seq;
     shape.max_len = first ? m->shared : own ? m->options.max_seq - m->shared : m->options.max_seq;
@@ -1153,6 +1160,7 @@ static inline int llama_add_decode_part(llama *m, llama_list *l, uint32_t layer,
     }
     a->lengths = l->lengths.address + (own ? 4ull * m->options.batch : 0);
     a->sinks = sinks->address;
+    a->tree = m->branches.address;
     a->out = l->attention.address;
     if (first) {
         a->lengths = 0;
@@ -2320,24 +2328,40 @@ static inline int llama_share_prefix(llama *m, uint32_t n, ptxcu_stream stream, 
 
 /* -- drafts: some tokens of each sequence verified in one step -- */
 
-/* Feeds n tokens of each sequence, 2 to 8: the one that the next step would take, and behind it n - 1 drafts,
-   guesses of what follows, drafts[b * (n - 1) ...]. Row b * n + i of m->draft.logits are the logits behind
-   the first i + 1 of them, chosen[b * n + i] is the token chosen from them. A draft is right where it was
-   chosen too. Sequence b then stands behind its right drafts up to the first wrong one: the tokens that it
-   gained are the first gained[b] chosen ones, 1 to n, of which the next step takes the last. With temperature
-   0 these are the tokens that steps choose; drawn ones have other random numbers, and the same odds. There
-   must be n free positions in each sequence. Waits for the stream. */
-static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uint32_t *chosen,
-                               uint32_t *gained, ptxcu_stream stream, gguf_error *why) {
+/* Whether drafts may be a tree: attention with a window, and to latents, cannot. */
+static inline int llama_can_branch(const llama *m) {
+    uint32_t n;
+    for (n = 0; n < m->config.layers && !llama_window(m, n); n++) continue;
+    return n == m->config.layers && !m->config.latent;
+}
+
+/* Feeds n tokens of each sequence, 2 to 8: the one that the next step would take, row 0, and behind it n - 1
+   drafts, guesses of what follows, drafts[b * (n - 1) ...], rows 1 to n - 1. Row i follows row parent[i - 1],
+   which is below i; parent NULL: the row before it. Row b * n + i of m->draft.logits are the logits behind
+   row i and those that it follows. A draft is right where its token is chosen from the logits of the row that
+   it follows. line[b * n ...] are the tokens chosen from row 0 and, from there on, from right drafts. The
+   sequence has gained the first gained[b] of them, 1 to n: all but the last of these lie in its caches, the
+   next step takes that one. known[b] more are what steps will choose behind it: their rows are drafts that do
+   not lie in the caches where they belong, as a chain's do. chosen: the tokens chosen from all rows, or NULL.
+   There must be n free positions in each sequence. Waits for the stream. */
+static inline int llama_verify_tree(llama *m, const uint32_t *drafts, const uint32_t *parent, uint32_t n,
+                                    uint32_t *line, uint32_t *gained, uint32_t *known, uint32_t *chosen,
+                                    ptxcu_stream stream, gguf_error *why) {
     enum { ROWS = LLAMA_SEQUENCES * LLAMA_DRAFTS };
     llama_list *l = &m->draft, *step = &m->step;
-    uint32_t batch = m->options.batch, rows = n * batch, b, i;
+    uint32_t batch = m->options.batch, rows = n * batch, b, i, j, made;
     uint32_t token[LLAMA_SEQUENCES], at[LLAMA_SEQUENCES], length[LLAMA_SEQUENCES];
-    uint32_t tokens[ROWS], positions[ROWS], sequences[ROWS];
+    uint32_t tokens[ROWS], positions[ROWS], places[ROWS], sequences[ROWS], sees[ROWS], all[ROWS];
     int bad;
     if (n < 2 || n > LLAMA_DRAFTS)
         return gguf_fail(why, GGUF_NOWHERE, "%u tokens to verify, must be 2 to %u", (unsigned)n,
                          (unsigned)LLAMA_DRAFTS);
+    if (parent && !llama_can_branch(m))
+        return gguf_fail(why, GGUF_NOWHERE, "a tree of drafts, and attention with a window or to latents");
+    for (i = 1; parent && i < n; i++)
+        if (parent[i - 1] >= i)
+            return gguf_fail(why, GGUF_NOWHERE, "draft %u follows row %u, must follow one before its own",
+                             (unsigned)i, (unsigned)parent[i - 1]);
     if (llama_cuda(m, ptxcu_download(m->cu, token, step->tokens, 0, batch * 4u, stream), why)
         || llama_cuda(m, ptxcu_download(m->cu, at, step->positions, 0, batch * 4u, stream), why)
         || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why))
@@ -2350,39 +2374,63 @@ static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uin
             return gguf_fail(why, GGUF_NOWHERE, "%u tokens from position %u of sequence %u, of %u positions",
                              (unsigned)n, (unsigned)at[b], (unsigned)b, (unsigned)m->options.max_seq);
         for (i = 0; i < n; i++) {
-            tokens[b * n + i] = i ? drafts[b * (n - 1) + i - 1] : token[b];
-            positions[b * n + i] = at[b] + i;
-            sequences[b * n + i] = b;
-            if (tokens[b * n + i] >= m->config.vocab)
-                return gguf_fail(why, GGUF_NOWHERE, "token %u is none", (unsigned)tokens[b * n + i]);
+            uint32_t row = b * n + i, up = !i ? 0 : b * n + (parent ? parent[i - 1] : i - 1);
+            tokens[row] = i ? drafts[b * (n - 1) + i - 1] : token[b];
+            positions[row] = i ? positions[up] + 1 : at[b];
+            places[row] = at[b] + i;
+            sees[row] = (i ? sees[up] : 0) | 1u << i;
+            sequences[row] = b;
+            if (tokens[row] >= m->config.vocab)
+                return gguf_fail(why, GGUF_NOWHERE, "token %u is none", (unsigned)tokens[row]);
         }
         length[b] = at[b] + n;
     }
+    if (m->is_tree != (parent != NULL)) l->rows = 0;
+    m->is_tree = parent != NULL;
     bad = (rows != l->rows && llama_build(m, l, rows, NULL, 0, why))
           || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, rows * 4u, stream), why)
           || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, positions, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, l->places, 0, places, rows * 4u, stream), why)
           || llama_cuda(m, ptxcu_upload(m->cu, l->sequences, 0, sequences, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, m->branches, 0, sees, rows * 4u, stream), why)
           || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, length, batch * 4u, stream), why)
           || llama_queue_part(m, l, 0, l->count, stream, why)
-          || llama_cuda(m, ptxcu_download(m->cu, chosen, l->chosen, 0, rows * 4u, stream), why)
+          || llama_cuda(m, ptxcu_download(m->cu, all, l->chosen, 0, rows * 4u, stream), why)
           || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
     if (bad) {
         ptxcu_stream_sync(m->cu, stream); /* what was queued before may still read these arrays */
         return 1;
     }
     for (b = 0; b < batch; b++) {
-        for (i = 0; i + 1 < n && tokens[b * n + i + 1] == chosen[b * n + i];) i++;
-        gained[b] = i + 1;
-        token[b] = chosen[b * n + i];
-        at[b] += i + 1;
+        const uint32_t *row = all + b * n;
+        for (i = 0, made = 0, gained[b] = 0; i < n;) {
+            line[b * n + made++] = row[i];
+            if (i + 1 == made) gained[b] = made; /* it lies where it belongs, as do those before it */
+            for (j = i + 1; j < n; j++)
+                if ((parent ? parent[j - 1] : j - 1) == i && tokens[b * n + j] == row[i]) break;
+            i = j;
+        }
+        known[b] = made - gained[b];
+        token[b] = line[b * n + gained[b] - 1];
+        at[b] += gained[b];
         length[b] = at[b] + 1;
     }
+    if (chosen) memcpy(chosen, all, rows * sizeof *all);
     bad = llama_cuda(m, ptxcu_upload(m->cu, step->tokens, 0, token, batch * 4u, stream), why)
           || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, at, batch * 4u, stream), why)
           || llama_cuda(m, ptxcu_upload(m->cu, step->lengths, 0, length, batch * 4u, stream), why)
           || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
     if (bad) ptxcu_stream_sync(m->cu, stream);
     return bad;
+}
+
+/* The same of a chain: a draft follows the one before it. chosen[b * n + i] is the token chosen behind the
+   first i + 1 tokens, of which the first gained[b] were gained. With temperature 0 these are the tokens that
+   steps choose; drawn ones have other random numbers, and the same odds. */
+static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uint32_t *chosen,
+                               uint32_t *gained, ptxcu_stream stream, gguf_error *why) {
+    uint32_t line[LLAMA_SEQUENCES * LLAMA_DRAFTS], known[LLAMA_SEQUENCES];
+    return llama_verify_tree(m, drafts, NULL, n, line, gained, known, chosen, stream, why);
 }
 
 /* -- the same in one launch for many tokens: ptxk_decoder -- */

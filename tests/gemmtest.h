@@ -338,9 +338,9 @@ static double row_factor(const matrix *m, const unsigned char *row)
  *
  * With u = 2^-24: x' = x gamma is rounded (u) and represented in 22 bits or more, or 2^-39 of the row's largest
  * (fast: 11, bf16 16, 2^-28): e_i. f32 weights: their two numbers lack 2^-20, and the product of the smaller
- * ones 2^-21 (fast: 2^-11). Before sm_80 numbers of f32 and bf16 lack 2^-39 of the largest of a unit. A tensor core cuts each of the at most 17 terms of a step to 24 bits of the largest, and
- * its sum to 2^-23: 19 u of the sum of all sizes in a unit, in at most 64 steps. Then sums of units and slices,
- * factors and the epilogue, in f32. */
+ * ones 2^-21 (fast: 2^-11). Before sm_80 numbers of f32 and bf16 lack 2^-39 of the largest of a unit. A tensor core
+ * cuts each of the at most 17 terms of a step to 24 bits of the largest, and its sum to 2^-23: 19 u of the sum of all
+ * sizes in a unit, in at most 64 steps. Then sums of units and slices, factors and the epilogue, in f32. */
 static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t r, const float *x, double rms,
                           double *bound, double *norms)
 {

@@ -31,6 +31,7 @@ typedef struct problem {
     ptx_plan plan;
     uint32_t tile;
     float *sinks; /* [heads], with PTXK_PREFILL_SINK */
+    uint32_t *tree; /* with PTXK_PREFILL_TREE */
     int e4m3; /* q, k and v: numbers of e4m3, here in f16 */
     float factors[2][64]; /* of scores, of v */
 } problem;
@@ -169,6 +170,14 @@ static problem problem_new(ptxk_flash_prefill_desc desc, enum layout layout, int
         for (i = 0; i < desc.heads; i++)
             p.sinks[i] = any_sink();
     }
+    if (desc.flags & PTXK_PREFILL_TREE) { /* what each query sees: here anything, but itself for sure */
+        size_t words = (p.shape.q_len + 31) / 32, rows = ragged ? p.cu_q[batch] : batch * p.shape.q_len, j;
+        p.tree = (uint32_t *)malloc((rows * words + 1) * sizeof *p.tree);
+        for (j = 0; j < rows * words; j++) p.tree[j] = random_below(3) ? random_u32() : 0;
+        for (b = 0; b < batch; b++)
+            for (i = 0; i < q_lens[b]; i++)
+                p.tree[((ragged ? p.cu_q[b] : b * p.shape.q_len) + i) * words + i / 32] |= 1u << i % 32;
+    }
     p.out = (char *)malloc(p.out_count * ref_bytes(p.out_format) + 1);
     p.lse = (float *)malloc(p.lse_count * sizeof *p.lse + 1);
     for (b = 0; b < batch; b++) {
@@ -199,6 +208,7 @@ static void problem_free(problem *p) {
     free(p->out);
     free(p->lse);
     free(p->sinks);
+    free(p->tree);
 }
 
 static size_t key_at(const problem *p, uint32_t sequence, uint32_t row, uint32_t head) {
@@ -265,6 +275,8 @@ static int launch(problem *p) {
     p->args.out = upload(p->out, out_bytes);
     p->args.lse = upload(p->lse, lse_bytes);
     p->args.sinks = p->sinks ? upload(p->sinks, p->desc.heads * sizeof *p->sinks) : 0;
+    i = p->ragged ? p->cu_q[p->shape.batch] : p->shape.batch * p->shape.q_len;
+    p->args.tree = p->tree ? upload(p->tree, (size_t)i * ((p->shape.q_len + 31) / 32) * sizeof *p->tree) : 0;
     p->args.batch = p->shape.batch;
     p->args.q_len = p->shape.q_len;
     p->args.kv_len = p->shape.kv_len;
@@ -281,6 +293,7 @@ static int launch(problem *p) {
     cu.cuMemFree(p->args.out);
     cu.cuMemFree(p->args.lse);
     if (p->args.sinks) cu.cuMemFree(p->args.sinks);
+    if (p->args.tree) cu.cuMemFree(p->args.tree);
     return ok;
 }
 
@@ -344,7 +357,9 @@ static void problem_compare(problem *p) {
             double scale = r.scale, factor = p->e4m3 ? (double)p->factors[1][g] : 1;
             if (p->e4m3) r.scale *= (double)p->factors[0][h];
             for (i = 0; i < p->q_lens[b]; i++) {
-                size_t at = out_at(p, b, i, h);
+                size_t at = out_at(p, b, i, h), row = (p->ragged ? p->cu_q[b] : b * p->shape.q_len) + i;
+                r.tree = p->tree ? p->tree + row * ((p->shape.q_len + 31) / 32) : NULL;
+                r.tree_base = (int64_t)p->kv_lens[b] - p->q_lens[b];
                 ref_prefill_row(&r, query_at(p, b, i, h), key_at(p, b, 0, g), (size_t)p->args.k_row_stride,
                                 key_at(p, b, 0, g), (size_t)p->args.v_row_stride,
                                 (int64_t)i + p->kv_lens[b] - p->q_lens[b], p->kv_lens[b], truth, bound, lse);
@@ -1033,6 +1048,61 @@ static void pages_before_the_window(void) {
         for (i = 0; (i + 1) * size <= kv_len - q_len - window + 1; i++) g.table[i] = 0xffffffffu - i;
         if (paged_run(&p, &g)) problem_compare(&p);
         pages_free(&g);
+        problem_free(&p);
+    }
+}
+
+/* A sink above the few keys that a query sees: the sum of weights is far from those that keys alone have. */
+static void sinks_above_the_keys(void) {
+    uint32_t i, h, n = 130;
+    for (i = 0; i < 4; i++) {
+        ptxk_flash_prefill_desc desc = describe(16, 2, 16, i % 2 ? REF_BF16 : REF_F16,
+                                                PTXK_PREFILL_SINK | PTXK_PREFILL_LSE);
+        problem p;
+        desc.window = 1;
+        p = problem_new(desc, ROWS, 0, &n, &n, 1);
+        for (h = 0; h < 16; h++) p.sinks[h] = (float)(4 + h / 2 + random_within(0.5));
+        if (base_target == PTX_SM(80)) p.target = PTX_SM(i / 2 ? 75 : 80);
+        problem_check(&p);
+        problem_free(&p);
+    }
+}
+
+/* -- queries that are a tree of drafts -- */
+
+static void trees(uint32_t rounds) {
+    static const uint32_t dims[] = {16, 32, 64, 80, 128, 256}, targets[] = {75, 80, 90, 120},
+                          q_sizes[] = {1, 2, 31, 32, 33, 64, 65, 100, 130, 200}, before[] = {0, 1, 30, 64, 100, 200};
+    uint32_t round, b;
+    for (round = 0; round < rounds; round++) {
+        uint32_t kv_heads = 1 + random_below(2), batch = 1 + random_below(2), q_lens[2], kv_lens[2];
+        int ragged = random_below(2) != 0, paged = ragged && random_below(2);
+        ptxk_flash_prefill_desc desc = describe(kv_heads * (1 + random_below(3)), kv_heads, one_of(dims, 6),
+                                                (enum ref_format)random_below(3),
+                                                PTXK_PREFILL_TREE | random_below(4));
+        problem p;
+        if (base_target == PTX_SM_A(90) && desc.head_dim <= 128 && random_below(2)) {
+            desc.type = PTX_E4M3;
+            desc.out_type = PTX_F16;
+        }
+        if (random_below(2)) desc.flags |= PTXK_PREFILL_SINK;
+        if (!random_below(4)) desc.soft_cap = 20;
+        if (paged) desc.page_size = 16u << random_below(4);
+        for (b = 0; b < batch; b++) {
+            q_lens[b] = b && !ragged ? q_lens[0] : one_of(q_sizes, 10);
+            kv_lens[b] = b && !ragged ? kv_lens[0] : q_lens[b] + one_of(before, 6);
+            if (!b && random_below(8) == 0) kv_lens[0] = q_lens[0] / 2; /* queries before the sequence */
+        }
+        p = problem_new(desc, paged || random_below(2) ? ROWS : HEADS, ragged, q_lens, kv_lens, batch);
+        if (base_target == PTX_SM(80)) p.target = PTX_SM(one_of(targets, 4));
+        if (base_target != PTX_SM(80)) other_schedule();
+        if (paged) {
+            pages g = pages_of(&p);
+            if (paged_run(&p, &g)) problem_compare(&p);
+            pages_free(&g);
+        } else {
+            problem_check(&p);
+        }
         problem_free(&p);
     }
 }

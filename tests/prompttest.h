@@ -113,7 +113,8 @@ static const model_shape architectures[] = {
     {"qwen2", 77, 64, 2, 4, 2, 24, 64, 600, 0, F(Q8_0), F(Q8_0), F(F16), 1, 1, 6, 0, 0, 0},
     {"qwen3", 40, 64, 2, 4, 2, 40, 96, 600, 0, F(Q8_0), F(Q4_0), F(F16), 0, 1, 0, 1e6f, 4.0f, 0},
 };
-static const char *const architecture_names[] = {"llama", "a window", "biases, gate and up of two formats", "norms of heads"};
+static const char *const architecture_names[] = {"llama", "a window", "biases, gate and up of two formats",
+                                                 "norms of heads"};
 #undef F
 
 #endif

@@ -35,6 +35,9 @@ context() {
         head='(ptx_plan plan, ptxk_matmul_args args, uint32_t launch, void **given, encode_fn cuTensorMapEncodeTiled)'
         tail='memcpy(given, params, n * sizeof *given); return NULL;' run=
         ;;
+    mathematics.md-1)
+        head='(ptx_kernel *k, ptx_val x, const ptx_val point[3], ptx_val seed)' tail='(void)shade;' run=
+        ;;
     ptxgen_cuda.h-2) head='(ptxcu *cu, ptxcu_stream stream)' tail= run= ;;
     *) return 1 ;;
     esac

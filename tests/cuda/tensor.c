@@ -1242,6 +1242,26 @@ static void test_prefill(ptxcu *cu) {
                 }
         CHECK(wrong == 0);
     }
+    { /* a tree that is a chain: the same as causal attention */
+        static uint32_t chain[B * T * 2];
+        static float again[B * H * T * D];
+        uint32_t wrong = 0;
+        x.tree = make(cu, PTX_U32, 2, B * T, 2, 0, 0);
+        for (i = 0; i < B * T; i++)
+            for (e = 0; e <= i % T; e++) chain[2 * i + e / 32] |= 1u << e % 32;
+        WORKS(cu, ptxcu_tensor_write(cu, &x.tree, chain, sizeof chain, NULL));
+        x.causal = 0;
+        WORKS(cu, ptxcu_flash_prefill(cu, &x, NULL));
+        WORKS(cu, ptxcu_tensor_read(cu, again, &flat[3], sizeof again, NULL));
+        for (i = 0; i < B * H * T * D; i++) wrong += fabsf(again[i] - out[i]) <= 1e-6f ? 0 : 1;
+        CHECK(wrong == 0);
+        x.q_len = 100;
+        EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_SHAPE, "tree has shape [74, 2], must be [rows, ceil");
+        x.q_len = T;
+        WORKS(cu, ptxcu_tensor_free(cu, &x.tree));
+        memset(&x.tree, 0, sizeof x.tree);
+        x.causal = 1;
+    }
     { /* the rows of all sequences of each head side by side, and bounds above their number */
         ptxcu_tensor rows = make(cu, PTX_F32, 3, H, B * T, D, 0), kept = x.out;
         WORKS(cu, ptxcu_tensor_transpose(cu, &rows, 0, 1, &x.out));

@@ -192,6 +192,14 @@ check "a template whose tokens the model lacks" 1 \
     "chats by the template 'llama3' need the token '<|start_header_id|>'" \
     "$generate" $model --chat x --template llama3
 check "guesses without a smaller model" 2 "draft-tokens: goes with --draft" "$generate" $model x --draft-tokens 3
+check "alternatives without a smaller model" 2 "draft-width: goes with --draft" "$generate" $model x --draft-width 3
+check "too many guesses and alternatives" 2 "and --draft-tokens are 8 together at most" \
+    "$generate" $model x --draft $model --draft-tokens 6 --draft-width 3
+{ head -c 700000 $model && tail -c +700001 $model | LC_ALL=C tr A-Z z; } >"$build/odd.gguf"
+check "guesses of another model, and alternatives" 0 "^1$" sh -c \
+    'for o in "" "--draft $3 --draft-tokens 1 --draft-width 2"; do "$1" "$2" "The king" --tokens 3 $o 2>/dev/null; echo
+     done | sort -u | grep -c .' sh "$generate" $model "$build/odd.gguf"
+rm "$build/odd.gguf"
 check "sequences without prompts" 2 "sequences: goes with --prompts" "$generate" $model x --sequences 3
 check "a NUL in a message" 1 "standard input: line 2: holds a NUL" \
     sh -c 'printf "a\nb\000c\n" | "$1" "$2" --chat --template vicuna' sh "$generate" $model

@@ -183,6 +183,105 @@ static void test_drafts(void)
     }
 }
 
+/* Random trees: the tokens that they gain are those of *truth; logits of each row beside the reference, which is fed
+ * what the row follows. */
+static void test_trees(void)
+{
+    enum { TOKENS = 20 };
+    static sequences s, truth;
+    uint32_t round, b, i, j, k, n;
+    for (round = 0; round < 2; round++) {
+        const model_shape *shape = &architectures[round ? 0 : 3];
+        gguf_maker made = {0};
+        model_file f;
+        llama m;
+        llama_options o;
+        gguf_error why;
+        ref_llama reference;
+        float *logits;
+        uint32_t drafts[BATCH_MAX * LLAMA_DRAFTS], parent[LLAMA_DRAFTS], line[BATCH_MAX * LLAMA_DRAFTS];
+        uint32_t gained[BATCH_MAX], known[BATCH_MAX], have[BATCH_MAX] = {0}, least = 0, steps = 0, more = 0, wrong = 0;
+        double worst = 0;
+        memset(&o, 0, sizeof o);
+        memset(&s, 0, sizeof s);
+        make_model(&made, shape);
+        o.batch = s.batch = round ? 2 : 1;
+        o.max_seq = 80;
+        o.page_size = round ? 0 : 16;
+        for (b = 0; b < s.batch; b++) random_tokens(&s, b, 1 + random_below(20), shape->vocab);
+        if (!open_made(&f, &made)
+            || !CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text))
+            continue;
+        logits = (float *)malloc(2 * LLAMA_DRAFTS * BATCH_MAX * (size_t)m.config.vocab * sizeof *logits);
+        truth = s;
+        truth.steps = TOKENS + LLAMA_DRAFTS;
+        model_reference(&reference, &m.config, &f.g, f.data);
+        reference.context = o.max_seq;
+        reference.kv_f16 = 1;
+        CHECK(llama_can_branch(&m));
+        if (CHECK(logits) && run_prompts(&m, &truth, logits) && run_prompts(&m, &s, logits))
+            for (; least < TOKENS && !wrong; steps++) {
+                uint32_t depth[LLAMA_DRAFTS] = {0};
+                n = 2 + random_below(LLAMA_DRAFTS - 1);
+                for (i = 1; i < n; i++) { /* rows of a chain, and alternatives */
+                    parent[i - 1] = random_below(3) ? i - 1 : random_below(i);
+                    depth[i] = depth[parent[i - 1]] + 1;
+                    for (b = 0; b < s.batch; b++)
+                        drafts[b * (n - 1) + i - 1] = random_below(3)
+                                                          ? truth.token[b][s.length[b] + have[b] + depth[i]]
+                                                          : random_below(shape->vocab);
+                }
+                if (!CHECK_MORE(llama_verify_tree(&m, drafts, parent, n, line, gained, known, NULL, stream, &why) == 0,
+                                why.text))
+                    break;
+                fine(ptxcu_download(device, logits, m.draft.logits, 0, (size_t)n * s.batch * m.config.vocab * 4,
+                                    stream));
+                fine(ptxcu_stream_sync(device, stream));
+                for (b = 0, least = TOKENS; b < s.batch; b++) {
+                    uint32_t first = s.length[b] + have[b], path[LLAMA_DRAFTS];
+                    for (i = 0; steps < 2 && i < n; i++) {
+                        reference_run run;
+                        for (k = 0, j = i; j; j = parent[j - 1]) path[k++] = drafts[b * (n - 1) + j - 1];
+                        if (!reference_start(&run, &reference)) break;
+                        for (j = 0; j <= first; j++) reference_step(&run, truth.token[b][j], j == first && !k);
+                        while (k) k--, reference_step(&run, path[k], !k);
+                        wrong += logits_wrong(&run, logits + (size_t)(b * n + i) * m.config.vocab, &worst);
+                        reference_end(&run);
+                    }
+                    CHECK(gained[b] >= 1 && gained[b] + known[b] <= n);
+                    for (i = 0; i < gained[b] + known[b] && line[b * n + i] == truth.token[b][first + 1 + i];) i++;
+                    if (i < gained[b] + known[b]) { /* unless two tokens are as likely: then it parts here */
+                        reference_run run;
+                        if (!reference_start(&run, &reference)) break;
+                        for (j = 0; j <= first + i; j++) reference_step(&run, truth.token[b][j], j == first + i);
+                        CHECK(run.want[ref_argmax(run.want, reference.vocab)] - run.want[line[b * n + i]]
+                              <= 2 * run.tolerance);
+                        reference_end(&run);
+                        least = TOKENS;
+                        break;
+                    }
+                    more += known[b] > 0;
+                    have[b] += gained[b];
+                    if (have[b] < least) least = have[b];
+                }
+                for (b = 0; b < s.batch; b++) /* what is in front goes on from where the last one is */
+                    if (have[b] > TOKENS) least = TOKENS;
+            }
+        CHECK(wrong == 0 && steps < TOKENS);
+        printf("trees of drafts, %s, batch %u: %u steps, %u with an alternative that was right; logits off by %.3f of "
+               "the tolerance\n",
+               shape->architecture, s.batch, steps, more, worst);
+        parent[1] = 2;
+        CHECK(llama_verify_tree(&m, drafts, parent, 3, line, gained, known, NULL, stream, &why)
+              && strstr(why.text, "draft 2 follows row 2, must follow one before its own"));
+        check_reports();
+        ref_llama_free(&reference);
+        free(logits);
+        llama_close(&m);
+        close_file(&f);
+    }
+}
+
 /* -- sequences that go on behind what has been fed -- */
 
 /* A prompt, some tokens behind it, then more of a prompt: the same as all of that as one prompt. */
@@ -487,6 +586,7 @@ int main(void)
     test_lengths();
     test_taken_up();
     test_drafts();
+    test_trees();
     test_resumed();
     test_shared();
     refuse_shared();

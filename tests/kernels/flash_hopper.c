@@ -161,6 +161,8 @@ int main(void) {
         tile_edges();
         a_few_head_dims();
         bytes_with_factors(4);
+        trees(6);
+        sinks_above_the_keys();
         if (cu.ptxsim_counters_get) {
             counts_are_held(128, 128, 300, 1, 0);
             counts_are_held(64, 128, 400, 1, 100);

@@ -34,6 +34,7 @@ int main(void) {
         every_head_dim();
         random_product();
         bytes_with_factors(60);
+        trees(60);
         build(NULL, 0);
         printf("note: largest error: %.3f of its bound; of lse %.3f\n", worst, worst_lse);
     }

@@ -98,7 +98,9 @@ static void bad_descriptions_are_refused(void) {
     REFUSE(out_type = PTX_U32, "out_type is PTX_U32");
     REFUSE(out_type = PTXK_F16, "out_type is PTXK_F16, must be PTX_F32");
     REFUSE(out_type = 0, "out_type is 0");
-    REFUSE(flags = 16, "flags is 16");
+    REFUSE(flags = 32, "flags is 32");
+    d = good, d.flags = PTXK_PREFILL_TREE, d.window = 3;
+    refuse_desc(d, "window is 3, must be 0 with PTXK_PREFILL_TREE");
     REFUSE(flags = 4, "page_size is 0");
     REFUSE(page_size = 24, "page_size is 24");
     REFUSE(window = (1u << 30) + 1, "window is 1073741825, must be at most 2^30");
@@ -369,6 +371,8 @@ int main(void) {
         every_head_dim();
         every_type_on_sm_75();
         random_product();
+        trees(24);
+        sinks_above_the_keys();
         traffic_conflicts_and_tensor_cores();
         build(NULL, 0);
         printf("note: largest error: %.3f of its bound; of lse %.3f\n", worst, worst_lse);

@@ -114,9 +114,10 @@ static void instructions_per_weight(void)
     ptx_module_free(m);
 }
 
-/* Many columns, of rows that begin at one of the words of a chunk; others have as many. The loop's instructions for a weight and 128 columns, among them what one thread does for all, and of
- * FAST the scaling of sums, which rows need once or twice; its products of matrices, of which 16 are needed for 128
- * weights and 128 columns, as many again for the smaller half of x, and of weights that become two numbers. */
+/* Many columns, of rows that begin at one of the words of a chunk; others have as many. The loop's instructions for a
+ * weight and 128 columns, among them what one thread does for all, and of FAST the scaling of sums, which rows need
+ * once or twice; its products of matrices, of which 16 are needed for 128 weights and 128 columns, as many again for
+ * the smaller half of x, and of weights that become two numbers. */
 static void many_columns(void)
 {
     static const struct {

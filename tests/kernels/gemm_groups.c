@@ -57,8 +57,9 @@ static void every_format_and_column(void)
     uint32_t f, c;
     for (f = 0; f < FORMATS + 3; f++)
         for (c = 8; c <= 64; c *= 2)
-            run(grouped(f < FORMATS ? formats[f].format : byte_formats[f - FORMATS], 1 + random_below(3 * c), 1 + random_below(70), 8 * (1 + random_below(12)),
-                        256, c, random_below(2), 0, random_below(2) ? 1 + random_below(9) : 0, 16 * random_below(3)));
+            run(grouped(f < FORMATS ? formats[f].format : byte_formats[f - FORMATS], 1 + random_below(3 * c),
+                        1 + random_below(70), 8 * (1 + random_below(12)), 256, c, random_below(2), 0,
+                        random_below(2) ? 1 + random_below(9) : 0, 16 * random_below(3)));
 }
 
 static void every_flag(void)

@@ -33,7 +33,7 @@ static const math_function math_functions[] = {
     ONE(sin, 1.6, 1.6),
     ONE(cos, 1.7, 1.7),
     {"sincos", 1, 1.7, 1.7, sin, NULL, sinl, NULL}, /* and the cosine */
-    ONE(tan, 1.9, 2.0),
+    ONE(tan, 1.9, 1.8),
     ONE(asin, 2.0, 1.7),
     ONE(acos, 1.2, 1.3),
     ONE(atan, 1.9, 1.6),
@@ -42,17 +42,17 @@ static const math_function math_functions[] = {
     ONE(tanh, 1.9, 1.8),
     ONE(exp, 2.0, 1.0),
     ONE(exp2, 2.5, 1.0), /* f32: 2 of the instruction, from the correctly rounded result */
-    {"exp10", 1, 1.1, 1.0, exact_exp10, NULL, exact_exp10l, NULL},
+    {"exp10", 1, 2.0, 1.0, exact_exp10, NULL, exact_exp10l, NULL},
     ONE(expm1, 1.6, 1.9),
     ONE(log, 1.0, 0.6),
     ONE(log2, 1.8, 0.6),
     ONE(log10, 1.9, 0.6),
     ONE(log1p, 1.4, 1.5),
     ONE(cbrt, 0.9, 0.8),
-    ONE(erf, 1.8, 1.7),
-    ONE(erfc, 4.0, 4.3),
+    ONE(erf, 1.8, 1.2),
+    ONE(erfc, 4.0, 1.7),
     ONE(tgamma, 4.0, 1.8),
-    ONE(lgamma, 4.0, 2.4), /* below -2 in units of lgamma(-x), or 1 */
+    ONE(lgamma, 4.0, 1.8), /* below -2 in units of lgamma(-x), or 1 */
     TWO(atan2, 1.8, 1.7),
     TWO(hypot, 1.2, 1.2),
     {"pow", 2, 2.0, 1.6, NULL, pow, NULL, exact_powl},

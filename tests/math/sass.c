@@ -87,9 +87,9 @@ int main(void)
             all = count(ptx_text(m, NULL)) - base[wide][f->operands];
             path = count(usual) - base[wide][f->operands];
             printf("   %5u %5u %5u %5u", all, path, wide ? y->total64 : y->total, theirs);
-            /* exp and its like pay two or three for an error that the text promises; see the declarations */
-            if (!wide && !strstr(ptx_text(m, NULL), "div.rn") && !strstr(ptx_text(m, NULL), "call"))
-                CHECK_MORE(path * 10 <= theirs * 13, f->name);
+            uint32_t tenths = !wide && !strcmp(f->name, "tan") ? 12 : 11; /* the price of 1.9 ulp; CUDA's errs by 4 */
+            if (!wide || (strcmp(f->name, "atan2") && strcmp(f->name, "hypot"))) /* a slow path of div or sqrt */
+                CHECK_MORE(path * 10 <= theirs * tenths, f->name);
             free(usual);
             ptx_module_free(m);
         }

@@ -52,6 +52,8 @@ typedef struct ref_prefill {
     double product; /* roundoff of a factor of q k and of v: 0 where products are exact */
     double weight;  /* roundoff of a weight */
     int e4m3;       /* q, k and v hold such numbers: f16 products, but 13 bits of sums */
+    const uint32_t *tree; /* of the query: it sees key tree_base + j if bit j is 1, and all before; NULL: none */
+    int64_t tree_base;
 } ref_prefill;
 
 /* How much larger subnormal numbers count among the addends. */
@@ -92,6 +94,10 @@ static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size
         if (r->cap > 0) {
             s = r->cap * tanh(s / r->cap);
             error_of += 20 * u * r->cap / ln2;
+        }
+        if (r->tree && first + j >= r->tree_base) {
+            int64_t bit = first + j - r->tree_base;
+            if (!(r->tree[bit / 32] >> bit % 32 & 1)) s = -INFINITY;
         }
         if (isnan(s)) nan = 1;
         if (s > most) most = s;
