@@ -177,7 +177,7 @@ static int run_text(variant *v, ptx_module *m, const char *text, int keep)
 static void take_out_each(uint32_t format, uint32_t precision)
 {
     /* m, n, k, multiprocessors: rows of one are 4-byte aligned, of the other not, where the format knows both */
-    const uint32_t shapes[][4] = {{70, 20, 1280, 3}, {5, 140, format == PTXK_Q8_0 ? 736 : 1024, 1}};
+    const uint32_t shapes[][4] = {{70, 20, 2048, 3}, {5, 140, format == PTXK_Q8_0 ? 1952 : 1792, 1}};
     variant v[2];
     ptx_module_desc desc;
     ptx_module *m;
@@ -195,9 +195,13 @@ static void take_out_each(uint32_t format, uint32_t precision)
         CHECK_MORE(!ptxk_gemm_plan(&p->desc, &p->shape, &p->plan, &why), why.text);
         p->m[0].y_bytes = (size_t)p->shape.m * p->shape.n * 4;
         v[i].right = malloc(p->m[0].y_bytes);
-        for (n = 0; n < p->shape.n; n++) /* factors that the power of two of a row must fall for, late */
+        for (n = 0; n < p->shape.n * (shapes[i][2] / 256); n++) { /* the power of two of a row falls in every unit */
+            uint32_t row = n / (shapes[i][2] / 256), unit = n % (shapes[i][2] / 256);
+            uint32_t block = unit * 256 / (uint32_t)ref_block_values(p->m[0].type);
             CHECK(put_factor(p->m[0].type,
-                             p->m[0].weights + p->m[0].row_bytes * (n + 1) - ref_block_bytes(p->m[0].type), 1 + n % 5));
+                             p->m[0].weights + p->m[0].row_bytes * row + block * ref_block_bytes(p->m[0].type),
+                             ldexp(1, (int)(4 * unit) - 20)));
+        }
         v[i].args.matrix[0].weights = upload(p->m[0].weights, p->m[0].row_bytes * p->shape.n);
         v[i].args.matrix[0].n = p->shape.n;
         v[i].args.x = upload(p->x, (size_t)p->shape.m * p->shape.k * 4);
