@@ -16415,13 +16415,13 @@ static void ptxk__wgmma_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
                                uint32_t uses) {
     const ptxk__gemm_x *x = s->form;
     uint32_t bytes = x->part_bytes + (p + 1 == x->parts ? f->tiles * x->sums : 0);
-    ptx_val full = ptxk__wgmma_bar(f, s, stage, 0);
+    ptx_val full = ptxk__wgmma_bar(f, s, stage, 0), to;
     ptx_if(k, q);
     if (wait) ptxk__wgmma_wait(k, f, s, stage, 1, uses + 1);
     ptx_mbarrier_arrive_expect(k, full, ptx_u32(bytes));
-    ptx_bulk_load(k, ptx_ptr_add(k, s->x_to, ptx_u32(stage * f->stage), 1),
-                  ptx_ptr_add(k, from, ptx_u32(units * x->bytes + p * x->part_bytes), 1), ptx_u32(bytes),
-                  full);
+    from = ptx_ptr_add(k, from, ptx_u32(units * x->bytes + p * x->part_bytes), 1);
+    to = ptx_ptr_add(k, s->x_to, ptx_u32(stage * f->stage), 1);
+    ptx_bulk_load(k, to, from, ptx_u32(bytes), full);
     ptx_end(k);
 }
 
