@@ -6382,7 +6382,8 @@ PTXCU__OPERATION(flash_prefill) {
                    0);
     if (desc->type) {
         ptxcu__require(&c, "score_factors", &desc->score_factors,
-                       desc->cache && desc->cache->k_factors.owner ? PTXCU__DENSE : PTXCU__MAYBE,
+                       desc->cache && desc->cache->k_factors.owner ? (uint32_t)PTXCU__DENSE
+                                                                   : (uint32_t)PTXCU__MAYBE,
                        PTXCU__TYPE(PTX_F32), 4, "heads", 1, heads, 0, 0, 0);
         if (!desc->cache)
             ptxcu__require(&c, "v_factors", &desc->v_factors, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 4,

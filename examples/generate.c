@@ -959,6 +959,7 @@ static int is_whole(const options *o, const model_file *f) {
 
 /* Whether the model goes with the options: what the kernels would refuse once the weights are loaded. */
 static int suits(const options *o, const llama_config *c) {
+    uint32_t wide = c->latent ? c->rope_dims : c->head_dim, whole;
     char why[200];
     const char *lacks;
     llama m;
@@ -971,9 +972,11 @@ static int suits(const options *o, const llama_config *c) {
                  lacks);
         return refuse("--persistent", why);
     }
-    if ((c->latent ? c->rope_dims : c->head_dim) % 32 && o->llama.kv_type == PTXK_Q8_0) {
-        snprintf(why, sizeof why, "q8_0 has blocks of 32, this model %s of %u elements, which e4m3 takes",
-                 c->latent ? "rotated parts" : "heads", (unsigned)(c->latent ? c->rope_dims : c->head_dim));
+    whole = o->llama.kv_type == PTXK_Q8_0 ? 32 : o->llama.kv_type == PTX_E4M3 ? 16 : 1;
+    if (wide % whole) {
+        snprintf(why, sizeof why, "%s takes multiples of %u, this model has %s of %u elements%s",
+                 whole == 32 ? "q8_0" : "e4m3", (unsigned)whole, c->latent ? "rotated parts" : "heads",
+                 (unsigned)wide, wide % 16 ? "" : ", which e4m3 takes");
         return refuse("--cache", why);
     }
     return 1;

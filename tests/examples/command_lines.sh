@@ -235,6 +235,15 @@ LC_ALL=C sed s/blk.1.ffn_up/blk.1.ffn_uq/ $model >"$build/odd.gguf"
 check "a tensor that is missing, told before the driver is opened" 1 "there is no tensor 'blk.1.ffn_up.weight'" \
     env PTXGEN_CUDA_LIBRARY=/nowhere "$generate" "$build/odd.gguf" x
 rm "$build/odd.gguf"
+cp $model "$build/odd.gguf"
+for number in '40 attention.head_count' '10 rope.dimension_count'; do # 32 heads of 8 elements
+    at=$(grep -abo "llama.${number#* }" $model | head -n 1 | cut -d : -f 1)
+    printf "\\${number% *}" | dd of="$build/odd.gguf" bs=1 seek=$((at + 30)) conv=notrunc 2>/dev/null
+done
+check "caches that the heads do not fit, told before the driver is opened" 1 \
+    "^generate: --cache: e4m3 takes multiples of 16, this model has heads of 8 elements" \
+    env PTXGEN_CUDA_LIBRARY=/nowhere "$generate" "$build/odd.gguf" x --cache e4m3
+rm "$build/odd.gguf"
 check "a folder of prompts" 1 "tests: Is a directory" "$generate" $model --prompts tests
 check "a file of prompts that is none" 1 "/nowhere: No such file" "$generate" $model --prompts /nowhere
 check "a prompt beside a file of prompts" 2 "prompts: beside a prompt" "$generate" $model x --prompts /dev/null
