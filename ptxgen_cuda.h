@@ -6376,7 +6376,9 @@ PTXCU__OPERATION(flash_prefill) {
                            "kv_heads", 1, kv_heads, 0, 0, 0);
         args.k_factors = desc->score_factors.address;
         if (!desc->cache) args.v_factors = desc->v_factors.address;
-    }
+    } else if ((desc->score_factors.owner || desc->v_factors.owner) && c.code == PTXCU_E_NONE)
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "flash_prefill: %s is given, and type is not PTX_E4M3",
+                             desc->score_factors.owner ? "score_factors" : "v_factors");
     shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
     words = ptxk__ceil_div(shape.q_len, 32);
     ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
