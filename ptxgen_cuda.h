@@ -5288,8 +5288,15 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
 #define PTXCU__ANY UINT64_MAX
 #define PTXCU__CACHE_DIMS(paged)                                                                             \
     ((paged) ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim")
-enum { PTXCU__OPTIONAL = 1, PTXCU__WRITTEN = 2, PTXCU__DENSE = 4, PTXCU__ROWS = 8, PTXCU__SAME = 16 };
-enum { PTXCU__OUT = PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__MAYBE = PTXCU__DENSE | PTXCU__OPTIONAL };
+enum { /* one enum: C++20 warns of sums of two */
+    PTXCU__OPTIONAL = 1,
+    PTXCU__WRITTEN = 2,
+    PTXCU__DENSE = 4,
+    PTXCU__ROWS = 8,
+    PTXCU__SAME = 16,
+    PTXCU__OUT = PTXCU__DENSE | PTXCU__WRITTEN,
+    PTXCU__MAYBE = PTXCU__DENSE | PTXCU__OPTIONAL
+};
 #define PTXCU__TYPE(type) ((uint64_t)1 << ((type)&63)) /* an invalid type is refused elsewhere */
 #define PTXCU__FLOAT_TYPES (PTXCU__TYPE(PTX_F32) | PTXCU__TYPE(PTX_F16) | PTXCU__TYPE(PTX_BF16))
 
