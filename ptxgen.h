@@ -5712,7 +5712,11 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         || (*slots == 'c' && n_out == PTX__ONE && src_type == PTX_NONE && k->m->plain[op])
         || (n_out != PTX__ONE && (*row->sig == '!') != !!into) || (*row->sig == '!' && !into))
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s", row->name,
-                  op == PTX_SET ? "opn, with the type of the result" : row->name);
+                  op == PTX_SET        ? "opn, with the type of the result"
+                  : op == PTX_RAW      ? "raw"
+                  : op == PTX_BRX_EDGE ? "brx"
+                  : *row->sig == '!'   ? "wgmma"
+                                       : row->name);
     if (!ptx__ready(k)) return;
     if ((type || !ptx__types_of(row)) && (src_type || !ptx__sources_of(row)) && *slots != 'm') {
         form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
@@ -6229,7 +6233,8 @@ PTX__RARE ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name,
     return ptx__symbol_address(k, site, PTX__WORD(tag, index), shared ? PTX_U32 : PTX_U64,
                                shared ? PTX_SHARED : PTX_LOCAL, align);
 }
-/* The bytes of an element, at least which *align becomes; 0 with the error set. most: of all; 0: any. */
+/* The bytes of an element of an array, at least which *align becomes; 0 with the error set. most: of all in
+   local memory; 0: shared memory. */
 PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type type, uint32_t count,
                                       uint32_t most, uint32_t *align) {
     uint32_t size;
@@ -6239,9 +6244,9 @@ PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type 
         || (most && count > most / size)) {
         ptx__fail(
             k, PTX_E_ARGUMENT, site,
-            "memory of %u elements of type %s, aligned to %u: must be 1 or more%s, of a type with a size, "
+            "%s memory of %u elements of type %s, aligned to %u: must be 1 or more%s, of a type with a size, "
             "aligned to 1, 2, 4 ... 1024",
-            count, ptx_type_name(type), *align, most ? ", 512 KiB at most" : "");
+            most ? "local" : "shared", count, ptx_type_name(type), *align, most ? ", 512 KiB at most" : "");
         return 0;
     }
     if (*align < size) *align = size;
@@ -7741,7 +7746,7 @@ PTX__RARE_API ptx_ring ptx_ring_new_(ptx_kernel *k, const char *site, uint32_t s
     ring.stage = ptx_var_new_(k, site, ptx_u32(0));
     ring.parity = ptx_var_new_(k, site, ptx_u32(0));
     ring.stages = stages;
-    if (!stages) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_ring_new: a ring has at least one stage");
+    if (!stages && k) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_ring_new: a ring has at least one stage");
     return ring;
 }
 

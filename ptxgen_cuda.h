@@ -5774,8 +5774,9 @@ static void ptxcu__require_cache_factors(ptxcu__operation_check *c, const char *
     for (i = 0; i < 3 && c->code == PTXCU_E_NONE; i++)
         if (ptxcu__get_stride(t, i) * 32 != ptxcu__get_stride(k, i))
             c->code =
-                ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has strides %s, must have k's / 32, %s", c->name,
-                            name, ptxcu__format_shape(4, t->stride).s, ptxcu__format_shape(4, k->stride).s);
+                ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has strides %s, must have %c's / 32, %s", c->name,
+                            name, ptxcu__format_shape(4, t->stride).s, *name,
+                            ptxcu__format_shape(4, k->stride).s);
 }
 
 static ptxcu_code ptxcu__wrap_cache(ptxcu *cu, const char *name, uint32_t type, const ptxcu_tensor *k,
@@ -5908,6 +5909,10 @@ static ptxcu_code ptxcu__create_cache(ptxcu *cu, const char *name, uint32_t type
     if (cache) memset(cache, 0, sizeof *cache);
     PTXCU__REQUIRE_READY(cu);
     if (!cache) return ptxcu__fail_null(cu, name, "cache");
+    dim = k_dim % 32 ? k_dim : v_dim;
+    if (type == PTXK_Q8_0 && dim % 32)
+        return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: a row of %llu elements, must be a multiple of 32 in q8_0",
+                           name, (unsigned long long)dim);
     memset(made, 0, sizeof made);
     shape[0] = batch;
     shape[1] = kv_heads;
@@ -5918,8 +5923,8 @@ static ptxcu_code ptxcu__create_cache(ptxcu *cu, const char *name, uint32_t type
         code = ptxcu_tensor_create(cu, i > 1 ? PTX_F16 : bytes ? PTX_B8 : (ptx_type)type, 4, shape, &made[i]);
     }
     if (code == PTXCU_E_NONE)
-        code = ptxcu__wrap_cache(cu, bytes ? name : "ptxcu_kv_cache_wrap", bytes ? type : 0, &made[0],
-                                 &made[1], &made[2], &made[3], NULL, cache);
+        code = ptxcu__wrap_cache(cu, name, bytes ? type : 0, &made[0], &made[1], &made[2], &made[3], NULL,
+                                 cache);
     if (code == PTXCU_E_NONE) {
         cache->owns = 1;
         return code;

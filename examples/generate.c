@@ -979,6 +979,17 @@ static int suits(const options *o, const llama_config *c) {
     return 1;
 }
 
+/* Whether the options' drafts may be a tree in so many positions. */
+static int may_branch(const options *o, const llama_config *c) {
+    llama m;
+    memset(&m, 0, sizeof m);
+    m.config = *c;
+    m.options = o->llama;
+    if (o->draft_width < 2 || llama_can_branch(&m)) return 1;
+    return refuse("--draft-width", c->latent ? "the model's attention is to latents"
+                                             : "the model's attention has windows, shorter than the context");
+}
+
 /* The tokeniser, what ends a text, and the chat's template. Returns 0, or 1 with *why. */
 static int read_words(run *r, const options *o, const model_file *f, gguf_error *why) {
     gguf_text token;
@@ -1024,7 +1035,8 @@ static int run_all(run *r, options *o, model_file *f, model_file *draft, gguf_er
         longest = count;
         r->alone = !*(line ? line : o->prompt) || o->chat;
     }
-    failed = (!tasks && !tokens) || !fit(o, &f->config, longest, line_of_longest);
+    failed = (!tasks && !tokens) || !fit(o, &f->config, longest, line_of_longest)
+             || !may_branch(o, &f->config);
     failed = check_alike(failed, "prompts", number);
     if (all_fine(failed))
         failed = write_text(r, o, f, draft, tokens, count, tasks, tasks_count, why);
@@ -1074,9 +1086,7 @@ int main(int argc, char **argv) {
         failed = open_file(&f, o.model, &why);
     if (!failed && o.draft) failed = open_file(&draft, o.draft, &why);
     if (!failed && !(suits(&o, &f.config) && (!o.draft || suits(&o, &draft.config)))) failed = 1;
-    r.model.config = f.config;
-    if (!failed && o.draft_width > 1 && !llama_can_branch(&r.model))
-        failed = !refuse("--draft-width", "the model's attention has windows or latents");
+    if (!failed && f.config.latent && !may_branch(&o, &f.config)) failed = 1;
     if (!failed && read_words(&r, &o, &f, &why)) failed = bad_file(o.model, &why);
     if (!failed && o.draft && !same_tokens(&r.words, f.config.vocab, &draft, &why))
         failed = bad_file(o.draft, &why);

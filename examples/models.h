@@ -760,11 +760,10 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
     t->matrices = matrices;
     if (!t->from)
         return presence == LLAMA_MAY ? 0 : gguf_fail(why, g->tensors_end, "there is no tensor '%s'", name);
-    if (matrices > 1 && t->from->size[2] != matrices)
+    if (t->from->size[2] * t->from->size[3] != matrices)
         return gguf_fail(why, t->from->offset, "'%s' has %llu matrices, must have %u", name,
-                         (unsigned long long)t->from->size[2], (unsigned)matrices);
-    if (t->from->size[0] != columns || t->from->size[1] != (rows ? rows : 1) || t->from->size[2] != matrices
-        || t->from->size[3] != 1)
+                         (unsigned long long)(t->from->size[2] * t->from->size[3]), (unsigned)matrices);
+    if (t->from->size[0] != columns || t->from->size[1] != (rows ? rows : 1))
         return gguf_fail(why, t->from->offset, "'%s' is %llu x %llu, must be %llu x %llu", name,
                          (unsigned long long)t->from->size[0], (unsigned long long)t->from->size[1],
                          (unsigned long long)columns, (unsigned long long)(rows ? rows : 1));

@@ -540,7 +540,10 @@ static void what_does_not_fit_is_refused(ptxcu *cu) {
            "v_factors has shape [1, 1, 8, 4]");
     EXPECT(cu, ptxcu_kv_cache_wrap_bytes(cu, PTX_E4M3, &k, &v, &good, &more, NULL, &cache), PTXCU_E_SHAPE,
            "k_factors is of type f16, must be f32");
-    EXPECT(cu, ptxcu_kv_cache_create_latent(cu, PTX_U32, 1, 4, 512, 64, &cache), PTXCU_E_SHAPE, "k is of type u32");
+    EXPECT(cu, ptxcu_kv_cache_create_latent(cu, PTX_U32, 1, 4, 512, 64, &cache), PTXCU_E_SHAPE,
+           "ptxcu_kv_cache_create_latent: k is of type u32");
+    EXPECT(cu, ptxcu_kv_cache_create_latent(cu, PTXK_Q8_0, 1, 4, 512, 48, &cache), PTXCU_E_SHAPE,
+           "a row of 48 elements, must be a multiple of 32 in q8_0");
     WORKS(cu, ptxcu_kv_cache_wrap_bytes(cu, PTXK_Q8_0, &k, &v, &good, &more, NULL, &cache));
     d.q = make(cu, PTX_F32, 3, 1, 1, 64, 0);
     d.out = make(cu, PTX_F32, 3, 1, 1, 64, 0);

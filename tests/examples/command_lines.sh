@@ -200,6 +200,16 @@ check "guesses of another model, and alternatives" 0 "^1$" sh -c \
     'for o in "" "--draft $3 --draft-tokens 1 --draft-width 2"; do "$1" "$2" "The king" --tokens 3 $o 2>/dev/null; echo
      done | sort -u | grep -c .' sh "$generate" $model "$build/odd.gguf"
 rm "$build/odd.gguf"
+at=$(($(grep -abo general.name $model | head -n 1 | cut -d : -f 1) - 8)) # two keys, 89 bytes, become others
+{ head -c $at $model && printf '\036\0\0\0\0\0\0\0llama.attention.sliding_window\004\0\0\0\004\0\0\0' &&
+      printf '\014\0\0\0\0\0\0\0general.name\010\0\0\0\013\0\0\0\0\0\0\0fables-----' &&
+      tail -c +$((at + 90)) $model; } >"$build/odd.gguf"
+check "alternatives where attention has windows, told before the driver is opened" 1 \
+    "^generate: --draft-width: the model's attention has windows" \
+    env PTXGEN_CUDA_LIBRARY=/nowhere "$generate" "$build/odd.gguf" x --tokens 9 --draft $model --draft-width 2
+check "alternatives in fewer positions than a window has" 0 "; 2 tokens written" \
+    "$generate" "$build/odd.gguf" "" --tokens 2 --draft $model --draft-width 2
+rm "$build/odd.gguf"
 check "sequences without prompts" 2 "sequences: goes with --prompts" "$generate" $model x --sequences 3
 check "a NUL in a message" 1 "standard input: line 2: holds a NUL" \
     sh -c 'printf "a\nb\000c\n" | "$1" "$2" --chat --template vicuna' sh "$generate" $model
