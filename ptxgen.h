@@ -2723,9 +2723,9 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
    approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all
    operands of the f32 functions of one, and random ones of the rest; docs/mathematics.md has what it printed.
-   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 129 in f64,
-   and 187 in atan2 (docs/mathematics.md); no memory but, for sin, cos and tan of f64 from 2^30 on, a table of
-   160 bytes. */
+   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 129 in
+   f64, 187 in its atan2 (docs/mathematics.md); no memory but, for sin, cos and tan of f64 from 2^30 on, a
+   table of 160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)

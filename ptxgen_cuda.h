@@ -5288,14 +5288,14 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
 #define PTXCU__ANY UINT64_MAX
 #define PTXCU__CACHE_DIMS(paged)                                                                             \
     ((paged) ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim")
-enum {
+enum { /* one enum: C++20 warns of sums of two */
     PTXCU__OPTIONAL = 1,
     PTXCU__WRITTEN = 2,
     PTXCU__DENSE = 4,
     PTXCU__ROWS = 8,
     PTXCU__SAME = 16,
-    PTXCU__OUT = 6,  /* dense, written */
-    PTXCU__MAYBE = 5 /* dense, optional */
+    PTXCU__OUT = PTXCU__DENSE | PTXCU__WRITTEN,
+    PTXCU__MAYBE = PTXCU__DENSE | PTXCU__OPTIONAL
 };
 #define PTXCU__TYPE(type) ((uint64_t)1 << ((type)&63)) /* an invalid type is refused elsewhere */
 #define PTXCU__FLOAT_TYPES (PTXCU__TYPE(PTX_F32) | PTXCU__TYPE(PTX_F16) | PTXCU__TYPE(PTX_BF16))
@@ -6390,7 +6390,9 @@ PTXCU__OPERATION(flash_prefill) {
                            "kv_heads", 1, kv_heads, 0, 0, 0);
         args.k_factors = desc->score_factors.address;
         if (!desc->cache) args.v_factors = desc->v_factors.address;
-    }
+    } else if ((desc->score_factors.owner || desc->v_factors.owner) && c.code == PTXCU_E_NONE)
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "flash_prefill: %s is given, and type is not PTX_E4M3",
+                             desc->score_factors.owner ? "score_factors" : "v_factors");
     shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
     words = ptxk__ceil_div(shape.q_len, 32);
     ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,

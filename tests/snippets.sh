@@ -170,6 +170,10 @@ try() { # compiler, standard, file, flags
 for cc in gcc clang; do try $cc c99 "$t/all.c" "$strict -Wstrict-prototypes"; done
 for cxx in g++ clang++; do try $cxx c++11 "$t/all.cpp" "$strict_cxx"; done
 try g++ c++11 "$t/all.cpp" "$strict_cxx -Wuseless-cast" # which clang++ does not know
+# The implementation, too; all compilers and standards: dropin.sh.
+for h in ptxgen ptxgen_kernels ptxgen_cuda; do echo "#include \"$PWD/$h.h\""; done >"$t/whole.cpp"
+try g++ c++20 "$t/whole.cpp" \
+    "-DPTXGEN_IMPLEMENTATION -fsyntax-only -Wall -Wextra -pedantic -Wconversion -Wshadow -Wcast-qual -Werror"
 
 # What builds a kernel does.
 echo '    mistake();

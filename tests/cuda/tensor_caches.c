@@ -142,7 +142,7 @@ static void compare(ptxcu *cu, const ptxcu_tensor *have, const ptxcu_tensor *wan
 static void attention_of_bytes(ptxcu *cu, caches *c) {
     enum { QUERIES = 17, N = BATCH * QUERIES * HEADS * DIM };
     ptxcu_flash_prefill_desc p;
-    ptxcu_tensor q, out, plain_q, plain_out;
+    ptxcu_tensor q, out, plain_q, plain_out, factors;
     static uint8_t bytes[N];
     static float x[N];
     float factor[HEADS];
@@ -152,7 +152,7 @@ static void attention_of_bytes(ptxcu *cu, caches *c) {
     out = make(cu, PTX_F16, 4, BATCH, QUERIES, HEADS, DIM);
     plain_q = make(cu, PTX_F32, 4, BATCH, QUERIES, HEADS, DIM);
     plain_out = make(cu, PTX_F32, 4, BATCH, QUERIES, HEADS, DIM);
-    p.score_factors = make(cu, PTX_F32, 1, HEADS, 0, 0, 0);
+    factors = make(cu, PTX_F32, 1, HEADS, 0, 0, 0);
     for (i = 0; i < HEADS; i++) factor[i] = (float)(3 + random_within(1));
     for (i = 0; i < N; i++) {
         bytes[i] = (uint8_t)(random_below(2) << 7 | random_below(0x3c)); /* to 1.4 */
@@ -161,10 +161,12 @@ static void attention_of_bytes(ptxcu *cu, caches *c) {
     WORKS(cu, ptxcu_tensor_write(cu, &q, bytes, sizeof bytes, NULL));
     WORKS(cu, ptxcu_tensor_write(cu, &plain_q, x, sizeof x, NULL));
     for (i = 0; i < HEADS; i++) factor[i] *= c->factor[0][i * KV_HEADS / HEADS];
-    WORKS(cu, ptxcu_tensor_write(cu, &p.score_factors, factor, sizeof factor, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &factors, factor, sizeof factor, NULL));
     p.causal = 1, p.kv_len = 40;
     p.q = plain_q, p.out = plain_out, p.cache = &c->plain;
     WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
+    p.score_factors = factors;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_ARGUMENT, "score_factors is given, and type is not");
     p.q = q, p.out = out, p.cache = &c->bytes, p.type = PTX_E4M3;
     if (ptxcu_device_info(cu)->target != PTX_SM_A(90)) {
         EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_SHAPE, "type is e4m3, which needs the target sm_90a");
