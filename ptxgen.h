@@ -2723,8 +2723,9 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
    approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all
    operands of the f32 functions of one, and random ones of the rest; docs/mathematics.md has what it printed.
-   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 129 in f64
-   (docs/mathematics.md); no memory but, for sin, cos and tan of f64 from 2^30 on, a table of 160 bytes. */
+   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 129 in f64,
+   and 187 in atan2 (docs/mathematics.md); no memory but, for sin, cos and tan of f64 from 2^30 on, a table of
+   160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -5711,7 +5712,11 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         || (*slots == 'c' && n_out == PTX__ONE && src_type == PTX_NONE && k->m->plain[op])
         || (n_out != PTX__ONE && (*row->sig == '!') != !!into) || (*row->sig == '!' && !into))
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s", row->name,
-                  op == PTX_SET ? "opn, with the type of the result" : row->name);
+                  op == PTX_SET        ? "opn, with the type of the result"
+                  : op == PTX_RAW      ? "raw"
+                  : op == PTX_BRX_EDGE ? "brx"
+                  : *row->sig == '!'   ? "wgmma"
+                                       : row->name);
     if (!ptx__ready(k)) return;
     if ((type || !ptx__types_of(row)) && (src_type || !ptx__sources_of(row)) && *slots != 'm') {
         form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
@@ -6228,7 +6233,8 @@ PTX__RARE ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name,
     return ptx__symbol_address(k, site, PTX__WORD(tag, index), shared ? PTX_U32 : PTX_U64,
                                shared ? PTX_SHARED : PTX_LOCAL, align);
 }
-/* The bytes of an element, at least which *align becomes; 0 with the error set. most: of all; 0: any. */
+/* The bytes of an element of an array, at least which *align becomes; 0 with the error set. most: of all in
+   local memory; 0: shared memory. */
 PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type type, uint32_t count,
                                       uint32_t most, uint32_t *align) {
     uint32_t size;
@@ -6238,9 +6244,9 @@ PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type 
         || (most && count > most / size)) {
         ptx__fail(
             k, PTX_E_ARGUMENT, site,
-            "memory of %u elements of type %s, aligned to %u: must be 1 or more%s, of a type with a size, "
+            "%s memory of %u elements of type %s, aligned to %u: must be 1 or more%s, of a type with a size, "
             "aligned to 1, 2, 4 ... 1024",
-            count, ptx_type_name(type), *align, most ? ", 512 KiB at most" : "");
+            most ? "local" : "shared", count, ptx_type_name(type), *align, most ? ", 512 KiB at most" : "");
         return 0;
     }
     if (*align < size) *align = size;
@@ -7740,7 +7746,7 @@ PTX__RARE_API ptx_ring ptx_ring_new_(ptx_kernel *k, const char *site, uint32_t s
     ring.stage = ptx_var_new_(k, site, ptx_u32(0));
     ring.parity = ptx_var_new_(k, site, ptx_u32(0));
     ring.stages = stages;
-    if (!stages) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_ring_new: a ring has at least one stage");
+    if (!stages && k) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_ring_new: a ring has at least one stage");
     return ring;
 }
 
@@ -10618,10 +10624,10 @@ PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_i
    coefficients of a polynomial, are one '$'. Half of an f64 polynomial has 21 bits a coefficient, which an
    instruction holds as an immediate. The parameters of a formula are x, y, z, w, v, u, p in this order; its
    results are r, s and q. A text that begins with '!' is that of a function of the module; with '~', of f32
-   alone. Sums and products have .rn, which keeps the assembler from fusing them. Polynomials: minimax ones
-   with rounded coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and
-   Hanek's reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps behind rcp,
-   rsqrt, lg2 and ex2. */
+   alone; a digit behind that is the number of operands of one that a caller may name. Sums and products have
+   .rn, which keeps the assembler from fusing them. Polynomials: minimax ones with rounded coefficients
+   (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and Hanek's reductions; exp and
+   log by Tang's outline, pow as log2 in two numbers; Newton steps behind rcp, rsqrt, lg2 and ex2. */
 typedef struct ptx__calc {
     char name[5], result, operand; /* types, see ptx__letter_type */
     uint16_t op;
@@ -10661,9 +10667,9 @@ static const ptx__calc ptx__calcs[] = {
 #define PTX__F(name, text, f32, f64) name "\0" text "\0" f32 "\0" f64
 #define PTX__F0(name, text) PTX__F(name, text, "", "")
 static const char *const ptx__formulas[] = {
-    PTX__F0("srgb_to_linear", "~a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x "
+    PTX__F0("srgb_to_linear", "~1a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x "
      "0.0773993808;c=gt x 0.04045;r=sel a b c;"),
-    PTX__F0("linear_to_srgb", "~a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;"
+    PTX__F0("linear_to_srgb", "~1a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;"
      "c=gt x 0.0031308;r=sel a b c;"),
     PTX__F0("pcg", "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t "
      "277803737;r=shr t 22;r=xor r t;"),
@@ -10715,13 +10721,13 @@ static const char *const ptx__formulas[] = {
      "b=sub g b;b=add b 0.333333333;l=sub h l;l=add l 0.333333333;a=blob3 m n o w a b l;r=add r a;m=add i 1;"
      "n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;a=blob3 m n o w a b l;r=add r a;r=mul r "
      "76.88;"),
-    PTX__F0("floor", "r=flr x;"), PTX__F0("ceil", "r=cei x;"), PTX__F0("trunc", "r=trc x;"),
-    PTX__F("round", "h=cps x $;r=add x h;r=trc r;", "3EFFFFFF", "3FDFFFFFFFFFFFFF"),
-    PTX__F("fract", "f=flr x;r=sub x f;c=ge r 1;r=sel $ r c;", "3F7FFFFF", "3FEFFFFFFFFFFFFF"),
-    PTX__F0("sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;"), PTX__F0("clamp", "r=max x y;r=min r z;"),
-    PTX__F0("step", "c=lt y x;r=sel 0 1 c;"), PTX__F0("mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;"),
-    PTX__F0("mix", "n=neg x;n=fma z n x;r=fma z y n;"),
-    PTX__F0("smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t "
+    PTX__F0("floor", "1r=flr x;"), PTX__F0("ceil", "1r=cei x;"), PTX__F0("trunc", "1r=trc x;"),
+    PTX__F("round", "1h=cps x $;r=add x h;r=trc r;", "3EFFFFFF", "3FDFFFFFFFFFFFFF"),
+    PTX__F("fract", "1f=flr x;r=sub x f;c=ge r 1;r=sel $ r c;", "3F7FFFFF", "3FEFFFFFFFFFFFFF"),
+    PTX__F0("sign", "1a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;"), PTX__F0("clamp", "3r=max x y;r=min r z;"),
+    PTX__F0("step", "2c=lt y x;r=sel 0 1 c;"), PTX__F0("mod", "2q=div x y;q=flr q;q=neg q;r=fma q y x;"),
+    PTX__F0("mix", "3n=neg x;n=fma z n x;r=fma z y n;"),
+    PTX__F0("smoothstep", "3a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t "
      "u;"),
     /* x, its sign changed where bit 31 of y is set: all of y in f32 */
     PTX__F0("flip", "{r=xor x y;|l,h=unpair x;y=and y 0x80000000;h=xor h y;r=pair l h;}"),
@@ -10748,7 +10754,7 @@ static const char *const ptx__formulas[] = {
      "3FF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
     /* f32: x^4 of the polynomial and what rounds x / ln 2 have one constant. Its last
        place is 1 of n, and its lowest 9 bits are 0, so that ldx finds n alone */
-    PTX__F("exp", "{t=fma x $ $;n=sub t $;f=fma n $ x;f=fma n $ f;p=poly f $;|f,t=exp_reduce x;p=exp_poly f;"
+    PTX__F("exp", "1{t=fma x $ $;n=sub t $;f=fma n $ x;f=fma n $ f;p=poly f $;|f,t=exp_reduce x;p=exp_poly f;"
      "}r:ldx p t;a=abs x;c=gtu a {87|708};if c;{t=iadd t 0xe146200;r=scale_ends p t x 89.0 -105.0;"
      "|r=scale_ends p t x 710.0 -746.0;}end;", "31B8AA3B 3D2B9E 3D2B9E CD317218 3F02E308 3C07E6F2,3D2B9E,"
      "3E2AAD28,3EFFFEE2,3F7FFFFB,3F8", ""),
@@ -10757,15 +10763,15 @@ static const char *const ptx__formulas[] = {
      "3FAC6B08D704A14B,3FCEBFBDFF82C5AC,3FE62E42FEFA39EF,3FF"),
     /* 2^(x + y) as r 2^s */
     PTX__F0("exp2_pair", "s=add x M;n=sub s M;f=sub x n;f=add f y;r=exp2_poly f;"),
-    PTX__F0("exp2", "{r=ex2 x;|t=add x M;n=sub t M;f=sub x n;p=exp2_poly f;r:ldx p t;a=abs x;c=gtu a 1021;if "
-     "c;r=scale_ends p t x 1025.0 -1080.0;end;}"),
-    PTX__F("exp10", "t=fma x $ {$|M};n=sub t {$|M};f=fma n $ x;f=fma n $ f;p=poly f $;r:ldx p t;a=abs x;"
+    PTX__F0("exp2", "1{r=ex2 x;|t=add x M;n=sub t M;f=sub x n;p=exp2_poly f;r:ldx p t;a=abs x;c=gtu a 1021;"
+     "if c;r=scale_ends p t x 1025.0 -1080.0;end;}"),
+    PTX__F("exp10", "1t=fma x $ {$|M};n=sub t {$|M};f=fma n $ x;f=fma n $ f;p=poly f $;r:ldx p t;a=abs x;"
      "c=gtu a {37.75|307};if c;{t=iadd t 0xba93c00;r=scale_ends p t x 39.0 -46.0;|r=scale_ends p t x 309.0 "
      "-325.0;}end;", "34D49A78 3F96C4 3F96C4 CA1A209B 3DF6086 3F086EAA,3F96C4,40023C52,4029A862,40135D86,3F8",
      "400A934F0979A371 BFD34413509F79FF 3C49DC1DA994FD21 3F2F722D,3F52F72A,3F7489A,3F941166,3FB16E4DEE1A7BA3,"
      "3FCA7ED70A0DD716,3FE1429FFD222029,3FF2BD7609FD537A,4000470591DE2B42,40053524C73CEA76,40026BB1BBB55516,"
      "3FF"),
-    PTX__F("expm1", "f,t=exp_reduce x;p=poly f $;g=mul f f;p=fma p g f;{k=mov t;|k,h=unpair t;}s=pow2 k;"
+    PTX__F("expm1", "1f,t=exp_reduce x;p=poly f $;g=mul f f;p=fma p g f;{k=mov t;|k,h=unpair t;}s=pow2 k;"
      "u=sub s 1;r:fma p s u;a=abs x;c=gtu a {87|708};if c;q=add p 1;r=scale q t;c=gt x {89|710};r=sel I r c;"
      "c=lt x -80;r=sel -1 r c;end;r=cps x r;", "3AB5BCD9,3C091497,3D2AAB89,3E2AAA57,3EFFFFFF",
      "3E219C04,3E5AF521,3E927E88,3EC71DE,3EFA01A,3F2A01A01ACA8D2C,3F56C16C16C6542D,3F8111111110FF72,"
@@ -10783,8 +10789,8 @@ static const char *const ptx__formulas[] = {
     /* ln x as r + s; q: x is not a normal number above 0 */
     PTX__F("log_pair", "f,n,q=log_reduce x;t,w=ratio f;r=fma n $ t;u=fma n $ r;u=sub t u;w=add w u;s=fma n $ "
      "w;", "", "3FE62E42FEFA39EF BFE62E42FEFA39EF 3C7ABC9E3B39803F"),
-    PTX__F("log", "{f,n,c=log_reduce x;p=ratio f;r:fma n $ p;|s,w,c=log_pair x;r:add s w;}if c;r=log_special "
-     "x r;end;", "33B17218", ""),
+    PTX__F("log", "1{f,n,c=log_reduce x;p=ratio f;r:fma n $ p;|s,w,c=log_pair x;r:add s w;}if c;"
+     "r=log_special x r;end;", "33B17218", ""),
     /* (-1)^y sin x, of x up to pi / 2: the error of x^2 counts */
     PTX__F("sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e {0.14|$};p=poly z $;p=fma p z e;r=fma p x x;y=shl "
      "y 31;r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6",
@@ -10794,28 +10800,28 @@ static const char *const ptx__formulas[] = {
     PTX__F("reduced", "f=fma z $ x;f=fma z $ f;f:fma z $ f;{|y,l=unpair y;}t:mov y;a=abs x;c=gtu a "
      "{105615|$};if c;f,t=turn w v;end;r=sine f t;", "C0490FDA B4222168 A84234C4",
      "C00921FB54442D18 BCA1A62633145C06 B95C1CD129024E08 41D"),
-    PTX__F("sin", "t=fma x $ M;n=sub t M;r=reduced x t n x 0;", "3EA2F983", "3FD45F306DC9C883"),
-    PTX__F("cos", "t=fma x $ 0.5;t=add t M;n=sub t M;n=sub n 0.5;a=abs x;r=reduced x t n a 0x40000000;",
+    PTX__F("sin", "1t=fma x $ M;n=sub t M;r=reduced x t n x 0;", "3EA2F983", "3FD45F306DC9C883"),
+    PTX__F("cos", "1t=fma x $ 0.5;t=add t M;n=sub t M;n=sub n 0.5;a=abs x;r=reduced x t n a 0x40000000;",
      "3EA2F983", "3FD45F306DC9C883"),
-    PTX__F("log2", "f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;r:fma n $ p;|t,w=ratio f;"
+    PTX__F("log2", "1f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;r:fma n $ p;|t,w=ratio f;"
      "h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=add n h;u=sub s n;u=sub h u;a=add a u;r:add s "
      "a;}if c;r=log_special x r;end;", "BD7EA98D,3E1D46DE,BE47F40D,3E576ECA,BE7581A8,3E939413,BEB8AB5C,"
      "3EF6391C,BF38AA3B 3FB8AA3B 34", "3FF71547652B82FE 3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE"),
-    PTX__F("log10", "f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;p=fma n $ p;r:fma n $ p;"
+    PTX__F("log10", "1f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;p=fma n $ p;r:fma n $ p;"
      "|t,w=ratio f;h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=fma n $ h;u=fma n $ s;u=sub h u;"
      "a=add a u;a=fma n $ a;r:add s a;}if c;r=log_special x r;end;",
      "BCB1F27A,3D38D697,BD60504F,3D7E2307,BD946FBB,3DB1FD51,BDDE5A81,3E143CB7,BE5E5BD9 3EDE5BD9 A6F6086 "
      "331A209B", "3FDBCB7B1526E50E 3FDBCB7B1526E50E 3C695355BAAAFAD3 3FDBCB7B1526E50E 3FD34413509F79FF "
      "BFD34413509F79FF BC49DC1DA994FD21"),
-    PTX__F("log1p", "v:mov x;d:mov 0;u:add x 1;{i=iadd u -0x800000;c=uge i 0x5f000000;|l,i=unpair u;i=iadd i "
-     "-0x100000;c=uge i 0x5fe00000;}if c;c=gt x 1;v=mul x $;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel "
-     "0xe0000000 0 c;end;{e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;|l,h=unpair u;e=iadd h "
-     "-0x3fe6a09e;e=and e 0xfff00000;g=isub 0x3ff00000 e;g=pair 0 g;}f=sub g 1;f=fma v g f;e=isub e d;n=i2f "
-     "e;{p=ratio f;r:fma n $ p;c=uge i 0x5f000000;|n=mul n $;t,w=ratio f;s=fma n $ t;u=fma n $ s;u=sub t u;"
-     "w=add w u;w=fma n $ w;r:add s w;c=uge i 0x5fe00000;}if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;"
-     "c=lt x -1;r=sel N r c;end;r=cps x r;", "1F8 33B17218", "1FF 3EB 3FE62E42FEFA39EF BFE62E42FEFA39EF "
-     "3C7ABC9E3B39803F"),
-    PTX__F("sincos", "t=fma x $ M;n=sub t M;{f=fma n $ x;|g=fma n $ x;f:fma n $ g;}f=fma n $ f;{f:fma n $ f;"
+    PTX__F("log1p", "1v:mov x;d:mov 0;u:add x 1;{i=iadd u -0x800000;c=uge i 0x5f000000;|l,i=unpair u;i=iadd "
+     "i -0x100000;c=uge i 0x5fe00000;}if c;c=gt x 1;v=mul x $;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;"
+     "d=isel 0xe0000000 0 c;end;{e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;|l,h=unpair u;"
+     "e=iadd h -0x3fe6a09e;e=and e 0xfff00000;g=isub 0x3ff00000 e;g=pair 0 g;}f=sub g 1;f=fma v g f;e=isub e "
+     "d;n=i2f e;{p=ratio f;r:fma n $ p;c=uge i 0x5f000000;|n=mul n $;t,w=ratio f;s=fma n $ t;u=fma n $ s;"
+     "u=sub t u;w=add w u;w=fma n $ w;r:add s w;c=uge i 0x5fe00000;}if c;c=lt x I;r=sel r x c;c=eq x -1;"
+     "r=sel -I r c;c=lt x -1;r=sel N r c;end;r=cps x r;", "1F8 33B17218", "1FF 3EB 3FE62E42FEFA39EF "
+     "BFE62E42FEFA39EF 3C7ABC9E3B39803F"),
+    PTX__F("sincos", "1t=fma x $ M;n=sub t M;{f=fma n $ x;|g=fma n $ x;f:fma n $ g;}f=fma n $ f;{f:fma n $ f;"
      "|t,l=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t=quarter x;end;z=mul f f;p=poly z $;p=fma p "
      "z 0;p=fma p f f;q=poly z $;c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;u=shl t 30;{u=and u 0x80000000;"
      "r=xor r u;|r=flip r u;}u=iadd t 1;u=shl u 30;{u=and u 0x80000000;s=xor s u;|s=flip s u;}",
@@ -10829,7 +10835,7 @@ static const char *const ptx__formulas[] = {
      "q=fma v $ q;q=add q u;{n=and x 0x80000000;q=xor q n;r=xor r n;|k,n=unpair x;n=and n 0x80000000;q=flip "
      "q n;r=flip r n;}r=fma x 0 r;c=ine n 0;n=isub 0 s;s=isel n s c;", "1FC90FDB 933BBD2E 1FC90FDB 1FC90FDB",
      "3BF 3BF921FB54442D18 3891A62633145C07 3BF921FB54442D18 3BF921FB54442D18"),
-    PTX__F("tan", "t=fma x $ M;n=sub t M;g=fma n $ x;f:fma n $ g;l=sub f g;l:fma n $ l;h:mul n $;{|t,"
+    PTX__F("tan", "1t=fma x $ M;n=sub t M;g=fma n $ x;f:fma n $ g;l=sub f g;l:fma n $ l;h:mul n $;{|t,"
      "k=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z $;"
      "{l=mul l -2;|l=neg l;}p=fma p f l;p=fma p z h;g=add f p;{q=rcpa g;|c=and t 1;c=ine c 0;r:mov g;if c;"
      "q=reciprocal g;}e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;r=sel q g c;"
@@ -10853,23 +10859,23 @@ static const char *const ptx__formulas[] = {
      "BEE390A8,3F1D183A,BF4490AC,3F627A17,BF77DCD8,3F87D4DA,BF936D54,3F9B17E5,BFA0E3D8,3FA39DD8,BFA5F79,"
      "3FA84CD37E346DB8,BFAAEDF99C78B5F1,3FAE1D5448695593,BFB111038C103845,3FB3B139B612FF9F,BFB745D15AAF8E54,"
      "3FBC71C71B25B739,BFC249249243DF46,3FC99999999982B7,BFD5555555555543"),
-    PTX__F("asin", "{v,c=arc x;w=neg v;w=fma $ $ w;w=add w w;|v,c,l=arc x;w=fma v -2 $;l=sub $ l;w=add w l;"
+    PTX__F("asin", "1{v,c=arc x;w=neg v;w=fma $ $ w;w=add w w;|v,c,l=arc x;w=fma v -2 $;l=sub $ l;w=add w l;"
      "}v=sel w v c;r=cps x v;", "3EC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06"),
-    PTX__F("acos", "v,c=arc x;u=cps x v;{u=half_pi u;|u=sub $ u;u=add u $;}v=add v v;w=pi v;d=lt x 0;v=sel w "
-     "v d;r=sel v u c;", "", "3C91A62633145C06 3FF921FB54442D18"),
-    PTX__F("atan2", "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;{q=rcpa m;t=mul n q;e=neg t;e=fma e m "
+    PTX__F("acos", "1v,c=arc x;u=cps x v;{u=half_pi u;|u=sub $ u;u=add u $;}v=add v v;w=pi v;d=lt x 0;v=sel "
+     "w v d;r=sel v u c;", "", "3C91A62633145C06 3FF921FB54442D18"),
+    PTX__F("atan2", "2a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;{q=rcpa m;t=mul n q;e=neg t;e=fma e m "
      "n;t:fma e q t;c=geu m $;d=ltu n $;c=or c d;if c;|}t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;"
      "{end;|}v=arctan t;w=half_pi v;v=sel w v p;w=pi v;{p=ilt y 0;|k,h=unpair y;p=ilt h 0;}v=sel w v p;r=cps "
      "x v;", "5E 0D8", ""),
-    PTX__F("sinh", "p,t,a=half_exp x;h=ldx p t;e=reciprocal h;h=fma e -0.25 h;z=mul x x;q=poly z $;q=mul q z;"
-     "q=fma q a a;c=lt a 1;r:sel q h c;c=gtu a {88|709};if c;r=scale p t;c=gt a {91|712};r=sel I r c;end;"
+    PTX__F("sinh", "1p,t,a=half_exp x;h=ldx p t;e=reciprocal h;h=fma e -0.25 h;z=mul x x;q=poly z $;q=mul q "
+     "z;q=fma q a a;c=lt a 1;r:sel q h c;c=gtu a {88|709};if c;r=scale p t;c=gt a {91|712};r=sel I r c;end;"
      "r=cps x r;", "363B3B8F,39500E11,3C088875,3E2AAAAB", "3CEF6ECB,3D6ACC74,3DE6127A,3E5AE645,"
      "3EC71DE3A5CC2AFA,3F2A01A01A010D37,3F8111111111116D,3FC5555555555555"),
-    PTX__F0("cosh", "p,t,a=half_exp x;h=ldx p t;e=reciprocal h;r:fma e 0.25 h;c=gtu a {88|709};if c;r=scale "
+    PTX__F0("cosh", "1p,t,a=half_exp x;h=ldx p t;e=reciprocal h;r:fma e 0.25 h;c=gtu a {88|709};if c;r=scale "
      "p t;c=gt a {91|712};r=sel I r c;end;"),
     PTX__F("root3", "l=lg2a x;l=mul l $;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;r=fma e $ "
      "v;", "3EAAAAAB BEAAAAAB", ""),
-    PTX__F("cbrt", "{|a:abs x;d:mov 341;l,h=unpair a;i=iadd h -0x100000;c=uge i 0x7fe00000;if c;a=mul a $;"
+    PTX__F("cbrt", "1{|a:abs x;d:mov 341;l,h=unpair a;i=iadd h -0x100000;c=uge i 0x7fe00000;if c;a=mul a $;"
      "d=mov 359;end;l,h=unpair a;k=shr h 20;o=uhi k 0x55555556;i=imul o 3;i=isub k i;i=iadd i 1023;i=shl i "
      "20;h=and h 0xfffff;h=or h i;m=pair l h;g=nar m;g=lg2a g;g=gmul g $;g=ex2a g;y=wid g;n=neg m;u=mul y y;"
      "u=mul u y;e=fma n u 1;w=fma e $ $;w=mul w e;y=fma y w y;r=mul m y;r=mul r y;u=mul r r;e=fma u r n;"
@@ -10878,7 +10884,7 @@ static const char *const ptx__formulas[] = {
      "a;r=sel a r c;{|c=nan x x;r=sel x r c;}end;r=cps x r;", "4B8 3B8",
      "435 BFD555556 3FCC71C7 3FD55555 BFD55555"),
     PTX__F0("root2", "{v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;|r=sqrt x;}"),
-    PTX__F("hypot", "h=mul x x;h=fma y y h;{r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;|r:sqrt h;k,"
+    PTX__F("hypot", "2h=mul x x;h=fma y y h;{r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;|r:sqrt h;k,"
      "i=unpair h;i=iadd i -0x10000000;c=uge i 0x6fe00000;}if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel $ $ "
      "d;i=sel $ $ d;u=mul x k;v=mul y k;h=mul u u;w=fma v v h;{h=root2 w;|h=sqrt w;}r=mul h i;{d=eq w 0;"
      "r=sel 0 r d;|}d=eq m I;r=sel I r d;end;", "1C8 6C8 628 128", "1F7 657 607 1A7"),
@@ -10896,14 +10902,15 @@ static const char *const ptx__formulas[] = {
      "BF4B6FBF967CCFF5,3F69517BB74B406F,3F7A89EAFF82DDD8,BF9606E41552CB85,BFA2A88E6107D36,3FD1E2DEEA6B117A,"
      "BFE5FD386754EFF9 3FF058671B52C776 3FF058671B52C776 BC6D0E4 BFF71547652B82FE BFE62E42FEFA39EF "
      "BC7ABC9E3B39803F"),
-    PTX__F("erf", "a=abs x;{p=erf_small a;q=poly a $;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q "
-     "p c;|c=ltu a 1;r:mov a;if c;r=erf_small a;else;c=gt a 6;a=sel 6 a c;p,l,t=erfc_tail a;r=ldx p t;r=sub "
-     "1 r;end;}r=cps x r;", "BAE2FF3D,3CB36577,BE04CC0F,BF710322,BFCE9E11,BB54BCDF", ""),
-    PTX__F("erfc", "a=abs x;{c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;e=neg d;e=fma "
-     "e w 1;e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v $;q=mul q w;h=mul a a;l=neg h;l=fma a a l;t=fma h "
-     "$ M;n=sub t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;p=exp_poly f;p=mul p q;|c=gt a 28;a=sel 28 a c;"
-     "p,l,t=erfc_tail a;p=add p l;}r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a 0.65;if c;"
-     "}p=erf_small a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u r c;",
+    PTX__F("erf", "1a=abs x;{p=erf_small a;q=poly a $;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel "
+     "q p c;|c=ltu a 1;r:mov a;if c;r=erf_small a;else;c=gt a 6;a=sel 6 a c;p,l,t=erfc_tail a;r=ldx p t;"
+     "r=sub 1 r;end;}r=cps x r;", "BAE2FF3D,3CB36577,BE04CC0F,BF710322,BFCE9E11,BB54BCDF", ""),
+    PTX__F("erfc", "1a=abs x;{c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;e=neg d;"
+     "e=fma e w 1;e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v $;q=mul q w;h=mul a a;l=neg h;l=fma a a l;"
+     "t=fma h $ M;n=sub t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;p=exp_poly f;p=mul p q;|c=gt a 28;"
+     "a=sel 28 a c;p,l,t=erfc_tail a;p=add p l;}r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a "
+     "0.65;if c;}p=erf_small a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u "
+     "r c;",
      "BA2916A8,3A90ADDC,3AFBAB2D,BA6C845A,BC1B23A1,BC04DE4E,3D43A869,3D9ADF6E,BF020275,3F76FA44 BFB8AA3B "
      "BF317218 3102E308", ""),
     /* log2 x, of an exponent y too large, as r + s: t + l = 2 artanh(f / (2 + f)) to its cubic term */
@@ -10924,7 +10931,7 @@ static const char *const ptx__formulas[] = {
      "e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel "
      "0 I e;r=sel f r u;k=cps x 1;c=lt k 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;"
      "r=sel 1 r c;c=eq x 1;r=sel 1 r c;"),
-    PTX__F("pow", "v:abs x;d:mov 0;{i=iadd x -0x800000;c=uge i 0x7f000000;|l,i=unpair x;i=iadd i -0x100000;"
+    PTX__F("pow", "2v:abs x;d:mov 0;{i=iadd x -0x800000;c=uge i 0x7f000000;|l,i=unpair x;i=iadd i -0x100000;"
      "c=uge i 0x7fe00000;}if c;b=lt v $;w=mul v $;v=sel w v b;d=isel {0xb800000|0x3600000} 0 b;end;h,"
      "l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a "
      "{125|1020};c=or b c;if c;r=scale_ends p t q {130.0|1030.0} {-152.0|-1080.0};r=pow_special x y r;end;",
@@ -10954,8 +10961,8 @@ static const char *const ptx__formulas[] = {
     PTX__F0("pair_ends", "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;"
      "g=neg u;g=fma s y g;g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;"
      "e=fma g y e;r=add p e;s=sub r p;s=sub e s;"),
-    PTX__F("tgamma", "!a=abs x;c=lt a 2;r:mov a;{|d:mov 1.0;k:mov 0.0;}if c;e=lt a 0.5;f=sub a 1;f=sel x f e;"
-     "{p=poly f $;d=mul x p;d=sel d p e;y:mov 1.0;d:mov d;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;"
+    PTX__F("tgamma", "!1a=abs x;c=lt a 2;r:mov a;{|d:mov 1.0;k:mov 0.0;}if c;e=lt a 0.5;f=sub a 1;f=sel x f "
+     "e;{p=poly f $;d=mul x p;d=sel d p e;y:mov 1.0;d:mov d;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;"
      "h=mul x p;w=neg h;w=fma x p w;w=fma x l w;d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;}e=le x -0.5;if "
      "e;{y=neg p;j=rnd a;g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;|n=neg p;m=neg l;d,"
      "k=reflect a;}end;{r=div y d;|r=div n d;e=divide n m d k;c=gt a $;r=sel e r c;}else;{w=rcpa a;g:poly w "
@@ -10972,7 +10979,7 @@ static const char *const ptx__formulas[] = {
      "3EB300CA9218A724,BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,"
      "3F7D919C52A21C74,BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,"
      "3FE2788CFC6FB619 3C3"),
-    PTX__F("lgamma", "!a=abs x;b=lt a 0.5;{c=lt a 3.5;r:mov a;|c=lt a 3;o:mov a;u:mov 0.0;}if c;d=lt a 1.5;"
+    PTX__F("lgamma", "!1a=abs x;b=lt a 0.5;{c=lt a 3.5;r:mov a;|c=lt a 3;o:mov a;u:mov 0.0;}if c;d=lt a 1.5;"
      "if d;f=sub a 1;f=sel x f b;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;}if b;l=log a;"
      "{r=sub r l;|o=sub o l;}end;else;f=sub a 2;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;"
      "}end;else;{w=rcpa a;p=poly w $;l=log a;l=sub l 1;b=sub a 0.5;r=fma b l p;|h,l,e=log_pair a;m=mul a "
@@ -10994,9 +11001,9 @@ static const char *const ptx__formulas[] = {
      "BEE3CCBD584CCE2,3EF58118A3777172,BF078DDF04C25FBE,3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,"
      "BF538AC5C2C2396C,3F67ADD6EAC18486,BF7E404FC218D263,3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE "
      "3FD4A34CC4A60FA4 3FCD67F1C864BEB5 3FCD67F1C864BEB5 BC665B5A 7F7"),
-    PTX__F0("atan", "a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=rcp a;end;}v=arctan t;w=half_pi "
+    PTX__F0("atan", "1a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=rcp a;end;}v=arctan t;w=half_pi "
      "v;v=sel w v p;r=cps x v;"),
-    PTX__F("tanh", "a=abs x;{|c=lt a 0.56;r:mov a;if c;}z=mul x x;p=poly z $;p=mul p z;{p=fma p a a;e=mul a "
+    PTX__F("tanh", "1a=abs x;{|c=lt a 0.56;r:mov a;if c;}z=mul x x;p=poly z $;p=mul p z;{p=fma p a a;e=mul a "
      "$;e=ex2a e;e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;|r=fma p a a;else;e=min a 20;e=add e e;"
      "p,t=half_exp e;e=ldx p t;e=add e 0.5;e=reciprocal e;e=sub 1 e;c=nan x x;r=sel x e c;end;}r=cps x r;",
      "B9BC036C,3B16DBCF,BC0233A8,3CB005EB,BD5CB144,3E0885F3,BEAAAA9E 4038AA3B",
@@ -11191,7 +11198,8 @@ PTX__RARE void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, 
     ptx__evaluation e = empty;
     ptx_val result[3];
     uint32_t i;
-    e.k = k, e.site = site, e.type = type, e.at = text, e.numbers = text + strlen(text) + 1;
+    e.k = k, e.site = site, e.type = type, e.at = text + strspn(text, "!~123");
+    e.numbers = text + strlen(text) + 1;
     if (type == PTX_F64) e.numbers += strlen(e.numbers) + 1;
     for (i = 0; i < n; i++) e.value[letters[i] - 'A'] = args[i];
     for (; *e.at; e.at++) { /* at a statement, then at its ';' */
@@ -11226,9 +11234,8 @@ static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name
                                const ptx_val *v) {
     ptx_val out[3];
     ptx_module *m = ptx_kernel_module(k);
-    const char *text = ptx__formula_text(name, strlen(name));
     if (!m || ptx_get_error(m)->code) return ptx__none();
-    ptx__evaluate(k, site, text + (*text == '!'), type, n, v, out);
+    ptx__evaluate(k, site, ptx__formula_text(name, strlen(name)), type, n, v, out);
     return out[0];
 }
 
@@ -11257,9 +11264,17 @@ static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, ui
                            ptx_val out[3]) {
     ptx_module *m = ptx_kernel_module(k);
     ptx_type type = PTX_NONE;
-    const char *text;
-    uint32_t i;
+    const char *text = ptx__formula_text(name, strlen(name));
+    uint32_t i, takes = (uint32_t)text[*text == '!' || *text == '~'] - '0';
     if (!m || ptx_get_error(m)->code) return;
+    if (takes - 1 > 2 || n != takes) {
+        if (takes - 1 > 2)
+            ptx_fail(m, PTX_E_FORM, site, "ptx_%s does not exist", name);
+        else
+            ptx_fail(m, PTX_E_ARGUMENT, site, "ptx_%s: %u operands, must be %u", name, (unsigned)n,
+                     (unsigned)takes);
+        return;
+    }
     for (i = 0; i < n; i++) {
         ptx_type t = ptx_type_of(v[i]);
         if (!i) type = t;
@@ -11274,13 +11289,12 @@ static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, ui
             return;
         }
     }
-    text = ptx__formula_text(name, strlen(name));
     if (*text == '!')
         out[0] = ptx_call_(k, site, ptx__formula_function(m, site, name, type, n, v), n, v);
-    else if (*text && (*text != '~' || type == PTX_F32))
-        ptx__evaluate(k, site, text + (*text == '~'), type, n, v, out);
-    else
+    else if (*text == '~' && type != PTX_F32)
         ptx_fail(m, PTX_E_FORM, site, "ptx_%s does not exist for %s", name, ptx_type_name(type));
+    else
+        ptx__evaluate(k, site, text, type, n, v, out);
 }
 
 PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
@@ -11290,7 +11304,7 @@ PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, 
     v[1] = y;
     v[2] = z;
     out[0] = ptx_imm(0);
-    ptx__math_call(k, site, name, n, v, out);
+    ptx__math_call(k, site, name ? name : "NULL", n, v, out);
     return out[0];
 }
 PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine) {

@@ -5288,8 +5288,15 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
 #define PTXCU__ANY UINT64_MAX
 #define PTXCU__CACHE_DIMS(paged)                                                                             \
     ((paged) ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim")
-enum { PTXCU__OPTIONAL = 1, PTXCU__WRITTEN = 2, PTXCU__DENSE = 4, PTXCU__ROWS = 8, PTXCU__SAME = 16 };
-enum { PTXCU__OUT = PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__MAYBE = PTXCU__DENSE | PTXCU__OPTIONAL };
+enum {
+    PTXCU__OPTIONAL = 1,
+    PTXCU__WRITTEN = 2,
+    PTXCU__DENSE = 4,
+    PTXCU__ROWS = 8,
+    PTXCU__SAME = 16,
+    PTXCU__OUT = 6,  /* dense, written */
+    PTXCU__MAYBE = 5 /* dense, optional */
+};
 #define PTXCU__TYPE(type) ((uint64_t)1 << ((type)&63)) /* an invalid type is refused elsewhere */
 #define PTXCU__FLOAT_TYPES (PTXCU__TYPE(PTX_F32) | PTXCU__TYPE(PTX_F16) | PTXCU__TYPE(PTX_BF16))
 
@@ -5660,9 +5667,10 @@ static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, 
                                            : PTX_NONE;
     uint64_t row = k > UINT32_MAX ? 0 : byte ? k : ptxk_row_bytes(format, (uint32_t)k);
     if (c->code == PTXCU_E_NONE && !byte && *ptxk_format_name(format) == '?')
-        c->code =
-            ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: the format of %s is %s, must be " PTXK__FORMAT_LIST,
-                        c->name, name, ptxk__value_name_of(format).s);
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT,
+                              "%s: the format of %s is %s, must be " PTXK__FORMAT_LIST "%s", c->name, name,
+                              ptxk__value_name_of(format).s,
+                              ptxcu__is_byte_format(c, PTX_S8) ? ", or PTX_E4M3, PTX_E5M2 or PTX_S8" : "");
     if (c->code == PTXCU_E_NONE && !row)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s: %llu values are no whole number of blocks of %s",
                               c->name, name, (unsigned long long)k, ptxk_format_name(format));
@@ -6648,7 +6656,7 @@ static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *na
         c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: %s %s, and its kind is %u", c->name, name,
                               t->owner ? "is set" : "is zero", (unsigned)kind);
     if (!t->owner || c->code != PTXCU_E_NONE) return 0;
-    each = t->rank == 2 + two;
+    each = batch && t->rank == 2 + two;
     if (kind == PTXK_FACTORS_TENSOR) rows = 1;
     if (each)
         ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "batch, factors", 2 + two, batch,

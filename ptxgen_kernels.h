@@ -868,8 +868,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          are 2^-39 of the unit's largest weight, and for f32 2^-21 (FAST 2^-11) of each.
      x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
                          squares, overflows f32, and for Q4_K, Q5_K and Q6_K from |x * gamma| = 2^122 on
-     factor NaN, inf     NaN or inf in that row of W only. As in GGUF files MXFP4's 255 is 2^128 and NVFP4's
-                         127 is 0. Before sm_89 e4m3's 127, NaN, is 480.
+     factor NaN, inf     NaN or inf in that row of W only; MXFP4's factors from 2^113 on count as inf. As in
+                         GGUF files NVFP4's 127 is 0. Before sm_89 e4m3's 127, NaN, is 480.
      all x 0             0 (+ bias, + residual), with eps 0 too
      PTXK_GEMM_GROUPED   many products in one launch, such as the experts of a mixture. The rows of y belong
                          to `groups` groups, one after the other; each group has its own weights and biases.
@@ -14556,7 +14556,7 @@ static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptx_val size[2], power[2], x, to = ptx_ptr_add(k, s->scales, s->t, 4);
     uint32_t h, j;
     for (h = 0; h < 2; h++) {
-        size[h] = ptxk__wide_larger(k, ptx_f32(0), d[h][0]);
+        size[h] = ptxk__wide_larger(k, ptx_f32(9.8607613e-32f), d[h][0]); /* 2^-103: powers end at 2^127 */
         size[h] = ptxk__wide_larger(k, size[h], d[h][1]);
         size[h] = ptxk_warp_reduce(k, PTX_MAX, size[h], 1, 4);
         size[h] = ptx_op2(k, PTX_MUL, PTX_RN, size[h], ptx_f32(2));
@@ -16415,13 +16415,13 @@ static void ptxk__wgmma_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
                                uint32_t uses) {
     const ptxk__gemm_x *x = s->form;
     uint32_t bytes = x->part_bytes + (p + 1 == x->parts ? f->tiles * x->sums : 0);
-    ptx_val full = ptxk__wgmma_bar(f, s, stage, 0);
+    ptx_val full = ptxk__wgmma_bar(f, s, stage, 0), to;
     ptx_if(k, q);
     if (wait) ptxk__wgmma_wait(k, f, s, stage, 1, uses + 1);
     ptx_mbarrier_arrive_expect(k, full, ptx_u32(bytes));
-    ptx_bulk_load(k, ptx_ptr_add(k, s->x_to, ptx_u32(stage * f->stage), 1),
-                  ptx_ptr_add(k, from, ptx_u32(units * x->bytes + p * x->part_bytes), 1), ptx_u32(bytes),
-                  full);
+    from = ptx_ptr_add(k, from, ptx_u32(units * x->bytes + p * x->part_bytes), 1);
+    to = ptx_ptr_add(k, s->x_to, ptx_u32(stage * f->stage), 1);
+    ptx_bulk_load(k, to, from, ptx_u32(bytes), full);
     ptx_end(k);
 }
 

@@ -1032,7 +1032,7 @@ static int run_all(run *r, options *o, model_file *f, model_file *draft, gguf_er
     } else {
         int bad = 0;
         if (o->prompt == no_prompt) line = read_message(&bad); /* the first message of a chat */
-        if (o->prompt == no_prompt && !line && !bad) refuse(source, "no message");
+        if (o->prompt == no_prompt && !line && !bad) refuse("standard input", "no message");
         if (o->prompt == no_prompt && !line) return 1;
         tokens = encode_message(r, line ? line : o->prompt, 1, &count);
         longest = count;

@@ -2,7 +2,7 @@
    cc -O2 examples/ptxdump.c -o ptxdump -lm
 
      ptxdump                        list the kernels and their examples
-     ptxdump NAME [VARIANT] [SM]    e.g. ptxdump flash_decode 0 90 > flash_decode.ptx
+     ptxdump NAME [VARIANT] [SM]    e.g. ptxdump flash_decode 0 90a > flash_decode.ptx
      ptxdump --all [SM]             everything, one module an example
      ptxdump --reference [WORD]     the builder's instructions (that have WORD in their line): name here,
                                     instruction, operands, types, modifiers, first .version, targets
@@ -21,13 +21,13 @@ typedef union description {
     unsigned char bytes[256];
 } description;
 
-static int dump(uint32_t operation, uint32_t variant, uint32_t sm) {
+static int dump(uint32_t operation, uint32_t variant, ptx_target target) {
     const ptx_operation *op = ptxk_operation_get(operation);
     ptx_module_desc desc = PTX_ZERO;
     ptx_module *m;
     description d;
     const char *label = "", *text;
-    desc.target = PTX_SM(sm);
+    desc.target = target;
     if (!op || !operation_example(operation, variant, &d, sizeof d, &label)) {
         fprintf(stderr, "ptxdump: there is no example %u of that kernel\n", variant);
         return 1;
@@ -124,7 +124,7 @@ static int reference(const char *word) {
 static int usage(FILE *out) {
     fputs("ptxdump - print the PTX of the ready kernels\n\n"
           "  ptxdump                        list the kernels and their examples\n"
-          "  ptxdump NAME [VARIANT] [SM]    the text of one, for example: ptxdump flash_decode 0 90\n"
+          "  ptxdump NAME [VARIANT] [SM]    the text of one, for example: ptxdump flash_decode 0 90a\n"
           "  ptxdump --all [SM]             all of them\n"
           "  ptxdump --reference [WORD]     the builder's instructions that have WORD in their line\n"
           "  ptxdump --help                 this text\n",
@@ -133,7 +133,7 @@ static int usage(FILE *out) {
 }
 
 /* The texts of all examples, or their names. */
-static int each_example(int texts, uint32_t sm) {
+static int each_example(int texts, ptx_target target) {
     uint32_t i, v;
     description d;
     const char *label;
@@ -141,7 +141,7 @@ static int each_example(int texts, uint32_t sm) {
     for (i = 0; i < ptxk_operation_count(); i++)
         for (v = 0; operation_example(i, v, &d, sizeof d, &label); v++)
             if (texts)
-                failed |= dump(i, v, sm);
+                failed |= dump(i, v, target);
             else
                 printf("%s %u   %s\n", ptxk_operation_get(i)->name, v, label);
     return failed;
@@ -150,7 +150,8 @@ static int each_example(int texts, uint32_t sm) {
 int main(int argc, char **argv) {
     const char *word = argc > 1 ? argv[1] : "";
     int all = !strcmp(word, "--all"), most = !strcmp(word, "--reference") ? 3 : all ? 3 : 4;
-    long variant, sm;
+    long variant, sm = 75;
+    ptx_target target = 0;
     uint32_t i;
     if (argc > most) {
         fprintf(stderr, "ptxdump: '%s' is one argument too many; --help lists them\n", argv[most]);
@@ -164,11 +165,15 @@ int main(int argc, char **argv) {
         return 2;
     }
     variant = argc > 2 && !all ? number(argv[2], 0, 1000000, "variant") : 0;
-    sm = argc > (all ? 2 : 3) ? number(argv[all ? 2 : 3], 75, 999, "target") : 75;
+    if (argc > (all ? 2 : 3)) { /* such as 90a, or a number, of which the module says what it is */
+        target = ptx_target_parse(argv[all ? 2 : 3]);
+        if (!target) sm = number(argv[all ? 2 : 3], 75, 999, "target");
+    }
     if (variant < 0 || sm < 0) return 2;
-    if (all) return each_example(1, (uint32_t)sm);
+    if (!target) target = PTX_SM((uint32_t)sm);
+    if (all) return each_example(1, target);
     for (i = 0; i < ptxk_operation_count(); i++)
-        if (!strcmp(word, ptxk_operation_get(i)->name)) return dump(i, (uint32_t)variant, (uint32_t)sm);
+        if (!strcmp(word, ptxk_operation_get(i)->name)) return dump(i, (uint32_t)variant, target);
     fprintf(stderr, "ptxdump: no kernel is called '%s'; call it without arguments for the list\n", word);
     return 2;
 }

@@ -203,12 +203,12 @@ texts() { # name, compiler ...: of all kernels, to $t/NAME-SM.ptx; fails where t
     has "$1" && "$@" "$t/none.c" -o "$t/none" 2>/dev/null || { skip "$*: is not installed"; return 1; }
     "$@" -std=c99 examples/ptxdump.c -o "$t/dump-$name" -ldl -lm 2>"$t/dump.log" \
         || { bad "$* examples/ptxdump.c: $(head -n 3 "$t/dump.log")"; return 1; }
-    for sm in 75 80 90 120; do "$t/dump-$name" --all $sm >"$t/$name-$sm.ptx" 2>/dev/null; done
+    for sm in 75 80 90 90a 100a 120; do "$t/dump-$name" --all $sm >"$t/$name-$sm.ptx" 2>/dev/null; done
     return 0
 }
 alike() { # name, compiler ...: against the text of cc
     texts "$@" || return
-    for sm in 75 80 90 120; do
+    for sm in 75 80 90 90a 100a 120; do
         if [ -s "$t/cc-$sm.ptx" ] && cmp -s "$t/cc-$sm.ptx" "$t/$name-$sm.ptx"; then
             ok
         else

@@ -1058,6 +1058,10 @@ static void everyday(void) {
                   "mbarrier.try_wait.parity.shared::cta.b64 %p\nxor.b32 %r\nselp.b32 %r\n"
                   "ld.shared::cluster.u32 %r\n.L2::cache_hint.u32 [%d");
     begin("90a", 0), ptx_ring_new(k, 0), WRONG(PTX_E_ARGUMENT, "at least one stage");
+    begin("90a", 0), ptx_op0(k, PTX_WGMMA_F32, 0), WRONG(PTX_E_ARGUMENT, "own kind: call ptx_wgmma [");
+    begin("75", 0), ptx_op0(k, PTX_RAW, 0), WRONG(PTX_E_ARGUMENT, "own kind: call ptx_raw [");
+    begin("75", 0), ptx_local(k, "l", PTX_U32, 0, 4), WRONG(PTX_E_ARGUMENT, " local memory of 0 elements");
+    begin("75", 0), ptx_shared(k, "s", PTX_U32, 1, 3), WRONG(PTX_E_ARGUMENT, " shared memory of 1 elements");
     begin("90a", 0), ptx_mbarrier_wait(k, w, ptx_imm(0)), WRONG(PTX_E_ADDRESS, "shared space");
     begin("75", 0), ptx_op1(k, PTX_MBARRIER_INVAL, 0, sh), WRONG(PTX_E_TARGET, "sm_80");
     begin("90", 0), ptx_op0(k, PTX_WGMMA_FENCE, 0), WRONG(PTX_E_TARGET, "needs sm_90a, the target is sm_90");
@@ -1222,7 +1226,7 @@ static void harmless(void) {
     ptx_func(NULL, "f", PTX_U32), ptx_return(NULL, v[0]), ptx_call(NULL, NULL, 0, NULL);
     ptx_func_address(NULL, NULL), ptx_pragma(NULL, "x"), ptx_require_block(NULL, 1, 1, 1);
     ptx_variable(NULL, NULL), ptx_point(NULL, symbol, 0, symbol, 0);
-    ptx_default(NULL), ptx_opn(NULL, PTX_ADD, 0, PTX_NONE, PTX_NONE, 0, NULL, 0, NULL);
+    ptx_ring_new(NULL, 0), ptx_default(NULL), ptx_opn(NULL, PTX_ADD, 0, PTX_NONE, PTX_NONE, 0, NULL, 0, NULL);
     CHECK(ptx_target_name(PTX_SM_A(90), NULL, 0) == 3);
 }
 

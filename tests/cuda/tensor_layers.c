@@ -347,6 +347,11 @@ static void test_gemm_bytes(ptxcu *cu) {
         BAD(gemm, factors, d.factors = d.x, PTXCU_E_SHAPE, "gemm: factors has shape [5, 64], must be [batch,");
         BAD(gemm, factors, d.factor_kind = 0, PTXCU_E_ARGUMENT, "gemm: factors is set, and its kind is 0");
         BAD(gemm, factors, d.factors.owner = NULL, PTXCU_E_ARGUMENT, "gemm: factors is zero, and its kind is 2");
+        BAD(gemm, format, d.format = PTX_E2M1, PTXCU_E_ARGUMENT, "such as PTXK_Q4_K, or PTX_E4M3, PTX_E5M2 or");
+        BAD(gemm, offsets,
+            memset(&d.offsets, 0, sizeof d.offsets);
+            WORKS(cu, ptxcu_tensor_select(cu, &kept_.weights, 0, 0, &d.weights)), PTXCU_E_SHAPE,
+            "gemm: factors has shape [2, 12], must be [factors]: [12]");
         WORKS(cu, ptxcu_tensor_free(cu, &spare));
         WORKS(cu, ptxcu_tensor_free(cu, &d.x));
         WORKS(cu, ptxcu_tensor_free(cu, &d.weights));

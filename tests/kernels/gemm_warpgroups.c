@@ -50,6 +50,20 @@ static void several_matrices(void)
     }
 }
 
+/* Rows whose powers of two would be too large; x makes up for it. */
+static void smallest_factors(void)
+{
+    uint32_t i, j;
+    for (i = 0; i < 4; i++) {
+        problem p = problem_new(PTXK_MXFP4, 3, 20, 256, 64, i & 1, 0);
+        p.shape.target = PTX_SM_A(90);
+        for (j = 0; j < p.m[0].row_bytes * 20; j += 17)
+            p.m[0].weights[j] = (unsigned char)(6 * (i / 2) + random_below(6));
+        for (j = 0; j < stride_or(p.x_stride, 256) * 3; j++) ((float *)p.x)[j] *= 1e32f;
+        run(p, 1);
+    }
+}
+
 /* At the rows of a model, which are multiples of 16 bytes. */
 static void bank_conflicts(void)
 {
@@ -78,6 +92,7 @@ int main(void)
     }
     every_format();
     several_matrices();
+    smallest_factors();
     bank_conflicts();
     printf("note: errors up to %.2g of their bounds; exact %.2g, fast %.2g of |W| |x|\n", most_of_bound,
            most_of_norms[0], most_of_norms[1]);

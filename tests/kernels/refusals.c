@@ -261,7 +261,7 @@ static const row flash_prefill_rows[] = {
     D(flash_prefill, type, 0, "type is 0"),
     NEEDED_TYPE(flash_prefill, type),
     NEEDED_TYPE(flash_prefill, out_type),
-    D(flash_prefill, flags, 16, "flags is 16"),
+    D(flash_prefill, flags, 32, "flags is 32"),
     D(flash_prefill, flags, 4, "page_size is 0"),
     D(flash_prefill, page_size, 8, "page_size is 8"),
     D(flash_prefill, page_size, 48, "page_size is 48"),
@@ -323,13 +323,16 @@ static const row flash_prefill_rows[] = {
     AANY(flash_prefill, v_factors),
     AANY(flash_prefill, max_pages),
     AANY(flash_prefill, pool_pages),
-    AANY(flash_prefill, sinks)};
+    AANY(flash_prefill, sinks),
+    AANY(flash_prefill, tree)};
 
 static const row prefill_bytes_rows[] = {
     D(flash_prefill, head_dim, 48, "head_dim is 48, must be a multiple of 32"),
     POINTER(flash_prefill, k_factors, 8),
     POINTER(flash_prefill, v_factors, 8),
     ADDRESS(flash_prefill, sinks, 2),
+    ADDRESS(flash_prefill, tree, 2),
+    D(flash_prefill, window, 3, "window is 3, must be 0 with"),
     AL(flash_prefill, k_row_stride, 96, "k_row_stride is 96, must be a multiple of 64 elements"),
     AL(flash_prefill, v_head_stride, 32, "v_head_stride is 32, must be a multiple of 64 elements")};
 
@@ -1032,9 +1035,9 @@ static void attention(void) {
     pa.q = AT, pa.k = AT * 2, pa.v = AT * 3, pa.out = AT * 4, pa.lse = AT * 5;
     TEST(flash_prefill, flash_prefill_rows, 1, pd, ps, pa);
     pd.kv_type = PTXK_Q8_0, pa.k_factors = AT * 12, pa.v_factors = AT * 13;
-    pd.flags |= PTXK_PREFILL_SINK, pa.sinks = AT * 14;
+    pd.flags |= PTXK_PREFILL_SINK | PTXK_PREFILL_TREE, pa.sinks = AT * 14, pa.tree = AT * 15;
     TEST(flash_prefill, prefill_bytes_rows, 0, pd, ps, pa);
-    pd.kv_type = 0, pd.flags = PTXK_PREFILL_LSE, pa.k_factors = pa.v_factors = pa.sinks = 0;
+    pd.kv_type = 0, pd.flags = PTXK_PREFILL_LSE, pa.k_factors = pa.v_factors = pa.sinks = pa.tree = 0;
     pd.page_size = 16, pa.max_pages = 2, pa.pool_pages = 4, pa.block_table = AT * 11;
     TEST(flash_prefill, prefill_paged_rows, 0, pd, ps, pa);
     pd.page_size = 0, pa.block_table = pa.max_pages = pa.pool_pages = 0;

@@ -127,6 +127,7 @@ int main(int argc, char **argv)
     uint64_t stride = argc > 1 ? strtoull(argv[1], NULL, 0) : 4999;
     FILE *a, *b;
     void *library;
+    int compiled = 1;
     if (wish && atoi(wish) > 0 && atoi(wish) <= MOST_THREADS) threads = (uint32_t)atoi(wish);
     if (!CHECK(mkdtemp(path) != NULL) || !CHECK(stride > 0)) return check_end();
     snprintf(twins, sizeof twins, "%s/twins.c", path);
@@ -142,16 +143,17 @@ int main(int argc, char **argv)
                  "p=$PWD && cd %s && ${CC:-cc} -std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno "
                  "-fno-trapping-math -I$p -fPIC -DTWIN_MODE=%d -DTWIN_SHARE=%d -DTWIN_SIGN=%d -c twins.c -o %d.o",
                  path, mode, shares[mode], signs[mode], mode);
-        CHECK_MORE(system(command) == 0, command);
+        compiled &= CHECK_MORE(system(command) == 0, command);
     }
     snprintf(command, sizeof command,
              "cd %s && ${CC:-cc} -O3 -march=native -ffast-math -D_GNU_SOURCE -fPIC -c exact.c && "
              "${CC:-cc} -shared -o f.so *.o -lm",
              path);
-    CHECK_MORE(system(command) == 0, command);
+    compiled &= CHECK_MORE(system(command) == 0, command);
+    if (!compiled) puts("the functions do not compile; is the current folder the repository's?");
     snprintf(command, sizeof command, "%s/f.so", path);
-    library = dlopen(command, RTLD_NOW);
-    CHECK_MORE(library != NULL, library ? "" : dlerror());
+    library = compiled ? dlopen(command, RTLD_NOW) : NULL;
+    CHECK_MORE(!compiled || library, compiled && !library ? dlerror() : "");
     for (int i = 0; library && i < MATH_FUNCTIONS; i++) {
         const math_function *f = math_functions + i;
         search s[MOST_THREADS];

@@ -325,6 +325,13 @@ static void test_colour(void) {
 
 static void test_refusals(void) {
     REFUSED(PTX_E_TYPE, "ptx_sin: operand 1 is u32, needs f32 or f64", ptx_sin(k, ptx_u32(1)));
+    REFUSED(PTX_E_FORM, "ptx_sinus does not exist", ptx_math1(k, "sinus", ptx_f32(1)));
+    REFUSED(PTX_E_FORM, "ptx_NULL does not exist", ptx_math1(k, NULL, ptx_f32(1)));
+    /* a formula that only others use, of f32 alone: f64 would read behind its numbers */
+    REFUSED(PTX_E_FORM, "ptx_sin_pi does not exist", ptx_math1(k, "sin_pi", ptx_f64(1)));
+    REFUSED(PTX_E_ARGUMENT, "ptx_atan2: 1 operands, must be 2", ptx_math1(k, "atan2", ptx_f32(1)));
+    REFUSED(PTX_E_ARGUMENT, "ptx_tgamma: 2 operands, must be 1",
+            ptx_math2(k, "tgamma", ptx_f32(1), ptx_f32(1)));
     REFUSED(PTX_E_TYPE, "ptx_pow: operand 2 is f64, needs f32", ptx_pow(k, x[0], ptx_f64(1)));
     REFUSED(PTX_E_TYPE, "ptx_clamp: operand 3 is f16", ptx_clamp(k, x[0], x[1], ptx_f16(1)));
     REFUSED(PTX_E_ARGUMENT, "5 dimensions, must be 2 to 4", ptx_dot(k, 5, x, x));
