@@ -178,6 +178,10 @@ static void test_unfit(void)
 {
     static const char two[] = {2, 0, 0, 0}, three[] = {3, 0, 0, 0}, none[] = {0, 0, 0, 0},
                       many[] = {0, 0, 0, -1};
+    static const change one_expert[] = {{"expert_count", 12 + 4, "\1", 1},
+                                        {"expert_used_count", 17 + 4, "\1", 1},
+                                        {"blk.0.ffn_gate_inp.weight", 25 + 4 + 8, "\1", 1}};
+    unfit_model("qwen3moe", one_expert, 3, "exps.weight' has 6 matrices, must have 1");
     unfit("general.architecture", 20 + 4 + 8, "mamba", 5, "architecture 'mamba' (no attention)");
     unfit("general.architecture", 20 + 4 + 8, "qwen9", 5,
           "architecture 'qwen9', known are: llama qwen2 qwen3");
