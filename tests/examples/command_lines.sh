@@ -212,7 +212,7 @@ check "alternatives in fewer positions than a window has" 0 "; 2 tokens written"
 rm "$build/odd.gguf"
 check "sequences without prompts" 2 "sequences: goes with --prompts" "$generate" $model x --sequences 3
 check "a NUL in a message" 1 "standard input: line 2: holds a NUL" \
-    sh -c 'printf "a\nb\000c\n" | "$1" "$2" --chat --template vicuna' sh "$generate" $model
+    sh -c 'printf "a\nb\000c\n" | "$1" "$2" --chat --template vicuna --tokens 1' sh "$generate" $model
 check "a template without a chat" 2 "template: goes with --chat" "$generate" $model x --template llama3
 printf 'The king\nOnce upon\\na time\nA\n' >"$build/prompts"
 check "prompts of a file, two at a time" 0 "^a time" \
