@@ -3495,7 +3495,7 @@ PTX__RARE_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, 
     return code;
 }
 
-/* The error of a call on a kernel; and with 0, or no value, for the caller to return. */
+/* Sets the error of a call on a kernel. PTX__FAIL also yields 0, PTX__REFUSE no value: for `return`. */
 PTX__RARE void ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -5847,7 +5847,7 @@ PTX__RARE_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, pt
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
     return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a);
 }
-/* Expanded in the three below. */
+/* Inlined into ptx_op2_, ptx_op3_ and ptx_op4_, where n is a constant. */
 PTX__INLINE ptx_val ptx__record_op(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, unsigned n,
                                    ptx_val a, ptx_val b, ptx_val c, ptx_val d) {
     ptx_val src[PTX__MEMO_MAX];
@@ -5961,9 +5961,10 @@ static void ptx__add_symbol(const ptx_kernel *k, uint32_t name, uint32_t what) {
         ptx__add_name(k->m, PTX__OF_SOME, name, k->index);
 }
 
-/* Whether a new kernel, function or variable may have that name; or a symbol of kernel `of`, which may have a
-   kernel's. Sets the error otherwise. A symbol of a kernel hides functions and variables; and ptxas 13.0 ends
-   by a signal where a kernel has the name of an earlier kernel's parameter. */
+/* Whether this name is free for a new kernel, function or variable; with `of`, for a symbol inside that
+   kernel, which may have the name of a kernel. Sets the error if not. A symbol of a kernel hides functions
+   and variables; and ptxas 13.0 ends by a signal where a kernel has the name of an earlier kernel's
+   parameter. */
 PTX__RARE int ptx__name_is_free(ptx_module *m, ptx_kernel *of, const char *site, const char *name,
                                 unsigned what) {
     static const char kinds[][13] = {"parameter", "shared array", "local array",

@@ -1233,7 +1233,7 @@ typedef struct ptxcu__optional {
     PTXCU_DRIVER_OPTIONAL(PTXCU__FIELD)
 } ptxcu__optional;
 #undef PTXCU__FIELD
-/* Their names in the order of the fields, each ended by 0, and the last by another. */
+/* The functions' names in the order of the fields: strings one behind another, then an empty one. */
 #define PTXCU__FIELD(name, params) #name "\0"
 static const char ptxcu__driver_names[] = PTXCU_DRIVER(PTXCU__FIELD);
 static const char ptxcu__optional_names[] = PTXCU_DRIVER_OPTIONAL(PTXCU__FIELD);

@@ -1738,8 +1738,9 @@ extern "C" {
         return ptx_fail(m, PTX_E_DESC, site, #name ": PTXK_ONLY or PTXK_NO leaves this operation out");      \
     }
 
-/* Begins the emit function of an operation; its body follows. It runs once a kernel, so it is compiled for
-   size, with what only it calls. The test of NULL comes first: else GCC would compile its callers so, too. */
+/* Begins the emit function of an operation; its body follows. It runs once for a kernel, so it is cold:
+   compiled for size, with the functions that only it calls. GCC takes the callers of a cold function for
+   cold, too, unless a condition comes first; the test of NULL is this condition. */
 #define PTXK__EMIT(name)                                                                                     \
     PTX__RARE ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc);                 \
     PTXGEN_API ptx_code ptxk_##name##_emit_(ptx_module *m, const char *site, const void *desc) {             \
