@@ -3262,7 +3262,7 @@ typedef struct ptx__made {
     uint32_t instruction, cuts;
 } ptx__made;
 typedef struct ptx__set {
-    uint32_t instruction, next; /* the next set of the same variable, index + 1 */
+    uint32_t instruction, block, next; /* next: the next set of the same variable, index + 1 */
 } ptx__set;
 /* What uniformity analysis knows of a register. tid: it is %tid.x plus what is uniform in a warp (warpgroup)
    and a multiple of 32 (128), shifted right by `shift`. */
@@ -8377,12 +8377,13 @@ PTX__RARE ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* The sets of a variable behind its declaration are chained, each instruction once. */
-static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i) {
+static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i, uint32_t b) {
     ptx_module *m = k->m;
     ptx__set set;
     if (g->sets[slot] && m->sets.at[g->sets[slot] - 1].instruction == i) return;
     if (!PTX__ROOM_FOR_ONE(m, m->sets)) return;
     set.instruction = i;
+    set.block = b;
     set.next = g->sets[slot];
     m->sets.at[m->sets.count++] = set;
     g->sets[slot] = (uint32_t)m->sets.count;
@@ -8392,7 +8393,7 @@ static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i
 static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t i, uint32_t b, int sets) {
     const uint32_t slot = ptx__slot(g, word);
     uint32_t in, home;
-    if (sets && g->sets) ptx__add_set(k, g, slot, i);
+    if (sets && g->sets) ptx__add_set(k, g, slot, i, b);
     if (g->checked[slot] == b + 1) return 1;
     g->checked[slot] = b + 1;
     home = ptx__home_of(k, g, word);
@@ -8583,6 +8584,7 @@ typedef struct ptx__uniformity {
     uint32_t *condition_root;        /* and where that begins to differ */
     uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__not_raised */
     uint32_t *needed;                /* a bit an instruction */
+    uint32_t *matters;               /* block -> itself, where its level matters; see ptx__mark_needed */
     uint32_t *together, count;       /* the instructions for threads together */
     uint32_t *work;                  /* a stack of registers */
     uint32_t effort;                 /* steps that are left to ptx__limit_level */
@@ -8590,7 +8592,7 @@ typedef struct ptx__uniformity {
 
 static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u) {
     ptx_module *m = k->m;
-    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 5 * blocks + words, level, b;
+    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 6 * blocks + words, level, b;
     uint32_t *s;
     m->uniform.count = m->spread.count = 0;
     if (!PTX__ROOM(m, m->uniform, g->registers + 1)) return 0;
@@ -8613,6 +8615,7 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
     u->condition = s, s += blocks;
     u->condition_root = s, s += blocks;
     u->needed = s, s += words;
+    u->matters = s, s += blocks;
     for (level = 0; level < PTX__CLASS_LANE; level++)
         for (u->skip[level] = s, s += blocks, b = 0; b < blocks; b++) u->skip[level][b] = (uint32_t)b;
     u->together = s, s += k->marked.count;
@@ -8636,42 +8639,73 @@ static void ptx__mark_register(ptx__uniformity *u, uint32_t word, uint32_t *dept
     memset(&u->value[u->index[slot]], 0, sizeof *u->value);
     u->work[(*depth)++] = word;
 }
-static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t *depth) {
+static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t b, uint32_t *depth) {
     const ptx__ins *ins = &u->k->ins.at[i];
     const uint32_t *end, *w = ptx__sources(u->k, ins, &end);
     u->needed[i / 32] |= 1u << i % 32;
+    u->matters[b] = 1;
     if (ins->guard) ptx__mark_register(u, ins->guard, depth);
     for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, w[PTX__TAG(*w) == PTX__W_MEM], depth);
 }
+/* Mark what the registers on the stack are made of. */
+static void ptx__mark_definitions(ptx__uniformity *u, uint32_t depth) {
+    const ptx__set *sets = u->k->m->sets.at;
+    uint32_t set;
+    while (depth) {
+        const uint32_t word = u->work[--depth];
+        ptx__mark_sources(u, ptx__made_at(u->k, word)->instruction, ptx__home_of(u->k, u->g, word), &depth);
+        for (set = u->g->sets[ptx__slot(u->g, word)]; set; set = sets[set - 1].next)
+            ptx__mark_sources(u, sets[set - 1].instruction, sets[set - 1].block, &depth);
+    }
+}
 
-/* Mark what the conditions of branches, the guards of instructions for threads together, and operands that
-   must be uniform are made of. */
+/* Mark what the guards of instructions for threads together are made of, operands that must be uniform, and
+   the conditions of branches on which a block depends whose level matters: one with such an instruction or
+   with one that is needed. */
 static void ptx__mark_needed(ptx__uniformity *u) {
     const ptx_kernel *k = u->k;
     const ptx__graph *g = u->g;
-    uint32_t b, i, s, set, depth = 0;
+    uint32_t b, i, s, e, depth = 0, *nearest = g->stack, marked = 1, round = 0;
     size_t a;
     for (b = 0; b < g->blocks; b++) {
         if (!g->block[b].order) continue;
         for (s = g->block[b].special; (i = ptx__special_at(k, g, s)) < g->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
-            const int plain = ins->kind == PTX__I_PLAIN;
-            if (plain && !form->who) continue;
-            if (plain) u->together[u->count++] = i;
+            if (ins->kind != PTX__I_PLAIN || !form->who) continue;
+            u->together[u->count++] = i;
+            u->matters[b] = 1;
             if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
-            if (plain && (form->effect == PTX__EFFECT_MMA || form->who == PTX__WHO_BLOCK)) {
+            if (form->effect == PTX__EFFECT_MMA || form->who == PTX__WHO_BLOCK) {
                 const uint32_t *end, *w = ptx__sources(k, ins, &end);
                 for (; w < end; w = ptx__next_operand(w))
                     if (form->who == PTX__WHO_BLOCK || PTX__TAG(*w) != PTX__W_32)
                         ptx__mark_register(u, *w, &depth);
             }
         }
-        while (depth) { /* at once, as long as what stands near is at hand */
-            const uint32_t word = u->work[--depth];
-            ptx__mark_sources(u, ptx__made_at(k, word)->instruction, &depth);
-            for (set = g->sets[ptx__slot(g, word)]; set; set = k->m->sets.at[set - 1].next)
-                ptx__mark_sources(u, k->m->sets.at[set - 1].instruction, &depth);
+        ptx__mark_definitions(u, depth); /* at once, as long as what stands near is at hand */
+        depth = 0;
+    }
+    for (; marked; round++) { /* nearest: the nearest postdominator whose level matters */
+        nearest[g->blocks] = g->blocks;
+        for (i = 1; i < g->post_reached; i++) {
+            b = g->post_order[i];
+            nearest[b] = u->matters[b] ? b : nearest[g->post_idom[b]];
+        }
+        for (i = 1, marked = 0; i < g->post_reached; i++) {
+            const ptx__block *block = &g->block[b = g->post_order[i]];
+            const uint32_t guard = PTX__PREDICATE(block->guard), stop = g->post_depth[g->post_idom[b]];
+            int depends = round > 16; /* rather than more rounds */
+            if (!block->guard || (u->matters[b] && u->index[ptx__slot(g, guard)])) continue;
+            for (e = 0; e < 2; e++) {
+                s = block->next[e];
+                depends |= s && g->post_number[s - 1] && g->post_depth[nearest[s - 1]] > stop;
+            }
+            if (!depends) continue;
+            marked = u->matters[b] = 1;
+            ptx__mark_register(u, guard, &depth);
+            ptx__mark_definitions(u, depth);
+            depth = 0;
         }
     }
     for (a = 0; a + 1 < k->asserted.count; a += 2)
@@ -8725,7 +8759,7 @@ PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint3
         if (!depth) break;
     }
     for (set = g->sets[ptx__slot(g, word)]; set; set = u->k->m->sets.at[set - 1].next) {
-        by = ptx__block_of(g, u->k->m->sets.at[set - 1].instruction);
+        by = u->k->m->sets.at[set - 1].block;
         if (g->mark[by] && u->level[by] > x->level)
             x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
     }
