@@ -5169,7 +5169,7 @@ static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx_
 }
 
 /* The space of a result: that of its address operand, where the instruction computes an address. */
-PTX__RARE unsigned ptx__space_of(unsigned op, const ptx__operand *src, unsigned n) {
+static unsigned ptx__space_of(unsigned op, const ptx__operand *src, unsigned n) {
     switch (op) {
     case PTX_MAPA: return PTX_SHARED_CLUSTER;
     case PTX_ALLOCA: return PTX_LOCAL;
@@ -5508,7 +5508,7 @@ static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
 }
 
 /* Check and push an integer with limits. */
-PTX__RARE int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_limit *limit,
+static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_limit *limit,
                                 unsigned type) {
     if (v.kind == PTX__IMM) {
         if (!ptx__check_limit(u, v, limit->letter, type)) return 0;
@@ -5741,7 +5741,7 @@ static int ptx__request_is_valid(ptx_kernel *k, const char *site, unsigned op, u
     return 0;
 }
 /* Check the fraction or the sizes that a policy is made of. */
-PTX__RARE int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
+static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
                              unsigned n) {
     double part;
     if (row->op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
@@ -6535,7 +6535,7 @@ static ptx_mods ptx__memory_mods(const ptx__access *mem, uint32_t n, uint32_t by
 }
 
 /* The policy behind an access that has one. */
-PTX__RARE int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
+static int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
     ptx_kernel *k = u->k;
     const char *site = u->site, *name = ptx__use_name(u);
     static const char cure[] = "call ptx_cached(mem, policy) with 64 bits from PTX_CREATEPOLICY";
@@ -8135,7 +8135,7 @@ static void ptx__link_blocks(const ptx_kernel *k, ptx__graph *g) {
 }
 
 /* sets: whether the sets of variables are to be listed. */
-PTX__RARE int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
+static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     ptx_module *m = k->m;
     size_t blocks = (size_t)k->cuts + 1, registers = 0, need;
     uint32_t *s;
@@ -8328,7 +8328,7 @@ PTX__APART static uint32_t ptx__block_of(const ptx__graph *g, uint32_t i) {
 }
 
 /* Every instruction is on a path from the entry, and no path runs off the end. */
-PTX__RARE ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
+static ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
     uint32_t b, i;
     ptx__fill_order(g);
     for (b = 0; b < g->blocks; b++) {
@@ -8349,7 +8349,7 @@ PTX__RARE ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* From every block a path leads to an end of the kernel, or a loop of a trap is meant. */
-PTX__RARE ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
+static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
     uint32_t b, i, j;
     ptx__fill_post_order(g);
     if (g->post_reached == g->reached + 1) return PTX_E_NONE;
@@ -9024,7 +9024,7 @@ static int ptx__propagate(ptx__uniformity *u) {
 
 #define PTX__ROUNDS_MOST 128 /* a chain of variables around a loop may take a round a link */
 
-PTX__RARE void ptx__find_uniformity(ptx__uniformity *u) {
+static void ptx__find_uniformity(ptx__uniformity *u) {
     const uint32_t count = (uint32_t)u->k->ins.count;
     uint32_t rounds = 0, i;
     ptx__fill_postdominators(u->g);
@@ -9894,7 +9894,7 @@ PTX__RARE ptx_code ptx__check_record(ptx_kernel *k) {
 }
 
 /* g: the graph, for those who go on with it. */
-PTX__RARE ptx_code ptx__verify_with(ptx_kernel *k, ptx__graph *g) {
+static ptx_code ptx__verify_with(ptx_kernel *k, ptx__graph *g) {
     size_t i;
     if (ptx__check_record(k)) return k->m->error.code;
     if (!ptx__make_graph(k, g, (k->seen & PTX__SEEN_CONVERGENT) != 0)) return k->m->error.code;
@@ -10249,6 +10249,24 @@ static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_
             w += 3;
             memcpy(p, ", ", 2);
             p += 2;
+        } else if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES && (int32_t)w[2] >= 0) {
+            *p = '[';
+            p = ptx__print_listed(m, p + 1, w[1]) - 2;
+            *p = '+';
+            if (w[2]) p = ptx__digits32(p + 1, w[2]);
+            memcpy(p, "], ", 4);
+            p += 3;
+            w += 3;
+        } else if (*w >> 16 == PTX__GROUP(PTX__G_BRACES, 0) >> 16) {
+            uint32_t left = *w++ & 0xffffu;
+            for (*p++ = '{'; left && PTX__TAG(*w) < PTX__CLASSES; left--) p = ptx__print_listed(m, p, *w++);
+            for (; left; left--) {
+                char *behind = p;
+                w = ptx__print_other(k, &behind, w);
+                p = behind;
+            }
+            memcpy(p - 2, "}, ", 4);
+            p++;
         } else {
             char *behind = p;
             w = ptx__print_other(k, &behind, w);
