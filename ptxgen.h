@@ -6836,7 +6836,6 @@ PTX__RARE_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, i
 /* -- raw text, calls -- */
 
 static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what);
-static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins);
 
 /* The number behind a '$' at p, moved behind it; -1 for none. */
 static int ptx__placeholder(const char **p) {
@@ -7135,29 +7134,10 @@ PTX__RARE_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const p
     return out;
 }
 
-/* The function whose address ptx_func_address has put there; NULL where that is not known. */
-PTX__RARE const ptx_kernel *ptx__addressed(const ptx_kernel *k, ptx_val address) {
-    static const char head[] = "mov.u64 $0, ";
-    const ptx__named *named;
-    const char *text;
-    char name[256];
-    size_t i = k->ins.count, least = i > 4096 ? i - 4096 : 0; /* further back it is not looked for */
-    while (i > least
-           && (!k->ins.at[i - 1].results || k->words.at[k->ins.at[i - 1].words] != (uint32_t)address.handle))
-        i--;
-    if (i == least || k->m->forms.at[k->ins.at[i - 1].form].row->op != PTX_RAW) return NULL;
-    text = ptx__raw_text(k, &k->ins.at[i - 1]);
-    if (strncmp(text, head, sizeof head - 1) != 0) return NULL;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(text + sizeof head - 1, ";"), text + sizeof head - 1);
-    named = ptx__find_name(k->m, PTX__OF_MODULE, name);
-    return named && named->what & PTX__IS_KERNEL ? k->m->kernels.at[named->what & ~PTX__IS_KERNEL] : NULL;
-}
-
 PTX__RARE_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
                                          uint32_t n, const ptx_val *args) {
     ptx__line line;
     ptx_val v[PTX__ARGS_MAX + 1];
-    const ptx_kernel *known;
     unsigned i;
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return ptx__none();
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
@@ -7171,12 +7151,6 @@ PTX__RARE_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_va
         if (ptx_type_of(v[i]) == PTX_NONE)
             return PTX__REFUSE(k, PTX_E_TYPE, site,
                                "argument %u has no type to go by; use ptx_u32() or the like", i + 1);
-    known = ptx__addressed(k, address);
-    if (known && known->result != (uint32_t)result)
-        ptx__fail(k, PTX_E_TYPE, site, "'%.80s' returns %s, not %s", k->m->names.at + known->name,
-                  ptx__fact(known->result)->name, ptx_type_name(result));
-    if (known && !ptx__check_parameters(k, site, known, n, v)) return ptx__none();
-    if (!ptx__ready(k)) return ptx__none();
     v[n] = address;
     ptx__call_head(&line, (unsigned)result, n, v);
     ptx__append_format(&line, " $$P: .callprototype ");

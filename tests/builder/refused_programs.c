@@ -1,6 +1,5 @@
 /* refused_programs.c - programs that the builder refuses, each beside one that it takes: fragments of
- * matrices, operands of one instruction, directives, calls through pointers, raw text, versions, addresses,
- * asynchronous order. Needs no driver. */
+ * matrices, operands of one instruction, directives, raw text, versions, addresses, asynchronous order. Needs no driver. */
 #define _POSIX_C_SOURCE 200809L
 #include "../../ptxgen.h"
 #include "../fault_words.h"
@@ -165,20 +164,6 @@ static void directives(void) {
         in = ptx_variable(m, &desc);
         ptx_point(m, in, 0, to, bad ? 33 : 32);
     }
-}
-
-/* Calls through a pointer whose function is known. */
-static void indirect(void) {
-    ptx_kernel *f;
-    int which;
-    for (which = 0; which < 3; which++) PAIR(AMPERE, which == 1 ? "!argument" : "!type") {
-            f = ptx_func(m, "f", PTX_U32);
-            ptx_return(f, ptx_param(f, "x", PTX_U32));
-            x = ptx_func_address(k, f);
-            y = bad && which == 0 ? ptx_as(n, PTX_F32) : n;
-            y = ptx_call_indirect(k, x, bad && which == 2 ? PTX_F32 : PTX_U32, bad && which == 1 ? 0 : 1, &y);
-            out(ptx_as(y, PTX_U32));
-        }
 }
 
 static void raw(void) {
@@ -498,7 +483,6 @@ int main(void) {
     fragments();
     slots();
     directives();
-    indirect();
     raw();
     assembler();
     addresses();
