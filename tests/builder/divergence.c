@@ -169,10 +169,6 @@ static void wrong_kernels(void) {
     ptx_end(k);
     judge();
 
-    start("setmaxnreg_nocap", ERROR, PTX_SM_A(90));
-    ptx_op1(k, PTX_SETMAXNREG_DEC, 0, I(40));
-    judge();
-
     start("setmaxnreg_div", ERROR, PTX_SM_A(90));
     ptx_max_registers(k, 128);
     IF(PTX_LT, tid, I(64));
