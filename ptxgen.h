@@ -3277,14 +3277,6 @@ typedef struct ptx__mention {
     uint32_t block, word, flags, next_of_register, next_in_block;
 } ptx__mention;
 
-/* What is known of an integer: see "addresses". */
-typedef struct ptx__known {
-    uint32_t symbol; /* a word, or 0 */
-    uint32_t of;     /* the register's word, 0: none */
-    uint64_t step;
-    int64_t offset;
-} ptx__known;
-#define PTX__KNOWN 256 /* kept of as many registers as the verifier last asked for */
 /* What is wanted a little later, and stands where no order lets the processor guess it. */
 #if defined(__GNUC__)
 #define PTX__SOON(address) __builtin_prefetch(address)
@@ -3409,7 +3401,6 @@ struct ptx_module {
     PTX__ARRAY(ptx__mention) mentions;
     PTX__ARRAY(uint32_t) spread;
     PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* the registers of a class, for all kernels */
-    ptx__known known[PTX__KNOWN];
     ptx__shape shape; /* of the last ptx_mma */
     uint32_t bucket[PTX__BUCKETS];
     ptx__memo memos[PTX__MEMOS + 1];
@@ -7966,7 +7957,6 @@ PTX__RARE int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     if (!PTX__ROOM(m, m->scratch, need + registers + k->marked.count + 1)) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
-    memset(m->known, 0, sizeof m->known);
     g->block = m->blocks.at;
     g->definition_block = s + need; /* this and `special` need no zeroes */
     g->special = g->definition_block + registers;
@@ -8920,6 +8910,153 @@ static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
     return PTX_E_NONE;
 }
 
+/* -- verify: constant addresses -- */
+
+/* Where an address comes from, followed back through moves, sums and products with an index: symbol + offset,
+   where the offset is exact if all that was added is constant. symbol 0: none. */
+typedef struct ptx__origin {
+    uint32_t symbol;
+    int exact;
+    int64_t offset;
+} ptx__origin;
+#define PTX__STEPS_MOST 24
+
+static ptx__origin ptx__origin_of(const ptx_kernel *k, const ptx__graph *g, const uint32_t *w, int *budget) {
+    const ptx__origin unknown = {0, 0, 0};
+    ptx__origin x = {0, 1, 0}, y;
+    const uint32_t tag = PTX__TAG(*w), *end;
+    const ptx__ins *ins;
+    unsigned op;
+    if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL) x.symbol = *w;
+    else if (PTX__IS_INTEGER(*w))
+        x.offset = (int64_t)(w[1] | (uint64_t)w[2] << 32);
+    if (x.symbol || PTX__IS_INTEGER(*w)) return x;
+    ins = --*budget > 0 ? ptx__definition_of(k, g, *w) : NULL;
+    op = ins ? ptx__op_of(k, ins) : PTX__NO_OP;
+    if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MAD) return unknown;
+    w = ptx__sources(k, ins, &end);
+    if (op == PTX_MAD) w = ptx__next_operand(ptx__next_operand(w));
+    x = ptx__origin_of(k, g, w, budget);
+    x.exact &= op != PTX_MAD;
+    if (op == PTX_MOV || op == PTX_MAD) return x;
+    y = ptx__origin_of(k, g, ptx__next_operand(w), budget);
+    if (y.symbol && (x.symbol || op == PTX_SUB)) return unknown;
+    x.symbol |= y.symbol;
+    x.exact &= y.exact;
+    x.offset = (int64_t)((uint64_t)x.offset + (op == PTX_SUB ? 0 - (uint64_t)y.offset : (uint64_t)y.offset));
+    if (ptx__fact(ptx__form_of(k, ins)->type)->bits == 32) x.offset = (int32_t)x.offset; /* these wrap */
+    return x;
+}
+
+/* The alignment and size in bytes of what an operand in the slot of that letter points to. */
+static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
+                        uint32_t *bytes) {
+    const ptx__form *form = ptx__form_of(k, ins);
+    const unsigned op = form->row->op, effect = form->effect;
+    const ptx_mods mods = form->asked & ~PTX__FAMILY;
+    const uint32_t *end, *w = ptx__sources(k, ins, &end);
+    *align = *bytes = 1;
+    if ((op >= PTX_TENSORMAP_REPLACE_ADDRESS && op <= PTX_TENSORMAP_CP_FENCE) || op == PTX_DISCARD
+        || op == PTX_APPLYPRIORITY)
+        *align = *bytes = 128;
+    else if (op >= PTX_WMMA_LOAD_A_M16N16K16 && op <= PTX_WMMA_STORE_D_M8N8K128)
+        *align = 16;
+    else if (op >= PTX_TENSOR_G2S_CTA && op <= PTX_TENSOR_PREFETCH)
+        *align = letter == 's' || letter == 'k' ? 128 : letter == 'b' || letter == 'r' ? 8 : 1;
+    else if (letter == 'm' && ptx__types_of(form->row)) {
+        *bytes = ptx_type_bytes((ptx_type)form->type);
+        if (mods & PTX__M_V2) *bytes *= 2;
+        if (mods & (PTX__M_V4 | PTX__M_V4_64)) *bytes *= 4;
+        if (mods & PTX__M_V8) *bytes *= 8;
+        if (!*bytes) *bytes = 1;
+        *align = *bytes;
+    } else if (letter == 'l')
+        *align = *bytes = 16;
+    else if (letter == 'b' || letter == 'r')
+        *align = *bytes = 8;
+    else if (letter != 'm'
+             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK)) {
+        while (w < end && !PTX__IS_INTEGER(*w)) w = ptx__next_operand(w); /* the size is the first number */
+        if (w < end) *bytes = w[1];
+        *align = effect == PTX__EFFECT_COPY ? *bytes : 16;
+    }
+}
+
+/* What the symbol is, if an instruction's state space is another; else NULL. */
+static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, uint32_t symbol) {
+    const ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
+    ptx_mods own = PTX__M_SHARED | PTX__M_SHARED_CLUSTER;
+    const char *what = "an array in shared memory";
+    if (!(ptx__allowed(form->row) >> 63)) return NULL; /* not of the family that names a space */
+    if (PTX__TAG(symbol) == PTX__W_LOCAL) own = PTX__M_LOCAL, what = "an array in local memory";
+    if (PTX__TAG(symbol) == PTX__W_GLOBAL) {
+        own = PTX__M_GLOBAL, what = "a variable in global memory";
+        if (k->m->variables.at[PTX__INDEX(symbol)].space == PTX_CONST)
+            own = PTX__M_CONST, what = "a variable in constant memory: ptx_cvta makes its address generic";
+    }
+    if (!space)
+        return own == PTX__M_GLOBAL ? NULL : what; /* a generic access; global addresses are generic */
+    return space & own & ~PTX__FAMILY ? NULL : what;
+}
+
+/* The address at w, its base and the offset behind it, in the slot of that letter. */
+static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t i, const uint32_t *w,
+                                   char letter) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = ptx__form_of(k, ins);
+    const char *array, *other, *text = k->m->chars.at + form->text;
+    uint32_t align, bytes, own, has;
+    int budget = PTX__STEPS_MOST;
+    const ptx__origin v = ptx__origin_of(k, g, w, &budget);
+    const int64_t offset = v.offset + (int32_t)w[1];
+    if (!v.symbol) return PTX_E_NONE;
+    if (letter == 'm' && (other = ptx__other_space(k, form, v.symbol)) != NULL)
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to %s", text, other);
+    if (!v.exact) return PTX_E_NONE;
+    ptx__extent(k, ins, letter, &align, &bytes);
+    if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
+        const ptx__variable *x = &k->m->variables.at[PTX__INDEX(v.symbol)];
+        array = k->m->names.at + x->name, own = x->align;
+        has = x->count * ptx_type_bytes((ptx_type)x->type);
+    } else {
+        const int shared = PTX__TAG(v.symbol) == PTX__W_SHARED;
+        const ptx__symbol *x = (shared ? k->shared.at : k->locals.at) + PTX__INDEX(v.symbol);
+        array = k->m->names.at + x->name, own = x->align, has = x->count;
+        if (shared) has = has ? has * ptx_type_bytes((ptx_type)x->type) : PTX__DYNAMIC_MOST;
+    }
+    if (offset < 0 || offset + (int64_t)bytes > (int64_t)has)
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u",
+                          text, (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
+    if (((uint64_t)offset | own) & (align - 1))
+        return ptx__fault(k, PTX_E_ALIGN, i,
+                          "%.150s needs an address aligned to %u bytes; this one is byte %lld of '%.80s', "
+                          "which is aligned to %u",
+                          text, align, (long long)offset, array, own);
+    return PTX_E_NONE;
+}
+
+static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
+    uint32_t i, s;
+    /* else nothing is known of what is in global memory */
+    const int global = k->m->variables.count || k->locals.count;
+    if (!g->sets || !(k->shared.count || global)) return PTX_E_NONE;
+    for (s = 0; (i = ptx__special_at(k, g, s)) != UINT32_MAX; s++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        const ptx__form *form = ptx__form_of(k, ins);
+        const uint32_t *end, *w = ptx__sources(k, ins, &end);
+        const char *slot;
+        if (ins->kind != PTX__I_PLAIN || !form->reach) continue;
+        if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
+        for (slot = k->m->chars.at + form->slots; w < end; w = ptx__next_operand(w), slot += *slot != 0) {
+            while (*slot == '}' || *slot == ']') slot++;
+            if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES
+                && ptx__check_address(k, g, i, w + 1, *slot ? *slot : 'm'))
+                return k->m->error.code;
+        }
+    }
+    return PTX_E_NONE;
+}
+
 /* -- verify: asynchronous order --
    Forward dataflow problems. A fact is a word of bits: what may be so on some path to a point. A transfer
    function says what an instruction makes of it. The facts at the beginnings of blocks grow until nothing
@@ -8981,16 +9118,14 @@ static ptx_code ptx__solve_forward(const ptx__forward *p, ptx__transfer transfer
    for. Behind a wait, a pipeline is assumed, whose later copies fill other stages. */
 enum { PTX__COPY_NONE = 1, PTX__COPY_ISSUED = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
 
-static ptx__known ptx__know(const ptx_kernel *k, const ptx__graph *g, const uint32_t *w, int *budget);
-
 /* The shared array that the first address of an instruction is in: a bit, or 0 where that is not known. */
 static uint32_t ptx__shared_array(const ptx_kernel *k, const ptx__graph *g, uint32_t i) {
     const uint32_t *end, *w = ptx__sources(k, &k->ins.at[i], &end);
-    int budget = 24;
+    int budget = PTX__STEPS_MOST;
     uint32_t symbol;
     while (w < end && PTX__TAG(*w) != PTX__W_MEM) w = ptx__next_operand(w);
     if (w == end) return 0;
-    symbol = ptx__know(k, g, w + 1, &budget).symbol;
+    symbol = ptx__origin_of(k, g, w + 1, &budget).symbol;
     return PTX__TAG(symbol) != PTX__W_SHARED ? 0u : 1u << (PTX__INDEX(symbol) < 31 ? PTX__INDEX(symbol) : 31);
 }
 
@@ -9141,224 +9276,6 @@ PTX__RARE ptx_code ptx__check_tensor_loads(ptx_kernel *k, ptx__graph *g) {
     for (i = 0; i < k->ins.count && p.count < 32; i++)
         if (ptx__is_tensor_load(ptx__op_of(k, &k->ins.at[i]))) loads[p.count++] = i;
     return ptx__solve_forward(&p, ptx__transfer_tensor_loads, 0);
-}
-
-/* -- verify: constant addresses --
-   What is known of an integer: symbol + offset, where the offset is known exactly (step 0) or up to multiples
-   of `step`, a power of two. Step 1: nothing is known. */
-static ptx__known ptx__known_plus(ptx__known a, ptx__known b, int negate) {
-    if (negate) b.offset = (int64_t)(0 - (uint64_t)b.offset);
-    if (b.symbol && (a.symbol || negate))
-        a.step = 1, a.symbol = 0;
-    else
-        a.symbol |= b.symbol;
-    if (b.step && (!a.step || b.step < a.step)) a.step = b.step;
-    a.offset = (int64_t)((uint64_t)a.offset + (uint64_t)b.offset);
-    if (a.step) a.offset &= (int64_t)(a.step - 1);
-    return a;
-}
-
-#define PTX__STEP_MOST 0x10000u
-static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
-    ptx__known c = {0, 0, 1, 0};
-    uint64_t by;
-    if (a.step == 0 && !a.symbol) c = a, a = b, b = c;
-    if (b.step || b.symbol || a.symbol) {
-        c.symbol = 0, c.step = 1, c.offset = 0;
-        return c;
-    }
-    by = (uint64_t)b.offset & (0 - (uint64_t)b.offset);
-    if (!by) a.step = 0;
-    if (a.step) a.step = by > PTX__STEP_MOST || a.step * by > PTX__STEP_MOST ? PTX__STEP_MOST : a.step * by;
-    a.offset = (int64_t)((uint64_t)a.offset * (uint64_t)b.offset);
-    if (a.step) a.offset &= (int64_t)(a.step - 1);
-    return a;
-}
-
-static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__graph *g, const ptx__ins *ins,
-                                   int *budget) {
-    const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *end, *w = ptx__sources(k, ins, &end);
-    const ptx__known nothing = {0, 0, 1, 0};
-    ptx__known v[3], *x = v, *y = v + 1;
-    const unsigned op = form->row->op, type = form->type, src = op == PTX_CVT ? form->src : type;
-    const ptx_mods wide = form->asked & PTX_WIDE & ~PTX__FAMILY;
-    const char kind = ptx__fact(type)->kind;
-    unsigned n = 0;
-    if ((op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL
-         && op != PTX_AND && op != PTX_CVT)
-        || (kind != 'u' && kind != 's' && kind != 'b')
-        || form->asked & ~PTX__FAMILY & ~((PTX_LO | PTX_WIDE) & ~PTX__FAMILY))
-        return nothing;
-    for (; w < end && n < 3; w = ptx__next_operand(w), n++) {
-        v[n] = ptx__know(k, g, w, budget);
-        /* a small number is meant as its type says, when it becomes a wider one */
-        if ((op == PTX_CVT || wide) && n < 2 && !v[n].step && !v[n].symbol && ptx__fact(src)->bits == 32)
-            v[n].offset = ptx__fact(src)->kind == 's' ? (int32_t)v[n].offset : (int64_t)(uint32_t)v[n].offset;
-    }
-    switch (op) {
-    case PTX_MOV: break;
-    case PTX_CVT:
-        if (!strchr("us", ptx__fact(src)->kind) || ptx__fact(src)->bits > ptx__fact(type)->bits || x->symbol)
-            return nothing;
-        break;
-    case PTX_ADD: *x = ptx__known_plus(*x, *y, 0); break;
-    case PTX_SUB: *x = ptx__known_plus(*x, *y, 1); break;
-    case PTX_MUL: *x = ptx__known_times(*x, *y); break;
-    case PTX_MAD: *x = ptx__known_plus(ptx__known_times(*x, *y), v[2], 0); break;
-    case PTX_SHL:
-        if (y->step || y->symbol || y->offset < 0 || y->offset > 31) return nothing;
-        y->offset = (int64_t)1 << y->offset;
-        *x = ptx__known_times(*x, *y);
-        break;
-    default: /* and: with a mask whose low bits are zero */
-        if (x->step == 0 && !x->symbol) x = v + 1, y = v;
-        if (y->step || y->symbol || x->symbol || !y->offset) return nothing;
-        x->step = (uint64_t)y->offset & (0 - (uint64_t)y->offset);
-        x->offset = 0;
-        if (x->step > PTX__STEP_MOST) x->step = PTX__STEP_MOST;
-        break;
-    }
-    /* addresses and indices of 32 bits wrap; what lies just below a symbol is meant as that */
-    if (!x->step && ptx__fact(type)->bits == 32 && !wide) x->offset = (int32_t)x->offset;
-    return *x;
-}
-
-static ptx__known ptx__know(const ptx_kernel *k, const ptx__graph *g, const uint32_t *w, int *budget) {
-    ptx__known v = {0, 0, 1, 0}, *kept;
-    const uint32_t tag = PTX__TAG(*w);
-    const ptx__ins *definition;
-    if (tag == PTX__W_UNSIGNED || tag == PTX__W_SIGNED) {
-        v.step = 0;
-        v.offset = (int64_t)(w[1] | (uint64_t)w[2] << 32);
-    } else if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL) {
-        v.symbol = *w;
-        v.step = 0;
-    } else if ((tag == PTX__W_32 || tag == PTX__W_64) && --*budget > 0) {
-        kept = &k->m->known[*w % PTX__KNOWN];
-        if (kept->of == *w) return *kept;
-        definition = ptx__definition_of(k, g, *w);
-        if (!definition) return v;
-        v = ptx__know_result(k, g, definition, budget);
-        v.of = *w;
-        if (*budget > 0) *kept = v; /* else more steps would tell more */
-    }
-    return v;
-}
-
-/* The alignment and size in bytes of what an operand in the slot of that letter points to. */
-static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
-                        uint32_t *bytes) {
-    const ptx__form *form = ptx__form_of(k, ins);
-    const unsigned op = form->row->op, effect = form->effect;
-    const ptx_mods mods = form->asked & ~PTX__FAMILY;
-    const uint32_t *end, *w = ptx__sources(k, ins, &end);
-    *align = *bytes = 1;
-    if (op >= PTX_TENSORMAP_REPLACE_ADDRESS && op <= PTX_TENSORMAP_CP_FENCE)
-        *align = *bytes = 128;
-    else if (op == PTX_DISCARD || op == PTX_APPLYPRIORITY)
-        *align = *bytes = 128;
-    else if (op >= PTX_WMMA_LOAD_A_M16N16K16 && op <= PTX_WMMA_STORE_D_M8N8K128)
-        *align = 16;
-    else if (op >= PTX_TENSOR_G2S_CTA && op <= PTX_TENSOR_PREFETCH)
-        *align = letter == 's' || letter == 'k' ? 128 : letter == 'b' || letter == 'r' ? 8 : 1;
-    else if (letter == 'm' && ptx__types_of(form->row)) {
-        *bytes = ptx_type_bytes((ptx_type)form->type);
-        if (mods & PTX__M_V2) *bytes *= 2;
-        if (mods & (PTX__M_V4 | PTX__M_V4_64)) *bytes *= 4;
-        if (mods & PTX__M_V8) *bytes *= 8;
-        if (!*bytes) *bytes = 1;
-        *align = *bytes;
-    } else if (letter == 'l')
-        *align = *bytes = 16;
-    else if (letter == 'b' || letter == 'r')
-        *align = *bytes = 8;
-    else if (letter != 'm'
-             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK)) {
-        while (w < end && !PTX__IS_INTEGER(*w)) w = ptx__next_operand(w); /* the size is the first number */
-        if (w < end) *bytes = w[1];
-        *align = effect == PTX__EFFECT_COPY ? *bytes : 16;
-    }
-}
-
-/* What the symbol is, if an instruction's state space is another; else NULL. */
-static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, uint32_t symbol) {
-    const ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
-    ptx_mods own = PTX__M_SHARED | PTX__M_SHARED_CLUSTER;
-    const char *what = "an array in shared memory";
-    if (!(ptx__allowed(form->row) >> 63)) return NULL; /* not of the family that names a space */
-    if (PTX__TAG(symbol) == PTX__W_LOCAL) own = PTX__M_LOCAL, what = "an array in local memory";
-    if (PTX__TAG(symbol) == PTX__W_GLOBAL) {
-        own = PTX__M_GLOBAL, what = "a variable in global memory";
-        if (k->m->variables.at[PTX__INDEX(symbol)].space == PTX_CONST)
-            own = PTX__M_CONST, what = "a variable in constant memory: ptx_cvta makes its address generic";
-    }
-    if (!space)
-        return own == PTX__M_GLOBAL ? NULL : what; /* a generic access; global addresses are generic */
-    return space & own & ~PTX__FAMILY ? NULL : what;
-}
-
-/* The address at w, its base and the offset behind it, in the slot of that letter. */
-static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t i, const uint32_t *w,
-                                   char letter) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = ptx__form_of(k, ins);
-    const char *array, *other, *text = k->m->chars.at + form->text;
-    uint32_t align, bytes, own, has, behind;
-    int budget = 24;
-    const ptx__known v = ptx__know(k, g, w, &budget);
-    const int64_t offset = v.offset + (int32_t)w[1];
-    if (!v.symbol) return PTX_E_NONE;
-    if (letter == 'm' && (other = ptx__other_space(k, form, v.symbol)) != NULL)
-        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to %s", text, other);
-    ptx__extent(k, ins, letter, &align, &bytes);
-    if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
-        const ptx__variable *x = &k->m->variables.at[PTX__INDEX(v.symbol)];
-        array = k->m->names.at + x->name, own = x->align;
-        has = x->count * ptx_type_bytes((ptx_type)x->type);
-    } else {
-        const int shared = PTX__TAG(v.symbol) == PTX__W_SHARED;
-        const ptx__symbol *x = (shared ? k->shared.at : k->locals.at) + PTX__INDEX(v.symbol);
-        array = k->m->names.at + x->name, own = x->align, has = x->count;
-        if (shared) has = has ? has * ptx_type_bytes((ptx_type)x->type) : PTX__DYNAMIC_MOST;
-    }
-    if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
-        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u",
-                          text, (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
-    behind = v.step && v.step < own ? (uint32_t)v.step : own;
-    if ((uint64_t)offset & ((behind < align ? behind : align) - 1))
-        return ptx__fault(
-            k, PTX_E_ALIGN, i,
-            "%.150s needs an address aligned to %u bytes; this one is always %lld above a multiple of %u",
-            text, align, (long long)((uint64_t)offset & (behind - 1)), behind);
-    if (own < align && !v.step)
-        return ptx__fault(k, PTX_E_ALIGN, i,
-                          "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give "
-                          "it that alignment",
-                          text, align, array, own);
-    return PTX_E_NONE;
-}
-
-static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
-    uint32_t i, s;
-    /* else nothing is known of what is in global memory */
-    const int global = k->m->variables.count || k->locals.count;
-    if (!g->sets || !(k->shared.count || global)) return PTX_E_NONE;
-    for (s = 0; (i = ptx__special_at(k, g, s)) != UINT32_MAX; s++) {
-        const ptx__ins *ins = &k->ins.at[i];
-        const ptx__form *form = ptx__form_of(k, ins);
-        const uint32_t *end, *w = ptx__sources(k, ins, &end);
-        const char *slot;
-        if (ins->kind != PTX__I_PLAIN || !form->reach) continue;
-        if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
-        for (slot = k->m->chars.at + form->slots; w < end; w = ptx__next_operand(w), slot += *slot != 0) {
-            while (*slot == '}' || *slot == ']') slot++;
-            if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES
-                && ptx__check_address(k, g, i, w + 1, *slot ? *slot : 'm'))
-                return k->m->error.code;
-        }
-    }
-    return PTX_E_NONE;
 }
 
 /* -- verify: limits of a launch -- */

@@ -125,7 +125,7 @@ static void wrong_kernels(void) {
     judge();
 
     start("cp_async_misaligned", ERROR, PTX_SM(80));
-    ptx_cp_async_16(k, ptx_ptr_add(k, ptx_off(sh, 8), tid, 16), p);
+    ptx_cp_async_16(k, ptx_off(sh, 8), p);
     ptx_cp_async_wait_all(k);
     judge();
 
