@@ -2368,168 +2368,37 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address);
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address);
 
 /* Textures: `texture` is the 64-bit object of ptxcu_texture_create, a parameter of type PTX_U64. out: four
-   results of type PTX_F32, PTX_U32 or PTX_S32, which the object must give; channels that it lacks are 0.
-   Coordinates are f32, in texels (the first has its centre at 0.5) or from 0 to 1, as the object says; or
-   32-bit integers, which name a texel: it is not filtered, and 0 outside. layer: u32; beyond the last: the
-   last. cube: the texel that the direction (x, y, z) of any length points to; f32. */
-#define ptx_tex_1d(k, type, texture, x, out)                                                                 \
-    PTX__TEX(k, PTX_TEX_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), out)
-#define ptx_tex_2d(k, type, texture, x, y, out)                                                              \
-    PTX__TEX(k, PTX_TEX_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), out)
-#define ptx_tex_3d(k, type, texture, x, y, z, out)                                                           \
-    PTX__TEX(k, PTX_TEX_3D, type, texture, 3, x, y, z, ptx_imm(0), out)
-#define ptx_tex_1d_layered(k, type, texture, layer, x, out)                                                  \
-    PTX__TEX(k, PTX_TEX_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), out)
-#define ptx_tex_2d_layered(k, type, texture, layer, x, y, out)                                               \
-    PTX__TEX(k, PTX_TEX_A2D, type, texture, 3, layer, x, y, ptx_imm(0), out)
-#define ptx_tex_cube(k, type, texture, x, y, z, out)                                                         \
-    PTX__TEX(k, PTX_TEX_CUBE, type, texture, 3, x, y, z, ptx_imm(0), out)
-#define ptx_tex_cube_layered(k, type, texture, layer, x, y, z, out)                                          \
-    PTX__TEX(k, PTX_TEX_ACUBE, type, texture, 4, layer, x, y, z, out)
-/* At a level of detail: 0 is the largest level, 1 the next, f32. Coordinates are f32. */
-#define ptx_tex_1d_lod(k, type, texture, x, lod, out)                                                        \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), lod, out)
-#define ptx_tex_2d_lod(k, type, texture, x, y, lod, out)                                                     \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), lod, out)
-#define ptx_tex_3d_lod(k, type, texture, x, y, z, lod, out)                                                  \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_3D, type, texture, 3, x, y, z, ptx_imm(0), lod, out)
-#define ptx_tex_1d_layered_lod(k, type, texture, layer, x, lod, out)                                         \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), lod, out)
-#define ptx_tex_2d_layered_lod(k, type, texture, layer, x, y, lod, out)                                      \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_A2D, type, texture, 3, layer, x, y, ptx_imm(0), lod, out)
-#define ptx_tex_cube_lod(k, type, texture, x, y, z, lod, out)                                                \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_CUBE, type, texture, 3, x, y, z, ptx_imm(0), lod, out)
-#define ptx_tex_cube_layered_lod(k, type, texture, layer, x, y, z, lod, out)                                 \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_ACUBE, type, texture, 4, layer, x, y, z, lod, out)
-/* At the level for these derivatives of the coordinates along the two axes of the picture. dx, dy: arrays
-   with one f32 for each coordinate but the layer. */
-#define ptx_tex_1d_grad(k, type, texture, x, dx, dy, out)                                                    \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), dx, dy, out)
-#define ptx_tex_2d_grad(k, type, texture, x, y, dx, dy, out)                                                 \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), dx, dy, out)
-#define ptx_tex_3d_grad(k, type, texture, x, y, z, dx, dy, out)                                              \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_3D, type, texture, 3, x, y, z, ptx_imm(0), dx, dy, out)
-#define ptx_tex_1d_layered_grad(k, type, texture, layer, x, dx, dy, out)                                     \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), dx, dy, out)
-#define ptx_tex_2d_layered_grad(k, type, texture, layer, x, y, dx, dy, out)                                  \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_A2D, type, texture, 3, layer, x, y, ptx_imm(0), dx, dy, out)
-#define ptx_tex_cube_grad(k, type, texture, x, y, z, dx, dy, out)                                            \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_CUBE, type, texture, 3, x, y, z, ptx_imm(0), dx, dy, out)
-#define ptx_tex_cube_layered_grad(k, type, texture, layer, x, y, z, dx, dy, out)                             \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_ACUBE, type, texture, 4, layer, x, y, z, dx, dy, out)
-/* One component (0 to 3) of the four texels that linear filtering blends, in the order (x0, y1), (x1, y1),
-   (x1, y0), (x0, y0). */
-#define ptx_tex_gather_2d(k, component, type, texture, x, y, out)                                            \
-    PTX__TEX_GATHER(k, PTX_TLD4_R_2D, component, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), out)
-#define ptx_tex_gather_2d_layered(k, component, type, texture, layer, x, y, out)                             \
-    PTX__TEX_GATHER(k, PTX_TLD4_R_A2D, component, type, texture, 3, layer, x, y, ptx_imm(0), out)
-#define ptx_tex_gather_cube(k, component, type, texture, x, y, z, out)                                       \
-    PTX__TEX_GATHER(k, PTX_TLD4_R_CUBE, component, type, texture, 3, x, y, z, ptx_imm(0), out)
-#define ptx_tex_gather_cube_layered(k, component, type, texture, layer, x, y, z, out)                        \
-    PTX__TEX_GATHER(k, PTX_TLD4_R_ACUBE, component, type, texture, 4, layer, x, y, z, out)
-/* Sizes in texels; 0 of a dimension that there is not, or without layers or levels. */
-#define ptx_tex_width(k, object) ptx_op1(k, PTX_TXQ_WIDTH, 0, object)
-#define ptx_tex_height(k, object) ptx_op1(k, PTX_TXQ_HEIGHT, 0, object)
-#define ptx_tex_depth(k, object) ptx_op1(k, PTX_TXQ_DEPTH, 0, object)
-#define ptx_tex_layers(k, object) ptx_op1(k, PTX_TXQ_ARRAY_SIZE, 0, object)
-#define ptx_tex_levels(k, object) ptx_op1(k, PTX_TXQ_NUM_MIPMAP_LEVELS, 0, object)
-#define ptx_surface_width(k, object) ptx_op1(k, PTX_SUQ_WIDTH, 0, object)
-#define ptx_surface_height(k, object) ptx_op1(k, PTX_SUQ_HEIGHT, 0, object)
-#define ptx_surface_depth(k, object) ptx_op1(k, PTX_SUQ_DEPTH, 0, object)
-#define ptx_surface_layers(k, object) ptx_op1(k, PTX_SUQ_ARRAY_SIZE, 0, object)
-/* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. Bytes are moved as they are; type says
-   how many: 1 to 8; a single byte is loaded as a u32. x counts bytes and must be a multiple of the access's
-   size; y, z and layer count texels. outside: 0 or PTX_SURFACE_TRAP: an access outside ends the kernel;
-   PTX_SURFACE_ZERO: it loads 0 and stores nothing; PTX_CLAMP: it goes to the nearest place. vec: n is 2 or 4
-   elements, at most 16 bytes in all. */
-#define ptx_surface_load_1d(k, outside, type, surface, x)                                                    \
-    PTX__SULD(k, PTX_SULD_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0))
-#define ptx_surface_load_2d(k, outside, type, surface, x, y)                                                 \
-    PTX__SULD(k, PTX_SULD_2D, outside, type, surface, 2, x, y, ptx_imm(0))
-#define ptx_surface_load_3d(k, outside, type, surface, x, y, z)                                              \
-    PTX__SULD(k, PTX_SULD_3D, outside, type, surface, 3, x, y, z)
-#define ptx_surface_load_1d_layered(k, outside, type, surface, layer, x)                                     \
-    PTX__SULD(k, PTX_SULD_A1D, outside, type, surface, 2, layer, x, ptx_imm(0))
-#define ptx_surface_load_2d_layered(k, outside, type, surface, layer, x, y)                                  \
-    PTX__SULD(k, PTX_SULD_A2D, outside, type, surface, 3, layer, x, y)
-#define ptx_surface_load_1d_vec(k, outside, type, n, surface, x, out)                                        \
-    PTX__SULD_VEC(k, PTX_SULD_1D, outside, type, n, surface, 1, x, ptx_imm(0), ptx_imm(0), out)
-#define ptx_surface_load_2d_vec(k, outside, type, n, surface, x, y, out)                                     \
-    PTX__SULD_VEC(k, PTX_SULD_2D, outside, type, n, surface, 2, x, y, ptx_imm(0), out)
-#define ptx_surface_load_3d_vec(k, outside, type, n, surface, x, y, z, out)                                  \
-    PTX__SULD_VEC(k, PTX_SULD_3D, outside, type, n, surface, 3, x, y, z, out)
-#define ptx_surface_load_1d_layered_vec(k, outside, type, n, surface, layer, x, out)                         \
-    PTX__SULD_VEC(k, PTX_SULD_A1D, outside, type, n, surface, 2, layer, x, ptx_imm(0), out)
-#define ptx_surface_load_2d_layered_vec(k, outside, type, n, surface, layer, x, y, out)                      \
-    PTX__SULD_VEC(k, PTX_SULD_A2D, outside, type, n, surface, 3, layer, x, y, out)
-#define ptx_surface_store_1d(k, outside, type, surface, x, value)                                            \
-    PTX__SUST(k, PTX_SUST_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0), value)
-#define ptx_surface_store_2d(k, outside, type, surface, x, y, value)                                         \
-    PTX__SUST(k, PTX_SUST_2D, outside, type, surface, 2, x, y, ptx_imm(0), value)
-#define ptx_surface_store_3d(k, outside, type, surface, x, y, z, value)                                      \
-    PTX__SUST(k, PTX_SUST_3D, outside, type, surface, 3, x, y, z, value)
-#define ptx_surface_store_1d_layered(k, outside, type, surface, layer, x, value)                             \
-    PTX__SUST(k, PTX_SUST_A1D, outside, type, surface, 2, layer, x, ptx_imm(0), value)
-#define ptx_surface_store_2d_layered(k, outside, type, surface, layer, x, y, value)                          \
-    PTX__SUST(k, PTX_SUST_A2D, outside, type, surface, 3, layer, x, y, value)
-#define ptx_surface_store_1d_vec(k, outside, type, n, surface, x, values)                                    \
-    PTX__SUST_VEC(k, PTX_SUST_1D, outside, type, n, surface, 1, x, ptx_imm(0), ptx_imm(0), values)
-#define ptx_surface_store_2d_vec(k, outside, type, n, surface, x, y, values)                                 \
-    PTX__SUST_VEC(k, PTX_SUST_2D, outside, type, n, surface, 2, x, y, ptx_imm(0), values)
-#define ptx_surface_store_3d_vec(k, outside, type, n, surface, x, y, z, values)                              \
-    PTX__SUST_VEC(k, PTX_SUST_3D, outside, type, n, surface, 3, x, y, z, values)
-#define ptx_surface_store_1d_layered_vec(k, outside, type, n, surface, layer, x, values)                     \
-    PTX__SUST_VEC(k, PTX_SUST_A1D, outside, type, n, surface, 2, layer, x, ptx_imm(0), values)
-#define ptx_surface_store_2d_layered_vec(k, outside, type, n, surface, layer, x, y, values)                  \
-    PTX__SUST_VEC(k, PTX_SUST_A2D, outside, type, n, surface, 3, layer, x, y, values)
-/* what: PTX_ATOM_ADD (u32, s32, u64), _MIN, _MAX (u32, s32), _AND or _OR (b32). Returns no old value. */
-#define ptx_surface_reduce_1d(k, outside, what, type, surface, x, value)                                     \
-    PTX__SURED(k, PTX_SURED_ADD_1D, outside, what, type, surface, 1, x, ptx_imm(0), ptx_imm(0), value)
-#define ptx_surface_reduce_2d(k, outside, what, type, surface, x, y, value)                                  \
-    PTX__SURED(k, PTX_SURED_ADD_2D, outside, what, type, surface, 2, x, y, ptx_imm(0), value)
-#define ptx_surface_reduce_3d(k, outside, what, type, surface, x, y, z, value)                               \
-    PTX__SURED(k, PTX_SURED_ADD_3D, outside, what, type, surface, 3, x, y, z, value)
-#define PTX__TEX(k, op, type, t, n, a, b, c, d, out)                                                         \
-    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 0, ptx_imm(0), NULL, NULL, (out))
-#define PTX__TEX_LOD(k, op, type, t, n, a, b, c, d, lod, out)                                                \
-    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 1, (lod), NULL, NULL, (out))
-#define PTX__TEX_GRAD(k, op, type, t, n, a, b, c, d, dx, dy, out)                                            \
-    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 2, ptx_imm(0), (dx), (dy), (out))
-#define PTX__TEX_GATHER(k, op, component, type, t, n, a, b, c, d, out)                                       \
-    ptx_tex_gather_((k), PTX__AT, (op), (component), (type), (t), (n), (a), (b), (c), (d), (out))
-#define PTX__SULD(k, op, outside, type, surface, axes, a, b, c)                                              \
-    ptx_surface_load_((k), PTX__AT, (op), (outside), (type), (surface), (axes), (a), (b), (c))
-#define PTX__SULD_VEC(k, op, outside, type, n, surface, axes, a, b, c, out)                                  \
-    ptx_surface_load_vec_((k), PTX__AT, (op), (outside), (type), (n), (surface), (axes), (a), (b), (c), (out))
-#define PTX__SUST(k, op, outside, type, surface, axes, a, b, c, value)                                       \
-    ptx_surface_store_((k), PTX__AT, (op), (outside), (type), (surface), (axes), (a), (b), (c), (value))
-#define PTX__SUST_VEC(k, op, outside, type, n, surface, axes, a, b, c, values)                               \
-    ptx_surface_store_vec_((k), PTX__AT, (op), (outside), (type), (n), (surface), (axes), (a), (b), (c),     \
-                           (values))
-#define PTX__SURED(k, op, outside, what, type, surface, axes, a, b, c, value)                                \
-    ptx_surface_reduce_((k), PTX__AT, (op), (outside), (what), (type), (surface), (axes), (a), (b), (c),     \
-                        (value))
+   results of type PTX_F32, PTX_U32 or PTX_S32, which the object must give; channels that it lacks are 0. at:
+   the n values that the instruction takes behind the texture; of a group of four, three are enough.
+     PTX_TEX_1D, _2D, _3D   x, y, z: f32, in texels (the first has its centre at 0.5) or from 0 to 1, as the
+                            object says; or 32-bit integers, which name a texel: not filtered, 0 outside
+     PTX_TEX_A1D, _A2D      a layer, u32 (beyond the last: the last), then x, y
+     PTX_TEX_CUBE, _ACUBE   the texel that the direction (x, y, z), f32, points to; its layer first
+     PTX_TEX_LEVEL_2D ...   as those, in f32, and a level of detail: 0 is the largest level, 1 the next
+     PTX_TEX_GRAD_2D ...    as those, and the derivatives of the coordinates along the picture's two axes
+     PTX_TLD4_R_2D ...      (R, G, B, A; 2D, A2D, CUBE, ACUBE) that component of the four texels that linear
+                            filtering blends, in the order (x0, y1), (x1, y1), (x1, y0), (x0, y0)
+   Sizes in texels: ptx_op1(k, PTX_TXQ_WIDTH, 0, texture) and its like. */
+#define ptx_tex(k, op, type, texture, n, at, out)                                                            \
+    ptx_tex_((k), PTX__AT, (op), (type), (texture), (n), (at), (out))
 PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
-                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
-                         const ptx_val *dx, const ptx_val *dy, ptx_val *out);
-PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
-                                ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
-                                ptx_val c, ptx_val d, ptx_val *out);
-PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                     ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                     ptx_val c);
-PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                      ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
-                                      ptx_val b, ptx_val c, ptx_val *out);
+                         uint32_t n, const ptx_val *at, ptx_val *out);
+/* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. PTX_SULD_1D, _2D, _3D, _A1D, _A2D load n
+   elements, 1, 2 or 4 of at most 16 bytes in all; PTX_SUST_1D ... store them. Bytes are moved as they are;
+   type says how many: 1 to 8; a single byte is loaded as a u32. at, all u32: a layer, then x in bytes, a
+   multiple of the access's size, y and z in texels. outside: 0 or PTX_SURFACE_TRAP: an access outside ends
+   the kernel; PTX_SURFACE_ZERO: it loads 0 and stores nothing; PTX_CLAMP: it goes to the nearest place. With
+   PTX_SURED_ADD_1D ... (ADD, MIN, MAX, AND, OR; 1D, 2D, 3D) a store combines one element with the old one. */
+#define ptx_surface_load(k, op, outside, type, n, surface, at, out)                                          \
+    ptx_surface_load_((k), PTX__AT, (op), (outside), (type), (n), (surface), (at), (out))
+#define ptx_surface_store(k, op, outside, type, n, surface, at, values)                                      \
+    ptx_surface_store_((k), PTX__AT, (op), (outside), (type), (n), (surface), (at), (values))
+PTXGEN_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                  ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
+                                  ptx_val *out);
 PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                   ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                   ptx_val c, ptx_val value);
-PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                       ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
-                                       ptx_val b, ptx_val c, const ptx_val *values);
-PTXGEN_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                    ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes, ptx_val a,
-                                    ptx_val b, ptx_val c, ptx_val value);
+                                   ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
+                                   const ptx_val *values);
 
 /* Tensor cores. d, a, b, c are arrays of the lengths that ptx_mma_shape gives: ptx_mma(k,
    PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). a_type, b_type: of the elements. extra: what stands
@@ -7243,119 +7112,86 @@ PTX__RARE_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space sp
 
 /* -- textures and surfaces -- */
 
-/* An object and its 1 to 4 coordinates: groups of 3 do not exist and repeat the last. Returns the count. */
-static uint32_t ptx__coordinates(ptx_val *list, ptx_val object, uint32_t axes, ptx_val a, ptx_val b,
-                                 ptx_val c, ptx_val d) {
-    list[0] = object;
-    list[1] = a;
-    list[2] = b;
-    list[3] = c;
-    list[4] = axes == 3 ? c : d;
-    return axes == 3 ? 5 : axes + 1;
+/* What an instruction for textures and surfaces takes, expanded: "=[d{uu}]{t}"; NULL for another one. */
+PTX__RARE const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_op_id op, const ptx_val *at,
+                                           char *program, unsigned *sources) {
+    unsigned results;
+    if ((unsigned)op < PTX__OP_COUNT && at
+        && ptx__expand_signature(ptx__rows[k->m->first[op]].sig, 1, 0, program, &results, sources)
+        && (program = strstr(program, "=[d{")) != NULL)
+        return program;
+    ptx__fail(k, PTX_E_ARGUMENT, site,
+              at ? "this is no instruction for textures and surfaces"
+                 : "the array of the coordinates is NULL");
+    return NULL;
 }
 
-/* Integer coordinates are .s32. */
-static ptx_val ptx__texel_number(ptx_val v) {
-    ptx_type type = ptx_type_of(v);
-    return type == PTX_U32 || type == PTX_B32 ? ptx_as(v, PTX_S32) : v;
-}
-
+/* Groups of four whose last value is missing repeat the third: the last groups do, if not all. */
 PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
-                            uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
-                            const ptx_val *dx, const ptx_val *dy, ptx_val *out) {
+                            uint32_t n, const ptx_val *at, ptx_val *out) {
+    char program[PTX__PROGRAM_MAX];
     ptx_val list[16];
-    uint32_t i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
-                          || op == PTX_TEX_GRAD_A1D || op == PTX_TEX_GRAD_A2D || op == PTX_TEX_GRAD_ACUBE;
-    uint32_t n = ptx__coordinates(list, texture, axes, a, b, c, d), own = axes - layered;
-    for (i = 1 + layered; i < n; i++) list[i] = ptx__texel_number(list[i]);
-    if (extra == 2 && (!dx || !dy)) { /* extra: 1: a level of detail, 2: gradients */
-        if (k) ptx__fail(k, PTX_E_ARGUMENT, site, "%s is NULL", dx ? "dy" : "dx");
-        extra = 0;
+    const uint32_t given = n;
+    unsigned sources, missing, i;
+    const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, program, &sources) : NULL;
+    if (!p) return;
+    missing = sources - 1 - n;
+    list[0] = texture;
+    for (i = sources, p += strlen(p); i > 1 && n && n < sources; p--) {
+        const ptx_type has = ptx_type_of(at[n - 1]);
+        if (!ptx__is_slot(*p)) continue;
+        list[--i] = *p == 'c' && (has == PTX_U32 || has == PTX_B32) ? ptx_as(at[n - 1], PTX_S32) : at[n - 1];
+        if (missing && p[1] == '}' && p[-4] == '{') missing--;
+        else
+            n--;
     }
-    if (extra == 1) list[n++] = lod;
-    for (i = 0; extra == 2 && i < own + (own == 3); i++) list[n + i] = dx[i < own ? i : own - 1];
-    for (n += i, i = 0; extra == 2 && i < own + (own == 3); i++) list[n + i] = dy[i < own ? i : own - 1];
-    ptx_opn_(k, site, op, 0, type, PTX_NONE, n + i, list, 4, out);
+    if (i > 1 || n || missing)
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u values behind the texture, %u given",
+                  ptx__rows[k->m->first[op]].name, sources - 1, given);
+    else
+        ptx_opn_(k, site, op, 0, type, PTX_NONE, sources, list, 4, out);
 }
 
-PTX__RARE_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
-                                   ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
-                                   ptx_val c, ptx_val d, ptx_val *out) {
-    if (component > 3) {
-        if (k) ptx__fail(k, PTX_E_RANGE, site, "component is %u, must be 0 to 3", (unsigned)component);
-        component = 0;
+/* A surface and its coordinates, as many as stand in braces; of four the last repeats the third. Returns
+   their count; 0 with the error set. */
+PTX__RARE uint32_t ptx__surface_place(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
+                                      ptx_val surface, const ptx_val *at, ptx_val *list) {
+    char program[PTX__PROGRAM_MAX];
+    unsigned sources, i;
+    const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, program, &sources) : NULL;
+    if (!p || !ptx__require_type(k, site, type)) return 0;
+    list[0] = surface;
+    for (i = 0; i < 4 && ptx__is_slot(p[4 + i]); i++) list[1 + i] = at[i < 3 ? i : 2];
+    return i + 1;
+}
+
+PTX__RARE_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                     ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
+                                     ptx_val *out) {
+    ptx_val list[5];
+    const uint32_t count = ptx__surface_place(k, site, op, type, surface, at, list);
+    uint32_t i;
+    for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
+    if (!count) return;
+    ptx_opn_(k, site, op, outside, (ptx_type)ptx__as_bits(type), PTX_NONE, count, list, n, out);
+    if (ptx_type_bytes(type) == 1) type = PTX_U32; /* that of its register */
+    for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx_as(out[i], type);
+}
+
+PTX__RARE_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                      ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
+                                      const ptx_val *values) {
+    ptx_val list[9];
+    uint32_t count = ptx__surface_place(k, site, op, type, surface, at, list), i;
+    if (!count) return;
+    if (!values || n > 4) {
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  values ? "there are 1, 2 or 4 values, not %u" : "the array of the %u values is NULL", n);
+        return;
     }
-    ptx_tex_(k, site, (ptx_op_id)((uint32_t)op + component), type, texture, axes, a, b, c, d, 0, ptx_imm(0),
-             NULL, NULL, out);
-}
-
-/* The type of bits that surfaces move for a type; PTX_NONE after an error. */
-PTX__RARE ptx_type ptx__surface_type(ptx_kernel *k, const char *site, ptx_type type, uint32_t n) {
-    uint32_t bytes = ptx_type_bytes(type);
-    if (n != 1 && n != 2 && n != 4) {
-        if (k) ptx__fail(k, PTX_E_VECTOR, site, "n is %u, must be 1, 2 or 4 elements", (unsigned)n);
-        return PTX_NONE;
-    }
-    if (bytes == 1) return PTX_B8;
-    if (bytes == 2) return PTX_B16;
-    if (bytes == 4) return PTX_B32;
-    if (bytes == 8) return PTX_B64;
-    if (k) ptx__fail(k, PTX_E_TYPE, site, "type is %s, must have 1, 2, 4 or 8 bytes", ptx_type_name(type));
-    return PTX_NONE;
-}
-
-PTX__RARE_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                         ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
-                                         ptx_val b, ptx_val c, ptx_val *out) {
-    ptx_val list[8];
-    uint32_t i, count = ptx__coordinates(list, surface, axes, a, b, c, c);
-    ptx_type bits = ptx__surface_type(k, site, type, n);
-    for (i = 0; out && i < n && i < 4; i++) out[i] = ptx__none();
-    if (bits == PTX_NONE) return;
-    ptx_opn_(k, site, op, outside, bits, PTX_NONE, count, list, n, out);
-    for (i = 0; out && i < n && i < 4; i++)
-        if (ptx_type_bytes(type) == 1) out[i] = ptx_as(out[i], PTX_U32);
-        else if (ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(out[i]))) out[i] = ptx_as(out[i], type);
-}
-
-PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                     ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                     ptx_val c) {
-    ptx_val out = ptx__none();
-    ptx_surface_load_vec_(k, site, op, outside, type, 1, surface, axes, a, b, c, &out);
-    return out;
-}
-
-PTX__RARE_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                          ptx_type type, uint32_t n, ptx_val surface, uint32_t axes,
-                                          ptx_val a, ptx_val b, ptx_val c, const ptx_val *values) {
-    ptx_val list[12];
-    uint32_t i, count = ptx__coordinates(list, surface, axes, a, b, c, c);
-    ptx_type bits = ptx__surface_type(k, site, type, n);
-    if (!values && k) ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the values is NULL");
-    if (bits == PTX_NONE || !values) return;
     for (i = 0; i < n; i++) list[count++] = values[i];
-    ptx_opn_(k, site, op, outside, bits, PTX_NONE, count, list, 0, NULL);
-}
-
-PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                   ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                   ptx_val c, ptx_val value) {
-    ptx_surface_store_vec_(k, site, op, outside, type, 1, surface, axes, a, b, c, &value);
-}
-
-PTX__RARE_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                       ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes,
-                                       ptx_val a, ptx_val b, ptx_val c, ptx_val value) {
-    static const ptx_mods order[] = {PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_AND, PTX_ATOM_OR};
-    ptx_val list[8];
-    uint32_t i = 0, n = ptx__coordinates(list, surface, axes, a, b, c, c);
-    while (i < 5 && order[i] != what) i++;
-    if (i == 5 && k)
-        ptx__fail(k, PTX_E_MODIFIER, site,
-                  "surfaces are reduced by PTX_ATOM_ADD, _MIN, _MAX, _AND or _OR, one of them");
-    list[n++] = value;
-    ptx_opn_(k, site, (ptx_op_id)((uint32_t)op + i % 5), outside, type, PTX_NONE, n, list, 0, NULL);
+    if (!(ptx__types_of(&ptx__rows[k->m->first[op]]) >> type & 1)) type = (ptx_type)ptx__as_bits(type);
+    ptx_opn_(k, site, op, outside, type, PTX_NONE, count, list, 0, NULL);
 }
 
 /* -- tensor cores -- */
