@@ -3141,10 +3141,6 @@ typedef struct ptx__uniform {
     uint8_t last_class; /* of a variable, as instruction last_set - 1 sets it, for the rest of its block */
     uint32_t last_set, last_root;
 } ptx__uniform;
-/* A register that is live between blocks, in a block that mentions it; both chains: index + 1. */
-typedef struct ptx__mention {
-    uint32_t block, word, flags, next_of_register, next_in_block;
-} ptx__mention;
 
 /* What is wanted a little later, and stands where no order lets the processor guess it. */
 #if defined(__GNUC__)
@@ -3267,7 +3263,6 @@ struct ptx_module {
     PTX__ARRAY(uint32_t) scratch;
     PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
     PTX__ARRAY(ptx__uniform) uniform; /* of the verifier's analyses */
-    PTX__ARRAY(ptx__mention) mentions;
     PTX__ARRAY(uint32_t) spread;
     PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* the registers of a class, for all kernels */
     ptx__shape shape; /* of the last ptx_mma */
@@ -3418,9 +3413,9 @@ static const ptx__held ptx__module_holds[] = {
     PTX__HELD(ptx_module, entries),  PTX__HELD(ptx_module, variables),   PTX__HELD(ptx_module, named),
     PTX__HELD(ptx_module, named_at), PTX__HELD(ptx_module, files),       PTX__HELD(ptx_module, addresses),
     PTX__HELD(ptx_module, blocks),   PTX__HELD(ptx_module, scratch),     PTX__HELD(ptx_module, sets),
-    PTX__HELD(ptx_module, uniform),  PTX__HELD(ptx_module, mentions),    PTX__HELD(ptx_module, spread),
-    PTX__HELD(ptx_module, spelt[1]), PTX__HELD(ptx_module, spelt[2]),    PTX__HELD(ptx_module, spelt[3]),
-    PTX__HELD(ptx_module, spelt[4]), PTX__HELD(ptx_module, spelt[5]),    PTX__HELD(ptx_module, spelt[6])};
+    PTX__HELD(ptx_module, uniform),  PTX__HELD(ptx_module, spread),      PTX__HELD(ptx_module, spelt[1]),
+    PTX__HELD(ptx_module, spelt[2]), PTX__HELD(ptx_module, spelt[3]),    PTX__HELD(ptx_module, spelt[4]),
+    PTX__HELD(ptx_module, spelt[5]), PTX__HELD(ptx_module, spelt[6])};
 #undef PTX__HELD
 
 static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, size_t n) {
@@ -9145,151 +9140,90 @@ PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* -- verify: register pressure --
-   Liveness of the registers that are read in another block than that of their definition: for each, back from
-   its reads along the predecessors up to its writes. */
+   The life of a register in a block begins at its first write, or where the block does, and ends with its
+   last mention, or where the block does if a path leads on to a read. The lives at an instruction are summed
+   up. */
 
-enum { PTX__LIVE_IN = 1, PTX__WRITTEN = 2, PTX__LIVE_OUT = 4 }; /* LIVE_IN: read before it is written */
+typedef struct ptx__lives {
+    const ptx_kernel *k;
+    const ptx__graph *g;
+    uint32_t *mentions;    /* slot -> its last in module.sets, + 1: instruction * 2, + 1 where it writes */
+    uint32_t *seen, *out;  /* block -> the slot, + 1, of the last register that lives in it; at its end */
+    uint32_t *begin, *end; /* block -> the instruction where that life begins; the one behind its end */
+    uint32_t *registers, *predicates; /* instruction -> by how much more are live than one before */
+} ptx__lives;
 
-typedef struct ptx__liveness {
-    ptx_kernel *k;
-    ptx__graph *g;
-    uint32_t *of_register, *in_block;       /* slot, block -> its last mention + 1 */
-    uint32_t *live_in, *live_out, *written; /* block -> the register for which that holds, as a number */
-    uint32_t *registers, *predicates;       /* block -> what is live at its end */
-    uint32_t *live;                         /* slot -> block + 1 in which it is live at this point */
-} ptx__liveness;
-
-/* What a register takes: 32-bit registers in the low half, predicates in the high half. */
-static uint64_t ptx__weight(uint32_t word) {
-    static const uint64_t weight[PTX__CLASSES] = {0, (uint64_t)1 << 32, 1, 1, 2, 4, 1};
-    return weight[PTX__TAG(word)];
+PTX__RARE void ptx__add_life(const ptx__lives *l, uint32_t word, uint32_t begin, uint32_t end) {
+    static const uint8_t weights[PTX__CLASSES] = {0, 1, 1, 1, 2, 4, 1};
+    uint32_t *change = PTX__TAG(word) == PTX__W_PRED ? l->predicates : l->registers;
+    change[begin] += weights[PTX__TAG(word)];
+    change[end] -= weights[PTX__TAG(word)];
 }
 
-PTX__RARE void ptx__add_mention(ptx__liveness *l, uint32_t word, uint32_t b, uint32_t flag) {
-    ptx_module *m = l->k->m;
-    uint32_t *head = &l->of_register[ptx__slot(l->g, word)];
-    ptx__mention *x;
-    if (!*head || m->mentions.at[*head - 1].block != b) {
-        if (!PTX__ROOM_FOR_ONE(m, m->mentions)) return;
-        x = &m->mentions.at[m->mentions.count++];
-        x->block = b, x->word = word, x->flags = 0;
-        x->next_of_register = *head;
-        x->next_in_block = l->in_block[b];
-        *head = l->in_block[b] = (uint32_t)m->mentions.count;
-    }
-    x = &m->mentions.at[*head - 1];
-    if (flag != PTX__LIVE_IN || !(x->flags & PTX__WRITTEN)) x->flags |= flag;
-}
-
-PTX__RARE void ptx__find_mentions(ptx__liveness *l) {
-    const ptx_kernel *k = l->k;
+PTX__RARE void ptx__find_lives(const ptx__lives *l, uint32_t word) {
     const ptx__graph *g = l->g;
-    uint32_t pass, b, i, at, word;
-    for (pass = 0; pass < 2; pass++) /* which registers are to be mentioned; their mentions */
-        for (b = 0; b < g->blocks; b++)
-            for (i = g->block[b].first; g->block[b].order && i < g->block[b].end; i++) {
-                const ptx__ins *ins = &k->ins.at[i];
-                for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
-                    if (pass == 0)
-                        l->live[ptx__slot(g, word)] |= g->definition_block[ptx__slot(g, word)] != b;
-                    else if (l->live[ptx__slot(g, word)])
-                        ptx__add_mention(l, word, b, PTX__LIVE_IN);
-                for (at = 0; pass && (word = ptx__next_register(k, ins, 0, &at)) != 0;)
-                    if (l->live[ptx__slot(g, word)])
-                        ptx__add_mention(l, word, b, ins->guard ? 0 : PTX__WRITTEN);
-            }
-}
-
-/* One register, whose first mention is head; id: a number of its own. */
-PTX__RARE void ptx__spread_liveness(ptx__liveness *l, uint32_t head, uint32_t id) {
-    ptx__mention *at = l->k->m->mentions.at;
-    const ptx__graph *g = l->g;
-    const uint64_t weight = ptx__weight(at[head - 1].word);
-    uint32_t x, j, depth = 0;
-    for (x = head; x; x = at[x - 1].next_of_register) {
-        if (at[x - 1].flags & PTX__WRITTEN) l->written[at[x - 1].block] = id;
-        if (at[x - 1].flags & PTX__LIVE_IN)
-            g->stack[depth++] = at[x - 1].block, l->live_in[at[x - 1].block] = id;
+    const ptx__set *mentions = l->k->m->sets.at;
+    const uint32_t id = ptx__slot(g, word) + 1;
+    uint32_t *blocks = g->mark, *stack = g->stack, found = 0, depth = 0, x, b, e;
+    for (x = l->mentions[id - 1]; x; x = mentions[x - 1].next) { /* from the last to the first */
+        const uint32_t i = mentions[x - 1].instruction >> 1;
+        b = ptx__block_of(g, i);
+        if (l->seen[b] != id) l->seen[b] = id, l->end[b] = i + 1, blocks[found++] = b;
+        l->begin[b] = mentions[x - 1].instruction & 1 ? i + 1 : g->block[b].first;
     }
+    for (e = 0; e < found; e++)
+        if (l->begin[blocks[e]] == g->block[blocks[e]].first) stack[depth++] = blocks[e];
     while (depth) {
-        const uint32_t b = g->stack[--depth];
-        for (j = g->first_predecessor[b]; j < g->first_predecessor[b + 1]; j++) {
-            const uint32_t from = g->predecessor[j];
-            if (l->live_out[from] != id) {
-                l->live_out[from] = id;
-                l->registers[from] += (uint32_t)weight;
-                l->predicates[from] += (uint32_t)(weight >> 32);
-            }
-            if (l->written[from] == id || l->live_in[from] == id) continue;
-            l->live_in[from] = id;
-            g->stack[depth++] = from;
+        b = stack[--depth];
+        for (e = g->first_predecessor[b]; e < g->first_predecessor[b + 1]; e++) {
+            const uint32_t from = g->predecessor[e];
+            if (l->out[from] == id) continue;
+            l->out[from] = id;
+            if (l->seen[from] != id)
+                l->seen[from] = id, l->begin[from] = g->block[from].first, stack[depth++] = from;
+            ptx__add_life(l, word, l->begin[from], g->block[from].end);
         }
     }
-    for (x = head; x; x = at[x - 1].next_of_register)
-        if (l->live_out[at[x - 1].block] == id) at[x - 1].flags |= PTX__LIVE_OUT;
-}
-
-static void ptx__raise_peak(ptx_pressure_info *peak, uint64_t live, uint32_t i) {
-    if ((uint32_t)live > peak->registers) {
-        peak->registers = (uint32_t)live;
-        peak->instruction = i;
-    }
-    if ((uint32_t)(live >> 32) > peak->predicates) peak->predicates = (uint32_t)(live >> 32);
-}
-
-/* Backwards through a block, from what is live at its end. */
-PTX__RARE void ptx__find_peak(ptx__liveness *l, uint32_t b, ptx_pressure_info *peak) {
-    const ptx_kernel *k = l->k;
-    const ptx__graph *g = l->g;
-    uint64_t now = l->registers[b] | (uint64_t)l->predicates[b] << 32;
-    uint32_t x, i, at, word;
-    for (x = l->in_block[b]; x; x = k->m->mentions.at[x - 1].next_in_block)
-        if (k->m->mentions.at[x - 1].flags & PTX__LIVE_OUT)
-            l->live[ptx__slot(g, k->m->mentions.at[x - 1].word)] = b + 1;
-    for (i = g->block[b].end; i-- > g->block[b].first;) {
-        const ptx__ins *ins = &k->ins.at[i];
-        uint64_t held = now;
-        for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
-            uint32_t *live = &l->live[ptx__slot(g, word)];
-            if (*live != b + 1)
-                held += ptx__weight(word); /* made and never used */
-            else if (!ins->guard)
-                *live = 0, now -= ptx__weight(word);
-        }
-        ptx__raise_peak(peak, held, i);
-        for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
-            uint32_t *live = &l->live[ptx__slot(g, word)];
-            if (*live != b + 1) *live = b + 1, now += ptx__weight(word);
-        }
-        ptx__raise_peak(peak, now, i);
-    }
+    for (e = 0; e < found; e++) /* what is made and never used has a place, too */
+        if (b = blocks[e], l->out[b] != id)
+            ptx__add_life(l, word, l->begin[b], l->end[b] > l->begin[b] ? l->end[b] : l->begin[b] + 1);
 }
 
 PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *peak) {
     ptx_module *m = k->m;
-    ptx__liveness l;
-    uint32_t *s, i;
-    m->mentions.count = m->spread.count = 0;
-    if (!PTX__ROOM(m, m->spread, 6 * (size_t)g->blocks + 2 * (size_t)g->registers)) return 0;
+    const size_t count = k->ins.count + 2, words = g->registers + 4 * (size_t)g->blocks + 2 * count;
+    uint32_t *s, i, at, word, which, registers = 0, predicates = 0;
+    ptx__lives l;
+    m->sets.count = m->spread.count = 0;
+    if (!PTX__ROOM(m, m->spread, words)) return 0;
     s = m->spread.at;
-    memset(s, 0, (6 * (size_t)g->blocks + 2 * (size_t)g->registers) * sizeof *s);
+    memset(s, 0, words * sizeof *s);
     l.k = k, l.g = g;
-    l.of_register = s, s += g->registers;
-    l.live = s, s += g->registers;
-    l.in_block = s, s += g->blocks;
-    l.live_in = s, s += g->blocks;
-    l.live_out = s, s += g->blocks;
-    l.written = s, s += g->blocks;
-    l.registers = s, s += g->blocks;
+    l.mentions = s, s += g->registers;
+    l.seen = s, s += g->blocks;
+    l.out = s, s += g->blocks;
+    l.begin = s, s += g->blocks;
+    l.end = s, s += g->blocks;
+    l.registers = s, s += count;
     l.predicates = s;
-    ptx__find_mentions(&l);
-    if (m->error.code) return 0;
-    for (i = 0; i < g->registers; i++)
-        if (l.of_register[i]) ptx__spread_liveness(&l, l.of_register[i], i + 1);
-    memset(l.live, 0, g->registers * sizeof *l.live);
+    for (i = 0; i < k->ins.count; i++)
+        for (which = 2; which-- > 0;) /* reads, then writes */
+            for (at = 0; (word = ptx__next_register(k, &k->ins.at[i], (int)which, &at)) != 0;) {
+                ptx__set mention;
+                if (!PTX__ROOM_FOR_ONE(m, m->sets)) return 0;
+                mention.instruction = 2 * i + (!which && !k->ins.at[i].guard);
+                mention.next = l.mentions[ptx__slot(g, word)];
+                m->sets.at[m->sets.count++] = mention;
+                l.mentions[ptx__slot(g, word)] = (uint32_t)m->sets.count;
+            }
+    for (which = 1; which < PTX__CLASSES; which++)
+        for (i = 0; i < k->registers[which]; i++) ptx__find_lives(&l, PTX__WORD(which, i));
     memset(peak, 0, sizeof *peak);
-    for (i = 0; i < g->blocks; i++)
-        if (g->block[i].order) ptx__find_peak(&l, i, peak);
+    for (i = 0; i + 1 < count; i++) {
+        registers += l.registers[i], predicates += l.predicates[i];
+        if (registers > peak->registers) peak->registers = registers, peak->instruction = i ? i - 1 : 0;
+        if (predicates > peak->predicates) peak->predicates = predicates;
+    }
     peak->site = ptx__site_at(k, peak->instruction);
     return 1;
 }
