@@ -6670,6 +6670,8 @@ PTXCU__OPERATION(gemv) {
 /* Require the factors of a matrix of `span` rows; return the elements from product to product, or 0. */
 static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                        uint32_t kind, uint64_t batch, uint64_t span, uint64_t k) {
+    static const char *const dims[] = {"batch, 1", "batch, rows", "batch, rows, blocks of k",
+                                       "batch, blocks of rows, blocks of k"};
     uint64_t blocks = (k + 127) / 128, rows = kind == PTXK_FACTORS_SQUARE ? (span + 127) / 128 : span;
     uint32_t two = kind >= PTXK_FACTORS_BLOCK, each;
     if (c->code == PTXCU_E_NONE && (kind != PTXK_FACTORS_NONE) != (t->owner != NULL))
@@ -6678,12 +6680,9 @@ static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *na
     if (!t->owner || c->code != PTXCU_E_NONE) return 0;
     each = batch && t->rank == 2 + two;
     if (kind == PTXK_FACTORS_TENSOR) rows = 1;
-    if (each)
-        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "batch, factors", 2 + two, batch,
-                       rows, blocks, 0);
-    else
-        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "factors", 1 + two, rows, blocks, 0,
-                       0);
+    ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
+                   dims[(kind < 4 ? kind : 4) - 1] + (each ? 0 : 7), 1 + each + two,
+                   each ? batch : rows, each ? rows : blocks, blocks, 0);
     return each ? rows * (two ? blocks : 1) : 0;
 }
 
