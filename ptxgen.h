@@ -3099,13 +3099,14 @@ typedef struct ptx__variable {
     uint32_t name, data; /* in names; data 0: zeros */
     uint32_t type, space, count, align, exported;
 } ptx__variable;
-/* A name, in a hash chain. scope: PTX__OF_MODULE, PTX__OF_SOME or the index of a kernel. */
+/* A name, in a hash chain. scope: PTX__OF_... or the index of a kernel. */
 typedef struct ptx__named {
     uint32_t name, hash, next; /* next: index + 1 */
     uint32_t scope, what;      /* of the module: the variable's index; PTX__IS_KERNEL: the kernel's */
 } ptx__named;
-#define PTX__OF_MODULE UINT32_MAX       /* kernels, functions and variables */
-#define PTX__OF_SOME (UINT32_MAX - 1u) /* symbols of kernels, once a name: `what` is the first that has it */
+#define PTX__OF_MODULE UINT32_MAX         /* kernels, functions and variables */
+#define PTX__OF_SOME (UINT32_MAX - 1u)    /* symbols of kernels, once a name: `what` has it first */
+#define PTX__OF_LIBRARY (UINT32_MAX - 2u) /* of these, those that [MATH] and the kernels header make */
 #define PTX__IS_KERNEL 0x80000000u
 /* What a name is given to: the first three are symbols of a kernel. */
 enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL, PTX__IS_VARIABLE, PTX__IS_FUNCTION, PTX__IS_ENTRY };
@@ -5932,11 +5933,11 @@ PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, ui
     if (d->high
         && (x < d->low || x > d->high
             || (d->volume ? volume == 0 || volume > d->volume || y > d->high || z > d->deep : y > d->deep)))
-        ptx__fail(
-            k, PTX_E_LAUNCH_LIMIT, site,
-            "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 24 to 255 registers, "
-            "a multiprocessor at most 32 blocks",
-            what);
+        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "%s: must be %u to %u%s", what, d->low, d->high,
+                  !d->deep       ? ""
+                  : !d->volume   ? ", blocks at most 32"
+                  : d->deep < 64 ? " in all"
+                                 : " in all, the third at most 64");
     if ((which == PTX__NORETURN) != (k->function != 0))
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s is for %s", what,
                   k->function ? "an entry, this is a function" : "a function, this is an entry");
@@ -10504,6 +10505,13 @@ static const char *ptx__formula_text(const char *name, size_t length) {
     return "";
 }
 
+/* A variable of the module that PTX__OF_LIBRARY has, too; an error where the user has one of that name. */
+PTX__RARE ptx_symbol ptx__library_variable(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
+    ptx_symbol v = ptx_variable_(m, site, desc);
+    if (v.owner) ptx__add_name(m, PTX__OF_LIBRARY, m->variables.at[v.index].name, v.index);
+    return v;
+}
+
 /* Word i of a table of the module: 64 zeros, then 1 / pi in binary from the bit of weight 1/2 on. */
 static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
     static const char name[] = "ptxgen_reciprocal_of_pi";
@@ -10515,11 +10523,11 @@ static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
         0xba93dd63f5f2f8bd, 0x9e839cfbc5294975, 0x35fdafd88fc6ae84, 0x2b0198237e3db5d5};
     static const ptx_variable_desc desc = {name, PTX_CONST, PTX_U64, 20, 0, words, 0};
     ptx_module *m = ptx_kernel_module(e->k);
-    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, name);
+    const ptx__named *had = ptx__find_name(m, PTX__OF_LIBRARY, name);
     ptx_symbol table;
     table.index = had ? had->what : 0;
     table.owner = m->owner;
-    if (!had) table = ptx_variable_(m, e->site, &desc);
+    if (!had) table = ptx__library_variable(m, e->site, &desc);
     return ptx_ld_(e->k, e->site, PTX_U64,
                    ptx_elem_(e->k, e->site, PTX_U64, ptx_address_(e->k, e->site, table), ptx_as(i, PTX_U32)));
 }
@@ -10625,9 +10633,10 @@ PTX__RARE ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, con
     ptx_kernel *f;
     uint32_t i;
     snprintf(full, sizeof full, "ptxgen_%s_%s", name, ptx_type_name(type));
-    had = ptx__find_name(m, PTX__OF_MODULE, full);
-    if (had && had->what & PTX__IS_KERNEL) return m->kernels.at[had->what & ~PTX__IS_KERNEL];
+    had = ptx__find_name(m, PTX__OF_LIBRARY, full);
+    if (had) return m->kernels.at[had->what];
     f = ptx_func_(m, site, full, type);
+    if (f) ptx__add_name(m, PTX__OF_LIBRARY, f->name, f->index);
     for (i = 0; i < n; i++) {
         letter[0] = "xyzw"[i];
         operands[i] = ptx_param_(f, site, letter, ptx_type_of(v[i]), PTX_GENERIC);
@@ -10741,6 +10750,7 @@ PTX__RARE_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a,
 }
 
 PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a) {
+    if (!ptx__vectors(k, site, "ptx_length", a != NULL, n, 2, 4)) return ptx__none();
     return ptx_op1_(k, site, PTX_SQRT, 0, ptx_dot_(k, site, n, a, a));
 }
 
@@ -10827,7 +10837,8 @@ PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *na
     ptx_val v[4];
     char full[32];
     uint32_t i;
-    if (!ptx__vectors(k, site, name, p != NULL, n, 2, 3)) return ptx__none();
+    snprintf(full, sizeof full, "ptx_%s", name);
+    if (!ptx__vectors(k, site, full, p != NULL, n, 2, 3)) return ptx__none();
     for (i = 0; i < n; i++) v[i] = p[i];
     v[n] = seed;
     for (i = 0; i <= n; i++)
