@@ -3161,11 +3161,11 @@ typedef struct ptx__uniform {
 #define PTX__INLINE static inline
 #endif
 
-/* A growing array: memory is the module's, kept over a reset. */
+/* A growing array: memory is the module's, kept over a reset. bytes: of its capacity. */
 #define PTX__ARRAY(type)                                                                                     \
     struct {                                                                                                 \
         type *at;                                                                                            \
-        size_t count, capacity;                                                                              \
+        size_t count, capacity, bytes;                                                                       \
     }
 
 /* A plain instruction as it was recorded once: one that has operands of the same kinds differs from it in
@@ -3205,10 +3205,10 @@ struct ptx_kernel {
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
     size_t body;   /* where its instructions begin in the text last printed */
     uint32_t seen; /* what its instructions have: a bit for each effect, and PTX__SEEN_* */
-    uint32_t address_taken, known; /* known: the three below are; 1 while ptx__learn computes them */
+    uint32_t address_taken, known; /* known: `bears` is, or ptx__learn is finding it out */
     uint32_t bears;                /* the highest class of divergence that a call of it may stand in */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
-    PTX__ARRAY(ptx__ins) ins; /* from here on: memory, which a kernel keeps over a reset */
+    PTX__ARRAY(ptx__ins) ins; /* from here to `full`: arrays, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
     PTX__ARRAY(ptx__scope) scopes;
@@ -3248,7 +3248,7 @@ struct ptx_module {
     char message[768];
     char error_site[256], error_kernel[256];
     uint32_t used; /* kernels in use; later ones, left by a reset, keep their memory for reuse */
-    PTX__ARRAY(ptx_kernel *) kernels;
+    PTX__ARRAY(ptx_kernel *) kernels; /* from here to `shape`: arrays */
     PTX__ARRAY(ptx__form) forms;
     PTX__ARRAY(char) names;
     PTX__ARRAY(char) chars; /* mnemonics of the forms */
@@ -3374,7 +3374,7 @@ PTX__RARE ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction
 /* An array of any type: copied to this and back, because void ** may not alias T **. */
 typedef struct ptx__array {
     void *at;
-    size_t count, capacity;
+    size_t count, capacity, bytes;
 } ptx__array;
 
 /* Make room for `more` elements of that size behind those in use. Returns 0 when there is none. */
@@ -3386,10 +3386,11 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
     if (more > ((size_t)-1) / size / 2 - a.count) return ptx_fail(m, PTX_E_MEMORY, "", "out of memory"), 0;
     want = a.capacity < 16 ? 16 : a.capacity;
     while (want < a.count + more) want += want / 2;
-    a.at = m->alloc(m->user, a.at, a.capacity * size, want * size);
+    a.at = m->alloc(m->user, a.at, a.bytes, want * size);
     if (!a.at)
         return ptx_fail(m, PTX_E_MEMORY, "", "out of memory: %lu bytes", (unsigned long)(want * size)), 0;
     a.capacity = want;
+    a.bytes = want * size;
     memcpy(array, &a, sizeof a);
     return 1;
 }
@@ -3398,32 +3399,13 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
 #define PTX__ROOM_FOR_ONE(m, array)                                                                          \
     ((array).count < (array).capacity || ptx__room((m), &(array), 1, sizeof *(array).at))
 
-/* The arrays of a kernel and of a module, to be given back. */
-typedef struct ptx__held {
-    size_t at, size;
-} ptx__held;
-#define PTX__HELD(of, array) {offsetof(of, array), sizeof *((of *)0)->array.at}
-static const ptx__held ptx__kernel_holds[] = {
-    PTX__HELD(ptx_kernel, ins),    PTX__HELD(ptx_kernel, words),  PTX__HELD(ptx_kernel, labels),
-    PTX__HELD(ptx_kernel, scopes), PTX__HELD(ptx_kernel, shared), PTX__HELD(ptx_kernel, params),
-    PTX__HELD(ptx_kernel, locals), PTX__HELD(ptx_kernel, info),   PTX__HELD(ptx_kernel, asserted),
-    PTX__HELD(ptx_kernel, calls),  PTX__HELD(ptx_kernel, wide),   PTX__HELD(ptx_kernel, marked)};
-static const ptx__held ptx__module_holds[] = {
-    PTX__HELD(ptx_module, kernels),  PTX__HELD(ptx_module, forms),       PTX__HELD(ptx_module, names),
-    PTX__HELD(ptx_module, chars),    PTX__HELD(ptx_module, patterns),    PTX__HELD(ptx_module, text),
-    PTX__HELD(ptx_module, entries),  PTX__HELD(ptx_module, variables),   PTX__HELD(ptx_module, named),
-    PTX__HELD(ptx_module, named_at), PTX__HELD(ptx_module, files),       PTX__HELD(ptx_module, addresses),
-    PTX__HELD(ptx_module, blocks),   PTX__HELD(ptx_module, scratch),     PTX__HELD(ptx_module, sets),
-    PTX__HELD(ptx_module, uniform),  PTX__HELD(ptx_module, spread),      PTX__HELD(ptx_module, spelt[1]),
-    PTX__HELD(ptx_module, spelt[2]), PTX__HELD(ptx_module, spelt[3]),    PTX__HELD(ptx_module, spelt[4]),
-    PTX__HELD(ptx_module, spelt[5]), PTX__HELD(ptx_module, spelt[6])};
-#undef PTX__HELD
-
-static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, size_t n) {
-    for (; n--; held++) {
+/* Give back the arrays that lie in this many bytes. */
+static void ptx__release(ptx_module *m, const void *arrays, size_t bytes) {
+    const char *at = (const char *)arrays, *end = at + bytes;
+    for (; at < end; at += sizeof(ptx__array)) {
         ptx__array a;
-        memcpy(&a, (const char *)of + held->at, sizeof a);
-        if (a.at) m->alloc(m->user, a.at, a.capacity * held->size, 0);
+        memcpy(&a, at, sizeof a);
+        if (a.at) m->alloc(m->user, a.at, a.bytes, 0);
     }
 }
 
@@ -3615,10 +3597,10 @@ PTX__RARE_API void ptx_module_free(ptx_module *m) {
     if (!m) return;
     for (i = 0; i < m->kernels.count; i++) {
         ptx_kernel *k = m->kernels.at[i];
-        ptx__release(m, k, ptx__kernel_holds, sizeof ptx__kernel_holds / sizeof *ptx__kernel_holds);
+        ptx__release(m, &k->ins, offsetof(ptx_kernel, full) - offsetof(ptx_kernel, ins));
         m->alloc(m->user, k, sizeof *k, 0);
     }
-    ptx__release(m, m, ptx__module_holds, sizeof ptx__module_holds / sizeof *ptx__module_holds);
+    ptx__release(m, &m->kernels, offsetof(ptx_module, shape) - offsetof(ptx_module, kernels));
     m->alloc(m->user, m, sizeof *m, 0);
 }
 
