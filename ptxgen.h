@@ -2464,6 +2464,7 @@ PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uin
 PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_val whole,
                             ptx_val *out);
 
+/* A special register: PTX_TID_X, PTX_WARPID, PTX_LANEMASK_LT, PTX_CLUSTERID_X ... */
 #define ptx_sreg(k, which) ptx_sreg_((k), PTX__AT, (which))
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which);
 #define ptx_tid_x(k) ptx_sreg(k, PTX_TID_X)
@@ -2479,31 +2480,6 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
 #define ptx_nctaid_y(k) ptx_sreg(k, PTX_NCTAID_Y)
 #define ptx_nctaid_z(k) ptx_sreg(k, PTX_NCTAID_Z)
 #define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
-#define ptx_warpid(k) ptx_sreg(k, PTX_WARPID)
-#define ptx_smid(k) ptx_sreg(k, PTX_SMID)
-#define ptx_nsmid(k) ptx_sreg(k, PTX_NSMID)
-#define ptx_lanemask_eq(k) ptx_sreg(k, PTX_LANEMASK_EQ)
-#define ptx_lanemask_le(k) ptx_sreg(k, PTX_LANEMASK_LE)
-#define ptx_lanemask_lt(k) ptx_sreg(k, PTX_LANEMASK_LT)
-#define ptx_lanemask_ge(k) ptx_sreg(k, PTX_LANEMASK_GE)
-#define ptx_lanemask_gt(k) ptx_sreg(k, PTX_LANEMASK_GT)
-#define ptx_clock64(k) ptx_sreg(k, PTX_CLOCK64)
-#define ptx_globaltimer(k) ptx_sreg(k, PTX_GLOBALTIMER)
-#define ptx_dynamic_smem_size(k) ptx_sreg(k, PTX_DYNAMIC_SMEM_SIZE)
-#define ptx_clusterid_x(k) ptx_sreg(k, PTX_CLUSTERID_X) /* clusters: sm_90 */
-#define ptx_clusterid_y(k) ptx_sreg(k, PTX_CLUSTERID_Y)
-#define ptx_clusterid_z(k) ptx_sreg(k, PTX_CLUSTERID_Z)
-#define ptx_nclusterid_x(k) ptx_sreg(k, PTX_NCLUSTERID_X)
-#define ptx_nclusterid_y(k) ptx_sreg(k, PTX_NCLUSTERID_Y)
-#define ptx_nclusterid_z(k) ptx_sreg(k, PTX_NCLUSTERID_Z)
-#define ptx_cluster_ctaid_x(k) ptx_sreg(k, PTX_CLUSTER_CTAID_X)
-#define ptx_cluster_ctaid_y(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Y)
-#define ptx_cluster_ctaid_z(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Z)
-#define ptx_cluster_nctaid_x(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_X)
-#define ptx_cluster_nctaid_y(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Y)
-#define ptx_cluster_nctaid_z(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Z)
-#define ptx_cluster_ctarank(k) ptx_sreg(k, PTX_CLUSTER_CTARANK)
-#define ptx_cluster_nctarank(k) ptx_sreg(k, PTX_CLUSTER_NCTARANK)
 /* The thread's index in the grid along x, y or z, ctaid * ntid + tid, as u32. */
 #define ptx_global_x(k) ptx_global_((k), PTX__AT, 0)
 #define ptx_global_y(k) ptx_global_((k), PTX__AT, 1)
