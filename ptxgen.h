@@ -1946,12 +1946,8 @@ PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer
 PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments);
 /* The text, NUL-terminated ASCII, owned by the module until it changes; NULL on error. length may be NULL. */
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length);
-/* The same into the caller's buffer: returns the length without the NUL, writes at most capacity - 1
-   characters and a NUL. Call with (NULL, 0) to learn the length. 0 on error. */
-PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity);
 /* The .version that the text has: 63 is 6.3. */
 PTXGEN_API uint32_t ptx_version(const ptx_module *m);
-
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m);
 /* What a launch needs of entry `index`; 0 if there is none such. */
@@ -9839,33 +9835,6 @@ PTX__RARE_API const char *ptx_text(ptx_module *m, size_t *length) {
     return m->text.at;
 }
 
-/* Text into a caller's buffer as far as there is room; the length goes on regardless. */
-typedef struct ptx__writer {
-    char *at;
-    size_t used, capacity;
-} ptx__writer;
-static void ptx__write_part(ptx__writer *w, const char *s, size_t n) {
-    size_t room = w->used + 1 < w->capacity ? w->capacity - 1 - w->used : 0;
-    if (w->at && room) memcpy(w->at + w->used, s, n < room ? n : room);
-    w->used += n;
-}
-static void ptx__write(ptx__writer *w, const char *s) { ptx__write_part(w, s, strlen(s)); }
-/* The end of the text: its length. */
-static size_t ptx__written(const ptx__writer *w) {
-    if (w->at && w->capacity) w->at[w->used < w->capacity ? w->used : w->capacity - 1] = 0;
-    return w->used;
-}
-
-PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity) {
-    ptx__writer w = {NULL, 0, 0};
-    size_t length;
-    const char *text = ptx_text(m, &length);
-    w.at = buffer;
-    w.capacity = capacity;
-    if (text) ptx__write_part(&w, text, length);
-    return ptx__written(&w);
-}
-
 PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) {
     uint32_t e, i, at, first = 1; /* first: line of the kernel's first instruction */
     size_t from = 0;
@@ -9887,11 +9856,17 @@ PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *plac
     return 0;
 }
 
+/* Text into a caller's buffer as far as there is room. Returns the length, which goes on regardless. */
+static size_t ptx__write(char *buffer, size_t capacity, size_t used, const char *s, size_t n) {
+    const size_t room = used + 1 < capacity ? capacity - 1 - used : 0;
+    if (buffer && room) memcpy(buffer + used, s, n < room ? n : room);
+    if (buffer && capacity) buffer[used + n < capacity ? used + n : capacity - 1] = 0;
+    return used + n;
+}
+
 PTX__RARE_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity) {
-    ptx__writer w = {NULL, 0, 0};
-    const char *from = log;
-    w.at = buffer;
-    w.capacity = capacity;
+    const char *from = log ? log : "";
+    size_t used = 0;
     while (log && *log) {
         uint32_t line = 0;
         ptx_place place;
@@ -9902,15 +9877,14 @@ PTX__RARE_API size_t ptx_explain(const ptx_module *m, const char *log, char *buf
         }
         for (log += 5; *log >= '0' && *log <= '9'; log++)
             if (line < 100000000) line = line * 10 + (uint32_t)(*log - '0');
-        ptx__write_part(&w, from, (size_t)(log - from));
-        from = log;
         if (!ptx_locate(m, line, &place)) continue;
         snprintf(text, sizeof text, " (%.200s, kernel '%.80s', instruction %lu)", place.site, place.kernel,
                  (unsigned long)place.instruction);
-        ptx__write(&w, text);
+        used = ptx__write(buffer, capacity, used, from, (size_t)(log - from));
+        used = ptx__write(buffer, capacity, used, text, strlen(text));
+        from = log;
     }
-    if (log) ptx__write_part(&w, from, (size_t)(log - from));
-    return ptx__written(&w);
+    return ptx__write(buffer, capacity, used, from, strlen(from));
 }
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m) {
