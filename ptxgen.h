@@ -8638,12 +8638,12 @@ static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t 
                       root, assert_[bears]);
 }
 
-/* The number of a barrier, and of its threads, is the same for those it is for; and a block has so many. */
+/* The number of a barrier, and of its threads, is the same for those it is for. */
 static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     ptx_kernel *k = u->k;
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *end, *w = ptx__sources(k, ins, &end), threads = ptx__most_threads(k);
+    const uint32_t *end, *w = ptx__sources(k, ins, &end);
     const char *slot = form->operands;
     char root[360];
     if (form->who != PTX__WHO_BLOCK) return PTX_E_NONE;
@@ -8657,29 +8657,13 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
                  "%s",
                 (unsigned)(slot - form->operands) + 1, ptx__mnemonic(k, ins), root);
         }
-        if (*slot == 'G' && threads && PTX__IS_INTEGER(*w) && w[1] > threads)
-            return ptx__fault(k, PTX_E_RANGE, i, "%s waits for %u threads, and a block has %u at most",
-                              ptx__mnemonic(k, ins), w[1], threads);
     }
     return PTX_E_NONE;
 }
 
-/* What is for a whole warp or warpgroup needs a block that has one. */
-static ptx_code ptx__check_block_size(ptx__uniformity *u, uint32_t i, uint32_t b) {
-    ptx_kernel *k = u->k;
-    const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
-    const uint32_t threads = ptx__most_threads(k), want = form->who == PTX__WHO_GROUP ? 128 : 32;
-    (void)b;
-    if ((form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) || !threads || threads >= want
-        || form->row->op == PTX_BAR_ARRIVE)
-        return PTX_E_NONE;
-    return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for the %u threads of a %s together, and a block has %u",
-                      ptx__mnemonic(k, &k->ins.at[i]), want, want == 32 ? "warp" : "warpgroup", threads);
-}
-
 /* What is checked of each instruction for threads together. */
 static ptx_code (*const ptx__uniformity_checks[])(ptx__uniformity *u, uint32_t i, uint32_t b) = {
-    ptx__check_convergence, ptx__check_barrier, ptx__check_block_size};
+    ptx__check_convergence, ptx__check_barrier};
 
 static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
     ptx__uniformity u;
