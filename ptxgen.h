@@ -6922,40 +6922,32 @@ PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
     const char *p = format;
     uint32_t used = 0;
     while ((p = strchr(p, '%')) != NULL) {
-        unsigned bits = 32, longs = 0;
-        int floating, stars = 0, fits;
+        unsigned longs = 0, bits;
+        int floating, is_float;
+        ptx__operand a;
         char kind;
         if (*++p == '%') {
             p++;
             continue;
         }
-        while (*p && strchr("-+ #0123456789.*", *p)) stars += *p++ == '*';
-        while (*p && strchr("hlLqjzt", *p)) longs += *p != 'h', p++;
+        for (; *p && strchr("-+ #0123456789.*", *p); p++) used += *p == '*'; /* a width is an argument, too */
+        for (; *p && strchr("hlLqjzt", *p); p++) longs += *p != 'h';
         kind = *p;
         if (!kind || !strchr("diuoxXcfFeEgGaAsp", kind))
             return PTX__FAIL(k, PTX_E_ARGUMENT, site, "ptx_printf: '%%%c' is no conversion",
                              kind ? kind : ' ');
         p++;
-        used += (uint32_t)stars; /* widths are arguments too: integers, not looked at further */
         if (used++ >= n) continue;
-        if (longs || kind == 's' || kind == 'p') bits = 64;
+        a = ptx__read_handle(k, v[used - 1]);
+        bits = longs || kind == 's' || kind == 'p' ? 64 : 32;
         floating = strchr("fFeEgGaA", kind) != NULL;
-        {
-            const ptx__operand a = ptx__read_handle(k, v[used - 1]);
-            const ptx__type_fact *f = ptx__fact(a.type);
-            int is_float = a.kind == PTX__IMM_FLOAT || f->kind == 'f' || f->kind == 'h';
-            fits = floating ? is_float
-                            : !is_float
-                                  && (a.type == PTX_NONE || longs == 1 || f->bits == bits
-                                      || (bits == 32 && f->bits == 16));
-        }
-        if (fits) continue;
-        return PTX__FAIL(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%s%c' takes %s", used,
-                         ptx__describe(ptx__read_handle(k, v[used - 1])),
-                         longs > 1 ? "ll"
-                         : longs   ? "l"
-                                   : "",
-                         kind,
+        is_float = a.kind == PTX__IMM_FLOAT || strchr("fh", ptx__fact(a.type)->kind);
+        if (floating == is_float
+            && (floating || a.type == PTX_NONE || longs == 1 || ptx__fact(a.type)->bits == bits
+                || (bits == 32 && ptx__fact(a.type)->bits == 16)))
+            continue;
+        return PTX__FAIL(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%.*s%c' takes %s", used,
+                         ptx__describe(a), longs > 1 ? 2 : (int)longs, "ll", kind,
                          floating     ? "a float"
                          : bits == 64 ? "an integer or address of 64 bits"
                                       : "an integer of 32 bits");
