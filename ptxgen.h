@@ -2383,6 +2383,22 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
     ptx_tex_((k), PTX__AT, (op), (type), (texture), (n), (at), (out))
 PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
                          uint32_t n, const ptx_val *at, ptx_val *out);
+/* The everyday ones, their coordinates one by one. */
+#define ptx_tex_1d(k, type, texture, x, out)                                                                 \
+    PTX__TEX(k, PTX_TEX_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_2d(k, type, texture, x, y, out)                                                              \
+    PTX__TEX(k, PTX_TEX_2D, type, texture, 2, x, y, ptx_imm(0), out)
+#define ptx_tex_3d(k, type, texture, x, y, z, out) PTX__TEX(k, PTX_TEX_3D, type, texture, 3, x, y, z, out)
+#define ptx_tex_2d_layered(k, type, texture, layer, x, y, out)                                               \
+    PTX__TEX(k, PTX_TEX_A2D, type, texture, 3, layer, x, y, out)
+#define ptx_tex_2d_lod(k, type, texture, x, y, lod, out)                                                     \
+    PTX__TEX(k, PTX_TEX_LEVEL_2D, type, texture, 3, x, y, lod, out)
+#define ptx_tex_cube(k, type, texture, x, y, z, out)                                                         \
+    PTX__TEX(k, PTX_TEX_CUBE, type, texture, 3, x, y, z, out)
+#define PTX__TEX(k, op, type, texture, n, a, b, c, out)                                                      \
+    ptx_tex_at_((k), PTX__AT, (op), (type), (texture), (n), (a), (b), (c), (out))
+PTXGEN_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
+                            uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out);
 /* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. PTX_SULD_1D, _2D, _3D, _A1D, _A2D load n
    elements, 1, 2 or 4 of at most 16 bytes in all; PTX_SUST_1D ... store them. Bytes are moved as they are;
    type says how many: 1 to 8; a single byte is loaded as a u32. at, all u32: a layer, then x in bytes, a
@@ -2399,6 +2415,28 @@ PTXGEN_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op,
 PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
                                    ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
                                    const ptx_val *values);
+/* One element of a surface of 1, 2 or 3 dimensions: the value loaded, the value to store. */
+#define ptx_surface_load_1d(k, outside, type, surface, x)                                                    \
+    PTX__SULD(k, PTX_SULD_1D, outside, type, surface, x, ptx_imm(0), ptx_imm(0))
+#define ptx_surface_load_2d(k, outside, type, surface, x, y)                                                 \
+    PTX__SULD(k, PTX_SULD_2D, outside, type, surface, x, y, ptx_imm(0))
+#define ptx_surface_load_3d(k, outside, type, surface, x, y, z)                                              \
+    PTX__SULD(k, PTX_SULD_3D, outside, type, surface, x, y, z)
+#define ptx_surface_store_1d(k, outside, type, surface, x, value)                                            \
+    PTX__SUST(k, PTX_SUST_1D, outside, type, surface, x, ptx_imm(0), ptx_imm(0), value)
+#define ptx_surface_store_2d(k, outside, type, surface, x, y, value)                                         \
+    PTX__SUST(k, PTX_SUST_2D, outside, type, surface, x, y, ptx_imm(0), value)
+#define ptx_surface_store_3d(k, outside, type, surface, x, y, z, value)                                      \
+    PTX__SUST(k, PTX_SUST_3D, outside, type, surface, x, y, z, value)
+#define PTX__SULD(k, op, outside, type, surface, x, y, z)                                                    \
+    ptx_surface_load_at_((k), PTX__AT, (op), (outside), (type), (surface), (x), (y), (z))
+#define PTX__SUST(k, op, outside, type, surface, x, y, z, value)                                             \
+    ptx_surface_store_at_((k), PTX__AT, (op), (outside), (type), (surface), (x), (y), (z), (value))
+PTXGEN_API ptx_val ptx_surface_load_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                        ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z);
+PTXGEN_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                      ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z,
+                                      ptx_val value);
 
 /* Tensor cores. d, a, b, c are arrays of the lengths that ptx_mma_shape gives: ptx_mma(k,
    PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). a_type, b_type: of the elements. extra: what stands
@@ -7147,6 +7185,13 @@ PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_t
         ptx_opn_(k, site, op, 0, type, PTX_NONE, sources, list, 4, out);
 }
 
+PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
+                               ptx_val texture, uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out) {
+    ptx_val at[3];
+    at[0] = a, at[1] = b, at[2] = c;
+    ptx_tex_(k, site, op, type, texture, n, at, out);
+}
+
 /* A surface and its coordinates, as many as stand in braces; of four the last repeats the third. Returns
    their count; 0 with the error set. */
 PTX__RARE uint32_t ptx__surface_place(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
@@ -7187,6 +7232,23 @@ PTX__RARE_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id
     for (i = 0; i < n; i++) list[count++] = values[i];
     if (!(ptx__types_of(&ptx__rows[k->m->first[op]]) >> type & 1)) type = (ptx_type)ptx__as_bits(type);
     ptx_opn_(k, site, op, outside, type, PTX_NONE, count, list, 0, NULL);
+}
+
+PTX__RARE_API ptx_val ptx_surface_load_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                           ptx_type type, ptx_val surface, ptx_val x, ptx_val y,
+                                           ptx_val z) {
+    ptx_val at[3], loaded;
+    at[0] = x, at[1] = y, at[2] = z;
+    ptx_surface_load_(k, site, op, outside, type, 1, surface, at, &loaded);
+    return loaded;
+}
+
+PTX__RARE_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                         ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z,
+                                         ptx_val value) {
+    ptx_val at[3];
+    at[0] = x, at[1] = y, at[2] = z;
+    ptx_surface_store_(k, site, op, outside, type, 1, surface, at, &value);
 }
 
 /* -- tensor cores -- */
