@@ -1946,12 +1946,8 @@ PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer
 PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments);
 /* The text, NUL-terminated ASCII, owned by the module until it changes; NULL on error. length may be NULL. */
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length);
-/* The same into the caller's buffer: returns the length without the NUL, writes at most capacity - 1
-   characters and a NUL. Call with (NULL, 0) to learn the length. 0 on error. */
-PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity);
 /* The .version that the text has: 63 is 6.3. */
 PTXGEN_API uint32_t ptx_version(const ptx_module *m);
-
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m);
 /* What a launch needs of entry `index`; 0 if there is none such. */
@@ -2502,6 +2498,7 @@ PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uin
 PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_val whole,
                             ptx_val *out);
 
+/* A special register: PTX_TID_X, PTX_WARPID, PTX_LANEMASK_LT, PTX_CLUSTERID_X ... */
 #define ptx_sreg(k, which) ptx_sreg_((k), PTX__AT, (which))
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which);
 #define ptx_tid_x(k) ptx_sreg(k, PTX_TID_X)
@@ -2517,31 +2514,6 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
 #define ptx_nctaid_y(k) ptx_sreg(k, PTX_NCTAID_Y)
 #define ptx_nctaid_z(k) ptx_sreg(k, PTX_NCTAID_Z)
 #define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
-#define ptx_warpid(k) ptx_sreg(k, PTX_WARPID)
-#define ptx_smid(k) ptx_sreg(k, PTX_SMID)
-#define ptx_nsmid(k) ptx_sreg(k, PTX_NSMID)
-#define ptx_lanemask_eq(k) ptx_sreg(k, PTX_LANEMASK_EQ)
-#define ptx_lanemask_le(k) ptx_sreg(k, PTX_LANEMASK_LE)
-#define ptx_lanemask_lt(k) ptx_sreg(k, PTX_LANEMASK_LT)
-#define ptx_lanemask_ge(k) ptx_sreg(k, PTX_LANEMASK_GE)
-#define ptx_lanemask_gt(k) ptx_sreg(k, PTX_LANEMASK_GT)
-#define ptx_clock64(k) ptx_sreg(k, PTX_CLOCK64)
-#define ptx_globaltimer(k) ptx_sreg(k, PTX_GLOBALTIMER)
-#define ptx_dynamic_smem_size(k) ptx_sreg(k, PTX_DYNAMIC_SMEM_SIZE)
-#define ptx_clusterid_x(k) ptx_sreg(k, PTX_CLUSTERID_X) /* clusters: sm_90 */
-#define ptx_clusterid_y(k) ptx_sreg(k, PTX_CLUSTERID_Y)
-#define ptx_clusterid_z(k) ptx_sreg(k, PTX_CLUSTERID_Z)
-#define ptx_nclusterid_x(k) ptx_sreg(k, PTX_NCLUSTERID_X)
-#define ptx_nclusterid_y(k) ptx_sreg(k, PTX_NCLUSTERID_Y)
-#define ptx_nclusterid_z(k) ptx_sreg(k, PTX_NCLUSTERID_Z)
-#define ptx_cluster_ctaid_x(k) ptx_sreg(k, PTX_CLUSTER_CTAID_X)
-#define ptx_cluster_ctaid_y(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Y)
-#define ptx_cluster_ctaid_z(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Z)
-#define ptx_cluster_nctaid_x(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_X)
-#define ptx_cluster_nctaid_y(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Y)
-#define ptx_cluster_nctaid_z(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Z)
-#define ptx_cluster_ctarank(k) ptx_sreg(k, PTX_CLUSTER_CTARANK)
-#define ptx_cluster_nctarank(k) ptx_sreg(k, PTX_CLUSTER_NCTARANK)
 /* The thread's index in the grid along x, y or z, ctaid * ntid + tid, as u32. */
 #define ptx_global_x(k) ptx_global_((k), PTX__AT, 0)
 #define ptx_global_y(k) ptx_global_((k), PTX__AT, 1)
@@ -3198,11 +3170,11 @@ typedef struct ptx__uniform {
 #define PTX__INLINE static inline
 #endif
 
-/* A growing array: memory is the module's, kept over a reset. */
+/* A growing array: memory is the module's, kept over a reset. bytes: of its capacity. */
 #define PTX__ARRAY(type)                                                                                     \
     struct {                                                                                                 \
         type *at;                                                                                            \
-        size_t count, capacity;                                                                              \
+        size_t count, capacity, bytes;                                                                       \
     }
 
 /* A plain instruction as it was recorded once: one that has operands of the same kinds differs from it in
@@ -3242,10 +3214,10 @@ struct ptx_kernel {
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
     size_t body;   /* where its instructions begin in the text last printed */
     uint32_t seen; /* what its instructions have: a bit for each effect, and PTX__SEEN_* */
-    uint32_t address_taken, known; /* known: the three below are; 1 while ptx__learn computes them */
+    uint32_t address_taken, known; /* known: `bears` is, or ptx__learn is finding it out */
     uint32_t bears;                /* the highest class of divergence that a call of it may stand in */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
-    PTX__ARRAY(ptx__ins) ins; /* from here on: memory, which a kernel keeps over a reset */
+    PTX__ARRAY(ptx__ins) ins; /* from here to `full`: arrays, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
     PTX__ARRAY(ptx__scope) scopes;
@@ -3285,7 +3257,7 @@ struct ptx_module {
     char message[768];
     char error_site[256], error_kernel[256];
     uint32_t used; /* kernels in use; later ones, left by a reset, keep their memory for reuse */
-    PTX__ARRAY(ptx_kernel *) kernels;
+    PTX__ARRAY(ptx_kernel *) kernels; /* from here to `shape`: arrays */
     PTX__ARRAY(ptx__form) forms;
     PTX__ARRAY(char) names;
     PTX__ARRAY(char) chars; /* mnemonics of the forms */
@@ -3411,7 +3383,7 @@ PTX__RARE ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction
 /* An array of any type: copied to this and back, because void ** may not alias T **. */
 typedef struct ptx__array {
     void *at;
-    size_t count, capacity;
+    size_t count, capacity, bytes;
 } ptx__array;
 
 /* Make room for `more` elements of that size behind those in use. Returns 0 when there is none. */
@@ -3423,10 +3395,11 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
     if (more > ((size_t)-1) / size / 2 - a.count) return ptx_fail(m, PTX_E_MEMORY, "", "out of memory"), 0;
     want = a.capacity < 16 ? 16 : a.capacity;
     while (want < a.count + more) want += want / 2;
-    a.at = m->alloc(m->user, a.at, a.capacity * size, want * size);
+    a.at = m->alloc(m->user, a.at, a.bytes, want * size);
     if (!a.at)
         return ptx_fail(m, PTX_E_MEMORY, "", "out of memory: %lu bytes", (unsigned long)(want * size)), 0;
     a.capacity = want;
+    a.bytes = want * size;
     memcpy(array, &a, sizeof a);
     return 1;
 }
@@ -3435,32 +3408,13 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
 #define PTX__ROOM_FOR_ONE(m, array)                                                                          \
     ((array).count < (array).capacity || ptx__room((m), &(array), 1, sizeof *(array).at))
 
-/* The arrays of a kernel and of a module, to be given back. */
-typedef struct ptx__held {
-    size_t at, size;
-} ptx__held;
-#define PTX__HELD(of, array) {offsetof(of, array), sizeof *((of *)0)->array.at}
-static const ptx__held ptx__kernel_holds[] = {
-    PTX__HELD(ptx_kernel, ins),    PTX__HELD(ptx_kernel, words),  PTX__HELD(ptx_kernel, labels),
-    PTX__HELD(ptx_kernel, scopes), PTX__HELD(ptx_kernel, shared), PTX__HELD(ptx_kernel, params),
-    PTX__HELD(ptx_kernel, locals), PTX__HELD(ptx_kernel, info),   PTX__HELD(ptx_kernel, asserted),
-    PTX__HELD(ptx_kernel, calls),  PTX__HELD(ptx_kernel, wide),   PTX__HELD(ptx_kernel, marked)};
-static const ptx__held ptx__module_holds[] = {
-    PTX__HELD(ptx_module, kernels),  PTX__HELD(ptx_module, forms),       PTX__HELD(ptx_module, names),
-    PTX__HELD(ptx_module, chars),    PTX__HELD(ptx_module, patterns),    PTX__HELD(ptx_module, text),
-    PTX__HELD(ptx_module, entries),  PTX__HELD(ptx_module, variables),   PTX__HELD(ptx_module, named),
-    PTX__HELD(ptx_module, named_at), PTX__HELD(ptx_module, files),       PTX__HELD(ptx_module, addresses),
-    PTX__HELD(ptx_module, blocks),   PTX__HELD(ptx_module, scratch),     PTX__HELD(ptx_module, sets),
-    PTX__HELD(ptx_module, uniform),  PTX__HELD(ptx_module, spread),      PTX__HELD(ptx_module, spelt[1]),
-    PTX__HELD(ptx_module, spelt[2]), PTX__HELD(ptx_module, spelt[3]),    PTX__HELD(ptx_module, spelt[4]),
-    PTX__HELD(ptx_module, spelt[5]), PTX__HELD(ptx_module, spelt[6])};
-#undef PTX__HELD
-
-static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, size_t n) {
-    for (; n--; held++) {
+/* Give back the arrays that lie in this many bytes. */
+static void ptx__release(ptx_module *m, const void *arrays, size_t bytes) {
+    const char *at = (const char *)arrays, *end = at + bytes;
+    for (; at < end; at += sizeof(ptx__array)) {
         ptx__array a;
-        memcpy(&a, (const char *)of + held->at, sizeof a);
-        if (a.at) m->alloc(m->user, a.at, a.capacity * held->size, 0);
+        memcpy(&a, at, sizeof a);
+        if (a.at) m->alloc(m->user, a.at, a.bytes, 0);
     }
 }
 
@@ -3652,10 +3606,10 @@ PTX__RARE_API void ptx_module_free(ptx_module *m) {
     if (!m) return;
     for (i = 0; i < m->kernels.count; i++) {
         ptx_kernel *k = m->kernels.at[i];
-        ptx__release(m, k, ptx__kernel_holds, sizeof ptx__kernel_holds / sizeof *ptx__kernel_holds);
+        ptx__release(m, &k->ins, offsetof(ptx_kernel, full) - offsetof(ptx_kernel, ins));
         m->alloc(m->user, k, sizeof *k, 0);
     }
-    ptx__release(m, m, ptx__module_holds, sizeof ptx__module_holds / sizeof *ptx__module_holds);
+    ptx__release(m, &m->kernels, offsetof(ptx_module, shape) - offsetof(ptx_module, kernels));
     m->alloc(m->user, m, sizeof *m, 0);
 }
 
@@ -9942,33 +9896,6 @@ PTX__RARE_API const char *ptx_text(ptx_module *m, size_t *length) {
     return m->text.at;
 }
 
-/* Text into a caller's buffer as far as there is room; the length goes on regardless. */
-typedef struct ptx__writer {
-    char *at;
-    size_t used, capacity;
-} ptx__writer;
-static void ptx__write_part(ptx__writer *w, const char *s, size_t n) {
-    size_t room = w->used + 1 < w->capacity ? w->capacity - 1 - w->used : 0;
-    if (w->at && room) memcpy(w->at + w->used, s, n < room ? n : room);
-    w->used += n;
-}
-static void ptx__write(ptx__writer *w, const char *s) { ptx__write_part(w, s, strlen(s)); }
-/* The end of the text: its length. */
-static size_t ptx__written(const ptx__writer *w) {
-    if (w->at && w->capacity) w->at[w->used < w->capacity ? w->used : w->capacity - 1] = 0;
-    return w->used;
-}
-
-PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity) {
-    ptx__writer w = {NULL, 0, 0};
-    size_t length;
-    const char *text = ptx_text(m, &length);
-    w.at = buffer;
-    w.capacity = capacity;
-    if (text) ptx__write_part(&w, text, length);
-    return ptx__written(&w);
-}
-
 PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) {
     uint32_t e, i, at, first = 1; /* first: line of the kernel's first instruction */
     size_t from = 0;
@@ -9990,11 +9917,17 @@ PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *plac
     return 0;
 }
 
+/* Text into a caller's buffer as far as there is room. Returns the length, which goes on regardless. */
+static size_t ptx__write(char *buffer, size_t capacity, size_t used, const char *s, size_t n) {
+    const size_t room = used + 1 < capacity ? capacity - 1 - used : 0;
+    if (buffer && room) memcpy(buffer + used, s, n < room ? n : room);
+    if (buffer && capacity) buffer[used + n < capacity ? used + n : capacity - 1] = 0;
+    return used + n;
+}
+
 PTX__RARE_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity) {
-    ptx__writer w = {NULL, 0, 0};
-    const char *from = log;
-    w.at = buffer;
-    w.capacity = capacity;
+    const char *from = log ? log : "";
+    size_t used = 0;
     while (log && *log) {
         uint32_t line = 0;
         ptx_place place;
@@ -10005,15 +9938,14 @@ PTX__RARE_API size_t ptx_explain(const ptx_module *m, const char *log, char *buf
         }
         for (log += 5; *log >= '0' && *log <= '9'; log++)
             if (line < 100000000) line = line * 10 + (uint32_t)(*log - '0');
-        ptx__write_part(&w, from, (size_t)(log - from));
-        from = log;
         if (!ptx_locate(m, line, &place)) continue;
         snprintf(text, sizeof text, " (%.200s, kernel '%.80s', instruction %lu)", place.site, place.kernel,
                  (unsigned long)place.instruction);
-        ptx__write(&w, text);
+        used = ptx__write(buffer, capacity, used, from, (size_t)(log - from));
+        used = ptx__write(buffer, capacity, used, text, strlen(text));
+        from = log;
     }
-    if (log) ptx__write_part(&w, from, (size_t)(log - from));
-    return ptx__written(&w);
+    return ptx__write(buffer, capacity, used, from, strlen(from));
 }
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m) {
