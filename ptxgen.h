@@ -111,13 +111,13 @@
           verifier checks this order on every path.
    RAW TEXT  ptx_raw() inserts PTX text. $0 $1 ... are its results, then its operands, at most 64 of each;
           they are typed and tracked. Results are taken to differ between threads, and the text to wait for
-          copies. Its instructions, barriers, names, branches and exits are checked by the assembler only.
-          Brackets, comments and statements must end in the text in which they begin. Put labels in braces if
-          a text is used twice.
+          copies, as a call is. Nobody reads the text itself but the assembler: brackets, comments and
+          statements must end in it, and it must write its results. Put labels in braces if a text is used
+          twice.
    VERIFIED  On every path, before there is a text: definitions before uses; labels, scopes and ends;
           unreachable code; loops without an exit; constant offsets that are misaligned or outside an array or
-          variable; limits of shared, constant and parameter memory, of launch bounds and of setmaxnreg; waits
-          for cp.async, wgmma and tcgen05.ld; fences of wgmma; uniformity.
+          variable; limits of shared, constant and parameter memory and of launch bounds; waits for cp.async,
+          wgmma and tcgen05.ld; fences of wgmma; uniformity.
    UNIFORMITY  Barriers, shuffles and matrix instructions are for all threads of a cluster, block, warpgroup
           (four warps) or warp. The verifier finds the values that differ between threads (ids, loads,
           atomics, results of calls and raw text), the branches and loops that depend on them, and refuses
@@ -129,8 +129,9 @@
           ptx_warp_uniform(). The member mask of a shuffle or vote names the lanes that take part. A full mask
           is checked; any other is taken as right. ptx_ballot(k, p, all) before the `if` on p computes one.
    FOUND BY RUNNING  The builder does not guess what depends on run-time values: races, member masks, indices,
-          phases of mbarriers, memory that nobody wrote. The CPU driver in tests/sim, or a checking tool on a
-          GPU, finds these when the kernel runs.
+          phases of mbarriers, memory that nobody wrote, carries, functions behind pointers, registers for
+          setmaxnreg. The CPU driver in tests/sim, or a checking tool on a GPU, finds these when the kernel
+          runs.
    LOGS  ptx_locate() maps a line of the text to the caller's file and line. ptx_explain() does that for a
           whole log of ptxas or the driver; ptxgen_cuda.h calls it. ptx_module_desc.comments = 1 prints the
           places beside the instructions, 2 prints them as .loc lines for profilers.
@@ -238,7 +239,6 @@ extern "C" {
     X(ASYNC, "async", "the result of an asynchronous copy or product is used before a wait for it")          \
     X(RECURSION, "recursion", "a function that calls itself, if by way of others: its stack has no bound")   \
     X(FENCE, "fence", "wgmma on registers that were written, with no wgmma.fence between")                   \
-    X(REGISTER_CAP, "register-cap", "setmaxnreg where the registers are not capped at entry: it is ignored") \
     X(SHARED_LIMIT, "shared-limit", "more static shared memory than a kernel may declare (48 KiB)")          \
     X(PARAM_LIMIT, "param-limit", "more parameter bytes than a kernel may have")                             \
     X(CONST_LIMIT, "const-limit", "more constant memory than a module may have (64 KiB)")                    \
@@ -2368,168 +2368,37 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address);
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address);
 
 /* Textures: `texture` is the 64-bit object of ptxcu_texture_create, a parameter of type PTX_U64. out: four
-   results of type PTX_F32, PTX_U32 or PTX_S32, which the object must give; channels that it lacks are 0.
-   Coordinates are f32, in texels (the first has its centre at 0.5) or from 0 to 1, as the object says; or
-   32-bit integers, which name a texel: it is not filtered, and 0 outside. layer: u32; beyond the last: the
-   last. cube: the texel that the direction (x, y, z) of any length points to; f32. */
-#define ptx_tex_1d(k, type, texture, x, out)                                                                 \
-    PTX__TEX(k, PTX_TEX_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), out)
-#define ptx_tex_2d(k, type, texture, x, y, out)                                                              \
-    PTX__TEX(k, PTX_TEX_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), out)
-#define ptx_tex_3d(k, type, texture, x, y, z, out)                                                           \
-    PTX__TEX(k, PTX_TEX_3D, type, texture, 3, x, y, z, ptx_imm(0), out)
-#define ptx_tex_1d_layered(k, type, texture, layer, x, out)                                                  \
-    PTX__TEX(k, PTX_TEX_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), out)
-#define ptx_tex_2d_layered(k, type, texture, layer, x, y, out)                                               \
-    PTX__TEX(k, PTX_TEX_A2D, type, texture, 3, layer, x, y, ptx_imm(0), out)
-#define ptx_tex_cube(k, type, texture, x, y, z, out)                                                         \
-    PTX__TEX(k, PTX_TEX_CUBE, type, texture, 3, x, y, z, ptx_imm(0), out)
-#define ptx_tex_cube_layered(k, type, texture, layer, x, y, z, out)                                          \
-    PTX__TEX(k, PTX_TEX_ACUBE, type, texture, 4, layer, x, y, z, out)
-/* At a level of detail: 0 is the largest level, 1 the next, f32. Coordinates are f32. */
-#define ptx_tex_1d_lod(k, type, texture, x, lod, out)                                                        \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), lod, out)
-#define ptx_tex_2d_lod(k, type, texture, x, y, lod, out)                                                     \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), lod, out)
-#define ptx_tex_3d_lod(k, type, texture, x, y, z, lod, out)                                                  \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_3D, type, texture, 3, x, y, z, ptx_imm(0), lod, out)
-#define ptx_tex_1d_layered_lod(k, type, texture, layer, x, lod, out)                                         \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), lod, out)
-#define ptx_tex_2d_layered_lod(k, type, texture, layer, x, y, lod, out)                                      \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_A2D, type, texture, 3, layer, x, y, ptx_imm(0), lod, out)
-#define ptx_tex_cube_lod(k, type, texture, x, y, z, lod, out)                                                \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_CUBE, type, texture, 3, x, y, z, ptx_imm(0), lod, out)
-#define ptx_tex_cube_layered_lod(k, type, texture, layer, x, y, z, lod, out)                                 \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_ACUBE, type, texture, 4, layer, x, y, z, lod, out)
-/* At the level for these derivatives of the coordinates along the two axes of the picture. dx, dy: arrays
-   with one f32 for each coordinate but the layer. */
-#define ptx_tex_1d_grad(k, type, texture, x, dx, dy, out)                                                    \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), dx, dy, out)
-#define ptx_tex_2d_grad(k, type, texture, x, y, dx, dy, out)                                                 \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), dx, dy, out)
-#define ptx_tex_3d_grad(k, type, texture, x, y, z, dx, dy, out)                                              \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_3D, type, texture, 3, x, y, z, ptx_imm(0), dx, dy, out)
-#define ptx_tex_1d_layered_grad(k, type, texture, layer, x, dx, dy, out)                                     \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), dx, dy, out)
-#define ptx_tex_2d_layered_grad(k, type, texture, layer, x, y, dx, dy, out)                                  \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_A2D, type, texture, 3, layer, x, y, ptx_imm(0), dx, dy, out)
-#define ptx_tex_cube_grad(k, type, texture, x, y, z, dx, dy, out)                                            \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_CUBE, type, texture, 3, x, y, z, ptx_imm(0), dx, dy, out)
-#define ptx_tex_cube_layered_grad(k, type, texture, layer, x, y, z, dx, dy, out)                             \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_ACUBE, type, texture, 4, layer, x, y, z, dx, dy, out)
-/* One component (0 to 3) of the four texels that linear filtering blends, in the order (x0, y1), (x1, y1),
-   (x1, y0), (x0, y0). */
-#define ptx_tex_gather_2d(k, component, type, texture, x, y, out)                                            \
-    PTX__TEX_GATHER(k, PTX_TLD4_R_2D, component, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), out)
-#define ptx_tex_gather_2d_layered(k, component, type, texture, layer, x, y, out)                             \
-    PTX__TEX_GATHER(k, PTX_TLD4_R_A2D, component, type, texture, 3, layer, x, y, ptx_imm(0), out)
-#define ptx_tex_gather_cube(k, component, type, texture, x, y, z, out)                                       \
-    PTX__TEX_GATHER(k, PTX_TLD4_R_CUBE, component, type, texture, 3, x, y, z, ptx_imm(0), out)
-#define ptx_tex_gather_cube_layered(k, component, type, texture, layer, x, y, z, out)                        \
-    PTX__TEX_GATHER(k, PTX_TLD4_R_ACUBE, component, type, texture, 4, layer, x, y, z, out)
-/* Sizes in texels; 0 of a dimension that there is not, or without layers or levels. */
-#define ptx_tex_width(k, object) ptx_op1(k, PTX_TXQ_WIDTH, 0, object)
-#define ptx_tex_height(k, object) ptx_op1(k, PTX_TXQ_HEIGHT, 0, object)
-#define ptx_tex_depth(k, object) ptx_op1(k, PTX_TXQ_DEPTH, 0, object)
-#define ptx_tex_layers(k, object) ptx_op1(k, PTX_TXQ_ARRAY_SIZE, 0, object)
-#define ptx_tex_levels(k, object) ptx_op1(k, PTX_TXQ_NUM_MIPMAP_LEVELS, 0, object)
-#define ptx_surface_width(k, object) ptx_op1(k, PTX_SUQ_WIDTH, 0, object)
-#define ptx_surface_height(k, object) ptx_op1(k, PTX_SUQ_HEIGHT, 0, object)
-#define ptx_surface_depth(k, object) ptx_op1(k, PTX_SUQ_DEPTH, 0, object)
-#define ptx_surface_layers(k, object) ptx_op1(k, PTX_SUQ_ARRAY_SIZE, 0, object)
-/* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. Bytes are moved as they are; type says
-   how many: 1 to 8; a single byte is loaded as a u32. x counts bytes and must be a multiple of the access's
-   size; y, z and layer count texels. outside: 0 or PTX_SURFACE_TRAP: an access outside ends the kernel;
-   PTX_SURFACE_ZERO: it loads 0 and stores nothing; PTX_CLAMP: it goes to the nearest place. vec: n is 2 or 4
-   elements, at most 16 bytes in all. */
-#define ptx_surface_load_1d(k, outside, type, surface, x)                                                    \
-    PTX__SULD(k, PTX_SULD_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0))
-#define ptx_surface_load_2d(k, outside, type, surface, x, y)                                                 \
-    PTX__SULD(k, PTX_SULD_2D, outside, type, surface, 2, x, y, ptx_imm(0))
-#define ptx_surface_load_3d(k, outside, type, surface, x, y, z)                                              \
-    PTX__SULD(k, PTX_SULD_3D, outside, type, surface, 3, x, y, z)
-#define ptx_surface_load_1d_layered(k, outside, type, surface, layer, x)                                     \
-    PTX__SULD(k, PTX_SULD_A1D, outside, type, surface, 2, layer, x, ptx_imm(0))
-#define ptx_surface_load_2d_layered(k, outside, type, surface, layer, x, y)                                  \
-    PTX__SULD(k, PTX_SULD_A2D, outside, type, surface, 3, layer, x, y)
-#define ptx_surface_load_1d_vec(k, outside, type, n, surface, x, out)                                        \
-    PTX__SULD_VEC(k, PTX_SULD_1D, outside, type, n, surface, 1, x, ptx_imm(0), ptx_imm(0), out)
-#define ptx_surface_load_2d_vec(k, outside, type, n, surface, x, y, out)                                     \
-    PTX__SULD_VEC(k, PTX_SULD_2D, outside, type, n, surface, 2, x, y, ptx_imm(0), out)
-#define ptx_surface_load_3d_vec(k, outside, type, n, surface, x, y, z, out)                                  \
-    PTX__SULD_VEC(k, PTX_SULD_3D, outside, type, n, surface, 3, x, y, z, out)
-#define ptx_surface_load_1d_layered_vec(k, outside, type, n, surface, layer, x, out)                         \
-    PTX__SULD_VEC(k, PTX_SULD_A1D, outside, type, n, surface, 2, layer, x, ptx_imm(0), out)
-#define ptx_surface_load_2d_layered_vec(k, outside, type, n, surface, layer, x, y, out)                      \
-    PTX__SULD_VEC(k, PTX_SULD_A2D, outside, type, n, surface, 3, layer, x, y, out)
-#define ptx_surface_store_1d(k, outside, type, surface, x, value)                                            \
-    PTX__SUST(k, PTX_SUST_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0), value)
-#define ptx_surface_store_2d(k, outside, type, surface, x, y, value)                                         \
-    PTX__SUST(k, PTX_SUST_2D, outside, type, surface, 2, x, y, ptx_imm(0), value)
-#define ptx_surface_store_3d(k, outside, type, surface, x, y, z, value)                                      \
-    PTX__SUST(k, PTX_SUST_3D, outside, type, surface, 3, x, y, z, value)
-#define ptx_surface_store_1d_layered(k, outside, type, surface, layer, x, value)                             \
-    PTX__SUST(k, PTX_SUST_A1D, outside, type, surface, 2, layer, x, ptx_imm(0), value)
-#define ptx_surface_store_2d_layered(k, outside, type, surface, layer, x, y, value)                          \
-    PTX__SUST(k, PTX_SUST_A2D, outside, type, surface, 3, layer, x, y, value)
-#define ptx_surface_store_1d_vec(k, outside, type, n, surface, x, values)                                    \
-    PTX__SUST_VEC(k, PTX_SUST_1D, outside, type, n, surface, 1, x, ptx_imm(0), ptx_imm(0), values)
-#define ptx_surface_store_2d_vec(k, outside, type, n, surface, x, y, values)                                 \
-    PTX__SUST_VEC(k, PTX_SUST_2D, outside, type, n, surface, 2, x, y, ptx_imm(0), values)
-#define ptx_surface_store_3d_vec(k, outside, type, n, surface, x, y, z, values)                              \
-    PTX__SUST_VEC(k, PTX_SUST_3D, outside, type, n, surface, 3, x, y, z, values)
-#define ptx_surface_store_1d_layered_vec(k, outside, type, n, surface, layer, x, values)                     \
-    PTX__SUST_VEC(k, PTX_SUST_A1D, outside, type, n, surface, 2, layer, x, ptx_imm(0), values)
-#define ptx_surface_store_2d_layered_vec(k, outside, type, n, surface, layer, x, y, values)                  \
-    PTX__SUST_VEC(k, PTX_SUST_A2D, outside, type, n, surface, 3, layer, x, y, values)
-/* what: PTX_ATOM_ADD (u32, s32, u64), _MIN, _MAX (u32, s32), _AND or _OR (b32). Returns no old value. */
-#define ptx_surface_reduce_1d(k, outside, what, type, surface, x, value)                                     \
-    PTX__SURED(k, PTX_SURED_ADD_1D, outside, what, type, surface, 1, x, ptx_imm(0), ptx_imm(0), value)
-#define ptx_surface_reduce_2d(k, outside, what, type, surface, x, y, value)                                  \
-    PTX__SURED(k, PTX_SURED_ADD_2D, outside, what, type, surface, 2, x, y, ptx_imm(0), value)
-#define ptx_surface_reduce_3d(k, outside, what, type, surface, x, y, z, value)                               \
-    PTX__SURED(k, PTX_SURED_ADD_3D, outside, what, type, surface, 3, x, y, z, value)
-#define PTX__TEX(k, op, type, t, n, a, b, c, d, out)                                                         \
-    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 0, ptx_imm(0), NULL, NULL, (out))
-#define PTX__TEX_LOD(k, op, type, t, n, a, b, c, d, lod, out)                                                \
-    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 1, (lod), NULL, NULL, (out))
-#define PTX__TEX_GRAD(k, op, type, t, n, a, b, c, d, dx, dy, out)                                            \
-    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 2, ptx_imm(0), (dx), (dy), (out))
-#define PTX__TEX_GATHER(k, op, component, type, t, n, a, b, c, d, out)                                       \
-    ptx_tex_gather_((k), PTX__AT, (op), (component), (type), (t), (n), (a), (b), (c), (d), (out))
-#define PTX__SULD(k, op, outside, type, surface, axes, a, b, c)                                              \
-    ptx_surface_load_((k), PTX__AT, (op), (outside), (type), (surface), (axes), (a), (b), (c))
-#define PTX__SULD_VEC(k, op, outside, type, n, surface, axes, a, b, c, out)                                  \
-    ptx_surface_load_vec_((k), PTX__AT, (op), (outside), (type), (n), (surface), (axes), (a), (b), (c), (out))
-#define PTX__SUST(k, op, outside, type, surface, axes, a, b, c, value)                                       \
-    ptx_surface_store_((k), PTX__AT, (op), (outside), (type), (surface), (axes), (a), (b), (c), (value))
-#define PTX__SUST_VEC(k, op, outside, type, n, surface, axes, a, b, c, values)                               \
-    ptx_surface_store_vec_((k), PTX__AT, (op), (outside), (type), (n), (surface), (axes), (a), (b), (c),     \
-                           (values))
-#define PTX__SURED(k, op, outside, what, type, surface, axes, a, b, c, value)                                \
-    ptx_surface_reduce_((k), PTX__AT, (op), (outside), (what), (type), (surface), (axes), (a), (b), (c),     \
-                        (value))
+   results of type PTX_F32, PTX_U32 or PTX_S32, which the object must give; channels that it lacks are 0. at:
+   the n values that the instruction takes behind the texture; of a group of four, three are enough.
+     PTX_TEX_1D, _2D, _3D   x, y, z: f32, in texels (the first has its centre at 0.5) or from 0 to 1, as the
+                            object says; or 32-bit integers, which name a texel: not filtered, 0 outside
+     PTX_TEX_A1D, _A2D      a layer, u32 (beyond the last: the last), then x, y
+     PTX_TEX_CUBE, _ACUBE   the texel that the direction (x, y, z), f32, points to; its layer first
+     PTX_TEX_LEVEL_2D ...   as those, in f32, and a level of detail: 0 is the largest level, 1 the next
+     PTX_TEX_GRAD_2D ...    as those, and the derivatives of the coordinates along the picture's two axes
+     PTX_TLD4_R_2D ...      (R, G, B, A; 2D, A2D, CUBE, ACUBE) that component of the four texels that linear
+                            filtering blends, in the order (x0, y1), (x1, y1), (x1, y0), (x0, y0)
+   Sizes in texels: ptx_op1(k, PTX_TXQ_WIDTH, 0, texture) and its like. */
+#define ptx_tex(k, op, type, texture, n, at, out)                                                            \
+    ptx_tex_((k), PTX__AT, (op), (type), (texture), (n), (at), (out))
 PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
-                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
-                         const ptx_val *dx, const ptx_val *dy, ptx_val *out);
-PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
-                                ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
-                                ptx_val c, ptx_val d, ptx_val *out);
-PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                     ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                     ptx_val c);
-PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                      ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
-                                      ptx_val b, ptx_val c, ptx_val *out);
+                         uint32_t n, const ptx_val *at, ptx_val *out);
+/* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. PTX_SULD_1D, _2D, _3D, _A1D, _A2D load n
+   elements, 1, 2 or 4 of at most 16 bytes in all; PTX_SUST_1D ... store them. Bytes are moved as they are;
+   type says how many: 1 to 8; a single byte is loaded as a u32. at, all u32: a layer, then x in bytes, a
+   multiple of the access's size, y and z in texels. outside: 0 or PTX_SURFACE_TRAP: an access outside ends
+   the kernel; PTX_SURFACE_ZERO: it loads 0 and stores nothing; PTX_CLAMP: it goes to the nearest place. With
+   PTX_SURED_ADD_1D ... (ADD, MIN, MAX, AND, OR; 1D, 2D, 3D) a store combines one element with the old one. */
+#define ptx_surface_load(k, op, outside, type, n, surface, at, out)                                          \
+    ptx_surface_load_((k), PTX__AT, (op), (outside), (type), (n), (surface), (at), (out))
+#define ptx_surface_store(k, op, outside, type, n, surface, at, values)                                      \
+    ptx_surface_store_((k), PTX__AT, (op), (outside), (type), (n), (surface), (at), (values))
+PTXGEN_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                  ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
+                                  ptx_val *out);
 PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                   ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                   ptx_val c, ptx_val value);
-PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                       ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
-                                       ptx_val b, ptx_val c, const ptx_val *values);
-PTXGEN_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                    ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes, ptx_val a,
-                                    ptx_val b, ptx_val c, ptx_val value);
+                                   ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
+                                   const ptx_val *values);
 
 /* Tensor cores. d, a, b, c are arrays of the lengths that ptx_mma_shape gives: ptx_mma(k,
    PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). a_type, b_type: of the elements. extra: what stands
@@ -3188,8 +3057,7 @@ enum {
     PTX__EFFECT_MMA,
     PTX__EFFECT_MMA_COMMIT,
     PTX__EFFECT_MMA_WAIT,
-    PTX__EFFECT_BULK,
-    PTX__EFFECT_CALL
+    PTX__EFFECT_BULK
 };
 enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT };
 
@@ -3230,13 +3098,14 @@ typedef struct ptx__variable {
     uint32_t name, data; /* in names; data 0: zeros */
     uint32_t type, space, count, align, exported;
 } ptx__variable;
-/* A name, in a hash chain. scope: PTX__OF_MODULE, PTX__OF_SOME or the index of a kernel. */
+/* A name, in a hash chain. scope: PTX__OF_... or the index of a kernel. */
 typedef struct ptx__named {
     uint32_t name, hash, next; /* next: index + 1 */
     uint32_t scope, what;      /* of the module: the variable's index; PTX__IS_KERNEL: the kernel's */
 } ptx__named;
-#define PTX__OF_MODULE UINT32_MAX       /* kernels, functions and variables */
-#define PTX__OF_SOME (UINT32_MAX - 1u) /* symbols of kernels, once a name: `what` is the first that has it */
+#define PTX__OF_MODULE UINT32_MAX         /* kernels, functions and variables */
+#define PTX__OF_SOME (UINT32_MAX - 1u)    /* symbols of kernels, once a name: `what` has it first */
+#define PTX__OF_LIBRARY (UINT32_MAX - 2u) /* of these, those that [MATH] and the kernels header make */
 #define PTX__IS_KERNEL 0x80000000u
 /* What a name is given to: the first three are symbols of a kernel. */
 enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL, PTX__IS_VARIABLE, PTX__IS_FUNCTION, PTX__IS_ENTRY };
@@ -3272,19 +3141,7 @@ typedef struct ptx__uniform {
     uint8_t last_class; /* of a variable, as instruction last_set - 1 sets it, for the rest of its block */
     uint32_t last_set, last_root;
 } ptx__uniform;
-/* A register that is live between blocks, in a block that mentions it; both chains: index + 1. */
-typedef struct ptx__mention {
-    uint32_t block, word, flags, next_of_register, next_in_block;
-} ptx__mention;
 
-/* What is known of an integer: see "addresses". */
-typedef struct ptx__known {
-    uint32_t symbol; /* a word, or 0 */
-    uint32_t of;     /* the register's word, 0: none */
-    uint64_t step;
-    int64_t offset;
-} ptx__known;
-#define PTX__KNOWN 256 /* kept of as many registers as the verifier last asked for */
 /* What is wanted a little later, and stands where no order lets the processor guess it. */
 #if defined(__GNUC__)
 #define PTX__SOON(address) __builtin_prefetch(address)
@@ -3348,9 +3205,7 @@ struct ptx_kernel {
     size_t body;   /* where its instructions begin in the text last printed */
     uint32_t seen; /* what its instructions have: a bit for each effect, and PTX__SEEN_* */
     uint32_t address_taken, known; /* known: the three below are; 1 while ptx__learn computes them */
-    uint32_t exits;                /* threads may end in it */
     uint32_t bears;                /* the highest class of divergence that a call of it may stand in */
-    uint32_t does;                 /* a bit for each effect */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
     PTX__ARRAY(ptx__ins) ins; /* from here on: memory, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
@@ -3369,9 +3224,7 @@ struct ptx_kernel {
 
 #define PTX__ANY_CALLEE UINT32_MAX
 #define PTX__BUCKETS 1024
-#define PTX__SEEN_SETMAXNREG 0x80000000u
-#define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
-#define PTX__SEEN_TCGEN05 0x10000000u
+#define PTX__SEEN_TENSOR_LOAD 0x10000000u
 #define PTX__SEEN_CONVERGENT 0x04000000u /* what is not for ANY threads, and addresses of symbols */
 #define PTX__MEMOS 512
 /* The row of a matrix product for elements of a type, and the lengths of its first four groups. */
@@ -3410,10 +3263,8 @@ struct ptx_module {
     PTX__ARRAY(uint32_t) scratch;
     PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
     PTX__ARRAY(ptx__uniform) uniform; /* of the verifier's analyses */
-    PTX__ARRAY(ptx__mention) mentions;
     PTX__ARRAY(uint32_t) spread;
     PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* the registers of a class, for all kernels */
-    ptx__known known[PTX__KNOWN];
     ptx__shape shape; /* of the last ptx_mma */
     uint32_t bucket[PTX__BUCKETS];
     ptx__memo memos[PTX__MEMOS + 1];
@@ -3562,9 +3413,9 @@ static const ptx__held ptx__module_holds[] = {
     PTX__HELD(ptx_module, entries),  PTX__HELD(ptx_module, variables),   PTX__HELD(ptx_module, named),
     PTX__HELD(ptx_module, named_at), PTX__HELD(ptx_module, files),       PTX__HELD(ptx_module, addresses),
     PTX__HELD(ptx_module, blocks),   PTX__HELD(ptx_module, scratch),     PTX__HELD(ptx_module, sets),
-    PTX__HELD(ptx_module, uniform),  PTX__HELD(ptx_module, mentions),    PTX__HELD(ptx_module, spread),
-    PTX__HELD(ptx_module, spelt[1]), PTX__HELD(ptx_module, spelt[2]),    PTX__HELD(ptx_module, spelt[3]),
-    PTX__HELD(ptx_module, spelt[4]), PTX__HELD(ptx_module, spelt[5]),    PTX__HELD(ptx_module, spelt[6])};
+    PTX__HELD(ptx_module, uniform),  PTX__HELD(ptx_module, spread),      PTX__HELD(ptx_module, spelt[1]),
+    PTX__HELD(ptx_module, spelt[2]), PTX__HELD(ptx_module, spelt[3]),    PTX__HELD(ptx_module, spelt[4]),
+    PTX__HELD(ptx_module, spelt[5]), PTX__HELD(ptx_module, spelt[6])};
 #undef PTX__HELD
 
 static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, size_t n) {
@@ -4565,6 +4416,10 @@ static void ptx__set_behaviour(ptx__form *form, unsigned op, ptx_mods mods) {
         form->effect = PTX__EFFECT_NONE;
 }
 
+static int ptx__is_tensor_load(unsigned op) {
+    return op >= PTX_TCGEN05_LD_32X32B && op <= PTX_TCGEN05_LD_RED_MAX;
+}
+
 /* The mnemonic of a form. What its modifiers need raises version and sm. */
 PTX__RARE size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigned type, unsigned src,
                                      unsigned count, char *text, uint32_t *version, uint32_t *sm) {
@@ -4670,9 +4525,7 @@ PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
     }
     form->seen = 1u << form->effect;
     if (form->who) form->seen |= PTX__SEEN_CONVERGENT;
-    if (op >= PTX_TCGEN05_ALLOC && op <= PTX_TCGEN05_COMMIT_MULTICAST) form->seen |= PTX__SEEN_TCGEN05;
-    if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) form->seen |= PTX__SEEN_SETMAXNREG;
-    if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) form->seen |= PTX__SEEN_CARRY;
+    if (ptx__is_tensor_load(op)) form->seen |= PTX__SEEN_TENSOR_LOAD;
     form->reach = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
     form->special = form->who || form->effect || form->reach;
     form->next = *bucket;
@@ -6079,11 +5932,11 @@ PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, ui
     if (d->high
         && (x < d->low || x > d->high
             || (d->volume ? volume == 0 || volume > d->volume || y > d->high || z > d->deep : y > d->deep)))
-        ptx__fail(
-            k, PTX_E_LAUNCH_LIMIT, site,
-            "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 24 to 255 registers, "
-            "a multiprocessor at most 32 blocks",
-            what);
+        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "%s: must be %u to %u%s", what, d->low, d->high,
+                  !d->deep       ? ""
+                  : !d->volume   ? ", blocks at most 32"
+                  : d->deep < 64 ? " in all"
+                                 : " in all, the third at most 64");
     if ((which == PTX__NORETURN) != (k->function != 0))
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s is for %s", what,
                   k->function ? "an entry, this is a function" : "a function, this is an entry");
@@ -6835,7 +6688,6 @@ PTX__RARE_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, i
 /* -- raw text, calls -- */
 
 static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what);
-static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins);
 
 /* The number behind a '$' at p, moved behind it; -1 for none. */
 static int ptx__placeholder(const char **p) {
@@ -6844,92 +6696,33 @@ static int ptx__placeholder(const char **p) {
     return n;
 }
 
-/* Whether a text names its result number i. */
-static int ptx__names_result(const char *text, int i) {
-    const char *p = text;
-    while ((p = strchr(p, '$')) != NULL)
-        if (*++p == '$')
-            p++;
-        else if (ptx__placeholder(&p) == i)
-            return 1;
-    return 0;
-}
-/* Where a text is not finished: a comment, a string, brackets, or what stands behind its last ';' and is no
-   label, comment or end of a block. NULL: it is. */
-PTX__RARE const char *ptx__unfinished_at(const char *text) {
-    static const char open[] = "{([", closed[] = "})]";
-    const char *p, *end, *rest = NULL,
-                         *outside[32]; /* the statement that is open, here and around brackets */
-    char due[32];
-    unsigned depth = 0;
-    for (p = text; *p; p++) {
-        const char *bracket = strchr(open, *p);
-        if (*p == '"' || strncmp(p, "/*", 2) == 0) {
-            end = *p == '"' ? strchr(p + 1, '"') : strstr(p + 2, "*/");
-            if (!end) return p;
-            p = *p == '"' ? end : end + 1;
-        } else if (strncmp(p, "//", 2) == 0) {
-            p += strcspn(p, "\n");
-            if (!*p) break;
-        } else if (bracket) {
-            if (depth == sizeof due) return p;
-            outside[depth] = rest ? rest : *p == '{' ? NULL : p;
-            due[depth++] = closed[bracket - open];
-            rest = NULL;
-        } else if (strchr(closed, *p)) {
-            if (!depth || due[--depth] != *p || (*p == '}' && rest && !outside[depth])) return p;
-            rest = outside[depth];
-        } else if (*p == ';' || *p == ':')
-            rest = NULL;
-        else if (!rest && !strchr(" \t\n", *p))
-            rest = p;
-    }
-    return depth ? text : rest;
-}
-
-/* Results of those types are made where out is not NULL. effect: of a call, or of text that may wait. */
-PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned effect,
+/* Results of those types are made where out is not NULL. who, effect: of its form. */
+PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned who, unsigned effect,
                               const char *text, unsigned n, const ptx_val *src, unsigned results,
                               const ptx_type *types, ptx_val *out) {
-    const int call = effect == PTX__EFFECT_CALL;
-    const char *p, *digits;
+    const char *p, *dollar;
     uint32_t form, kept, i;
     size_t at;
     ptx__operand v[64];
     ptx__use u;
-    for (p = text; *p; p++) {
-        int which;
-        if ((unsigned char)*p < 32 && *p != '\n' && *p != '\t') break;
-        if ((unsigned char)*p > 126) break;
-        if (*p != '$') continue;
-        p++;
-        if (*p == '$') continue;
-        digits = p;
-        which = ptx__placeholder(&digits);
-        if (which < 0 || (unsigned)which >= n + results) {
-            p--;
+    for (p = text; *p == '\n' || *p == '\t' || (unsigned char)*p - 32u < 95u; p++) {
+        unsigned which;
+        if (*p != '$' || *++p == '$') continue;
+        dollar = p - 1;
+        which = (unsigned)ptx__placeholder(&p);
+        if (which >= n + results) { /* none at all is -1 */
+            p = dollar;
             break;
         }
-        p = digits - 1;
+        p--;
     }
     if (*p || n > 64 || results > 64)
         return PTX__FAIL(
             k, PTX_E_ARGUMENT, site,
             "raw text, at '%.20s': ASCII, and its %u results and operands, $0 ...; at most 64 each", p,
             n + results);
-    for (i = 0; kind == PTX__I_PLAIN && !call && i < results && results <= 64; i++)
-        if (!ptx__names_result(text, (int)i))
-            return PTX__FAIL(k, PTX_E_ARGUMENT, site,
-                             "raw text that nowhere names its result $%u: nothing defines it", i);
-    if (kind == PTX__I_PLAIN && !call && (p = ptx__unfinished_at(text)) != NULL)
-        return PTX__FAIL(k, PTX_E_ARGUMENT, site,
-                         "raw text that is not finished, at '%.40s': brackets, a comment, or its ';'", p);
     if (results && !ptx__unguarded(k, site, "a raw instruction")) return 0;
-    p = strchr(text, ';');
-    if (k->guard && kind == PTX__I_PLAIN && (text[strspn(text, " \t\n")] == '{' || (p && strchr(p + 1, ';'))))
-        return PTX__FAIL(k, PTX_E_GUARD, site,
-                         "a guard is for one instruction, and this text has a block or more of them");
-    form = ptx__get_form(k, site, PTX_RAW, effect, call ? PTX__WHO_CALL : PTX__WHO_ANY, 0);
+    form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
     kept = ptx__keep(k->m, text, strlen(text));
     for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, ptx__read_handle(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
@@ -6964,14 +6757,18 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
 
 PTX__RARE_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint32_t n,
                             const ptx_val *operands, uint32_t results, const ptx_type *types, ptx_val *out) {
+    const char *end = text ? strchr(text, ';') : NULL;
     uint32_t i;
-    int ready = ptx__ready(k);
-    if (ready && (!text || (n && !operands) || (results && (!types || !out))))
-        ready = 0, ptx__fail(k, PTX_E_ARGUMENT, site,
-                             "ptx_raw: the text, the operands, the types or the results are NULL");
+    if (ptx__ready(k) && (!text || (n && !operands) || (results && (!types || !out))))
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  "ptx_raw: the text, the operands, the types or the results are NULL");
+    if (ptx__ready(k) && k->guard && (text[strspn(text, " \t\n")] == '{' || (end && strchr(end + 1, ';'))))
+        ptx__fail(k, PTX_E_GUARD, site,
+                  "a guard is for one instruction, and this text has a block or more of them");
     /* a result may stand where an operand was */
-    if (!ready
-        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_WAIT, text, n, operands, results, types, out))
+    if (!ptx__ready(k)
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__WHO_ANY, PTX__EFFECT_WAIT, text, n, operands, results,
+                            types, out))
         for (i = 0; out && results <= 64 && i < results; i++) out[i] = ptx__none();
 }
 
@@ -6992,7 +6789,7 @@ PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text
         ptx__fail(k, PTX_E_ARGUMENT, site, "a pragma is a text of at most 200 characters");
     if (!ptx__ready(k) || !ptx__needs_version(k, site, known[i], -1, since[i])) return;
     snprintf(line, sizeof line, ".pragma \"%.200s\";", text);
-    ptx__record_raw(k, site, PTX__I_PLAIN, 0, line, 0, NULL, 0, NULL, NULL);
+    ptx__record_raw(k, site, PTX__I_PLAIN, 0, 0, line, 0, NULL, 0, NULL, NULL);
 }
 
 PTX__RARE_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
@@ -7005,7 +6802,7 @@ PTX__RARE_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
     if (!ptx__ready(k)) return;
     snprintf(text, sizeof text, "st.param.b%u [%.255s$$result], $0;", (unsigned)ptx__fact(k->result)->bits,
              k->m->names.at + k->name);
-    if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, 1, &value, 0, NULL, NULL)) return;
+    if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, 0, text, 1, &value, 0, NULL, NULL)) return;
     k->returning = 1;
     ptx_op0_(k, site, PTX_RET, 0);
     k->returning = 0;
@@ -7073,7 +6870,8 @@ PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *
     ptx_val out = ptx__none();
     ptx_type type = (ptx_type)result;
     if (!PTX__ROOM(k->m, k->calls, 2)
-        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_CALL, text, n, v, result != 0, &type, &out))
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__WHO_CALL, PTX__EFFECT_WAIT, text, n, v, result != 0,
+                            &type, &out))
         return ptx__none();
     k->calls.at[k->calls.count++] = (uint32_t)k->ins.count - 1;
     k->calls.at[k->calls.count++] = function ? function->index : PTX__ANY_CALLEE;
@@ -7130,33 +6928,14 @@ PTX__RARE_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const p
         return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "only a function of the same module has an address");
     snprintf(text, sizeof text, "mov.u64 $0, %.255s;", k->m->names.at + function->name);
     k->m->kernels.at[function->index]->address_taken = 1;
-    if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, 0, NULL, 1, &type, &out)) return ptx__none();
+    if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, 0, text, 0, NULL, 1, &type, &out)) return ptx__none();
     return out;
-}
-
-/* The function whose address ptx_func_address has put there; NULL where that is not known. */
-PTX__RARE const ptx_kernel *ptx__addressed(const ptx_kernel *k, ptx_val address) {
-    static const char head[] = "mov.u64 $0, ";
-    const ptx__named *named;
-    const char *text;
-    char name[256];
-    size_t i = k->ins.count, least = i > 4096 ? i - 4096 : 0; /* further back it is not looked for */
-    while (i > least
-           && (!k->ins.at[i - 1].results || k->words.at[k->ins.at[i - 1].words] != (uint32_t)address.handle))
-        i--;
-    if (i == least || k->m->forms.at[k->ins.at[i - 1].form].row->op != PTX_RAW) return NULL;
-    text = ptx__raw_text(k, &k->ins.at[i - 1]);
-    if (strncmp(text, head, sizeof head - 1) != 0) return NULL;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(text + sizeof head - 1, ";"), text + sizeof head - 1);
-    named = ptx__find_name(k->m, PTX__OF_MODULE, name);
-    return named && named->what & PTX__IS_KERNEL ? k->m->kernels.at[named->what & ~PTX__IS_KERNEL] : NULL;
 }
 
 PTX__RARE_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
                                          uint32_t n, const ptx_val *args) {
     ptx__line line;
     ptx_val v[PTX__ARGS_MAX + 1];
-    const ptx_kernel *known;
     unsigned i;
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return ptx__none();
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
@@ -7170,12 +6949,6 @@ PTX__RARE_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_va
         if (ptx_type_of(v[i]) == PTX_NONE)
             return PTX__REFUSE(k, PTX_E_TYPE, site,
                                "argument %u has no type to go by; use ptx_u32() or the like", i + 1);
-    known = ptx__addressed(k, address);
-    if (known && known->result != (uint32_t)result)
-        ptx__fail(k, PTX_E_TYPE, site, "'%.80s' returns %s, not %s", k->m->names.at + known->name,
-                  ptx__fact(known->result)->name, ptx_type_name(result));
-    if (known && !ptx__check_parameters(k, site, known, n, v)) return ptx__none();
-    if (!ptx__ready(k)) return ptx__none();
     v[n] = address;
     ptx__call_head(&line, (unsigned)result, n, v);
     ptx__append_format(&line, " $$P: .callprototype ");
@@ -7296,7 +7069,7 @@ PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *form
                        " call.uni ($$r), vprintf, ($$p, $$q); ld.param.b32 $$z, [$$r]; }",
                        name);
     k->m->printf_used = 1;
-    ptx__record_raw(k, site, PTX__I_PLAIN, 0, line.text, n, v, 0, NULL, NULL);
+    ptx__record_raw(k, site, PTX__I_PLAIN, 0, 0, line.text, n, v, 0, NULL, NULL);
 }
 
 PTX__RARE_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
@@ -7334,119 +7107,86 @@ PTX__RARE_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space sp
 
 /* -- textures and surfaces -- */
 
-/* An object and its 1 to 4 coordinates: groups of 3 do not exist and repeat the last. Returns the count. */
-static uint32_t ptx__coordinates(ptx_val *list, ptx_val object, uint32_t axes, ptx_val a, ptx_val b,
-                                 ptx_val c, ptx_val d) {
-    list[0] = object;
-    list[1] = a;
-    list[2] = b;
-    list[3] = c;
-    list[4] = axes == 3 ? c : d;
-    return axes == 3 ? 5 : axes + 1;
+/* What an instruction for textures and surfaces takes, expanded: "=[d{uu}]{t}"; NULL for another one. */
+PTX__RARE const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_op_id op, const ptx_val *at,
+                                           char *program, unsigned *sources) {
+    unsigned results;
+    if ((unsigned)op < PTX__OP_COUNT && at
+        && ptx__expand_signature(ptx__rows[k->m->first[op]].sig, 1, 0, program, &results, sources)
+        && (program = strstr(program, "=[d{")) != NULL)
+        return program;
+    ptx__fail(k, PTX_E_ARGUMENT, site,
+              at ? "this is no instruction for textures and surfaces"
+                 : "the array of the coordinates is NULL");
+    return NULL;
 }
 
-/* Integer coordinates are .s32. */
-static ptx_val ptx__texel_number(ptx_val v) {
-    ptx_type type = ptx_type_of(v);
-    return type == PTX_U32 || type == PTX_B32 ? ptx_as(v, PTX_S32) : v;
-}
-
+/* Groups of four whose last value is missing repeat the third: the last groups do, if not all. */
 PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
-                            uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
-                            const ptx_val *dx, const ptx_val *dy, ptx_val *out) {
+                            uint32_t n, const ptx_val *at, ptx_val *out) {
+    char program[PTX__PROGRAM_MAX];
     ptx_val list[16];
-    uint32_t i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
-                          || op == PTX_TEX_GRAD_A1D || op == PTX_TEX_GRAD_A2D || op == PTX_TEX_GRAD_ACUBE;
-    uint32_t n = ptx__coordinates(list, texture, axes, a, b, c, d), own = axes - layered;
-    for (i = 1 + layered; i < n; i++) list[i] = ptx__texel_number(list[i]);
-    if (extra == 2 && (!dx || !dy)) { /* extra: 1: a level of detail, 2: gradients */
-        if (k) ptx__fail(k, PTX_E_ARGUMENT, site, "%s is NULL", dx ? "dy" : "dx");
-        extra = 0;
+    const uint32_t given = n;
+    unsigned sources, missing, i;
+    const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, program, &sources) : NULL;
+    if (!p) return;
+    missing = sources - 1 - n;
+    list[0] = texture;
+    for (i = sources, p += strlen(p); i > 1 && n && n < sources; p--) {
+        const ptx_type has = ptx_type_of(at[n - 1]);
+        if (!ptx__is_slot(*p)) continue;
+        list[--i] = *p == 'c' && (has == PTX_U32 || has == PTX_B32) ? ptx_as(at[n - 1], PTX_S32) : at[n - 1];
+        if (missing && p[1] == '}' && p[-4] == '{') missing--;
+        else
+            n--;
     }
-    if (extra == 1) list[n++] = lod;
-    for (i = 0; extra == 2 && i < own + (own == 3); i++) list[n + i] = dx[i < own ? i : own - 1];
-    for (n += i, i = 0; extra == 2 && i < own + (own == 3); i++) list[n + i] = dy[i < own ? i : own - 1];
-    ptx_opn_(k, site, op, 0, type, PTX_NONE, n + i, list, 4, out);
+    if (i > 1 || n || missing)
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u values behind the texture, %u given",
+                  ptx__rows[k->m->first[op]].name, sources - 1, given);
+    else
+        ptx_opn_(k, site, op, 0, type, PTX_NONE, sources, list, 4, out);
 }
 
-PTX__RARE_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
-                                   ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
-                                   ptx_val c, ptx_val d, ptx_val *out) {
-    if (component > 3) {
-        if (k) ptx__fail(k, PTX_E_RANGE, site, "component is %u, must be 0 to 3", (unsigned)component);
-        component = 0;
+/* A surface and its coordinates, as many as stand in braces; of four the last repeats the third. Returns
+   their count; 0 with the error set. */
+PTX__RARE uint32_t ptx__surface_place(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
+                                      ptx_val surface, const ptx_val *at, ptx_val *list) {
+    char program[PTX__PROGRAM_MAX];
+    unsigned sources, i;
+    const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, program, &sources) : NULL;
+    if (!p || !ptx__require_type(k, site, type)) return 0;
+    list[0] = surface;
+    for (i = 0; i < 4 && ptx__is_slot(p[4 + i]); i++) list[1 + i] = at[i < 3 ? i : 2];
+    return i + 1;
+}
+
+PTX__RARE_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                     ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
+                                     ptx_val *out) {
+    ptx_val list[5];
+    const uint32_t count = ptx__surface_place(k, site, op, type, surface, at, list);
+    uint32_t i;
+    for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
+    if (!count) return;
+    ptx_opn_(k, site, op, outside, (ptx_type)ptx__as_bits(type), PTX_NONE, count, list, n, out);
+    if (ptx_type_bytes(type) == 1) type = PTX_U32; /* that of its register */
+    for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx_as(out[i], type);
+}
+
+PTX__RARE_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                      ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
+                                      const ptx_val *values) {
+    ptx_val list[9];
+    uint32_t count = ptx__surface_place(k, site, op, type, surface, at, list), i;
+    if (!count) return;
+    if (!values || n > 4) {
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  values ? "there are 1, 2 or 4 values, not %u" : "the array of the %u values is NULL", n);
+        return;
     }
-    ptx_tex_(k, site, (ptx_op_id)((uint32_t)op + component), type, texture, axes, a, b, c, d, 0, ptx_imm(0),
-             NULL, NULL, out);
-}
-
-/* The type of bits that surfaces move for a type; PTX_NONE after an error. */
-PTX__RARE ptx_type ptx__surface_type(ptx_kernel *k, const char *site, ptx_type type, uint32_t n) {
-    uint32_t bytes = ptx_type_bytes(type);
-    if (n != 1 && n != 2 && n != 4) {
-        if (k) ptx__fail(k, PTX_E_VECTOR, site, "n is %u, must be 1, 2 or 4 elements", (unsigned)n);
-        return PTX_NONE;
-    }
-    if (bytes == 1) return PTX_B8;
-    if (bytes == 2) return PTX_B16;
-    if (bytes == 4) return PTX_B32;
-    if (bytes == 8) return PTX_B64;
-    if (k) ptx__fail(k, PTX_E_TYPE, site, "type is %s, must have 1, 2, 4 or 8 bytes", ptx_type_name(type));
-    return PTX_NONE;
-}
-
-PTX__RARE_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                         ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
-                                         ptx_val b, ptx_val c, ptx_val *out) {
-    ptx_val list[8];
-    uint32_t i, count = ptx__coordinates(list, surface, axes, a, b, c, c);
-    ptx_type bits = ptx__surface_type(k, site, type, n);
-    for (i = 0; out && i < n && i < 4; i++) out[i] = ptx__none();
-    if (bits == PTX_NONE) return;
-    ptx_opn_(k, site, op, outside, bits, PTX_NONE, count, list, n, out);
-    for (i = 0; out && i < n && i < 4; i++)
-        if (ptx_type_bytes(type) == 1) out[i] = ptx_as(out[i], PTX_U32);
-        else if (ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(out[i]))) out[i] = ptx_as(out[i], type);
-}
-
-PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                     ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                     ptx_val c) {
-    ptx_val out = ptx__none();
-    ptx_surface_load_vec_(k, site, op, outside, type, 1, surface, axes, a, b, c, &out);
-    return out;
-}
-
-PTX__RARE_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                          ptx_type type, uint32_t n, ptx_val surface, uint32_t axes,
-                                          ptx_val a, ptx_val b, ptx_val c, const ptx_val *values) {
-    ptx_val list[12];
-    uint32_t i, count = ptx__coordinates(list, surface, axes, a, b, c, c);
-    ptx_type bits = ptx__surface_type(k, site, type, n);
-    if (!values && k) ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the values is NULL");
-    if (bits == PTX_NONE || !values) return;
     for (i = 0; i < n; i++) list[count++] = values[i];
-    ptx_opn_(k, site, op, outside, bits, PTX_NONE, count, list, 0, NULL);
-}
-
-PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                   ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                   ptx_val c, ptx_val value) {
-    ptx_surface_store_vec_(k, site, op, outside, type, 1, surface, axes, a, b, c, &value);
-}
-
-PTX__RARE_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                       ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes,
-                                       ptx_val a, ptx_val b, ptx_val c, ptx_val value) {
-    static const ptx_mods order[] = {PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_AND, PTX_ATOM_OR};
-    ptx_val list[8];
-    uint32_t i = 0, n = ptx__coordinates(list, surface, axes, a, b, c, c);
-    while (i < 5 && order[i] != what) i++;
-    if (i == 5 && k)
-        ptx__fail(k, PTX_E_MODIFIER, site,
-                  "surfaces are reduced by PTX_ATOM_ADD, _MIN, _MAX, _AND or _OR, one of them");
-    list[n++] = value;
-    ptx_opn_(k, site, (ptx_op_id)((uint32_t)op + i % 5), outside, type, PTX_NONE, n, list, 0, NULL);
+    if (!(ptx__types_of(&ptx__rows[k->m->first[op]]) >> type & 1)) type = (ptx_type)ptx__as_bits(type);
+    ptx_opn_(k, site, op, outside, type, PTX_NONE, count, list, 0, NULL);
 }
 
 /* -- tensor cores -- */
@@ -7759,17 +7499,6 @@ PTX__RARE_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring
     ptx_set_(k, site, ring.parity, ptx_op3_(k, site, PTX_SELP, 0, other, parity, wraps));
 }
 
-/* Whether a for never ends: its step is 0, or wraps around the type before it reaches the limit. */
-PTX__RARE int ptx__endless_for(ptx__operand first, ptx__operand limit, ptx__operand step) {
-    unsigned type = first.type ? first.type : limit.type, bits = ptx__fact(type)->bits;
-    uint64_t most;
-    if (step.bits == 0) return 1;
-    if (limit.kind != PTX__IMM || bits == 0 || bits > 64 || (int64_t)step.bits < 0) return 0;
-    most = (bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1) >> (ptx__fact(type)->kind == 's');
-    if (ptx__fact(type)->kind == 's' && (int64_t)limit.bits < 0) return 0;
-    return limit.bits <= most && step.bits - 1 > most - limit.bits;
-}
-
 PTX__RARE_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_val limit, ptx_val step) {
     ptx_var counter;
     ptx_val i, p;
@@ -7783,18 +7512,10 @@ PTX__RARE_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, p
         from.type = to.type;
         first = ptx__with_type(first, to.type);
     }
-    if (by.kind == PTX__IMM && (int64_t)by.bits < 0)
+    if (by.kind == PTX__IMM && (int64_t)by.bits <= 0)
         return PTX__REFUSE(k, PTX_E_RANGE, site,
                            "a for counts up to its limit, and the step is %lld: use ptx_loop",
                            (long long)by.bits);
-    if (by.kind == PTX__IMM && ptx__endless_for(from, to, by)) {
-        if (to.kind != PTX__IMM)
-            ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step 0");
-        else
-            ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step %lld, limit %lld",
-                      (long long)by.bits, (long long)to.bits);
-        return ptx__none();
-    }
     counter = ptx_var_new_(k, site, first);
     s = ptx__open_scope(k, site, PTX__S_FOR);
     if (!s) return ptx__none();
@@ -7837,7 +7558,7 @@ PTX__RARE_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint
     }
     ptx__append_format(&line, ";\n\tbrx.idx $0, $$B%u;", (unsigned)(k->ins.count - n));
     if (k->version < 60) k->version = 60;
-    ptx__record_raw(k, site, PTX__I_LEAVE, 0, line.text, 1, &index, 0, NULL, NULL);
+    ptx__record_raw(k, site, PTX__I_LEAVE, 0, 0, line.text, 1, &index, 0, NULL, NULL);
 }
 
 PTX__RARE_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n) {
@@ -7953,7 +7674,7 @@ static unsigned ptx__op_of(const ptx_kernel *k, const ptx__ins *ins) {
 /* The mnemonic for messages. */
 static const char *ptx__mnemonic(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
-    return *form->row->name ? form->row->name : form->effect == PTX__EFFECT_CALL ? "a call" : "raw text";
+    return *form->row->name ? form->row->name : form->who == PTX__WHO_CALL ? "a call" : "raw text";
 }
 /* The defining instruction of a value; NULL of what is no register, and of a variable that is set again. */
 static const ptx__ins *ptx__definition_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
@@ -8067,7 +7788,6 @@ PTX__RARE int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     if (!PTX__ROOM(m, m->scratch, need + registers + k->marked.count + 1)) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
-    memset(m->known, 0, sizeof m->known);
     g->block = m->blocks.at;
     g->definition_block = s + need; /* this and `special` need no zeroes */
     g->special = g->definition_block + registers;
@@ -8388,8 +8108,8 @@ static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* -- verify: calls --
-   What a call asks of its callers: bears, the class of threads that may come to it; does, a bit for each
-   effect; exits, whether threads may end in it. Found out once a function, see ptx__find_recursion. */
+   A function bears what its instructions do: the highest class of threads that may come to a call of it apart
+   from each other. Found out once a function, see ptx__find_recursion. */
 
 static void ptx__learn(ptx_kernel *k);
 
@@ -8406,31 +8126,25 @@ static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
     return k->calls.count ? k->calls.at[2 * low + 1] : PTX__ANY_CALLEE;
 }
 
-/* The functions that instruction i may call, one by one, and known: *at starts at 0. */
-static const ptx_kernel *ptx__next_callee(const ptx_kernel *k, uint32_t i, uint32_t *at) {
-    const uint32_t callee = ptx__callee(k, i);
-    ptx_kernel *other;
-    if (callee != PTX__ANY_CALLEE) { /* one */
-        if (*at) return NULL;
-        *at = callee;
-    }
-    while (*at < k->m->used) {
-        other = k->m->kernels.at[*at];
-        *at = callee != PTX__ANY_CALLEE ? UINT32_MAX : *at + 1;
-        if (callee == PTX__ANY_CALLEE && !other->address_taken) continue;
+/* What a call bears: of one through a pointer, what all functions bear whose address was taken. */
+static unsigned ptx__call_bears(const ptx_kernel *k, uint32_t i) {
+    const uint32_t callee = ptx__callee(k, i), any = callee == PTX__ANY_CALLEE;
+    const uint32_t end = any ? k->m->used : callee + 1;
+    unsigned least = PTX__CLASS_LANE;
+    uint32_t j;
+    for (j = any ? 0 : callee; j < end; j++) {
+        ptx_kernel *other = k->m->kernels.at[j];
+        if (any && !other->address_taken) continue;
         ptx__learn(other);
-        return other;
+        if (other->bears < least) least = other->bears;
     }
-    return NULL;
+    return least;
 }
 
 /* The highest class of threads that may come to an instruction apart from each other. */
 static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *end = k->words.at + ins->words + ins->count;
-    uint32_t at = 0;
-    const ptx_kernel *callee;
-    unsigned least = PTX__CLASS_LANE;
     switch (form->who) {
     case PTX__WHO_CLUSTER: return PTX__CLASS_CLUSTER;
     case PTX__WHO_BLOCK: return strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
@@ -8439,31 +8153,9 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     case PTX__WHO_MEMBERS: /* the mask of all lanes is for a warp; which lanes another names, a run shows */
         return ins->count >= 3 && PTX__IS_INTEGER(end[-3]) && end[-2] == 0xffffffffu ? PTX__CLASS_WARP
                                                                                      : PTX__CLASS_LANE;
-    case PTX__WHO_CALL:
-        while ((callee = ptx__next_callee(k, (uint32_t)(ins - k->ins.at), &at)) != NULL)
-            if (callee->bears < least) least = callee->bears;
-        return least;
+    case PTX__WHO_CALL: return ptx__call_bears(k, (uint32_t)(ins - k->ins.at));
     default: return PTX__CLASS_LANE;
     }
-}
-
-/* The effects of an instruction, or of the functions that it calls: a bit each. */
-static uint32_t ptx__effects_of(const ptx_kernel *k, uint32_t i) {
-    const unsigned effect = ptx__form_of(k, &k->ins.at[i])->effect;
-    uint32_t at = 0, effects = 1u << effect;
-    const ptx_kernel *callee;
-    if (effect != PTX__EFFECT_CALL) return effects;
-    while ((callee = ptx__next_callee(k, i, &at)) != NULL) effects |= callee->does;
-    return effects;
-}
-
-/* Whether threads may end in what instruction i calls. */
-static int ptx__exits(const ptx_kernel *k, uint32_t i) {
-    uint32_t at = 0;
-    const ptx_kernel *callee;
-    while ((callee = ptx__next_callee(k, i, &at)) != NULL)
-        if (callee->exits && !callee->noreturn) return 1;
-    return 0;
 }
 
 /* A call that leads back to k is left out here. */
@@ -8472,51 +8164,14 @@ PTX__RARE void ptx__learn(ptx_kernel *k) {
     if (k->known) return;
     k->known = 1;
     k->bears = PTX__CLASS_LANE;
-    k->does = k->exits = 0;
     for (i = 0; i < k->ins.count; i++) {
         const ptx__ins *ins = &k->ins.at[i];
         const ptx__form *form = ptx__form_of(k, ins);
         unsigned bears;
-        if (ins->kind == PTX__I_LEAVE && form->row->op == PTX_EXIT) k->exits = 1;
-        if (ins->kind != PTX__I_PLAIN || !(form->who || form->effect)) continue;
+        if (ins->kind != PTX__I_PLAIN || !form->who) continue;
         bears = ptx__bears(k, ins);
         if (bears < k->bears) k->bears = bears;
-        if (form->effect == PTX__EFFECT_CALL && ptx__exits(k, i)) k->exits = 1;
-        k->does |= ptx__effects_of(k, i);
     }
-}
-
-/* The first instruction for threads together that a path leads to from behind instruction i, + 1; 0: none. */
-PTX__RARE uint32_t ptx__together_behind(const ptx_kernel *k, ptx__graph *g, uint32_t i) {
-    uint32_t b = ptx__block_of(g, i), e, depth = 0;
-    for (i++;; b = g->stack[--depth], i = g->block[b].first) {
-        for (; i < g->block[b].end; i++)
-            if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
-                return i + 1;
-        for (e = 0; e < 2; e++) {
-            uint32_t to = g->block[b].next[e];
-            if (!to || g->mark[to - 1]) continue;
-            g->mark[to - 1] = 1;
-            g->stack[depth++] = to - 1;
-        }
-        if (!depth) return 0;
-    }
-}
-
-/* Behind a call in which threads may end, nothing is for all of them. */
-PTX__RARE ptx_code ptx__check_exits(ptx_kernel *k, ptx__graph *g) {
-    uint32_t e, i, call;
-    if (!g->sets || !k->calls.count) return PTX_E_NONE;
-    memset(g->mark, 0, g->blocks * sizeof *g->mark);
-    for (e = 0; e < k->calls.count; e += 2) {
-        call = k->calls.at[e];
-        if (!ptx__exits(k, call) || !(i = ptx__together_behind(k, g, call))) continue;
-        return ptx__fault(k, PTX_E_DIVERGENT, i - 1,
-                          "%s is for threads together, and some may have left in the function called at %s: "
-                          "exit in the kernel, or return what to do",
-                          ptx__mnemonic(k, &k->ins.at[i - 1]), ptx__site_at(k, call));
-    }
-    return PTX_E_NONE;
 }
 
 /* -- verify: uniformity --
@@ -8631,11 +8286,9 @@ static void ptx__mark_needed(ptx__uniformity *u) {
             if (plain && !form->who) continue;
             if (plain) u->together[u->count++] = i;
             if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
-            if (plain && (form->effect == PTX__EFFECT_MMA || form->who == PTX__WHO_BLOCK)) {
+            if (plain && form->who == PTX__WHO_BLOCK) {
                 const uint32_t *end, *w = ptx__sources(k, ins, &end);
-                for (; w < end; w = ptx__next_operand(w))
-                    if (form->who == PTX__WHO_BLOCK || PTX__TAG(*w) != PTX__W_32)
-                        ptx__mark_register(u, *w, &depth);
+                for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, *w, &depth);
             }
         }
         while (depth) { /* at once, as long as what stands near is at hand */
@@ -9069,33 +8722,9 @@ static ptx_code ptx__check_block_size(ptx__uniformity *u, uint32_t i, uint32_t b
                       ptx__mnemonic(k, &k->ins.at[i]), want, want == 32 ? "warp" : "warpgroup", threads);
 }
 
-/* The descriptors and the predicate of wgmma are one for the warpgroup. What was loaded may be the same. */
-static ptx_code ptx__check_descriptors(ptx__uniformity *u, uint32_t i, uint32_t b) {
-    ptx_kernel *k = u->k;
-    const ptx__ins *ins = &k->ins.at[i], *from;
-    const uint32_t *end, *w = ptx__sources(k, ins, &end);
-    char root[360];
-    if (ptx__form_of(k, ins)->effect != PTX__EFFECT_MMA) return PTX_E_NONE;
-    for (; w < end; w = ptx__next_operand(w)) {
-        const uint32_t tag = PTX__TAG(*w);
-        ptx__uniform x;
-        if (tag != PTX__W_64 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) continue;
-        x = ptx__operand_class(u, w, i, b);
-        if (x.class_ <= PTX__CLASS_GROUP) continue;
-        from = &k->ins.at[x.root - 1];
-        if (from->kind == PTX__I_PLAIN && ptx__form_of(k, from)->result != PTX__RESULT_SAME) continue;
-        ptx__describe_root(k, x.root, root, sizeof root);
-        return ptx__fault(k, PTX_E_DIVERGENT, i,
-                          "%s of wgmma must be the same in all threads of the warpgroup; it depends on %s; "
-                          "where it is, say so with ptx_warpgroup_uniform",
-                          tag == PTX__W_64 ? "a descriptor" : "the predicate that scales D", root);
-    }
-    return PTX_E_NONE;
-}
-
 /* What is checked of each instruction for threads together. */
 static ptx_code (*const ptx__uniformity_checks[])(ptx__uniformity *u, uint32_t i, uint32_t b) = {
-    ptx__check_convergence, ptx__check_barrier, ptx__check_block_size, ptx__check_descriptors};
+    ptx__check_convergence, ptx__check_barrier, ptx__check_block_size};
 
 static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
     ptx__uniformity u;
@@ -9108,6 +8737,153 @@ static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
         while (g->block[b].end <= u.together[n]) b++;
         for (c = 0; c < sizeof ptx__uniformity_checks / sizeof *ptx__uniformity_checks; c++)
             if (ptx__uniformity_checks[c](&u, u.together[n], b)) return k->m->error.code;
+    }
+    return PTX_E_NONE;
+}
+
+/* -- verify: constant addresses -- */
+
+/* Where an address comes from, followed back through moves, sums and products with an index: symbol + offset,
+   where the offset is exact if all that was added is constant. symbol 0: none. */
+typedef struct ptx__origin {
+    uint32_t symbol;
+    int exact;
+    int64_t offset;
+} ptx__origin;
+#define PTX__STEPS_MOST 24
+
+static ptx__origin ptx__origin_of(const ptx_kernel *k, const ptx__graph *g, const uint32_t *w, int *budget) {
+    const ptx__origin unknown = {0, 0, 0};
+    ptx__origin x = {0, 1, 0}, y;
+    const uint32_t tag = PTX__TAG(*w), *end;
+    const ptx__ins *ins;
+    unsigned op;
+    if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL) x.symbol = *w;
+    else if (PTX__IS_INTEGER(*w))
+        x.offset = (int64_t)(w[1] | (uint64_t)w[2] << 32);
+    if (x.symbol || PTX__IS_INTEGER(*w)) return x;
+    ins = --*budget > 0 ? ptx__definition_of(k, g, *w) : NULL;
+    op = ins ? ptx__op_of(k, ins) : PTX__NO_OP;
+    if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MAD) return unknown;
+    w = ptx__sources(k, ins, &end);
+    if (op == PTX_MAD) w = ptx__next_operand(ptx__next_operand(w));
+    x = ptx__origin_of(k, g, w, budget);
+    x.exact &= op != PTX_MAD;
+    if (op == PTX_MOV || op == PTX_MAD) return x;
+    y = ptx__origin_of(k, g, ptx__next_operand(w), budget);
+    if (y.symbol && (x.symbol || op == PTX_SUB)) return unknown;
+    x.symbol |= y.symbol;
+    x.exact &= y.exact;
+    x.offset = (int64_t)((uint64_t)x.offset + (op == PTX_SUB ? 0 - (uint64_t)y.offset : (uint64_t)y.offset));
+    if (ptx__fact(ptx__form_of(k, ins)->type)->bits == 32) x.offset = (int32_t)x.offset; /* these wrap */
+    return x;
+}
+
+/* The alignment and size in bytes of what an operand in the slot of that letter points to. */
+static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
+                        uint32_t *bytes) {
+    const ptx__form *form = ptx__form_of(k, ins);
+    const unsigned op = form->row->op, effect = form->effect;
+    const ptx_mods mods = form->asked & ~PTX__FAMILY;
+    const uint32_t *end, *w = ptx__sources(k, ins, &end);
+    *align = *bytes = 1;
+    if ((op >= PTX_TENSORMAP_REPLACE_ADDRESS && op <= PTX_TENSORMAP_CP_FENCE) || op == PTX_DISCARD
+        || op == PTX_APPLYPRIORITY)
+        *align = *bytes = 128;
+    else if (op >= PTX_WMMA_LOAD_A_M16N16K16 && op <= PTX_WMMA_STORE_D_M8N8K128)
+        *align = 16;
+    else if (op >= PTX_TENSOR_G2S_CTA && op <= PTX_TENSOR_PREFETCH)
+        *align = letter == 's' || letter == 'k' ? 128 : letter == 'b' || letter == 'r' ? 8 : 1;
+    else if (letter == 'm' && ptx__types_of(form->row)) {
+        *bytes = ptx_type_bytes((ptx_type)form->type);
+        if (mods & PTX__M_V2) *bytes *= 2;
+        if (mods & (PTX__M_V4 | PTX__M_V4_64)) *bytes *= 4;
+        if (mods & PTX__M_V8) *bytes *= 8;
+        if (!*bytes) *bytes = 1;
+        *align = *bytes;
+    } else if (letter == 'l')
+        *align = *bytes = 16;
+    else if (letter == 'b' || letter == 'r')
+        *align = *bytes = 8;
+    else if (letter != 'm'
+             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK)) {
+        while (w < end && !PTX__IS_INTEGER(*w)) w = ptx__next_operand(w); /* the size is the first number */
+        if (w < end) *bytes = w[1];
+        *align = effect == PTX__EFFECT_COPY ? *bytes : 16;
+    }
+}
+
+/* What the symbol is, if an instruction's state space is another; else NULL. */
+static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, uint32_t symbol) {
+    const ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
+    ptx_mods own = PTX__M_SHARED | PTX__M_SHARED_CLUSTER;
+    const char *what = "an array in shared memory";
+    if (!(ptx__allowed(form->row) >> 63)) return NULL; /* not of the family that names a space */
+    if (PTX__TAG(symbol) == PTX__W_LOCAL) own = PTX__M_LOCAL, what = "an array in local memory";
+    if (PTX__TAG(symbol) == PTX__W_GLOBAL) {
+        own = PTX__M_GLOBAL, what = "a variable in global memory";
+        if (k->m->variables.at[PTX__INDEX(symbol)].space == PTX_CONST)
+            own = PTX__M_CONST, what = "a variable in constant memory: ptx_cvta makes its address generic";
+    }
+    if (!space)
+        return own == PTX__M_GLOBAL ? NULL : what; /* a generic access; global addresses are generic */
+    return space & own & ~PTX__FAMILY ? NULL : what;
+}
+
+/* The address at w, its base and the offset behind it, in the slot of that letter. */
+static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t i, const uint32_t *w,
+                                   char letter) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = ptx__form_of(k, ins);
+    const char *array, *other, *text = k->m->chars.at + form->text;
+    uint32_t align, bytes, own, has;
+    int budget = PTX__STEPS_MOST;
+    const ptx__origin v = ptx__origin_of(k, g, w, &budget);
+    const int64_t offset = v.offset + (int32_t)w[1];
+    if (!v.symbol) return PTX_E_NONE;
+    if (letter == 'm' && (other = ptx__other_space(k, form, v.symbol)) != NULL)
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to %s", text, other);
+    if (!v.exact) return PTX_E_NONE;
+    ptx__extent(k, ins, letter, &align, &bytes);
+    if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
+        const ptx__variable *x = &k->m->variables.at[PTX__INDEX(v.symbol)];
+        array = k->m->names.at + x->name, own = x->align;
+        has = x->count * ptx_type_bytes((ptx_type)x->type);
+    } else {
+        const int shared = PTX__TAG(v.symbol) == PTX__W_SHARED;
+        const ptx__symbol *x = (shared ? k->shared.at : k->locals.at) + PTX__INDEX(v.symbol);
+        array = k->m->names.at + x->name, own = x->align, has = x->count;
+        if (shared) has = has ? has * ptx_type_bytes((ptx_type)x->type) : PTX__DYNAMIC_MOST;
+    }
+    if (offset < 0 || offset + (int64_t)bytes > (int64_t)has)
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u",
+                          text, (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
+    if (((uint64_t)offset | own) & (align - 1))
+        return ptx__fault(k, PTX_E_ALIGN, i,
+                          "%.150s needs an address aligned to %u bytes; this one is byte %lld of '%.80s', "
+                          "which is aligned to %u",
+                          text, align, (long long)offset, array, own);
+    return PTX_E_NONE;
+}
+
+static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
+    uint32_t i, s;
+    /* else nothing is known of what is in global memory */
+    const int global = k->m->variables.count || k->locals.count;
+    if (!g->sets || !(k->shared.count || global)) return PTX_E_NONE;
+    for (s = 0; (i = ptx__special_at(k, g, s)) != UINT32_MAX; s++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        const ptx__form *form = ptx__form_of(k, ins);
+        const uint32_t *end, *w = ptx__sources(k, ins, &end);
+        const char *slot;
+        if (ins->kind != PTX__I_PLAIN || !form->reach) continue;
+        if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
+        for (slot = k->m->chars.at + form->slots; w < end; w = ptx__next_operand(w), slot += *slot != 0) {
+            while (*slot == '}' || *slot == ']') slot++;
+            if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES
+                && ptx__check_address(k, g, i, w + 1, *slot ? *slot : 'm'))
+                return k->m->error.code;
+        }
     }
     return PTX_E_NONE;
 }
@@ -9173,24 +8949,21 @@ static ptx_code ptx__solve_forward(const ptx__forward *p, ptx__transfer transfer
    for. Behind a wait, a pipeline is assumed, whose later copies fill other stages. */
 enum { PTX__COPY_NONE = 1, PTX__COPY_ISSUED = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
 
-static ptx__known ptx__know(const ptx_kernel *k, const ptx__graph *g, const uint32_t *w, int *budget);
-
 /* The shared array that the first address of an instruction is in: a bit, or 0 where that is not known. */
 static uint32_t ptx__shared_array(const ptx_kernel *k, const ptx__graph *g, uint32_t i) {
     const uint32_t *end, *w = ptx__sources(k, &k->ins.at[i], &end);
-    int budget = 24;
+    int budget = PTX__STEPS_MOST;
     uint32_t symbol;
     while (w < end && PTX__TAG(*w) != PTX__W_MEM) w = ptx__next_operand(w);
     if (w == end) return 0;
-    symbol = ptx__know(k, g, w + 1, &budget).symbol;
+    symbol = ptx__origin_of(k, g, w + 1, &budget).symbol;
     return PTX__TAG(symbol) != PTX__W_SHARED ? 0u : 1u << (PTX__INDEX(symbol) < 31 ? PTX__INDEX(symbol) : 31);
 }
 
 static uint32_t ptx__transfer_copies(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
     const uint32_t open = fact & (PTX__COPY_ISSUED | PTX__COPY_COMMITTED);
     const uint32_t wait = 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS;
-    uint32_t effects = ptx__effects_of(p->k, i);
-    if (effects & 1u << PTX__EFFECT_CALL) effects &= wait; /* in which order it does the rest nobody knows */
+    const uint32_t effects = 1u << ptx__form_of(p->k, &p->k->ins.at[i])->effect;
     if (report && open && *p->about && effects >> PTX__EFFECT_READ & 1
         && ptx__shared_array(p->k, p->g, i) & *p->about)
         ptx__fault(
@@ -9212,7 +8985,7 @@ static uint32_t ptx__transfer_copies(const ptx__forward *p, uint32_t i, uint32_t
 
 static ptx_code ptx__check_copies(ptx_kernel *k, ptx__graph *g) {
     const uint32_t effects = 1u << PTX__EFFECT_COPY | 1u << PTX__EFFECT_COMMIT | 1u << PTX__EFFECT_WAIT_GROUPS
-                             | 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_READ | 1u << PTX__EFFECT_CALL;
+                             | 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_READ;
     uint32_t filled = 0, i, s;
     ptx__forward p;
     if (!(k->seen >> PTX__EFFECT_COPY & 1)) return PTX_E_NONE;
@@ -9325,318 +9098,18 @@ PTX__RARE uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i,
     return fact;
 }
 
-/* 32 loads of tensor memory; and all of a kernel is for one block, or all for two. */
-PTX__RARE ptx_code ptx__check_tensor_memory(ptx_kernel *k, ptx__graph *g) {
-    uint32_t loads[32], first = 0, i;
-    ptx_mods group = 0;
+/* The first 32 loads of tensor memory. */
+PTX__RARE ptx_code ptx__check_tensor_loads(ptx_kernel *k, ptx__graph *g) {
+    uint32_t loads[32], i;
     ptx__forward p;
-    if (!(k->seen & PTX__SEEN_TCGEN05)) return PTX_E_NONE;
+    if (!(k->seen & PTX__SEEN_TENSOR_LOAD)) return PTX_E_NONE;
     p.k = k, p.g = g, p.effects = 0, p.about = loads, p.count = 0;
-    for (i = 0; i < k->ins.count; i++) {
-        const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
-        const unsigned op = ptx__op_of(k, &k->ins.at[i]);
-        ptx_mods own = form->asked & PTX__CTA_GROUP & ~PTX__FAMILY;
-        if (op < PTX_TCGEN05_ALLOC || op > PTX_TCGEN05_COMMIT_MULTICAST) continue;
-        if (op >= PTX_TCGEN05_LD_32X32B && op <= PTX_TCGEN05_LD_RED_MAX && p.count < 32) loads[p.count++] = i;
-        if (!own) own = ptx__default(form->row) & PTX__CTA_GROUP & ~PTX__FAMILY;
-        if (own && group && own != group)
-            return ptx__fault(k, PTX_E_MODIFIER, i,
-                              "tcgen05 for another number of blocks than at %s: all of a kernel say "
-                              "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
-                              ptx__site_at(k, first));
-        if (own && !group) group = own, first = i;
-    }
-    return p.count ? ptx__solve_forward(&p, ptx__transfer_tensor_loads, 0) : PTX_E_NONE;
-}
-
-/* What can be in the carry flag: nothing, or what a .cc wrote. A call leaves nothing in it. */
-enum { PTX__CARRY_NONE = 1, PTX__CARRY_SET = 2 };
-
-PTX__RARE uint32_t ptx__transfer_carry(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
-    const ptx__ins *ins = &p->k->ins.at[i];
-    const ptx__form *form = ptx__form_of(p->k, ins);
-    const unsigned op = ptx__op_of(p->k, ins);
-    const int reads = op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC;
-    if (op == PTX_RAW) return form->effect == PTX__EFFECT_CALL ? PTX__CARRY_NONE : PTX__CARRY_SET;
-    if (report && reads && fact & PTX__CARRY_NONE)
-        ptx__fault(
-            p->k, PTX_E_UNDEFINED, i,
-            "%s reads the carry, and on some path to here no instruction with .cc wrote it, or a call came "
-            "between",
-            form->row->name);
-    if ((reads || op == PTX_ADD || op == PTX_SUB || op == PTX_MAD) && form->asked & PTX_CC & ~PTX__FAMILY)
-        return PTX__CARRY_SET | (ins->guard ? fact : 0u);
-    return fact;
-}
-
-static ptx_code ptx__check_carry(ptx_kernel *k, ptx__graph *g) {
-    ptx__forward p;
-    if (!(k->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
-    p.k = k, p.g = g, p.effects = 0, p.about = NULL, p.count = 0;
-    return ptx__solve_forward(&p, ptx__transfer_carry, PTX__CARRY_NONE);
-}
-
-/* -- verify: constant addresses --
-   What is known of an integer: symbol + offset, where the offset is known exactly (step 0) or up to multiples
-   of `step`, a power of two. Step 1: nothing is known. */
-static ptx__known ptx__known_plus(ptx__known a, ptx__known b, int negate) {
-    if (negate) b.offset = (int64_t)(0 - (uint64_t)b.offset);
-    if (b.symbol && (a.symbol || negate))
-        a.step = 1, a.symbol = 0;
-    else
-        a.symbol |= b.symbol;
-    if (b.step && (!a.step || b.step < a.step)) a.step = b.step;
-    a.offset = (int64_t)((uint64_t)a.offset + (uint64_t)b.offset);
-    if (a.step) a.offset &= (int64_t)(a.step - 1);
-    return a;
-}
-
-#define PTX__STEP_MOST 0x10000u
-static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
-    ptx__known c = {0, 0, 1, 0};
-    uint64_t by;
-    if (a.step == 0 && !a.symbol) c = a, a = b, b = c;
-    if (b.step || b.symbol || a.symbol) {
-        c.symbol = 0, c.step = 1, c.offset = 0;
-        return c;
-    }
-    by = (uint64_t)b.offset & (0 - (uint64_t)b.offset);
-    if (!by) a.step = 0;
-    if (a.step) a.step = by > PTX__STEP_MOST || a.step * by > PTX__STEP_MOST ? PTX__STEP_MOST : a.step * by;
-    a.offset = (int64_t)((uint64_t)a.offset * (uint64_t)b.offset);
-    if (a.step) a.offset &= (int64_t)(a.step - 1);
-    return a;
-}
-
-static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__graph *g, const ptx__ins *ins,
-                                   int *budget) {
-    const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *end, *w = ptx__sources(k, ins, &end);
-    const ptx__known nothing = {0, 0, 1, 0};
-    ptx__known v[3], *x = v, *y = v + 1;
-    const unsigned op = form->row->op, type = form->type, src = op == PTX_CVT ? form->src : type;
-    const ptx_mods wide = form->asked & PTX_WIDE & ~PTX__FAMILY;
-    const char kind = ptx__fact(type)->kind;
-    unsigned n = 0;
-    if ((op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL
-         && op != PTX_AND && op != PTX_CVT)
-        || (kind != 'u' && kind != 's' && kind != 'b')
-        || form->asked & ~PTX__FAMILY & ~((PTX_LO | PTX_WIDE) & ~PTX__FAMILY))
-        return nothing;
-    for (; w < end && n < 3; w = ptx__next_operand(w), n++) {
-        v[n] = ptx__know(k, g, w, budget);
-        /* a small number is meant as its type says, when it becomes a wider one */
-        if ((op == PTX_CVT || wide) && n < 2 && !v[n].step && !v[n].symbol && ptx__fact(src)->bits == 32)
-            v[n].offset = ptx__fact(src)->kind == 's' ? (int32_t)v[n].offset : (int64_t)(uint32_t)v[n].offset;
-    }
-    switch (op) {
-    case PTX_MOV: break;
-    case PTX_CVT:
-        if (!strchr("us", ptx__fact(src)->kind) || ptx__fact(src)->bits > ptx__fact(type)->bits || x->symbol)
-            return nothing;
-        break;
-    case PTX_ADD: *x = ptx__known_plus(*x, *y, 0); break;
-    case PTX_SUB: *x = ptx__known_plus(*x, *y, 1); break;
-    case PTX_MUL: *x = ptx__known_times(*x, *y); break;
-    case PTX_MAD: *x = ptx__known_plus(ptx__known_times(*x, *y), v[2], 0); break;
-    case PTX_SHL:
-        if (y->step || y->symbol || y->offset < 0 || y->offset > 31) return nothing;
-        y->offset = (int64_t)1 << y->offset;
-        *x = ptx__known_times(*x, *y);
-        break;
-    default: /* and: with a mask whose low bits are zero */
-        if (x->step == 0 && !x->symbol) x = v + 1, y = v;
-        if (y->step || y->symbol || x->symbol || !y->offset) return nothing;
-        x->step = (uint64_t)y->offset & (0 - (uint64_t)y->offset);
-        x->offset = 0;
-        if (x->step > PTX__STEP_MOST) x->step = PTX__STEP_MOST;
-        break;
-    }
-    /* addresses and indices of 32 bits wrap; what lies just below a symbol is meant as that */
-    if (!x->step && ptx__fact(type)->bits == 32 && !wide) x->offset = (int32_t)x->offset;
-    return *x;
-}
-
-static ptx__known ptx__know(const ptx_kernel *k, const ptx__graph *g, const uint32_t *w, int *budget) {
-    ptx__known v = {0, 0, 1, 0}, *kept;
-    const uint32_t tag = PTX__TAG(*w);
-    const ptx__ins *definition;
-    if (tag == PTX__W_UNSIGNED || tag == PTX__W_SIGNED) {
-        v.step = 0;
-        v.offset = (int64_t)(w[1] | (uint64_t)w[2] << 32);
-    } else if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL) {
-        v.symbol = *w;
-        v.step = 0;
-    } else if ((tag == PTX__W_32 || tag == PTX__W_64) && --*budget > 0) {
-        kept = &k->m->known[*w % PTX__KNOWN];
-        if (kept->of == *w) return *kept;
-        definition = ptx__definition_of(k, g, *w);
-        if (!definition) return v;
-        v = ptx__know_result(k, g, definition, budget);
-        v.of = *w;
-        if (*budget > 0) *kept = v; /* else more steps would tell more */
-    }
-    return v;
-}
-
-/* The alignment and size in bytes of what an operand in the slot of that letter points to. */
-static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
-                        uint32_t *bytes) {
-    const ptx__form *form = ptx__form_of(k, ins);
-    const unsigned op = form->row->op, effect = form->effect;
-    const ptx_mods mods = form->asked & ~PTX__FAMILY;
-    const uint32_t *end, *w = ptx__sources(k, ins, &end);
-    *align = *bytes = 1;
-    if (op >= PTX_TENSORMAP_REPLACE_ADDRESS && op <= PTX_TENSORMAP_CP_FENCE)
-        *align = *bytes = 128;
-    else if (op == PTX_DISCARD || op == PTX_APPLYPRIORITY)
-        *align = *bytes = 128;
-    else if (op >= PTX_WMMA_LOAD_A_M16N16K16 && op <= PTX_WMMA_STORE_D_M8N8K128)
-        *align = 16;
-    else if (op >= PTX_TENSOR_G2S_CTA && op <= PTX_TENSOR_PREFETCH)
-        *align = letter == 's' || letter == 'k' ? 128 : letter == 'b' || letter == 'r' ? 8 : 1;
-    else if (letter == 'm' && ptx__types_of(form->row)) {
-        *bytes = ptx_type_bytes((ptx_type)form->type);
-        if (mods & PTX__M_V2) *bytes *= 2;
-        if (mods & (PTX__M_V4 | PTX__M_V4_64)) *bytes *= 4;
-        if (mods & PTX__M_V8) *bytes *= 8;
-        if (!*bytes) *bytes = 1;
-        *align = *bytes;
-    } else if (letter == 'l')
-        *align = *bytes = 16;
-    else if (letter == 'b' || letter == 'r')
-        *align = *bytes = 8;
-    else if (letter != 'm'
-             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK)) {
-        while (w < end && !PTX__IS_INTEGER(*w)) w = ptx__next_operand(w); /* the size is the first number */
-        if (w < end) *bytes = w[1];
-        *align = effect == PTX__EFFECT_COPY ? *bytes : 16;
-    }
-}
-
-/* What the symbol is, if an instruction's state space is another; else NULL. */
-static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, uint32_t symbol) {
-    const ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
-    ptx_mods own = PTX__M_SHARED | PTX__M_SHARED_CLUSTER;
-    const char *what = "an array in shared memory";
-    if (!(ptx__allowed(form->row) >> 63)) return NULL; /* not of the family that names a space */
-    if (PTX__TAG(symbol) == PTX__W_LOCAL) own = PTX__M_LOCAL, what = "an array in local memory";
-    if (PTX__TAG(symbol) == PTX__W_GLOBAL) {
-        own = PTX__M_GLOBAL, what = "a variable in global memory";
-        if (k->m->variables.at[PTX__INDEX(symbol)].space == PTX_CONST)
-            own = PTX__M_CONST, what = "a variable in constant memory: ptx_cvta makes its address generic";
-    }
-    if (!space)
-        return own == PTX__M_GLOBAL ? NULL : what; /* a generic access; global addresses are generic */
-    return space & own & ~PTX__FAMILY ? NULL : what;
-}
-
-/* The address at w, its base and the offset behind it, in the slot of that letter. */
-static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t i, const uint32_t *w,
-                                   char letter) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = ptx__form_of(k, ins);
-    const char *array, *other, *text = k->m->chars.at + form->text;
-    uint32_t align, bytes, own, has, behind;
-    int budget = 24;
-    const ptx__known v = ptx__know(k, g, w, &budget);
-    const int64_t offset = v.offset + (int32_t)w[1];
-    if (!v.symbol) return PTX_E_NONE;
-    if (letter == 'm' && (other = ptx__other_space(k, form, v.symbol)) != NULL)
-        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to %s", text, other);
-    ptx__extent(k, ins, letter, &align, &bytes);
-    if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
-        const ptx__variable *x = &k->m->variables.at[PTX__INDEX(v.symbol)];
-        array = k->m->names.at + x->name, own = x->align;
-        has = x->count * ptx_type_bytes((ptx_type)x->type);
-    } else {
-        const int shared = PTX__TAG(v.symbol) == PTX__W_SHARED;
-        const ptx__symbol *x = (shared ? k->shared.at : k->locals.at) + PTX__INDEX(v.symbol);
-        array = k->m->names.at + x->name, own = x->align, has = x->count;
-        if (shared) has = has ? has * ptx_type_bytes((ptx_type)x->type) : PTX__DYNAMIC_MOST;
-    }
-    if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
-        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u",
-                          text, (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
-    behind = v.step && v.step < own ? (uint32_t)v.step : own;
-    if ((uint64_t)offset & ((behind < align ? behind : align) - 1))
-        return ptx__fault(
-            k, PTX_E_ALIGN, i,
-            "%.150s needs an address aligned to %u bytes; this one is always %lld above a multiple of %u",
-            text, align, (long long)((uint64_t)offset & (behind - 1)), behind);
-    if (own < align && !v.step)
-        return ptx__fault(k, PTX_E_ALIGN, i,
-                          "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give "
-                          "it that alignment",
-                          text, align, array, own);
-    return PTX_E_NONE;
-}
-
-static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
-    uint32_t i, s;
-    /* else nothing is known of what is in global memory */
-    const int global = k->m->variables.count || k->locals.count;
-    if (!g->sets || !(k->shared.count || global)) return PTX_E_NONE;
-    for (s = 0; (i = ptx__special_at(k, g, s)) != UINT32_MAX; s++) {
-        const ptx__ins *ins = &k->ins.at[i];
-        const ptx__form *form = ptx__form_of(k, ins);
-        const uint32_t *end, *w = ptx__sources(k, ins, &end);
-        const char *slot;
-        if (ins->kind != PTX__I_PLAIN || !form->reach) continue;
-        if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
-        for (slot = k->m->chars.at + form->slots; w < end; w = ptx__next_operand(w), slot += *slot != 0) {
-            while (*slot == '}' || *slot == ']') slot++;
-            if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES
-                && ptx__check_address(k, g, i, w + 1, *slot ? *slot : 'm'))
-                return k->m->error.code;
-        }
-    }
-    return PTX_E_NONE;
+    for (i = 0; i < k->ins.count && p.count < 32; i++)
+        if (ptx__is_tensor_load(ptx__op_of(k, &k->ins.at[i]))) loads[p.count++] = i;
+    return ptx__solve_forward(&p, ptx__transfer_tensor_loads, 0);
 }
 
 /* -- verify: limits of a launch -- */
-
-/* Registers that a thread may have: 255, or what launch bounds leave of 65,536, in steps of 8. */
-static uint32_t ptx__register_cap(const ptx_kernel *k) {
-    uint32_t all = ptx__most_threads(k) * (k->min_blocks ? k->min_blocks : 1u);
-    if (k->max_registers) return k->max_registers;
-    return all > 256 ? 65536u / all / 8u * 8u : 255u;
-}
-
-/* setmaxnreg is ignored where the registers at entry are not known; and ptxas refuses .dec to more registers
-   than the kernel ever has, and .inc to fewer. */
-PTX__RARE ptx_code ptx__check_setmaxnreg(ptx_kernel *k, ptx__graph *g) {
-    uint32_t most = ptx__register_cap(k), least = most, i, n, pass;
-    (void)g;
-    if (!(k->seen & PTX__SEEN_SETMAXNREG) || k->function) return PTX_E_NONE;
-    for (pass = 0; pass < 2; pass++)
-        for (i = 0; i < k->ins.count; i++) {
-            const unsigned op = ptx__op_of(k, &k->ins.at[i]);
-            if (op != PTX_SETMAXNREG_INC && op != PTX_SETMAXNREG_DEC) continue;
-            n = k->words.at[k->ins.at[i].words + 1];
-            if (!k->max_registers && !(k->min_blocks && ptx__most_threads(k)))
-                return ptx__fault(k, PTX_E_REGISTER_CAP, i,
-                                  "%s is ignored where the registers at entry are not known: call "
-                                  "ptx_max_registers, or ptx_launch_bounds with a number of blocks",
-                                  ptx__mnemonic(k, &k->ins.at[i]));
-            if (pass == 0) {
-                if (op == PTX_SETMAXNREG_INC && n > most) most = n;
-                if (op == PTX_SETMAXNREG_DEC && n < least) least = n;
-            } else if (k->calls.count) /* what is called may change it */
-                return PTX_E_NONE;
-            else if (op == PTX_SETMAXNREG_DEC && n > most)
-                return ptx__fault(
-                    k, PTX_E_REGISTER_CAP, i,
-                    "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n,
-                    most);
-            else if (op == PTX_SETMAXNREG_INC && k->max_registers && n < least)
-                return ptx__fault(
-                    k, PTX_E_REGISTER_CAP, i,
-                    "setmaxnreg.inc to %u registers: a thread of this kernel never has less than %u", n,
-                    least);
-        }
-    return PTX_E_NONE;
-}
 
 PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
     uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, most = 2048, blocks = 32;
@@ -9667,151 +9140,90 @@ PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* -- verify: register pressure --
-   Liveness of the registers that are read in another block than that of their definition: for each, back from
-   its reads along the predecessors up to its writes. */
+   The life of a register in a block begins at its first write, or where the block does, and ends with its
+   last mention, or where the block does if a path leads on to a read. The lives at an instruction are summed
+   up. */
 
-enum { PTX__LIVE_IN = 1, PTX__WRITTEN = 2, PTX__LIVE_OUT = 4 }; /* LIVE_IN: read before it is written */
+typedef struct ptx__lives {
+    const ptx_kernel *k;
+    const ptx__graph *g;
+    uint32_t *mentions;    /* slot -> its last in module.sets, + 1: instruction * 2, + 1 where it writes */
+    uint32_t *seen, *out;  /* block -> the slot, + 1, of the last register that lives in it; at its end */
+    uint32_t *begin, *end; /* block -> the instruction where that life begins; the one behind its end */
+    uint32_t *registers, *predicates; /* instruction -> by how much more are live than one before */
+} ptx__lives;
 
-typedef struct ptx__liveness {
-    ptx_kernel *k;
-    ptx__graph *g;
-    uint32_t *of_register, *in_block;       /* slot, block -> its last mention + 1 */
-    uint32_t *live_in, *live_out, *written; /* block -> the register for which that holds, as a number */
-    uint32_t *registers, *predicates;       /* block -> what is live at its end */
-    uint32_t *live;                         /* slot -> block + 1 in which it is live at this point */
-} ptx__liveness;
-
-/* What a register takes: 32-bit registers in the low half, predicates in the high half. */
-static uint64_t ptx__weight(uint32_t word) {
-    static const uint64_t weight[PTX__CLASSES] = {0, (uint64_t)1 << 32, 1, 1, 2, 4, 1};
-    return weight[PTX__TAG(word)];
+PTX__RARE void ptx__add_life(const ptx__lives *l, uint32_t word, uint32_t begin, uint32_t end) {
+    static const uint8_t weights[PTX__CLASSES] = {0, 1, 1, 1, 2, 4, 1};
+    uint32_t *change = PTX__TAG(word) == PTX__W_PRED ? l->predicates : l->registers;
+    change[begin] += weights[PTX__TAG(word)];
+    change[end] -= weights[PTX__TAG(word)];
 }
 
-PTX__RARE void ptx__add_mention(ptx__liveness *l, uint32_t word, uint32_t b, uint32_t flag) {
-    ptx_module *m = l->k->m;
-    uint32_t *head = &l->of_register[ptx__slot(l->g, word)];
-    ptx__mention *x;
-    if (!*head || m->mentions.at[*head - 1].block != b) {
-        if (!PTX__ROOM_FOR_ONE(m, m->mentions)) return;
-        x = &m->mentions.at[m->mentions.count++];
-        x->block = b, x->word = word, x->flags = 0;
-        x->next_of_register = *head;
-        x->next_in_block = l->in_block[b];
-        *head = l->in_block[b] = (uint32_t)m->mentions.count;
-    }
-    x = &m->mentions.at[*head - 1];
-    if (flag != PTX__LIVE_IN || !(x->flags & PTX__WRITTEN)) x->flags |= flag;
-}
-
-PTX__RARE void ptx__find_mentions(ptx__liveness *l) {
-    const ptx_kernel *k = l->k;
+PTX__RARE void ptx__find_lives(const ptx__lives *l, uint32_t word) {
     const ptx__graph *g = l->g;
-    uint32_t pass, b, i, at, word;
-    for (pass = 0; pass < 2; pass++) /* which registers are to be mentioned; their mentions */
-        for (b = 0; b < g->blocks; b++)
-            for (i = g->block[b].first; g->block[b].order && i < g->block[b].end; i++) {
-                const ptx__ins *ins = &k->ins.at[i];
-                for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
-                    if (pass == 0)
-                        l->live[ptx__slot(g, word)] |= g->definition_block[ptx__slot(g, word)] != b;
-                    else if (l->live[ptx__slot(g, word)])
-                        ptx__add_mention(l, word, b, PTX__LIVE_IN);
-                for (at = 0; pass && (word = ptx__next_register(k, ins, 0, &at)) != 0;)
-                    if (l->live[ptx__slot(g, word)])
-                        ptx__add_mention(l, word, b, ins->guard ? 0 : PTX__WRITTEN);
-            }
-}
-
-/* One register, whose first mention is head; id: a number of its own. */
-PTX__RARE void ptx__spread_liveness(ptx__liveness *l, uint32_t head, uint32_t id) {
-    ptx__mention *at = l->k->m->mentions.at;
-    const ptx__graph *g = l->g;
-    const uint64_t weight = ptx__weight(at[head - 1].word);
-    uint32_t x, j, depth = 0;
-    for (x = head; x; x = at[x - 1].next_of_register) {
-        if (at[x - 1].flags & PTX__WRITTEN) l->written[at[x - 1].block] = id;
-        if (at[x - 1].flags & PTX__LIVE_IN)
-            g->stack[depth++] = at[x - 1].block, l->live_in[at[x - 1].block] = id;
+    const ptx__set *mentions = l->k->m->sets.at;
+    const uint32_t id = ptx__slot(g, word) + 1;
+    uint32_t *blocks = g->mark, *stack = g->stack, found = 0, depth = 0, x, b, e;
+    for (x = l->mentions[id - 1]; x; x = mentions[x - 1].next) { /* from the last to the first */
+        const uint32_t i = mentions[x - 1].instruction >> 1;
+        b = ptx__block_of(g, i);
+        if (l->seen[b] != id) l->seen[b] = id, l->end[b] = i + 1, blocks[found++] = b;
+        l->begin[b] = mentions[x - 1].instruction & 1 ? i + 1 : g->block[b].first;
     }
+    for (e = 0; e < found; e++)
+        if (l->begin[blocks[e]] == g->block[blocks[e]].first) stack[depth++] = blocks[e];
     while (depth) {
-        const uint32_t b = g->stack[--depth];
-        for (j = g->first_predecessor[b]; j < g->first_predecessor[b + 1]; j++) {
-            const uint32_t from = g->predecessor[j];
-            if (l->live_out[from] != id) {
-                l->live_out[from] = id;
-                l->registers[from] += (uint32_t)weight;
-                l->predicates[from] += (uint32_t)(weight >> 32);
-            }
-            if (l->written[from] == id || l->live_in[from] == id) continue;
-            l->live_in[from] = id;
-            g->stack[depth++] = from;
+        b = stack[--depth];
+        for (e = g->first_predecessor[b]; e < g->first_predecessor[b + 1]; e++) {
+            const uint32_t from = g->predecessor[e];
+            if (l->out[from] == id) continue;
+            l->out[from] = id;
+            if (l->seen[from] != id)
+                l->seen[from] = id, l->begin[from] = g->block[from].first, stack[depth++] = from;
+            ptx__add_life(l, word, l->begin[from], g->block[from].end);
         }
     }
-    for (x = head; x; x = at[x - 1].next_of_register)
-        if (l->live_out[at[x - 1].block] == id) at[x - 1].flags |= PTX__LIVE_OUT;
-}
-
-static void ptx__raise_peak(ptx_pressure_info *peak, uint64_t live, uint32_t i) {
-    if ((uint32_t)live > peak->registers) {
-        peak->registers = (uint32_t)live;
-        peak->instruction = i;
-    }
-    if ((uint32_t)(live >> 32) > peak->predicates) peak->predicates = (uint32_t)(live >> 32);
-}
-
-/* Backwards through a block, from what is live at its end. */
-PTX__RARE void ptx__find_peak(ptx__liveness *l, uint32_t b, ptx_pressure_info *peak) {
-    const ptx_kernel *k = l->k;
-    const ptx__graph *g = l->g;
-    uint64_t now = l->registers[b] | (uint64_t)l->predicates[b] << 32;
-    uint32_t x, i, at, word;
-    for (x = l->in_block[b]; x; x = k->m->mentions.at[x - 1].next_in_block)
-        if (k->m->mentions.at[x - 1].flags & PTX__LIVE_OUT)
-            l->live[ptx__slot(g, k->m->mentions.at[x - 1].word)] = b + 1;
-    for (i = g->block[b].end; i-- > g->block[b].first;) {
-        const ptx__ins *ins = &k->ins.at[i];
-        uint64_t held = now;
-        for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
-            uint32_t *live = &l->live[ptx__slot(g, word)];
-            if (*live != b + 1)
-                held += ptx__weight(word); /* made and never used */
-            else if (!ins->guard)
-                *live = 0, now -= ptx__weight(word);
-        }
-        ptx__raise_peak(peak, held, i);
-        for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
-            uint32_t *live = &l->live[ptx__slot(g, word)];
-            if (*live != b + 1) *live = b + 1, now += ptx__weight(word);
-        }
-        ptx__raise_peak(peak, now, i);
-    }
+    for (e = 0; e < found; e++) /* what is made and never used has a place, too */
+        if (b = blocks[e], l->out[b] != id)
+            ptx__add_life(l, word, l->begin[b], l->end[b] > l->begin[b] ? l->end[b] : l->begin[b] + 1);
 }
 
 PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *peak) {
     ptx_module *m = k->m;
-    ptx__liveness l;
-    uint32_t *s, i;
-    m->mentions.count = m->spread.count = 0;
-    if (!PTX__ROOM(m, m->spread, 6 * (size_t)g->blocks + 2 * (size_t)g->registers)) return 0;
+    const size_t count = k->ins.count + 2, words = g->registers + 4 * (size_t)g->blocks + 2 * count;
+    uint32_t *s, i, at, word, which, registers = 0, predicates = 0;
+    ptx__lives l;
+    m->sets.count = m->spread.count = 0;
+    if (!PTX__ROOM(m, m->spread, words)) return 0;
     s = m->spread.at;
-    memset(s, 0, (6 * (size_t)g->blocks + 2 * (size_t)g->registers) * sizeof *s);
+    memset(s, 0, words * sizeof *s);
     l.k = k, l.g = g;
-    l.of_register = s, s += g->registers;
-    l.live = s, s += g->registers;
-    l.in_block = s, s += g->blocks;
-    l.live_in = s, s += g->blocks;
-    l.live_out = s, s += g->blocks;
-    l.written = s, s += g->blocks;
-    l.registers = s, s += g->blocks;
+    l.mentions = s, s += g->registers;
+    l.seen = s, s += g->blocks;
+    l.out = s, s += g->blocks;
+    l.begin = s, s += g->blocks;
+    l.end = s, s += g->blocks;
+    l.registers = s, s += count;
     l.predicates = s;
-    ptx__find_mentions(&l);
-    if (m->error.code) return 0;
-    for (i = 0; i < g->registers; i++)
-        if (l.of_register[i]) ptx__spread_liveness(&l, l.of_register[i], i + 1);
-    memset(l.live, 0, g->registers * sizeof *l.live);
+    for (i = 0; i < k->ins.count; i++)
+        for (which = 2; which-- > 0;) /* reads, then writes */
+            for (at = 0; (word = ptx__next_register(k, &k->ins.at[i], (int)which, &at)) != 0;) {
+                ptx__set mention;
+                if (!PTX__ROOM_FOR_ONE(m, m->sets)) return 0;
+                mention.instruction = 2 * i + (!which && !k->ins.at[i].guard);
+                mention.next = l.mentions[ptx__slot(g, word)];
+                m->sets.at[m->sets.count++] = mention;
+                l.mentions[ptx__slot(g, word)] = (uint32_t)m->sets.count;
+            }
+    for (which = 1; which < PTX__CLASSES; which++)
+        for (i = 0; i < k->registers[which]; i++) ptx__find_lives(&l, PTX__WORD(which, i));
     memset(peak, 0, sizeof *peak);
-    for (i = 0; i < g->blocks; i++)
-        if (g->block[i].order) ptx__find_peak(&l, i, peak);
+    for (i = 0; i + 1 < count; i++) {
+        registers += l.registers[i], predicates += l.predicates[i];
+        if (registers > peak->registers) peak->registers = registers, peak->instruction = i ? i - 1 : 0;
+        if (predicates > peak->predicates) peak->predicates = predicates;
+    }
     peak->site = ptx__site_at(k, peak->instruction);
     return 1;
 }
@@ -9820,9 +9232,9 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
 
 /* In this order: each relies on those before it. */
 static ptx_code (*const ptx__checks[])(ptx_kernel *k, ptx__graph *g) = {
-    ptx__check_paths,      ptx__check_definitions, ptx__check_ends,       ptx__check_exits,
-    ptx__check_uniformity, ptx__check_copies,      ptx__check_carry,      ptx__check_products,
-    ptx__check_addresses,  ptx__check_launch,      ptx__check_setmaxnreg, ptx__check_tensor_memory};
+    ptx__check_paths,      ptx__check_definitions, ptx__check_ends,
+    ptx__check_uniformity, ptx__check_copies,      ptx__check_products,
+    ptx__check_addresses,  ptx__check_launch, ptx__check_tensor_loads};
 
 /* What is left open where the record ends. */
 PTX__RARE ptx_code ptx__check_record(ptx_kernel *k) {
@@ -9855,40 +9267,6 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
     ptx__graph g;
     if (k->verified) return PTX_E_NONE;
     return ptx__verify_with(k, &g);
-}
-
-/* The static shared memory of an entry and of all that it calls, by name, against what a block may have. */
-PTX__RARE void ptx__verify_shared(ptx_module *m) {
-    uint64_t all = 0, sum;
-    uint32_t i, j, changed;
-    size_t c;
-    for (i = 0; i < m->used; i++)
-        if (m->kernels.at[i]->function) all += m->kernels.at[i]->shared_bytes;
-    for (i = 0; i < m->used && all; i++) {
-        ptx_kernel *entry = m->kernels.at[i];
-        if (entry->function || !entry->calls.count || entry->shared_bytes + all <= PTX__SHARED_MOST) continue;
-        for (j = 0; j < m->used; j++) m->kernels.at[j]->reached = j == i;
-        do {
-            for (j = m->used, changed = 0; j-- > 0;) {
-                const ptx_kernel *caller = m->kernels.at[j];
-                for (c = 0; caller->reached && c < caller->calls.count; c += 2) {
-                    uint32_t callee = caller->calls.at[c + 1];
-                    if (callee == PTX__ANY_CALLEE || m->kernels.at[callee]->reached) continue;
-                    m->kernels.at[callee]->reached = changed = 1;
-                }
-            }
-        } while (changed);
-        for (j = 0, sum = 0; j < m->used; j++)
-            if (m->kernels.at[j]->reached) sum += m->kernels.at[j]->shared_bytes;
-        if (sum > PTX__SHARED_MOST) {
-            ptx__fail(entry, PTX_E_SHARED_LIMIT, entry->site,
-                      "%.80s and the functions it calls have %u bytes of static shared memory together, the "
-                      "limit is %u",
-                      m->names.at + entry->name, (unsigned)(sum > UINT32_MAX ? UINT32_MAX : sum),
-                      PTX__SHARED_MOST);
-            return;
-        }
-    }
 }
 
 /* Calls that lead back to their function, by a walk along the calls: `reached` is 1 on the way down to what a
@@ -9942,7 +9320,6 @@ PTX__RARE void ptx__verify_calls(ptx_module *m) {
         calls |= m->kernels.at[i]->calls.count != 0;
     }
     if (!calls) return;
-    ptx__verify_shared(m);
     for (i = 0; i < m->used && changed; i++)
         if (m->kernels.at[i]->calls.count) m->kernels.at[i]->verified = 0;
     if (!ptx__find_recursion(m)) return;
@@ -11127,6 +10504,13 @@ static const char *ptx__formula_text(const char *name, size_t length) {
     return "";
 }
 
+/* A variable of the module that PTX__OF_LIBRARY has, too; an error where the user has one of that name. */
+PTX__RARE ptx_symbol ptx__library_variable(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
+    ptx_symbol v = ptx_variable_(m, site, desc);
+    if (v.owner) ptx__add_name(m, PTX__OF_LIBRARY, m->variables.at[v.index].name, v.index);
+    return v;
+}
+
 /* Word i of a table of the module: 64 zeros, then 1 / pi in binary from the bit of weight 1/2 on. */
 static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
     static const char name[] = "ptxgen_reciprocal_of_pi";
@@ -11138,11 +10522,11 @@ static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
         0xba93dd63f5f2f8bd, 0x9e839cfbc5294975, 0x35fdafd88fc6ae84, 0x2b0198237e3db5d5};
     static const ptx_variable_desc desc = {name, PTX_CONST, PTX_U64, 20, 0, words, 0};
     ptx_module *m = ptx_kernel_module(e->k);
-    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, name);
+    const ptx__named *had = ptx__find_name(m, PTX__OF_LIBRARY, name);
     ptx_symbol table;
     table.index = had ? had->what : 0;
     table.owner = m->owner;
-    if (!had) table = ptx_variable_(m, e->site, &desc);
+    if (!had) table = ptx__library_variable(m, e->site, &desc);
     return ptx_ld_(e->k, e->site, PTX_U64,
                    ptx_elem_(e->k, e->site, PTX_U64, ptx_address_(e->k, e->site, table), ptx_as(i, PTX_U32)));
 }
@@ -11248,9 +10632,10 @@ PTX__RARE ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, con
     ptx_kernel *f;
     uint32_t i;
     snprintf(full, sizeof full, "ptxgen_%s_%s", name, ptx_type_name(type));
-    had = ptx__find_name(m, PTX__OF_MODULE, full);
-    if (had && had->what & PTX__IS_KERNEL) return m->kernels.at[had->what & ~PTX__IS_KERNEL];
+    had = ptx__find_name(m, PTX__OF_LIBRARY, full);
+    if (had) return m->kernels.at[had->what];
     f = ptx_func_(m, site, full, type);
+    if (f) ptx__add_name(m, PTX__OF_LIBRARY, f->name, f->index);
     for (i = 0; i < n; i++) {
         letter[0] = "xyzw"[i];
         operands[i] = ptx_param_(f, site, letter, ptx_type_of(v[i]), PTX_GENERIC);
@@ -11364,6 +10749,7 @@ PTX__RARE_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a,
 }
 
 PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a) {
+    if (!ptx__vectors(k, site, "ptx_length", a != NULL, n, 2, 4)) return ptx__none();
     return ptx_op1_(k, site, PTX_SQRT, 0, ptx_dot_(k, site, n, a, a));
 }
 
@@ -11450,7 +10836,8 @@ PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *na
     ptx_val v[4];
     char full[32];
     uint32_t i;
-    if (!ptx__vectors(k, site, name, p != NULL, n, 2, 3)) return ptx__none();
+    snprintf(full, sizeof full, "ptx_%s", name);
+    if (!ptx__vectors(k, site, full, p != NULL, n, 2, 3)) return ptx__none();
     for (i = 0; i < n; i++) v[i] = p[i];
     v[n] = seed;
     for (i = 0; i <= n; i++)

@@ -4051,7 +4051,7 @@ static const ptxk__grid ptxk__iq1_grid = {
 /* The table's address, in global memory: a variable of the module, made when it is first asked for. */
 static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     ptx_module *m = ptx_kernel_module(k);
-    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, g->name);
+    const ptx__named *had = ptx__find_name(m, PTX__OF_LIBRARY, g->name);
     ptx_symbol symbol;
     ptx_variable_desc desc;
     uint8_t bytes[2048 * 8];
@@ -4073,7 +4073,7 @@ static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     desc.count = g->entries * g->digits;
     desc.align = 8;
     desc.data = bytes;
-    symbol = ptx_variable(m, &desc);
+    symbol = ptx__library_variable(m, NULL, &desc);
     return ptx_address(k, symbol);
 }
 

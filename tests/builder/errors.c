@@ -862,7 +862,13 @@ static void limits(void) {
     bare(75, 80), ptx_param_bytes(k, "t", 4352, 1), ptx_ret(k);
     CHECK(ptx_version(m) == 63);
     FINE("4352 bytes");
-    start(75), L ptx_launch_bounds(k, 2048, 0), WRONG("2048 threads", PTX_E_LAUNCH_LIMIT, "2048|1024");
+    start(75), L ptx_launch_bounds(k, 2048, 0),
+    WRONG("2048 threads", PTX_E_LAUNCH_LIMIT, "2048 threads and 0 blocks: must be 1 to 1024, blocks at most 32 [");
+    start(75), L ptx_require_block(k, 8, 8, 65),
+    WRONG("65 deep", PTX_E_LAUNCH_LIMIT, "8, 8, 65 threads: must be 1 to 1024 in all, the third at most 64 [");
+    start(90), L ptx_require_cluster(k, 4, 4, 2),
+    WRONG("32 blocks", PTX_E_LAUNCH_LIMIT, "blocks: must be 1 to 16 in all [");
+    start(90), L ptx_max_registers(k, 16), WRONG("16 registers", PTX_E_LAUNCH_LIMIT, "registers: must be 24 to 255 [");
     start(75), L ptx_launch_bounds(k, 0, 1), WRONG("no threads", PTX_E_LAUNCH_LIMIT, "0 threads");
     start(75), L ptx_launch_bounds(k, 128, 33), WRONG("33 blocks", PTX_E_LAUNCH_LIMIT, "33 blocks");
     start(75), ptx_launch_bounds(k, 1024, 1), ptx_ret(k);

@@ -116,6 +116,16 @@ static void registers_of_warpgroups(void) {
         if (!bad) END;
     }
 
+    /* The registers at entry are not known. */
+    PAIR(HOPPER, "setmaxnreg-ignored") {
+        if (!bad) BLOCK(128), ptx_max_registers(k, 168);
+        release_registers(40);
+    }
+
+    /* More registers than the threads have are released: by .maxnreg, and by launch bounds. */
+    PAIR(HOPPER, "register-count") BLOCK(128), ptx_max_registers(k, 40), release_registers(bad ? 48 : 40);
+    PAIR(HOPPER, "register-count") ptx_launch_bounds(k, 384, 1), release_registers(bad ? 176 : 168);
+
     /* One of two warpgroups releases too little for the other. */
     PAIR(HOPPER, "deadlock") {
         BLOCK(256), ptx_max_registers(k, 128);
