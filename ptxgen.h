@@ -10357,12 +10357,12 @@ static const char *const ptx__formulas[] = {
      "0.25;b=sub m 0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;t=sub q m;k=sub q t;k=sub k m;u=add u k;"
      "o=add t $;k=sub o t;i=sub o k;i=sub t i;k=sub $ k;i=add i k;u=add u i;u=add u $;p=stirling a;u=fma p "
      "0.25 u;o=mul o 4;u=mul u 4;}end;{|r:add o u;}c=le x -0.5;if c;{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;"
-     "j=shl j 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;|d,k=reflect a;v=abs d;h,l,e=log_pair v;"
-     "w=rcpa d;u=fma k w u;t=add o h;k=sub t o;i=sub t k;i=sub o i;k=sub h k;i=add i k;u=add u l;u=add u i;"
-     "r=add t u;}r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel I r c;",
-     "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,BECD2657,"
-     "3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,3CA89C53,"
-     "BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D",
+     "j=shl j 31;v=xor v j;v=mul v a;v=abs v;f,n,c=log_reduce v;l=ratio f;l=add l r;r=fma n $ l;|d,k=reflect "
+     "a;v=abs d;h,l,e=log_pair v;w=rcpa d;u=fma k w u;t=add o h;k=sub t o;i=sub t k;i=sub o i;k=sub h k;"
+     "i=add i k;u=add u l;u=add u i;r=add t u;}r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel I "
+     "r c;", "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,"
+     "BECD2657,3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,"
+     "3CA89C53,BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D 33B17218",
      "3FD019C7E69D5604,BFCCA7FB4439356,BFCA59F730048F0D,3FC360DD7FC45504,3FC77014E6D492BD,BFC2689154603E9C,"
      "BF76C4558CF2E7B7,BF8ED0BEF852D6E5,3FAFF2B25E6F9139,BFAE8F82F4FBDD6F,3FAB5E05EBB950A1,BFAD9412A8B9833F,"
      "3FB0109CBAE48EA6,BFB1185DAA04697A,3FB248077D2237A2,BFB3B1565EAC26C4,3FB556C264C09A83,BFB748C977701E37,"
