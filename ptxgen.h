@@ -2379,6 +2379,22 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
     ptx_tex_((k), PTX__AT, (op), (type), (texture), (n), (at), (out))
 PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
                          uint32_t n, const ptx_val *at, ptx_val *out);
+/* The everyday ones, their coordinates one by one. */
+#define ptx_tex_1d(k, type, texture, x, out)                                                                 \
+    PTX__TEX(k, PTX_TEX_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_2d(k, type, texture, x, y, out)                                                              \
+    PTX__TEX(k, PTX_TEX_2D, type, texture, 2, x, y, ptx_imm(0), out)
+#define ptx_tex_3d(k, type, texture, x, y, z, out) PTX__TEX(k, PTX_TEX_3D, type, texture, 3, x, y, z, out)
+#define ptx_tex_2d_layered(k, type, texture, layer, x, y, out)                                               \
+    PTX__TEX(k, PTX_TEX_A2D, type, texture, 3, layer, x, y, out)
+#define ptx_tex_2d_lod(k, type, texture, x, y, lod, out)                                                     \
+    PTX__TEX(k, PTX_TEX_LEVEL_2D, type, texture, 3, x, y, lod, out)
+#define ptx_tex_cube(k, type, texture, x, y, z, out)                                                         \
+    PTX__TEX(k, PTX_TEX_CUBE, type, texture, 3, x, y, z, out)
+#define PTX__TEX(k, op, type, texture, n, a, b, c, out)                                                      \
+    ptx_tex_at_((k), PTX__AT, (op), (type), (texture), (n), (a), (b), (c), (out))
+PTXGEN_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
+                            uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out);
 /* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. PTX_SULD_1D, _2D, _3D, _A1D, _A2D load n
    elements, 1, 2 or 4 of at most 16 bytes in all; PTX_SUST_1D ... store them. Bytes are moved as they are;
    type says how many: 1 to 8; a single byte is loaded as a u32. at, all u32: a layer, then x in bytes, a
@@ -2395,6 +2411,28 @@ PTXGEN_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op,
 PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
                                    ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
                                    const ptx_val *values);
+/* One element of a surface of 1, 2 or 3 dimensions: the value loaded, the value to store. */
+#define ptx_surface_load_1d(k, outside, type, surface, x)                                                    \
+    PTX__SULD(k, PTX_SULD_1D, outside, type, surface, x, ptx_imm(0), ptx_imm(0))
+#define ptx_surface_load_2d(k, outside, type, surface, x, y)                                                 \
+    PTX__SULD(k, PTX_SULD_2D, outside, type, surface, x, y, ptx_imm(0))
+#define ptx_surface_load_3d(k, outside, type, surface, x, y, z)                                              \
+    PTX__SULD(k, PTX_SULD_3D, outside, type, surface, x, y, z)
+#define ptx_surface_store_1d(k, outside, type, surface, x, value)                                            \
+    PTX__SUST(k, PTX_SUST_1D, outside, type, surface, x, ptx_imm(0), ptx_imm(0), value)
+#define ptx_surface_store_2d(k, outside, type, surface, x, y, value)                                         \
+    PTX__SUST(k, PTX_SUST_2D, outside, type, surface, x, y, ptx_imm(0), value)
+#define ptx_surface_store_3d(k, outside, type, surface, x, y, z, value)                                      \
+    PTX__SUST(k, PTX_SUST_3D, outside, type, surface, x, y, z, value)
+#define PTX__SULD(k, op, outside, type, surface, x, y, z)                                                    \
+    ptx_surface_load_at_((k), PTX__AT, (op), (outside), (type), (surface), (x), (y), (z))
+#define PTX__SUST(k, op, outside, type, surface, x, y, z, value)                                             \
+    ptx_surface_store_at_((k), PTX__AT, (op), (outside), (type), (surface), (x), (y), (z), (value))
+PTXGEN_API ptx_val ptx_surface_load_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                        ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z);
+PTXGEN_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                      ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z,
+                                      ptx_val value);
 
 /* Tensor cores. d, a, b, c are arrays of the lengths that ptx_mma_shape gives: ptx_mma(k,
    PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). a_type, b_type: of the elements. extra: what stands
@@ -2565,8 +2603,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all
    operands of the f32 functions of one, and random ones of the rest; docs/mathematics.md has what it printed.
    The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 129 in
-   f64, 187 in its atan2 (docs/mathematics.md); no memory but, for sin, cos and tan of f64 from 2^30 on, a
-   table of 160 bytes. */
+   f64 (docs/mathematics.md); no memory but a table of 160 bytes for sin, cos and tan of f64 from 2^30 on. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -2586,7 +2623,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
 #define ptx_sin(k, x) ptx_math1(k, "sin", x)           /* 1.6, 1.6; any x, however large */
 #define ptx_cos(k, x) ptx_math1(k, "cos", x)           /* 1.7, 1.7 */
-#define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 1.9, 1.8 */
+#define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 2.0, 1.8 */
 #define ptx_asin(k, x) ptx_math1(k, "asin", x)         /* 2.0, 1.7 */
 #define ptx_acos(k, x) ptx_math1(k, "acos", x)         /* 1.2, 1.3 */
 #define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.9, 1.6 */
@@ -7094,6 +7131,13 @@ PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_t
         ptx_opn_(k, site, op, 0, type, PTX_NONE, sources, list, 4, out);
 }
 
+PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
+                               ptx_val texture, uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out) {
+    ptx_val at[3];
+    at[0] = a, at[1] = b, at[2] = c;
+    ptx_tex_(k, site, op, type, texture, n, at, out);
+}
+
 /* A surface and its coordinates, as many as stand in braces; of four the last repeats the third. Returns
    their count; 0 with the error set. */
 PTX__RARE uint32_t ptx__surface_place(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
@@ -7134,6 +7178,23 @@ PTX__RARE_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id
     for (i = 0; i < n; i++) list[count++] = values[i];
     if (!(ptx__types_of(&ptx__rows[k->m->first[op]]) >> type & 1)) type = (ptx_type)ptx__as_bits(type);
     ptx_opn_(k, site, op, outside, type, PTX_NONE, count, list, 0, NULL);
+}
+
+PTX__RARE_API ptx_val ptx_surface_load_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                           ptx_type type, ptx_val surface, ptx_val x, ptx_val y,
+                                           ptx_val z) {
+    ptx_val at[3], loaded;
+    at[0] = x, at[1] = y, at[2] = z;
+    ptx_surface_load_(k, site, op, outside, type, 1, surface, at, &loaded);
+    return loaded;
+}
+
+PTX__RARE_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                         ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z,
+                                         ptx_val value) {
+    ptx_val at[3];
+    at[0] = x, at[1] = y, at[2] = z;
+    ptx_surface_store_(k, site, op, outside, type, 1, surface, at, &value);
 }
 
 /* -- tensor cores -- */
@@ -9925,8 +9986,8 @@ static const ptx__calc ptx__calcs[] = {
     {"sub", 0, 'f', PTX_SUB, PTX_RN}, {"sel", 0, 'f', PTX_SELP, 0}, {"isel", 0, 'b', PTX_SELP, 0},
     {"abs", 0, 'f', PTX_ABS, 0}, {"neg", 0, 'f', PTX_NEG, 0}, {"cps", 0, 'f', PTX_COPYSIGN, 0},
     {"min", 0, 'f', PTX_MIN, 0}, {"max", 0, 'f', PTX_MAX, 0}, {"div", 0, 'f', PTX_DIV, PTX_RN},
-    {"sqrt", 0, 'f', PTX_SQRT, PTX_RN}, {"rcpa", 0, 'f', PTX_RCP, PTX_APPROX | PTX_FTZ},
-    {"ex2", 0, 'f', PTX_EX2, PTX_APPROX}, {"rsqa", 0, 'f', PTX_RSQRT, PTX_APPROX | PTX_FTZ},
+    {"ex2", 0, 'f', PTX_EX2, PTX_APPROX}, {"rcpa", 0, 'f', PTX_RCP, PTX_APPROX | PTX_FTZ},
+    {"rsqa", 0, 'f', PTX_RSQRT, PTX_APPROX | PTX_FTZ}, {"f2i", 's', 'f', PTX_CVT, PTX_RNI},
     {"ex2a", 0, 'g', PTX_EX2, PTX_APPROX | PTX_FTZ}, {"lg2a", 0, 'g', PTX_LG2, PTX_APPROX | PTX_FTZ},
     {"and", 0, 'b', PTX_AND, 0}, {"or", 0, 'b', PTX_OR, 0}, {"xor", 0, 'b', PTX_XOR, 0},
     {"shl", 0, 'b', PTX_SHL, 0}, {"shr", 0, 'u', PTX_SHR, 0}, {"sar", 0, 's', PTX_SHR, 0},
@@ -9943,9 +10004,7 @@ static const ptx__calc ptx__calcs[] = {
     {"u2f", 'f', 'u', PTX_CVT, PTX_RN}, {"f2q", 'q', 'f', PTX_CVT, PTX_RNI}, {"qsub", 0, 'q', PTX_SUB, 0},
     {"d2f", 'f', 'd', PTX_CVT, PTX_RN}, {"nar", 'g', 'D', PTX_CVT, PTX_RN}, {"wid", 'D', 'g', PTX_CVT, 0},
     {"gmul", 0, 'g', PTX_MUL, PTX_RN}, {"qmul", 0, 'd', PTX_MUL, 0}, {"qhi", 0, 'd', PTX_MUL, PTX_HI},
-    {"qadd", 0, 'd', PTX_ADD, 0}, PTX__SETP("qlt", 'd', LT), {"rcp", 0, 'f', PTX_RCP, PTX_RN},
-    {"rcpd", 0, 'D', PTX_RCP, PTX_APPROX | PTX_FTZ}, {"q2f", 'f', 'q', PTX_CVT, PTX_RN},
-    {"f2i", 's', 'f', PTX_CVT, PTX_RNI},
+    {"qadd", 0, 'd', PTX_ADD, 0}, PTX__SETP("qlt", 'd', LT), {"q2f", 'f', 'q', PTX_CVT, PTX_RN},
 };
 #undef PTX__SETP
 
@@ -10024,9 +10083,9 @@ static const char *const ptx__formulas[] = {
      "r=mul r u;"),
     /* x 2^y, but infinite where z > w, 0 where z < v */
     PTX__F0("scale_ends", "r=scale x y;c=gt z w;r=sel I r c;c=lt z v;r=sel 0 r c;"),
-    PTX__F0("reciprocal", "{r=rcpa x;|r=rcpd x;n=neg x;u=fma n r 1;r=fma r u r;u=fma n r 1;r=fma r u r;}"),
+    PTX__F0("reciprocal", "r=rcpa x;{|n=neg x;u=fma n r 1;r=fma r u r;u=fma n r 1;r=fma r u r;}"),
     /* (x + y) / (z + w); y and w below the last place of x and z */
-    PTX__F0("divide", "t=rcpd z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;"
+    PTX__F0("divide", "t=rcpa z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;"
      "e=add e s;r=fma e t r;"),
     /* e^|x| / 2 as r 2^s */
     PTX__F("half_exp", "a=abs x;t=fma a $ $;n=sub t $;f=fma n $ a;f=fma n $ f;r=exp_poly f;s=mov t;q=mov a;",
@@ -10121,20 +10180,20 @@ static const char *const ptx__formulas[] = {
      "q=fma v $ q;q=add q u;{n=and x 0x80000000;q=xor q n;r=xor r n;|k,n=unpair x;n=and n 0x80000000;q=flip "
      "q n;r=flip r n;}r=fma x 0 r;c=ine n 0;n=isub 0 s;s=isel n s c;", "1FC90FDB 933BBD2E 1FC90FDB 1FC90FDB",
      "3BF 3BF921FB54442D18 3891A62633145C07 3BF921FB54442D18 3BF921FB54442D18"),
-    PTX__F("tan", "1t=fma x $ M;n=sub t M;g=fma n $ x;f:fma n $ g;l=sub f g;l:fma n $ l;h:mul n $;{|t,"
-     "k=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z $;"
-     "{l=mul l -2;|l=neg l;}p=fma p f l;p=fma p z h;g=add f p;{q=rcpa g;|c=and t 1;c=ine c 0;r:mov g;if c;"
-     "q=reciprocal g;}e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;r=sel q g c;"
-     "|r=neg q;end;}", "3F22F983 BFC90FDA B3A22168 33A22168 A7C234C4 3C1A00B2,3B4AF343,3CC83EB5,3D5AC1F3,"
-     "3E0896F8,3EAAAA6F", "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 "
-     "B94C1CD129024E08 41D 3EF603B9,BF07D494,3F17BEC,BEFD0809,3F2205EC,3F2D14D,3F43814F,3F57D58,3F6D6D98,"
-     "3F8226E10108A5E5,3F9664F49BF1640E,3FABA1BA1B3E6489,3FC1111111118F5E,3FD55555555554E4"),
-    PTX__F("arc", "a=abs x;c=gt a 0.5;{|v:mov a;z:mul x x;q:mov 0.0;if c;}z=fma a -0.5 0.5;{y=rsqa z;d=eq z "
-     "0;y=sel 0 y d;v=mul z y;h=mul y 0.5;|v=sqrt z;}e=neg v;e=fma e v z;{v=fma e h v;g=mul x x;z=sel z g c;"
-     "v=sel v a c;|l=max v $;l=rcpd l;q=mul e l;end;}p=poly z $;p=mul p z;r=fma p v v;s=mov c;",
-     "3D2CACD5,3CC620AD,3D3A3DB9,3D998103,3E2AAAE4", "20B 3FA0B78E,BF958AF1,3F96429A,3F6E3E2C,3F861656,"
-     "3F8757CF,3F8CA20D,3F91C49E,3F96E8BE,3F9F1C71A88243DE,3FA6DB6DB723E1F4,3FB333333332DC65,"
-     "3FC555555555557A"),
+    PTX__F("tan", "1t=fma x $ M;n=sub t M;g=fma n $ x;f:fma n $ g;{|l=sub f g;l:fma n $ l;}h:mul n $;{|t,"
+     "k=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t,h=quarter x;{|l=mov 0.0;}end;z=mul f f;p=poly "
+     "z $;{q=mul z f;p=fma p q h;|l=neg l;p=fma p f l;p=fma p z h;}g=add f p;{q=rcpa g;|c=and t 1;c=ine c 0;"
+     "r:mov g;if c;q=reciprocal g;}e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;"
+     "r=sel q g c;|r=neg q;end;}",
+     "3F22F983 BFC90FDA B3A22168 A7C234C4 3B9153BC,B80B570E,3C332D78,3CAE039E,3D5D7699,3E08868E,3EAAAAB1",
+     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 B94C1CD129024E08 41D 3EF603B9,"
+     "BF07D494,3F17BEC,BEFD0809,3F2205EC,3F2D14D,3F43814F,3F57D58,3F6D6D98,3F8226E10108A5E5,3F9664F49BF1640E,"
+     "3FABA1BA1B3E6489,3FC1111111118F5E,3FD55555555554E4"),
+    PTX__F("arc", "a=abs x;c=gt a 0.5;{|v:mov a;z:mul x x;q:mov 0.0;if c;}z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;"
+     "y=sel 0 y d;v,h=root2 z y;{g=mul x x;z=sel z g c;v=sel v a c;|e=neg v;e=fma e v z;h=add h h;q=mul e h;"
+     "end;}p=poly z $;p=mul p z;r=fma p v v;s=mov c;", "3D2CACD5,3CC620AD,3D3A3DB9,3D998103,3E2AAAE4",
+     "3FA0B78E,BF958AF1,3F96429A,3F6E3E2C,3F861656,3F8757CF,3F8CA20D,3F91C49E,3F96E8BE,3F9F1C71A88243DE,"
+     "3FA6DB6DB723E1F4,3FB333333332DC65,3FC555555555557A"),
     /* pi/2 - x, then pi - x */
     PTX__F("half_pi", "{n=neg x;r=fma $ $ n;|r=sub $ x;r=add r $;}", "3F42F1B4 40040455",
      "3FF921FB54442D18 3C91A62633145C06"),
@@ -10149,10 +10208,10 @@ static const char *const ptx__formulas[] = {
      "}v=sel w v c;r=cps x v;", "3EC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06"),
     PTX__F("acos", "1v,c=arc x;u=cps x v;{u=half_pi u;|u=sub $ u;u=add u $;}v=add v v;w=pi v;d=lt x 0;v=sel "
      "w v d;r=sel v u c;", "", "3C91A62633145C06 3FF921FB54442D18"),
-    PTX__F("atan2", "2a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;{q=rcpa m;t=mul n q;e=neg t;e=fma e m "
-     "n;t:fma e q t;c=geu m $;d=ltu n $;c=or c d;if c;|}t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;"
-     "{end;|}v=arctan t;w=half_pi v;v=sel w v p;w=pi v;{p=ilt y 0;|k,h=unpair y;p=ilt h 0;}v=sel w v p;r=cps "
-     "x v;", "5E 0D8", ""),
+    PTX__F("atan2", "2a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;q=reciprocal m;t=mul n q;e=neg t;"
+     "e=fma e m n;t:fma e q t;c=geu m $;d=ltu n $;c=or c d;if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;"
+     "t=sel u t d;end;v=arctan t;w=half_pi v;v=sel w v p;w=pi v;{p=ilt y 0;|k,h=unpair y;p=ilt h 0;}v=sel w "
+     "v p;r=cps x v;", "5E 0D8", "7E7 03F"),
     PTX__F("sinh", "1p,t,a=half_exp x;h=ldx p t;e=reciprocal h;h=fma e -0.25 h;z=mul x x;q=poly z $;q=mul q "
      "z;q=fma q a a;c=lt a 1;r:sel q h c;c=gtu a {88|709};if c;r=scale p t;c=gt a {91|712};r=sel I r c;end;"
      "r=cps x r;", "363B3B8F,39500E11,3C088875,3E2AAAAB", "3CEF6ECB,3D6ACC74,3DE6127A,3E5AE645,"
@@ -10169,16 +10228,18 @@ static const char *const ptx__formulas[] = {
      "{r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;if c;r=mul a $;r=root3 r;r=mul r $;|}u=add a a;c=eq u "
      "a;r=sel a r c;{|c=nan x x;r=sel x r c;}end;r=cps x r;", "4B8 3B8",
      "435 BFD555556 3FCC71C7 3FD55555 BFD55555"),
-    PTX__F0("root2", "{v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;|r=sqrt x;}"),
-    PTX__F("hypot", "2h=mul x x;h=fma y y h;{r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;|r:sqrt h;k,"
+    /* sqrt x as r, 1 / (2 r) as s; y: 1 / sqrt x to 18 bits or more */
+    PTX__F0("root2", "r=mul x y;s=mul y 0.5;{|e=neg r;e=fma e s 0.5;r=fma r e r;s=fma s e s;}e=neg r;e=fma e "
+     "r x;r=fma e s r;"),
+    PTX__F("hypot", "2h=mul x x;h=fma y y h;v=rsqa h;r:root2 h v;{i=iadd h -0x12000000;c=uge i 0x6c000000;|k,"
      "i=unpair h;i=iadd i -0x10000000;c=uge i 0x6fe00000;}if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel $ $ "
-     "d;i=sel $ $ d;u=mul x k;v=mul y k;h=mul u u;w=fma v v h;{h=root2 w;|h=sqrt w;}r=mul h i;{d=eq w 0;"
-     "r=sel 0 r d;|}d=eq m I;r=sel I r d;end;", "1C8 6C8 628 128", "1F7 657 607 1A7"),
+     "d;i=sel $ $ d;u=mul x k;v=mul y k;h=mul u u;w=fma v v h;v=rsqa w;h=root2 w v;r=mul h i;d=eq w 0;r=sel "
+     "0 r d;d=eq m I;r=sel I r d;end;", "1C8 6C8 628 128", "1F7 657 607 1A7"),
     PTX__F("erf_small", "z=mul x x;p=poly z $;r=fma p x x;", "38A48BD2,BA51EC09,3BAA00B9,BCDBFC46,3DE71679,"
      "BEC0939F,3E0375D4", "BE0A91F5,3E4D6372,BE85BE4E,3EBB97A,BEEF4C9B,3F1F9A2B,BF4C02DAFC7617B,"
      "3F7565BCCF5F71C,BF9B82CE311E0843,3FBCE2F21A040606,BFD812746B0379AF,3FC06EBA8214DB68"),
     /* erfc x as (r + s) 2^q, of x from 0.65 to 28: e^-x^2 (1 / (x + 2)) P(1 - 4 / (x + 2)), each as a sum */
-    PTX__F("erfc_tail", "d=add x 2;w=rcpd d;e=neg d;u=fma e w 1;w=fma w u w;o=sub d 2;o=sub o x;u=fma e w 1;"
+    PTX__F("erfc_tail", "d=add x 2;w=rcpa d;e=neg d;u=fma e w 1;w=fma w u w;o=sub d 2;o=sub o x;u=fma e w 1;"
      "u=fma o w u;o=mov w;w=fma w u w;k=sub o w;k=fma o u k;v=fma w -4 1;m=poly v $;r=fma m v $;l=sub $ r;"
      "l=fma m v l;l=add l $;e=mul k -4;l=fma e m l;q=mul r w;e=neg q;e=fma r w e;e=fma r k e;l=fma l w e;"
      "h=mul x x;o=neg h;z=fma x x o;t=fma h $ M;n=sub t M;f=fma n $ o;o=neg z;o=fma n $ o;f=add f o;p,"
@@ -10233,7 +10294,7 @@ static const char *const ptx__formulas[] = {
      "3FD71547652B82FE 3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC 3FD536439A4C6EFC BC749E49A361EFEB "
      "3FD71547652B82FE"),
     /* ln gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, of x from 2 on */
-    PTX__F("stirling", "w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
+    PTX__F("stirling", "w=rcpa x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
      "", "4005E899,C0168E14,4015722A,C0092AB8,3FF4AAFF,BFD9D5B5,3FBAA9CBB08983CE,BF993AA7E403472D,"
      "3F79380277DD7BFC,BF5F41DDC3482E49,3F4B92EC0304821,BF43812E4A012C8D,3F4A01A000DCB4F6,BF66C16C16B9D421,"
      "3FB555555555554"),
@@ -10247,24 +10308,24 @@ static const char *const ptx__formulas[] = {
     PTX__F0("pair_ends", "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;"
      "g=neg u;g=fma s y g;g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;"
      "e=fma g y e;r=add p e;s=sub r p;s=sub e s;"),
-    PTX__F("tgamma", "!1a=abs x;c=lt a 2;r:mov a;{|d:mov 1.0;k:mov 0.0;}if c;e=lt a 0.5;f=sub a 1;f=sel x f "
-     "e;{p=poly f $;d=mul x p;d=sel d p e;y:mov 1.0;d:mov d;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;"
-     "h=mul x p;w=neg h;w=fma x p w;w=fma x l w;d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;}e=le x -0.5;if "
-     "e;{y=neg p;j=rnd a;g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;|n=neg p;m=neg l;d,"
-     "k=reflect a;}end;{r=div y d;|r=div n d;e=divide n m d k;c=gt a $;r=sel e r c;}else;{w=rcpa a;g:poly w "
-     "$;h,l=log2_pair a 0;b=sub a 0.5;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul a $;n=neg m;n=fma a $ "
-     "n;n=fma a $ n;o:sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;u:add u i;|h,"
-     "l=log2_gamma a;o:mul h 4;u:mul l 4;}e=lt x 0;b=mov e;{v:mov 1.0;|}if e;{j=rnd a;f=sub a j;v,c=sin_pi f;"
-     "l=sub f v;l=fma c f l;j=f2i j;j=shl j 31;v=xor v j;l=xor l j;f=mul v a;k=neg f;k=fma v a k;k=fma l a k;"
-     "v=mul f g;v=fma k g v;|d,k=reflect a;}o=neg o;u=neg u;end;p,t=exp2_pair o u;{w:mul p g;|w:mov p;}if b;"
-     "p=neg p;{w=div p v;|w=divide p 0.0 d k;}end;r=scale w t;e=gt x {36|172};r=sel I r e;{k=cps w 0;e=lt x "
-     "-46;|k=cps d 0;k=neg k;e=lt x -190;}r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r c;"
-     "c=nan x x;r=sel x r c;", "B78C1CCA,38FBBA5E,B95E5DD,BA983A29,3BEC75D2,BC1DA7B1,BD2CD6DA,3E2A891A,"
-     "BD2C0B04,BF27E7A,3F13C468,3F8 38ADD72F,BA9023C9,3B1FA3AB,BA2E981F,BBDBF4CB,3C0E9852,3E55E621,40206C99 "
-     "3FB8AA3B 3FB8AA3B 32A5706", "BE08A9AB238D3BB4,3E32A16CAC31F83F,3E3B0F6BAF573A4,BE8B8ADBD6AB8DD1,"
-     "3EB300CA9218A724,BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,"
-     "3F7D919C52A21C74,BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,"
-     "3FE2788CFC6FB619 3C3"),
+    PTX__F("tgamma", "!1a=abs x;c=lt a 2;r:mov a;d:mov 1.0;k:mov 0.0;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;"
+     "{p=poly f $;d=mul x p;d=sel d p e;y:mov 1.0;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;h=mul x p;"
+     "w=neg h;w=fma x p w;w=fma x l w;d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;}e=le x -0.5;if e;{y=neg p;"
+     "j=rnd a;g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;|n=neg p;m=neg l;d,k=reflect a;"
+     "}end;{r=div y d;|r=div n d;e=divide n m d k;c=gt a $;r=sel e r c;}else;{w=rcpa a;g:poly w $;h,"
+     "l=log2_pair a 0;b=sub a 0.5;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul a $;n=neg m;n=fma a $ n;"
+     "n=fma a $ n;o:sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;u:add u i;|h,"
+     "l=log2_gamma a;o:mul h 4;u:mul l 4;}e=lt x 0;b=mov e;if e;{j=rnd a;f=sub a j;v,c=sin_pi f;l=sub f v;"
+     "l=fma c f l;j=f2i j;j=shl j 31;v=xor v j;l=xor l j;f=mul v a;i=neg f;i=fma v a i;i=fma l a i;d=mul f g;"
+     "l=neg d;l=fma f g l;k=fma i g l;|d,k=reflect a;}o=neg o;u=neg u;end;p,t=exp2_pair o u;{w:mul p g;"
+     "|w:mov p;}if b;p=neg p;w=divide p 0.0 d k;end;r=scale w t;e=gt x {36|172};r=sel I r e;k=cps d 0;k=neg "
+     "k;e=lt x {-46|-190};r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r c;c=nan x x;r=sel x "
+     "r c;", "B78C1CCA,38FBBA5E,B95E5DD,BA983A29,3BEC75D2,BC1DA7B1,BD2CD6DA,3E2A891A,BD2C0B04,BF27E7A,"
+     "3F13C468,3F8 38ADD72F,BA9023C9,3B1FA3AB,BA2E981F,BBDBF4CB,3C0E9852,3E55E621,40206C99 3FB8AA3B 3FB8AA3B "
+     "32A5706", "BE08A9AB238D3BB4,3E32A16CAC31F83F,3E3B0F6BAF573A4,BE8B8ADBD6AB8DD1,3EB300CA9218A724,"
+     "BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,3F7D919C52A21C74,"
+     "BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,3FE2788CFC6FB619 "
+     "3C3"),
     PTX__F("lgamma", "!1a=abs x;b=lt a 0.5;{c=lt a 3.5;r:mov a;|c=lt a 3;o:mov a;u:mov 0.0;}if c;d=lt a 1.5;"
      "if d;f=sub a 1;f=sel x f b;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;}if b;l=log a;"
      "{r=sub r l;|o=sub o l;}end;else;f=sub a 2;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;"
@@ -10272,12 +10333,12 @@ static const char *const ptx__formulas[] = {
      "0.25;b=sub m 0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;t=sub q m;k=sub q t;k=sub k m;u=add u k;"
      "o=add t $;k=sub o t;i=sub o k;i=sub t i;k=sub $ k;i=add i k;u=add u i;u=add u $;p=stirling a;u=fma p "
      "0.25 u;o=mul o 4;u=mul u 4;}end;{|r:add o u;}c=le x -0.5;if c;{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;"
-     "j=shl j 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;|d,k=reflect a;v=abs d;h,l,e=log_pair v;"
-     "w=rcpd d;u=fma k w u;t=add o h;k=sub t o;i=sub t k;i=sub o i;k=sub h k;i=add i k;u=add u l;u=add u i;"
-     "r=add t u;}r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel I r c;",
-     "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,BECD2657,"
-     "3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,3CA89C53,"
-     "BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D",
+     "j=shl j 31;v=xor v j;v=mul v a;v=abs v;f,n,c=log_reduce v;l=ratio f;l=add l r;r=fma n $ l;|d,k=reflect "
+     "a;v=abs d;h,l,e=log_pair v;w=rcpa d;u=fma k w u;t=add o h;k=sub t o;i=sub t k;i=sub o i;k=sub h k;"
+     "i=add i k;u=add u l;u=add u i;r=add t u;}r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel I "
+     "r c;", "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,"
+     "BECD2657,3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,"
+     "3CA89C53,BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D 33B17218",
      "3FD019C7E69D5604,BFCCA7FB4439356,BFCA59F730048F0D,3FC360DD7FC45504,3FC77014E6D492BD,BFC2689154603E9C,"
      "BF76C4558CF2E7B7,BF8ED0BEF852D6E5,3FAFF2B25E6F9139,BFAE8F82F4FBDD6F,3FAB5E05EBB950A1,BFAD9412A8B9833F,"
      "3FB0109CBAE48EA6,BFB1185DAA04697A,3FB248077D2237A2,BFB3B1565EAC26C4,3FB556C264C09A83,BFB748C977701E37,"
@@ -10287,8 +10348,8 @@ static const char *const ptx__formulas[] = {
      "BEE3CCBD584CCE2,3EF58118A3777172,BF078DDF04C25FBE,3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,"
      "BF538AC5C2C2396C,3F67ADD6EAC18486,BF7E404FC218D263,3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE "
      "3FD4A34CC4A60FA4 3FCD67F1C864BEB5 3FCD67F1C864BEB5 BC665B5A 7F7"),
-    PTX__F0("atan", "1a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=rcp a;end;}v=arctan t;w=half_pi "
-     "v;v=sel w v p;r=cps x v;"),
+    PTX__F0("atan", "1a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=reciprocal a;c=eq a I;t=sel 0 t "
+     "c;end;}v=arctan t;w=half_pi v;v=sel w v p;r=cps x v;"),
     PTX__F("tanh", "1a=abs x;{|c=lt a 0.56;r:mov a;if c;}z=mul x x;p=poly z $;p=mul p z;{p=fma p a a;e=mul a "
      "$;e=ex2a e;e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;|r=fma p a a;else;e=min a 20;e=add e e;"
      "p,t=half_exp e;e=ldx p t;e=add e 0.5;e=reciprocal e;e=sub 1 e;c=nan x x;r=sel x e c;end;}r=cps x r;",
