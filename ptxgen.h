@@ -6539,23 +6539,17 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     if (by.space && base.space)
         return PTX__REFUSE(k, PTX_E_ADDRESS, site,
                            "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
-    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1))
-        return PTX__REFUSE(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s%s",
-                           ptx__describe(by), ptx__cure(by, PTX_U32).s);
-    if (by.type == PTX_S32 && bytes > 0x7fffffffu)
-        return PTX__REFUSE(k, PTX_E_RANGE, site, "a stride of %u bytes does not fit the index's type, s32",
-                           bytes);
     width = ptx__fact(by.type)->bits;
-    if (width == 32 && ptx__fact(base.type)->bits == 64) { /* extended as the index's type says */
+    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1) || width > ptx__fact(base.type)->bits)
+        return PTX__REFUSE(k, PTX_E_TYPE, site,
+                           "an index is an integer of 32 bits, or of the %u of its address; this is %s%s",
+                           ptx__fact(base.type)->bits, ptx__describe(by), ptx__cure(by, PTX_U32).s);
+    if (width < ptx__fact(base.type)->bits) { /* extended as the index's type says */
         if (by.type != PTX_S32) index = ptx__with_type(index, PTX_U32);
         sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes),
                        ptx_as(address, by.type == PTX_S32 ? PTX_S64 : PTX_U64));
         return ptx_as(sum, (ptx_type)base.type);
     }
-    if (width != ptx__fact(base.type)->bits)
-        return PTX__REFUSE(k, PTX_E_TYPE, site,
-                           "an index of type %s does not go with an address of type %s%s",
-                           ptx__fact(by.type)->name, ptx__fact(base.type)->name, ptx__cure(by, base.type).s);
     if (by.space == 0) index = ptx__with_type(index, base.type);
     return ptx_op3_(k, site, PTX_MAD, PTX_LO, index, ptx_imm(bytes), address);
 }
