@@ -7198,24 +7198,24 @@ PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uin
     ptx_opn_(k, site, op, 0, PTX_NONE, PTX_NONE, 1, &row, n > 4 ? UINT32_MAX : n, out);
 }
 
-/* From the first row of such an instruction on, that for elements of that type, and the lengths of its first
-   four groups. */
+/* From that row of an instruction on, the first for elements of that type, or NULL. */
+static const ptx__row *ptx__row_of_type(const ptx__row *row, unsigned op, unsigned type) {
+    for (; type < PTX__TYPE_COUNT && row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++)
+        if (!ptx__types_of(row) || ptx__types_of(row) >> type & 1) return row;
+    return NULL;
+}
+/* The same, and the lengths of its first four groups. */
 static const ptx__row *ptx__mma_row(const ptx__row *row, unsigned op, unsigned a_type, uint32_t counts[4]) {
-    const ptx__row *end = ptx__rows + PTX__ROW_COUNT;
     const char *p;
     unsigned group = 0;
-    for (; row < end && row->op == op; row++) {
-        const uint64_t types = ptx__types_of(row);
-        if (!types || types >> a_type & 1) break;
-    }
-    if (row == end || row->op != op || row->sig[0] != '{') return NULL;
+    row = ptx__row_of_type(row, op, a_type);
+    if (!row || row->sig[0] != '{') return NULL;
     for (p = row->sig; *p && group < 4; p++)
         if (*p == '{') counts[group++] = p[1] >= '1' && p[1] <= '9' ? (uint32_t)(p[1] - '0') : 1;
     return group == 4 ? row : NULL;
 }
 PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) {
-    return counts && (unsigned)a_type < PTX__TYPE_COUNT
-           && ptx__mma_row(ptx__rows_of(op), op, a_type, counts) != NULL;
+    return counts && ptx__mma_row(ptx__rows_of(op), op, a_type, counts) != NULL;
 }
 static int ptx__elements_ok(ptx_kernel *k, const char *site, const ptx__row *row, ptx_type a, ptx_type b) {
     if (ptx__sources_of(row) || b == PTX_NONE || b == a) return 1;
@@ -7233,7 +7233,7 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
     shape = &k->m->shape;
     if (!shape->row || shape->op != (uint32_t)op || shape->type != (uint32_t)a_type) {
         shape->op = (uint32_t)op, shape->type = (uint32_t)a_type, shape->row = NULL;
-        if ((unsigned)a_type < PTX__TYPE_COUNT && (unsigned)op < PTX__OP_COUNT)
+        if ((unsigned)op < PTX__OP_COUNT)
             shape->row = ptx__mma_row(&ptx__rows[k->m->first[op]], op, a_type, shape->count);
     }
     count = shape->count, row = shape->row;
@@ -7256,15 +7256,11 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 PTX__RARE_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                               ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
                               const ptx_val *operands) {
-    const ptx__row *row = ptx__rows_of(op), *end = ptx__rows + PTX__ROW_COUNT;
+    const ptx__row *row = ptx__row_of_type(ptx__rows_of(op), op, a_type);
     if (!ptx__ready(k)) return;
-    while (row < end && row->op == op
-           && !((unsigned)a_type < PTX__TYPE_COUNT && ptx__types_of(row) >> a_type & 1))
-        row++;
-    if (row < end && row->op != op) row = end;
     if (!d) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
-    if (!d || (row < end && !ptx__elements_ok(k, site, row, a_type, b_type))) return;
-    ptx__emit(k, site, op, mods, a_type, row < end && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
+    if (!d || (row && !ptx__elements_ok(k, site, row, a_type, b_type))) return;
+    ptx__emit(k, site, op, mods, a_type, row && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
               operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
 }
 
