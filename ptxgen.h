@@ -2813,16 +2813,16 @@ typedef struct ptx__type_fact {
 } ptx__type_fact;
 #define PTX__ROW(type, name, bits, kind) {name, bits, kind},
 #define PTX__GAP {"no type", 0, '-'}
-static const ptx__type_fact ptx__types[] = {
+static const ptx__type_fact ptx__types[64] = {
     {"none", 0, '-'}, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP,
-    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX_TYPES(PTX__ROW)};
+    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX_TYPES(PTX__ROW)
+    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP};
 #undef PTX__ROW
 #undef PTX__GAP
 
-/* The facts of a type. An invalid handle may hold a number that is no type: its facts are those of "no
-   type". */
+/* The facts of a type, of the six bits that a handle has for one. Where these are no type: of "no type". */
 static const ptx__type_fact *ptx__fact(unsigned type) {
-    return &ptx__types[type < PTX__TYPE_COUNT ? type : (unsigned)PTX__NO_TYPE];
+    return &ptx__types[type & 63u];
 }
 static int ptx__is_type(unsigned type) {
     return type == PTX_NONE || (type > PTX__NO_TYPE && type < PTX__TYPE_COUNT);
