@@ -10187,9 +10187,8 @@ static const char *const ptx__formulas[] = {
      "r=log_special x r;end;", "33B17218", ""),
     /* (-1)^y sin x, of x up to pi / 2: the error of x^2 counts */
     PTX__F("sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e {0.14|$};p=poly z $;p=fma p z e;r=fma p x x;y=shl "
-     "y 31;r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6",
-     "3FC1EB85 3C7AF044,3CE62CF,BD6AD96D,3DE61222,BE5AE645,3EC71DE3A4A858F9,BF2A01A01A005D22,"
-     "3F81111111110FF2,BFC5555555555554"),
+     "y 31;r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6", "3FC1EB85 3C7AF044,3CE62CF,BD6AD96D,3DE61222,"
+     "BE5AE645,3EC71DE3A4A858F9,BF2A01A01A005D22,3F81111111110FF2,BFC5555555555554"),
     /* the sine of x less z pi, y: z by the sum that rounded it; large ones: of w, turned by v */
     PTX__F("reduced", "f=fma z $ x;f=fma z $ f;f:fma z $ f;{|y,l=unpair y;}t:mov y;a=abs x;c=gtu a "
      "{105615|$};if c;f,t=turn w v;end;r=sine f t;", "C0490FDA B4222168 A84234C4",
@@ -10203,10 +10202,9 @@ static const char *const ptx__formulas[] = {
      "3EF6391C,BF38AA3B 3FB8AA3B 34", "3FF71547652B82FE 3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE"),
     PTX__F("log10", "1f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;p=fma n $ p;r:fma n $ p;"
      "|t,w=ratio f;h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=fma n $ h;u=fma n $ s;u=sub h u;"
-     "a=add a u;a=fma n $ a;r:add s a;}if c;r=log_special x r;end;",
-     "BCB1F27A,3D38D697,BD60504F,3D7E2307,BD946FBB,3DB1FD51,BDDE5A81,3E143CB7,BE5E5BD9 3EDE5BD9 A6F6086 "
-     "331A209B", "3FDBCB7B1526E50E 3FDBCB7B1526E50E 3C695355BAAAFAD3 3FDBCB7B1526E50E 3FD34413509F79FF "
-     "BFD34413509F79FF BC49DC1DA994FD21"),
+     "a=add a u;a=fma n $ a;r:add s a;}if c;r=log_special x r;end;", "BCB1F27A,3D38D697,BD60504F,3D7E2307,"
+     "BD946FBB,3DB1FD51,BDDE5A81,3E143CB7,BE5E5BD9 3EDE5BD9 A6F6086 331A209B", "3FDBCB7B1526E50E "
+     "3FDBCB7B1526E50E 3C695355BAAAFAD3 3FDBCB7B1526E50E 3FD34413509F79FF BFD34413509F79FF BC49DC1DA994FD21"),
     PTX__F("log1p", "1v:mov x;d:mov 0;u:add x 1;{i=iadd u -0x800000;c=uge i 0x5f000000;|l,i=unpair u;i=iadd "
      "i -0x100000;c=uge i 0x5fe00000;}if c;c=gt x 1;v=mul x $;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;"
      "d=isel 0xe0000000 0 c;end;{e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;|l,h=unpair u;"
@@ -10233,11 +10231,10 @@ static const char *const ptx__formulas[] = {
      "k=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t,h=quarter x;{|l=mov 0.0;}end;z=mul f f;p=poly "
      "z $;{q=mul z f;p=fma p q h;|l=neg l;p=fma p f l;p=fma p z h;}g=add f p;{q=rcpa g;|c=and t 1;c=ine c 0;"
      "r:mov g;if c;q=reciprocal g;}e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;"
-     "r=sel q g c;|r=neg q;end;}",
-     "3F22F983 BFC90FDA B3A22168 A7C234C4 3B9153BC,B80B570E,3C332D78,3CAE039E,3D5D7699,3E08868E,3EAAAAB1",
-     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 B94C1CD129024E08 41D 3EF603B9,"
-     "BF07D494,3F17BEC,BEFD0809,3F2205EC,3F2D14D,3F43814F,3F57D58,3F6D6D98,3F8226E10108A5E5,3F9664F49BF1640E,"
-     "3FABA1BA1B3E6489,3FC1111111118F5E,3FD55555555554E4"),
+     "r=sel q g c;|r=neg q;end;}", "3F22F983 BFC90FDA B3A22168 A7C234C4 3B9153BC,B80B570E,3C332D78,3CAE039E,"
+     "3D5D7699,3E08868E,3EAAAAB1", "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 "
+     "B94C1CD129024E08 41D 3EF603B9,BF07D494,3F17BEC,BEFD0809,3F2205EC,3F2D14D,3F43814F,3F57D58,3F6D6D98,"
+     "3F8226E10108A5E5,3F9664F49BF1640E,3FABA1BA1B3E6489,3FC1111111118F5E,3FD55555555554E4"),
     PTX__F("arc", "a=abs x;c=gt a 0.5;{|v:mov a;z:mul x x;q:mov 0.0;if c;}z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;"
      "y=sel 0 y d;v,h=root2 z y;{g=mul x x;z=sel z g c;v=sel v a c;|e=neg v;e=fma e v z;h=add h h;q=mul e h;"
      "end;}p=poly z $;p=mul p z;r=fma p v v;s=mov c;", "3D2CACD5,3CC620AD,3D3A3DB9,3D998103,3E2AAAE4",
@@ -10248,19 +10245,21 @@ static const char *const ptx__formulas[] = {
      "3FF921FB54442D18 3C91A62633145C06"),
     PTX__F("pi", "{n=neg x;r=fma $ $ n;|r=sub $ x;r=add r $;}", "3FC2F1B4 40040455",
      "400921FB54442D18 3CA1A62633145C07"),
-    PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;",
-     "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E",
-     "BEE390A8,3F1D183A,BF4490AC,3F627A17,BF77DCD8,3F87D4DA,BF936D54,3F9B17E5,BFA0E3D8,3FA39DD8,BFA5F79,"
-     "3FA84CD37E346DB8,BFAAEDF99C78B5F1,3FAE1D5448695593,BFB111038C103845,3FB3B139B612FF9F,BFB745D15AAF8E54,"
-     "3FBC71C71B25B739,BFC249249243DF46,3FC99999999982B7,BFD5555555555543"),
+    PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;", "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,"
+     "3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E", "BEE390A8,3F1D183A,BF4490AC,3F627A17,BF77DCD8,3F87D4DA,BF936D54,"
+     "3F9B17E5,BFA0E3D8,3FA39DD8,BFA5F79,3FA84CD37E346DB8,BFAAEDF99C78B5F1,3FAE1D5448695593,BFB111038C103845,"
+     "3FB3B139B612FF9F,BFB745D15AAF8E54,3FBC71C71B25B739,BFC249249243DF46,3FC99999999982B7,BFD5555555555543"),
     PTX__F("asin", "1{v,c=arc x;w=neg v;w=fma $ $ w;w=add w w;|v,c,l=arc x;w=fma v -2 $;l=sub $ l;w=add w l;"
      "}v=sel w v c;r=cps x v;", "3EC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06"),
     PTX__F("acos", "1v,c=arc x;u=cps x v;{u=half_pi u;|u=sub $ u;u=add u $;}v=add v v;w=pi v;d=lt x 0;v=sel "
      "w v d;r=sel v u c;", "", "3C91A62633145C06 3FF921FB54442D18"),
-    PTX__F("atan2", "2a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;q=reciprocal m;t=mul n q;e=neg t;"
-     "e=fma e m n;t:fma e q t;c=geu m $;d=ltu n $;c=or c d;if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;"
-     "t=sel u t d;end;v=arctan t;w=half_pi v;v=sel w v p;w=pi v;{p=ilt y 0;|k,h=unpair y;p=ilt h 0;}v=sel w "
-     "v p;r=cps x v;", "5E 0D8", "7E7 03F"),
+    /* x / y, where 1 / y is normal and so is the error of the first quotient */
+    PTX__F0("quotient", "q=reciprocal y;r=mul x q;e=neg r;e=fma e y x;r=fma e q r;"),
+    PTX__F("atan2", "2a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;t:quotient n m;c=geu m $;d=ltu n $;"
+     "c=or c d;if c;d=gt m 1;e=gt n 1;i=sel $ $ d;j=sel $ $ e;i=mul m i;j=mul n j;t=quotient j i;d=xor d e;"
+     "j=sel $ 1 d;t=mul t j;d=eq m I;u=mul n 0;t=sel u t d;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;end;"
+     "v=arctan t;w=half_pi v;v=sel w v p;w=pi v;{p=ilt y 0;|k,h=unpair y;p=ilt h 0;}v=sel w v p;r=cps x v;",
+     "5E 0D8 1F8 5F8 1F8 5F8 002", "7E7 03F 1FF 5FF 1FF 5FF 0004"),
     PTX__F("sinh", "1p,t,a=half_exp x;h=ldx p t;e=reciprocal h;h=fma e -0.25 h;z=mul x x;q=poly z $;q=mul q "
      "z;q=fma q a a;c=lt a 1;r:sel q h c;c=gtu a {88|709};if c;r=scale p t;c=gt a {91|712};r=sel I r c;end;"
      "r=cps x r;", "363B3B8F,39500E11,3C088875,3E2AAAAB", "3CEF6ECB,3D6ACC74,3DE6127A,3E5AE645,"
@@ -10306,9 +10305,8 @@ static const char *const ptx__formulas[] = {
      "t=fma h $ M;n=sub t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;p=exp_poly f;p=mul p q;|c=gt a 28;"
      "a=sel 28 a c;p,l,t=erfc_tail a;p=add p l;}r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a "
      "0.65;if c;}p=erf_small a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u "
-     "r c;",
-     "BA2916A8,3A90ADDC,3AFBAB2D,BA6C845A,BC1B23A1,BC04DE4E,3D43A869,3D9ADF6E,BF020275,3F76FA44 BFB8AA3B "
-     "BF317218 3102E308", ""),
+     "r c;", "BA2916A8,3A90ADDC,3AFBAB2D,BA6C845A,BC1B23A1,BC04DE4E,3D43A869,3D9ADF6E,BF020275,3F76FA44 "
+     "BFB8AA3B BF317218 3102E308", ""),
     /* log2 x, of an exponent y too large, as r + s: t + l = 2 artanh(f / (2 + f)) to its cubic term */
     PTX__F("log2_pair", "{e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;|l,h=unpair x;e=iadd h "
      "-0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;}e=isub e y;n=i2f e;{|n=mul n $;}f=sub m 1;g=fma "
@@ -10339,9 +10337,8 @@ static const char *const ptx__formulas[] = {
     PTX__F("log2_gamma", "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;"
      "m=mul x $;n=neg m;n=fma x $ n;n=fma x $ n;o=sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;"
      "u=sub u n;u=add u i;t=add o $;k=sub t o;i=sub t k;i=sub o i;k=sub $ k;i=add i k;i=add i $;u=add u i;"
-     "p=stirling x;u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "",
-     "3FD71547652B82FE 3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC 3FD536439A4C6EFC BC749E49A361EFEB "
-     "3FD71547652B82FE"),
+     "p=stirling x;u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "", "3FD71547652B82FE 3FD71547652B82FE "
+     "3C5777D0FFDA0D24 3FD536439A4C6EFC 3FD536439A4C6EFC BC749E49A361EFEB 3FD71547652B82FE"),
     /* ln gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, of x from 2 on */
     PTX__F("stirling", "w=rcpa x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
      "", "4005E899,C0168E14,4015722A,C0092AB8,3FF4AAFF,BFD9D5B5,3FBAA9CBB08983CE,BF993AA7E403472D,"
@@ -10358,10 +10355,10 @@ static const char *const ptx__formulas[] = {
      "g=neg u;g=fma s y g;g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;"
      "e=fma g y e;r=add p e;s=sub r p;s=sub e s;"),
     PTX__F("tgamma", "!1a=abs x;c=lt a 2;r:mov a;d:mov 1.0;k:mov 0.0;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;"
-     "{p=poly f $;d=mul x p;d=sel d p e;y:mov 1.0;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;h=mul x p;"
-     "w=neg h;w=fma x p w;w=fma x l w;d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;}e=le x -0.5;if e;{y=neg p;"
-     "j=rnd a;g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;|n=neg p;m=neg l;d,k=reflect a;"
-     "}end;{r=div y d;|r=div n d;e=divide n m d k;c=gt a $;r=sel e r c;}else;{w=rcpa a;g:poly w $;h,"
+     "{p=poly f $;d=mul x p;d=sel d p e;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;h=mul x p;w=neg h;"
+     "w=fma x p w;w=fma x l w;d=sel h p e;k=sel w l e;}y:mov 1.0;z:mov 0.0;e=le x -0.5;if e;y=neg p;{j=rnd a;"
+     "g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;|z=neg l;d,k=reflect a;}end;d=mul d $;"
+     "k=mul k $;r=divide y z d k;r=mul r $;c=eq x 0;j=cps x I;r=sel j r c;else;{w=rcpa a;g:poly w $;h,"
      "l=log2_pair a 0;b=sub a 0.5;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul a $;n=neg m;n=fma a $ n;"
      "n=fma a $ n;o:sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;u:add u i;|h,"
      "l=log2_gamma a;o:mul h 4;u:mul l 4;}e=lt x 0;b=mov e;if e;{j=rnd a;f=sub a j;v,c=sin_pi f;l=sub f v;"
@@ -10370,11 +10367,11 @@ static const char *const ptx__formulas[] = {
      "|w:mov p;}if b;p=neg p;w=divide p 0.0 d k;end;r=scale w t;e=gt x {36|172};r=sel I r e;k=cps d 0;k=neg "
      "k;e=lt x {-46|-190};r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r c;c=nan x x;r=sel x "
      "r c;", "B78C1CCA,38FBBA5E,B95E5DD,BA983A29,3BEC75D2,BC1DA7B1,BD2CD6DA,3E2A891A,BD2C0B04,BF27E7A,"
-     "3F13C468,3F8 38ADD72F,BA9023C9,3B1FA3AB,BA2E981F,BBDBF4CB,3C0E9852,3E55E621,40206C99 3FB8AA3B 3FB8AA3B "
-     "32A5706", "BE08A9AB238D3BB4,3E32A16CAC31F83F,3E3B0F6BAF573A4,BE8B8ADBD6AB8DD1,3EB300CA9218A724,"
-     "BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,3F7D919C52A21C74,"
-     "BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,3FE2788CFC6FB619 "
-     "3C3"),
+     "3F13C468,3F8 4B8 4B8 4B8 38ADD72F,BA9023C9,3B1FA3AB,BA2E981F,BBDBF4CB,3C0E9852,3E55E621,40206C99 "
+     "3FB8AA3B 3FB8AA3B 32A5706", "BE08A9AB238D3BB4,3E32A16CAC31F83F,3E3B0F6BAF573A4,BE8B8ADBD6AB8DD1,"
+     "3EB300CA9218A724,BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,"
+     "3F7D919C52A21C74,BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,"
+     "3FE2788CFC6FB619 435 435 435"),
     PTX__F("lgamma", "!1a=abs x;b=lt a 0.5;{c=lt a 3.5;r:mov a;|c=lt a 3;o:mov a;u:mov 0.0;}if c;d=lt a 1.5;"
      "if d;f=sub a 1;f=sel x f b;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;}if b;l=log a;"
      "{r=sub r l;|o=sub o l;}end;else;f=sub a 2;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;"
