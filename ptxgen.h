@@ -3135,8 +3135,12 @@ typedef struct ptx__block {
     uint32_t special;              /* its first in ptx__graph.special */
 } ptx__block;
 
+/* Where a register is made: the instruction, and the kernel's `cuts` before it. */
+typedef struct ptx__made {
+    uint32_t instruction, cuts;
+} ptx__made;
 typedef struct ptx__set {
-    uint32_t instruction, next; /* the next set of the same variable, index + 1 */
+    uint32_t instruction, block, next; /* next: the next set of the same variable, index + 1 */
 } ptx__set;
 /* What uniformity analysis knows of a register. tid: it is %tid.x plus what is uniform in a warp (warpgroup)
    and a multiple of 32 (128), shifted right by `shift`. */
@@ -3189,7 +3193,7 @@ typedef struct ptx__memo {
     uint32_t seen;                /* the form's */
     uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint8_t result_tag, version, results; /* results: words */
-    uint8_t mixed, special;               /* mixed: has operands that are no registers; special: the form */
+    uint8_t special;                      /* the form is */
 } ptx__memo; /* 64 bytes: a line of the cache */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
@@ -3200,6 +3204,7 @@ struct ptx_kernel {
     uint32_t name, index; /* in chars; among the module's kernels */
     const char *site;
     uint32_t registers[32]; /* by the tag of a word; a tag that is no register's has none */
+    uint32_t first[32], old[32]; /* those of the first block; how many more there were at the last label */
     uint32_t guard;
     const char *guard_site;
     uint32_t max_threads, min_blocks;
@@ -3211,13 +3216,13 @@ struct ptx_kernel {
     uint32_t version; /* the lowest that the recorded forms need */
     uint32_t reached; /* while the shared memory of an entry and its functions is added up */
     uint32_t shared_bytes, param_bytes, verified;
-    uint32_t cuts; /* labels, branches and exits: there is at most one block more */
+    uint32_t cuts; /* instructions that are not plain: there is at most one block more */
     size_t body;   /* where its instructions begin in the text last printed */
     uint32_t seen; /* what its instructions have: a bit for each effect, and PTX__SEEN_* */
     uint32_t address_taken, known; /* known: `bears` is, or ptx__learn is finding it out */
     uint32_t bears;                /* the highest class of divergence that a call of it may stand in */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
-    PTX__ARRAY(ptx__ins) ins; /* from here to `full`: arrays, which a kernel keeps over a reset */
+    PTX__ARRAY(ptx__ins) ins; /* from here to `end`: arrays, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
     PTX__ARRAY(ptx__scope) scopes;
@@ -3229,7 +3234,9 @@ struct ptx_kernel {
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register given to ptx_uniform or its like, its class */
     PTX__ARRAY(uint64_t) wide;     /* numbers that no handle has room for */
     PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
-    size_t full; /* while words.count is at most this, a memo can record an instruction without making room */
+    PTX__ARRAY(uint64_t) uses;   /* see ptx__list_uses */
+    PTX__ARRAY(ptx__made) made[PTX__CLASSES];
+    int64_t end; /* while ins.count is less, a memo can record an instruction without making room */
 };
 
 #define PTX__ANY_CALLEE UINT32_MAX
@@ -3326,7 +3333,9 @@ PTX__RARE ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction
                               const char *site, const char *format, va_list args) {
     char what[512];
     const char *kernel = k ? m->names.at + k->name : "";
+    size_t i;
     if (m->error.code) return m->error.code;
+    for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0; /* no memo records any more */
     vsnprintf(what, sizeof what, format, args);
     ptx__spell_out(what);
     if (!site) site = k ? k->site : "";
@@ -3584,6 +3593,7 @@ PTX__RARE_API void ptx_module_reset(ptx_module *m) {
     memset(&m->error, 0, sizeof m->error);
     m->error.message = m->error.site = m->error.kernel = "";
     m->used = 0;
+    for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0;
     m->version = 0;
     m->variables.count = m->addresses.count = m->entries.count = 0;
     m->named.count = m->named_at.count = 0;
@@ -3606,7 +3616,7 @@ PTX__RARE_API void ptx_module_free(ptx_module *m) {
     if (!m) return;
     for (i = 0; i < m->kernels.count; i++) {
         ptx_kernel *k = m->kernels.at[i];
-        ptx__release(m, &k->ins, offsetof(ptx_kernel, full) - offsetof(ptx_kernel, ins));
+        ptx__release(m, &k->ins, offsetof(ptx_kernel, end) - offsetof(ptx_kernel, ins));
         m->alloc(m->user, k, sizeof *k, 0);
     }
     ptx__release(m, &m->kernels, offsetof(ptx_module, shape) - offsetof(ptx_module, kernels));
@@ -4566,9 +4576,18 @@ static uint32_t ptx__tag_of(unsigned type) {
     return bits ? tag[bits / 8] : (uint32_t)PTX__W_64;
 }
 
+/* The instruction that is recorded next makes that register. */
+PTX__INLINE void ptx__note_made(ptx_kernel *k, uint32_t tag, uint32_t index) {
+    ptx__made made;
+    made.instruction = (uint32_t)k->ins.count;
+    made.cuts = k->cuts;
+    k->made[tag].at[index] = made;
+}
 static uint32_t ptx__new_word(ptx_kernel *k, const char *site, uint32_t tag) {
     uint32_t index = k->registers[tag]++;
     if (index == PTX__INDEX_MAX) ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 registers");
+    k->made[tag].count = index;
+    if (!k->m->error.code && PTX__ROOM_FOR_ONE(k->m, k->made[tag])) ptx__note_made(k, tag, index);
     return PTX__WORD(tag, index);
 }
 /* The handle of a register of this kernel. */
@@ -4632,26 +4651,78 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
 }
 
 /* Make room for one more instruction of that many words, so that pushing them needs no checks. */
-PTX__RARE int ptx__reserve(ptx_kernel *k, size_t words) {
+#define PTX__MEMO_WORDS 16 /* at least those of an instruction that a memo records */
+static int ptx__reserve(ptx_kernel *k, size_t words) {
     if (k->ins.count == k->ins.capacity) { /* room for as many marks as instructions */
         if (!PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count))
             return 0;
     }
-    if (!PTX__ROOM(k->m, k->ins, 1) || !PTX__ROOM(k->m, k->words, words + 16)) return 0;
+    if (!PTX__ROOM(k->m, k->ins, 1)) return 0;
+    if (words > k->words.capacity - k->words.count && !PTX__ROOM(k->m, k->words, words + PTX__MEMO_WORDS))
+        return 0;
     /* Keep the words fewer than the registers that there may be: then a memo need not count registers. */
-    k->full = (k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX) - 16;
+    words = k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX;
+    words = words > k->words.count ? (words - k->words.count) / PTX__MEMO_WORDS : 0;
+    if (words > k->ins.capacity - k->ins.count) words = k->ins.capacity - k->ins.count;
+    k->end = (int64_t)(k->ins.count + words);
     return 1;
 }
 PTX__INLINE int ptx__begin(ptx_kernel *k, size_t words) {
-    if (k->ins.count < k->ins.capacity && words <= k->words.capacity - k->words.count) return 1;
-    return ptx__reserve(k, words);
+    return ((int64_t)k->ins.count < k->end && words <= PTX__MEMO_WORDS) || ptx__reserve(k, words);
 }
 /* Mark the instruction that is recorded next. There is room for as many marks as instructions. */
 PTX__INLINE void ptx__mark(ptx_kernel *k) { k->marked.at[k->marked.count++] = (uint32_t)k->ins.count; }
 static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
 
-PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
-                                  size_t results) {
+/* Whether a register was made before the last label and behind the first block. */
+PTX__INLINE uint32_t ptx__is_old(const ptx_kernel *k, uint32_t word) {
+    return PTX__INDEX(word) - k->first[PTX__TAG(word)] < k->old[PTX__TAG(word)];
+}
+
+/* List the old registers that the last instruction reads. Only of these, and of registers set again, is it
+   not known that they are defined on every path: nobody has a handle before its definition stands in the
+   text, from label to label one instruction leads to the next, and the first block leads to all. An entry: a
+   word, above it twice the instruction, 1 more where it sets. What may not count is written too, which is
+   faster than to guess. */
+static void ptx__list_uses(ptx_kernel *k) {
+    const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
+    const uint32_t *x = k->words.at + ins->words + ins->results, *last = x + ins->count - ins->results;
+    const uint64_t here = (uint64_t)(k->ins.count - 1) << 33;
+    uint32_t word = PTX__PREDICATE(ins->guard);
+    uint64_t *at;
+    if (k->uses.capacity - k->uses.count <= ins->count && !PTX__ROOM(k->m, k->uses, ins->count + 1u)) return;
+    at = k->uses.at + k->uses.count;
+    *at = here | word;
+    at += ins->guard && ptx__is_old(k, word);
+    for (; x < last && ins->kind == PTX__I_PLAIN; x++) {
+        word = *x;
+        if (PTX__TAG(word) >= PTX__CLASSES) { /* not the most */
+            if (PTX__IS_LONG(word)) x += 2;
+            if (PTX__TAG(word) == PTX__W_MEM) word = x[-1];
+            if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
+        }
+        *at = here | word;
+        at += ptx__is_old(k, word);
+    }
+    k->uses.count = (size_t)(at - k->uses.at);
+}
+/* List that the last instruction sets that register, made before. */
+static void ptx__list_set(ptx_kernel *k, uint32_t word) {
+    if (PTX__ROOM_FOR_ONE(k->m, k->uses))
+        k->uses.at[k->uses.count++] = (uint64_t)(k->ins.count - 1) << 33 | (uint64_t)1 << 32 | word;
+}
+
+/* An instruction that is not plain may end a block, and a label begins one. */
+static void ptx__cut(ptx_kernel *k, unsigned kind) {
+    int c;
+    for (c = 1; c < PTX__CLASSES && k->cuts == 0; c++) k->first[c] = k->registers[c];
+    for (c = 1; c < PTX__CLASSES && kind == PTX__I_LABEL; c++) k->old[c] = k->registers[c] - k->first[c];
+    k->cuts++;
+}
+
+/* old: whether sources may be old. What is set again, the caller lists. */
+PTX__INLINE ptx__ins *ptx__commit_if(ptx_kernel *k, const char *site, unsigned kind, uint32_t form,
+                                     size_t words, size_t results, uint32_t old) {
     ptx__ins *ins;
     if (kind != PTX__I_PLAIN || k->guard || k->m->forms.at[form].special) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
@@ -4662,11 +4733,17 @@ PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind
     ins->kind = (uint8_t)kind;
     ins->results = (uint8_t)results;
     ins->guard = k->guard;
-    k->cuts += kind != PTX__I_PLAIN;
+    k->end -= ins->count;
+    if (kind != PTX__I_PLAIN) ptx__cut(k, kind);
+    if (old) ptx__list_uses(k);
     if (kind == PTX__I_PLAIN) k->seen |= k->m->forms.at[form].seen;
     k->guard = 0;
     k->verified = 0;
     return ins;
+}
+PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
+                                  size_t results) {
+    return ptx__commit_if(k, site, kind, form, words, results, 1);
 }
 
 /* ptx__commit out of line: for a plain instruction, and for one without operands. */
@@ -4675,7 +4752,7 @@ static void ptx__commit_plain(ptx_kernel *k, const char *site, uint32_t form, si
 }
 static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, uint32_t what) {
     if (!ptx__begin(k, 0)) return 0;
-    ptx__commit(k, site, kind, form, k->words.count, 0)->words = what;
+    ptx__commit_if(k, site, kind, form, k->words.count, 0, k->guard)->words = what;
     return 1;
 }
 
@@ -5053,7 +5130,6 @@ static void ptx__keep_memo(ptx_kernel *k, uint32_t what, ptx_mods mods, const pt
     memo.seen = form->seen;
     memo.results = ins->results;
     memo.special = form->special;
-    for (i = 0; i < n; i++) memo.mixed |= memo.tag[i] != 0;
     k->m->memo[place ^ 1] = k->m->memo[place]; /* two entries: the other one keeps the previous memo */
     k->m->memo[place] = memo;
 }
@@ -5064,37 +5140,34 @@ PTX__INLINE uint32_t ptx__is_foreign(const ptx_kernel *k, ptx_val v) {
            | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
-/* Write the words of the sources to w, as the memo says. Returns the end of the words, or NULL if an operand
-   does not match the memo; what was written is then ignored. */
-PTX__INLINE uint32_t *ptx__copy_operands(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *src,
-                                         unsigned n, uint32_t *w) {
-    uint32_t wrong = 0;
-    unsigned i;
-    for (i = 0; i < n; i++) {
-        const uint32_t tag = memo->tag[i];
-        const uint64_t number = src[i].handle & PTX__LOW55;
-        if (!tag) {
-            wrong |= ptx__is_foreign(k, src[i]);
-            *w++ = (uint32_t)src[i].handle;
-            continue;
-        }
-        w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
-        w[1] = (uint32_t)number;
-        w[2] = 0;
-        if (tag == PTX__W_MEM) {
-            const ptx__operand v = ptx__read_handle(k, src[i]);
-            wrong |= (v.owner ^ k->owner)
-                     | (PTX__INDEX((uint32_t)v.bits) >= k->registers[PTX__TAG((uint32_t)v.bits)]);
-            w[1] = (uint32_t)v.bits;
-            w[2] = (uint32_t)(v.bits >> 32);
-        } else if (tag == PTX__W_F32)
-            wrong |= ptx__f32_word(src[i].handle << 9, &w[1]) != 1;
-        else
-            wrong |= tag & PTX__EXACT ? number != memo->most[i]
-                                      : (number > memo->most[i]) | (tag & PTX__NOT_ZERO && !number);
-        w += 3;
+/* Write the words of source v to w, as the memo says of source i. Returns their end. Sets *wrong if the
+   source does not match the memo, and what was written is to be ignored; *old if it is an old register. */
+PTX__INLINE uint32_t *ptx__copy_operand(const ptx_kernel *k, const ptx__memo *memo, unsigned i, ptx_val v,
+                                        uint32_t *w, uint32_t *wrong, uint32_t *old) {
+    const uint32_t tag = memo->tag[i];
+    const uint64_t number = v.handle & PTX__LOW55;
+    if (!tag) {
+        *wrong |= ptx__is_foreign(k, v);
+        *old |= ptx__is_old(k, (uint32_t)v.handle);
+        *w = (uint32_t)v.handle;
+        return w + 1;
     }
-    return wrong ? NULL : w;
+    w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
+    w[1] = (uint32_t)number;
+    w[2] = 0;
+    if (tag == PTX__W_MEM) {
+        const ptx__operand o = ptx__read_handle(k, v);
+        *wrong |= (o.owner ^ k->owner)
+                  | (PTX__INDEX((uint32_t)o.bits) >= k->registers[PTX__TAG((uint32_t)o.bits)]);
+        *old |= ptx__is_old(k, (uint32_t)o.bits);
+        w[1] = (uint32_t)o.bits;
+        w[2] = (uint32_t)(o.bits >> 32);
+    } else if (tag == PTX__W_F32)
+        *wrong |= ptx__f32_word(v.handle << 9, &w[1]) != 1;
+    else
+        *wrong |= tag & PTX__EXACT ? number != memo->most[i]
+                                   : (number > memo->most[i]) | (tag & PTX__NOT_ZERO && !number);
+    return w + 3;
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
@@ -5102,36 +5175,43 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
 static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
                             unsigned type);
 
-/* Record a plain instruction of at most four sources; the rest of src[4] is zero. */
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
-                           const ptx_val *src) {
-    const uint64_t kinds = ptx__kinds_of(src);
-    const unsigned n = PTX__COUNT_OF(what);
-    uint32_t wrong = 0, *w, *first, place;
+/* Record a plain instruction of n sources, at most four; those behind are zero, or the variable of PTX__INTO.
+   Expanded where n is a constant. */
+PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, unsigned n,
+                                  ptx_val s0, ptx_val s1, ptx_val s2, ptx_val s3) {
+    const uint64_t kinds =
+        s0.handle >> 48 | s1.handle >> 48 << 16 | s2.handle >> 48 << 32 | s3.handle >> 48 << 48;
+    uint32_t wrong = 0, old, *w, *first, place;
     const ptx__memo *memo;
     ptx__ins *ins;
-    unsigned i;
-    ptx_val d;
-    if (!ptx__ready(k)) return ptx__none();
+    ptx_val d, src[PTX__MEMO_MAX];
+    if (!k) return ptx__none();
     memo = &k->m->memo[place = ptx__memo_place(what, mods, kinds)];
     if (memo->what != what || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[place ^ 1];
     if (memo->what != what || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
-        || k->ins.count == k->ins.capacity || k->words.count > k->full || k->index >= k->m->used)
-        return ptx__record_new(k, site, what, mods, src);
+        || (int64_t)k->ins.count >= k->end
+        || k->registers[memo->result_tag] == k->made[memo->result_tag].capacity)
+        goto unlike;
     first = k->words.at + k->words.count;
     w = first + memo->results;
-    if (!memo->mixed)
-        for (i = 0; i < n; i++) {
-            wrong |= ptx__is_foreign(k, src[i]);
-            *w++ = (uint32_t)src[i].handle;
-        }
-    else {
-        w = ptx__copy_operands(k, memo, src, n, w);
-        wrong = !w;
-    }
-    if (!memo->result && what & PTX__INTO) wrong |= ptx__is_foreign(k, src[n]);
-    if (wrong) return ptx__record_new(k, site, what, mods, src);
+    old = k->guard;
+    if (n > 0) w = ptx__copy_operand(k, memo, 0, s0, w, &wrong, &old);
+    if (n > 1) w = ptx__copy_operand(k, memo, 1, s1, w, &wrong, &old);
+    if (n > 2) w = ptx__copy_operand(k, memo, 2, s2, w, &wrong, &old);
+    if (n > 3) w = ptx__copy_operand(k, memo, 3, s3, w, &wrong, &old);
+    if (what & PTX__INTO) wrong |= ptx__is_foreign(k, s1);
+    if (wrong) goto unlike;
     if (memo->special | k->guard) ptx__mark(k);
+    d = ptx__none();
+    if (memo->result) {
+        const uint32_t index = k->registers[memo->result_tag]++;
+        ptx__note_made(k, memo->result_tag, index);
+        *first = PTX__WORD(memo->result_tag, index);
+        d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
+    } else if (what & PTX__INTO) {
+        d = s1;
+        *first = (uint32_t)d.handle;
+    }
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
     ins->form = memo->form;
@@ -5145,14 +5225,16 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_m
     k->guard = 0;
     k->verified = 0;
     if (memo->version > k->version) k->version = memo->version;
-    if (!memo->result) {
-        if (!(what & PTX__INTO)) return ptx__none();
-        *first = (uint32_t)src[n].handle;
-        return src[n];
-    }
-    *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
-    d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
+    if (old) ptx__list_uses(k);
+    if (what & PTX__INTO) ptx__list_set(k, (uint32_t)d.handle);
     return d;
+unlike:
+    src[0] = s0, src[1] = s1, src[2] = s2, src[3] = s3;
+    return ptx__record_new(k, site, what, mods, src);
+}
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                           const ptx_val *src) {
+    return ptx__record_n(k, site, what, mods, PTX__COUNT_OF(what), src[0], src[1], src[2], src[3]);
 }
 static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a) {
     ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
@@ -5187,7 +5269,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
     const unsigned op = what & 0xfffu, type = what >> 12 & 127, src_type = what >> 19 & 127;
     ptx_val d = ptx__none();
     ptx_var var;
-    if (ptx__is_stale(k, k, site)) return d;
+    if (!ptx__ready(k) || ptx__is_stale(k, k, site)) return d;
     if (what & PTX__INTO) {
         ptx_val typed[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
         typed[0] = src[0];
@@ -5443,7 +5525,7 @@ PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *sr
 /* Record an instruction by a pattern of its form. Returns 0 where no pattern fits. */
 static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form, const ptx_val *src,
                                   uint32_t n, ptx_val *out) {
-    uint32_t pattern = k->m->forms.at[form].pattern, wrong = 1, lead, words, i;
+    uint32_t pattern = k->m->forms.at[form].pattern, wrong = 1, old = 0, lead, words, i;
     const uint32_t *p = NULL, *made, *word;
     uint32_t *to;
     size_t at = k->words.count;
@@ -5453,8 +5535,10 @@ static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form
         for (i = 0; i < n && !wrong; i++)
             wrong = (p[PTX__P_KINDS + i] << 16 | k->owner) ^ (uint32_t)(src[i].handle >> 32);
     }
-    for (i = 0; i < n; i++)
+    for (i = 0; i < n; i++) {
         wrong |= PTX__INDEX((uint32_t)src[i].handle) >= k->registers[PTX__TAG((uint32_t)src[i].handle)];
+        old |= ptx__is_old(k, (uint32_t)src[i].handle);
+    }
     if (wrong) return 0;
     lead = p[PTX__P_LEAD];
     words = p[PTX__P_WORDS];
@@ -5470,7 +5554,7 @@ static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form
     }
     for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->handle;
     k->words.count += words;
-    ptx__commit(k, site, PTX__I_PLAIN, form, at, lead);
+    ptx__commit_if(k, site, PTX__I_PLAIN, form, at, lead, old);
     return 1;
 }
 
@@ -5664,6 +5748,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (r && !into) out[0] = ptx__with_space(out[0], ptx__space_of(op, v, n));
     leaves = n_out == PTX__ONE && (op == PTX_RET || op == PTX_EXIT);
     ptx__commit(k, site, leaves ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at, results);
+    for (i = 0; i < r && into; i++) ptx__list_set(k, (uint32_t)into[i].cell.handle);
     if (n > PTX__MEMO_MAX && !into && !loose && !unsettled)
         ptx__keep_pattern(k, form - 1, src, n, out, r);
 }
@@ -5691,24 +5776,20 @@ PTX__RARE_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, pt
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
     return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a);
 }
-/* Inlined into ptx_op2_, ptx_op3_ and ptx_op4_, where n is a constant. */
-PTX__INLINE ptx_val ptx__record_op(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, unsigned n,
-                                   ptx_val a, ptx_val b, ptx_val c, ptx_val d) {
-    ptx_val src[PTX__MEMO_MAX];
-    src[0] = a, src[1] = b, src[2] = c, src[3] = d;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, n), mods, src);
-}
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    return ptx__record_op(k, site, op, mods, 2, a, b, ptx__none(), ptx__none());
+    return ptx__record_n(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, 2, a, b, ptx__none(),
+                         ptx__none());
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    return ptx__record_op(k, site, op, mods, 3, a, b, c, ptx__none());
+    return ptx__record_n(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, 3, a, b, c, ptx__none());
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    return ptx__record_op(k, site, op, mods, 4, a, b, c, d);
+    ptx_val src[PTX__MEMO_MAX];
+    src[0] = a, src[1] = b, src[2] = c, src[3] = d;
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src);
 }
 
 PTX__RARE_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
@@ -5856,6 +5937,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
             return NULL;
         }
         memset(k, 0, sizeof *k);
+        k->made[0].capacity = 1; /* no result: there is room for that */
         m->kernels.at[m->kernels.count++] = k;
     }
     m->entries.at[m->entries.count++] = m->used;
@@ -5864,7 +5946,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
     memset(k, 0, offsetof(ptx_kernel, ins));
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
     k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
-    k->marked.count = k->wide.count = 0;
+    k->marked.count = k->wide.count = k->uses.count = 0;
     k->m = m;
     do k->owner = (m->seed + ++m->serial) & 0xffffu; /* what a handle has room for */
     while (k->owner == 0);
@@ -6375,6 +6457,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
     if (!ptx__push_policy(&u, &mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+    for (i = 0; i < n && guard; i++) ptx__list_set(k, (uint32_t)d[i].handle);
     for (i = 0; i < n; i++) out[i] = d[i];
 }
 
@@ -7642,11 +7725,11 @@ typedef struct ptx__graph {
         *predecessor;            /* of block b: from first_predecessor[b], below that of b + 1 */
     uint32_t bias[PTX__CLASSES]; /* a register's word + bias of its class = its slot, in all classes */
     uint32_t registers;
-    uint32_t *definition, *definition_block; /* slot -> instruction + 1, 0: none; its block */
-    uint32_t *checked;                       /* slot -> block + 1 in which a use was last checked */
-    uint32_t *sets;                          /* slot -> last of module.sets + 1; NULL where nobody asks */
-    uint32_t *special, prefetch;             /* see ptx__special_at */
-    uint32_t *stack, *mark;                  /* for walks: a word a block */
+    uint32_t *block_of_cut;      /* how many instructions that are not plain stand before -> block */
+    uint32_t *checked;           /* slot -> block + 1 in which a use was last checked */
+    uint32_t *sets;              /* slot -> last of module.sets + 1; NULL where nobody asks */
+    uint32_t *special, prefetch; /* see ptx__special_at */
+    uint32_t *stack, *mark;      /* for walks: a word a block */
     /* Postdominators. The node behind all ends has the number `blocks`; post_number 0: no path to an end. */
     uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
 } ptx__graph;
@@ -7674,12 +7757,18 @@ static const char *ptx__mnemonic(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
     return *form->row->name ? form->row->name : form->who == PTX__WHO_CALL ? "a call" : "raw text";
 }
+/* Where a register is made, and the block of that. */
+static const ptx__made *ptx__made_at(const ptx_kernel *k, uint32_t word) {
+    return &k->made[PTX__TAG(word)].at[PTX__INDEX(word)];
+}
+static uint32_t ptx__home_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
+    return g->block_of_cut[ptx__made_at(k, word)->cuts];
+}
 /* The defining instruction of a value; NULL of what is no register, and of a variable that is set again. */
 static const ptx__ins *ptx__definition_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
-    uint32_t slot;
-    if (PTX__TAG(word) >= PTX__CLASSES) return NULL;
-    slot = ptx__slot(g, word);
-    return g->definition[slot] && !g->sets[slot] ? &k->ins.at[g->definition[slot] - 1] : NULL;
+    return PTX__TAG(word) < PTX__CLASSES && !g->sets[ptx__slot(g, word)]
+               ? &k->ins.at[ptx__made_at(k, word)->instruction]
+               : NULL;
 }
 
 /* The registers that an instruction reads (which = 1) or writes (which = 0), one by one: *at starts at 0. */
@@ -7710,10 +7799,10 @@ static int ptx__ends_block(const ptx__ins *ins) {
    are special by their form, and branches under a guard. Those of block b begin at its `special` and are less
    than its `end`. */
 static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
-    uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = g->special;
+    uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = g->special, *of_cut = g->block_of_cut;
     ptx__block *b = g->block;
     size_t j;
-    b->first = b->special = 0;
+    b->first = b->special = *of_cut = 0;
     for (j = 0; j < k->marked.count; j++) {
         const uint32_t i = k->marked.at[j];
         const ptx__ins *ins = &k->ins.at[i];
@@ -7736,6 +7825,7 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
             (++b)->first = i + 1;
             b->special = listed;
         }
+        *++of_cut = (uint32_t)(b - g->block);
     }
     b->end = n;
     g->blocks = (uint32_t)(b - g->block) + 1;
@@ -7781,19 +7871,18 @@ PTX__RARE int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     }
     g->registers = (uint32_t)registers;
     m->blocks.count = m->scratch.count = m->sets.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + (sets ? 3u : 2u) * registers + 6 * (blocks + 1);
+    need = k->labels.count + 6 * blocks + 2 + (sets ? 2u : 1u) * registers + 6 * (blocks + 1);
     if (!PTX__ROOM(m, m->blocks, blocks)) return 0;
-    if (!PTX__ROOM(m, m->scratch, need + registers + k->marked.count + 1)) return 0;
+    if (!PTX__ROOM(m, m->scratch, need + blocks + k->marked.count + 1)) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     g->block = m->blocks.at;
-    g->definition_block = s + need; /* this and `special` need no zeroes */
-    g->special = g->definition_block + registers;
+    g->block_of_cut = s + need; /* this and `special` need no zeroes */
+    g->special = g->block_of_cut + blocks;
     g->block_of_label = s, s += k->labels.count;
     g->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
     g->first_predecessor = s, s += blocks + 2;
     g->predecessor = s, s += 3 * blocks; /* the last third: see ptx__number_dominators */
-    g->definition = s, s += registers;
     g->checked = s, s += registers;
     g->post_order = s, s += blocks + 1;
     g->post_number = s, s += blocks + 1;
@@ -8002,107 +8091,44 @@ PTX__RARE ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* The sets of a variable behind its declaration are chained, each instruction once. */
-static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i) {
+static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i, uint32_t b) {
     ptx_module *m = k->m;
     ptx__set set;
     if (g->sets[slot] && m->sets.at[g->sets[slot] - 1].instruction == i) return;
     if (!PTX__ROOM_FOR_ONE(m, m->sets)) return;
     set.instruction = i;
+    set.block = b;
     set.next = g->sets[slot];
     m->sets.at[m->sets.count++] = set;
     g->sets[slot] = (uint32_t)m->sets.count;
 }
 
-/* Instruction i of block b reads or sets a register whose definition is not behind the beginning of b: is
-   that definition on every path to here? */
+/* Instruction i of block b reads or sets a register: is its definition on every path to here? */
 static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t i, uint32_t b, int sets) {
-    const uint32_t slot = ptx__slot(g, word), home = g->definition_block[slot];
-    uint32_t in;
-    if (sets && g->sets) ptx__add_set(k, g, slot, i);
+    const uint32_t slot = ptx__slot(g, word);
+    uint32_t in, home;
+    if (sets && g->sets) ptx__add_set(k, g, slot, i, b);
     if (g->checked[slot] == b + 1) return 1;
     g->checked[slot] = b + 1;
-    if (!g->definition[slot]) return 0;
-    if (home == b) return sets;
+    home = ptx__home_of(k, g, word);
     in = g->block[b].in;
     return g->block[home].in <= in && in < g->block[home].out;
 }
 
-/* Enter the definitions of block b, from instruction i on; returns the instruction behind the last that there
-   was room for. What is defined so far stands before the instruction, so what is defined behind the beginning
-   of the block, as most is, is defined on every path. All other uses are listed in `found`: a word, and above
-   it twice the instruction, 1 more where it sets. The function calls nothing, so that all stays in registers,
-   and writes what may not count, which is faster than to guess. */
-#define PTX__FOUND 1024u /* and of the last instruction as many as it has operands */
-static uint32_t ptx__scan_block(const ptx_kernel *k, const ptx__graph *g, uint32_t b, uint32_t i,
-                                uint64_t *const found, uint32_t *count) {
-    const uint32_t *const words = k->words.at, start = g->block[b].first, end = g->block[b].end;
-    uint32_t *const definition = g->definition, word, tag, slot;
-    uint64_t *at = found;
-    const ptx__ins *ins = k->ins.at + i;
-    for (; i < end && at < found + PTX__FOUND; i++, ins++) {
-        const uint32_t *w = words + ins->words, *made = w + ins->results, *last = w + ins->count, *x;
-        const uint64_t here = (uint64_t)i << 33;
-        if (ins->guard) {
-            word = PTX__PREDICATE(ins->guard);
-            *at = here | word;
-            at += definition[g->bias[PTX__W_PRED] + word] <= start;
-        }
-        if (ins->kind != PTX__I_PLAIN) continue;
-        for (x = made; x < last; x++) {
-            word = *x;
-            tag = PTX__TAG(word);
-            if (tag >= PTX__CLASSES) { /* not the most */
-                if (PTX__IS_NUMBER(word)) {
-                    x += 2;
-                    continue;
-                }
-                if (tag == PTX__W_MEM) word = x[1], x += 2;
-                if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
-                tag = PTX__TAG(word);
-                if (tag >= PTX__CLASSES) continue;
-            }
-            *at = here | word;
-            at += definition[g->bias[tag] + word] <= start;
-        }
-        for (; w < made; w++) {
-            word = *w;
-            tag = PTX__TAG(word);
-            if (tag >= PTX__CLASSES) continue;
-            slot = g->bias[tag] + word;
-            if (!definition[slot]) {
-                definition[slot] = i + 1;
-                g->definition_block[slot] = b;
-            } else if (definition[slot] != i + 1)
-                *at++ = here | (uint64_t)1 << 32 | word;
-        }
-    }
-    *count = (uint32_t)(at - found);
-    return i;
-}
-
-static ptx_code ptx__check_block_definitions(ptx_kernel *k, ptx__graph *g, uint32_t b) {
-    uint64_t found[PTX__FOUND + PTX__OPERANDS_MAX + PTX__RESULTS_MAX + 2];
-    uint32_t i = g->block[b].first, count, e;
-    while (i < g->block[b].end) {
-        i = ptx__scan_block(k, g, b, i, found, &count);
-        for (e = 0; e < count; e++) {
-            uint32_t word = (uint32_t)found[e], at = (uint32_t)(found[e] >> 33), definition;
-            if (ptx__is_defined(k, g, word, at, b, (int)(found[e] >> 32 & 1))) continue;
-            definition = g->definition[ptx__slot(g, word)];
-            return ptx__fault(k, PTX_E_UNDEFINED, at,
-                              "a value is used here that is not defined on every path; it is made at %s",
-                              definition ? ptx__site_at(k, definition - 1) : "(nowhere)");
-        }
-    }
-    return k->m->error.code;
-}
-
 /* In the order of the text a definition stands before its uses: nobody has a handle before. */
 static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
-    uint32_t b;
-    for (b = 0; b < g->blocks; b++)
-        if (g->block[b].order && ptx__check_block_definitions(k, g, b)) return k->m->error.code;
-    return PTX_E_NONE;
+    uint32_t b = 0;
+    size_t e;
+    for (e = 0; e < k->uses.count; e++) {
+        const uint64_t use = k->uses.at[e];
+        const uint32_t word = (uint32_t)use, i = (uint32_t)(use >> 33);
+        while (g->block[b].end <= i) b++;
+        if (!ptx__is_defined(k, g, word, i, b, (int)(use >> 32 & 1)))
+            return ptx__fault(k, PTX_E_UNDEFINED, i,
+                              "a value is used here that is not defined on every path; it is made at %s",
+                              ptx__site_at(k, ptx__made_at(k, word)->instruction));
+    }
+    return k->m->error.code;
 }
 
 /* -- verify: calls --
@@ -8207,14 +8233,15 @@ typedef struct ptx__uniformity {
     uint32_t *condition_root;        /* and where that begins to differ */
     uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__not_raised */
     uint32_t *needed;                /* a bit an instruction */
+    uint32_t *matters;               /* block -> itself, where its level matters; see ptx__mark_needed */
     uint32_t *together, count;       /* the instructions for threads together */
-    uint32_t *work;                  /* a stack of slots */
+    uint32_t *work;                  /* a stack of registers */
     uint32_t effort;                 /* steps that are left to ptx__limit_level */
 } ptx__uniformity;
 
 static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u) {
     ptx_module *m = k->m;
-    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 5 * blocks + words, level, b;
+    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 6 * blocks + words, level, b;
     uint32_t *s;
     m->uniform.count = m->spread.count = 0;
     if (!PTX__ROOM(m, m->uniform, g->registers + 1)) return 0;
@@ -8237,6 +8264,7 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
     u->condition = s, s += blocks;
     u->condition_root = s, s += blocks;
     u->needed = s, s += words;
+    u->matters = s, s += blocks;
     for (level = 0; level < PTX__CLASS_LANE; level++)
         for (u->skip[level] = s, s += blocks, b = 0; b < blocks; b++) u->skip[level][b] = (uint32_t)b;
     u->together = s, s += k->marked.count;
@@ -8258,42 +8286,73 @@ static void ptx__mark_register(ptx__uniformity *u, uint32_t word, uint32_t *dept
     if (u->index[slot]) return;
     u->index[slot] = (uint32_t)u->k->m->uniform.count++;
     memset(&u->value[u->index[slot]], 0, sizeof *u->value);
-    u->work[(*depth)++] = slot;
+    u->work[(*depth)++] = word;
 }
-static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t *depth) {
+static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t b, uint32_t *depth) {
     const ptx__ins *ins = &u->k->ins.at[i];
     const uint32_t *end, *w = ptx__sources(u->k, ins, &end);
     u->needed[i / 32] |= 1u << i % 32;
+    u->matters[b] = 1;
     if (ins->guard) ptx__mark_register(u, ins->guard, depth);
     for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, w[PTX__TAG(*w) == PTX__W_MEM], depth);
 }
+/* Mark what the registers on the stack are made of. */
+static void ptx__mark_definitions(ptx__uniformity *u, uint32_t depth) {
+    const ptx__set *sets = u->k->m->sets.at;
+    uint32_t set;
+    while (depth) {
+        const uint32_t word = u->work[--depth];
+        ptx__mark_sources(u, ptx__made_at(u->k, word)->instruction, ptx__home_of(u->k, u->g, word), &depth);
+        for (set = u->g->sets[ptx__slot(u->g, word)]; set; set = sets[set - 1].next)
+            ptx__mark_sources(u, sets[set - 1].instruction, sets[set - 1].block, &depth);
+    }
+}
 
-/* Mark what the conditions of branches, the guards of instructions for threads together, and operands that
-   must be uniform are made of. */
+/* Mark what the guards of instructions for threads together are made of, operands that must be uniform, and
+   the conditions of branches on which a block depends whose level matters: one with such an instruction or
+   with one that is needed. */
 static void ptx__mark_needed(ptx__uniformity *u) {
     const ptx_kernel *k = u->k;
     const ptx__graph *g = u->g;
-    uint32_t b, i, s, set, depth = 0;
+    uint32_t b, i, s, e, depth = 0, *nearest = g->stack, marked = 1, round = 0;
     size_t a;
     for (b = 0; b < g->blocks; b++) {
         if (!g->block[b].order) continue;
         for (s = g->block[b].special; (i = ptx__special_at(k, g, s)) < g->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
-            const int plain = ins->kind == PTX__I_PLAIN;
-            if (plain && !form->who) continue;
-            if (plain) u->together[u->count++] = i;
+            if (ins->kind != PTX__I_PLAIN || !form->who) continue;
+            u->together[u->count++] = i;
+            u->matters[b] = 1;
             if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
-            if (plain && form->who == PTX__WHO_BLOCK) {
+            if (form->who == PTX__WHO_BLOCK) {
                 const uint32_t *end, *w = ptx__sources(k, ins, &end);
                 for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, *w, &depth);
             }
         }
-        while (depth) { /* at once, as long as what stands near is at hand */
-            uint32_t slot = u->work[--depth];
-            ptx__mark_sources(u, g->definition[slot] - 1, &depth);
-            for (set = g->sets[slot]; set; set = k->m->sets.at[set - 1].next)
-                ptx__mark_sources(u, k->m->sets.at[set - 1].instruction, &depth);
+        ptx__mark_definitions(u, depth); /* at once, as long as what stands near is at hand */
+        depth = 0;
+    }
+    for (; marked; round++) { /* nearest: the nearest postdominator whose level matters */
+        nearest[g->blocks] = g->blocks;
+        for (i = 1; i < g->post_reached; i++) {
+            b = g->post_order[i];
+            nearest[b] = u->matters[b] ? b : nearest[g->post_idom[b]];
+        }
+        for (i = 1, marked = 0; i < g->post_reached; i++) {
+            const ptx__block *block = &g->block[b = g->post_order[i]];
+            const uint32_t guard = PTX__PREDICATE(block->guard), stop = g->post_depth[g->post_idom[b]];
+            int depends = round > 16; /* rather than more rounds */
+            if (!block->guard || (u->matters[b] && u->index[ptx__slot(g, guard)])) continue;
+            for (e = 0; e < 2; e++) {
+                s = block->next[e];
+                depends |= s && g->post_number[s - 1] && g->post_depth[nearest[s - 1]] > stop;
+            }
+            if (!depends) continue;
+            marked = u->matters[b] = 1;
+            ptx__mark_register(u, guard, &depth);
+            ptx__mark_definitions(u, depth);
+            depth = 0;
         }
     }
     for (a = 0; a + 1 < k->asserted.count; a += 2)
@@ -8331,9 +8390,9 @@ static uint8_t ptx__low_zeros(uint64_t n) {
 
 /* The highest level of a variable's sets from which a path leads to block b, into x: of an `if` and its else
    each may set the variable for itself. In very long kernels it gives up. */
-PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t slot, uint32_t b, ptx__uniform *x) {
+PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint32_t b, ptx__uniform *x) {
     const ptx__graph *g = u->g;
-    uint32_t depth = 0, from = b, e, set, by = g->definition_block[slot];
+    uint32_t depth = 0, from = b, e, set, by = ptx__home_of(u->k, g, word);
     if (u->effort < g->blocks) return;
     u->effort -= g->blocks;
     x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
@@ -8346,8 +8405,8 @@ PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t slot, uint3
         }
         if (!depth) break;
     }
-    for (set = g->sets[slot]; set; set = u->k->m->sets.at[set - 1].next) {
-        by = ptx__block_of(g, u->k->m->sets.at[set - 1].instruction);
+    for (set = g->sets[ptx__slot(g, word)]; set; set = u->k->m->sets.at[set - 1].next) {
+        by = u->k->m->sets.at[set - 1].block;
         if (g->mark[by] && u->level[by] > x->level)
             x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
     }
@@ -8361,7 +8420,7 @@ static ptx__uniform ptx__read_register(ptx__uniformity *u, uint32_t word, uint32
     of->read = 1;
     if (is_last) x.class_ = x.last_class, x.root = x.last_root;
     if (!is_last && x.level > u->level[b] && x.level > x.class_ && u->g->sets[slot])
-        ptx__limit_level(u, slot, b, &x);
+        ptx__limit_level(u, word, b, &x);
     if (!is_last && x.level > u->level[b] && x.level > x.class_) x.class_ = x.level, x.root = x.branch;
     if (x.asserted && x.class_ >= x.asserted) x.class_ = (uint8_t)(x.asserted - 1);
     return x;
@@ -9065,7 +9124,7 @@ PTX__RARE uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i,
     uint32_t j, word, at = 0;
     while (report && fact && (word = ptx__next_register(p->k, ins, 1, &at)) != 0)
         for (j = 0; j < p->count; j++)
-            if (fact >> j & 1 && p->about[j] + 1 == p->g->definition[ptx__slot(p->g, word)])
+            if (fact >> j & 1 && p->about[j] == ptx__made_at(p->k, word)->instruction)
                 ptx__fault(
                     p->k, PTX_E_ASYNC, i,
                     "what the tcgen05.ld at %s loads may not have come yet: put PTX_TCGEN05_WAIT_LD between",
@@ -10128,9 +10187,8 @@ static const char *const ptx__formulas[] = {
      "r=log_special x r;end;", "33B17218", ""),
     /* (-1)^y sin x, of x up to pi / 2: the error of x^2 counts */
     PTX__F("sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e {0.14|$};p=poly z $;p=fma p z e;r=fma p x x;y=shl "
-     "y 31;r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6",
-     "3FC1EB85 3C7AF044,3CE62CF,BD6AD96D,3DE61222,BE5AE645,3EC71DE3A4A858F9,BF2A01A01A005D22,"
-     "3F81111111110FF2,BFC5555555555554"),
+     "y 31;r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6", "3FC1EB85 3C7AF044,3CE62CF,BD6AD96D,3DE61222,"
+     "BE5AE645,3EC71DE3A4A858F9,BF2A01A01A005D22,3F81111111110FF2,BFC5555555555554"),
     /* the sine of x less z pi, y: z by the sum that rounded it; large ones: of w, turned by v */
     PTX__F("reduced", "f=fma z $ x;f=fma z $ f;f:fma z $ f;{|y,l=unpair y;}t:mov y;a=abs x;c=gtu a "
      "{105615|$};if c;f,t=turn w v;end;r=sine f t;", "C0490FDA B4222168 A84234C4",
@@ -10144,10 +10202,9 @@ static const char *const ptx__formulas[] = {
      "3EF6391C,BF38AA3B 3FB8AA3B 34", "3FF71547652B82FE 3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE"),
     PTX__F("log10", "1f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;p=fma n $ p;r:fma n $ p;"
      "|t,w=ratio f;h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=fma n $ h;u=fma n $ s;u=sub h u;"
-     "a=add a u;a=fma n $ a;r:add s a;}if c;r=log_special x r;end;",
-     "BCB1F27A,3D38D697,BD60504F,3D7E2307,BD946FBB,3DB1FD51,BDDE5A81,3E143CB7,BE5E5BD9 3EDE5BD9 A6F6086 "
-     "331A209B", "3FDBCB7B1526E50E 3FDBCB7B1526E50E 3C695355BAAAFAD3 3FDBCB7B1526E50E 3FD34413509F79FF "
-     "BFD34413509F79FF BC49DC1DA994FD21"),
+     "a=add a u;a=fma n $ a;r:add s a;}if c;r=log_special x r;end;", "BCB1F27A,3D38D697,BD60504F,3D7E2307,"
+     "BD946FBB,3DB1FD51,BDDE5A81,3E143CB7,BE5E5BD9 3EDE5BD9 A6F6086 331A209B", "3FDBCB7B1526E50E "
+     "3FDBCB7B1526E50E 3C695355BAAAFAD3 3FDBCB7B1526E50E 3FD34413509F79FF BFD34413509F79FF BC49DC1DA994FD21"),
     PTX__F("log1p", "1v:mov x;d:mov 0;u:add x 1;{i=iadd u -0x800000;c=uge i 0x5f000000;|l,i=unpair u;i=iadd "
      "i -0x100000;c=uge i 0x5fe00000;}if c;c=gt x 1;v=mul x $;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;"
      "d=isel 0xe0000000 0 c;end;{e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;|l,h=unpair u;"
@@ -10174,11 +10231,10 @@ static const char *const ptx__formulas[] = {
      "k=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t,h=quarter x;{|l=mov 0.0;}end;z=mul f f;p=poly "
      "z $;{q=mul z f;p=fma p q h;|l=neg l;p=fma p f l;p=fma p z h;}g=add f p;{q=rcpa g;|c=and t 1;c=ine c 0;"
      "r:mov g;if c;q=reciprocal g;}e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;"
-     "r=sel q g c;|r=neg q;end;}",
-     "3F22F983 BFC90FDA B3A22168 A7C234C4 3B9153BC,B80B570E,3C332D78,3CAE039E,3D5D7699,3E08868E,3EAAAAB1",
-     "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 B94C1CD129024E08 41D 3EF603B9,"
-     "BF07D494,3F17BEC,BEFD0809,3F2205EC,3F2D14D,3F43814F,3F57D58,3F6D6D98,3F8226E10108A5E5,3F9664F49BF1640E,"
-     "3FABA1BA1B3E6489,3FC1111111118F5E,3FD55555555554E4"),
+     "r=sel q g c;|r=neg q;end;}", "3F22F983 BFC90FDA B3A22168 A7C234C4 3B9153BC,B80B570E,3C332D78,3CAE039E,"
+     "3D5D7699,3E08868E,3EAAAAB1", "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 "
+     "B94C1CD129024E08 41D 3EF603B9,BF07D494,3F17BEC,BEFD0809,3F2205EC,3F2D14D,3F43814F,3F57D58,3F6D6D98,"
+     "3F8226E10108A5E5,3F9664F49BF1640E,3FABA1BA1B3E6489,3FC1111111118F5E,3FD55555555554E4"),
     PTX__F("arc", "a=abs x;c=gt a 0.5;{|v:mov a;z:mul x x;q:mov 0.0;if c;}z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;"
      "y=sel 0 y d;v,h=root2 z y;{g=mul x x;z=sel z g c;v=sel v a c;|e=neg v;e=fma e v z;h=add h h;q=mul e h;"
      "end;}p=poly z $;p=mul p z;r=fma p v v;s=mov c;", "3D2CACD5,3CC620AD,3D3A3DB9,3D998103,3E2AAAE4",
@@ -10189,19 +10245,21 @@ static const char *const ptx__formulas[] = {
      "3FF921FB54442D18 3C91A62633145C06"),
     PTX__F("pi", "{n=neg x;r=fma $ $ n;|r=sub $ x;r=add r $;}", "3FC2F1B4 40040455",
      "400921FB54442D18 3CA1A62633145C07"),
-    PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;",
-     "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E",
-     "BEE390A8,3F1D183A,BF4490AC,3F627A17,BF77DCD8,3F87D4DA,BF936D54,3F9B17E5,BFA0E3D8,3FA39DD8,BFA5F79,"
-     "3FA84CD37E346DB8,BFAAEDF99C78B5F1,3FAE1D5448695593,BFB111038C103845,3FB3B139B612FF9F,BFB745D15AAF8E54,"
-     "3FBC71C71B25B739,BFC249249243DF46,3FC99999999982B7,BFD5555555555543"),
+    PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;", "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,"
+     "3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E", "BEE390A8,3F1D183A,BF4490AC,3F627A17,BF77DCD8,3F87D4DA,BF936D54,"
+     "3F9B17E5,BFA0E3D8,3FA39DD8,BFA5F79,3FA84CD37E346DB8,BFAAEDF99C78B5F1,3FAE1D5448695593,BFB111038C103845,"
+     "3FB3B139B612FF9F,BFB745D15AAF8E54,3FBC71C71B25B739,BFC249249243DF46,3FC99999999982B7,BFD5555555555543"),
     PTX__F("asin", "1{v,c=arc x;w=neg v;w=fma $ $ w;w=add w w;|v,c,l=arc x;w=fma v -2 $;l=sub $ l;w=add w l;"
      "}v=sel w v c;r=cps x v;", "3EC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06"),
     PTX__F("acos", "1v,c=arc x;u=cps x v;{u=half_pi u;|u=sub $ u;u=add u $;}v=add v v;w=pi v;d=lt x 0;v=sel "
      "w v d;r=sel v u c;", "", "3C91A62633145C06 3FF921FB54442D18"),
-    PTX__F("atan2", "2a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;q=reciprocal m;t=mul n q;e=neg t;"
-     "e=fma e m n;t:fma e q t;c=geu m $;d=ltu n $;c=or c d;if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;"
-     "t=sel u t d;end;v=arctan t;w=half_pi v;v=sel w v p;w=pi v;{p=ilt y 0;|k,h=unpair y;p=ilt h 0;}v=sel w "
-     "v p;r=cps x v;", "5E 0D8", "7E7 03F"),
+    /* x / y, where 1 / y is normal and so is the error of the first quotient */
+    PTX__F0("quotient", "q=reciprocal y;r=mul x q;e=neg r;e=fma e y x;r=fma e q r;"),
+    PTX__F("atan2", "2a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;t:quotient n m;c=geu m $;d=ltu n $;"
+     "c=or c d;if c;d=gt m 1;e=gt n 1;i=sel $ $ d;j=sel $ $ e;i=mul m i;j=mul n j;t=quotient j i;d=xor d e;"
+     "j=sel $ 1 d;t=mul t j;d=eq m I;u=mul n 0;t=sel u t d;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;end;"
+     "v=arctan t;w=half_pi v;v=sel w v p;w=pi v;{p=ilt y 0;|k,h=unpair y;p=ilt h 0;}v=sel w v p;r=cps x v;",
+     "5E 0D8 1F8 5F8 1F8 5F8 002", "7E7 03F 1FF 5FF 1FF 5FF 0004"),
     PTX__F("sinh", "1p,t,a=half_exp x;h=ldx p t;e=reciprocal h;h=fma e -0.25 h;z=mul x x;q=poly z $;q=mul q "
      "z;q=fma q a a;c=lt a 1;r:sel q h c;c=gtu a {88|709};if c;r=scale p t;c=gt a {91|712};r=sel I r c;end;"
      "r=cps x r;", "363B3B8F,39500E11,3C088875,3E2AAAAB", "3CEF6ECB,3D6ACC74,3DE6127A,3E5AE645,"
@@ -10247,9 +10305,8 @@ static const char *const ptx__formulas[] = {
      "t=fma h $ M;n=sub t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;p=exp_poly f;p=mul p q;|c=gt a 28;"
      "a=sel 28 a c;p,l,t=erfc_tail a;p=add p l;}r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a "
      "0.65;if c;}p=erf_small a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u "
-     "r c;",
-     "BA2916A8,3A90ADDC,3AFBAB2D,BA6C845A,BC1B23A1,BC04DE4E,3D43A869,3D9ADF6E,BF020275,3F76FA44 BFB8AA3B "
-     "BF317218 3102E308", ""),
+     "r c;", "BA2916A8,3A90ADDC,3AFBAB2D,BA6C845A,BC1B23A1,BC04DE4E,3D43A869,3D9ADF6E,BF020275,3F76FA44 "
+     "BFB8AA3B BF317218 3102E308", ""),
     /* log2 x, of an exponent y too large, as r + s: t + l = 2 artanh(f / (2 + f)) to its cubic term */
     PTX__F("log2_pair", "{e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;|l,h=unpair x;e=iadd h "
      "-0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;}e=isub e y;n=i2f e;{|n=mul n $;}f=sub m 1;g=fma "
@@ -10280,9 +10337,8 @@ static const char *const ptx__formulas[] = {
     PTX__F("log2_gamma", "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;"
      "m=mul x $;n=neg m;n=fma x $ n;n=fma x $ n;o=sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;"
      "u=sub u n;u=add u i;t=add o $;k=sub t o;i=sub t k;i=sub o i;k=sub $ k;i=add i k;i=add i $;u=add u i;"
-     "p=stirling x;u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "",
-     "3FD71547652B82FE 3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC 3FD536439A4C6EFC BC749E49A361EFEB "
-     "3FD71547652B82FE"),
+     "p=stirling x;u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "", "3FD71547652B82FE 3FD71547652B82FE "
+     "3C5777D0FFDA0D24 3FD536439A4C6EFC 3FD536439A4C6EFC BC749E49A361EFEB 3FD71547652B82FE"),
     /* ln gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, of x from 2 on */
     PTX__F("stirling", "w=rcpa x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
      "", "4005E899,C0168E14,4015722A,C0092AB8,3FF4AAFF,BFD9D5B5,3FBAA9CBB08983CE,BF993AA7E403472D,"
@@ -10299,10 +10355,10 @@ static const char *const ptx__formulas[] = {
      "g=neg u;g=fma s y g;g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;"
      "e=fma g y e;r=add p e;s=sub r p;s=sub e s;"),
     PTX__F("tgamma", "!1a=abs x;c=lt a 2;r:mov a;d:mov 1.0;k:mov 0.0;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;"
-     "{p=poly f $;d=mul x p;d=sel d p e;y:mov 1.0;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;h=mul x p;"
-     "w=neg h;w=fma x p w;w=fma x l w;d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;}e=le x -0.5;if e;{y=neg p;"
-     "j=rnd a;g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;|n=neg p;m=neg l;d,k=reflect a;"
-     "}end;{r=div y d;|r=div n d;e=divide n m d k;c=gt a $;r=sel e r c;}else;{w=rcpa a;g:poly w $;h,"
+     "{p=poly f $;d=mul x p;d=sel d p e;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;h=mul x p;w=neg h;"
+     "w=fma x p w;w=fma x l w;d=sel h p e;k=sel w l e;}y:mov 1.0;z:mov 0.0;e=le x -0.5;if e;y=neg p;{j=rnd a;"
+     "g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;|z=neg l;d,k=reflect a;}end;d=mul d $;"
+     "k=mul k $;r=divide y z d k;r=mul r $;c=eq x 0;j=cps x I;r=sel j r c;else;{w=rcpa a;g:poly w $;h,"
      "l=log2_pair a 0;b=sub a 0.5;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul a $;n=neg m;n=fma a $ n;"
      "n=fma a $ n;o:sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;u:add u i;|h,"
      "l=log2_gamma a;o:mul h 4;u:mul l 4;}e=lt x 0;b=mov e;if e;{j=rnd a;f=sub a j;v,c=sin_pi f;l=sub f v;"
@@ -10311,11 +10367,11 @@ static const char *const ptx__formulas[] = {
      "|w:mov p;}if b;p=neg p;w=divide p 0.0 d k;end;r=scale w t;e=gt x {36|172};r=sel I r e;k=cps d 0;k=neg "
      "k;e=lt x {-46|-190};r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r c;c=nan x x;r=sel x "
      "r c;", "B78C1CCA,38FBBA5E,B95E5DD,BA983A29,3BEC75D2,BC1DA7B1,BD2CD6DA,3E2A891A,BD2C0B04,BF27E7A,"
-     "3F13C468,3F8 38ADD72F,BA9023C9,3B1FA3AB,BA2E981F,BBDBF4CB,3C0E9852,3E55E621,40206C99 3FB8AA3B 3FB8AA3B "
-     "32A5706", "BE08A9AB238D3BB4,3E32A16CAC31F83F,3E3B0F6BAF573A4,BE8B8ADBD6AB8DD1,3EB300CA9218A724,"
-     "BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,3F7D919C52A21C74,"
-     "BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,3FE2788CFC6FB619 "
-     "3C3"),
+     "3F13C468,3F8 4B8 4B8 4B8 38ADD72F,BA9023C9,3B1FA3AB,BA2E981F,BBDBF4CB,3C0E9852,3E55E621,40206C99 "
+     "3FB8AA3B 3FB8AA3B 32A5706", "BE08A9AB238D3BB4,3E32A16CAC31F83F,3E3B0F6BAF573A4,BE8B8ADBD6AB8DD1,"
+     "3EB300CA9218A724,BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,"
+     "3F7D919C52A21C74,BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,"
+     "3FE2788CFC6FB619 435 435 435"),
     PTX__F("lgamma", "!1a=abs x;b=lt a 0.5;{c=lt a 3.5;r:mov a;|c=lt a 3;o:mov a;u:mov 0.0;}if c;d=lt a 1.5;"
      "if d;f=sub a 1;f=sel x f b;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;}if b;l=log a;"
      "{r=sub r l;|o=sub o l;}end;else;f=sub a 2;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;"
