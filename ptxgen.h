@@ -4934,7 +4934,8 @@ static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, in
     ((uint32_t)(op) | (uint32_t)(type) << 12 | (uint32_t)(src_type) << 19 | (uint32_t)(n) << 26 | 1u << 30)
 #define PTX__INTO (1u << 29)
 #define PTX__COUNT_OF(what) ((what) >> 26 & 7u)
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src);
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+                           ptx_val b);
 
 /* Move an operand that PTX cannot print in that slot to a register: a 16-bit float immediate, an inverted
    predicate in a plain slot, an address with an offset where no memory is accessed. */
@@ -4944,14 +4945,12 @@ static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__opera
     int lost = 0;
     ptx_val d;
     if (v.kind == PTX__PLACE && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
-        ptx_val src[4] = {{0}, {0}, {0}, {0}};
         int64_t offset;
         v = ptx__without_offset(v, &offset);
         if (ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's') offset &= 0xffffffff;
-        src[0] = ptx__register_handle(&v);
-        src[1].handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
+        d.handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
         k->guard = 0;
-        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, src);
+        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, ptx__register_handle(&v), d);
         k->guard = guard;
         return ptx__read_handle(k, d);
     }
@@ -5175,8 +5174,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
 static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
                             unsigned type);
 
-/* Record a plain instruction of n sources, at most four; those behind are zero, or the variable of PTX__INTO.
-   Expanded where n is a constant. */
+/* Record a plain instruction of n sources, at most four; those behind are zero, or PTX__INTO's variable. */
 PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, unsigned n,
                                   ptx_val s0, ptx_val s1, ptx_val s2, ptx_val s3) {
     const uint64_t kinds =
@@ -5232,14 +5230,17 @@ unlike:
     src[0] = s0, src[1] = s1, src[2] = s2, src[3] = s3;
     return ptx__record_new(k, site, what, mods, src);
 }
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
-                           const ptx_val *src) {
-    return ptx__record_n(k, site, what, mods, PTX__COUNT_OF(what), src[0], src[1], src[2], src[3]);
+/* Sources are passed by value: an array that has just been written is slow to read. */
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+                           ptx_val b) {
+    return ptx__record_n(k, site, what, mods, PTX__COUNT_OF(what), a, b, ptx__none(), ptx__none());
+}
+static ptx_val ptx__record_four(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+                                ptx_val b, ptx_val c, ptx_val d) {
+    return ptx__record_n(k, site, what, mods, PTX__COUNT_OF(what), a, b, c, d);
 }
 static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a) {
-    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-    src[0] = a;
-    return ptx__record(k, site, what, mods, src);
+    return ptx__record(k, site, what, mods, a, ptx__none());
 }
 
 /* Whether an instruction chooses between a float and something else, whose bits would be mistaken. */
@@ -5271,11 +5272,10 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
     ptx_var var;
     if (!ptx__ready(k) || ptx__is_stale(k, k, site)) return d;
     if (what & PTX__INTO) {
-        ptx_val typed[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-        typed[0] = src[0];
-        d = var.cell = typed[1] = src[1];
-        if (!ptx__check_set(k, site, d, typed)) return ptx__none();
-        if (typed[0].handle != src[0].handle) return ptx__record(k, site, what, mods, typed);
+        ptx_val typed = src[0];
+        d = var.cell = src[1];
+        if (!ptx__check_set(k, site, d, &typed)) return ptx__none();
+        if (typed.handle != src[0].handle) return ptx__record(k, site, what, mods, typed, d);
     }
     ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE,
               what & PTX__INTO ? &var : NULL);
@@ -5766,30 +5766,26 @@ static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned
 }
 
 PTX__RARE_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
-    static const ptx_val none[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn))
         return PTX__REFUSE(k, PTX_E_UNDEFINED, site,
                            k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
                                        : "this function has a result: ptx_return gives it");
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, none);
+    return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, ptx__none());
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
     return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    return ptx__record_n(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, 2, a, b, ptx__none(),
-                         ptx__none());
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, a, b);
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    return ptx__record_n(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, 3, a, b, c, ptx__none());
+    return ptx__record_four(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, a, b, c, ptx__none());
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    ptx_val src[PTX__MEMO_MAX];
-    src[0] = a, src[1] = b, src[2] = c, src[3] = d;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src);
+    return ptx__record_four(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, a, b, c, d);
 }
 
 PTX__RARE_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
@@ -5812,10 +5808,7 @@ PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
                                  ptx_val low) {
-    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-    src[0] = high;
-    src[1] = low;
-    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, src);
+    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, high, low);
 }
 
 /* -- kernels and their memory -- */
@@ -7391,11 +7384,8 @@ PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
     return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, var.cell);
 }
 PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
-    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-    src[0] = value;
-    src[1] = var.cell;
     ptx__record(k, site, PTX__WHAT(PTX_MOV, ptx__as_bits((unsigned)ptx_type_of(var.cell)), 0, 1) | PTX__INTO,
-                0, src);
+                0, value, var.cell);
 }
 
 /* -- control flow -- */
