@@ -10682,9 +10682,7 @@ static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, ui
 PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
                              ptx_val y, ptx_val z) {
     ptx_val v[3], out[3];
-    v[0] = x;
-    v[1] = y;
-    v[2] = z;
+    v[0] = x, v[1] = y, v[2] = z;
     out[0] = ptx_imm(0);
     ptx__math_call(k, site, name ? name : "NULL", n, v, out);
     return out[0];
