@@ -1946,12 +1946,8 @@ PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer
 PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments);
 /* The text, NUL-terminated ASCII, owned by the module until it changes; NULL on error. length may be NULL. */
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length);
-/* The same into the caller's buffer: returns the length without the NUL, writes at most capacity - 1
-   characters and a NUL. Call with (NULL, 0) to learn the length. 0 on error. */
-PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity);
 /* The .version that the text has: 63 is 6.3. */
 PTXGEN_API uint32_t ptx_version(const ptx_module *m);
-
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m);
 /* What a launch needs of entry `index`; 0 if there is none such. */
@@ -2383,6 +2379,22 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
     ptx_tex_((k), PTX__AT, (op), (type), (texture), (n), (at), (out))
 PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
                          uint32_t n, const ptx_val *at, ptx_val *out);
+/* The everyday ones, their coordinates one by one. */
+#define ptx_tex_1d(k, type, texture, x, out)                                                                 \
+    PTX__TEX(k, PTX_TEX_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_2d(k, type, texture, x, y, out)                                                              \
+    PTX__TEX(k, PTX_TEX_2D, type, texture, 2, x, y, ptx_imm(0), out)
+#define ptx_tex_3d(k, type, texture, x, y, z, out) PTX__TEX(k, PTX_TEX_3D, type, texture, 3, x, y, z, out)
+#define ptx_tex_2d_layered(k, type, texture, layer, x, y, out)                                               \
+    PTX__TEX(k, PTX_TEX_A2D, type, texture, 3, layer, x, y, out)
+#define ptx_tex_2d_lod(k, type, texture, x, y, lod, out)                                                     \
+    PTX__TEX(k, PTX_TEX_LEVEL_2D, type, texture, 3, x, y, lod, out)
+#define ptx_tex_cube(k, type, texture, x, y, z, out)                                                         \
+    PTX__TEX(k, PTX_TEX_CUBE, type, texture, 3, x, y, z, out)
+#define PTX__TEX(k, op, type, texture, n, a, b, c, out)                                                      \
+    ptx_tex_at_((k), PTX__AT, (op), (type), (texture), (n), (a), (b), (c), (out))
+PTXGEN_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
+                            uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out);
 /* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. PTX_SULD_1D, _2D, _3D, _A1D, _A2D load n
    elements, 1, 2 or 4 of at most 16 bytes in all; PTX_SUST_1D ... store them. Bytes are moved as they are;
    type says how many: 1 to 8; a single byte is loaded as a u32. at, all u32: a layer, then x in bytes, a
@@ -2399,6 +2411,28 @@ PTXGEN_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op,
 PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
                                    ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
                                    const ptx_val *values);
+/* One element of a surface of 1, 2 or 3 dimensions: the value loaded, the value to store. */
+#define ptx_surface_load_1d(k, outside, type, surface, x)                                                    \
+    PTX__SULD(k, PTX_SULD_1D, outside, type, surface, x, ptx_imm(0), ptx_imm(0))
+#define ptx_surface_load_2d(k, outside, type, surface, x, y)                                                 \
+    PTX__SULD(k, PTX_SULD_2D, outside, type, surface, x, y, ptx_imm(0))
+#define ptx_surface_load_3d(k, outside, type, surface, x, y, z)                                              \
+    PTX__SULD(k, PTX_SULD_3D, outside, type, surface, x, y, z)
+#define ptx_surface_store_1d(k, outside, type, surface, x, value)                                            \
+    PTX__SUST(k, PTX_SUST_1D, outside, type, surface, x, ptx_imm(0), ptx_imm(0), value)
+#define ptx_surface_store_2d(k, outside, type, surface, x, y, value)                                         \
+    PTX__SUST(k, PTX_SUST_2D, outside, type, surface, x, y, ptx_imm(0), value)
+#define ptx_surface_store_3d(k, outside, type, surface, x, y, z, value)                                      \
+    PTX__SUST(k, PTX_SUST_3D, outside, type, surface, x, y, z, value)
+#define PTX__SULD(k, op, outside, type, surface, x, y, z)                                                    \
+    ptx_surface_load_at_((k), PTX__AT, (op), (outside), (type), (surface), (x), (y), (z))
+#define PTX__SUST(k, op, outside, type, surface, x, y, z, value)                                             \
+    ptx_surface_store_at_((k), PTX__AT, (op), (outside), (type), (surface), (x), (y), (z), (value))
+PTXGEN_API ptx_val ptx_surface_load_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                        ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z);
+PTXGEN_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                      ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z,
+                                      ptx_val value);
 
 /* Tensor cores. d, a, b, c are arrays of the lengths that ptx_mma_shape gives: ptx_mma(k,
    PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). a_type, b_type: of the elements. extra: what stands
@@ -2464,6 +2498,7 @@ PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uin
 PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_val whole,
                             ptx_val *out);
 
+/* A special register: PTX_TID_X, PTX_WARPID, PTX_LANEMASK_LT, PTX_CLUSTERID_X ... */
 #define ptx_sreg(k, which) ptx_sreg_((k), PTX__AT, (which))
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which);
 #define ptx_tid_x(k) ptx_sreg(k, PTX_TID_X)
@@ -2479,31 +2514,6 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
 #define ptx_nctaid_y(k) ptx_sreg(k, PTX_NCTAID_Y)
 #define ptx_nctaid_z(k) ptx_sreg(k, PTX_NCTAID_Z)
 #define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
-#define ptx_warpid(k) ptx_sreg(k, PTX_WARPID)
-#define ptx_smid(k) ptx_sreg(k, PTX_SMID)
-#define ptx_nsmid(k) ptx_sreg(k, PTX_NSMID)
-#define ptx_lanemask_eq(k) ptx_sreg(k, PTX_LANEMASK_EQ)
-#define ptx_lanemask_le(k) ptx_sreg(k, PTX_LANEMASK_LE)
-#define ptx_lanemask_lt(k) ptx_sreg(k, PTX_LANEMASK_LT)
-#define ptx_lanemask_ge(k) ptx_sreg(k, PTX_LANEMASK_GE)
-#define ptx_lanemask_gt(k) ptx_sreg(k, PTX_LANEMASK_GT)
-#define ptx_clock64(k) ptx_sreg(k, PTX_CLOCK64)
-#define ptx_globaltimer(k) ptx_sreg(k, PTX_GLOBALTIMER)
-#define ptx_dynamic_smem_size(k) ptx_sreg(k, PTX_DYNAMIC_SMEM_SIZE)
-#define ptx_clusterid_x(k) ptx_sreg(k, PTX_CLUSTERID_X) /* clusters: sm_90 */
-#define ptx_clusterid_y(k) ptx_sreg(k, PTX_CLUSTERID_Y)
-#define ptx_clusterid_z(k) ptx_sreg(k, PTX_CLUSTERID_Z)
-#define ptx_nclusterid_x(k) ptx_sreg(k, PTX_NCLUSTERID_X)
-#define ptx_nclusterid_y(k) ptx_sreg(k, PTX_NCLUSTERID_Y)
-#define ptx_nclusterid_z(k) ptx_sreg(k, PTX_NCLUSTERID_Z)
-#define ptx_cluster_ctaid_x(k) ptx_sreg(k, PTX_CLUSTER_CTAID_X)
-#define ptx_cluster_ctaid_y(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Y)
-#define ptx_cluster_ctaid_z(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Z)
-#define ptx_cluster_nctaid_x(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_X)
-#define ptx_cluster_nctaid_y(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Y)
-#define ptx_cluster_nctaid_z(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Z)
-#define ptx_cluster_ctarank(k) ptx_sreg(k, PTX_CLUSTER_CTARANK)
-#define ptx_cluster_nctarank(k) ptx_sreg(k, PTX_CLUSTER_NCTARANK)
 /* The thread's index in the grid along x, y or z, ctaid * ntid + tid, as u32. */
 #define ptx_global_x(k) ptx_global_((k), PTX__AT, 0)
 #define ptx_global_y(k) ptx_global_((k), PTX__AT, 1)
@@ -3125,8 +3135,12 @@ typedef struct ptx__block {
     uint32_t special;              /* its first in ptx__graph.special */
 } ptx__block;
 
+/* Where a register is made: the instruction, and the kernel's `cuts` before it. */
+typedef struct ptx__made {
+    uint32_t instruction, cuts;
+} ptx__made;
 typedef struct ptx__set {
-    uint32_t instruction, next; /* the next set of the same variable, index + 1 */
+    uint32_t instruction, block, next; /* next: the next set of the same variable, index + 1 */
 } ptx__set;
 /* What uniformity analysis knows of a register. tid: it is %tid.x plus what is uniform in a warp (warpgroup)
    and a multiple of 32 (128), shifted right by `shift`. */
@@ -3160,11 +3174,11 @@ typedef struct ptx__uniform {
 #define PTX__INLINE static inline
 #endif
 
-/* A growing array: memory is the module's, kept over a reset. */
+/* A growing array: memory is the module's, kept over a reset. bytes: of its capacity. */
 #define PTX__ARRAY(type)                                                                                     \
     struct {                                                                                                 \
         type *at;                                                                                            \
-        size_t count, capacity;                                                                              \
+        size_t count, capacity, bytes;                                                                       \
     }
 
 /* A plain instruction as it was recorded once: one that has operands of the same kinds differs from it in
@@ -3179,7 +3193,7 @@ typedef struct ptx__memo {
     uint32_t seen;                /* the form's */
     uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint8_t result_tag, version, results; /* results: words */
-    uint8_t mixed, special;               /* mixed: has operands that are no registers; special: the form */
+    uint8_t special;                      /* the form is */
 } ptx__memo; /* 64 bytes: a line of the cache */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
@@ -3190,6 +3204,7 @@ struct ptx_kernel {
     uint32_t name, index; /* in chars; among the module's kernels */
     const char *site;
     uint32_t registers[32]; /* by the tag of a word; a tag that is no register's has none */
+    uint32_t first[32], old[32]; /* those of the first block; how many more there were at the last label */
     uint32_t guard;
     const char *guard_site;
     uint32_t max_threads, min_blocks;
@@ -3201,13 +3216,13 @@ struct ptx_kernel {
     uint32_t version; /* the lowest that the recorded forms need */
     uint32_t reached; /* while the shared memory of an entry and its functions is added up */
     uint32_t shared_bytes, param_bytes, verified;
-    uint32_t cuts; /* labels, branches and exits: there is at most one block more */
+    uint32_t cuts; /* instructions that are not plain: there is at most one block more */
     size_t body;   /* where its instructions begin in the text last printed */
     uint32_t seen; /* what its instructions have: a bit for each effect, and PTX__SEEN_* */
-    uint32_t address_taken, known; /* known: the three below are; 1 while ptx__learn computes them */
+    uint32_t address_taken, known; /* known: `bears` is, or ptx__learn is finding it out */
     uint32_t bears;                /* the highest class of divergence that a call of it may stand in */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
-    PTX__ARRAY(ptx__ins) ins; /* from here on: memory, which a kernel keeps over a reset */
+    PTX__ARRAY(ptx__ins) ins; /* from here to `end`: arrays, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
     PTX__ARRAY(ptx__scope) scopes;
@@ -3219,7 +3234,9 @@ struct ptx_kernel {
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register given to ptx_uniform or its like, its class */
     PTX__ARRAY(uint64_t) wide;     /* numbers that no handle has room for */
     PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
-    size_t full; /* while words.count is at most this, a memo can record an instruction without making room */
+    PTX__ARRAY(uint64_t) uses;   /* see ptx__list_uses */
+    PTX__ARRAY(ptx__made) made[PTX__CLASSES];
+    int64_t end; /* while ins.count is less, a memo can record an instruction without making room */
 };
 
 #define PTX__ANY_CALLEE UINT32_MAX
@@ -3247,7 +3264,7 @@ struct ptx_module {
     char message[768];
     char error_site[256], error_kernel[256];
     uint32_t used; /* kernels in use; later ones, left by a reset, keep their memory for reuse */
-    PTX__ARRAY(ptx_kernel *) kernels;
+    PTX__ARRAY(ptx_kernel *) kernels; /* from here to `shape`: arrays */
     PTX__ARRAY(ptx__form) forms;
     PTX__ARRAY(char) names;
     PTX__ARRAY(char) chars; /* mnemonics of the forms */
@@ -3316,7 +3333,9 @@ PTX__RARE ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction
                               const char *site, const char *format, va_list args) {
     char what[512];
     const char *kernel = k ? m->names.at + k->name : "";
+    size_t i;
     if (m->error.code) return m->error.code;
+    for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0; /* no memo records any more */
     vsnprintf(what, sizeof what, format, args);
     ptx__spell_out(what);
     if (!site) site = k ? k->site : "";
@@ -3373,7 +3392,7 @@ PTX__RARE ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction
 /* An array of any type: copied to this and back, because void ** may not alias T **. */
 typedef struct ptx__array {
     void *at;
-    size_t count, capacity;
+    size_t count, capacity, bytes;
 } ptx__array;
 
 /* Make room for `more` elements of that size behind those in use. Returns 0 when there is none. */
@@ -3385,10 +3404,11 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
     if (more > ((size_t)-1) / size / 2 - a.count) return ptx_fail(m, PTX_E_MEMORY, "", "out of memory"), 0;
     want = a.capacity < 16 ? 16 : a.capacity;
     while (want < a.count + more) want += want / 2;
-    a.at = m->alloc(m->user, a.at, a.capacity * size, want * size);
+    a.at = m->alloc(m->user, a.at, a.bytes, want * size);
     if (!a.at)
         return ptx_fail(m, PTX_E_MEMORY, "", "out of memory: %lu bytes", (unsigned long)(want * size)), 0;
     a.capacity = want;
+    a.bytes = want * size;
     memcpy(array, &a, sizeof a);
     return 1;
 }
@@ -3397,32 +3417,13 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
 #define PTX__ROOM_FOR_ONE(m, array)                                                                          \
     ((array).count < (array).capacity || ptx__room((m), &(array), 1, sizeof *(array).at))
 
-/* The arrays of a kernel and of a module, to be given back. */
-typedef struct ptx__held {
-    size_t at, size;
-} ptx__held;
-#define PTX__HELD(of, array) {offsetof(of, array), sizeof *((of *)0)->array.at}
-static const ptx__held ptx__kernel_holds[] = {
-    PTX__HELD(ptx_kernel, ins),    PTX__HELD(ptx_kernel, words),  PTX__HELD(ptx_kernel, labels),
-    PTX__HELD(ptx_kernel, scopes), PTX__HELD(ptx_kernel, shared), PTX__HELD(ptx_kernel, params),
-    PTX__HELD(ptx_kernel, locals), PTX__HELD(ptx_kernel, info),   PTX__HELD(ptx_kernel, asserted),
-    PTX__HELD(ptx_kernel, calls),  PTX__HELD(ptx_kernel, wide),   PTX__HELD(ptx_kernel, marked)};
-static const ptx__held ptx__module_holds[] = {
-    PTX__HELD(ptx_module, kernels),  PTX__HELD(ptx_module, forms),       PTX__HELD(ptx_module, names),
-    PTX__HELD(ptx_module, chars),    PTX__HELD(ptx_module, patterns),    PTX__HELD(ptx_module, text),
-    PTX__HELD(ptx_module, entries),  PTX__HELD(ptx_module, variables),   PTX__HELD(ptx_module, named),
-    PTX__HELD(ptx_module, named_at), PTX__HELD(ptx_module, files),       PTX__HELD(ptx_module, addresses),
-    PTX__HELD(ptx_module, blocks),   PTX__HELD(ptx_module, scratch),     PTX__HELD(ptx_module, sets),
-    PTX__HELD(ptx_module, uniform),  PTX__HELD(ptx_module, spread),      PTX__HELD(ptx_module, spelt[1]),
-    PTX__HELD(ptx_module, spelt[2]), PTX__HELD(ptx_module, spelt[3]),    PTX__HELD(ptx_module, spelt[4]),
-    PTX__HELD(ptx_module, spelt[5]), PTX__HELD(ptx_module, spelt[6])};
-#undef PTX__HELD
-
-static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, size_t n) {
-    for (; n--; held++) {
+/* Give back the arrays that lie in this many bytes. */
+static void ptx__release(ptx_module *m, const void *arrays, size_t bytes) {
+    const char *at = (const char *)arrays, *end = at + bytes;
+    for (; at < end; at += sizeof(ptx__array)) {
         ptx__array a;
-        memcpy(&a, (const char *)of + held->at, sizeof a);
-        if (a.at) m->alloc(m->user, a.at, a.capacity * held->size, 0);
+        memcpy(&a, at, sizeof a);
+        if (a.at) m->alloc(m->user, a.at, a.bytes, 0);
     }
 }
 
@@ -3592,6 +3593,7 @@ PTX__RARE_API void ptx_module_reset(ptx_module *m) {
     memset(&m->error, 0, sizeof m->error);
     m->error.message = m->error.site = m->error.kernel = "";
     m->used = 0;
+    for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0;
     m->version = 0;
     m->variables.count = m->addresses.count = m->entries.count = 0;
     m->named.count = m->named_at.count = 0;
@@ -3614,10 +3616,10 @@ PTX__RARE_API void ptx_module_free(ptx_module *m) {
     if (!m) return;
     for (i = 0; i < m->kernels.count; i++) {
         ptx_kernel *k = m->kernels.at[i];
-        ptx__release(m, k, ptx__kernel_holds, sizeof ptx__kernel_holds / sizeof *ptx__kernel_holds);
+        ptx__release(m, &k->ins, offsetof(ptx_kernel, end) - offsetof(ptx_kernel, ins));
         m->alloc(m->user, k, sizeof *k, 0);
     }
-    ptx__release(m, m, ptx__module_holds, sizeof ptx__module_holds / sizeof *ptx__module_holds);
+    ptx__release(m, &m->kernels, offsetof(ptx_module, shape) - offsetof(ptx_module, kernels));
     m->alloc(m->user, m, sizeof *m, 0);
 }
 
@@ -4574,9 +4576,18 @@ static uint32_t ptx__tag_of(unsigned type) {
     return bits ? tag[bits / 8] : (uint32_t)PTX__W_64;
 }
 
+/* The instruction that is recorded next makes that register. */
+PTX__INLINE void ptx__note_made(ptx_kernel *k, uint32_t tag, uint32_t index) {
+    ptx__made made;
+    made.instruction = (uint32_t)k->ins.count;
+    made.cuts = k->cuts;
+    k->made[tag].at[index] = made;
+}
 static uint32_t ptx__new_word(ptx_kernel *k, const char *site, uint32_t tag) {
     uint32_t index = k->registers[tag]++;
     if (index == PTX__INDEX_MAX) ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 registers");
+    k->made[tag].count = index;
+    if (!k->m->error.code && PTX__ROOM_FOR_ONE(k->m, k->made[tag])) ptx__note_made(k, tag, index);
     return PTX__WORD(tag, index);
 }
 /* The handle of a register of this kernel. */
@@ -4640,26 +4651,78 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
 }
 
 /* Make room for one more instruction of that many words, so that pushing them needs no checks. */
-PTX__RARE int ptx__reserve(ptx_kernel *k, size_t words) {
+#define PTX__MEMO_WORDS 16 /* at least those of an instruction that a memo records */
+static int ptx__reserve(ptx_kernel *k, size_t words) {
     if (k->ins.count == k->ins.capacity) { /* room for as many marks as instructions */
         if (!PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count))
             return 0;
     }
-    if (!PTX__ROOM(k->m, k->ins, 1) || !PTX__ROOM(k->m, k->words, words + 16)) return 0;
+    if (!PTX__ROOM(k->m, k->ins, 1)) return 0;
+    if (words > k->words.capacity - k->words.count && !PTX__ROOM(k->m, k->words, words + PTX__MEMO_WORDS))
+        return 0;
     /* Keep the words fewer than the registers that there may be: then a memo need not count registers. */
-    k->full = (k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX) - 16;
+    words = k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX;
+    words = words > k->words.count ? (words - k->words.count) / PTX__MEMO_WORDS : 0;
+    if (words > k->ins.capacity - k->ins.count) words = k->ins.capacity - k->ins.count;
+    k->end = (int64_t)(k->ins.count + words);
     return 1;
 }
 PTX__INLINE int ptx__begin(ptx_kernel *k, size_t words) {
-    if (k->ins.count < k->ins.capacity && words <= k->words.capacity - k->words.count) return 1;
-    return ptx__reserve(k, words);
+    return ((int64_t)k->ins.count < k->end && words <= PTX__MEMO_WORDS) || ptx__reserve(k, words);
 }
 /* Mark the instruction that is recorded next. There is room for as many marks as instructions. */
 PTX__INLINE void ptx__mark(ptx_kernel *k) { k->marked.at[k->marked.count++] = (uint32_t)k->ins.count; }
 static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
 
-PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
-                                  size_t results) {
+/* Whether a register was made before the last label and behind the first block. */
+PTX__INLINE uint32_t ptx__is_old(const ptx_kernel *k, uint32_t word) {
+    return PTX__INDEX(word) - k->first[PTX__TAG(word)] < k->old[PTX__TAG(word)];
+}
+
+/* List the old registers that the last instruction reads. Only of these, and of registers set again, is it
+   not known that they are defined on every path: nobody has a handle before its definition stands in the
+   text, from label to label one instruction leads to the next, and the first block leads to all. An entry: a
+   word, above it twice the instruction, 1 more where it sets. What may not count is written too, which is
+   faster than to guess. */
+static void ptx__list_uses(ptx_kernel *k) {
+    const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
+    const uint32_t *x = k->words.at + ins->words + ins->results, *last = x + ins->count - ins->results;
+    const uint64_t here = (uint64_t)(k->ins.count - 1) << 33;
+    uint32_t word = PTX__PREDICATE(ins->guard);
+    uint64_t *at;
+    if (k->uses.capacity - k->uses.count <= ins->count && !PTX__ROOM(k->m, k->uses, ins->count + 1u)) return;
+    at = k->uses.at + k->uses.count;
+    *at = here | word;
+    at += ins->guard && ptx__is_old(k, word);
+    for (; x < last && ins->kind == PTX__I_PLAIN; x++) {
+        word = *x;
+        if (PTX__TAG(word) >= PTX__CLASSES) { /* not the most */
+            if (PTX__IS_LONG(word)) x += 2;
+            if (PTX__TAG(word) == PTX__W_MEM) word = x[-1];
+            if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
+        }
+        *at = here | word;
+        at += ptx__is_old(k, word);
+    }
+    k->uses.count = (size_t)(at - k->uses.at);
+}
+/* List that the last instruction sets that register, made before. */
+static void ptx__list_set(ptx_kernel *k, uint32_t word) {
+    if (PTX__ROOM_FOR_ONE(k->m, k->uses))
+        k->uses.at[k->uses.count++] = (uint64_t)(k->ins.count - 1) << 33 | (uint64_t)1 << 32 | word;
+}
+
+/* An instruction that is not plain may end a block, and a label begins one. */
+static void ptx__cut(ptx_kernel *k, unsigned kind) {
+    int c;
+    for (c = 1; c < PTX__CLASSES && k->cuts == 0; c++) k->first[c] = k->registers[c];
+    for (c = 1; c < PTX__CLASSES && kind == PTX__I_LABEL; c++) k->old[c] = k->registers[c] - k->first[c];
+    k->cuts++;
+}
+
+/* old: whether sources may be old. What is set again, the caller lists. */
+PTX__INLINE ptx__ins *ptx__commit_if(ptx_kernel *k, const char *site, unsigned kind, uint32_t form,
+                                     size_t words, size_t results, uint32_t old) {
     ptx__ins *ins;
     if (kind != PTX__I_PLAIN || k->guard || k->m->forms.at[form].special) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
@@ -4670,11 +4733,17 @@ PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind
     ins->kind = (uint8_t)kind;
     ins->results = (uint8_t)results;
     ins->guard = k->guard;
-    k->cuts += kind != PTX__I_PLAIN;
+    k->end -= ins->count;
+    if (kind != PTX__I_PLAIN) ptx__cut(k, kind);
+    if (old) ptx__list_uses(k);
     if (kind == PTX__I_PLAIN) k->seen |= k->m->forms.at[form].seen;
     k->guard = 0;
     k->verified = 0;
     return ins;
+}
+PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
+                                  size_t results) {
+    return ptx__commit_if(k, site, kind, form, words, results, 1);
 }
 
 /* ptx__commit out of line: for a plain instruction, and for one without operands. */
@@ -4683,7 +4752,7 @@ static void ptx__commit_plain(ptx_kernel *k, const char *site, uint32_t form, si
 }
 static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, uint32_t what) {
     if (!ptx__begin(k, 0)) return 0;
-    ptx__commit(k, site, kind, form, k->words.count, 0)->words = what;
+    ptx__commit_if(k, site, kind, form, k->words.count, 0, k->guard)->words = what;
     return 1;
 }
 
@@ -5061,7 +5130,6 @@ static void ptx__keep_memo(ptx_kernel *k, uint32_t what, ptx_mods mods, const pt
     memo.seen = form->seen;
     memo.results = ins->results;
     memo.special = form->special;
-    for (i = 0; i < n; i++) memo.mixed |= memo.tag[i] != 0;
     k->m->memo[place ^ 1] = k->m->memo[place]; /* two entries: the other one keeps the previous memo */
     k->m->memo[place] = memo;
 }
@@ -5072,37 +5140,34 @@ PTX__INLINE uint32_t ptx__is_foreign(const ptx_kernel *k, ptx_val v) {
            | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
-/* Write the words of the sources to w, as the memo says. Returns the end of the words, or NULL if an operand
-   does not match the memo; what was written is then ignored. */
-PTX__INLINE uint32_t *ptx__copy_operands(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *src,
-                                         unsigned n, uint32_t *w) {
-    uint32_t wrong = 0;
-    unsigned i;
-    for (i = 0; i < n; i++) {
-        const uint32_t tag = memo->tag[i];
-        const uint64_t number = src[i].handle & PTX__LOW55;
-        if (!tag) {
-            wrong |= ptx__is_foreign(k, src[i]);
-            *w++ = (uint32_t)src[i].handle;
-            continue;
-        }
-        w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
-        w[1] = (uint32_t)number;
-        w[2] = 0;
-        if (tag == PTX__W_MEM) {
-            const ptx__operand v = ptx__read_handle(k, src[i]);
-            wrong |= (v.owner ^ k->owner)
-                     | (PTX__INDEX((uint32_t)v.bits) >= k->registers[PTX__TAG((uint32_t)v.bits)]);
-            w[1] = (uint32_t)v.bits;
-            w[2] = (uint32_t)(v.bits >> 32);
-        } else if (tag == PTX__W_F32)
-            wrong |= ptx__f32_word(src[i].handle << 9, &w[1]) != 1;
-        else
-            wrong |= tag & PTX__EXACT ? number != memo->most[i]
-                                      : (number > memo->most[i]) | (tag & PTX__NOT_ZERO && !number);
-        w += 3;
+/* Write the words of source v to w, as the memo says of source i. Returns their end. Sets *wrong if the
+   source does not match the memo, and what was written is to be ignored; *old if it is an old register. */
+PTX__INLINE uint32_t *ptx__copy_operand(const ptx_kernel *k, const ptx__memo *memo, unsigned i, ptx_val v,
+                                        uint32_t *w, uint32_t *wrong, uint32_t *old) {
+    const uint32_t tag = memo->tag[i];
+    const uint64_t number = v.handle & PTX__LOW55;
+    if (!tag) {
+        *wrong |= ptx__is_foreign(k, v);
+        *old |= ptx__is_old(k, (uint32_t)v.handle);
+        *w = (uint32_t)v.handle;
+        return w + 1;
     }
-    return wrong ? NULL : w;
+    w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
+    w[1] = (uint32_t)number;
+    w[2] = 0;
+    if (tag == PTX__W_MEM) {
+        const ptx__operand o = ptx__read_handle(k, v);
+        *wrong |= (o.owner ^ k->owner)
+                  | (PTX__INDEX((uint32_t)o.bits) >= k->registers[PTX__TAG((uint32_t)o.bits)]);
+        *old |= ptx__is_old(k, (uint32_t)o.bits);
+        w[1] = (uint32_t)o.bits;
+        w[2] = (uint32_t)(o.bits >> 32);
+    } else if (tag == PTX__W_F32)
+        *wrong |= ptx__f32_word(v.handle << 9, &w[1]) != 1;
+    else
+        *wrong |= tag & PTX__EXACT ? number != memo->most[i]
+                                   : (number > memo->most[i]) | (tag & PTX__NOT_ZERO && !number);
+    return w + 3;
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
@@ -5110,36 +5175,43 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
 static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
                             unsigned type);
 
-/* Record a plain instruction of at most four sources; the rest of src[4] is zero. */
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
-                           const ptx_val *src) {
-    const uint64_t kinds = ptx__kinds_of(src);
-    const unsigned n = PTX__COUNT_OF(what);
-    uint32_t wrong = 0, *w, *first, place;
+/* Record a plain instruction of n sources, at most four; those behind are zero, or the variable of PTX__INTO.
+   Expanded where n is a constant. */
+PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, unsigned n,
+                                  ptx_val s0, ptx_val s1, ptx_val s2, ptx_val s3) {
+    const uint64_t kinds =
+        s0.handle >> 48 | s1.handle >> 48 << 16 | s2.handle >> 48 << 32 | s3.handle >> 48 << 48;
+    uint32_t wrong = 0, old, *w, *first, place;
     const ptx__memo *memo;
     ptx__ins *ins;
-    unsigned i;
-    ptx_val d;
-    if (!ptx__ready(k)) return ptx__none();
+    ptx_val d, src[PTX__MEMO_MAX];
+    if (!k) return ptx__none();
     memo = &k->m->memo[place = ptx__memo_place(what, mods, kinds)];
     if (memo->what != what || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[place ^ 1];
     if (memo->what != what || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
-        || k->ins.count == k->ins.capacity || k->words.count > k->full || k->index >= k->m->used)
-        return ptx__record_new(k, site, what, mods, src);
+        || (int64_t)k->ins.count >= k->end
+        || k->registers[memo->result_tag] == k->made[memo->result_tag].capacity)
+        goto unlike;
     first = k->words.at + k->words.count;
     w = first + memo->results;
-    if (!memo->mixed)
-        for (i = 0; i < n; i++) {
-            wrong |= ptx__is_foreign(k, src[i]);
-            *w++ = (uint32_t)src[i].handle;
-        }
-    else {
-        w = ptx__copy_operands(k, memo, src, n, w);
-        wrong = !w;
-    }
-    if (!memo->result && what & PTX__INTO) wrong |= ptx__is_foreign(k, src[n]);
-    if (wrong) return ptx__record_new(k, site, what, mods, src);
+    old = k->guard;
+    if (n > 0) w = ptx__copy_operand(k, memo, 0, s0, w, &wrong, &old);
+    if (n > 1) w = ptx__copy_operand(k, memo, 1, s1, w, &wrong, &old);
+    if (n > 2) w = ptx__copy_operand(k, memo, 2, s2, w, &wrong, &old);
+    if (n > 3) w = ptx__copy_operand(k, memo, 3, s3, w, &wrong, &old);
+    if (what & PTX__INTO) wrong |= ptx__is_foreign(k, s1);
+    if (wrong) goto unlike;
     if (memo->special | k->guard) ptx__mark(k);
+    d = ptx__none();
+    if (memo->result) {
+        const uint32_t index = k->registers[memo->result_tag]++;
+        ptx__note_made(k, memo->result_tag, index);
+        *first = PTX__WORD(memo->result_tag, index);
+        d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
+    } else if (what & PTX__INTO) {
+        d = s1;
+        *first = (uint32_t)d.handle;
+    }
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
     ins->form = memo->form;
@@ -5153,14 +5225,16 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_m
     k->guard = 0;
     k->verified = 0;
     if (memo->version > k->version) k->version = memo->version;
-    if (!memo->result) {
-        if (!(what & PTX__INTO)) return ptx__none();
-        *first = (uint32_t)src[n].handle;
-        return src[n];
-    }
-    *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
-    d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
+    if (old) ptx__list_uses(k);
+    if (what & PTX__INTO) ptx__list_set(k, (uint32_t)d.handle);
     return d;
+unlike:
+    src[0] = s0, src[1] = s1, src[2] = s2, src[3] = s3;
+    return ptx__record_new(k, site, what, mods, src);
+}
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                           const ptx_val *src) {
+    return ptx__record_n(k, site, what, mods, PTX__COUNT_OF(what), src[0], src[1], src[2], src[3]);
 }
 static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a) {
     ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
@@ -5195,7 +5269,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
     const unsigned op = what & 0xfffu, type = what >> 12 & 127, src_type = what >> 19 & 127;
     ptx_val d = ptx__none();
     ptx_var var;
-    if (ptx__is_stale(k, k, site)) return d;
+    if (!ptx__ready(k) || ptx__is_stale(k, k, site)) return d;
     if (what & PTX__INTO) {
         ptx_val typed[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
         typed[0] = src[0];
@@ -5451,7 +5525,7 @@ PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *sr
 /* Record an instruction by a pattern of its form. Returns 0 where no pattern fits. */
 static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form, const ptx_val *src,
                                   uint32_t n, ptx_val *out) {
-    uint32_t pattern = k->m->forms.at[form].pattern, wrong = 1, lead, words, i;
+    uint32_t pattern = k->m->forms.at[form].pattern, wrong = 1, old = 0, lead, words, i;
     const uint32_t *p = NULL, *made, *word;
     uint32_t *to;
     size_t at = k->words.count;
@@ -5461,8 +5535,10 @@ static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form
         for (i = 0; i < n && !wrong; i++)
             wrong = (p[PTX__P_KINDS + i] << 16 | k->owner) ^ (uint32_t)(src[i].handle >> 32);
     }
-    for (i = 0; i < n; i++)
+    for (i = 0; i < n; i++) {
         wrong |= PTX__INDEX((uint32_t)src[i].handle) >= k->registers[PTX__TAG((uint32_t)src[i].handle)];
+        old |= ptx__is_old(k, (uint32_t)src[i].handle);
+    }
     if (wrong) return 0;
     lead = p[PTX__P_LEAD];
     words = p[PTX__P_WORDS];
@@ -5478,7 +5554,7 @@ static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form
     }
     for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->handle;
     k->words.count += words;
-    ptx__commit(k, site, PTX__I_PLAIN, form, at, lead);
+    ptx__commit_if(k, site, PTX__I_PLAIN, form, at, lead, old);
     return 1;
 }
 
@@ -5672,6 +5748,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (r && !into) out[0] = ptx__with_space(out[0], ptx__space_of(op, v, n));
     leaves = n_out == PTX__ONE && (op == PTX_RET || op == PTX_EXIT);
     ptx__commit(k, site, leaves ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at, results);
+    for (i = 0; i < r && into; i++) ptx__list_set(k, (uint32_t)into[i].cell.handle);
     if (n > PTX__MEMO_MAX && !into && !loose && !unsettled)
         ptx__keep_pattern(k, form - 1, src, n, out, r);
 }
@@ -5699,24 +5776,20 @@ PTX__RARE_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, pt
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
     return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a);
 }
-/* Inlined into ptx_op2_, ptx_op3_ and ptx_op4_, where n is a constant. */
-PTX__INLINE ptx_val ptx__record_op(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, unsigned n,
-                                   ptx_val a, ptx_val b, ptx_val c, ptx_val d) {
-    ptx_val src[PTX__MEMO_MAX];
-    src[0] = a, src[1] = b, src[2] = c, src[3] = d;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, n), mods, src);
-}
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    return ptx__record_op(k, site, op, mods, 2, a, b, ptx__none(), ptx__none());
+    return ptx__record_n(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, 2, a, b, ptx__none(),
+                         ptx__none());
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    return ptx__record_op(k, site, op, mods, 3, a, b, c, ptx__none());
+    return ptx__record_n(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, 3, a, b, c, ptx__none());
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    return ptx__record_op(k, site, op, mods, 4, a, b, c, d);
+    ptx_val src[PTX__MEMO_MAX];
+    src[0] = a, src[1] = b, src[2] = c, src[3] = d;
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src);
 }
 
 PTX__RARE_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
@@ -5864,6 +5937,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
             return NULL;
         }
         memset(k, 0, sizeof *k);
+        k->made[0].capacity = 1; /* no result: there is room for that */
         m->kernels.at[m->kernels.count++] = k;
     }
     m->entries.at[m->entries.count++] = m->used;
@@ -5872,7 +5946,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
     memset(k, 0, offsetof(ptx_kernel, ins));
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
     k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
-    k->marked.count = k->wide.count = 0;
+    k->marked.count = k->wide.count = k->uses.count = 0;
     k->m = m;
     do k->owner = (m->seed + ++m->serial) & 0xffffu; /* what a handle has room for */
     while (k->owner == 0);
@@ -6383,6 +6457,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
     if (!ptx__push_policy(&u, &mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+    for (i = 0; i < n && guard; i++) ptx__list_set(k, (uint32_t)d[i].handle);
     for (i = 0; i < n; i++) out[i] = d[i];
 }
 
@@ -6547,23 +6622,17 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     if (by.space && base.space)
         return PTX__REFUSE(k, PTX_E_ADDRESS, site,
                            "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
-    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1))
-        return PTX__REFUSE(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s%s",
-                           ptx__describe(by), ptx__cure(by, PTX_U32).s);
-    if (by.type == PTX_S32 && bytes > 0x7fffffffu)
-        return PTX__REFUSE(k, PTX_E_RANGE, site, "a stride of %u bytes does not fit the index's type, s32",
-                           bytes);
     width = ptx__fact(by.type)->bits;
-    if (width == 32 && ptx__fact(base.type)->bits == 64) { /* extended as the index's type says */
+    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1) || width > ptx__fact(base.type)->bits)
+        return PTX__REFUSE(k, PTX_E_TYPE, site,
+                           "an index is an integer of 32 bits, or of the %u of its address; this is %s%s",
+                           ptx__fact(base.type)->bits, ptx__describe(by), ptx__cure(by, PTX_U32).s);
+    if (width < ptx__fact(base.type)->bits) { /* extended as the index's type says */
         if (by.type != PTX_S32) index = ptx__with_type(index, PTX_U32);
         sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes),
                        ptx_as(address, by.type == PTX_S32 ? PTX_S64 : PTX_U64));
         return ptx_as(sum, (ptx_type)base.type);
     }
-    if (width != ptx__fact(base.type)->bits)
-        return PTX__REFUSE(k, PTX_E_TYPE, site,
-                           "an index of type %s does not go with an address of type %s%s",
-                           ptx__fact(by.type)->name, ptx__fact(base.type)->name, ptx__cure(by, base.type).s);
     if (by.space == 0) index = ptx__with_type(index, base.type);
     return ptx_op3_(k, site, PTX_MAD, PTX_LO, index, ptx_imm(bytes), address);
 }
@@ -6967,40 +7036,32 @@ PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
     const char *p = format;
     uint32_t used = 0;
     while ((p = strchr(p, '%')) != NULL) {
-        unsigned bits = 32, longs = 0;
-        int floating, stars = 0, fits;
+        unsigned longs = 0, bits;
+        int floating, is_float;
+        ptx__operand a;
         char kind;
         if (*++p == '%') {
             p++;
             continue;
         }
-        while (*p && strchr("-+ #0123456789.*", *p)) stars += *p++ == '*';
-        while (*p && strchr("hlLqjzt", *p)) longs += *p != 'h', p++;
+        for (; *p && strchr("-+ #0123456789.*", *p); p++) used += *p == '*'; /* a width is an argument, too */
+        for (; *p && strchr("hlLqjzt", *p); p++) longs += *p != 'h';
         kind = *p;
         if (!kind || !strchr("diuoxXcfFeEgGaAsp", kind))
             return PTX__FAIL(k, PTX_E_ARGUMENT, site, "ptx_printf: '%%%c' is no conversion",
                              kind ? kind : ' ');
         p++;
-        used += (uint32_t)stars; /* widths are arguments too: integers, not looked at further */
         if (used++ >= n) continue;
-        if (longs || kind == 's' || kind == 'p') bits = 64;
+        a = ptx__read_handle(k, v[used - 1]);
+        bits = longs || kind == 's' || kind == 'p' ? 64 : 32;
         floating = strchr("fFeEgGaA", kind) != NULL;
-        {
-            const ptx__operand a = ptx__read_handle(k, v[used - 1]);
-            const ptx__type_fact *f = ptx__fact(a.type);
-            int is_float = a.kind == PTX__IMM_FLOAT || f->kind == 'f' || f->kind == 'h';
-            fits = floating ? is_float
-                            : !is_float
-                                  && (a.type == PTX_NONE || longs == 1 || f->bits == bits
-                                      || (bits == 32 && f->bits == 16));
-        }
-        if (fits) continue;
-        return PTX__FAIL(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%s%c' takes %s", used,
-                         ptx__describe(ptx__read_handle(k, v[used - 1])),
-                         longs > 1 ? "ll"
-                         : longs   ? "l"
-                                   : "",
-                         kind,
+        is_float = a.kind == PTX__IMM_FLOAT || strchr("fh", ptx__fact(a.type)->kind);
+        if (floating == is_float
+            && (floating || a.type == PTX_NONE || longs == 1 || ptx__fact(a.type)->bits == bits
+                || (bits == 32 && ptx__fact(a.type)->bits == 16)))
+            continue;
+        return PTX__FAIL(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%.*s%c' takes %s", used,
+                         ptx__describe(a), longs > 1 ? 2 : (int)longs, "ll", kind,
                          floating     ? "a float"
                          : bits == 64 ? "an integer or address of 64 bits"
                                       : "an integer of 32 bits");
@@ -7147,6 +7208,13 @@ PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_t
         ptx_opn_(k, site, op, 0, type, PTX_NONE, sources, list, 4, out);
 }
 
+PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
+                               ptx_val texture, uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out) {
+    ptx_val at[3];
+    at[0] = a, at[1] = b, at[2] = c;
+    ptx_tex_(k, site, op, type, texture, n, at, out);
+}
+
 /* A surface and its coordinates, as many as stand in braces; of four the last repeats the third. Returns
    their count; 0 with the error set. */
 PTX__RARE uint32_t ptx__surface_place(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
@@ -7189,6 +7257,23 @@ PTX__RARE_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id
     ptx_opn_(k, site, op, outside, type, PTX_NONE, count, list, 0, NULL);
 }
 
+PTX__RARE_API ptx_val ptx_surface_load_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                           ptx_type type, ptx_val surface, ptx_val x, ptx_val y,
+                                           ptx_val z) {
+    ptx_val at[3], loaded;
+    at[0] = x, at[1] = y, at[2] = z;
+    ptx_surface_load_(k, site, op, outside, type, 1, surface, at, &loaded);
+    return loaded;
+}
+
+PTX__RARE_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                         ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z,
+                                         ptx_val value) {
+    ptx_val at[3];
+    at[0] = x, at[1] = y, at[2] = z;
+    ptx_surface_store_(k, site, op, outside, type, 1, surface, at, &value);
+}
+
 /* -- tensor cores -- */
 
 PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t n, ptx_val row,
@@ -7196,24 +7281,24 @@ PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uin
     ptx_opn_(k, site, op, 0, PTX_NONE, PTX_NONE, 1, &row, n > 4 ? UINT32_MAX : n, out);
 }
 
-/* From the first row of such an instruction on, that for elements of that type, and the lengths of its first
-   four groups. */
+/* From that row of an instruction on, the first for elements of that type, or NULL. */
+static const ptx__row *ptx__row_of_type(const ptx__row *row, unsigned op, unsigned type) {
+    for (; type < PTX__TYPE_COUNT && row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++)
+        if (!ptx__types_of(row) || ptx__types_of(row) >> type & 1) return row;
+    return NULL;
+}
+/* The same, and the lengths of its first four groups. */
 static const ptx__row *ptx__mma_row(const ptx__row *row, unsigned op, unsigned a_type, uint32_t counts[4]) {
-    const ptx__row *end = ptx__rows + PTX__ROW_COUNT;
     const char *p;
     unsigned group = 0;
-    for (; row < end && row->op == op; row++) {
-        const uint64_t types = ptx__types_of(row);
-        if (!types || types >> a_type & 1) break;
-    }
-    if (row == end || row->op != op || row->sig[0] != '{') return NULL;
+    row = ptx__row_of_type(row, op, a_type);
+    if (!row || row->sig[0] != '{') return NULL;
     for (p = row->sig; *p && group < 4; p++)
         if (*p == '{') counts[group++] = p[1] >= '1' && p[1] <= '9' ? (uint32_t)(p[1] - '0') : 1;
     return group == 4 ? row : NULL;
 }
 PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) {
-    return counts && (unsigned)a_type < PTX__TYPE_COUNT
-           && ptx__mma_row(ptx__rows_of(op), op, a_type, counts) != NULL;
+    return counts && ptx__mma_row(ptx__rows_of(op), op, a_type, counts) != NULL;
 }
 static int ptx__elements_ok(ptx_kernel *k, const char *site, const ptx__row *row, ptx_type a, ptx_type b) {
     if (ptx__sources_of(row) || b == PTX_NONE || b == a) return 1;
@@ -7231,7 +7316,7 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
     shape = &k->m->shape;
     if (!shape->row || shape->op != (uint32_t)op || shape->type != (uint32_t)a_type) {
         shape->op = (uint32_t)op, shape->type = (uint32_t)a_type, shape->row = NULL;
-        if ((unsigned)a_type < PTX__TYPE_COUNT && (unsigned)op < PTX__OP_COUNT)
+        if ((unsigned)op < PTX__OP_COUNT)
             shape->row = ptx__mma_row(&ptx__rows[k->m->first[op]], op, a_type, shape->count);
     }
     count = shape->count, row = shape->row;
@@ -7254,15 +7339,11 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 PTX__RARE_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                               ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
                               const ptx_val *operands) {
-    const ptx__row *row = ptx__rows_of(op), *end = ptx__rows + PTX__ROW_COUNT;
+    const ptx__row *row = ptx__row_of_type(ptx__rows_of(op), op, a_type);
     if (!ptx__ready(k)) return;
-    while (row < end && row->op == op
-           && !((unsigned)a_type < PTX__TYPE_COUNT && ptx__types_of(row) >> a_type & 1))
-        row++;
-    if (row < end && row->op != op) row = end;
     if (!d) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
-    if (!d || (row < end && !ptx__elements_ok(k, site, row, a_type, b_type))) return;
-    ptx__emit(k, site, op, mods, a_type, row < end && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
+    if (!d || (row && !ptx__elements_ok(k, site, row, a_type, b_type))) return;
+    ptx__emit(k, site, op, mods, a_type, row && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
               operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
 }
 
@@ -7644,11 +7725,11 @@ typedef struct ptx__graph {
         *predecessor;            /* of block b: from first_predecessor[b], below that of b + 1 */
     uint32_t bias[PTX__CLASSES]; /* a register's word + bias of its class = its slot, in all classes */
     uint32_t registers;
-    uint32_t *definition, *definition_block; /* slot -> instruction + 1, 0: none; its block */
-    uint32_t *checked;                       /* slot -> block + 1 in which a use was last checked */
-    uint32_t *sets;                          /* slot -> last of module.sets + 1; NULL where nobody asks */
-    uint32_t *special, prefetch;             /* see ptx__special_at */
-    uint32_t *stack, *mark;                  /* for walks: a word a block */
+    uint32_t *block_of_cut;      /* how many instructions that are not plain stand before -> block */
+    uint32_t *checked;           /* slot -> block + 1 in which a use was last checked */
+    uint32_t *sets;              /* slot -> last of module.sets + 1; NULL where nobody asks */
+    uint32_t *special, prefetch; /* see ptx__special_at */
+    uint32_t *stack, *mark;      /* for walks: a word a block */
     /* Postdominators. The node behind all ends has the number `blocks`; post_number 0: no path to an end. */
     uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
 } ptx__graph;
@@ -7676,12 +7757,18 @@ static const char *ptx__mnemonic(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
     return *form->row->name ? form->row->name : form->who == PTX__WHO_CALL ? "a call" : "raw text";
 }
+/* Where a register is made, and the block of that. */
+static const ptx__made *ptx__made_at(const ptx_kernel *k, uint32_t word) {
+    return &k->made[PTX__TAG(word)].at[PTX__INDEX(word)];
+}
+static uint32_t ptx__home_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
+    return g->block_of_cut[ptx__made_at(k, word)->cuts];
+}
 /* The defining instruction of a value; NULL of what is no register, and of a variable that is set again. */
 static const ptx__ins *ptx__definition_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
-    uint32_t slot;
-    if (PTX__TAG(word) >= PTX__CLASSES) return NULL;
-    slot = ptx__slot(g, word);
-    return g->definition[slot] && !g->sets[slot] ? &k->ins.at[g->definition[slot] - 1] : NULL;
+    return PTX__TAG(word) < PTX__CLASSES && !g->sets[ptx__slot(g, word)]
+               ? &k->ins.at[ptx__made_at(k, word)->instruction]
+               : NULL;
 }
 
 /* The registers that an instruction reads (which = 1) or writes (which = 0), one by one: *at starts at 0. */
@@ -7712,10 +7799,10 @@ static int ptx__ends_block(const ptx__ins *ins) {
    are special by their form, and branches under a guard. Those of block b begin at its `special` and are less
    than its `end`. */
 static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
-    uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = g->special;
+    uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = g->special, *of_cut = g->block_of_cut;
     ptx__block *b = g->block;
     size_t j;
-    b->first = b->special = 0;
+    b->first = b->special = *of_cut = 0;
     for (j = 0; j < k->marked.count; j++) {
         const uint32_t i = k->marked.at[j];
         const ptx__ins *ins = &k->ins.at[i];
@@ -7738,6 +7825,7 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
             (++b)->first = i + 1;
             b->special = listed;
         }
+        *++of_cut = (uint32_t)(b - g->block);
     }
     b->end = n;
     g->blocks = (uint32_t)(b - g->block) + 1;
@@ -7783,19 +7871,18 @@ PTX__RARE int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     }
     g->registers = (uint32_t)registers;
     m->blocks.count = m->scratch.count = m->sets.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + (sets ? 3u : 2u) * registers + 6 * (blocks + 1);
+    need = k->labels.count + 6 * blocks + 2 + (sets ? 2u : 1u) * registers + 6 * (blocks + 1);
     if (!PTX__ROOM(m, m->blocks, blocks)) return 0;
-    if (!PTX__ROOM(m, m->scratch, need + registers + k->marked.count + 1)) return 0;
+    if (!PTX__ROOM(m, m->scratch, need + blocks + k->marked.count + 1)) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     g->block = m->blocks.at;
-    g->definition_block = s + need; /* this and `special` need no zeroes */
-    g->special = g->definition_block + registers;
+    g->block_of_cut = s + need; /* this and `special` need no zeroes */
+    g->special = g->block_of_cut + blocks;
     g->block_of_label = s, s += k->labels.count;
     g->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
     g->first_predecessor = s, s += blocks + 2;
     g->predecessor = s, s += 3 * blocks; /* the last third: see ptx__number_dominators */
-    g->definition = s, s += registers;
     g->checked = s, s += registers;
     g->post_order = s, s += blocks + 1;
     g->post_number = s, s += blocks + 1;
@@ -8004,107 +8091,44 @@ PTX__RARE ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* The sets of a variable behind its declaration are chained, each instruction once. */
-static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i) {
+static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i, uint32_t b) {
     ptx_module *m = k->m;
     ptx__set set;
     if (g->sets[slot] && m->sets.at[g->sets[slot] - 1].instruction == i) return;
     if (!PTX__ROOM_FOR_ONE(m, m->sets)) return;
     set.instruction = i;
+    set.block = b;
     set.next = g->sets[slot];
     m->sets.at[m->sets.count++] = set;
     g->sets[slot] = (uint32_t)m->sets.count;
 }
 
-/* Instruction i of block b reads or sets a register whose definition is not behind the beginning of b: is
-   that definition on every path to here? */
+/* Instruction i of block b reads or sets a register: is its definition on every path to here? */
 static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t i, uint32_t b, int sets) {
-    const uint32_t slot = ptx__slot(g, word), home = g->definition_block[slot];
-    uint32_t in;
-    if (sets && g->sets) ptx__add_set(k, g, slot, i);
+    const uint32_t slot = ptx__slot(g, word);
+    uint32_t in, home;
+    if (sets && g->sets) ptx__add_set(k, g, slot, i, b);
     if (g->checked[slot] == b + 1) return 1;
     g->checked[slot] = b + 1;
-    if (!g->definition[slot]) return 0;
-    if (home == b) return sets;
+    home = ptx__home_of(k, g, word);
     in = g->block[b].in;
     return g->block[home].in <= in && in < g->block[home].out;
 }
 
-/* Enter the definitions of block b, from instruction i on; returns the instruction behind the last that there
-   was room for. What is defined so far stands before the instruction, so what is defined behind the beginning
-   of the block, as most is, is defined on every path. All other uses are listed in `found`: a word, and above
-   it twice the instruction, 1 more where it sets. The function calls nothing, so that all stays in registers,
-   and writes what may not count, which is faster than to guess. */
-#define PTX__FOUND 1024u /* and of the last instruction as many as it has operands */
-static uint32_t ptx__scan_block(const ptx_kernel *k, const ptx__graph *g, uint32_t b, uint32_t i,
-                                uint64_t *const found, uint32_t *count) {
-    const uint32_t *const words = k->words.at, start = g->block[b].first, end = g->block[b].end;
-    uint32_t *const definition = g->definition, word, tag, slot;
-    uint64_t *at = found;
-    const ptx__ins *ins = k->ins.at + i;
-    for (; i < end && at < found + PTX__FOUND; i++, ins++) {
-        const uint32_t *w = words + ins->words, *made = w + ins->results, *last = w + ins->count, *x;
-        const uint64_t here = (uint64_t)i << 33;
-        if (ins->guard) {
-            word = PTX__PREDICATE(ins->guard);
-            *at = here | word;
-            at += definition[g->bias[PTX__W_PRED] + word] <= start;
-        }
-        if (ins->kind != PTX__I_PLAIN) continue;
-        for (x = made; x < last; x++) {
-            word = *x;
-            tag = PTX__TAG(word);
-            if (tag >= PTX__CLASSES) { /* not the most */
-                if (PTX__IS_NUMBER(word)) {
-                    x += 2;
-                    continue;
-                }
-                if (tag == PTX__W_MEM) word = x[1], x += 2;
-                if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
-                tag = PTX__TAG(word);
-                if (tag >= PTX__CLASSES) continue;
-            }
-            *at = here | word;
-            at += definition[g->bias[tag] + word] <= start;
-        }
-        for (; w < made; w++) {
-            word = *w;
-            tag = PTX__TAG(word);
-            if (tag >= PTX__CLASSES) continue;
-            slot = g->bias[tag] + word;
-            if (!definition[slot]) {
-                definition[slot] = i + 1;
-                g->definition_block[slot] = b;
-            } else if (definition[slot] != i + 1)
-                *at++ = here | (uint64_t)1 << 32 | word;
-        }
-    }
-    *count = (uint32_t)(at - found);
-    return i;
-}
-
-static ptx_code ptx__check_block_definitions(ptx_kernel *k, ptx__graph *g, uint32_t b) {
-    uint64_t found[PTX__FOUND + PTX__OPERANDS_MAX + PTX__RESULTS_MAX + 2];
-    uint32_t i = g->block[b].first, count, e;
-    while (i < g->block[b].end) {
-        i = ptx__scan_block(k, g, b, i, found, &count);
-        for (e = 0; e < count; e++) {
-            uint32_t word = (uint32_t)found[e], at = (uint32_t)(found[e] >> 33), definition;
-            if (ptx__is_defined(k, g, word, at, b, (int)(found[e] >> 32 & 1))) continue;
-            definition = g->definition[ptx__slot(g, word)];
-            return ptx__fault(k, PTX_E_UNDEFINED, at,
-                              "a value is used here that is not defined on every path; it is made at %s",
-                              definition ? ptx__site_at(k, definition - 1) : "(nowhere)");
-        }
-    }
-    return k->m->error.code;
-}
-
 /* In the order of the text a definition stands before its uses: nobody has a handle before. */
 static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
-    uint32_t b;
-    for (b = 0; b < g->blocks; b++)
-        if (g->block[b].order && ptx__check_block_definitions(k, g, b)) return k->m->error.code;
-    return PTX_E_NONE;
+    uint32_t b = 0;
+    size_t e;
+    for (e = 0; e < k->uses.count; e++) {
+        const uint64_t use = k->uses.at[e];
+        const uint32_t word = (uint32_t)use, i = (uint32_t)(use >> 33);
+        while (g->block[b].end <= i) b++;
+        if (!ptx__is_defined(k, g, word, i, b, (int)(use >> 32 & 1)))
+            return ptx__fault(k, PTX_E_UNDEFINED, i,
+                              "a value is used here that is not defined on every path; it is made at %s",
+                              ptx__site_at(k, ptx__made_at(k, word)->instruction));
+    }
+    return k->m->error.code;
 }
 
 /* -- verify: calls --
@@ -8209,14 +8233,15 @@ typedef struct ptx__uniformity {
     uint32_t *condition_root;        /* and where that begins to differ */
     uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__not_raised */
     uint32_t *needed;                /* a bit an instruction */
+    uint32_t *matters;               /* block -> itself, where its level matters; see ptx__mark_needed */
     uint32_t *together, count;       /* the instructions for threads together */
-    uint32_t *work;                  /* a stack of slots */
+    uint32_t *work;                  /* a stack of registers */
     uint32_t effort;                 /* steps that are left to ptx__limit_level */
 } ptx__uniformity;
 
 static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u) {
     ptx_module *m = k->m;
-    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 5 * blocks + words, level, b;
+    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 6 * blocks + words, level, b;
     uint32_t *s;
     m->uniform.count = m->spread.count = 0;
     if (!PTX__ROOM(m, m->uniform, g->registers + 1)) return 0;
@@ -8239,6 +8264,7 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
     u->condition = s, s += blocks;
     u->condition_root = s, s += blocks;
     u->needed = s, s += words;
+    u->matters = s, s += blocks;
     for (level = 0; level < PTX__CLASS_LANE; level++)
         for (u->skip[level] = s, s += blocks, b = 0; b < blocks; b++) u->skip[level][b] = (uint32_t)b;
     u->together = s, s += k->marked.count;
@@ -8260,42 +8286,73 @@ static void ptx__mark_register(ptx__uniformity *u, uint32_t word, uint32_t *dept
     if (u->index[slot]) return;
     u->index[slot] = (uint32_t)u->k->m->uniform.count++;
     memset(&u->value[u->index[slot]], 0, sizeof *u->value);
-    u->work[(*depth)++] = slot;
+    u->work[(*depth)++] = word;
 }
-static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t *depth) {
+static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t b, uint32_t *depth) {
     const ptx__ins *ins = &u->k->ins.at[i];
     const uint32_t *end, *w = ptx__sources(u->k, ins, &end);
     u->needed[i / 32] |= 1u << i % 32;
+    u->matters[b] = 1;
     if (ins->guard) ptx__mark_register(u, ins->guard, depth);
     for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, w[PTX__TAG(*w) == PTX__W_MEM], depth);
 }
+/* Mark what the registers on the stack are made of. */
+static void ptx__mark_definitions(ptx__uniformity *u, uint32_t depth) {
+    const ptx__set *sets = u->k->m->sets.at;
+    uint32_t set;
+    while (depth) {
+        const uint32_t word = u->work[--depth];
+        ptx__mark_sources(u, ptx__made_at(u->k, word)->instruction, ptx__home_of(u->k, u->g, word), &depth);
+        for (set = u->g->sets[ptx__slot(u->g, word)]; set; set = sets[set - 1].next)
+            ptx__mark_sources(u, sets[set - 1].instruction, sets[set - 1].block, &depth);
+    }
+}
 
-/* Mark what the conditions of branches, the guards of instructions for threads together, and operands that
-   must be uniform are made of. */
+/* Mark what the guards of instructions for threads together are made of, operands that must be uniform, and
+   the conditions of branches on which a block depends whose level matters: one with such an instruction or
+   with one that is needed. */
 static void ptx__mark_needed(ptx__uniformity *u) {
     const ptx_kernel *k = u->k;
     const ptx__graph *g = u->g;
-    uint32_t b, i, s, set, depth = 0;
+    uint32_t b, i, s, e, depth = 0, *nearest = g->stack, marked = 1, round = 0;
     size_t a;
     for (b = 0; b < g->blocks; b++) {
         if (!g->block[b].order) continue;
         for (s = g->block[b].special; (i = ptx__special_at(k, g, s)) < g->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
-            const int plain = ins->kind == PTX__I_PLAIN;
-            if (plain && !form->who) continue;
-            if (plain) u->together[u->count++] = i;
+            if (ins->kind != PTX__I_PLAIN || !form->who) continue;
+            u->together[u->count++] = i;
+            u->matters[b] = 1;
             if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
-            if (plain && form->who == PTX__WHO_BLOCK) {
+            if (form->who == PTX__WHO_BLOCK) {
                 const uint32_t *end, *w = ptx__sources(k, ins, &end);
                 for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, *w, &depth);
             }
         }
-        while (depth) { /* at once, as long as what stands near is at hand */
-            uint32_t slot = u->work[--depth];
-            ptx__mark_sources(u, g->definition[slot] - 1, &depth);
-            for (set = g->sets[slot]; set; set = k->m->sets.at[set - 1].next)
-                ptx__mark_sources(u, k->m->sets.at[set - 1].instruction, &depth);
+        ptx__mark_definitions(u, depth); /* at once, as long as what stands near is at hand */
+        depth = 0;
+    }
+    for (; marked; round++) { /* nearest: the nearest postdominator whose level matters */
+        nearest[g->blocks] = g->blocks;
+        for (i = 1; i < g->post_reached; i++) {
+            b = g->post_order[i];
+            nearest[b] = u->matters[b] ? b : nearest[g->post_idom[b]];
+        }
+        for (i = 1, marked = 0; i < g->post_reached; i++) {
+            const ptx__block *block = &g->block[b = g->post_order[i]];
+            const uint32_t guard = PTX__PREDICATE(block->guard), stop = g->post_depth[g->post_idom[b]];
+            int depends = round > 16; /* rather than more rounds */
+            if (!block->guard || (u->matters[b] && u->index[ptx__slot(g, guard)])) continue;
+            for (e = 0; e < 2; e++) {
+                s = block->next[e];
+                depends |= s && g->post_number[s - 1] && g->post_depth[nearest[s - 1]] > stop;
+            }
+            if (!depends) continue;
+            marked = u->matters[b] = 1;
+            ptx__mark_register(u, guard, &depth);
+            ptx__mark_definitions(u, depth);
+            depth = 0;
         }
     }
     for (a = 0; a + 1 < k->asserted.count; a += 2)
@@ -8333,9 +8390,9 @@ static uint8_t ptx__low_zeros(uint64_t n) {
 
 /* The highest level of a variable's sets from which a path leads to block b, into x: of an `if` and its else
    each may set the variable for itself. In very long kernels it gives up. */
-PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t slot, uint32_t b, ptx__uniform *x) {
+PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint32_t b, ptx__uniform *x) {
     const ptx__graph *g = u->g;
-    uint32_t depth = 0, from = b, e, set, by = g->definition_block[slot];
+    uint32_t depth = 0, from = b, e, set, by = ptx__home_of(u->k, g, word);
     if (u->effort < g->blocks) return;
     u->effort -= g->blocks;
     x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
@@ -8348,8 +8405,8 @@ PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t slot, uint3
         }
         if (!depth) break;
     }
-    for (set = g->sets[slot]; set; set = u->k->m->sets.at[set - 1].next) {
-        by = ptx__block_of(g, u->k->m->sets.at[set - 1].instruction);
+    for (set = g->sets[ptx__slot(g, word)]; set; set = u->k->m->sets.at[set - 1].next) {
+        by = u->k->m->sets.at[set - 1].block;
         if (g->mark[by] && u->level[by] > x->level)
             x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
     }
@@ -8363,7 +8420,7 @@ static ptx__uniform ptx__read_register(ptx__uniformity *u, uint32_t word, uint32
     of->read = 1;
     if (is_last) x.class_ = x.last_class, x.root = x.last_root;
     if (!is_last && x.level > u->level[b] && x.level > x.class_ && u->g->sets[slot])
-        ptx__limit_level(u, slot, b, &x);
+        ptx__limit_level(u, word, b, &x);
     if (!is_last && x.level > u->level[b] && x.level > x.class_) x.class_ = x.level, x.root = x.branch;
     if (x.asserted && x.class_ >= x.asserted) x.class_ = (uint8_t)(x.asserted - 1);
     return x;
@@ -8683,12 +8740,12 @@ static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t 
                       root, assert_[bears]);
 }
 
-/* The number of a barrier, and of its threads, is the same for those it is for; and a block has so many. */
+/* The number of a barrier, and of its threads, is the same for those it is for. */
 static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     ptx_kernel *k = u->k;
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *end, *w = ptx__sources(k, ins, &end), threads = ptx__most_threads(k);
+    const uint32_t *end, *w = ptx__sources(k, ins, &end);
     const char *slot = form->operands;
     char root[360];
     if (form->who != PTX__WHO_BLOCK) return PTX_E_NONE;
@@ -8702,29 +8759,13 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
                  "%s",
                 (unsigned)(slot - form->operands) + 1, ptx__mnemonic(k, ins), root);
         }
-        if (*slot == 'G' && threads && PTX__IS_INTEGER(*w) && w[1] > threads)
-            return ptx__fault(k, PTX_E_RANGE, i, "%s waits for %u threads, and a block has %u at most",
-                              ptx__mnemonic(k, ins), w[1], threads);
     }
     return PTX_E_NONE;
 }
 
-/* What is for a whole warp or warpgroup needs a block that has one. */
-static ptx_code ptx__check_block_size(ptx__uniformity *u, uint32_t i, uint32_t b) {
-    ptx_kernel *k = u->k;
-    const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
-    const uint32_t threads = ptx__most_threads(k), want = form->who == PTX__WHO_GROUP ? 128 : 32;
-    (void)b;
-    if ((form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) || !threads || threads >= want
-        || form->row->op == PTX_BAR_ARRIVE)
-        return PTX_E_NONE;
-    return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for the %u threads of a %s together, and a block has %u",
-                      ptx__mnemonic(k, &k->ins.at[i]), want, want == 32 ? "warp" : "warpgroup", threads);
-}
-
 /* What is checked of each instruction for threads together. */
 static ptx_code (*const ptx__uniformity_checks[])(ptx__uniformity *u, uint32_t i, uint32_t b) = {
-    ptx__check_convergence, ptx__check_barrier, ptx__check_block_size};
+    ptx__check_convergence, ptx__check_barrier};
 
 static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
     ptx__uniformity u;
@@ -9083,7 +9124,7 @@ PTX__RARE uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i,
     uint32_t j, word, at = 0;
     while (report && fact && (word = ptx__next_register(p->k, ins, 1, &at)) != 0)
         for (j = 0; j < p->count; j++)
-            if (fact >> j & 1 && p->about[j] + 1 == p->g->definition[ptx__slot(p->g, word)])
+            if (fact >> j & 1 && p->about[j] == ptx__made_at(p->k, word)->instruction)
                 ptx__fault(
                     p->k, PTX_E_ASYNC, i,
                     "what the tcgen05.ld at %s loads may not have come yet: put PTX_TCGEN05_WAIT_LD between",
@@ -9880,33 +9921,6 @@ PTX__RARE_API const char *ptx_text(ptx_module *m, size_t *length) {
     return m->text.at;
 }
 
-/* Text into a caller's buffer as far as there is room; the length goes on regardless. */
-typedef struct ptx__writer {
-    char *at;
-    size_t used, capacity;
-} ptx__writer;
-static void ptx__write_part(ptx__writer *w, const char *s, size_t n) {
-    size_t room = w->used + 1 < w->capacity ? w->capacity - 1 - w->used : 0;
-    if (w->at && room) memcpy(w->at + w->used, s, n < room ? n : room);
-    w->used += n;
-}
-static void ptx__write(ptx__writer *w, const char *s) { ptx__write_part(w, s, strlen(s)); }
-/* The end of the text: its length. */
-static size_t ptx__written(const ptx__writer *w) {
-    if (w->at && w->capacity) w->at[w->used < w->capacity ? w->used : w->capacity - 1] = 0;
-    return w->used;
-}
-
-PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity) {
-    ptx__writer w = {NULL, 0, 0};
-    size_t length;
-    const char *text = ptx_text(m, &length);
-    w.at = buffer;
-    w.capacity = capacity;
-    if (text) ptx__write_part(&w, text, length);
-    return ptx__written(&w);
-}
-
 PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) {
     uint32_t e, i, at, first = 1; /* first: line of the kernel's first instruction */
     size_t from = 0;
@@ -9928,11 +9942,17 @@ PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *plac
     return 0;
 }
 
+/* Text into a caller's buffer as far as there is room. Returns the length, which goes on regardless. */
+static size_t ptx__write(char *buffer, size_t capacity, size_t used, const char *s, size_t n) {
+    const size_t room = used + 1 < capacity ? capacity - 1 - used : 0;
+    if (buffer && room) memcpy(buffer + used, s, n < room ? n : room);
+    if (buffer && capacity) buffer[used + n < capacity ? used + n : capacity - 1] = 0;
+    return used + n;
+}
+
 PTX__RARE_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity) {
-    ptx__writer w = {NULL, 0, 0};
-    const char *from = log;
-    w.at = buffer;
-    w.capacity = capacity;
+    const char *from = log ? log : "";
+    size_t used = 0;
     while (log && *log) {
         uint32_t line = 0;
         ptx_place place;
@@ -9943,15 +9963,14 @@ PTX__RARE_API size_t ptx_explain(const ptx_module *m, const char *log, char *buf
         }
         for (log += 5; *log >= '0' && *log <= '9'; log++)
             if (line < 100000000) line = line * 10 + (uint32_t)(*log - '0');
-        ptx__write_part(&w, from, (size_t)(log - from));
-        from = log;
         if (!ptx_locate(m, line, &place)) continue;
         snprintf(text, sizeof text, " (%.200s, kernel '%.80s', instruction %lu)", place.site, place.kernel,
                  (unsigned long)place.instruction);
-        ptx__write(&w, text);
+        used = ptx__write(buffer, capacity, used, from, (size_t)(log - from));
+        used = ptx__write(buffer, capacity, used, text, strlen(text));
+        from = log;
     }
-    if (log) ptx__write_part(&w, from, (size_t)(log - from));
-    return ptx__written(&w);
+    return ptx__write(buffer, capacity, used, from, strlen(from));
 }
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m) {

@@ -65,20 +65,19 @@ static void emit_texture(ptx_module *m, int columns, int radius, const double *w
     ptx_val width = ptx_param(k, "width", PTX_S32), height = ptx_param(k, "height", PTX_S32);
     ptx_val x = ptx_as(ptx_global_x(k), PTX_S32), y = ptx_as(ptx_global_y(k), PTX_S32), fx, fy, texel[4],
             sum[3];
-    ptx_val at[2];
     int tap, side;
     leave_where(k, ptx_setp(k, PTX_GE, x, width));
     leave_where(k, ptx_setp(k, PTX_GE, y, height));
-    at[0] = fx = ptx_add(k, ptx_cvt(k, PTX_F32, x), ptx_f32(0.5));
-    at[1] = fy = ptx_add(k, ptx_cvt(k, PTX_F32, y), ptx_f32(0.5));
-    ptx_tex(k, PTX_TEX_2D, PTX_F32, in, 2, at, texel);
+    fx = ptx_add(k, ptx_cvt(k, PTX_F32, x), ptx_f32(0.5)),
+    fy = ptx_add(k, ptx_cvt(k, PTX_F32, y), ptx_f32(0.5));
+    ptx_tex_2d(k, PTX_F32, in, fx, fy, texel);
     add_weighted(k, sum, texel, weight[0], 1);
     for (tap = 1; tap <= radius; tap += 2) {
         double second = tap < radius ? weight[tap + 1] : 0, both = weight[tap] + second;
         for (side = -1; side <= 1; side += 2) {
             ptx_val along = ptx_f32(side * (tap + second / both));
-            at[columns] = ptx_add(k, columns ? fy : fx, along);
-            ptx_tex(k, PTX_TEX_2D, PTX_F32, in, 2, at, texel);
+            ptx_tex_2d(k, PTX_F32, in, columns ? fx : ptx_add(k, fx, along),
+                       columns ? ptx_add(k, fy, along) : fy, texel);
             add_weighted(k, sum, texel, both, 0);
         }
     }

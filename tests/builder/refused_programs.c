@@ -355,18 +355,6 @@ static void flow(void) {
     }
 }
 
-/* Blocks without a whole warpgroup or warp. */
-static void block_sizes(void) {
-    PAIR(HOPPER, "!divergent") {
-        BLOCK(bad ? 64u : 128u);
-        ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    }
-    PAIR(AMPERE, "!divergent") {
-        BLOCK(bad ? 16u : 32u);
-        ptx_op1(k, PTX_MOVMATRIX, 0, n);
-    }
-}
-
 /* A load of tensor memory that nothing waits for. */
 static void tensor_memory(void) {
     PAIR(PTX_SM_A(100), "!async") {
@@ -432,7 +420,6 @@ int main(void) {
     assembler();
     addresses();
     flow();
-    block_sizes();
     tensor_memory();
     texts_and_handles();
     return check_end();

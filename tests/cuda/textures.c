@@ -214,6 +214,55 @@ static void test_assembler(void) {
     remove(path);
 }
 
+/* The calls by name are those with an array: each kernel's text comes twice. */
+static void test_names(void) {
+    ptx_module *modules[2];
+    const char *texts[2];
+    int named;
+    for (named = 0; named < 2; named++) {
+        ptx_module *m = modules[named] = ptx_module_new(NULL);
+        ptx_kernel *k = ptx_entry(m, "k");
+        ptx_val t = ptx_param(k, "t", PTX_U64), a = ptx_param(k, "a", PTX_F32), b = ptx_param(k, "b", PTX_F32),
+                c = ptx_param(k, "c", PTX_F32), layer = ptx_param(k, "layer", PTX_U32),
+                p = ptx_param_ptr(k, "p", PTX_GLOBAL), at[3], in_layer[3], place[3], r[6][4], v[3];
+        int i, j;
+        at[0] = a, at[1] = b, at[2] = c;
+        in_layer[0] = layer, in_layer[1] = a, in_layer[2] = b;
+        for (i = 0; i < 3; i++) place[i] = ptx_ld(k, PTX_U32, ptx_at(p, 4 * i));
+        if (named) {
+            ptx_tex_1d(k, PTX_F32, t, a, r[0]);
+            ptx_tex_2d(k, PTX_F32, t, a, b, r[1]);
+            ptx_tex_3d(k, PTX_F32, t, a, b, c, r[2]);
+            ptx_tex_2d_layered(k, PTX_F32, t, layer, a, b, r[3]);
+            ptx_tex_2d_lod(k, PTX_F32, t, a, b, c, r[4]);
+            ptx_tex_cube(k, PTX_F32, t, a, b, c, r[5]);
+            v[0] = ptx_surface_load_1d(k, PTX_CLAMP, PTX_U8, t, place[0]);
+            v[1] = ptx_surface_load_2d(k, PTX_CLAMP, PTX_U32, t, place[0], place[1]);
+            v[2] = ptx_surface_load_3d(k, PTX_CLAMP, PTX_F32, t, place[0], place[1], place[2]);
+            ptx_surface_store_1d(k, 0, PTX_U8, t, place[0], v[0]);
+            ptx_surface_store_2d(k, 0, PTX_U32, t, place[0], place[1], v[1]);
+            ptx_surface_store_3d(k, 0, PTX_F32, t, place[0], place[1], place[2], v[2]);
+        } else {
+            static const ptx_op_id fetches[] = {PTX_TEX_1D, PTX_TEX_2D, PTX_TEX_3D, PTX_TEX_A2D, PTX_TEX_LEVEL_2D,
+                                                PTX_TEX_CUBE};
+            static const uint32_t counts[] = {1, 2, 3, 3, 3, 3};
+            static const ptx_type types[] = {PTX_U8, PTX_U32, PTX_F32};
+            for (i = 0; i < 6; i++)
+                ptx_tex(k, fetches[i], PTX_F32, t, counts[i], fetches[i] == PTX_TEX_A2D ? in_layer : at, r[i]);
+            for (i = 0; i < 3; i++) ptx_surface_load(k, loads[i], PTX_CLAMP, types[i], 1, t, place, v + i);
+            for (i = 0; i < 3; i++) ptx_surface_store(k, stores[i], 0, types[i], 1, t, place, v + i);
+        }
+        for (i = 0; i < 6; i++)
+            for (j = 0; j < 4; j++) ptx_st(k, PTX_F32, ptx_at(p, 16 * i + 4 * j), r[i][j]);
+        ptx_ret(k);
+        texts[named] = ptx_text(m, NULL);
+        CHECK_MORE(texts[named] != NULL, ptx_get_error(m)->message);
+    }
+    CHECK(texts[0] && texts[1] && !strcmp(texts[0], texts[1]));
+    ptx_module_free(modules[0]);
+    ptx_module_free(modules[1]);
+}
+
 /* What the calls refuse, with the value and the rule. */
 static void test_misuse(void) {
 #define MISUSE(call, text)                                                                                   \
@@ -258,6 +307,9 @@ static void test_misuse(void) {
     ptx_tex(NULL, PTX_TEX_2D, PTX_F32, ptx_u64(0), 0, NULL, NULL); /* without a kernel: nothing */
     ptx_surface_load(NULL, PTX_SULD_2D, 0, PTX_F32, 1, ptx_u64(0), NULL, NULL);
     ptx_surface_store(NULL, PTX_SUST_2D, 0, PTX_F32, 1, ptx_u64(0), NULL, NULL);
+    ptx_surface_load_2d(NULL, 0, PTX_F32, ptx_u64(0), ptx_imm(0), ptx_imm(0));
+    MISUSE(ptx_tex_2d(k, PTX_F32, t, u, f, r), "operand 3 of tex.2d.v4 is f32, expected s32");
+    MISUSE(ptx_surface_load_2d(k, PTX_WRAP, PTX_F32, t, u, u), "does not take .wrap");
 }
 
 /* ---- textures against the reference ---- */
@@ -1354,6 +1406,7 @@ int main(int argc, char **argv) {
     memset(&c, 0, sizeof c);
     desc = describe(library && *library ? library : NULL, &c);
     start_random();
+    test_names();
     test_misuse();
     test_assembler();
     WORKS(cu, ptxcu_open(&cu, &desc));

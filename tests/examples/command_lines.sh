@@ -98,6 +98,18 @@ check "a matrix product, s8, transposed" 0 ": ok" \
     "$gemm" --m 16 --n 40 --k 64 --type s8 --factors row --trans-a 1 --trans-b 0 --beta 2 --repeat 1
 check "a matrix product without a sum" 0 ": ok" "$gemm" --m 4 --n 4 --k 0 --repeat 1
 check "a matrix product of quantised weights" 0 " ok" "$gemm" --m 9 --n 50 --format q4_k --repeat 1
+check "a matrix product of weights whose codes are places in a table" 0 " ok" \
+    "$gemm" --m 9 --n 50 --format iq2_s --precision fast --type f32 --repeat 1
+check "a matrix product of weights of bytes and factors" 0 " ok" \
+    "$gemm" --m 9 --n 131 --k 272 --format e4m3 --factors square --type bf16 --bias 1 --repeat 1
+check "a matrix product of weights of 8-bit integers and factors" 0 " ok" \
+    "$gemm" --m 70 --n 20 --k 144 --format s8 --factors block --type f32 --out f16 --repeat 1
+check "the plan of a product of weights" 0 "^launch 1 " "$gemm" --m 9 --n 50 --format e5m2 --factors row --plan 1
+check "the plan of a product of weights, no product" 1 "" \
+    sh -c '"$1" --m 9 --n 50 --format q8_0 --plan 1 | grep "^time"' sh "$gemm"
+check "factors of blocks" 2 "factors is 2, must be 0 where no weights are PTX_E4M3" \
+    "$gemm" --format q8_0 --factors row
+check "a format that is none" 2 "'q7' is none of plain|f32|.*|e5m2|s8; --help" "$gemm" --format q7
 check "quantised weights and a batch" 2 "--format takes" "$gemm" --format q4_k --batch 2
 check "quantised weights of a part of a block" 2 "gemm: k is 100" "$gemm" --format q6_k --k 100
 check "factors that a type has not" 2 "a_factors is 3" "$gemm" --factors block

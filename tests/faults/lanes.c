@@ -41,6 +41,13 @@ static void member_masks(void) {
 }
 
 static void absent_lanes(void) {
+    /* A block has half of a warp. */
+    PAIR(AMPERE, "absent-lane") {
+        BLOCK(bad ? 16u : 32u);
+        x = ptx_op1(k, PTX_MOVMATRIX, 0, n);
+        out(ptx_as(x, PTX_U32));
+    }
+
     /* Raw PTX lets some lanes leave before a shuffle of all. */
     PAIR(AMPERE, "absent-lane") {
         IF(GE(tid, n));

@@ -112,9 +112,18 @@ static void operands(void) {
     PAIR(HOPPER, "warpgroup") product_of(zero, bad ? one : LT(n, I(9)));
 }
 
+/* A block has half of a warpgroup. */
+static void block_size(void) {
+    PAIR(HOPPER, "warpgroup") {
+        BLOCK(bad ? 64u : 128u);
+        product_of(zero, LT(n, I(9)));
+    }
+}
+
 int main(void) {
     if (!open_cpu_driver()) return check_end();
     products();
     operands();
+    block_size();
     return check_end();
 }
