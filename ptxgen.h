@@ -10123,6 +10123,9 @@ static const char *const ptx__formulas[] = {
     /* x 2^y, but infinite where z > w, 0 where z < v */
     PTX__F0("scale_ends", "r=scale x y;c=gt z w;r=sel I r c;c=lt z v;r=sel 0 r c;"),
     PTX__F0("reciprocal", "r=rcpa x;{|n=neg x;u=fma n r 1;r=fma r u r;u=fma n r 1;r=fma r u r;}"),
+    /* x y, then x + y, exactly as r + s */
+    PTX__F0("times", "r=mul x y;s=neg r;s=fma x y s;"),
+    PTX__F0("plus", "r=add x y;k=sub r x;s=sub r k;s=sub x s;k=sub y k;s=add s k;"),
     /* (x + y) / (z + w); y and w below the last place of x and z */
     PTX__F0("divide", "t=rcpa z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;"
      "e=add e s;r=fma e t r;"),
@@ -10187,14 +10190,14 @@ static const char *const ptx__formulas[] = {
     PTX__F("cos", "1t=fma x $ 0.5;t=add t M;n=sub t M;n=sub n 0.5;a=abs x;r=reduced x t n a 0x40000000;",
      "3EA2F983", "3FD45F306DC9C883"),
     PTX__F("log2", "1f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;r:fma n $ p;|t,w=ratio f;"
-     "h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=add n h;u=sub s n;u=sub h u;a=add a u;r:add s "
-     "a;}if c;r=log_special x r;end;", "BD7EA98D,3E1D46DE,BE47F40D,3E576ECA,BE7581A8,3E939413,BEB8AB5C,"
-     "3EF6391C,BF38AA3B 3FB8AA3B 34", "3FF71547652B82FE 3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE"),
+     "h,a=times t $;a=fma t $ a;a=fma w $ a;s=add n h;u=sub s n;u=sub h u;a=add a u;r:add s a;}if c;"
+     "r=log_special x r;end;", "BD7EA98D,3E1D46DE,BE47F40D,3E576ECA,BE7581A8,3E939413,BEB8AB5C,3EF6391C,"
+     "BF38AA3B 3FB8AA3B 34", "3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE"),
     PTX__F("log10", "1f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;p=fma n $ p;r:fma n $ p;"
-     "|t,w=ratio f;h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=fma n $ h;u=fma n $ s;u=sub h u;"
-     "a=add a u;a=fma n $ a;r:add s a;}if c;r=log_special x r;end;", "BCB1F27A,3D38D697,BD60504F,3D7E2307,"
-     "BD946FBB,3DB1FD51,BDDE5A81,3E143CB7,BE5E5BD9 3EDE5BD9 A6F6086 331A209B", "3FDBCB7B1526E50E "
-     "3FDBCB7B1526E50E 3C695355BAAAFAD3 3FDBCB7B1526E50E 3FD34413509F79FF BFD34413509F79FF BC49DC1DA994FD21"),
+     "|t,w=ratio f;h,a=times t $;a=fma t $ a;a=fma w $ a;s=fma n $ h;u=fma n $ s;u=sub h u;a=add a u;a=fma n "
+     "$ a;r:add s a;}if c;r=log_special x r;end;", "BCB1F27A,3D38D697,BD60504F,3D7E2307,BD946FBB,3DB1FD51,"
+     "BDDE5A81,3E143CB7,BE5E5BD9 3EDE5BD9 A6F6086 331A209B", "3FDBCB7B1526E50E 3C695355BAAAFAD3 "
+     "3FDBCB7B1526E50E 3FD34413509F79FF BFD34413509F79FF BC49DC1DA994FD21"),
     PTX__F("log1p", "1v:mov x;d:mov 0;u:add x 1;{i=iadd u -0x800000;c=uge i 0x5f000000;|l,i=unpair u;i=iadd "
      "i -0x100000;c=uge i 0x5fe00000;}if c;c=gt x 1;v=mul x $;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;"
      "d=isel 0xe0000000 0 c;end;{e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;|l,h=unpair u;"
@@ -10279,37 +10282,35 @@ static const char *const ptx__formulas[] = {
     /* erfc x as (r + s) 2^q, of x from 0.65 to 28: e^-x^2 (1 / (x + 2)) P(1 - 4 / (x + 2)), each as a sum */
     PTX__F("erfc_tail", "d=add x 2;w=rcpa d;e=neg d;u=fma e w 1;w=fma w u w;o=sub d 2;o=sub o x;u=fma e w 1;"
      "u=fma o w u;o=mov w;w=fma w u w;k=sub o w;k=fma o u k;v=fma w -4 1;m=poly v $;r=fma m v $;l=sub $ r;"
-     "l=fma m v l;l=add l $;e=mul k -4;l=fma e m l;q=mul r w;e=neg q;e=fma r w e;e=fma r k e;l=fma l w e;"
-     "h=mul x x;o=neg h;z=fma x x o;t=fma h $ M;n=sub t M;f=fma n $ o;o=neg z;o=fma n $ o;f=add f o;p,"
-     "m=exp_poly f;e=sub 1 p;e=fma m f e;r=mul q p;k=neg r;k=fma q p k;k=fma q e k;s=fma l p k;q=mov t;", "",
-     "BE4889FC,BE71F29,3E92BC,3E5C3F1E,BEA148FD,BEA0A7C9,3E76E6D3,3EC0448E,3ECE6F2A,BEB27FC2,"
-     "BEF0E75BD01A9587,BEF6C153058951AA,3F01E77236472C5D,3F22EFA78FA378BF,3F02053EB566E17D,BF45BA439CD90C03,"
-     "BF4B6FBF967CCFF5,3F69517BB74B406F,3F7A89EAFF82DDD8,BF9606E41552CB85,BFA2A88E6107D36,3FD1E2DEEA6B117A,"
-     "BFE5FD386754EFF9 3FF058671B52C776 3FF058671B52C776 BC6D0E4 BFF71547652B82FE BFE62E42FEFA39EF "
-     "BC7ABC9E3B39803F"),
+     "l=fma m v l;l=add l $;e=mul k -4;l=fma e m l;q,e=times r w;e=fma r k e;l=fma l w e;h=mul x x;o=neg h;"
+     "z=fma x x o;t=fma h $ M;n=sub t M;f=fma n $ o;o=neg z;o=fma n $ o;f=add f o;p,m=exp_poly f;e=sub 1 p;"
+     "e=fma m f e;r,k=times q p;k=fma q e k;s=fma l p k;q=mov t;", "", "BE4889FC,BE71F29,3E92BC,3E5C3F1E,"
+     "BEA148FD,BEA0A7C9,3E76E6D3,3EC0448E,3ECE6F2A,BEB27FC2,BEF0E75BD01A9587,BEF6C153058951AA,"
+     "3F01E77236472C5D,3F22EFA78FA378BF,3F02053EB566E17D,BF45BA439CD90C03,BF4B6FBF967CCFF5,3F69517BB74B406F,"
+     "3F7A89EAFF82DDD8,BF9606E41552CB85,BFA2A88E6107D36,3FD1E2DEEA6B117A,BFE5FD386754EFF9 3FF058671B52C776 "
+     "3FF058671B52C776 BC6D0E4 BFF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
     PTX__F("erf", "1a=abs x;{p=erf_small a;q=poly a $;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel "
      "q p c;|c=ltu a 1;r:mov a;if c;r=erf_small a;else;c=gt a 6;a=sel 6 a c;p,l,t=erfc_tail a;r=ldx p t;"
      "r=sub 1 r;end;}r=cps x r;", "BAE2FF3D,3CB36577,BE04CC0F,BF710322,BFCE9E11,BB54BCDF", ""),
     PTX__F("erfc", "1a=abs x;{c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;e=neg d;"
-     "e=fma e w 1;e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v $;q=mul q w;h=mul a a;l=neg h;l=fma a a l;"
-     "t=fma h $ M;n=sub t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;p=exp_poly f;p=mul p q;|c=gt a 28;"
-     "a=sel 28 a c;p,l,t=erfc_tail a;p=add p l;}r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a "
-     "0.65;if c;}p=erf_small a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u "
-     "r c;", "BA2916A8,3A90ADDC,3AFBAB2D,BA6C845A,BC1B23A1,BC04DE4E,3D43A869,3D9ADF6E,BF020275,3F76FA44 "
-     "BFB8AA3B BF317218 3102E308", ""),
+     "e=fma e w 1;e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v $;q=mul q w;h,l=times a a;t=fma h $ M;n=sub "
+     "t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;p=exp_poly f;p=mul p q;|c=gt a 28;a=sel 28 a c;p,l,"
+     "t=erfc_tail a;p=add p l;}r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a 0.65;if c;"
+     "}p=erf_small a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u r c;",
+     "BA2916A8,3A90ADDC,3AFBAB2D,BA6C845A,BC1B23A1,BC04DE4E,3D43A869,3D9ADF6E,BF020275,3F76FA44 BFB8AA3B "
+     "BF317218 3102E308", ""),
     /* log2 x, of an exponent y too large, as r + s: t + l = 2 artanh(f / (2 + f)) to its cubic term */
     PTX__F("log2_pair", "{e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;|l,h=unpair x;e=iadd h "
      "-0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;}e=isub e y;n=i2f e;{|n=mul n $;}f=sub m 1;g=fma "
      "f 0.5 1;q=reciprocal g;t=mul f q;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u q;z=mul t t;{|o=neg z;"
-     "o=fma t t o;k=add l l;o=fma k t o;w=mul t z;b=neg w;b=fma t z b;b=fma t o b;b=fma l z b;}p=poly z $;"
-     "{|p=mul p z;}h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;{k=fma z $ $;a=fma l k a;u=mul t z;a=fma u p a;"
-     "a=fma u $ a;s=fma n $ h;u=fma n $ s;u=sub h u;|a=fma l $ a;i=mul w $;j=neg i;j=fma w $ j;j=fma w $ j;"
-     "j=fma b $ j;j=fma p w j;s=add h i;u=sub s h;u=sub i u;}a=add a u;{r=add s a;s=sub r s;s=sub a s;|a=add "
-     "a j;m=add n s;u=sub m n;u=sub s u;a=add a u;r=add m a;s=sub m r;s=add a s;}",
-     "3A2ED80C,3B52C113,3C93BBCC,B180DB78 3FB8AA3B 3FB8AA3B 32A5706 3EB8AA3B 3FB8AA3B 3DF6384F 34 B4",
-     "3EB 3E9623F3,3EB58F26,3ED8A0A5,3EFC68EE48E3D79E,3F20C9A85469630D,3F4484B13D68BE76,3F6A61762A7AF0FD,"
-     "3F92776C50EF9BFB 3FF71547652B82FE 3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE 3FBEC709DC3A03FD "
-     "3FBEC709DC3A03FD 3C5D27F05548AF0C 3FBEC709DC3A03FD"),
+     "o=fma t t o;k=add l l;o=fma k t o;w,b=times t z;b=fma t o b;b=fma l z b;}p=poly z $;{|p=mul p z;}h,"
+     "a=times t $;a=fma t $ a;{k=fma z $ $;a=fma l k a;u=mul t z;a=fma u p a;a=fma u $ a;s=fma n $ h;u=fma n "
+     "$ s;u=sub h u;|a=fma l $ a;i,j=times w $;j=fma w $ j;j=fma b $ j;j=fma p w j;s=add h i;u=sub s h;u=sub "
+     "i u;}a=add a u;{r=add s a;s=sub r s;s=sub a s;|a=add a j;m=add n s;u=sub m n;u=sub s u;a=add a u;r=add "
+     "m a;s=sub m r;s=add a s;}",
+     "3A2ED80C,3B52C113,3C93BBCC,B180DB78 3FB8AA3B 32A5706 3EB8AA3B 3FB8AA3B 3DF6384F 34 B4", "3EB 3E9623F3,"
+     "3EB58F26,3ED8A0A5,3EFC68EE48E3D79E,3F20C9A85469630D,3F4484B13D68BE76,3F6A61762A7AF0FD,3F92776C50EF9BFB "
+     "3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE 3FBEC709DC3A03FD 3C5D27F05548AF0C 3FBEC709DC3A03FD"),
     /* x^y = z, but where x is no normal number above 0, or the result none */
     PTX__F0("pow_special", "v=abs x;c=eq v 1;r=sel 1 z c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;"
      "e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel "
@@ -10317,73 +10318,67 @@ static const char *const ptx__formulas[] = {
      "r=sel 1 r c;c=eq x 1;r=sel 1 r c;"),
     PTX__F("pow", "2v:abs x;d:mov 0;{i=iadd x -0x800000;c=uge i 0x7f000000;|l,i=unpair x;i=iadd i -0x100000;"
      "c=uge i 0x7fe00000;}if c;b=lt v $;w=mul v $;v=sel w v b;d=isel {0xb800000|0x3600000} 0 b;end;h,"
-     "l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a "
-     "{125|1020};c=or b c;if c;r=scale_ends p t q {130.0|1030.0} {-152.0|-1080.0};r=pow_special x y r;end;",
-     "008 4B", "001 435"),
+     "l=log2_pair v d;q,u=times y h;l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a {125|1020};c=or "
+     "b c;if c;r=scale_ends p t q {130.0|1030.0} {-152.0|-1080.0};r=pow_special x y r;end;", "008 4B",
+     "001 435"),
     /* f32: sin(pi x) / pi, of x up to 1/2 */
     PTX__F("sin_pi", "z=mul x x;s=poly z $;s=mul s z;r=fma s x x;", "3CCACDF5,BE4308A9,3F4FCCCC,BFD28D2E",
      ""),
     /* f64: log2 gamma(x) / 4, x from 2 on, as r + s: Stirling's formula */
-    PTX__F("log2_gamma", "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;"
-     "m=mul x $;n=neg m;n=fma x $ n;n=fma x $ n;o=sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;"
-     "u=sub u n;u=add u i;t=add o $;k=sub t o;i=sub t k;i=sub o i;k=sub $ k;i=add i k;i=add i $;u=add u i;"
-     "p=stirling x;u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "", "3FD71547652B82FE 3FD71547652B82FE "
-     "3C5777D0FFDA0D24 3FD536439A4C6EFC 3FD536439A4C6EFC BC749E49A361EFEB 3FD71547652B82FE"),
+    PTX__F("log2_gamma", "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q,u=times b h;u=fma b l u;m,n=times x $;"
+     "n=fma x $ n;k=neg m;o,i=plus q k;u=sub u n;u=add u i;t,i=plus o $;i=add i $;u=add u i;p=stirling x;"
+     "u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "",
+     "3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC BC749E49A361EFEB 3FD71547652B82FE"),
     /* ln gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, of x from 2 on */
     PTX__F("stirling", "w=rcpa x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
      "", "4005E899,C0168E14,4015722A,C0092AB8,3FF4AAFF,BFD9D5B5,3FBAA9CBB08983CE,BF993AA7E403472D,"
      "3F79380277DD7BFC,BF5F41DDC3482E49,3F4B92EC0304821,BF43812E4A012C8D,3F4A01A000DCB4F6,BF66C16C16B9D421,"
      "3FB555555555554"),
     /* x sin(pi x) / pi as r + s; x above 0 */
-    PTX__F("reflect", "j=rnd x;f=sub x j;z=mul f f;g=neg z;g=fma f f g;q=poly z $;b,t=pair_ends q z $ $;"
-     "t=fma g $ t;v=fma f b f;l=sub f v;l=fma f b l;l=fma f t l;r=mul v x;s=neg r;s=fma v x s;s=fma l x s;"
-     "j=mul j 0.5;i=trc j;c=neu i j;n=neg r;r=sel n r c;n=neg s;s=sel n s c;", "",
-     "3E9078B9C5E44AE4,BEDD3EAEFCAB87E5,3F23746AE9B7FB9B,BF6338169C028879,3F9AC6805CD0D92E,BFC86A8E4720AF1E "
-     "BFFA51A6625307D3 3FE9F9CB402BC439 BFFA51A6625307D3"),
+    PTX__F("reflect", "j=rnd x;f=sub x j;z,g=times f f;q=poly z $;b,t=pair_ends q z $ $;t=fma g $ t;v=fma f "
+     "b f;l=sub f v;l=fma f b l;l=fma f t l;r,s=times v x;s=fma l x s;j=mul j 0.5;i=trc j;c=neu i j;n=neg r;"
+     "r=sel n r c;n=neg s;s=sel n s c;", "", "3E9078B9C5E44AE4,BEDD3EAEFCAB87E5,3F23746AE9B7FB9B,"
+     "BF6338169C028879,3F9AC6805CD0D92E,BFC86A8E4720AF1E BFFA51A6625307D3 3FE9F9CB402BC439 BFFA51A6625307D3"),
     /* ((x y + w) y + z) y, the sums in two numbers */
-    PTX__F0("pair_ends", "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;"
-     "g=neg u;g=fma s y g;g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;"
-     "e=fma g y e;r=add p e;s=sub r p;s=sub e s;"),
+    PTX__F0("pair_ends", "t,e=times x y;s=add w t;k=sub s w;k=sub t k;e=add e k;u,g=times s y;g=fma e y g;"
+     "v=add z u;k=sub v z;k=sub u k;g=add g k;p,e=times v y;e=fma g y e;r=add p e;s=sub r p;s=sub e s;"),
     PTX__F("tgamma", "!1a=abs x;c=lt a 2;r:mov a;d:mov 1.0;k:mov 0.0;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;"
-     "{p=poly f $;d=mul x p;d=sel d p e;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;h=mul x p;w=neg h;"
-     "w=fma x p w;w=fma x l w;d=sel h p e;k=sel w l e;}y:mov 1.0;z:mov 0.0;e=le x -0.5;if e;y=neg p;{j=rnd a;"
-     "g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;|z=neg l;d,k=reflect a;}end;d=mul d $;"
-     "k=mul k $;r=divide y z d k;r=mul r $;c=eq x 0;j=cps x I;r=sel j r c;else;{w=rcpa a;g:poly w $;h,"
-     "l=log2_pair a 0;b=sub a 0.5;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul a $;n=neg m;n=fma a $ n;"
-     "n=fma a $ n;o:sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;u:add u i;|h,"
+     "{p=poly f $;d=mul x p;d=sel d p e;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;h,w=times x p;w=fma x "
+     "l w;d=sel h p e;k=sel w l e;}y:mov 1.0;z:mov 0.0;e=le x -0.5;if e;y=neg p;{j=rnd a;g=sub a j;v=sin_pi "
+     "g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;|z=neg l;d,k=reflect a;}end;d=mul d $;k=mul k $;r=divide y z "
+     "d k;r=mul r $;c=eq x 0;j=cps x I;r=sel j r c;else;{w=rcpa a;g:poly w $;h,l=log2_pair a 0;b=sub a 0.5;q,"
+     "u=times b h;u=fma b l u;m,n=times a $;n=fma a $ n;k=neg m;t,i=plus q k;o:mov t;u=sub u n;u:add u i;|h,"
      "l=log2_gamma a;o:mul h 4;u:mul l 4;}e=lt x 0;b=mov e;if e;{j=rnd a;f=sub a j;v,c=sin_pi f;l=sub f v;"
-     "l=fma c f l;j=f2i j;j=shl j 31;v=xor v j;l=xor l j;f=mul v a;i=neg f;i=fma v a i;i=fma l a i;d=mul f g;"
-     "l=neg d;l=fma f g l;k=fma i g l;|d,k=reflect a;}o=neg o;u=neg u;end;p,t=exp2_pair o u;{w:mul p g;"
-     "|w:mov p;}if b;p=neg p;w=divide p 0.0 d k;end;r=scale w t;e=gt x {36|172};r=sel I r e;k=cps d 0;k=neg "
-     "k;e=lt x {-46|-190};r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r c;c=nan x x;r=sel x "
-     "r c;", "B78C1CCA,38FBBA5E,B95E5DD,BA983A29,3BEC75D2,BC1DA7B1,BD2CD6DA,3E2A891A,BD2C0B04,BF27E7A,"
-     "3F13C468,3F8 4B8 4B8 4B8 38ADD72F,BA9023C9,3B1FA3AB,BA2E981F,BBDBF4CB,3C0E9852,3E55E621,40206C99 "
-     "3FB8AA3B 3FB8AA3B 32A5706", "BE08A9AB238D3BB4,3E32A16CAC31F83F,3E3B0F6BAF573A4,BE8B8ADBD6AB8DD1,"
-     "3EB300CA9218A724,BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,"
-     "3F7D919C52A21C74,BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,"
-     "3FE2788CFC6FB619 435 435 435"),
+     "l=fma c f l;j=f2i j;j=shl j 31;v=xor v j;l=xor l j;f,i=times v a;i=fma l a i;d,l=times f g;k=fma i g l;"
+     "|d,k=reflect a;}o=neg o;u=neg u;end;p,t=exp2_pair o u;{w:mul p g;|w:mov p;}if b;p=neg p;w=divide p 0.0 "
+     "d k;end;r=scale w t;e=gt x {36|172};r=sel I r e;k=cps d 0;k=neg k;e=lt x {-46|-190};r=sel k r e;end;"
+     "t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r c;c=nan x x;r=sel x r c;", "B78C1CCA,38FBBA5E,B95E5DD,"
+     "BA983A29,3BEC75D2,BC1DA7B1,BD2CD6DA,3E2A891A,BD2C0B04,BF27E7A,3F13C468,3F8 4B8 4B8 4B8 38ADD72F,"
+     "BA9023C9,3B1FA3AB,BA2E981F,BBDBF4CB,3C0E9852,3E55E621,40206C99 3FB8AA3B 32A5706", "BE08A9AB238D3BB4,"
+     "3E32A16CAC31F83F,3E3B0F6BAF573A4,BE8B8ADBD6AB8DD1,3EB300CA9218A724,BEB4FB09261CC0F8,BEF51CDF3F87B3EC,"
+     "3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,3F7D919C52A21C74,BF83B4AF284D95DF,BFA59AF103C36A3D,"
+     "3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,3FE2788CFC6FB619 435 435 435"),
     PTX__F("lgamma", "!1a=abs x;b=lt a 0.5;{c=lt a 3.5;r:mov a;|c=lt a 3;o:mov a;u:mov 0.0;}if c;d=lt a 1.5;"
      "if d;f=sub a 1;f=sel x f b;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;}if b;l=log a;"
      "{r=sub r l;|o=sub o l;}end;else;f=sub a 2;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;"
      "}end;else;{w=rcpa a;p=poly w $;l=log a;l=sub l 1;b=sub a 0.5;r=fma b l p;|h,l,e=log_pair a;m=mul a "
-     "0.25;b=sub m 0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;t=sub q m;k=sub q t;k=sub k m;u=add u k;"
-     "o=add t $;k=sub o t;i=sub o k;i=sub t i;k=sub $ k;i=add i k;u=add u i;u=add u $;p=stirling a;u=fma p "
-     "0.25 u;o=mul o 4;u=mul u 4;}end;{|r:add o u;}c=le x -0.5;if c;{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;"
-     "j=shl j 31;v=xor v j;v=mul v a;v=abs v;f,n,c=log_reduce v;l=ratio f;l=add l r;r=fma n $ l;|d,k=reflect "
-     "a;v=abs d;h,l,e=log_pair v;w=rcpa d;u=fma k w u;t=add o h;k=sub t o;i=sub t k;i=sub o i;k=sub h k;"
-     "i=add i k;u=add u l;u=add u i;r=add t u;}r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel I "
-     "r c;", "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,"
-     "BECD2657,3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,"
-     "3CA89C53,BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D 33B17218",
-     "3FD019C7E69D5604,BFCCA7FB4439356,BFCA59F730048F0D,3FC360DD7FC45504,3FC77014E6D492BD,BFC2689154603E9C,"
-     "BF76C4558CF2E7B7,BF8ED0BEF852D6E5,3FAFF2B25E6F9139,BFAE8F82F4FBDD6F,3FAB5E05EBB950A1,BFAD9412A8B9833F,"
-     "3FB0109CBAE48EA6,BFB1185DAA04697A,3FB248077D2237A2,BFB3B1565EAC26C4,3FB556C264C09A83,BFB748C977701E37,"
-     "3FB9A01D659B7C79,BFBC8066D5E50A7F,3FC010B36D92FFFB,BFC2703A1E3D7721,3FC5B40CB0F75CED,BFCA8B9C17A96DD4,"
-     "3FD151322AC7E055,BFD9A4D55BEAB325 BFE2788CFC6FB619 3FEA51A6625307D1 BE316F03F86A729B,3E5F40918C971EB6,"
-     "BE7A8B0B0C2FA6D2,3E8ECA2E62B838C7,BE9F21805CB3FCA6,3EAFFCC7CD023A9B,BEC10A7A3CAD75A4,3ED25748353BEE48,"
-     "BEE3CCBD584CCE2,3EF58118A3777172,BF078DDF04C25FBE,3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,"
-     "BF538AC5C2C2396C,3F67ADD6EAC18486,BF7E404FC218D263,3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE "
-     "3FD4A34CC4A60FA4 3FCD67F1C864BEB5 3FCD67F1C864BEB5 BC665B5A 7F7"),
+     "0.25;b=sub m 0.125;q,u=times b h;u=fma b l u;t=sub q m;k=sub q t;k=sub k m;u=add u k;o,i=plus t $;"
+     "u=add u i;u=add u $;p=stirling a;u=fma p 0.25 u;o=mul o 4;u=mul u 4;}end;{|r:add o u;}c=le x -0.5;if c;"
+     "{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;j=shl j 31;v=xor v j;v=mul v a;v=abs v;f,n,c=log_reduce v;"
+     "l=ratio f;l=add l r;r=fma n $ l;|d,k=reflect a;v=abs d;h,l,e=log_pair v;w=rcpa d;u=fma k w u;t,i=plus "
+     "o h;u=add u l;u=add u i;r=add t u;}r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel I r c;",
+     "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,BECD2657,"
+     "3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,3CA89C53,"
+     "BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D 33B17218", "3FD019C7E69D5604,"
+     "BFCCA7FB4439356,BFCA59F730048F0D,3FC360DD7FC45504,3FC77014E6D492BD,BFC2689154603E9C,BF76C4558CF2E7B7,"
+     "BF8ED0BEF852D6E5,3FAFF2B25E6F9139,BFAE8F82F4FBDD6F,3FAB5E05EBB950A1,BFAD9412A8B9833F,3FB0109CBAE48EA6,"
+     "BFB1185DAA04697A,3FB248077D2237A2,BFB3B1565EAC26C4,3FB556C264C09A83,BFB748C977701E37,3FB9A01D659B7C79,"
+     "BFBC8066D5E50A7F,3FC010B36D92FFFB,BFC2703A1E3D7721,3FC5B40CB0F75CED,BFCA8B9C17A96DD4,3FD151322AC7E055,"
+     "BFD9A4D55BEAB325 BFE2788CFC6FB619 3FEA51A6625307D1 BE316F03F86A729B,3E5F40918C971EB6,BE7A8B0B0C2FA6D2,"
+     "3E8ECA2E62B838C7,BE9F21805CB3FCA6,3EAFFCC7CD023A9B,BEC10A7A3CAD75A4,3ED25748353BEE48,BEE3CCBD584CCE2,"
+     "3EF58118A3777172,BF078DDF04C25FBE,3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,BF538AC5C2C2396C,"
+     "3F67ADD6EAC18486,BF7E404FC218D263,3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE 3FD4A34CC4A60FA4 "
+     "3FCD67F1C864BEB5 BC665B5A 7F7"),
     PTX__F0("atan", "1a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=reciprocal a;c=eq a I;t=sel 0 t "
      "c;end;}v=arctan t;w=half_pi v;v=sel w v p;r=cps x v;"),
     PTX__F("tanh", "1a=abs x;{|c=lt a 0.56;r:mov a;if c;}z=mul x x;p=poly z $;p=mul p z;{p=fma p a a;e=mul a "
@@ -10691,9 +10686,7 @@ static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, ui
 PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
                              ptx_val y, ptx_val z) {
     ptx_val v[3], out[3];
-    v[0] = x;
-    v[1] = y;
-    v[2] = z;
+    v[0] = x, v[1] = y, v[2] = z;
     out[0] = ptx_imm(0);
     ptx__math_call(k, site, name ? name : "NULL", n, v, out);
     return out[0];
