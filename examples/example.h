@@ -80,6 +80,7 @@ static void print_help(const command_line *c) {
         static const char *const values[] = {"", "N", "N", "X", "", "N,N...", "TEXT", "TEXT"};
         const option *o = &c->options[i];
         int width = printf("  --%s %s", o->name, o->kind == OPTION_CHOICE ? o->words : values[o->kind]);
+        if (width >= 80) printf("\n"), width = 0;
         printf("%*s%s", width < 26 ? 26 - width : 1, "", o->help);
         print_default(o);
         printf("\n");
@@ -122,7 +123,7 @@ static int parse_value(const command_line *c, const option *o, const char *text)
     case OPTION_CHOICE: {
         uint32_t i = 0;
         const char *word = o->words;
-        char message[160];
+        char message[320];
         for (;; i++) {
             size_t length = strcspn(word, "|");
             if (strlen(text) == length && !strncmp(word, text, length)) {
