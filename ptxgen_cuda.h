@@ -71,8 +71,8 @@
           block is freed, every use of a tensor in it is refused (FREED).
    TEXTURES  A ptxcu_array holds texels in the driver's layout. A texture object (ptxcu_texture_create) says
           how coordinates read an array or memory, a surface object (ptxcu_surface_create) lets kernels write
-          an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them with ptx_tex_2d,
-          ptx_surface_store_2d and their like (ptxgen.h). Destroy an object before its array or memory.
+          an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them with ptx_tex,
+          ptx_surface_load and ptx_surface_store (ptxgen.h). Destroy an object before its array or memory.
           Copies of arrays are declared beside them, and the import of memory and semaphores of Vulkan,
           Direct3D 12 and OpenGL.
    CALLS  A call is an operation of ptxgen_kernels.h on given tensors. Include that header too, before or

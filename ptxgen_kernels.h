@@ -19074,7 +19074,7 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     ptx_var unit, step;
     ptx_val x, y, p, at, barrier, along, z[2], mask, half, stage, base;
     uint32_t i, side;
-    unit = ptx_var_new(k, ptx_clusterid_x(k));
+    unit = ptx_var_new(k, ptx_sreg(k, PTX_CLUSTERID_X));
     x = ptx_shl(k, ptx_u32(1), s->cluster);
     x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
     mask = ptx_cvt(k, PTX_U16, x);
@@ -19140,7 +19140,7 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         }
         ptx_end(k);
         x = ptx_get(k, unit);
-        y = ptx_nclusterid_x(k);
+        y = ptx_sreg(k, PTX_NCLUSTERID_X);
         x = ptx_add(k, x, y);
         ptx_set(k, unit, x);
     }
@@ -19695,7 +19695,7 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         s->sum[h][j][e] = ptx_var_new(k, ptxk__dense_zero(d));
         if (d->split) s->part[j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
     }
-    x = ptx_clusterid_x(k);
+    x = ptx_sreg(k, PTX_CLUSTERID_X);
     unit = ptx_var_new(k, x);
     turn = ptx_var_new(k, s->group);
     rounds = ptx_var_new(k, ptx_u32(0));
@@ -19737,7 +19737,7 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         ptx_end(k);
         if (d->alternate) ptx_end(k);
         x = ptx_get(k, unit);
-        y = ptx_nclusterid_x(k);
+        y = ptx_sreg(k, PTX_NCLUSTERID_X);
         x = ptx_add(k, x, y);
         ptx_set(k, unit, x);
     }
@@ -19860,7 +19860,7 @@ static ptx_val ptxk__tensor_parity(ptx_kernel *k, const ptxk__tensor_state *t) {
 
 /* Begins a loop over the units of the cluster; ends it. */
 static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
-    ptx_val x = ptx_clusterid_x(k), p;
+    ptx_val x = ptx_sreg(k, PTX_CLUSTERID_X), p;
     ptx_var unit = ptx_var_new(k, x);
     t->turn = ptx_var_new(k, ptx_u32(0));
     ptx_loop(k);
@@ -19878,7 +19878,7 @@ static void ptxk__tensor_next_turn(ptx_kernel *k, ptxk__tensor_state *t) {
 }
 
 static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_var unit) {
-    ptx_val x = ptx_get(k, unit), y = ptx_nclusterid_x(k);
+    ptx_val x = ptx_get(k, unit), y = ptx_sreg(k, PTX_NCLUSTERID_X);
     x = ptx_add(k, x, y);
     ptx_set(k, unit, x);
     if (!d->split) ptxk__tensor_next_turn(k, t);
@@ -22285,7 +22285,7 @@ static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_d
     c = ptx_mad(k, i, ptx_u32(32), first);
     choice = ptxk__route_choice(k, choices, c, count, d->experts);
     p = ptx_setp(k, PTX_EQ, choice, e);
-    x = ptx_lanemask_lt(k);
+    x = ptx_sreg(k, PTX_LANEMASK_LT);
     x = ptxk__route_count(k, p, ptx_as(x, PTX_B32));
     before = ptx_get(k, next);
     x = ptx_add(k, x, before);
