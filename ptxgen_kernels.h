@@ -8861,7 +8861,8 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0) && !f->factor_row))
         registers = 176;
     f->panels = 0;
-    for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
+    i = chip && chip < 80 && d->flags & PTXK_PREFILL_TREE ? 2 : 0; /* masks of more keys would spill */
+    while (i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers)) i++;
     if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
     if (f->bytes == 1 || (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->raw))
         ptxk__prefill_form_panels(f);
