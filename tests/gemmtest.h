@@ -334,13 +334,33 @@ static double row_factor(const matrix *m, const unsigned char *row)
     return most;
 }
 
+/* What a weight of a block has besides, as a number and its offset, where few columns multiply unsigned integers:
+ * twice the offset times its factor. Q4_0's size has its own. */
+static double offset_size(int type, const unsigned char *block, uint32_t i)
+{
+    const int factor = ref_layout_of(type)->factor, n = (int)i >> 5;
+    const double d = factor < 0 ? 0 : fabs(ref_from_f16(ref_u16(block + factor)));
+    switch (type) {
+    case REF_BLOCK_Q8_0:
+    case REF_BLOCK_IQ4_NL: return d * 256;
+    case REF_BLOCK_IQ4_XS:
+        return d * 256 * abs(((block[4 + (n >> 1)] >> 4 * (n & 1) & 15) | (ref_u16(block + 2) >> 2 * n & 3) << 4) - 32);
+    case REF_BLOCK_Q6_K: return d * 64 * abs((signed char)block[192 + (i >> 4)]);
+    case REF_BLOCK_Q5_0: return d * 32;
+    case REF_BLOCK_TQ1_0:
+    case REF_BLOCK_TQ2_0: return d * 2;
+    default: return 0;
+    }
+}
+
 /* What row r of matrix i gives with row c of x, before a residual; with its bound and |W| |x|.
  *
  * With u = 2^-24: x' = x gamma is rounded (u) and represented in 22 bits or more, or 2^-39 of the row's largest
  * (fast: 11, bf16 16, 2^-28): e_i. f32 weights: their two numbers lack 2^-20, and the product of the smaller
  * ones 2^-21 (fast: 2^-11). Before sm_80 numbers of f32 and bf16 lack 2^-39 of the largest of a unit. A tensor core
  * cuts each of the at most 17 terms of a step to 24 bits of the largest, and its sum to 2^-23: 19 u of the sum of all
- * sizes in a unit, in at most 64 steps. Then sums of units and slices, factors and the epilogue, in f32. */
+ * sizes in a unit, in at most 64 steps; integers and their offsets count apart. Then sums of units and slices, factors
+ * and the epilogue, in f32. */
 static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t r, const float *x, double rms,
                           double *bound, double *norms)
 {
@@ -375,6 +395,11 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
     for (j = 0; j < k; j++) {
         double v = (double)x[j] * (p->desc.flags & PTXK_GEMM_GAMMA ? (double)p->gamma[j] : 1), size, e;
         double w = weight_of(p, m, group, r, j, &size);
+        if (!byte && step <= 0)
+            size += offset_size(m->type,
+                                m->weights + m->group_bytes * group + m->row_bytes * r
+                                    + j / values * ref_block_bytes(m->type),
+                                j % values);
         if (powers && j % unit == 0) { /* f16's smallest, beside 2^14 */
             uint32_t other;
             for (step = 0, other = j; other < j + unit && other < k; other++) {
