@@ -914,7 +914,7 @@ typedef struct ptxk_gemm_desc {
 typedef struct ptxk_gemm_shape {
     uint32_t m;        /* rows of x and of y, at most 2^22; 0: no launches. With GROUPED rows of y, of all
                            groups */
-    uint32_t n;        /* rows of W, at most 2^26; all tiles together have at most 2^31 steps of K */
+    uint32_t n;        /* rows of W, at most 2^26; all tiles together have fewer than 2^31 steps of K */
     uint32_t k;        /* columns of W and of x, whole units, at most 2^20 */
     uint32_t second_n; /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
     uint32_t third_n;  /* rows of the third matrix, at least 1 */
@@ -968,7 +968,8 @@ PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void 
    groups as may have rows. */
 PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, ptx_plan *plan,
                                    ptxk_message *why);
-/* Tests arguments: see FUNCTIONS. */
+/* Tests arguments: see FUNCTIONS. Target and multiprocessors are not among them: no target's workspace is
+   smaller than what this takes for overlaps; plan.workspace_bytes may be larger. */
 PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_args *args,
                                     ptxk_message *why);
 
@@ -13455,10 +13456,10 @@ PTXK__PLAN(gemm) {
     column_tiles = ptxk__gemm_column_tiles(&f, shape->m, shape->groups);
     if (f.flags & PTXK_GEMM_GROUPED) groups = shape->groups < shape->m ? shape->groups : shape->m;
     units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(&f));
-    if (tiles * column_tiles > 0x80000000u / units)
+    if (tiles * column_tiles > 0x7fffffffu / units) /* a tile for each block, at most */
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemm: m is %u, n %u, k %u, all matrices: %llu tiles of %u by %u with %u steps "
-                            "of %u values each, must be at most 2^31 steps: call it for parts",
+                            "of %u values each, must be fewer than 2^31 steps: call it for parts",
                             shape->m, (unsigned)rows, shape->k, (unsigned long long)(tiles * column_tiles),
                             f.rows, f.columns, units, ptxk__gemm_granule(&f));
     plan->launches = 2;
@@ -15574,12 +15575,14 @@ static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptx_val bytes, skip, at, p;
     uint32_t i, j;
     if (!s->waits || !ptx_module_is_dependent(ptx_kernel_module(k))) return;
-    bytes = ptx_sub(k, s->end, first);
-    bytes = ptx_mul(k, bytes, ptx_u32(s->kind->unit_bytes));
+    bytes = ptx_mul(k, s->end, ptx_u32(s->kind->unit_bytes));
+    if (s->kind->tails) bytes = ptx_min(k, bytes, s->row_bytes);
+    at = ptx_mul(k, first, ptx_u32(s->kind->unit_bytes));
+    bytes = ptx_sub(k, bytes, at);
     skip = ptx_mul(k, s->half, ptx_u32(128));
     for (i = 0; i < f->m; i++)
         for (j = 0; j < 4; j++) {
-            at = ptx_add(k, skip, ptx_u32(256 * j + 15)); /* of which s->from may have 16 */
+            at = ptx_add(k, skip, ptx_u32(256 * j + 16)); /* of which s->from may have 16 */
             p = ptx_setp(k, PTX_LT, at, bytes);
             at = ptx_ptr_add(k, ptx_ptr(ptx_get(k, s->from[i]), PTX_GLOBAL), skip, 1);
             ptx_guard(k, p);
