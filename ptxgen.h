@@ -8315,11 +8315,12 @@ static void ptx__mark_needed(ptx__uniformity *u) {
         for (s = g->block[b].special; (i = ptx__special_at(k, g, s)) < g->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
-            if (ins->kind != PTX__I_PLAIN || !form->who) continue;
-            u->together[u->count++] = i;
+            const int plain = ins->kind == PTX__I_PLAIN;
+            if (plain ? !form->who : !g->prefetch) continue; /* a long kernel: all, lest it go back for some */
+            if (plain) u->together[u->count++] = i;
             u->matters[b] = 1;
             if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
-            if (form->who == PTX__WHO_BLOCK) {
+            if (plain && form->who == PTX__WHO_BLOCK) {
                 const uint32_t *end, *w = ptx__sources(k, ins, &end);
                 for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, *w, &depth);
             }
@@ -8327,7 +8328,7 @@ static void ptx__mark_needed(ptx__uniformity *u) {
         ptx__mark_definitions(u, depth); /* at once, as long as what stands near is at hand */
         depth = 0;
     }
-    for (; marked; round++) { /* nearest: the nearest postdominator whose level matters */
+    for (; marked && !g->prefetch; round++) { /* nearest: the nearest postdominator whose level matters */
         nearest[g->blocks] = g->blocks;
         for (i = 1; i < g->post_reached; i++) {
             b = g->post_order[i];
@@ -9202,7 +9203,7 @@ PTX__RARE void ptx__find_lives(const ptx__lives *l, uint32_t word) {
     uint32_t *blocks = g->mark, *stack = g->stack, found = 0, depth = 0, x, b, e;
     for (x = l->mentions[id - 1]; x; x = mentions[x - 1].next) { /* from the last to the first */
         const uint32_t i = mentions[x - 1].instruction >> 1;
-        b = ptx__block_of(g, i);
+        b = mentions[x - 1].block;
         if (l->seen[b] != id) l->seen[b] = id, l->end[b] = i + 1, blocks[found++] = b;
         l->begin[b] = mentions[x - 1].instruction & 1 ? i + 1 : g->block[b].first;
     }
@@ -9227,7 +9228,7 @@ PTX__RARE void ptx__find_lives(const ptx__lives *l, uint32_t word) {
 PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *peak) {
     ptx_module *m = k->m;
     const size_t count = k->ins.count + 2, words = g->registers + 4 * (size_t)g->blocks + 2 * count;
-    uint32_t *s, i, at, word, which, registers = 0, predicates = 0;
+    uint32_t *s, i, b = 0, at, word, which, registers = 0, predicates = 0;
     ptx__lives l;
     m->sets.count = m->spread.count = 0;
     if (!PTX__ROOM(m, m->spread, words)) return 0;
@@ -9241,16 +9242,19 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
     l.end = s, s += g->blocks;
     l.registers = s, s += count;
     l.predicates = s;
-    for (i = 0; i < k->ins.count; i++)
+    for (i = 0; i < k->ins.count; i++) {
+        if (g->block[b].end == i) b++;
         for (which = 2; which-- > 0;) /* reads, then writes */
             for (at = 0; (word = ptx__next_register(k, &k->ins.at[i], (int)which, &at)) != 0;) {
                 ptx__set mention;
                 if (!PTX__ROOM_FOR_ONE(m, m->sets)) return 0;
                 mention.instruction = 2 * i + (!which && !k->ins.at[i].guard);
+                mention.block = b;
                 mention.next = l.mentions[ptx__slot(g, word)];
                 m->sets.at[m->sets.count++] = mention;
                 l.mentions[ptx__slot(g, word)] = (uint32_t)m->sets.count;
             }
+    }
     for (which = 1; which < PTX__CLASSES; which++)
         for (i = 0; i < k->registers[which]; i++) ptx__find_lives(&l, PTX__WORD(which, i));
     memset(peak, 0, sizeof *peak);
