@@ -4374,7 +4374,7 @@ PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
         else
             ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has %s%s", row->name,
                       ptx__fact(type)->name, ptx__types_text(types).s,
-                      types == UINT64_C(1) << PTX_B32 && ptx_type_bytes(type) == 8
+                      types == UINT64_C(1) << PTX_B32 && ptx_type_bytes((ptx_type)type) == 8
                           ? "; ptx_unpack makes two of 64 bits"
                           : "");
     } else {
