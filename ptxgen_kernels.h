@@ -4053,7 +4053,7 @@ static const ptxk__grid ptxk__iq1_grid = {
 /* The table's address, in global memory: a variable of the module, made when it is first asked for. */
 static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     ptx_module *m = ptx_kernel_module(k);
-    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, g->name);
+    const ptx__named *had = ptx__find_name(m, PTX__OF_LIBRARY, g->name);
     ptx_symbol symbol;
     ptx_variable_desc desc;
     uint8_t bytes[2048 * 8];
@@ -4075,7 +4075,7 @@ static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     desc.count = g->entries * g->digits;
     desc.align = 8;
     desc.data = bytes;
-    symbol = ptx_variable(m, &desc);
+    symbol = ptx__library_variable(m, NULL, &desc);
     return ptx_address(k, symbol);
 }
 
@@ -8863,7 +8863,8 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0) && !f->factor_row))
         registers = 176;
     f->panels = 0;
-    for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
+    i = chip && chip < 80 && d->flags & PTXK_PREFILL_TREE ? 2 : 0; /* masks of more keys would spill */
+    while (i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers)) i++;
     if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
     if (f->bytes == 1 || (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->raw))
         ptxk__prefill_form_panels(f);
@@ -19145,7 +19146,7 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     ptx_var unit, step;
     ptx_val x, y, p, at, barrier, along, z[2], mask, half, stage, base;
     uint32_t i, side;
-    unit = ptx_var_new(k, ptx_clusterid_x(k));
+    unit = ptx_var_new(k, ptx_sreg(k, PTX_CLUSTERID_X));
     x = ptx_shl(k, ptx_u32(1), s->cluster);
     x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
     mask = ptx_cvt(k, PTX_U16, x);
@@ -19211,7 +19212,7 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         }
         ptx_end(k);
         x = ptx_get(k, unit);
-        y = ptx_nclusterid_x(k);
+        y = ptx_sreg(k, PTX_NCLUSTERID_X);
         x = ptx_add(k, x, y);
         ptx_set(k, unit, x);
     }
@@ -19766,7 +19767,7 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         s->sum[h][j][e] = ptx_var_new(k, ptxk__dense_zero(d));
         if (d->split) s->part[j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
     }
-    x = ptx_clusterid_x(k);
+    x = ptx_sreg(k, PTX_CLUSTERID_X);
     unit = ptx_var_new(k, x);
     turn = ptx_var_new(k, s->group);
     rounds = ptx_var_new(k, ptx_u32(0));
@@ -19808,7 +19809,7 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         ptx_end(k);
         if (d->alternate) ptx_end(k);
         x = ptx_get(k, unit);
-        y = ptx_nclusterid_x(k);
+        y = ptx_sreg(k, PTX_NCLUSTERID_X);
         x = ptx_add(k, x, y);
         ptx_set(k, unit, x);
     }
@@ -19931,7 +19932,7 @@ static ptx_val ptxk__tensor_parity(ptx_kernel *k, const ptxk__tensor_state *t) {
 
 /* Begins a loop over the units of the cluster; ends it. */
 static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
-    ptx_val x = ptx_clusterid_x(k), p;
+    ptx_val x = ptx_sreg(k, PTX_CLUSTERID_X), p;
     ptx_var unit = ptx_var_new(k, x);
     t->turn = ptx_var_new(k, ptx_u32(0));
     ptx_loop(k);
@@ -19949,7 +19950,7 @@ static void ptxk__tensor_next_turn(ptx_kernel *k, ptxk__tensor_state *t) {
 }
 
 static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_var unit) {
-    ptx_val x = ptx_get(k, unit), y = ptx_nclusterid_x(k);
+    ptx_val x = ptx_get(k, unit), y = ptx_sreg(k, PTX_NCLUSTERID_X);
     x = ptx_add(k, x, y);
     ptx_set(k, unit, x);
     if (!d->split) ptxk__tensor_next_turn(k, t);
@@ -22356,7 +22357,7 @@ static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_d
     c = ptx_mad(k, i, ptx_u32(32), first);
     choice = ptxk__route_choice(k, choices, c, count, d->experts);
     p = ptx_setp(k, PTX_EQ, choice, e);
-    x = ptx_lanemask_lt(k);
+    x = ptx_sreg(k, PTX_LANEMASK_LT);
     x = ptxk__route_count(k, p, ptx_as(x, PTX_B32));
     before = ptx_get(k, next);
     x = ptx_add(k, x, before);

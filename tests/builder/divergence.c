@@ -125,7 +125,7 @@ static void wrong_kernels(void) {
     judge();
 
     start("cp_async_misaligned", ERROR, PTX_SM(80));
-    ptx_cp_async_16(k, ptx_ptr_add(k, ptx_off(sh, 8), tid, 16), p);
+    ptx_cp_async_16(k, ptx_off(sh, 8), p);
     ptx_cp_async_wait_all(k);
     judge();
 
@@ -167,10 +167,6 @@ static void wrong_kernels(void) {
     IF(PTX_EQ, warp, zero);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
     ptx_end(k);
-    judge();
-
-    start("setmaxnreg_nocap", ERROR, PTX_SM_A(90));
-    ptx_op1(k, PTX_SETMAXNREG_DEC, 0, I(40));
     judge();
 
     start("setmaxnreg_div", ERROR, PTX_SM_A(90));
