@@ -60,15 +60,13 @@ static inline double ref_gemm_row_factor(const ref_gemm *p, size_t r)
     return most;
 }
 
-/* What weight j of row r has besides, as a number and its offset, where few columns multiply unsigned integers: twice
+/* What weight i of a block has besides where few columns multiply unsigned integers, as a number and its offset: twice
  * the offset times its factor. Q4_0's size has its own. */
-static inline double ref_gemm_offset_size(const ref_gemm *p, size_t r, uint32_t j)
+static inline double ref_gemm_offset(int type, const unsigned char *block, uint32_t i)
 {
-    const uint32_t values = (uint32_t)ref_block_values(p->type);
-    const unsigned char *block = (const unsigned char *)p->w.data + r * p->w.row + j / values * ref_block_bytes(p->type);
-    const int factor = ref_layout_of(p->type)->factor, i = (int)(j % values), n = i >> 5;
+    const int factor = ref_layout_of(type)->factor, n = (int)i >> 5;
     const double d = factor < 0 ? 0 : fabs(ref_from_f16(ref_u16(block + factor)));
-    switch (p->type) {
+    switch (type) {
     case REF_BLOCK_Q8_0:
     case REF_BLOCK_IQ4_NL: return d * 256;
     case REF_BLOCK_IQ4_XS:
@@ -118,7 +116,9 @@ static inline double ref_gemm_row(const ref_gemm *p, size_t r, const double *x, 
     for (j = 0; j < k; j++) {
         double v = fabs(x[j]), e = (relative + u) * v + most * (fast ? 0x1p-28 : 0x1p-39), size;
         double w = ref_gemm_weight(p, r, j, &size);
-        if (!p->byte && step <= 0) size += ref_gemm_offset_size(p, r, j);
+        const unsigned char *row = (const unsigned char *)p->w.data + r * p->w.row;
+        if (!p->byte && step <= 0)
+            size += ref_gemm_offset(p->type, row + j / values * ref_block_bytes(p->type), j % values);
         if (powers && j % unit == 0) { /* f16's smallest, beside 2^14 */
             uint32_t other;
             for (step = 0, other = j; other < j + unit && other < k; other++) {
