@@ -8316,7 +8316,7 @@ static void ptx__mark_needed(ptx__uniformity *u) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
             const int plain = ins->kind == PTX__I_PLAIN;
-            if (plain ? !form->who : !g->prefetch) continue; /* a long kernel: all, lest it go back for some */
+            if (plain ? !form->who : !g->prefetch) continue; /* long: all, lest it go back for some */
             if (plain) u->together[u->count++] = i;
             u->matters[b] = 1;
             if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
