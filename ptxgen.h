@@ -2243,8 +2243,9 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_setp(k, compare, a, b) ptx_op2(k, PTX_SETP, compare, a, b) /* ptx_setp(k, PTX_LT, a, b) */
 #define ptx_selp(k, a, b, p) ptx_op3(k, PTX_SELP, 0, a, b, p)          /* p ? a : b */
 #define ptx_mov(k, a) ptx_op1(k, PTX_MOV, 0, a)
-/* clamp: 0 for up, 31 for the others, where the whole warp takes part; members: the mask of its lanes,
-   ptx_u32(0xffffffff). Down: from the lane `delta` above; up: from below; without such a lane: its own a. */
+/* a: 32 bits. clamp: 0 for up, 31 for the others, where the whole warp takes part; members: the mask of its
+   lanes, ptx_u32(0xffffffff). Down: from the lane `delta` above; up: from below; without such a lane: its own
+   a. */
 #define ptx_shfl_up(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_UP, 0, a, delta, clamp, members)
 #define ptx_shfl_down(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_DOWN, 0, a, delta, clamp, members)
 #define ptx_shfl_bfly(k, a, mask, clamp, members) ptx_op4(k, PTX_SHFL_BFLY, 0, a, mask, clamp, members)
@@ -4371,8 +4372,11 @@ PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
             ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has none of its own", row->name,
                       ptx__fact(type)->name);
         else
-            ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has %s", row->name,
-                      ptx__fact(type)->name, ptx__types_text(types).s);
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has %s%s", row->name,
+                      ptx__fact(type)->name, ptx__types_text(types).s,
+                      types == UINT64_C(1) << PTX_B32 && ptx__fact(type)->bits == 64
+                          ? "; ptx_unpack makes two of 64 bits"
+                          : "");
     } else {
         const ptx_mods other_mods = asked & ~ptx__allowed(closest);
         const ptx_mods atomic = asked >> 63 ? other_mods & PTX__ATOM & ~PTX__FAMILY : 0;

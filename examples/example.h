@@ -175,7 +175,11 @@ static int parse_command_line(const command_line *c, int argc, char **argv) {
         }
         if (only_arguments || strncmp(text, "--", 2)) {
             if (!c->argument_count) return refuse_option(c, text, "not an option");
-            if (found == c->argument_count) return refuse_option(c, text, "one argument too many");
+            if (found == c->argument_count) {
+                char message[160];
+                snprintf(message, sizeof message, "one argument too many, there are %s", c->names);
+                return refuse_option(c, text, *text == '-' ? "unknown option, they begin with --" : message);
+            }
             c->arguments[found++] = text;
             continue;
         }

@@ -407,24 +407,31 @@ static unsigned any_target(uint32_t least)
     return t;
 }
 
+/* f32 x and y, a gated pair of one format; any target and number of multiprocessors. columns 0: as suits m. */
+static void describe(ptxk_gemm_desc *desc, ptxk_gemm_shape *shape, uint32_t format, uint32_t m, uint32_t n, uint32_t k,
+                     uint32_t columns, uint32_t precision, uint32_t flags)
+{
+    memset(desc, 0, sizeof *desc);
+    memset(shape, 0, sizeof *shape);
+    desc->format = format;
+    desc->x_type = desc->output_type = PTX_F32;
+    desc->columns = columns ? columns : ptxk_gemm_columns(m);
+    desc->precision = precision;
+    desc->flags = flags;
+    if (flags & GATES) desc->second = format;
+    shape->m = m;
+    shape->n = n;
+    shape->k = k;
+    shape->sm_count = 1 + random_below(140);
+    shape->target = PTX_SM(any_target(75));
+}
+
 static problem problem_new(uint32_t format, uint32_t m, uint32_t n, uint32_t k, uint32_t columns,
                            uint32_t precision, uint32_t flags)
 {
     ptxk_gemm_desc desc;
     ptxk_gemm_shape shape;
-    memset(&desc, 0, sizeof desc);
-    memset(&shape, 0, sizeof shape);
-    desc.format = format;
-    desc.x_type = desc.output_type = PTX_F32;
-    desc.columns = columns ? columns : ptxk_gemm_columns(m);
-    desc.precision = precision;
-    desc.flags = flags;
-    if (flags & GATES) desc.second = format;
-    shape.m = m;
-    shape.n = n;
-    shape.k = k;
-    shape.sm_count = 1 + random_below(140);
-    shape.target = PTX_SM(any_target(75));
+    describe(&desc, &shape, format, m, n, k, columns, precision, flags);
     return problem_of(&desc, &shape, 0.02);
 }
 
@@ -446,14 +453,11 @@ static problem any_problem_for_warpgroups(uint32_t format, uint32_t precision)
 {
     uint32_t values = (uint32_t)ref_block_values(type_of(format)), flags = random_below(64);
     uint32_t k = (format == PTXK_MXFP4 ? 64 : values) * (1 + random_below(values < 256 ? 40 : 5));
-    problem p;
     ptxk_gemm_desc desc;
     ptxk_gemm_shape shape;
     if ((flags & 48) == 48) flags &= 31;
-    p = problem_new(format, 1 + random_below(150), 1 + random_below(150), k, 64u << random_below(3), precision, flags);
-    desc = p.desc;
-    shape = p.shape;
-    problem_free(&p);
+    describe(&desc, &shape, format, 1 + random_below(150), 1 + random_below(150), k, 64u << random_below(3), precision,
+             flags);
     if (random_below(2)) shape.sm_count = 1 + random_below(3);
     return problem_for_warpgroups(desc, shape);
 }

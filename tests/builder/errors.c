@@ -862,6 +862,8 @@ static void limits(void) {
     bare(75, 80), ptx_param_bytes(k, "t", 4352, 1), ptx_ret(k);
     CHECK(ptx_version(m) == 63);
     FINE("4352 bytes");
+    start(75), L ptx_shfl_down(k, ptx_mov(k, ptx_f64(1)), ptx_imm(1), ptx_imm(31), ptx_imm(-1)),
+    WRONG("a shuffle of 64 bits", PTX_E_FORM, "no form for type |: it has b32; ptx_unpack makes two of 64 bits [");
     start(75), L ptx_launch_bounds(k, 2048, 0),
     WRONG("2048 threads", PTX_E_LAUNCH_LIMIT, "2048 threads and 0 blocks: must be 1 to 1024, blocks at most 32 [");
     start(75), L ptx_require_block(k, 8, 8, 65),

@@ -294,7 +294,8 @@ check "a probability past 1" 2 "'1.5' is no number from 0 to 1" "$generate" $mod
 check "a temperature that is no number" 2 "'nan' is no number" "$generate" $model x --temperature nan
 check "a number with more behind it" 2 "'5x' is no whole number" "$generate" $model x --top-k 5x
 check "two ways at once" 2 "one of the two" "$generate" $model x --graph --persistent
-check "two prompts" 2 "one argument too many" "$generate" $model x y
+check "two prompts" 2 "y: one argument too many, there are MODEL.gguf \"prompt\"; --help" "$generate" $model x y
+check "an option with one dash" 2 "-t: unknown option, they begin with --; --help" "$generate" $model x -t 3
 head -c 9999 $model >"$build/short.gguf"
 check "a model that is cut short" 2 "at byte .*the file ends" "$generate" "$build/short.gguf" x
 rm -f "$build/short.gguf"
