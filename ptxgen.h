@@ -8657,6 +8657,12 @@ static int ptx__propagate_divergence(ptx__uniformity *u, uint32_t b) {
     ptx__uniform condition;
     if (!block->guard || !block->order) return 0;
     condition = ptx__read_register(u, PTX__PREDICATE(block->guard), block->end - 1, b);
+    if (ptx__form_of(u->k, &u->k->ins.at[block->end - 1])->row->op == PTX_BRX_EDGE) {
+        /* whether the index is in the table may be the same for all, and yet each has its own */
+        const ptx__made *test = ptx__made_at(u->k, block->guard);
+        const uint32_t *end, *index = ptx__sources(u->k, &u->k->ins.at[test->instruction], &end);
+        condition = ptx__operand_class(u, index, test->instruction, ptx__home_of(u->k, u->g, block->guard));
+    }
     if (condition.class_ <= u->condition[b]) return 0;
     u->condition[b] = condition.class_;
     u->condition_root[b] = condition.root;
