@@ -4374,7 +4374,7 @@ PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
         else
             ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has %s%s", row->name,
                       ptx__fact(type)->name, ptx__types_text(types).s,
-                      types == UINT64_C(1) << PTX_B32 && ptx_type_bytes(type) == 8
+                      types == UINT64_C(1) << PTX_B32 && ptx__fact(type)->bits == 64
                           ? "; ptx_unpack makes two of 64 bits"
                           : "");
     } else {
@@ -8315,11 +8315,12 @@ static void ptx__mark_needed(ptx__uniformity *u) {
         for (s = g->block[b].special; (i = ptx__special_at(k, g, s)) < g->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
-            if (ins->kind != PTX__I_PLAIN || !form->who) continue;
-            u->together[u->count++] = i;
+            const int plain = ins->kind == PTX__I_PLAIN;
+            if (plain ? !form->who : !g->prefetch) continue; /* long: all, lest it go back for some */
+            if (plain) u->together[u->count++] = i;
             u->matters[b] = 1;
             if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
-            if (form->who == PTX__WHO_BLOCK) {
+            if (plain && form->who == PTX__WHO_BLOCK) {
                 const uint32_t *end, *w = ptx__sources(k, ins, &end);
                 for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, *w, &depth);
             }
@@ -8327,7 +8328,7 @@ static void ptx__mark_needed(ptx__uniformity *u) {
         ptx__mark_definitions(u, depth); /* at once, as long as what stands near is at hand */
         depth = 0;
     }
-    for (; marked; round++) { /* nearest: the nearest postdominator whose level matters */
+    for (; marked && !g->prefetch; round++) { /* nearest: the nearest postdominator whose level matters */
         nearest[g->blocks] = g->blocks;
         for (i = 1; i < g->post_reached; i++) {
             b = g->post_order[i];
@@ -8656,6 +8657,12 @@ static int ptx__propagate_divergence(ptx__uniformity *u, uint32_t b) {
     ptx__uniform condition;
     if (!block->guard || !block->order) return 0;
     condition = ptx__read_register(u, PTX__PREDICATE(block->guard), block->end - 1, b);
+    if (ptx__form_of(u->k, &u->k->ins.at[block->end - 1])->row->op == PTX_BRX_EDGE) {
+        /* whether the index is in the table may be the same for all, and yet each has its own */
+        const ptx__made *test = ptx__made_at(u->k, block->guard);
+        const uint32_t *end, *index = ptx__sources(u->k, &u->k->ins.at[test->instruction], &end);
+        condition = ptx__operand_class(u, index, test->instruction, ptx__home_of(u->k, u->g, block->guard));
+    }
     if (condition.class_ <= u->condition[b]) return 0;
     u->condition[b] = condition.class_;
     u->condition_root[b] = condition.root;
@@ -9202,7 +9209,7 @@ PTX__RARE void ptx__find_lives(const ptx__lives *l, uint32_t word) {
     uint32_t *blocks = g->mark, *stack = g->stack, found = 0, depth = 0, x, b, e;
     for (x = l->mentions[id - 1]; x; x = mentions[x - 1].next) { /* from the last to the first */
         const uint32_t i = mentions[x - 1].instruction >> 1;
-        b = ptx__block_of(g, i);
+        b = mentions[x - 1].block;
         if (l->seen[b] != id) l->seen[b] = id, l->end[b] = i + 1, blocks[found++] = b;
         l->begin[b] = mentions[x - 1].instruction & 1 ? i + 1 : g->block[b].first;
     }
@@ -9227,7 +9234,7 @@ PTX__RARE void ptx__find_lives(const ptx__lives *l, uint32_t word) {
 PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *peak) {
     ptx_module *m = k->m;
     const size_t count = k->ins.count + 2, words = g->registers + 4 * (size_t)g->blocks + 2 * count;
-    uint32_t *s, i, at, word, which, registers = 0, predicates = 0;
+    uint32_t *s, i, b = 0, at, word, which, registers = 0, predicates = 0;
     ptx__lives l;
     m->sets.count = m->spread.count = 0;
     if (!PTX__ROOM(m, m->spread, words)) return 0;
@@ -9241,16 +9248,19 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
     l.end = s, s += g->blocks;
     l.registers = s, s += count;
     l.predicates = s;
-    for (i = 0; i < k->ins.count; i++)
+    for (i = 0; i < k->ins.count; i++) {
+        if (g->block[b].end == i) b++;
         for (which = 2; which-- > 0;) /* reads, then writes */
             for (at = 0; (word = ptx__next_register(k, &k->ins.at[i], (int)which, &at)) != 0;) {
                 ptx__set mention;
                 if (!PTX__ROOM_FOR_ONE(m, m->sets)) return 0;
                 mention.instruction = 2 * i + (!which && !k->ins.at[i].guard);
+                mention.block = b;
                 mention.next = l.mentions[ptx__slot(g, word)];
                 m->sets.at[m->sets.count++] = mention;
                 l.mentions[ptx__slot(g, word)] = (uint32_t)m->sets.count;
             }
+    }
     for (which = 1; which < PTX__CLASSES; which++)
         for (i = 0; i < k->registers[which]; i++) ptx__find_lives(&l, PTX__WORD(which, i));
     memset(peak, 0, sizeof *peak);

@@ -280,6 +280,18 @@ static void the_same_bits_in_every_run(void)
     }
 }
 
+/* As many steps of K as one launch may have, and one tile more. */
+static void the_most_steps(void)
+{
+    ptxk_gemm_desc desc = {PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0, 0};
+    ptxk_gemm_shape shape = {1u << 22, (1u << 19) - 128, 256, 0, 0, 132, PTX_SM(90), 0};
+    ptxk_message why;
+    ptx_plan plan;
+    CHECK(!ptxk_gemm_plan(&desc, &shape, &plan, &why) && plan.launch[1].grid[0] <= 0x7fffffffu);
+    shape.n = 1u << 19;
+    CHECK(ptxk_gemm_plan(&desc, &shape, &plan, &why) == PTX_E_DESC && strstr(why.text, "fewer than 2^31 steps"));
+}
+
 /* Rows of x and y 2^31 and more elements apart, in sparse memory. */
 static void addresses_past_2_32(void)
 {
@@ -424,6 +436,7 @@ int main(void)
     a_bad_block_spoils_its_row_only();
     any_factor();
     the_same_bits_in_every_run();
+    the_most_steps();
     addresses_past_2_32();
     what_is_refused();
     printf("note: largest error: %.3f of the bound; %.3g of |W| |x|, fast %.3g\n", most_of_bound, most_of_norms[0],

@@ -60,13 +60,32 @@ static inline double ref_gemm_row_factor(const ref_gemm *p, size_t r)
     return most;
 }
 
+/* What weight i of a block has besides where few columns multiply unsigned integers, as a number and its offset: twice
+ * the offset times its factor. Q4_0's size has its own. */
+static inline double ref_gemm_offset(int type, const unsigned char *block, uint32_t i)
+{
+    const int factor = ref_layout_of(type)->factor, n = (int)i >> 5;
+    const double d = factor < 0 ? 0 : fabs(ref_from_f16(ref_u16(block + factor)));
+    switch (type) {
+    case REF_BLOCK_Q8_0:
+    case REF_BLOCK_IQ4_NL: return d * 256;
+    case REF_BLOCK_IQ4_XS:
+        return d * 256 * abs(((block[4 + (n >> 1)] >> 4 * (n & 1) & 15) | (ref_u16(block + 2) >> 2 * n & 3) << 4) - 32);
+    case REF_BLOCK_Q6_K: return d * 64 * abs((signed char)block[192 + (i >> 4)]);
+    case REF_BLOCK_Q5_0: return d * 32;
+    case REF_BLOCK_TQ1_0:
+    case REF_BLOCK_TQ2_0: return d * 2;
+    default: return 0;
+    }
+}
+
 /* Row r of the weights times x [k], gamma included; its bound, and |W| |x|, the lengths, where `norms` is no NULL.
  *
  * With u = 2^-24: x is rounded (u) and represented in 22 bits or more, or 2^-39 of the row's largest (fast: 11, bf16
  * 16, 2^-28): e_i. f32 weights: their two numbers lack 2^-20, and the product of the smaller ones 2^-21 (fast:
  * 2^-11). Before sm_80 numbers of f32 and bf16 lack 2^-39 of the largest of a unit. A tensor core cuts each of the at
  * most 17 terms of a step to 24 bits of the largest, and its sum to 2^-23: 19 u of the sum of all sizes in a unit, in
- * at most 64 steps. Then sums of units and slices, and factors, in f32. */
+ * at most 64 steps; integers and their offsets count apart. Then sums of units and slices, and factors, in f32. */
 static inline double ref_gemm_row(const ref_gemm *p, size_t r, const double *x, double *bound, double *norms)
 {
     const double u = 0x1p-24;
@@ -97,6 +116,9 @@ static inline double ref_gemm_row(const ref_gemm *p, size_t r, const double *x, 
     for (j = 0; j < k; j++) {
         double v = fabs(x[j]), e = (relative + u) * v + most * (fast ? 0x1p-28 : 0x1p-39), size;
         double w = ref_gemm_weight(p, r, j, &size);
+        const unsigned char *row = (const unsigned char *)p->w.data + r * p->w.row;
+        if (!p->byte && step <= 0)
+            size += ref_gemm_offset(p->type, row + j / values * ref_block_bytes(p->type), j % values);
         if (powers && j % unit == 0) { /* f16's smallest, beside 2^14 */
             uint32_t other;
             for (step = 0, other = j; other < j + unit && other < k; other++) {
