@@ -8454,6 +8454,11 @@ static unsigned ptx__true_where(const ptx__form *form) {
     return PTX__LESS | PTX__MORE;
 }
 
+/* Whether it is a division of what may be less than 0: the quotient 0 is that of nearly two rows. */
+static int ptx__divides_to_zero(const ptx__form *form, const ptx__uniform *x) {
+    return form->row->op == PTX_DIV && form->type == PTX_S32 && !(x->tid & PTX__TID_SELF);
+}
+
 /* The class of an operation on x[0], which is %tid.x as ptx__uniform says, and x[1], whose words are w: that
    is the same for threads in rows of 32 or 128. */
 PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *form, const ptx__uniform *x,
@@ -8474,7 +8479,7 @@ PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *for
         return PTX__CLASS_LANE;
     else if (op == PTX_SHR || op == PTX_BFE)
         rows = n < 20 ? (uint64_t)1 << n : 0;
-    else if (op == PTX_DIV && n)
+    else if (op == PTX_DIV && n && !ptx__divides_to_zero(form, x))
         rows = n;
     else if (op == PTX_AND)
         rows = (uint64_t)1 << ptx__low_zeros(n);
@@ -8524,7 +8529,7 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
     case PTX_SHR:
     case PTX_DIV: /* (tid >> 5) >> 2 is tid >> 7 */
         w = ptx__next_operand(w);
-        if (!x[0].tid || !PTX__IS_INTEGER(*w) || w[1] > 128) break;
+        if (!x[0].tid || !PTX__IS_INTEGER(*w) || w[1] > 128 || ptx__divides_to_zero(form, x)) break;
         zeros = form->row->op == PTX_SHR ? w[1] : ptx__low_zeros(w[1]);
         if (form->row->op == PTX_DIV && w[1] != 1u << zeros) zeros = PTX__ZEROS_MOST + 1;
         if (x[0].shift + zeros <= PTX__ZEROS_MOST)
