@@ -111,13 +111,13 @@
           verifier checks this order on every path.
    RAW TEXT  ptx_raw() inserts PTX text. $0 $1 ... are its results, then its operands, at most 64 of each;
           they are typed and tracked. Results are taken to differ between threads, and the text to wait for
-          copies. Its instructions, barriers, names, branches and exits are checked by the assembler only.
-          Brackets, comments and statements must end in the text in which they begin. Put labels in braces if
-          a text is used twice.
+          copies, as a call is. Nobody reads the text itself but the assembler: brackets, comments and
+          statements must end in it, and it must write its results. Put labels in braces if a text is used
+          twice.
    VERIFIED  On every path, before there is a text: definitions before uses; labels, scopes and ends;
           unreachable code; loops without an exit; constant offsets that are misaligned or outside an array or
-          variable; limits of shared, constant and parameter memory, of launch bounds and of setmaxnreg; waits
-          for cp.async, wgmma and tcgen05.ld; fences of wgmma; uniformity.
+          variable; limits of shared, constant and parameter memory and of launch bounds; waits for cp.async,
+          wgmma and tcgen05.ld; fences of wgmma; uniformity.
    UNIFORMITY  Barriers, shuffles and matrix instructions are for all threads of a cluster, block, warpgroup
           (four warps) or warp. The verifier finds the values that differ between threads (ids, loads,
           atomics, results of calls and raw text), the branches and loops that depend on them, and refuses
@@ -129,8 +129,9 @@
           ptx_warp_uniform(). The member mask of a shuffle or vote names the lanes that take part. A full mask
           is checked; any other is taken as right. ptx_ballot(k, p, all) before the `if` on p computes one.
    FOUND BY RUNNING  The builder does not guess what depends on run-time values: races, member masks, indices,
-          phases of mbarriers, memory that nobody wrote. The CPU driver in tests/sim, or a checking tool on a
-          GPU, finds these when the kernel runs.
+          phases of mbarriers, memory that nobody wrote, carries, functions behind pointers, registers for
+          setmaxnreg. The CPU driver in tests/sim, or a checking tool on a GPU, finds these when the kernel
+          runs.
    LOGS  ptx_locate() maps a line of the text to the caller's file and line. ptx_explain() does that for a
           whole log of ptxas or the driver; ptxgen_cuda.h calls it. ptx_module_desc.comments = 1 prints the
           places beside the instructions, 2 prints them as .loc lines for profilers.
@@ -238,7 +239,6 @@ extern "C" {
     X(ASYNC, "async", "the result of an asynchronous copy or product is used before a wait for it")          \
     X(RECURSION, "recursion", "a function that calls itself, if by way of others: its stack has no bound")   \
     X(FENCE, "fence", "wgmma on registers that were written, with no wgmma.fence between")                   \
-    X(REGISTER_CAP, "register-cap", "setmaxnreg where the registers are not capped at entry: it is ignored") \
     X(SHARED_LIMIT, "shared-limit", "more static shared memory than a kernel may declare (48 KiB)")          \
     X(PARAM_LIMIT, "param-limit", "more parameter bytes than a kernel may have")                             \
     X(CONST_LIMIT, "const-limit", "more constant memory than a module may have (64 KiB)")                    \
@@ -1946,12 +1946,8 @@ PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer
 PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments);
 /* The text, NUL-terminated ASCII, owned by the module until it changes; NULL on error. length may be NULL. */
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length);
-/* The same into the caller's buffer: returns the length without the NUL, writes at most capacity - 1
-   characters and a NUL. Call with (NULL, 0) to learn the length. 0 on error. */
-PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity);
 /* The .version that the text has: 63 is 6.3. */
 PTXGEN_API uint32_t ptx_version(const ptx_module *m);
-
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m);
 /* What a launch needs of entry `index`; 0 if there is none such. */
@@ -2247,8 +2243,9 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_setp(k, compare, a, b) ptx_op2(k, PTX_SETP, compare, a, b) /* ptx_setp(k, PTX_LT, a, b) */
 #define ptx_selp(k, a, b, p) ptx_op3(k, PTX_SELP, 0, a, b, p)          /* p ? a : b */
 #define ptx_mov(k, a) ptx_op1(k, PTX_MOV, 0, a)
-/* clamp: 0 for up, 31 for the others, where the whole warp takes part; members: the mask of its lanes,
-   ptx_u32(0xffffffff). Down: from the lane `delta` above; up: from below; without such a lane: its own a. */
+/* a: 32 bits. clamp: 0 for up, 31 for the others, where the whole warp takes part; members: the mask of its
+   lanes, ptx_u32(0xffffffff). Down: from the lane `delta` above; up: from below; without such a lane: its own
+   a. */
 #define ptx_shfl_up(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_UP, 0, a, delta, clamp, members)
 #define ptx_shfl_down(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_DOWN, 0, a, delta, clamp, members)
 #define ptx_shfl_bfly(k, a, mask, clamp, members) ptx_op4(k, PTX_SHFL_BFLY, 0, a, mask, clamp, members)
@@ -2368,168 +2365,75 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address);
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address);
 
 /* Textures: `texture` is the 64-bit object of ptxcu_texture_create, a parameter of type PTX_U64. out: four
-   results of type PTX_F32, PTX_U32 or PTX_S32, which the object must give; channels that it lacks are 0.
-   Coordinates are f32, in texels (the first has its centre at 0.5) or from 0 to 1, as the object says; or
-   32-bit integers, which name a texel: it is not filtered, and 0 outside. layer: u32; beyond the last: the
-   last. cube: the texel that the direction (x, y, z) of any length points to; f32. */
-#define ptx_tex_1d(k, type, texture, x, out)                                                                 \
-    PTX__TEX(k, PTX_TEX_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), out)
-#define ptx_tex_2d(k, type, texture, x, y, out)                                                              \
-    PTX__TEX(k, PTX_TEX_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), out)
-#define ptx_tex_3d(k, type, texture, x, y, z, out)                                                           \
-    PTX__TEX(k, PTX_TEX_3D, type, texture, 3, x, y, z, ptx_imm(0), out)
-#define ptx_tex_1d_layered(k, type, texture, layer, x, out)                                                  \
-    PTX__TEX(k, PTX_TEX_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), out)
-#define ptx_tex_2d_layered(k, type, texture, layer, x, y, out)                                               \
-    PTX__TEX(k, PTX_TEX_A2D, type, texture, 3, layer, x, y, ptx_imm(0), out)
-#define ptx_tex_cube(k, type, texture, x, y, z, out)                                                         \
-    PTX__TEX(k, PTX_TEX_CUBE, type, texture, 3, x, y, z, ptx_imm(0), out)
-#define ptx_tex_cube_layered(k, type, texture, layer, x, y, z, out)                                          \
-    PTX__TEX(k, PTX_TEX_ACUBE, type, texture, 4, layer, x, y, z, out)
-/* At a level of detail: 0 is the largest level, 1 the next, f32. Coordinates are f32. */
-#define ptx_tex_1d_lod(k, type, texture, x, lod, out)                                                        \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), lod, out)
-#define ptx_tex_2d_lod(k, type, texture, x, y, lod, out)                                                     \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), lod, out)
-#define ptx_tex_3d_lod(k, type, texture, x, y, z, lod, out)                                                  \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_3D, type, texture, 3, x, y, z, ptx_imm(0), lod, out)
-#define ptx_tex_1d_layered_lod(k, type, texture, layer, x, lod, out)                                         \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), lod, out)
-#define ptx_tex_2d_layered_lod(k, type, texture, layer, x, y, lod, out)                                      \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_A2D, type, texture, 3, layer, x, y, ptx_imm(0), lod, out)
-#define ptx_tex_cube_lod(k, type, texture, x, y, z, lod, out)                                                \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_CUBE, type, texture, 3, x, y, z, ptx_imm(0), lod, out)
-#define ptx_tex_cube_layered_lod(k, type, texture, layer, x, y, z, lod, out)                                 \
-    PTX__TEX_LOD(k, PTX_TEX_LEVEL_ACUBE, type, texture, 4, layer, x, y, z, lod, out)
-/* At the level for these derivatives of the coordinates along the two axes of the picture. dx, dy: arrays
-   with one f32 for each coordinate but the layer. */
-#define ptx_tex_1d_grad(k, type, texture, x, dx, dy, out)                                                    \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), dx, dy, out)
-#define ptx_tex_2d_grad(k, type, texture, x, y, dx, dy, out)                                                 \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), dx, dy, out)
-#define ptx_tex_3d_grad(k, type, texture, x, y, z, dx, dy, out)                                              \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_3D, type, texture, 3, x, y, z, ptx_imm(0), dx, dy, out)
-#define ptx_tex_1d_layered_grad(k, type, texture, layer, x, dx, dy, out)                                     \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), dx, dy, out)
-#define ptx_tex_2d_layered_grad(k, type, texture, layer, x, y, dx, dy, out)                                  \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_A2D, type, texture, 3, layer, x, y, ptx_imm(0), dx, dy, out)
-#define ptx_tex_cube_grad(k, type, texture, x, y, z, dx, dy, out)                                            \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_CUBE, type, texture, 3, x, y, z, ptx_imm(0), dx, dy, out)
-#define ptx_tex_cube_layered_grad(k, type, texture, layer, x, y, z, dx, dy, out)                             \
-    PTX__TEX_GRAD(k, PTX_TEX_GRAD_ACUBE, type, texture, 4, layer, x, y, z, dx, dy, out)
-/* One component (0 to 3) of the four texels that linear filtering blends, in the order (x0, y1), (x1, y1),
-   (x1, y0), (x0, y0). */
-#define ptx_tex_gather_2d(k, component, type, texture, x, y, out)                                            \
-    PTX__TEX_GATHER(k, PTX_TLD4_R_2D, component, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), out)
-#define ptx_tex_gather_2d_layered(k, component, type, texture, layer, x, y, out)                             \
-    PTX__TEX_GATHER(k, PTX_TLD4_R_A2D, component, type, texture, 3, layer, x, y, ptx_imm(0), out)
-#define ptx_tex_gather_cube(k, component, type, texture, x, y, z, out)                                       \
-    PTX__TEX_GATHER(k, PTX_TLD4_R_CUBE, component, type, texture, 3, x, y, z, ptx_imm(0), out)
-#define ptx_tex_gather_cube_layered(k, component, type, texture, layer, x, y, z, out)                        \
-    PTX__TEX_GATHER(k, PTX_TLD4_R_ACUBE, component, type, texture, 4, layer, x, y, z, out)
-/* Sizes in texels; 0 of a dimension that there is not, or without layers or levels. */
-#define ptx_tex_width(k, object) ptx_op1(k, PTX_TXQ_WIDTH, 0, object)
-#define ptx_tex_height(k, object) ptx_op1(k, PTX_TXQ_HEIGHT, 0, object)
-#define ptx_tex_depth(k, object) ptx_op1(k, PTX_TXQ_DEPTH, 0, object)
-#define ptx_tex_layers(k, object) ptx_op1(k, PTX_TXQ_ARRAY_SIZE, 0, object)
-#define ptx_tex_levels(k, object) ptx_op1(k, PTX_TXQ_NUM_MIPMAP_LEVELS, 0, object)
-#define ptx_surface_width(k, object) ptx_op1(k, PTX_SUQ_WIDTH, 0, object)
-#define ptx_surface_height(k, object) ptx_op1(k, PTX_SUQ_HEIGHT, 0, object)
-#define ptx_surface_depth(k, object) ptx_op1(k, PTX_SUQ_DEPTH, 0, object)
-#define ptx_surface_layers(k, object) ptx_op1(k, PTX_SUQ_ARRAY_SIZE, 0, object)
-/* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. Bytes are moved as they are; type says
-   how many: 1 to 8; a single byte is loaded as a u32. x counts bytes and must be a multiple of the access's
-   size; y, z and layer count texels. outside: 0 or PTX_SURFACE_TRAP: an access outside ends the kernel;
-   PTX_SURFACE_ZERO: it loads 0 and stores nothing; PTX_CLAMP: it goes to the nearest place. vec: n is 2 or 4
-   elements, at most 16 bytes in all. */
-#define ptx_surface_load_1d(k, outside, type, surface, x)                                                    \
-    PTX__SULD(k, PTX_SULD_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0))
-#define ptx_surface_load_2d(k, outside, type, surface, x, y)                                                 \
-    PTX__SULD(k, PTX_SULD_2D, outside, type, surface, 2, x, y, ptx_imm(0))
-#define ptx_surface_load_3d(k, outside, type, surface, x, y, z)                                              \
-    PTX__SULD(k, PTX_SULD_3D, outside, type, surface, 3, x, y, z)
-#define ptx_surface_load_1d_layered(k, outside, type, surface, layer, x)                                     \
-    PTX__SULD(k, PTX_SULD_A1D, outside, type, surface, 2, layer, x, ptx_imm(0))
-#define ptx_surface_load_2d_layered(k, outside, type, surface, layer, x, y)                                  \
-    PTX__SULD(k, PTX_SULD_A2D, outside, type, surface, 3, layer, x, y)
-#define ptx_surface_load_1d_vec(k, outside, type, n, surface, x, out)                                        \
-    PTX__SULD_VEC(k, PTX_SULD_1D, outside, type, n, surface, 1, x, ptx_imm(0), ptx_imm(0), out)
-#define ptx_surface_load_2d_vec(k, outside, type, n, surface, x, y, out)                                     \
-    PTX__SULD_VEC(k, PTX_SULD_2D, outside, type, n, surface, 2, x, y, ptx_imm(0), out)
-#define ptx_surface_load_3d_vec(k, outside, type, n, surface, x, y, z, out)                                  \
-    PTX__SULD_VEC(k, PTX_SULD_3D, outside, type, n, surface, 3, x, y, z, out)
-#define ptx_surface_load_1d_layered_vec(k, outside, type, n, surface, layer, x, out)                         \
-    PTX__SULD_VEC(k, PTX_SULD_A1D, outside, type, n, surface, 2, layer, x, ptx_imm(0), out)
-#define ptx_surface_load_2d_layered_vec(k, outside, type, n, surface, layer, x, y, out)                      \
-    PTX__SULD_VEC(k, PTX_SULD_A2D, outside, type, n, surface, 3, layer, x, y, out)
-#define ptx_surface_store_1d(k, outside, type, surface, x, value)                                            \
-    PTX__SUST(k, PTX_SUST_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0), value)
-#define ptx_surface_store_2d(k, outside, type, surface, x, y, value)                                         \
-    PTX__SUST(k, PTX_SUST_2D, outside, type, surface, 2, x, y, ptx_imm(0), value)
-#define ptx_surface_store_3d(k, outside, type, surface, x, y, z, value)                                      \
-    PTX__SUST(k, PTX_SUST_3D, outside, type, surface, 3, x, y, z, value)
-#define ptx_surface_store_1d_layered(k, outside, type, surface, layer, x, value)                             \
-    PTX__SUST(k, PTX_SUST_A1D, outside, type, surface, 2, layer, x, ptx_imm(0), value)
-#define ptx_surface_store_2d_layered(k, outside, type, surface, layer, x, y, value)                          \
-    PTX__SUST(k, PTX_SUST_A2D, outside, type, surface, 3, layer, x, y, value)
-#define ptx_surface_store_1d_vec(k, outside, type, n, surface, x, values)                                    \
-    PTX__SUST_VEC(k, PTX_SUST_1D, outside, type, n, surface, 1, x, ptx_imm(0), ptx_imm(0), values)
-#define ptx_surface_store_2d_vec(k, outside, type, n, surface, x, y, values)                                 \
-    PTX__SUST_VEC(k, PTX_SUST_2D, outside, type, n, surface, 2, x, y, ptx_imm(0), values)
-#define ptx_surface_store_3d_vec(k, outside, type, n, surface, x, y, z, values)                              \
-    PTX__SUST_VEC(k, PTX_SUST_3D, outside, type, n, surface, 3, x, y, z, values)
-#define ptx_surface_store_1d_layered_vec(k, outside, type, n, surface, layer, x, values)                     \
-    PTX__SUST_VEC(k, PTX_SUST_A1D, outside, type, n, surface, 2, layer, x, ptx_imm(0), values)
-#define ptx_surface_store_2d_layered_vec(k, outside, type, n, surface, layer, x, y, values)                  \
-    PTX__SUST_VEC(k, PTX_SUST_A2D, outside, type, n, surface, 3, layer, x, y, values)
-/* what: PTX_ATOM_ADD (u32, s32, u64), _MIN, _MAX (u32, s32), _AND or _OR (b32). Returns no old value. */
-#define ptx_surface_reduce_1d(k, outside, what, type, surface, x, value)                                     \
-    PTX__SURED(k, PTX_SURED_ADD_1D, outside, what, type, surface, 1, x, ptx_imm(0), ptx_imm(0), value)
-#define ptx_surface_reduce_2d(k, outside, what, type, surface, x, y, value)                                  \
-    PTX__SURED(k, PTX_SURED_ADD_2D, outside, what, type, surface, 2, x, y, ptx_imm(0), value)
-#define ptx_surface_reduce_3d(k, outside, what, type, surface, x, y, z, value)                               \
-    PTX__SURED(k, PTX_SURED_ADD_3D, outside, what, type, surface, 3, x, y, z, value)
-#define PTX__TEX(k, op, type, t, n, a, b, c, d, out)                                                         \
-    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 0, ptx_imm(0), NULL, NULL, (out))
-#define PTX__TEX_LOD(k, op, type, t, n, a, b, c, d, lod, out)                                                \
-    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 1, (lod), NULL, NULL, (out))
-#define PTX__TEX_GRAD(k, op, type, t, n, a, b, c, d, dx, dy, out)                                            \
-    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 2, ptx_imm(0), (dx), (dy), (out))
-#define PTX__TEX_GATHER(k, op, component, type, t, n, a, b, c, d, out)                                       \
-    ptx_tex_gather_((k), PTX__AT, (op), (component), (type), (t), (n), (a), (b), (c), (d), (out))
-#define PTX__SULD(k, op, outside, type, surface, axes, a, b, c)                                              \
-    ptx_surface_load_((k), PTX__AT, (op), (outside), (type), (surface), (axes), (a), (b), (c))
-#define PTX__SULD_VEC(k, op, outside, type, n, surface, axes, a, b, c, out)                                  \
-    ptx_surface_load_vec_((k), PTX__AT, (op), (outside), (type), (n), (surface), (axes), (a), (b), (c), (out))
-#define PTX__SUST(k, op, outside, type, surface, axes, a, b, c, value)                                       \
-    ptx_surface_store_((k), PTX__AT, (op), (outside), (type), (surface), (axes), (a), (b), (c), (value))
-#define PTX__SUST_VEC(k, op, outside, type, n, surface, axes, a, b, c, values)                               \
-    ptx_surface_store_vec_((k), PTX__AT, (op), (outside), (type), (n), (surface), (axes), (a), (b), (c),     \
-                           (values))
-#define PTX__SURED(k, op, outside, what, type, surface, axes, a, b, c, value)                                \
-    ptx_surface_reduce_((k), PTX__AT, (op), (outside), (what), (type), (surface), (axes), (a), (b), (c),     \
-                        (value))
+   results of type PTX_F32, PTX_U32 or PTX_S32, which the object must give; channels that it lacks are 0. at:
+   the n values that the instruction takes behind the texture; of a group of four, three are enough.
+     PTX_TEX_1D, _2D, _3D   x, y, z: f32, in texels (the first has its centre at 0.5) or from 0 to 1, as the
+                            object says; or 32-bit integers, which name a texel: not filtered, 0 outside
+     PTX_TEX_A1D, _A2D      a layer, u32 (beyond the last: the last), then x, y
+     PTX_TEX_CUBE, _ACUBE   the texel that the direction (x, y, z), f32, points to; its layer first: all four
+     PTX_TEX_LEVEL_2D ...   as those, in f32, and a level of detail: 0 is the largest level, 1 the next
+     PTX_TEX_GRAD_2D ...    as those, and the derivatives of the coordinates along the picture's two axes
+     PTX_TLD4_R_2D ...      (R, G, B, A; 2D, A2D, CUBE, ACUBE) that component of the four texels that linear
+                            filtering blends, in the order (x0, y1), (x1, y1), (x1, y0), (x0, y0)
+   Sizes in texels: ptx_op1(k, PTX_TXQ_WIDTH, 0, texture) and its like. */
+#define ptx_tex(k, op, type, texture, n, at, out)                                                            \
+    ptx_tex_((k), PTX__AT, (op), (type), (texture), (n), (at), (out))
 PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
-                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
-                         const ptx_val *dx, const ptx_val *dy, ptx_val *out);
-PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
-                                ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
-                                ptx_val c, ptx_val d, ptx_val *out);
-PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                     ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                     ptx_val c);
-PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                      ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
-                                      ptx_val b, ptx_val c, ptx_val *out);
+                         uint32_t n, const ptx_val *at, ptx_val *out);
+/* The everyday ones, their coordinates one by one. */
+#define ptx_tex_1d(k, type, texture, x, out)                                                                 \
+    PTX__TEX(k, PTX_TEX_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_2d(k, type, texture, x, y, out)                                                              \
+    PTX__TEX(k, PTX_TEX_2D, type, texture, 2, x, y, ptx_imm(0), out)
+#define ptx_tex_3d(k, type, texture, x, y, z, out) PTX__TEX(k, PTX_TEX_3D, type, texture, 3, x, y, z, out)
+#define ptx_tex_2d_layered(k, type, texture, layer, x, y, out)                                               \
+    PTX__TEX(k, PTX_TEX_A2D, type, texture, 3, layer, x, y, out)
+#define ptx_tex_2d_lod(k, type, texture, x, y, lod, out)                                                     \
+    PTX__TEX(k, PTX_TEX_LEVEL_2D, type, texture, 3, x, y, lod, out)
+#define ptx_tex_cube(k, type, texture, x, y, z, out)                                                         \
+    PTX__TEX(k, PTX_TEX_CUBE, type, texture, 3, x, y, z, out)
+#define PTX__TEX(k, op, type, texture, n, a, b, c, out)                                                      \
+    ptx_tex_at_((k), PTX__AT, (op), (type), (texture), (n), (a), (b), (c), (out))
+PTXGEN_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
+                            uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out);
+/* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. PTX_SULD_1D, _2D, _3D, _A1D, _A2D load n
+   elements, 1, 2 or 4 of at most 16 bytes in all; PTX_SUST_1D ... store them. Bytes are moved as they are;
+   type says how many: 1 to 8; a single byte is loaded as a u32. at, all u32: a layer, then x in bytes, a
+   multiple of the access's size, y and z in texels. outside: 0 or PTX_SURFACE_TRAP: an access outside ends
+   the kernel; PTX_SURFACE_ZERO: it loads 0 and stores nothing; PTX_CLAMP: it goes to the nearest place. With
+   PTX_SURED_ADD_1D ... (ADD, MIN, MAX, AND, OR; 1D, 2D, 3D) a store combines one element with the old one. */
+#define ptx_surface_load(k, op, outside, type, n, surface, at, out)                                          \
+    ptx_surface_load_((k), PTX__AT, (op), (outside), (type), (n), (surface), (at), (out))
+#define ptx_surface_store(k, op, outside, type, n, surface, at, values)                                      \
+    ptx_surface_store_((k), PTX__AT, (op), (outside), (type), (n), (surface), (at), (values))
+PTXGEN_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                  ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
+                                  ptx_val *out);
 PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                   ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                   ptx_val c, ptx_val value);
-PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                       ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
-                                       ptx_val b, ptx_val c, const ptx_val *values);
-PTXGEN_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                    ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes, ptx_val a,
-                                    ptx_val b, ptx_val c, ptx_val value);
+                                   ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
+                                   const ptx_val *values);
+/* One element of a surface of 1, 2 or 3 dimensions: the value loaded, the value to store. */
+#define ptx_surface_load_1d(k, outside, type, surface, x)                                                    \
+    PTX__SULD(k, PTX_SULD_1D, outside, type, surface, x, ptx_imm(0), ptx_imm(0))
+#define ptx_surface_load_2d(k, outside, type, surface, x, y)                                                 \
+    PTX__SULD(k, PTX_SULD_2D, outside, type, surface, x, y, ptx_imm(0))
+#define ptx_surface_load_3d(k, outside, type, surface, x, y, z)                                              \
+    PTX__SULD(k, PTX_SULD_3D, outside, type, surface, x, y, z)
+#define ptx_surface_store_1d(k, outside, type, surface, x, value)                                            \
+    PTX__SUST(k, PTX_SUST_1D, outside, type, surface, x, ptx_imm(0), ptx_imm(0), value)
+#define ptx_surface_store_2d(k, outside, type, surface, x, y, value)                                         \
+    PTX__SUST(k, PTX_SUST_2D, outside, type, surface, x, y, ptx_imm(0), value)
+#define ptx_surface_store_3d(k, outside, type, surface, x, y, z, value)                                      \
+    PTX__SUST(k, PTX_SUST_3D, outside, type, surface, x, y, z, value)
+#define PTX__SULD(k, op, outside, type, surface, x, y, z)                                                    \
+    ptx_surface_load_at_((k), PTX__AT, (op), (outside), (type), (surface), (x), (y), (z))
+#define PTX__SUST(k, op, outside, type, surface, x, y, z, value)                                             \
+    ptx_surface_store_at_((k), PTX__AT, (op), (outside), (type), (surface), (x), (y), (z), (value))
+PTXGEN_API ptx_val ptx_surface_load_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                        ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z);
+PTXGEN_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                      ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z,
+                                      ptx_val value);
 
 /* Tensor cores. d, a, b, c are arrays of the lengths that ptx_mma_shape gives: ptx_mma(k,
    PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). a_type, b_type: of the elements. extra: what stands
@@ -2595,6 +2499,7 @@ PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uin
 PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_val whole,
                             ptx_val *out);
 
+/* A special register: PTX_TID_X, PTX_WARPID, PTX_LANEMASK_LT, PTX_CLUSTERID_X ... */
 #define ptx_sreg(k, which) ptx_sreg_((k), PTX__AT, (which))
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which);
 #define ptx_tid_x(k) ptx_sreg(k, PTX_TID_X)
@@ -2610,31 +2515,6 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
 #define ptx_nctaid_y(k) ptx_sreg(k, PTX_NCTAID_Y)
 #define ptx_nctaid_z(k) ptx_sreg(k, PTX_NCTAID_Z)
 #define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
-#define ptx_warpid(k) ptx_sreg(k, PTX_WARPID)
-#define ptx_smid(k) ptx_sreg(k, PTX_SMID)
-#define ptx_nsmid(k) ptx_sreg(k, PTX_NSMID)
-#define ptx_lanemask_eq(k) ptx_sreg(k, PTX_LANEMASK_EQ)
-#define ptx_lanemask_le(k) ptx_sreg(k, PTX_LANEMASK_LE)
-#define ptx_lanemask_lt(k) ptx_sreg(k, PTX_LANEMASK_LT)
-#define ptx_lanemask_ge(k) ptx_sreg(k, PTX_LANEMASK_GE)
-#define ptx_lanemask_gt(k) ptx_sreg(k, PTX_LANEMASK_GT)
-#define ptx_clock64(k) ptx_sreg(k, PTX_CLOCK64)
-#define ptx_globaltimer(k) ptx_sreg(k, PTX_GLOBALTIMER)
-#define ptx_dynamic_smem_size(k) ptx_sreg(k, PTX_DYNAMIC_SMEM_SIZE)
-#define ptx_clusterid_x(k) ptx_sreg(k, PTX_CLUSTERID_X) /* clusters: sm_90 */
-#define ptx_clusterid_y(k) ptx_sreg(k, PTX_CLUSTERID_Y)
-#define ptx_clusterid_z(k) ptx_sreg(k, PTX_CLUSTERID_Z)
-#define ptx_nclusterid_x(k) ptx_sreg(k, PTX_NCLUSTERID_X)
-#define ptx_nclusterid_y(k) ptx_sreg(k, PTX_NCLUSTERID_Y)
-#define ptx_nclusterid_z(k) ptx_sreg(k, PTX_NCLUSTERID_Z)
-#define ptx_cluster_ctaid_x(k) ptx_sreg(k, PTX_CLUSTER_CTAID_X)
-#define ptx_cluster_ctaid_y(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Y)
-#define ptx_cluster_ctaid_z(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Z)
-#define ptx_cluster_nctaid_x(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_X)
-#define ptx_cluster_nctaid_y(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Y)
-#define ptx_cluster_nctaid_z(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Z)
-#define ptx_cluster_ctarank(k) ptx_sreg(k, PTX_CLUSTER_CTARANK)
-#define ptx_cluster_nctarank(k) ptx_sreg(k, PTX_CLUSTER_NCTARANK)
 /* The thread's index in the grid along x, y or z, ctaid * ntid + tid, as u32. */
 #define ptx_global_x(k) ptx_global_((k), PTX__AT, 0)
 #define ptx_global_y(k) ptx_global_((k), PTX__AT, 1)
@@ -2724,8 +2604,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all
    operands of the f32 functions of one, and random ones of the rest; docs/mathematics.md has what it printed.
    The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 129 in
-   f64, 187 in its atan2 (docs/mathematics.md); no memory but, for sin, cos and tan of f64 from 2^30 on, a
-   table of 160 bytes. */
+   f64 (docs/mathematics.md); no memory but a table of 160 bytes for sin, cos and tan of f64 from 2^30 on. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -2745,7 +2624,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
 #define ptx_sin(k, x) ptx_math1(k, "sin", x)           /* 1.6, 1.6; any x, however large */
 #define ptx_cos(k, x) ptx_math1(k, "cos", x)           /* 1.7, 1.7 */
-#define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 1.9, 1.8 */
+#define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 2.0, 1.8 */
 #define ptx_asin(k, x) ptx_math1(k, "asin", x)         /* 2.0, 1.7 */
 #define ptx_acos(k, x) ptx_math1(k, "acos", x)         /* 1.2, 1.3 */
 #define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.9, 1.6 */
@@ -2935,16 +2814,16 @@ typedef struct ptx__type_fact {
 } ptx__type_fact;
 #define PTX__ROW(type, name, bits, kind) {name, bits, kind},
 #define PTX__GAP {"no type", 0, '-'}
-static const ptx__type_fact ptx__types[] = {
+static const ptx__type_fact ptx__types[64] = {
     {"none", 0, '-'}, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP,
-    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX_TYPES(PTX__ROW)};
+    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX_TYPES(PTX__ROW)
+    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP};
 #undef PTX__ROW
 #undef PTX__GAP
 
-/* The facts of a type. An invalid handle may hold a number that is no type: its facts are those of "no
-   type". */
+/* The facts of a type, of the six bits that a handle has for one. Where these are no type: of "no type". */
 static const ptx__type_fact *ptx__fact(unsigned type) {
-    return &ptx__types[type < PTX__TYPE_COUNT ? type : (unsigned)PTX__NO_TYPE];
+    return &ptx__types[type & 63u];
 }
 static int ptx__is_type(unsigned type) {
     return type == PTX_NONE || (type > PTX__NO_TYPE && type < PTX__TYPE_COUNT);
@@ -3189,8 +3068,7 @@ enum {
     PTX__EFFECT_MMA,
     PTX__EFFECT_MMA_COMMIT,
     PTX__EFFECT_MMA_WAIT,
-    PTX__EFFECT_BULK,
-    PTX__EFFECT_CALL
+    PTX__EFFECT_BULK
 };
 enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT };
 
@@ -3231,13 +3109,14 @@ typedef struct ptx__variable {
     uint32_t name, data; /* in names; data 0: zeros */
     uint32_t type, space, count, align, exported;
 } ptx__variable;
-/* A name, in a hash chain. scope: PTX__OF_MODULE, PTX__OF_SOME or the index of a kernel. */
+/* A name, in a hash chain. scope: PTX__OF_... or the index of a kernel. */
 typedef struct ptx__named {
     uint32_t name, hash, next; /* next: index + 1 */
     uint32_t scope, what;      /* of the module: the variable's index; PTX__IS_KERNEL: the kernel's */
 } ptx__named;
-#define PTX__OF_MODULE UINT32_MAX       /* kernels, functions and variables */
-#define PTX__OF_SOME (UINT32_MAX - 1u) /* symbols of kernels, once a name: `what` is the first that has it */
+#define PTX__OF_MODULE UINT32_MAX         /* kernels, functions and variables */
+#define PTX__OF_SOME (UINT32_MAX - 1u)    /* symbols of kernels, once a name: `what` has it first */
+#define PTX__OF_LIBRARY (UINT32_MAX - 2u) /* of these, those that [MATH] and the kernels header make */
 #define PTX__IS_KERNEL 0x80000000u
 /* What a name is given to: the first three are symbols of a kernel. */
 enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL, PTX__IS_VARIABLE, PTX__IS_FUNCTION, PTX__IS_ENTRY };
@@ -3257,8 +3136,12 @@ typedef struct ptx__block {
     uint32_t special;              /* its first in ptx__graph.special */
 } ptx__block;
 
+/* Where a register is made: the instruction, and the kernel's `cuts` before it. */
+typedef struct ptx__made {
+    uint32_t instruction, cuts;
+} ptx__made;
 typedef struct ptx__set {
-    uint32_t instruction, next; /* the next set of the same variable, index + 1 */
+    uint32_t instruction, block, next; /* next: the next set of the same variable, index + 1 */
 } ptx__set;
 /* What uniformity analysis knows of a register. tid: it is %tid.x plus what is uniform in a warp (warpgroup)
    and a multiple of 32 (128), shifted right by `shift`. */
@@ -3273,19 +3156,7 @@ typedef struct ptx__uniform {
     uint8_t last_class; /* of a variable, as instruction last_set - 1 sets it, for the rest of its block */
     uint32_t last_set, last_root;
 } ptx__uniform;
-/* A register that is live between blocks, in a block that mentions it; both chains: index + 1. */
-typedef struct ptx__mention {
-    uint32_t block, word, flags, next_of_register, next_in_block;
-} ptx__mention;
 
-/* What is known of an integer: see "addresses". */
-typedef struct ptx__known {
-    uint32_t symbol; /* a word, or 0 */
-    uint32_t of;     /* the register's word, 0: none */
-    uint64_t step;
-    int64_t offset;
-} ptx__known;
-#define PTX__KNOWN 256 /* kept of as many registers as the verifier last asked for */
 /* What is wanted a little later, and stands where no order lets the processor guess it. */
 #if defined(__GNUC__)
 #define PTX__SOON(address) __builtin_prefetch(address)
@@ -3304,11 +3175,11 @@ typedef struct ptx__known {
 #define PTX__INLINE static inline
 #endif
 
-/* A growing array: memory is the module's, kept over a reset. */
+/* A growing array: memory is the module's, kept over a reset. bytes: of its capacity. */
 #define PTX__ARRAY(type)                                                                                     \
     struct {                                                                                                 \
         type *at;                                                                                            \
-        size_t count, capacity;                                                                              \
+        size_t count, capacity, bytes;                                                                       \
     }
 
 /* A plain instruction as it was recorded once: one that has operands of the same kinds differs from it in
@@ -3323,7 +3194,7 @@ typedef struct ptx__memo {
     uint32_t seen;                /* the form's */
     uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint8_t result_tag, version, results; /* results: words */
-    uint8_t mixed, special;               /* mixed: has operands that are no registers; special: the form */
+    uint8_t special;                      /* the form is */
 } ptx__memo; /* 64 bytes: a line of the cache */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
@@ -3334,6 +3205,7 @@ struct ptx_kernel {
     uint32_t name, index; /* in chars; among the module's kernels */
     const char *site;
     uint32_t registers[32]; /* by the tag of a word; a tag that is no register's has none */
+    uint32_t first[32], old[32]; /* those of the first block; how many more there were at the last label */
     uint32_t guard;
     const char *guard_site;
     uint32_t max_threads, min_blocks;
@@ -3345,15 +3217,13 @@ struct ptx_kernel {
     uint32_t version; /* the lowest that the recorded forms need */
     uint32_t reached; /* while the shared memory of an entry and its functions is added up */
     uint32_t shared_bytes, param_bytes, verified;
-    uint32_t cuts; /* labels, branches and exits: there is at most one block more */
+    uint32_t cuts; /* instructions that are not plain: there is at most one block more */
     size_t body;   /* where its instructions begin in the text last printed */
     uint32_t seen; /* what its instructions have: a bit for each effect, and PTX__SEEN_* */
-    uint32_t address_taken, known; /* known: the three below are; 1 while ptx__learn computes them */
-    uint32_t exits;                /* threads may end in it */
+    uint32_t address_taken, known; /* known: `bears` is, or ptx__learn is finding it out */
     uint32_t bears;                /* the highest class of divergence that a call of it may stand in */
-    uint32_t does;                 /* a bit for each effect */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
-    PTX__ARRAY(ptx__ins) ins; /* from here on: memory, which a kernel keeps over a reset */
+    PTX__ARRAY(ptx__ins) ins; /* from here to `end`: arrays, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
     PTX__ARRAY(ptx__scope) scopes;
@@ -3365,14 +3235,14 @@ struct ptx_kernel {
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register given to ptx_uniform or its like, its class */
     PTX__ARRAY(uint64_t) wide;     /* numbers that no handle has room for */
     PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
-    size_t full; /* while words.count is at most this, a memo can record an instruction without making room */
+    PTX__ARRAY(uint64_t) uses;   /* see ptx__list_uses */
+    PTX__ARRAY(ptx__made) made[PTX__CLASSES];
+    int64_t end; /* while ins.count is less, a memo can record an instruction without making room */
 };
 
 #define PTX__ANY_CALLEE UINT32_MAX
 #define PTX__BUCKETS 1024
-#define PTX__SEEN_SETMAXNREG 0x80000000u
-#define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
-#define PTX__SEEN_TCGEN05 0x10000000u
+#define PTX__SEEN_TENSOR_LOAD 0x10000000u
 #define PTX__SEEN_CONVERGENT 0x04000000u /* what is not for ANY threads, and addresses of symbols */
 #define PTX__MEMOS 512
 /* The row of a matrix product for elements of a type, and the lengths of its first four groups. */
@@ -3395,7 +3265,7 @@ struct ptx_module {
     char message[768];
     char error_site[256], error_kernel[256];
     uint32_t used; /* kernels in use; later ones, left by a reset, keep their memory for reuse */
-    PTX__ARRAY(ptx_kernel *) kernels;
+    PTX__ARRAY(ptx_kernel *) kernels; /* from here to `shape`: arrays */
     PTX__ARRAY(ptx__form) forms;
     PTX__ARRAY(char) names;
     PTX__ARRAY(char) chars; /* mnemonics of the forms */
@@ -3411,10 +3281,8 @@ struct ptx_module {
     PTX__ARRAY(uint32_t) scratch;
     PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
     PTX__ARRAY(ptx__uniform) uniform; /* of the verifier's analyses */
-    PTX__ARRAY(ptx__mention) mentions;
     PTX__ARRAY(uint32_t) spread;
     PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* the registers of a class, for all kernels */
-    ptx__known known[PTX__KNOWN];
     ptx__shape shape; /* of the last ptx_mma */
     uint32_t bucket[PTX__BUCKETS];
     ptx__memo memos[PTX__MEMOS + 1];
@@ -3466,7 +3334,9 @@ PTX__RARE ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction
                               const char *site, const char *format, va_list args) {
     char what[512];
     const char *kernel = k ? m->names.at + k->name : "";
+    size_t i;
     if (m->error.code) return m->error.code;
+    for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0; /* no memo records any more */
     vsnprintf(what, sizeof what, format, args);
     ptx__spell_out(what);
     if (!site) site = k ? k->site : "";
@@ -3523,7 +3393,7 @@ PTX__RARE ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction
 /* An array of any type: copied to this and back, because void ** may not alias T **. */
 typedef struct ptx__array {
     void *at;
-    size_t count, capacity;
+    size_t count, capacity, bytes;
 } ptx__array;
 
 /* Make room for `more` elements of that size behind those in use. Returns 0 when there is none. */
@@ -3535,10 +3405,11 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
     if (more > ((size_t)-1) / size / 2 - a.count) return ptx_fail(m, PTX_E_MEMORY, "", "out of memory"), 0;
     want = a.capacity < 16 ? 16 : a.capacity;
     while (want < a.count + more) want += want / 2;
-    a.at = m->alloc(m->user, a.at, a.capacity * size, want * size);
+    a.at = m->alloc(m->user, a.at, a.bytes, want * size);
     if (!a.at)
         return ptx_fail(m, PTX_E_MEMORY, "", "out of memory: %lu bytes", (unsigned long)(want * size)), 0;
     a.capacity = want;
+    a.bytes = want * size;
     memcpy(array, &a, sizeof a);
     return 1;
 }
@@ -3547,32 +3418,13 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
 #define PTX__ROOM_FOR_ONE(m, array)                                                                          \
     ((array).count < (array).capacity || ptx__room((m), &(array), 1, sizeof *(array).at))
 
-/* The arrays of a kernel and of a module, to be given back. */
-typedef struct ptx__held {
-    size_t at, size;
-} ptx__held;
-#define PTX__HELD(of, array) {offsetof(of, array), sizeof *((of *)0)->array.at}
-static const ptx__held ptx__kernel_holds[] = {
-    PTX__HELD(ptx_kernel, ins),    PTX__HELD(ptx_kernel, words),  PTX__HELD(ptx_kernel, labels),
-    PTX__HELD(ptx_kernel, scopes), PTX__HELD(ptx_kernel, shared), PTX__HELD(ptx_kernel, params),
-    PTX__HELD(ptx_kernel, locals), PTX__HELD(ptx_kernel, info),   PTX__HELD(ptx_kernel, asserted),
-    PTX__HELD(ptx_kernel, calls),  PTX__HELD(ptx_kernel, wide),   PTX__HELD(ptx_kernel, marked)};
-static const ptx__held ptx__module_holds[] = {
-    PTX__HELD(ptx_module, kernels),  PTX__HELD(ptx_module, forms),       PTX__HELD(ptx_module, names),
-    PTX__HELD(ptx_module, chars),    PTX__HELD(ptx_module, patterns),    PTX__HELD(ptx_module, text),
-    PTX__HELD(ptx_module, entries),  PTX__HELD(ptx_module, variables),   PTX__HELD(ptx_module, named),
-    PTX__HELD(ptx_module, named_at), PTX__HELD(ptx_module, files),       PTX__HELD(ptx_module, addresses),
-    PTX__HELD(ptx_module, blocks),   PTX__HELD(ptx_module, scratch),     PTX__HELD(ptx_module, sets),
-    PTX__HELD(ptx_module, uniform),  PTX__HELD(ptx_module, mentions),    PTX__HELD(ptx_module, spread),
-    PTX__HELD(ptx_module, spelt[1]), PTX__HELD(ptx_module, spelt[2]),    PTX__HELD(ptx_module, spelt[3]),
-    PTX__HELD(ptx_module, spelt[4]), PTX__HELD(ptx_module, spelt[5]),    PTX__HELD(ptx_module, spelt[6])};
-#undef PTX__HELD
-
-static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, size_t n) {
-    for (; n--; held++) {
+/* Give back the arrays that lie in this many bytes. */
+static void ptx__release(ptx_module *m, const void *arrays, size_t bytes) {
+    const char *at = (const char *)arrays, *end = at + bytes;
+    for (; at < end; at += sizeof(ptx__array)) {
         ptx__array a;
-        memcpy(&a, (const char *)of + held->at, sizeof a);
-        if (a.at) m->alloc(m->user, a.at, a.capacity * held->size, 0);
+        memcpy(&a, at, sizeof a);
+        if (a.at) m->alloc(m->user, a.at, a.bytes, 0);
     }
 }
 
@@ -3742,6 +3594,7 @@ PTX__RARE_API void ptx_module_reset(ptx_module *m) {
     memset(&m->error, 0, sizeof m->error);
     m->error.message = m->error.site = m->error.kernel = "";
     m->used = 0;
+    for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0;
     m->version = 0;
     m->variables.count = m->addresses.count = m->entries.count = 0;
     m->named.count = m->named_at.count = 0;
@@ -3764,10 +3617,10 @@ PTX__RARE_API void ptx_module_free(ptx_module *m) {
     if (!m) return;
     for (i = 0; i < m->kernels.count; i++) {
         ptx_kernel *k = m->kernels.at[i];
-        ptx__release(m, k, ptx__kernel_holds, sizeof ptx__kernel_holds / sizeof *ptx__kernel_holds);
+        ptx__release(m, &k->ins, offsetof(ptx_kernel, end) - offsetof(ptx_kernel, ins));
         m->alloc(m->user, k, sizeof *k, 0);
     }
-    ptx__release(m, m, ptx__module_holds, sizeof ptx__module_holds / sizeof *ptx__module_holds);
+    ptx__release(m, &m->kernels, offsetof(ptx_module, shape) - offsetof(ptx_module, kernels));
     m->alloc(m->user, m, sizeof *m, 0);
 }
 
@@ -4519,8 +4372,11 @@ PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
             ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has none of its own", row->name,
                       ptx__fact(type)->name);
         else
-            ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has %s", row->name,
-                      ptx__fact(type)->name, ptx__types_text(types).s);
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has %s%s", row->name,
+                      ptx__fact(type)->name, ptx__types_text(types).s,
+                      types == UINT64_C(1) << PTX_B32 && ptx__fact(type)->bits == 64
+                          ? "; ptx_unpack makes two of 64 bits"
+                          : "");
     } else {
         const ptx_mods other_mods = asked & ~ptx__allowed(closest);
         const ptx_mods atomic = asked >> 63 ? other_mods & PTX__ATOM & ~PTX__FAMILY : 0;
@@ -4564,6 +4420,10 @@ static void ptx__set_behaviour(ptx__form *form, unsigned op, ptx_mods mods) {
     if (form->effect == PTX__EFFECT_READ && (op == PTX_LD || facts & PTX__IS_WMMA)
         && !(mods & shared))
         form->effect = PTX__EFFECT_NONE;
+}
+
+static int ptx__is_tensor_load(unsigned op) {
+    return op >= PTX_TCGEN05_LD_32X32B && op <= PTX_TCGEN05_LD_RED_MAX;
 }
 
 /* The mnemonic of a form. What its modifiers need raises version and sm. */
@@ -4671,9 +4531,7 @@ PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
     }
     form->seen = 1u << form->effect;
     if (form->who) form->seen |= PTX__SEEN_CONVERGENT;
-    if (op >= PTX_TCGEN05_ALLOC && op <= PTX_TCGEN05_COMMIT_MULTICAST) form->seen |= PTX__SEEN_TCGEN05;
-    if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) form->seen |= PTX__SEEN_SETMAXNREG;
-    if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) form->seen |= PTX__SEEN_CARRY;
+    if (ptx__is_tensor_load(op)) form->seen |= PTX__SEEN_TENSOR_LOAD;
     form->reach = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
     form->special = form->who || form->effect || form->reach;
     form->next = *bucket;
@@ -4722,9 +4580,18 @@ static uint32_t ptx__tag_of(unsigned type) {
     return bits ? tag[bits / 8] : (uint32_t)PTX__W_64;
 }
 
+/* The instruction that is recorded next makes that register. */
+PTX__INLINE void ptx__note_made(ptx_kernel *k, uint32_t tag, uint32_t index) {
+    ptx__made made;
+    made.instruction = (uint32_t)k->ins.count;
+    made.cuts = k->cuts;
+    k->made[tag].at[index] = made;
+}
 static uint32_t ptx__new_word(ptx_kernel *k, const char *site, uint32_t tag) {
     uint32_t index = k->registers[tag]++;
     if (index == PTX__INDEX_MAX) ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 registers");
+    k->made[tag].count = index;
+    if (!k->m->error.code && PTX__ROOM_FOR_ONE(k->m, k->made[tag])) ptx__note_made(k, tag, index);
     return PTX__WORD(tag, index);
 }
 /* The handle of a register of this kernel. */
@@ -4788,26 +4655,78 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
 }
 
 /* Make room for one more instruction of that many words, so that pushing them needs no checks. */
-PTX__RARE int ptx__reserve(ptx_kernel *k, size_t words) {
+#define PTX__MEMO_WORDS 16 /* at least those of an instruction that a memo records */
+static int ptx__reserve(ptx_kernel *k, size_t words) {
     if (k->ins.count == k->ins.capacity) { /* room for as many marks as instructions */
         if (!PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count))
             return 0;
     }
-    if (!PTX__ROOM(k->m, k->ins, 1) || !PTX__ROOM(k->m, k->words, words + 16)) return 0;
+    if (!PTX__ROOM(k->m, k->ins, 1)) return 0;
+    if (words > k->words.capacity - k->words.count && !PTX__ROOM(k->m, k->words, words + PTX__MEMO_WORDS))
+        return 0;
     /* Keep the words fewer than the registers that there may be: then a memo need not count registers. */
-    k->full = (k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX) - 16;
+    words = k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX;
+    words = words > k->words.count ? (words - k->words.count) / PTX__MEMO_WORDS : 0;
+    if (words > k->ins.capacity - k->ins.count) words = k->ins.capacity - k->ins.count;
+    k->end = (int64_t)(k->ins.count + words);
     return 1;
 }
 PTX__INLINE int ptx__begin(ptx_kernel *k, size_t words) {
-    if (k->ins.count < k->ins.capacity && words <= k->words.capacity - k->words.count) return 1;
-    return ptx__reserve(k, words);
+    return ((int64_t)k->ins.count < k->end && words <= PTX__MEMO_WORDS) || ptx__reserve(k, words);
 }
 /* Mark the instruction that is recorded next. There is room for as many marks as instructions. */
 PTX__INLINE void ptx__mark(ptx_kernel *k) { k->marked.at[k->marked.count++] = (uint32_t)k->ins.count; }
 static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
 
-PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
-                                  size_t results) {
+/* Whether a register was made before the last label and behind the first block. */
+PTX__INLINE uint32_t ptx__is_old(const ptx_kernel *k, uint32_t word) {
+    return PTX__INDEX(word) - k->first[PTX__TAG(word)] < k->old[PTX__TAG(word)];
+}
+
+/* List the old registers that the last instruction reads. Only of these, and of registers set again, is it
+   not known that they are defined on every path: nobody has a handle before its definition stands in the
+   text, from label to label one instruction leads to the next, and the first block leads to all. An entry: a
+   word, above it twice the instruction, 1 more where it sets. What may not count is written too, which is
+   faster than to guess. */
+static void ptx__list_uses(ptx_kernel *k) {
+    const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
+    const uint32_t *x = k->words.at + ins->words + ins->results, *last = x + ins->count - ins->results;
+    const uint64_t here = (uint64_t)(k->ins.count - 1) << 33;
+    uint32_t word = PTX__PREDICATE(ins->guard);
+    uint64_t *at;
+    if (k->uses.capacity - k->uses.count <= ins->count && !PTX__ROOM(k->m, k->uses, ins->count + 1u)) return;
+    at = k->uses.at + k->uses.count;
+    *at = here | word;
+    at += ins->guard && ptx__is_old(k, word);
+    for (; x < last && ins->kind == PTX__I_PLAIN; x++) {
+        word = *x;
+        if (PTX__TAG(word) >= PTX__CLASSES) { /* not the most */
+            if (PTX__IS_LONG(word)) x += 2;
+            if (PTX__TAG(word) == PTX__W_MEM) word = x[-1];
+            if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
+        }
+        *at = here | word;
+        at += ptx__is_old(k, word);
+    }
+    k->uses.count = (size_t)(at - k->uses.at);
+}
+/* List that the last instruction sets that register, made before. */
+static void ptx__list_set(ptx_kernel *k, uint32_t word) {
+    if (PTX__ROOM_FOR_ONE(k->m, k->uses))
+        k->uses.at[k->uses.count++] = (uint64_t)(k->ins.count - 1) << 33 | (uint64_t)1 << 32 | word;
+}
+
+/* An instruction that is not plain may end a block, and a label begins one. */
+static void ptx__cut(ptx_kernel *k, unsigned kind) {
+    int c;
+    for (c = 1; c < PTX__CLASSES && k->cuts == 0; c++) k->first[c] = k->registers[c];
+    for (c = 1; c < PTX__CLASSES && kind == PTX__I_LABEL; c++) k->old[c] = k->registers[c] - k->first[c];
+    k->cuts++;
+}
+
+/* old: whether sources may be old. What is set again, the caller lists. */
+PTX__INLINE ptx__ins *ptx__commit_if(ptx_kernel *k, const char *site, unsigned kind, uint32_t form,
+                                     size_t words, size_t results, uint32_t old) {
     ptx__ins *ins;
     if (kind != PTX__I_PLAIN || k->guard || k->m->forms.at[form].special) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
@@ -4818,11 +4737,17 @@ PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind
     ins->kind = (uint8_t)kind;
     ins->results = (uint8_t)results;
     ins->guard = k->guard;
-    k->cuts += kind != PTX__I_PLAIN;
+    k->end -= ins->count;
+    if (kind != PTX__I_PLAIN) ptx__cut(k, kind);
+    if (old) ptx__list_uses(k);
     if (kind == PTX__I_PLAIN) k->seen |= k->m->forms.at[form].seen;
     k->guard = 0;
     k->verified = 0;
     return ins;
+}
+PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
+                                  size_t results) {
+    return ptx__commit_if(k, site, kind, form, words, results, 1);
 }
 
 /* ptx__commit out of line: for a plain instruction, and for one without operands. */
@@ -4831,7 +4756,7 @@ static void ptx__commit_plain(ptx_kernel *k, const char *site, uint32_t form, si
 }
 static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, uint32_t what) {
     if (!ptx__begin(k, 0)) return 0;
-    ptx__commit(k, site, kind, form, k->words.count, 0)->words = what;
+    ptx__commit_if(k, site, kind, form, k->words.count, 0, k->guard)->words = what;
     return 1;
 }
 
@@ -5013,7 +4938,8 @@ static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, in
     ((uint32_t)(op) | (uint32_t)(type) << 12 | (uint32_t)(src_type) << 19 | (uint32_t)(n) << 26 | 1u << 30)
 #define PTX__INTO (1u << 29)
 #define PTX__COUNT_OF(what) ((what) >> 26 & 7u)
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src);
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+                           ptx_val b);
 
 /* Move an operand that PTX cannot print in that slot to a register: a 16-bit float immediate, an inverted
    predicate in a plain slot, an address with an offset where no memory is accessed. */
@@ -5023,14 +4949,12 @@ static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__opera
     int lost = 0;
     ptx_val d;
     if (v.kind == PTX__PLACE && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
-        ptx_val src[4] = {{0}, {0}, {0}, {0}};
         int64_t offset;
         v = ptx__without_offset(v, &offset);
         if (ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's') offset &= 0xffffffff;
-        src[0] = ptx__register_handle(&v);
-        src[1].handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
+        d.handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
         k->guard = 0;
-        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, src);
+        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, ptx__register_handle(&v), d);
         k->guard = guard;
         return ptx__read_handle(k, d);
     }
@@ -5090,7 +5014,7 @@ static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx_
 }
 
 /* The space of a result: that of its address operand, where the instruction computes an address. */
-PTX__RARE unsigned ptx__space_of(unsigned op, const ptx__operand *src, unsigned n) {
+static unsigned ptx__space_of(unsigned op, const ptx__operand *src, unsigned n) {
     switch (op) {
     case PTX_MAPA: return PTX_SHARED_CLUSTER;
     case PTX_ALLOCA: return PTX_LOCAL;
@@ -5209,7 +5133,6 @@ static void ptx__keep_memo(ptx_kernel *k, uint32_t what, ptx_mods mods, const pt
     memo.seen = form->seen;
     memo.results = ins->results;
     memo.special = form->special;
-    for (i = 0; i < n; i++) memo.mixed |= memo.tag[i] != 0;
     k->m->memo[place ^ 1] = k->m->memo[place]; /* two entries: the other one keeps the previous memo */
     k->m->memo[place] = memo;
 }
@@ -5220,37 +5143,34 @@ PTX__INLINE uint32_t ptx__is_foreign(const ptx_kernel *k, ptx_val v) {
            | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
-/* Write the words of the sources to w, as the memo says. Returns the end of the words, or NULL if an operand
-   does not match the memo; what was written is then ignored. */
-PTX__INLINE uint32_t *ptx__copy_operands(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *src,
-                                         unsigned n, uint32_t *w) {
-    uint32_t wrong = 0;
-    unsigned i;
-    for (i = 0; i < n; i++) {
-        const uint32_t tag = memo->tag[i];
-        const uint64_t number = src[i].handle & PTX__LOW55;
-        if (!tag) {
-            wrong |= ptx__is_foreign(k, src[i]);
-            *w++ = (uint32_t)src[i].handle;
-            continue;
-        }
-        w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
-        w[1] = (uint32_t)number;
-        w[2] = 0;
-        if (tag == PTX__W_MEM) {
-            const ptx__operand v = ptx__read_handle(k, src[i]);
-            wrong |= (v.owner ^ k->owner)
-                     | (PTX__INDEX((uint32_t)v.bits) >= k->registers[PTX__TAG((uint32_t)v.bits)]);
-            w[1] = (uint32_t)v.bits;
-            w[2] = (uint32_t)(v.bits >> 32);
-        } else if (tag == PTX__W_F32)
-            wrong |= ptx__f32_word(src[i].handle << 9, &w[1]) != 1;
-        else
-            wrong |= tag & PTX__EXACT ? number != memo->most[i]
-                                      : (number > memo->most[i]) | (tag & PTX__NOT_ZERO && !number);
-        w += 3;
+/* Write the words of source v to w, as the memo says of source i. Returns their end. Sets *wrong if the
+   source does not match the memo, and what was written is to be ignored; *old if it is an old register. */
+PTX__INLINE uint32_t *ptx__copy_operand(const ptx_kernel *k, const ptx__memo *memo, unsigned i, ptx_val v,
+                                        uint32_t *w, uint32_t *wrong, uint32_t *old) {
+    const uint32_t tag = memo->tag[i];
+    const uint64_t number = v.handle & PTX__LOW55;
+    if (!tag) {
+        *wrong |= ptx__is_foreign(k, v);
+        *old |= ptx__is_old(k, (uint32_t)v.handle);
+        *w = (uint32_t)v.handle;
+        return w + 1;
     }
-    return wrong ? NULL : w;
+    w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
+    w[1] = (uint32_t)number;
+    w[2] = 0;
+    if (tag == PTX__W_MEM) {
+        const ptx__operand o = ptx__read_handle(k, v);
+        *wrong |= (o.owner ^ k->owner)
+                  | (PTX__INDEX((uint32_t)o.bits) >= k->registers[PTX__TAG((uint32_t)o.bits)]);
+        *old |= ptx__is_old(k, (uint32_t)o.bits);
+        w[1] = (uint32_t)o.bits;
+        w[2] = (uint32_t)(o.bits >> 32);
+    } else if (tag == PTX__W_F32)
+        *wrong |= ptx__f32_word(v.handle << 9, &w[1]) != 1;
+    else
+        *wrong |= tag & PTX__EXACT ? number != memo->most[i]
+                                   : (number > memo->most[i]) | (tag & PTX__NOT_ZERO && !number);
+    return w + 3;
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
@@ -5258,36 +5178,42 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
 static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
                             unsigned type);
 
-/* Record a plain instruction of at most four sources; the rest of src[4] is zero. */
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
-                           const ptx_val *src) {
-    const uint64_t kinds = ptx__kinds_of(src);
-    const unsigned n = PTX__COUNT_OF(what);
-    uint32_t wrong = 0, *w, *first, place;
+/* Record a plain instruction of n sources, at most four; those behind are zero, or PTX__INTO's variable. */
+PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, unsigned n,
+                                  ptx_val s0, ptx_val s1, ptx_val s2, ptx_val s3) {
+    const uint64_t kinds =
+        s0.handle >> 48 | s1.handle >> 48 << 16 | s2.handle >> 48 << 32 | s3.handle >> 48 << 48;
+    uint32_t wrong = 0, old, *w, *first, place;
     const ptx__memo *memo;
     ptx__ins *ins;
-    unsigned i;
-    ptx_val d;
-    if (!ptx__ready(k)) return ptx__none();
+    ptx_val d, src[PTX__MEMO_MAX];
+    if (!k) return ptx__none();
     memo = &k->m->memo[place = ptx__memo_place(what, mods, kinds)];
     if (memo->what != what || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[place ^ 1];
     if (memo->what != what || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
-        || k->ins.count == k->ins.capacity || k->words.count > k->full || k->index >= k->m->used)
-        return ptx__record_new(k, site, what, mods, src);
+        || (int64_t)k->ins.count >= k->end
+        || k->registers[memo->result_tag] == k->made[memo->result_tag].capacity)
+        goto unlike;
     first = k->words.at + k->words.count;
     w = first + memo->results;
-    if (!memo->mixed)
-        for (i = 0; i < n; i++) {
-            wrong |= ptx__is_foreign(k, src[i]);
-            *w++ = (uint32_t)src[i].handle;
-        }
-    else {
-        w = ptx__copy_operands(k, memo, src, n, w);
-        wrong = !w;
-    }
-    if (!memo->result && what & PTX__INTO) wrong |= ptx__is_foreign(k, src[n]);
-    if (wrong) return ptx__record_new(k, site, what, mods, src);
+    old = k->guard;
+    if (n > 0) w = ptx__copy_operand(k, memo, 0, s0, w, &wrong, &old);
+    if (n > 1) w = ptx__copy_operand(k, memo, 1, s1, w, &wrong, &old);
+    if (n > 2) w = ptx__copy_operand(k, memo, 2, s2, w, &wrong, &old);
+    if (n > 3) w = ptx__copy_operand(k, memo, 3, s3, w, &wrong, &old);
+    if (what & PTX__INTO) wrong |= ptx__is_foreign(k, s1);
+    if (wrong) goto unlike;
     if (memo->special | k->guard) ptx__mark(k);
+    d = ptx__none();
+    if (memo->result) {
+        const uint32_t index = k->registers[memo->result_tag]++;
+        ptx__note_made(k, memo->result_tag, index);
+        *first = PTX__WORD(memo->result_tag, index);
+        d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
+    } else if (what & PTX__INTO) {
+        d = s1;
+        *first = (uint32_t)d.handle;
+    }
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
     ins->form = memo->form;
@@ -5301,19 +5227,24 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_m
     k->guard = 0;
     k->verified = 0;
     if (memo->version > k->version) k->version = memo->version;
-    if (!memo->result) {
-        if (!(what & PTX__INTO)) return ptx__none();
-        *first = (uint32_t)src[n].handle;
-        return src[n];
-    }
-    *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
-    d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
+    if (old) ptx__list_uses(k);
+    if (what & PTX__INTO) ptx__list_set(k, (uint32_t)d.handle);
     return d;
+unlike:
+    src[0] = s0, src[1] = s1, src[2] = s2, src[3] = s3;
+    return ptx__record_new(k, site, what, mods, src);
+}
+/* Sources are passed by value: an array that has just been written is slow to read. */
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+                           ptx_val b) {
+    return ptx__record_n(k, site, what, mods, PTX__COUNT_OF(what), a, b, ptx__none(), ptx__none());
+}
+static ptx_val ptx__record_four(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+                                ptx_val b, ptx_val c, ptx_val d) {
+    return ptx__record_n(k, site, what, mods, PTX__COUNT_OF(what), a, b, c, d);
 }
 static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a) {
-    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-    src[0] = a;
-    return ptx__record(k, site, what, mods, src);
+    return ptx__record(k, site, what, mods, a, ptx__none());
 }
 
 /* Whether an instruction chooses between a float and something else, whose bits would be mistaken. */
@@ -5343,13 +5274,12 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
     const unsigned op = what & 0xfffu, type = what >> 12 & 127, src_type = what >> 19 & 127;
     ptx_val d = ptx__none();
     ptx_var var;
-    if (ptx__is_stale(k, k, site)) return d;
+    if (!ptx__ready(k) || ptx__is_stale(k, k, site)) return d;
     if (what & PTX__INTO) {
-        ptx_val typed[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-        typed[0] = src[0];
-        d = var.cell = typed[1] = src[1];
-        if (!ptx__check_set(k, site, d, typed)) return ptx__none();
-        if (typed[0].handle != src[0].handle) return ptx__record(k, site, what, mods, typed);
+        ptx_val typed = src[0];
+        d = var.cell = src[1];
+        if (!ptx__check_set(k, site, d, &typed)) return ptx__none();
+        if (typed.handle != src[0].handle) return ptx__record(k, site, what, mods, typed, d);
     }
     ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE,
               what & PTX__INTO ? &var : NULL);
@@ -5423,7 +5353,7 @@ static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
 }
 
 /* Check and push an integer with limits. */
-PTX__RARE int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_limit *limit,
+static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_limit *limit,
                                 unsigned type) {
     if (v.kind == PTX__IMM) {
         if (!ptx__check_limit(u, v, limit->letter, type)) return 0;
@@ -5599,7 +5529,7 @@ PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *sr
 /* Record an instruction by a pattern of its form. Returns 0 where no pattern fits. */
 static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form, const ptx_val *src,
                                   uint32_t n, ptx_val *out) {
-    uint32_t pattern = k->m->forms.at[form].pattern, wrong = 1, lead, words, i;
+    uint32_t pattern = k->m->forms.at[form].pattern, wrong = 1, old = 0, lead, words, i;
     const uint32_t *p = NULL, *made, *word;
     uint32_t *to;
     size_t at = k->words.count;
@@ -5609,8 +5539,10 @@ static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form
         for (i = 0; i < n && !wrong; i++)
             wrong = (p[PTX__P_KINDS + i] << 16 | k->owner) ^ (uint32_t)(src[i].handle >> 32);
     }
-    for (i = 0; i < n; i++)
+    for (i = 0; i < n; i++) {
         wrong |= PTX__INDEX((uint32_t)src[i].handle) >= k->registers[PTX__TAG((uint32_t)src[i].handle)];
+        old |= ptx__is_old(k, (uint32_t)src[i].handle);
+    }
     if (wrong) return 0;
     lead = p[PTX__P_LEAD];
     words = p[PTX__P_WORDS];
@@ -5626,7 +5558,7 @@ static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form
     }
     for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->handle;
     k->words.count += words;
-    ptx__commit(k, site, PTX__I_PLAIN, form, at, lead);
+    ptx__commit_if(k, site, PTX__I_PLAIN, form, at, lead, old);
     return 1;
 }
 
@@ -5654,7 +5586,7 @@ static int ptx__request_is_valid(ptx_kernel *k, const char *site, unsigned op, u
     return 0;
 }
 /* Check the fraction or the sizes that a policy is made of. */
-PTX__RARE int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
+static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
                              unsigned n) {
     double part;
     if (row->op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
@@ -5820,6 +5752,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (r && !into) out[0] = ptx__with_space(out[0], ptx__space_of(op, v, n));
     leaves = n_out == PTX__ONE && (op == PTX_RET || op == PTX_EXIT);
     ptx__commit(k, site, leaves ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at, results);
+    for (i = 0; i < r && into; i++) ptx__list_set(k, (uint32_t)into[i].cell.handle);
     if (n > PTX__MEMO_MAX && !into && !loose && !unsettled)
         ptx__keep_pattern(k, form - 1, src, n, out, r);
 }
@@ -5837,34 +5770,26 @@ static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned
 }
 
 PTX__RARE_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
-    static const ptx_val none[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn))
         return PTX__REFUSE(k, PTX_E_UNDEFINED, site,
                            k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
                                        : "this function has a result: ptx_return gives it");
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, none);
+    return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, ptx__none());
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
     return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a);
 }
-/* Inlined into ptx_op2_, ptx_op3_ and ptx_op4_, where n is a constant. */
-PTX__INLINE ptx_val ptx__record_op(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, unsigned n,
-                                   ptx_val a, ptx_val b, ptx_val c, ptx_val d) {
-    ptx_val src[PTX__MEMO_MAX];
-    src[0] = a, src[1] = b, src[2] = c, src[3] = d;
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, n), mods, src);
-}
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    return ptx__record_op(k, site, op, mods, 2, a, b, ptx__none(), ptx__none());
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, a, b);
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    return ptx__record_op(k, site, op, mods, 3, a, b, c, ptx__none());
+    return ptx__record_four(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, a, b, c, ptx__none());
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    return ptx__record_op(k, site, op, mods, 4, a, b, c, d);
+    return ptx__record_four(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, a, b, c, d);
 }
 
 PTX__RARE_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
@@ -5887,10 +5812,7 @@ PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
                                  ptx_val low) {
-    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-    src[0] = high;
-    src[1] = low;
-    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, src);
+    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, high, low);
 }
 
 /* -- kernels and their memory -- */
@@ -6012,6 +5934,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
             return NULL;
         }
         memset(k, 0, sizeof *k);
+        k->made[0].capacity = 1; /* no result: there is room for that */
         m->kernels.at[m->kernels.count++] = k;
     }
     m->entries.at[m->entries.count++] = m->used;
@@ -6020,7 +5943,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
     memset(k, 0, offsetof(ptx_kernel, ins));
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
     k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
-    k->marked.count = k->wide.count = 0;
+    k->marked.count = k->wide.count = k->uses.count = 0;
     k->m = m;
     do k->owner = (m->seed + ++m->serial) & 0xffffu; /* what a handle has room for */
     while (k->owner == 0);
@@ -6080,11 +6003,11 @@ PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, ui
     if (d->high
         && (x < d->low || x > d->high
             || (d->volume ? volume == 0 || volume > d->volume || y > d->high || z > d->deep : y > d->deep)))
-        ptx__fail(
-            k, PTX_E_LAUNCH_LIMIT, site,
-            "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 24 to 255 registers, "
-            "a multiprocessor at most 32 blocks",
-            what);
+        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "%s: must be %u to %u%s", what, d->low, d->high,
+                  !d->deep       ? ""
+                  : !d->volume   ? ", blocks at most 32"
+                  : d->deep < 64 ? " in all"
+                                 : " in all, the third at most 64");
     if ((which == PTX__NORETURN) != (k->function != 0))
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s is for %s", what,
                   k->function ? "an entry, this is a function" : "a function, this is an entry");
@@ -6457,7 +6380,7 @@ static ptx_mods ptx__memory_mods(const ptx__access *mem, uint32_t n, uint32_t by
 }
 
 /* The policy behind an access that has one. */
-PTX__RARE int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
+static int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
     ptx_kernel *k = u->k;
     const char *site = u->site, *name = ptx__use_name(u);
     static const char cure[] = "call ptx_cached(mem, policy) with 64 bits from PTX_CREATEPOLICY";
@@ -6531,6 +6454,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
     if (!ptx__push_policy(&u, &mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+    for (i = 0; i < n && guard; i++) ptx__list_set(k, (uint32_t)d[i].handle);
     for (i = 0; i < n; i++) out[i] = d[i];
 }
 
@@ -6695,23 +6619,17 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     if (by.space && base.space)
         return PTX__REFUSE(k, PTX_E_ADDRESS, site,
                            "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
-    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1))
-        return PTX__REFUSE(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s%s",
-                           ptx__describe(by), ptx__cure(by, PTX_U32).s);
-    if (by.type == PTX_S32 && bytes > 0x7fffffffu)
-        return PTX__REFUSE(k, PTX_E_RANGE, site, "a stride of %u bytes does not fit the index's type, s32",
-                           bytes);
     width = ptx__fact(by.type)->bits;
-    if (width == 32 && ptx__fact(base.type)->bits == 64) { /* extended as the index's type says */
+    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1) || width > ptx__fact(base.type)->bits)
+        return PTX__REFUSE(k, PTX_E_TYPE, site,
+                           "an index is an integer of 32 bits, or of the %u of its address; this is %s%s",
+                           ptx__fact(base.type)->bits, ptx__describe(by), ptx__cure(by, PTX_U32).s);
+    if (width < ptx__fact(base.type)->bits) { /* extended as the index's type says */
         if (by.type != PTX_S32) index = ptx__with_type(index, PTX_U32);
         sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes),
                        ptx_as(address, by.type == PTX_S32 ? PTX_S64 : PTX_U64));
         return ptx_as(sum, (ptx_type)base.type);
     }
-    if (width != ptx__fact(base.type)->bits)
-        return PTX__REFUSE(k, PTX_E_TYPE, site,
-                           "an index of type %s does not go with an address of type %s%s",
-                           ptx__fact(by.type)->name, ptx__fact(base.type)->name, ptx__cure(by, base.type).s);
     if (by.space == 0) index = ptx__with_type(index, base.type);
     return ptx_op3_(k, site, PTX_MAD, PTX_LO, index, ptx_imm(bytes), address);
 }
@@ -6836,7 +6754,6 @@ PTX__RARE_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, i
 /* -- raw text, calls -- */
 
 static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what);
-static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins);
 
 /* The number behind a '$' at p, moved behind it; -1 for none. */
 static int ptx__placeholder(const char **p) {
@@ -6845,92 +6762,33 @@ static int ptx__placeholder(const char **p) {
     return n;
 }
 
-/* Whether a text names its result number i. */
-static int ptx__names_result(const char *text, int i) {
-    const char *p = text;
-    while ((p = strchr(p, '$')) != NULL)
-        if (*++p == '$')
-            p++;
-        else if (ptx__placeholder(&p) == i)
-            return 1;
-    return 0;
-}
-/* Where a text is not finished: a comment, a string, brackets, or what stands behind its last ';' and is no
-   label, comment or end of a block. NULL: it is. */
-PTX__RARE const char *ptx__unfinished_at(const char *text) {
-    static const char open[] = "{([", closed[] = "})]";
-    const char *p, *end, *rest = NULL,
-                         *outside[32]; /* the statement that is open, here and around brackets */
-    char due[32];
-    unsigned depth = 0;
-    for (p = text; *p; p++) {
-        const char *bracket = strchr(open, *p);
-        if (*p == '"' || strncmp(p, "/*", 2) == 0) {
-            end = *p == '"' ? strchr(p + 1, '"') : strstr(p + 2, "*/");
-            if (!end) return p;
-            p = *p == '"' ? end : end + 1;
-        } else if (strncmp(p, "//", 2) == 0) {
-            p += strcspn(p, "\n");
-            if (!*p) break;
-        } else if (bracket) {
-            if (depth == sizeof due) return p;
-            outside[depth] = rest ? rest : *p == '{' ? NULL : p;
-            due[depth++] = closed[bracket - open];
-            rest = NULL;
-        } else if (strchr(closed, *p)) {
-            if (!depth || due[--depth] != *p || (*p == '}' && rest && !outside[depth])) return p;
-            rest = outside[depth];
-        } else if (*p == ';' || *p == ':')
-            rest = NULL;
-        else if (!rest && !strchr(" \t\n", *p))
-            rest = p;
-    }
-    return depth ? text : rest;
-}
-
-/* Results of those types are made where out is not NULL. effect: of a call, or of text that may wait. */
-PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned effect,
+/* Results of those types are made where out is not NULL. who, effect: of its form. */
+PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned who, unsigned effect,
                               const char *text, unsigned n, const ptx_val *src, unsigned results,
                               const ptx_type *types, ptx_val *out) {
-    const int call = effect == PTX__EFFECT_CALL;
-    const char *p, *digits;
+    const char *p, *dollar;
     uint32_t form, kept, i;
     size_t at;
     ptx__operand v[64];
     ptx__use u;
-    for (p = text; *p; p++) {
-        int which;
-        if ((unsigned char)*p < 32 && *p != '\n' && *p != '\t') break;
-        if ((unsigned char)*p > 126) break;
-        if (*p != '$') continue;
-        p++;
-        if (*p == '$') continue;
-        digits = p;
-        which = ptx__placeholder(&digits);
-        if (which < 0 || (unsigned)which >= n + results) {
-            p--;
+    for (p = text; *p == '\n' || *p == '\t' || (unsigned char)*p - 32u < 95u; p++) {
+        unsigned which;
+        if (*p != '$' || *++p == '$') continue;
+        dollar = p - 1;
+        which = (unsigned)ptx__placeholder(&p);
+        if (which >= n + results) { /* none at all is -1 */
+            p = dollar;
             break;
         }
-        p = digits - 1;
+        p--;
     }
     if (*p || n > 64 || results > 64)
         return PTX__FAIL(
             k, PTX_E_ARGUMENT, site,
             "raw text, at '%.20s': ASCII, and its %u results and operands, $0 ...; at most 64 each", p,
             n + results);
-    for (i = 0; kind == PTX__I_PLAIN && !call && i < results && results <= 64; i++)
-        if (!ptx__names_result(text, (int)i))
-            return PTX__FAIL(k, PTX_E_ARGUMENT, site,
-                             "raw text that nowhere names its result $%u: nothing defines it", i);
-    if (kind == PTX__I_PLAIN && !call && (p = ptx__unfinished_at(text)) != NULL)
-        return PTX__FAIL(k, PTX_E_ARGUMENT, site,
-                         "raw text that is not finished, at '%.40s': brackets, a comment, or its ';'", p);
     if (results && !ptx__unguarded(k, site, "a raw instruction")) return 0;
-    p = strchr(text, ';');
-    if (k->guard && kind == PTX__I_PLAIN && (text[strspn(text, " \t\n")] == '{' || (p && strchr(p + 1, ';'))))
-        return PTX__FAIL(k, PTX_E_GUARD, site,
-                         "a guard is for one instruction, and this text has a block or more of them");
-    form = ptx__get_form(k, site, PTX_RAW, effect, call ? PTX__WHO_CALL : PTX__WHO_ANY, 0);
+    form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
     kept = ptx__keep(k->m, text, strlen(text));
     for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, ptx__read_handle(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
@@ -6965,14 +6823,18 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
 
 PTX__RARE_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint32_t n,
                             const ptx_val *operands, uint32_t results, const ptx_type *types, ptx_val *out) {
+    const char *end = text ? strchr(text, ';') : NULL;
     uint32_t i;
-    int ready = ptx__ready(k);
-    if (ready && (!text || (n && !operands) || (results && (!types || !out))))
-        ready = 0, ptx__fail(k, PTX_E_ARGUMENT, site,
-                             "ptx_raw: the text, the operands, the types or the results are NULL");
+    if (ptx__ready(k) && (!text || (n && !operands) || (results && (!types || !out))))
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  "ptx_raw: the text, the operands, the types or the results are NULL");
+    if (ptx__ready(k) && k->guard && (text[strspn(text, " \t\n")] == '{' || (end && strchr(end + 1, ';'))))
+        ptx__fail(k, PTX_E_GUARD, site,
+                  "a guard is for one instruction, and this text has a block or more of them");
     /* a result may stand where an operand was */
-    if (!ready
-        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_WAIT, text, n, operands, results, types, out))
+    if (!ptx__ready(k)
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__WHO_ANY, PTX__EFFECT_WAIT, text, n, operands, results,
+                            types, out))
         for (i = 0; out && results <= 64 && i < results; i++) out[i] = ptx__none();
 }
 
@@ -6993,7 +6855,7 @@ PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text
         ptx__fail(k, PTX_E_ARGUMENT, site, "a pragma is a text of at most 200 characters");
     if (!ptx__ready(k) || !ptx__needs_version(k, site, known[i], -1, since[i])) return;
     snprintf(line, sizeof line, ".pragma \"%.200s\";", text);
-    ptx__record_raw(k, site, PTX__I_PLAIN, 0, line, 0, NULL, 0, NULL, NULL);
+    ptx__record_raw(k, site, PTX__I_PLAIN, 0, 0, line, 0, NULL, 0, NULL, NULL);
 }
 
 PTX__RARE_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
@@ -7006,7 +6868,7 @@ PTX__RARE_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
     if (!ptx__ready(k)) return;
     snprintf(text, sizeof text, "st.param.b%u [%.255s$$result], $0;", (unsigned)ptx__fact(k->result)->bits,
              k->m->names.at + k->name);
-    if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, 1, &value, 0, NULL, NULL)) return;
+    if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, 0, text, 1, &value, 0, NULL, NULL)) return;
     k->returning = 1;
     ptx_op0_(k, site, PTX_RET, 0);
     k->returning = 0;
@@ -7074,7 +6936,8 @@ PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *
     ptx_val out = ptx__none();
     ptx_type type = (ptx_type)result;
     if (!PTX__ROOM(k->m, k->calls, 2)
-        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__EFFECT_CALL, text, n, v, result != 0, &type, &out))
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__WHO_CALL, PTX__EFFECT_WAIT, text, n, v, result != 0,
+                            &type, &out))
         return ptx__none();
     k->calls.at[k->calls.count++] = (uint32_t)k->ins.count - 1;
     k->calls.at[k->calls.count++] = function ? function->index : PTX__ANY_CALLEE;
@@ -7131,33 +6994,14 @@ PTX__RARE_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const p
         return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "only a function of the same module has an address");
     snprintf(text, sizeof text, "mov.u64 $0, %.255s;", k->m->names.at + function->name);
     k->m->kernels.at[function->index]->address_taken = 1;
-    if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, 0, NULL, 1, &type, &out)) return ptx__none();
+    if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, 0, text, 0, NULL, 1, &type, &out)) return ptx__none();
     return out;
-}
-
-/* The function whose address ptx_func_address has put there; NULL where that is not known. */
-PTX__RARE const ptx_kernel *ptx__addressed(const ptx_kernel *k, ptx_val address) {
-    static const char head[] = "mov.u64 $0, ";
-    const ptx__named *named;
-    const char *text;
-    char name[256];
-    size_t i = k->ins.count, least = i > 4096 ? i - 4096 : 0; /* further back it is not looked for */
-    while (i > least
-           && (!k->ins.at[i - 1].results || k->words.at[k->ins.at[i - 1].words] != (uint32_t)address.handle))
-        i--;
-    if (i == least || k->m->forms.at[k->ins.at[i - 1].form].row->op != PTX_RAW) return NULL;
-    text = ptx__raw_text(k, &k->ins.at[i - 1]);
-    if (strncmp(text, head, sizeof head - 1) != 0) return NULL;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(text + sizeof head - 1, ";"), text + sizeof head - 1);
-    named = ptx__find_name(k->m, PTX__OF_MODULE, name);
-    return named && named->what & PTX__IS_KERNEL ? k->m->kernels.at[named->what & ~PTX__IS_KERNEL] : NULL;
 }
 
 PTX__RARE_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
                                          uint32_t n, const ptx_val *args) {
     ptx__line line;
     ptx_val v[PTX__ARGS_MAX + 1];
-    const ptx_kernel *known;
     unsigned i;
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return ptx__none();
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
@@ -7171,12 +7015,6 @@ PTX__RARE_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_va
         if (ptx_type_of(v[i]) == PTX_NONE)
             return PTX__REFUSE(k, PTX_E_TYPE, site,
                                "argument %u has no type to go by; use ptx_u32() or the like", i + 1);
-    known = ptx__addressed(k, address);
-    if (known && known->result != (uint32_t)result)
-        ptx__fail(k, PTX_E_TYPE, site, "'%.80s' returns %s, not %s", k->m->names.at + known->name,
-                  ptx__fact(known->result)->name, ptx_type_name(result));
-    if (known && !ptx__check_parameters(k, site, known, n, v)) return ptx__none();
-    if (!ptx__ready(k)) return ptx__none();
     v[n] = address;
     ptx__call_head(&line, (unsigned)result, n, v);
     ptx__append_format(&line, " $$P: .callprototype ");
@@ -7195,40 +7033,32 @@ PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
     const char *p = format;
     uint32_t used = 0;
     while ((p = strchr(p, '%')) != NULL) {
-        unsigned bits = 32, longs = 0;
-        int floating, stars = 0, fits;
+        unsigned longs = 0, bits;
+        int floating, is_float;
+        ptx__operand a;
         char kind;
         if (*++p == '%') {
             p++;
             continue;
         }
-        while (*p && strchr("-+ #0123456789.*", *p)) stars += *p++ == '*';
-        while (*p && strchr("hlLqjzt", *p)) longs += *p != 'h', p++;
+        for (; *p && strchr("-+ #0123456789.*", *p); p++) used += *p == '*'; /* a width is an argument, too */
+        for (; *p && strchr("hlLqjzt", *p); p++) longs += *p != 'h';
         kind = *p;
         if (!kind || !strchr("diuoxXcfFeEgGaAsp", kind))
             return PTX__FAIL(k, PTX_E_ARGUMENT, site, "ptx_printf: '%%%c' is no conversion",
                              kind ? kind : ' ');
         p++;
-        used += (uint32_t)stars; /* widths are arguments too: integers, not looked at further */
         if (used++ >= n) continue;
-        if (longs || kind == 's' || kind == 'p') bits = 64;
+        a = ptx__read_handle(k, v[used - 1]);
+        bits = longs || kind == 's' || kind == 'p' ? 64 : 32;
         floating = strchr("fFeEgGaA", kind) != NULL;
-        {
-            const ptx__operand a = ptx__read_handle(k, v[used - 1]);
-            const ptx__type_fact *f = ptx__fact(a.type);
-            int is_float = a.kind == PTX__IMM_FLOAT || f->kind == 'f' || f->kind == 'h';
-            fits = floating ? is_float
-                            : !is_float
-                                  && (a.type == PTX_NONE || longs == 1 || f->bits == bits
-                                      || (bits == 32 && f->bits == 16));
-        }
-        if (fits) continue;
-        return PTX__FAIL(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%s%c' takes %s", used,
-                         ptx__describe(ptx__read_handle(k, v[used - 1])),
-                         longs > 1 ? "ll"
-                         : longs   ? "l"
-                                   : "",
-                         kind,
+        is_float = a.kind == PTX__IMM_FLOAT || strchr("fh", ptx__fact(a.type)->kind);
+        if (floating == is_float
+            && (floating || a.type == PTX_NONE || longs == 1 || ptx__fact(a.type)->bits == bits
+                || (bits == 32 && ptx__fact(a.type)->bits == 16)))
+            continue;
+        return PTX__FAIL(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%.*s%c' takes %s", used,
+                         ptx__describe(a), longs > 1 ? 2 : (int)longs, "ll", kind,
                          floating     ? "a float"
                          : bits == 64 ? "an integer or address of 64 bits"
                                       : "an integer of 32 bits");
@@ -7297,7 +7127,7 @@ PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *form
                        " call.uni ($$r), vprintf, ($$p, $$q); ld.param.b32 $$z, [$$r]; }",
                        name);
     k->m->printf_used = 1;
-    ptx__record_raw(k, site, PTX__I_PLAIN, 0, line.text, n, v, 0, NULL, NULL);
+    ptx__record_raw(k, site, PTX__I_PLAIN, 0, 0, line.text, n, v, 0, NULL, NULL);
 }
 
 PTX__RARE_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
@@ -7335,119 +7165,113 @@ PTX__RARE_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space sp
 
 /* -- textures and surfaces -- */
 
-/* An object and its 1 to 4 coordinates: groups of 3 do not exist and repeat the last. Returns the count. */
-static uint32_t ptx__coordinates(ptx_val *list, ptx_val object, uint32_t axes, ptx_val a, ptx_val b,
-                                 ptx_val c, ptx_val d) {
-    list[0] = object;
-    list[1] = a;
-    list[2] = b;
-    list[3] = c;
-    list[4] = axes == 3 ? c : d;
-    return axes == 3 ? 5 : axes + 1;
+/* What an instruction for textures and surfaces takes, expanded: "=[d{uu}]{t}"; NULL for another one. */
+PTX__RARE const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_op_id op, const ptx_val *at,
+                                           char *program, unsigned *sources) {
+    unsigned results;
+    if ((unsigned)op < PTX__OP_COUNT && at
+        && ptx__expand_signature(ptx__rows[k->m->first[op]].sig, 1, 0, program, &results, sources)
+        && (program = strstr(program, "=[d{")) != NULL)
+        return program;
+    ptx__fail(k, PTX_E_ARGUMENT, site,
+              at ? "this is no instruction for textures and surfaces"
+                 : "the array of the coordinates is NULL");
+    return NULL;
 }
 
-/* Integer coordinates are .s32. */
-static ptx_val ptx__texel_number(ptx_val v) {
-    ptx_type type = ptx_type_of(v);
-    return type == PTX_U32 || type == PTX_B32 ? ptx_as(v, PTX_S32) : v;
-}
-
+/* Groups of four whose last value is missing repeat the third: the last groups do, if not all. */
 PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
-                            uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
-                            const ptx_val *dx, const ptx_val *dy, ptx_val *out) {
+                            uint32_t n, const ptx_val *at, ptx_val *out) {
+    char program[PTX__PROGRAM_MAX];
     ptx_val list[16];
-    uint32_t i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
-                          || op == PTX_TEX_GRAD_A1D || op == PTX_TEX_GRAD_A2D || op == PTX_TEX_GRAD_ACUBE;
-    uint32_t n = ptx__coordinates(list, texture, axes, a, b, c, d), own = axes - layered;
-    for (i = 1 + layered; i < n; i++) list[i] = ptx__texel_number(list[i]);
-    if (extra == 2 && (!dx || !dy)) { /* extra: 1: a level of detail, 2: gradients */
-        if (k) ptx__fail(k, PTX_E_ARGUMENT, site, "%s is NULL", dx ? "dy" : "dx");
-        extra = 0;
+    const uint32_t given = n;
+    /* only there is the fourth coordinate one: layer, x, y, z */
+    const int cubes = op == PTX_TEX_ACUBE || op == PTX_TEX_LEVEL_ACUBE || op == PTX_TEX_GRAD_ACUBE
+                      || (op >= PTX_TLD4_R_ACUBE && op <= PTX_TLD4_A_ACUBE);
+    unsigned sources, missing, i;
+    const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, program, &sources) : NULL;
+    if (!p) return;
+    missing = sources - 1 - n;
+    list[0] = texture;
+    for (i = sources, p += strlen(p); i > 1 && n && n < sources; p--) {
+        const ptx_type has = ptx_type_of(at[n - 1]);
+        if (!ptx__is_slot(*p)) continue;
+        list[--i] = *p == 'c' && (has == PTX_U32 || has == PTX_B32) ? ptx_as(at[n - 1], PTX_S32) : at[n - 1];
+        if (missing && p[1] == '}' && p[-4] == '{' && !(cubes && p[-5] == 'd')) missing--;
+        else
+            n--;
     }
-    if (extra == 1) list[n++] = lod;
-    for (i = 0; extra == 2 && i < own + (own == 3); i++) list[n + i] = dx[i < own ? i : own - 1];
-    for (n += i, i = 0; extra == 2 && i < own + (own == 3); i++) list[n + i] = dy[i < own ? i : own - 1];
-    ptx_opn_(k, site, op, 0, type, PTX_NONE, n + i, list, 4, out);
+    if (i > 1 || n || missing)
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u values behind the texture, %u given",
+                  ptx__rows[k->m->first[op]].name, sources - 1, given);
+    else
+        ptx_opn_(k, site, op, 0, type, PTX_NONE, sources, list, 4, out);
 }
 
-PTX__RARE_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
-                                   ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
-                                   ptx_val c, ptx_val d, ptx_val *out) {
-    if (component > 3) {
-        if (k) ptx__fail(k, PTX_E_RANGE, site, "component is %u, must be 0 to 3", (unsigned)component);
-        component = 0;
+PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
+                               ptx_val texture, uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out) {
+    ptx_val at[3];
+    at[0] = a, at[1] = b, at[2] = c;
+    ptx_tex_(k, site, op, type, texture, n, at, out);
+}
+
+/* A surface and its coordinates, as many as stand in braces; of four the last repeats the third. Returns
+   their count; 0 with the error set. */
+PTX__RARE uint32_t ptx__surface_place(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
+                                      uint32_t n, ptx_val surface, const ptx_val *at, ptx_val *list) {
+    char program[PTX__PROGRAM_MAX];
+    unsigned sources, i;
+    const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, program, &sources) : NULL;
+    if (!p || !ptx__require_type(k, site, type)) return 0;
+    if (n > 4) return PTX__FAIL(k, PTX_E_ARGUMENT, site, "there are 1, 2 or 4 values, not %u", n);
+    list[0] = surface;
+    for (i = 0; i < 4 && ptx__is_slot(p[4 + i]); i++) list[1 + i] = at[i < 3 ? i : 2];
+    return i + 1;
+}
+
+PTX__RARE_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                     ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
+                                     ptx_val *out) {
+    ptx_val list[5];
+    const uint32_t count = ptx__surface_place(k, site, op, type, n, surface, at, list);
+    uint32_t i;
+    for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
+    if (!count) return;
+    ptx_opn_(k, site, op, outside, (ptx_type)ptx__as_bits(type), PTX_NONE, count, list, n, out);
+    if (ptx_type_bytes(type) == 1) type = PTX_U32; /* that of its register */
+    for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx_as(out[i], type);
+}
+
+PTX__RARE_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                      ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
+                                      const ptx_val *values) {
+    ptx_val list[9];
+    uint32_t count = ptx__surface_place(k, site, op, type, n, surface, at, list), i;
+    if (!count) return;
+    if (!values) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %u values is NULL", n);
+        return;
     }
-    ptx_tex_(k, site, (ptx_op_id)((uint32_t)op + component), type, texture, axes, a, b, c, d, 0, ptx_imm(0),
-             NULL, NULL, out);
-}
-
-/* The type of bits that surfaces move for a type; PTX_NONE after an error. */
-PTX__RARE ptx_type ptx__surface_type(ptx_kernel *k, const char *site, ptx_type type, uint32_t n) {
-    uint32_t bytes = ptx_type_bytes(type);
-    if (n != 1 && n != 2 && n != 4) {
-        if (k) ptx__fail(k, PTX_E_VECTOR, site, "n is %u, must be 1, 2 or 4 elements", (unsigned)n);
-        return PTX_NONE;
-    }
-    if (bytes == 1) return PTX_B8;
-    if (bytes == 2) return PTX_B16;
-    if (bytes == 4) return PTX_B32;
-    if (bytes == 8) return PTX_B64;
-    if (k) ptx__fail(k, PTX_E_TYPE, site, "type is %s, must have 1, 2, 4 or 8 bytes", ptx_type_name(type));
-    return PTX_NONE;
-}
-
-PTX__RARE_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                         ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
-                                         ptx_val b, ptx_val c, ptx_val *out) {
-    ptx_val list[8];
-    uint32_t i, count = ptx__coordinates(list, surface, axes, a, b, c, c);
-    ptx_type bits = ptx__surface_type(k, site, type, n);
-    for (i = 0; out && i < n && i < 4; i++) out[i] = ptx__none();
-    if (bits == PTX_NONE) return;
-    ptx_opn_(k, site, op, outside, bits, PTX_NONE, count, list, n, out);
-    for (i = 0; out && i < n && i < 4; i++)
-        if (ptx_type_bytes(type) == 1) out[i] = ptx_as(out[i], PTX_U32);
-        else if (ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(out[i]))) out[i] = ptx_as(out[i], type);
-}
-
-PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                     ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                     ptx_val c) {
-    ptx_val out = ptx__none();
-    ptx_surface_load_vec_(k, site, op, outside, type, 1, surface, axes, a, b, c, &out);
-    return out;
-}
-
-PTX__RARE_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                          ptx_type type, uint32_t n, ptx_val surface, uint32_t axes,
-                                          ptx_val a, ptx_val b, ptx_val c, const ptx_val *values) {
-    ptx_val list[12];
-    uint32_t i, count = ptx__coordinates(list, surface, axes, a, b, c, c);
-    ptx_type bits = ptx__surface_type(k, site, type, n);
-    if (!values && k) ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the values is NULL");
-    if (bits == PTX_NONE || !values) return;
     for (i = 0; i < n; i++) list[count++] = values[i];
-    ptx_opn_(k, site, op, outside, bits, PTX_NONE, count, list, 0, NULL);
+    if (!(ptx__types_of(&ptx__rows[k->m->first[op]]) >> type & 1)) type = (ptx_type)ptx__as_bits(type);
+    ptx_opn_(k, site, op, outside, type, PTX_NONE, count, list, 0, NULL);
 }
 
-PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                   ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
-                                   ptx_val c, ptx_val value) {
-    ptx_surface_store_vec_(k, site, op, outside, type, 1, surface, axes, a, b, c, &value);
+PTX__RARE_API ptx_val ptx_surface_load_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                           ptx_type type, ptx_val surface, ptx_val x, ptx_val y,
+                                           ptx_val z) {
+    ptx_val at[3], loaded;
+    at[0] = x, at[1] = y, at[2] = z;
+    ptx_surface_load_(k, site, op, outside, type, 1, surface, at, &loaded);
+    return loaded;
 }
 
-PTX__RARE_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
-                                       ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes,
-                                       ptx_val a, ptx_val b, ptx_val c, ptx_val value) {
-    static const ptx_mods order[] = {PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_AND, PTX_ATOM_OR};
-    ptx_val list[8];
-    uint32_t i = 0, n = ptx__coordinates(list, surface, axes, a, b, c, c);
-    while (i < 5 && order[i] != what) i++;
-    if (i == 5 && k)
-        ptx__fail(k, PTX_E_MODIFIER, site,
-                  "surfaces are reduced by PTX_ATOM_ADD, _MIN, _MAX, _AND or _OR, one of them");
-    list[n++] = value;
-    ptx_opn_(k, site, (ptx_op_id)((uint32_t)op + i % 5), outside, type, PTX_NONE, n, list, 0, NULL);
+PTX__RARE_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                         ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z,
+                                         ptx_val value) {
+    ptx_val at[3];
+    at[0] = x, at[1] = y, at[2] = z;
+    ptx_surface_store_(k, site, op, outside, type, 1, surface, at, &value);
 }
 
 /* -- tensor cores -- */
@@ -7457,24 +7281,24 @@ PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uin
     ptx_opn_(k, site, op, 0, PTX_NONE, PTX_NONE, 1, &row, n > 4 ? UINT32_MAX : n, out);
 }
 
-/* From the first row of such an instruction on, that for elements of that type, and the lengths of its first
-   four groups. */
+/* From that row of an instruction on, the first for elements of that type, or NULL. */
+static const ptx__row *ptx__row_of_type(const ptx__row *row, unsigned op, unsigned type) {
+    for (; type < PTX__TYPE_COUNT && row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++)
+        if (!ptx__types_of(row) || ptx__types_of(row) >> type & 1) return row;
+    return NULL;
+}
+/* The same, and the lengths of its first four groups. */
 static const ptx__row *ptx__mma_row(const ptx__row *row, unsigned op, unsigned a_type, uint32_t counts[4]) {
-    const ptx__row *end = ptx__rows + PTX__ROW_COUNT;
     const char *p;
     unsigned group = 0;
-    for (; row < end && row->op == op; row++) {
-        const uint64_t types = ptx__types_of(row);
-        if (!types || types >> a_type & 1) break;
-    }
-    if (row == end || row->op != op || row->sig[0] != '{') return NULL;
+    row = ptx__row_of_type(row, op, a_type);
+    if (!row || row->sig[0] != '{') return NULL;
     for (p = row->sig; *p && group < 4; p++)
         if (*p == '{') counts[group++] = p[1] >= '1' && p[1] <= '9' ? (uint32_t)(p[1] - '0') : 1;
     return group == 4 ? row : NULL;
 }
 PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) {
-    return counts && (unsigned)a_type < PTX__TYPE_COUNT
-           && ptx__mma_row(ptx__rows_of(op), op, a_type, counts) != NULL;
+    return counts && ptx__mma_row(ptx__rows_of(op), op, a_type, counts) != NULL;
 }
 static int ptx__elements_ok(ptx_kernel *k, const char *site, const ptx__row *row, ptx_type a, ptx_type b) {
     if (ptx__sources_of(row) || b == PTX_NONE || b == a) return 1;
@@ -7492,7 +7316,7 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
     shape = &k->m->shape;
     if (!shape->row || shape->op != (uint32_t)op || shape->type != (uint32_t)a_type) {
         shape->op = (uint32_t)op, shape->type = (uint32_t)a_type, shape->row = NULL;
-        if ((unsigned)a_type < PTX__TYPE_COUNT && (unsigned)op < PTX__OP_COUNT)
+        if ((unsigned)op < PTX__OP_COUNT)
             shape->row = ptx__mma_row(&ptx__rows[k->m->first[op]], op, a_type, shape->count);
     }
     count = shape->count, row = shape->row;
@@ -7515,15 +7339,11 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 PTX__RARE_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                               ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
                               const ptx_val *operands) {
-    const ptx__row *row = ptx__rows_of(op), *end = ptx__rows + PTX__ROW_COUNT;
+    const ptx__row *row = ptx__row_of_type(ptx__rows_of(op), op, a_type);
     if (!ptx__ready(k)) return;
-    while (row < end && row->op == op
-           && !((unsigned)a_type < PTX__TYPE_COUNT && ptx__types_of(row) >> a_type & 1))
-        row++;
-    if (row < end && row->op != op) row = end;
     if (!d) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
-    if (!d || (row < end && !ptx__elements_ok(k, site, row, a_type, b_type))) return;
-    ptx__emit(k, site, op, mods, a_type, row < end && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
+    if (!d || (row && !ptx__elements_ok(k, site, row, a_type, b_type))) return;
+    ptx__emit(k, site, op, mods, a_type, row && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
               operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
 }
 
@@ -7571,11 +7391,8 @@ PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
     return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, var.cell);
 }
 PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
-    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
-    src[0] = value;
-    src[1] = var.cell;
     ptx__record(k, site, PTX__WHAT(PTX_MOV, ptx__as_bits((unsigned)ptx_type_of(var.cell)), 0, 1) | PTX__INTO,
-                0, src);
+                0, value, var.cell);
 }
 
 /* -- control flow -- */
@@ -7760,17 +7577,6 @@ PTX__RARE_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring
     ptx_set_(k, site, ring.parity, ptx_op3_(k, site, PTX_SELP, 0, other, parity, wraps));
 }
 
-/* Whether a for never ends: its step is 0, or wraps around the type before it reaches the limit. */
-PTX__RARE int ptx__endless_for(ptx__operand first, ptx__operand limit, ptx__operand step) {
-    unsigned type = first.type ? first.type : limit.type, bits = ptx__fact(type)->bits;
-    uint64_t most;
-    if (step.bits == 0) return 1;
-    if (limit.kind != PTX__IMM || bits == 0 || bits > 64 || (int64_t)step.bits < 0) return 0;
-    most = (bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1) >> (ptx__fact(type)->kind == 's');
-    if (ptx__fact(type)->kind == 's' && (int64_t)limit.bits < 0) return 0;
-    return limit.bits <= most && step.bits - 1 > most - limit.bits;
-}
-
 PTX__RARE_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_val limit, ptx_val step) {
     ptx_var counter;
     ptx_val i, p;
@@ -7784,18 +7590,10 @@ PTX__RARE_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, p
         from.type = to.type;
         first = ptx__with_type(first, to.type);
     }
-    if (by.kind == PTX__IMM && (int64_t)by.bits < 0)
+    if (by.kind == PTX__IMM && (int64_t)by.bits <= 0)
         return PTX__REFUSE(k, PTX_E_RANGE, site,
                            "a for counts up to its limit, and the step is %lld: use ptx_loop",
                            (long long)by.bits);
-    if (by.kind == PTX__IMM && ptx__endless_for(from, to, by)) {
-        if (to.kind != PTX__IMM)
-            ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step 0");
-        else
-            ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step %lld, limit %lld",
-                      (long long)by.bits, (long long)to.bits);
-        return ptx__none();
-    }
     counter = ptx_var_new_(k, site, first);
     s = ptx__open_scope(k, site, PTX__S_FOR);
     if (!s) return ptx__none();
@@ -7838,7 +7636,7 @@ PTX__RARE_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint
     }
     ptx__append_format(&line, ";\n\tbrx.idx $0, $$B%u;", (unsigned)(k->ins.count - n));
     if (k->version < 60) k->version = 60;
-    ptx__record_raw(k, site, PTX__I_LEAVE, 0, line.text, 1, &index, 0, NULL, NULL);
+    ptx__record_raw(k, site, PTX__I_LEAVE, 0, 0, line.text, 1, &index, 0, NULL, NULL);
 }
 
 PTX__RARE_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n) {
@@ -7924,11 +7722,11 @@ typedef struct ptx__graph {
         *predecessor;            /* of block b: from first_predecessor[b], below that of b + 1 */
     uint32_t bias[PTX__CLASSES]; /* a register's word + bias of its class = its slot, in all classes */
     uint32_t registers;
-    uint32_t *definition, *definition_block; /* slot -> instruction + 1, 0: none; its block */
-    uint32_t *checked;                       /* slot -> block + 1 in which a use was last checked */
-    uint32_t *sets;                          /* slot -> last of module.sets + 1; NULL where nobody asks */
-    uint32_t *special, prefetch;             /* see ptx__special_at */
-    uint32_t *stack, *mark;                  /* for walks: a word a block */
+    uint32_t *block_of_cut;      /* how many instructions that are not plain stand before -> block */
+    uint32_t *checked;           /* slot -> block + 1 in which a use was last checked */
+    uint32_t *sets;              /* slot -> last of module.sets + 1; NULL where nobody asks */
+    uint32_t *special, prefetch; /* see ptx__special_at */
+    uint32_t *stack, *mark;      /* for walks: a word a block */
     /* Postdominators. The node behind all ends has the number `blocks`; post_number 0: no path to an end. */
     uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
 } ptx__graph;
@@ -7954,14 +7752,20 @@ static unsigned ptx__op_of(const ptx_kernel *k, const ptx__ins *ins) {
 /* The mnemonic for messages. */
 static const char *ptx__mnemonic(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
-    return *form->row->name ? form->row->name : form->effect == PTX__EFFECT_CALL ? "a call" : "raw text";
+    return *form->row->name ? form->row->name : form->who == PTX__WHO_CALL ? "a call" : "raw text";
+}
+/* Where a register is made, and the block of that. */
+static const ptx__made *ptx__made_at(const ptx_kernel *k, uint32_t word) {
+    return &k->made[PTX__TAG(word)].at[PTX__INDEX(word)];
+}
+static uint32_t ptx__home_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
+    return g->block_of_cut[ptx__made_at(k, word)->cuts];
 }
 /* The defining instruction of a value; NULL of what is no register, and of a variable that is set again. */
 static const ptx__ins *ptx__definition_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
-    uint32_t slot;
-    if (PTX__TAG(word) >= PTX__CLASSES) return NULL;
-    slot = ptx__slot(g, word);
-    return g->definition[slot] && !g->sets[slot] ? &k->ins.at[g->definition[slot] - 1] : NULL;
+    return PTX__TAG(word) < PTX__CLASSES && !g->sets[ptx__slot(g, word)]
+               ? &k->ins.at[ptx__made_at(k, word)->instruction]
+               : NULL;
 }
 
 /* The registers that an instruction reads (which = 1) or writes (which = 0), one by one: *at starts at 0. */
@@ -7992,10 +7796,10 @@ static int ptx__ends_block(const ptx__ins *ins) {
    are special by their form, and branches under a guard. Those of block b begin at its `special` and are less
    than its `end`. */
 static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
-    uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = g->special;
+    uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = g->special, *of_cut = g->block_of_cut;
     ptx__block *b = g->block;
     size_t j;
-    b->first = b->special = 0;
+    b->first = b->special = *of_cut = 0;
     for (j = 0; j < k->marked.count; j++) {
         const uint32_t i = k->marked.at[j];
         const ptx__ins *ins = &k->ins.at[i];
@@ -8018,6 +7822,7 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
             (++b)->first = i + 1;
             b->special = listed;
         }
+        *++of_cut = (uint32_t)(b - g->block);
     }
     b->end = n;
     g->blocks = (uint32_t)(b - g->block) + 1;
@@ -8052,7 +7857,7 @@ static void ptx__link_blocks(const ptx_kernel *k, ptx__graph *g) {
 }
 
 /* sets: whether the sets of variables are to be listed. */
-PTX__RARE int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
+static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     ptx_module *m = k->m;
     size_t blocks = (size_t)k->cuts + 1, registers = 0, need;
     uint32_t *s;
@@ -8063,20 +7868,18 @@ PTX__RARE int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     }
     g->registers = (uint32_t)registers;
     m->blocks.count = m->scratch.count = m->sets.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + (sets ? 3u : 2u) * registers + 6 * (blocks + 1);
+    need = k->labels.count + 6 * blocks + 2 + (sets ? 2u : 1u) * registers + 6 * (blocks + 1);
     if (!PTX__ROOM(m, m->blocks, blocks)) return 0;
-    if (!PTX__ROOM(m, m->scratch, need + registers + k->marked.count + 1)) return 0;
+    if (!PTX__ROOM(m, m->scratch, need + blocks + k->marked.count + 1)) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
-    memset(m->known, 0, sizeof m->known);
     g->block = m->blocks.at;
-    g->definition_block = s + need; /* this and `special` need no zeroes */
-    g->special = g->definition_block + registers;
+    g->block_of_cut = s + need; /* this and `special` need no zeroes */
+    g->special = g->block_of_cut + blocks;
     g->block_of_label = s, s += k->labels.count;
     g->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
     g->first_predecessor = s, s += blocks + 2;
     g->predecessor = s, s += 3 * blocks; /* the last third: see ptx__number_dominators */
-    g->definition = s, s += registers;
     g->checked = s, s += registers;
     g->post_order = s, s += blocks + 1;
     g->post_number = s, s += blocks + 1;
@@ -8246,7 +8049,7 @@ PTX__APART static uint32_t ptx__block_of(const ptx__graph *g, uint32_t i) {
 }
 
 /* Every instruction is on a path from the entry, and no path runs off the end. */
-PTX__RARE ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
+static ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
     uint32_t b, i;
     ptx__fill_order(g);
     for (b = 0; b < g->blocks; b++) {
@@ -8267,7 +8070,7 @@ PTX__RARE ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* From every block a path leads to an end of the kernel, or a loop of a trap is meant. */
-PTX__RARE ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
+static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
     uint32_t b, i, j;
     ptx__fill_post_order(g);
     if (g->post_reached == g->reached + 1) return PTX_E_NONE;
@@ -8285,112 +8088,49 @@ PTX__RARE ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* The sets of a variable behind its declaration are chained, each instruction once. */
-static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i) {
+static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i, uint32_t b) {
     ptx_module *m = k->m;
     ptx__set set;
     if (g->sets[slot] && m->sets.at[g->sets[slot] - 1].instruction == i) return;
     if (!PTX__ROOM_FOR_ONE(m, m->sets)) return;
     set.instruction = i;
+    set.block = b;
     set.next = g->sets[slot];
     m->sets.at[m->sets.count++] = set;
     g->sets[slot] = (uint32_t)m->sets.count;
 }
 
-/* Instruction i of block b reads or sets a register whose definition is not behind the beginning of b: is
-   that definition on every path to here? */
+/* Instruction i of block b reads or sets a register: is its definition on every path to here? */
 static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t i, uint32_t b, int sets) {
-    const uint32_t slot = ptx__slot(g, word), home = g->definition_block[slot];
-    uint32_t in;
-    if (sets && g->sets) ptx__add_set(k, g, slot, i);
+    const uint32_t slot = ptx__slot(g, word);
+    uint32_t in, home;
+    if (sets && g->sets) ptx__add_set(k, g, slot, i, b);
     if (g->checked[slot] == b + 1) return 1;
     g->checked[slot] = b + 1;
-    if (!g->definition[slot]) return 0;
-    if (home == b) return sets;
+    home = ptx__home_of(k, g, word);
     in = g->block[b].in;
     return g->block[home].in <= in && in < g->block[home].out;
 }
 
-/* Enter the definitions of block b, from instruction i on; returns the instruction behind the last that there
-   was room for. What is defined so far stands before the instruction, so what is defined behind the beginning
-   of the block, as most is, is defined on every path. All other uses are listed in `found`: a word, and above
-   it twice the instruction, 1 more where it sets. The function calls nothing, so that all stays in registers,
-   and writes what may not count, which is faster than to guess. */
-#define PTX__FOUND 1024u /* and of the last instruction as many as it has operands */
-static uint32_t ptx__scan_block(const ptx_kernel *k, const ptx__graph *g, uint32_t b, uint32_t i,
-                                uint64_t *const found, uint32_t *count) {
-    const uint32_t *const words = k->words.at, start = g->block[b].first, end = g->block[b].end;
-    uint32_t *const definition = g->definition, word, tag, slot;
-    uint64_t *at = found;
-    const ptx__ins *ins = k->ins.at + i;
-    for (; i < end && at < found + PTX__FOUND; i++, ins++) {
-        const uint32_t *w = words + ins->words, *made = w + ins->results, *last = w + ins->count, *x;
-        const uint64_t here = (uint64_t)i << 33;
-        if (ins->guard) {
-            word = PTX__PREDICATE(ins->guard);
-            *at = here | word;
-            at += definition[g->bias[PTX__W_PRED] + word] <= start;
-        }
-        if (ins->kind != PTX__I_PLAIN) continue;
-        for (x = made; x < last; x++) {
-            word = *x;
-            tag = PTX__TAG(word);
-            if (tag >= PTX__CLASSES) { /* not the most */
-                if (PTX__IS_NUMBER(word)) {
-                    x += 2;
-                    continue;
-                }
-                if (tag == PTX__W_MEM) word = x[1], x += 2;
-                if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
-                tag = PTX__TAG(word);
-                if (tag >= PTX__CLASSES) continue;
-            }
-            *at = here | word;
-            at += definition[g->bias[tag] + word] <= start;
-        }
-        for (; w < made; w++) {
-            word = *w;
-            tag = PTX__TAG(word);
-            if (tag >= PTX__CLASSES) continue;
-            slot = g->bias[tag] + word;
-            if (!definition[slot]) {
-                definition[slot] = i + 1;
-                g->definition_block[slot] = b;
-            } else if (definition[slot] != i + 1)
-                *at++ = here | (uint64_t)1 << 32 | word;
-        }
-    }
-    *count = (uint32_t)(at - found);
-    return i;
-}
-
-static ptx_code ptx__check_block_definitions(ptx_kernel *k, ptx__graph *g, uint32_t b) {
-    uint64_t found[PTX__FOUND + PTX__OPERANDS_MAX + PTX__RESULTS_MAX + 2];
-    uint32_t i = g->block[b].first, count, e;
-    while (i < g->block[b].end) {
-        i = ptx__scan_block(k, g, b, i, found, &count);
-        for (e = 0; e < count; e++) {
-            uint32_t word = (uint32_t)found[e], at = (uint32_t)(found[e] >> 33), definition;
-            if (ptx__is_defined(k, g, word, at, b, (int)(found[e] >> 32 & 1))) continue;
-            definition = g->definition[ptx__slot(g, word)];
-            return ptx__fault(k, PTX_E_UNDEFINED, at,
+/* In the order of the text a definition stands before its uses: nobody has a handle before. */
+static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
+    uint32_t b = 0;
+    size_t e;
+    for (e = 0; e < k->uses.count; e++) {
+        const uint64_t use = k->uses.at[e];
+        const uint32_t word = (uint32_t)use, i = (uint32_t)(use >> 33);
+        while (g->block[b].end <= i) b++;
+        if (!ptx__is_defined(k, g, word, i, b, (int)(use >> 32 & 1)))
+            return ptx__fault(k, PTX_E_UNDEFINED, i,
                               "a value is used here that is not defined on every path; it is made at %s",
-                              definition ? ptx__site_at(k, definition - 1) : "(nowhere)");
-        }
+                              ptx__site_at(k, ptx__made_at(k, word)->instruction));
     }
     return k->m->error.code;
 }
 
-/* In the order of the text a definition stands before its uses: nobody has a handle before. */
-static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
-    uint32_t b;
-    for (b = 0; b < g->blocks; b++)
-        if (g->block[b].order && ptx__check_block_definitions(k, g, b)) return k->m->error.code;
-    return PTX_E_NONE;
-}
-
 /* -- verify: calls --
-   What a call asks of its callers: bears, the class of threads that may come to it; does, a bit for each
-   effect; exits, whether threads may end in it. Found out once a function, see ptx__find_recursion. */
+   A function bears what its instructions do: the highest class of threads that may come to a call of it apart
+   from each other. Found out once a function, see ptx__find_recursion. */
 
 static void ptx__learn(ptx_kernel *k);
 
@@ -8407,31 +8147,25 @@ static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
     return k->calls.count ? k->calls.at[2 * low + 1] : PTX__ANY_CALLEE;
 }
 
-/* The functions that instruction i may call, one by one, and known: *at starts at 0. */
-static const ptx_kernel *ptx__next_callee(const ptx_kernel *k, uint32_t i, uint32_t *at) {
-    const uint32_t callee = ptx__callee(k, i);
-    ptx_kernel *other;
-    if (callee != PTX__ANY_CALLEE) { /* one */
-        if (*at) return NULL;
-        *at = callee;
-    }
-    while (*at < k->m->used) {
-        other = k->m->kernels.at[*at];
-        *at = callee != PTX__ANY_CALLEE ? UINT32_MAX : *at + 1;
-        if (callee == PTX__ANY_CALLEE && !other->address_taken) continue;
+/* What a call bears: of one through a pointer, what all functions bear whose address was taken. */
+static unsigned ptx__call_bears(const ptx_kernel *k, uint32_t i) {
+    const uint32_t callee = ptx__callee(k, i), any = callee == PTX__ANY_CALLEE;
+    const uint32_t end = any ? k->m->used : callee + 1;
+    unsigned least = PTX__CLASS_LANE;
+    uint32_t j;
+    for (j = any ? 0 : callee; j < end; j++) {
+        ptx_kernel *other = k->m->kernels.at[j];
+        if (any && !other->address_taken) continue;
         ptx__learn(other);
-        return other;
+        if (other->bears < least) least = other->bears;
     }
-    return NULL;
+    return least;
 }
 
 /* The highest class of threads that may come to an instruction apart from each other. */
 static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *end = k->words.at + ins->words + ins->count;
-    uint32_t at = 0;
-    const ptx_kernel *callee;
-    unsigned least = PTX__CLASS_LANE;
     switch (form->who) {
     case PTX__WHO_CLUSTER: return PTX__CLASS_CLUSTER;
     case PTX__WHO_BLOCK: return strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
@@ -8440,31 +8174,9 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     case PTX__WHO_MEMBERS: /* the mask of all lanes is for a warp; which lanes another names, a run shows */
         return ins->count >= 3 && PTX__IS_INTEGER(end[-3]) && end[-2] == 0xffffffffu ? PTX__CLASS_WARP
                                                                                      : PTX__CLASS_LANE;
-    case PTX__WHO_CALL:
-        while ((callee = ptx__next_callee(k, (uint32_t)(ins - k->ins.at), &at)) != NULL)
-            if (callee->bears < least) least = callee->bears;
-        return least;
+    case PTX__WHO_CALL: return ptx__call_bears(k, (uint32_t)(ins - k->ins.at));
     default: return PTX__CLASS_LANE;
     }
-}
-
-/* The effects of an instruction, or of the functions that it calls: a bit each. */
-static uint32_t ptx__effects_of(const ptx_kernel *k, uint32_t i) {
-    const unsigned effect = ptx__form_of(k, &k->ins.at[i])->effect;
-    uint32_t at = 0, effects = 1u << effect;
-    const ptx_kernel *callee;
-    if (effect != PTX__EFFECT_CALL) return effects;
-    while ((callee = ptx__next_callee(k, i, &at)) != NULL) effects |= callee->does;
-    return effects;
-}
-
-/* Whether threads may end in what instruction i calls. */
-static int ptx__exits(const ptx_kernel *k, uint32_t i) {
-    uint32_t at = 0;
-    const ptx_kernel *callee;
-    while ((callee = ptx__next_callee(k, i, &at)) != NULL)
-        if (callee->exits && !callee->noreturn) return 1;
-    return 0;
 }
 
 /* A call that leads back to k is left out here. */
@@ -8473,51 +8185,14 @@ PTX__RARE void ptx__learn(ptx_kernel *k) {
     if (k->known) return;
     k->known = 1;
     k->bears = PTX__CLASS_LANE;
-    k->does = k->exits = 0;
     for (i = 0; i < k->ins.count; i++) {
         const ptx__ins *ins = &k->ins.at[i];
         const ptx__form *form = ptx__form_of(k, ins);
         unsigned bears;
-        if (ins->kind == PTX__I_LEAVE && form->row->op == PTX_EXIT) k->exits = 1;
-        if (ins->kind != PTX__I_PLAIN || !(form->who || form->effect)) continue;
+        if (ins->kind != PTX__I_PLAIN || !form->who) continue;
         bears = ptx__bears(k, ins);
         if (bears < k->bears) k->bears = bears;
-        if (form->effect == PTX__EFFECT_CALL && ptx__exits(k, i)) k->exits = 1;
-        k->does |= ptx__effects_of(k, i);
     }
-}
-
-/* The first instruction for threads together that a path leads to from behind instruction i, + 1; 0: none. */
-PTX__RARE uint32_t ptx__together_behind(const ptx_kernel *k, ptx__graph *g, uint32_t i) {
-    uint32_t b = ptx__block_of(g, i), e, depth = 0;
-    for (i++;; b = g->stack[--depth], i = g->block[b].first) {
-        for (; i < g->block[b].end; i++)
-            if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
-                return i + 1;
-        for (e = 0; e < 2; e++) {
-            uint32_t to = g->block[b].next[e];
-            if (!to || g->mark[to - 1]) continue;
-            g->mark[to - 1] = 1;
-            g->stack[depth++] = to - 1;
-        }
-        if (!depth) return 0;
-    }
-}
-
-/* Behind a call in which threads may end, nothing is for all of them. */
-PTX__RARE ptx_code ptx__check_exits(ptx_kernel *k, ptx__graph *g) {
-    uint32_t e, i, call;
-    if (!g->sets || !k->calls.count) return PTX_E_NONE;
-    memset(g->mark, 0, g->blocks * sizeof *g->mark);
-    for (e = 0; e < k->calls.count; e += 2) {
-        call = k->calls.at[e];
-        if (!ptx__exits(k, call) || !(i = ptx__together_behind(k, g, call))) continue;
-        return ptx__fault(k, PTX_E_DIVERGENT, i - 1,
-                          "%s is for threads together, and some may have left in the function called at %s: "
-                          "exit in the kernel, or return what to do",
-                          ptx__mnemonic(k, &k->ins.at[i - 1]), ptx__site_at(k, call));
-    }
-    return PTX_E_NONE;
 }
 
 /* -- verify: uniformity --
@@ -8555,14 +8230,15 @@ typedef struct ptx__uniformity {
     uint32_t *condition_root;        /* and where that begins to differ */
     uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__not_raised */
     uint32_t *needed;                /* a bit an instruction */
+    uint32_t *matters;               /* block -> itself, where its level matters; see ptx__mark_needed */
     uint32_t *together, count;       /* the instructions for threads together */
-    uint32_t *work;                  /* a stack of slots */
+    uint32_t *work;                  /* a stack of registers */
     uint32_t effort;                 /* steps that are left to ptx__limit_level */
 } ptx__uniformity;
 
 static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u) {
     ptx_module *m = k->m;
-    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 5 * blocks + words, level, b;
+    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 6 * blocks + words, level, b;
     uint32_t *s;
     m->uniform.count = m->spread.count = 0;
     if (!PTX__ROOM(m, m->uniform, g->registers + 1)) return 0;
@@ -8585,6 +8261,7 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
     u->condition = s, s += blocks;
     u->condition_root = s, s += blocks;
     u->needed = s, s += words;
+    u->matters = s, s += blocks;
     for (level = 0; level < PTX__CLASS_LANE; level++)
         for (u->skip[level] = s, s += blocks, b = 0; b < blocks; b++) u->skip[level][b] = (uint32_t)b;
     u->together = s, s += k->marked.count;
@@ -8606,22 +8283,35 @@ static void ptx__mark_register(ptx__uniformity *u, uint32_t word, uint32_t *dept
     if (u->index[slot]) return;
     u->index[slot] = (uint32_t)u->k->m->uniform.count++;
     memset(&u->value[u->index[slot]], 0, sizeof *u->value);
-    u->work[(*depth)++] = slot;
+    u->work[(*depth)++] = word;
 }
-static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t *depth) {
+static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t b, uint32_t *depth) {
     const ptx__ins *ins = &u->k->ins.at[i];
     const uint32_t *end, *w = ptx__sources(u->k, ins, &end);
     u->needed[i / 32] |= 1u << i % 32;
+    u->matters[b] = 1;
     if (ins->guard) ptx__mark_register(u, ins->guard, depth);
     for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, w[PTX__TAG(*w) == PTX__W_MEM], depth);
 }
+/* Mark what the registers on the stack are made of. */
+static void ptx__mark_definitions(ptx__uniformity *u, uint32_t depth) {
+    const ptx__set *sets = u->k->m->sets.at;
+    uint32_t set;
+    while (depth) {
+        const uint32_t word = u->work[--depth];
+        ptx__mark_sources(u, ptx__made_at(u->k, word)->instruction, ptx__home_of(u->k, u->g, word), &depth);
+        for (set = u->g->sets[ptx__slot(u->g, word)]; set; set = sets[set - 1].next)
+            ptx__mark_sources(u, sets[set - 1].instruction, sets[set - 1].block, &depth);
+    }
+}
 
-/* Mark what the conditions of branches, the guards of instructions for threads together, and operands that
-   must be uniform are made of. */
+/* Mark what the guards of instructions for threads together are made of, operands that must be uniform, and
+   the conditions of branches on which a block depends whose level matters: one with such an instruction or
+   with one that is needed. */
 static void ptx__mark_needed(ptx__uniformity *u) {
     const ptx_kernel *k = u->k;
     const ptx__graph *g = u->g;
-    uint32_t b, i, s, set, depth = 0;
+    uint32_t b, i, s, e, depth = 0, *nearest = g->stack, marked = 1, round = 0;
     size_t a;
     for (b = 0; b < g->blocks; b++) {
         if (!g->block[b].order) continue;
@@ -8629,21 +8319,38 @@ static void ptx__mark_needed(ptx__uniformity *u) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
             const int plain = ins->kind == PTX__I_PLAIN;
-            if (plain && !form->who) continue;
+            if (plain ? !form->who : !g->prefetch) continue; /* long: all, lest it go back for some */
             if (plain) u->together[u->count++] = i;
+            u->matters[b] = 1;
             if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
-            if (plain && (form->effect == PTX__EFFECT_MMA || form->who == PTX__WHO_BLOCK)) {
+            if (plain && form->who == PTX__WHO_BLOCK) {
                 const uint32_t *end, *w = ptx__sources(k, ins, &end);
-                for (; w < end; w = ptx__next_operand(w))
-                    if (form->who == PTX__WHO_BLOCK || PTX__TAG(*w) != PTX__W_32)
-                        ptx__mark_register(u, *w, &depth);
+                for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, *w, &depth);
             }
         }
-        while (depth) { /* at once, as long as what stands near is at hand */
-            uint32_t slot = u->work[--depth];
-            ptx__mark_sources(u, g->definition[slot] - 1, &depth);
-            for (set = g->sets[slot]; set; set = k->m->sets.at[set - 1].next)
-                ptx__mark_sources(u, k->m->sets.at[set - 1].instruction, &depth);
+        ptx__mark_definitions(u, depth); /* at once, as long as what stands near is at hand */
+        depth = 0;
+    }
+    for (; marked && !g->prefetch; round++) { /* nearest: the nearest postdominator whose level matters */
+        nearest[g->blocks] = g->blocks;
+        for (i = 1; i < g->post_reached; i++) {
+            b = g->post_order[i];
+            nearest[b] = u->matters[b] ? b : nearest[g->post_idom[b]];
+        }
+        for (i = 1, marked = 0; i < g->post_reached; i++) {
+            const ptx__block *block = &g->block[b = g->post_order[i]];
+            const uint32_t guard = PTX__PREDICATE(block->guard), stop = g->post_depth[g->post_idom[b]];
+            int depends = round > 16; /* rather than more rounds */
+            if (!block->guard || (u->matters[b] && u->index[ptx__slot(g, guard)])) continue;
+            for (e = 0; e < 2; e++) {
+                s = block->next[e];
+                depends |= s && g->post_number[s - 1] && g->post_depth[nearest[s - 1]] > stop;
+            }
+            if (!depends) continue;
+            marked = u->matters[b] = 1;
+            ptx__mark_register(u, guard, &depth);
+            ptx__mark_definitions(u, depth);
+            depth = 0;
         }
     }
     for (a = 0; a + 1 < k->asserted.count; a += 2)
@@ -8681,9 +8388,9 @@ static uint8_t ptx__low_zeros(uint64_t n) {
 
 /* The highest level of a variable's sets from which a path leads to block b, into x: of an `if` and its else
    each may set the variable for itself. In very long kernels it gives up. */
-PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t slot, uint32_t b, ptx__uniform *x) {
+PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint32_t b, ptx__uniform *x) {
     const ptx__graph *g = u->g;
-    uint32_t depth = 0, from = b, e, set, by = g->definition_block[slot];
+    uint32_t depth = 0, from = b, e, set, by = ptx__home_of(u->k, g, word);
     if (u->effort < g->blocks) return;
     u->effort -= g->blocks;
     x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
@@ -8696,8 +8403,8 @@ PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t slot, uint3
         }
         if (!depth) break;
     }
-    for (set = g->sets[slot]; set; set = u->k->m->sets.at[set - 1].next) {
-        by = ptx__block_of(g, u->k->m->sets.at[set - 1].instruction);
+    for (set = g->sets[ptx__slot(g, word)]; set; set = u->k->m->sets.at[set - 1].next) {
+        by = u->k->m->sets.at[set - 1].block;
         if (g->mark[by] && u->level[by] > x->level)
             x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
     }
@@ -8711,7 +8418,7 @@ static ptx__uniform ptx__read_register(ptx__uniformity *u, uint32_t word, uint32
     of->read = 1;
     if (is_last) x.class_ = x.last_class, x.root = x.last_root;
     if (!is_last && x.level > u->level[b] && x.level > x.class_ && u->g->sets[slot])
-        ptx__limit_level(u, slot, b, &x);
+        ptx__limit_level(u, word, b, &x);
     if (!is_last && x.level > u->level[b] && x.level > x.class_) x.class_ = x.level, x.root = x.branch;
     if (x.asserted && x.class_ >= x.asserted) x.class_ = (uint8_t)(x.asserted - 1);
     return x;
@@ -8747,6 +8454,11 @@ static unsigned ptx__true_where(const ptx__form *form) {
     return PTX__LESS | PTX__MORE;
 }
 
+/* Whether it is a division of what may be less than 0: the quotient 0 is that of nearly two rows. */
+static int ptx__divides_to_zero(const ptx__form *form, const ptx__uniform *x) {
+    return form->row->op == PTX_DIV && form->type == PTX_S32 && !(x->tid & PTX__TID_SELF);
+}
+
 /* The class of an operation on x[0], which is %tid.x as ptx__uniform says, and x[1], whose words are w: that
    is the same for threads in rows of 32 or 128. */
 PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *form, const ptx__uniform *x,
@@ -8767,7 +8479,7 @@ PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *for
         return PTX__CLASS_LANE;
     else if (op == PTX_SHR || op == PTX_BFE)
         rows = n < 20 ? (uint64_t)1 << n : 0;
-    else if (op == PTX_DIV && n)
+    else if (op == PTX_DIV && n && !ptx__divides_to_zero(form, x))
         rows = n;
     else if (op == PTX_AND)
         rows = (uint64_t)1 << ptx__low_zeros(n);
@@ -8817,7 +8529,7 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
     case PTX_SHR:
     case PTX_DIV: /* (tid >> 5) >> 2 is tid >> 7 */
         w = ptx__next_operand(w);
-        if (!x[0].tid || !PTX__IS_INTEGER(*w) || w[1] > 128) break;
+        if (!x[0].tid || !PTX__IS_INTEGER(*w) || w[1] > 128 || ptx__divides_to_zero(form, x)) break;
         zeros = form->row->op == PTX_SHR ? w[1] : ptx__low_zeros(w[1]);
         if (form->row->op == PTX_DIV && w[1] != 1u << zeros) zeros = PTX__ZEROS_MOST + 1;
         if (x[0].shift + zeros <= PTX__ZEROS_MOST)
@@ -8953,6 +8665,12 @@ static int ptx__propagate_divergence(ptx__uniformity *u, uint32_t b) {
     ptx__uniform condition;
     if (!block->guard || !block->order) return 0;
     condition = ptx__read_register(u, PTX__PREDICATE(block->guard), block->end - 1, b);
+    if (ptx__form_of(u->k, &u->k->ins.at[block->end - 1])->row->op == PTX_BRX_EDGE) {
+        /* whether the index is in the table may be the same for all, and yet each has its own */
+        const ptx__made *test = ptx__made_at(u->k, block->guard);
+        const uint32_t *end, *index = ptx__sources(u->k, &u->k->ins.at[test->instruction], &end);
+        condition = ptx__operand_class(u, index, test->instruction, ptx__home_of(u->k, u->g, block->guard));
+    }
     if (condition.class_ <= u->condition[b]) return 0;
     u->condition[b] = condition.class_;
     u->condition_root[b] = condition.root;
@@ -8972,7 +8690,7 @@ static int ptx__propagate(ptx__uniformity *u) {
 
 #define PTX__ROUNDS_MOST 128 /* a chain of variables around a loop may take a round a link */
 
-PTX__RARE void ptx__find_uniformity(ptx__uniformity *u) {
+static void ptx__find_uniformity(ptx__uniformity *u) {
     const uint32_t count = (uint32_t)u->k->ins.count;
     uint32_t rounds = 0, i;
     ptx__fill_postdominators(u->g);
@@ -9031,12 +8749,12 @@ static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t 
                       root, assert_[bears]);
 }
 
-/* The number of a barrier, and of its threads, is the same for those it is for; and a block has so many. */
+/* The number of a barrier, and of its threads, is the same for those it is for. */
 static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     ptx_kernel *k = u->k;
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *end, *w = ptx__sources(k, ins, &end), threads = ptx__most_threads(k);
+    const uint32_t *end, *w = ptx__sources(k, ins, &end);
     const char *slot = form->operands;
     char root[360];
     if (form->who != PTX__WHO_BLOCK) return PTX_E_NONE;
@@ -9050,53 +8768,13 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
                  "%s",
                 (unsigned)(slot - form->operands) + 1, ptx__mnemonic(k, ins), root);
         }
-        if (*slot == 'G' && threads && PTX__IS_INTEGER(*w) && w[1] > threads)
-            return ptx__fault(k, PTX_E_RANGE, i, "%s waits for %u threads, and a block has %u at most",
-                              ptx__mnemonic(k, ins), w[1], threads);
-    }
-    return PTX_E_NONE;
-}
-
-/* What is for a whole warp or warpgroup needs a block that has one. */
-static ptx_code ptx__check_block_size(ptx__uniformity *u, uint32_t i, uint32_t b) {
-    ptx_kernel *k = u->k;
-    const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
-    const uint32_t threads = ptx__most_threads(k), want = form->who == PTX__WHO_GROUP ? 128 : 32;
-    (void)b;
-    if ((form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) || !threads || threads >= want
-        || form->row->op == PTX_BAR_ARRIVE)
-        return PTX_E_NONE;
-    return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for the %u threads of a %s together, and a block has %u",
-                      ptx__mnemonic(k, &k->ins.at[i]), want, want == 32 ? "warp" : "warpgroup", threads);
-}
-
-/* The descriptors and the predicate of wgmma are one for the warpgroup. What was loaded may be the same. */
-static ptx_code ptx__check_descriptors(ptx__uniformity *u, uint32_t i, uint32_t b) {
-    ptx_kernel *k = u->k;
-    const ptx__ins *ins = &k->ins.at[i], *from;
-    const uint32_t *end, *w = ptx__sources(k, ins, &end);
-    char root[360];
-    if (ptx__form_of(k, ins)->effect != PTX__EFFECT_MMA) return PTX_E_NONE;
-    for (; w < end; w = ptx__next_operand(w)) {
-        const uint32_t tag = PTX__TAG(*w);
-        ptx__uniform x;
-        if (tag != PTX__W_64 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) continue;
-        x = ptx__operand_class(u, w, i, b);
-        if (x.class_ <= PTX__CLASS_GROUP) continue;
-        from = &k->ins.at[x.root - 1];
-        if (from->kind == PTX__I_PLAIN && ptx__form_of(k, from)->result != PTX__RESULT_SAME) continue;
-        ptx__describe_root(k, x.root, root, sizeof root);
-        return ptx__fault(k, PTX_E_DIVERGENT, i,
-                          "%s of wgmma must be the same in all threads of the warpgroup; it depends on %s; "
-                          "where it is, say so with ptx_warpgroup_uniform",
-                          tag == PTX__W_64 ? "a descriptor" : "the predicate that scales D", root);
     }
     return PTX_E_NONE;
 }
 
 /* What is checked of each instruction for threads together. */
 static ptx_code (*const ptx__uniformity_checks[])(ptx__uniformity *u, uint32_t i, uint32_t b) = {
-    ptx__check_convergence, ptx__check_barrier, ptx__check_block_size, ptx__check_descriptors};
+    ptx__check_convergence, ptx__check_barrier};
 
 static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
     ptx__uniformity u;
@@ -9109,6 +8787,153 @@ static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
         while (g->block[b].end <= u.together[n]) b++;
         for (c = 0; c < sizeof ptx__uniformity_checks / sizeof *ptx__uniformity_checks; c++)
             if (ptx__uniformity_checks[c](&u, u.together[n], b)) return k->m->error.code;
+    }
+    return PTX_E_NONE;
+}
+
+/* -- verify: constant addresses -- */
+
+/* Where an address comes from, followed back through moves, sums and products with an index: symbol + offset,
+   where the offset is exact if all that was added is constant. symbol 0: none. */
+typedef struct ptx__origin {
+    uint32_t symbol;
+    int exact;
+    int64_t offset;
+} ptx__origin;
+#define PTX__STEPS_MOST 24
+
+static ptx__origin ptx__origin_of(const ptx_kernel *k, const ptx__graph *g, const uint32_t *w, int *budget) {
+    const ptx__origin unknown = {0, 0, 0};
+    ptx__origin x = {0, 1, 0}, y;
+    const uint32_t tag = PTX__TAG(*w), *end;
+    const ptx__ins *ins;
+    unsigned op;
+    if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL) x.symbol = *w;
+    else if (PTX__IS_INTEGER(*w))
+        x.offset = (int64_t)(w[1] | (uint64_t)w[2] << 32);
+    if (x.symbol || PTX__IS_INTEGER(*w)) return x;
+    ins = --*budget > 0 ? ptx__definition_of(k, g, *w) : NULL;
+    op = ins ? ptx__op_of(k, ins) : PTX__NO_OP;
+    if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MAD) return unknown;
+    w = ptx__sources(k, ins, &end);
+    if (op == PTX_MAD) w = ptx__next_operand(ptx__next_operand(w));
+    x = ptx__origin_of(k, g, w, budget);
+    x.exact &= op != PTX_MAD;
+    if (op == PTX_MOV || op == PTX_MAD) return x;
+    y = ptx__origin_of(k, g, ptx__next_operand(w), budget);
+    if (y.symbol && (x.symbol || op == PTX_SUB)) return unknown;
+    x.symbol |= y.symbol;
+    x.exact &= y.exact;
+    x.offset = (int64_t)((uint64_t)x.offset + (op == PTX_SUB ? 0 - (uint64_t)y.offset : (uint64_t)y.offset));
+    if (ptx__fact(ptx__form_of(k, ins)->type)->bits == 32) x.offset = (int32_t)x.offset; /* these wrap */
+    return x;
+}
+
+/* The alignment and size in bytes of what an operand in the slot of that letter points to. */
+static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
+                        uint32_t *bytes) {
+    const ptx__form *form = ptx__form_of(k, ins);
+    const unsigned op = form->row->op, effect = form->effect;
+    const ptx_mods mods = form->asked & ~PTX__FAMILY;
+    const uint32_t *end, *w = ptx__sources(k, ins, &end);
+    *align = *bytes = 1;
+    if ((op >= PTX_TENSORMAP_REPLACE_ADDRESS && op <= PTX_TENSORMAP_CP_FENCE) || op == PTX_DISCARD
+        || op == PTX_APPLYPRIORITY)
+        *align = *bytes = 128;
+    else if (op >= PTX_WMMA_LOAD_A_M16N16K16 && op <= PTX_WMMA_STORE_D_M8N8K128)
+        *align = 16;
+    else if (op >= PTX_TENSOR_G2S_CTA && op <= PTX_TENSOR_PREFETCH)
+        *align = letter == 's' || letter == 'k' ? 128 : letter == 'b' || letter == 'r' ? 8 : 1;
+    else if (letter == 'm' && ptx__types_of(form->row)) {
+        *bytes = ptx_type_bytes((ptx_type)form->type);
+        if (mods & PTX__M_V2) *bytes *= 2;
+        if (mods & (PTX__M_V4 | PTX__M_V4_64)) *bytes *= 4;
+        if (mods & PTX__M_V8) *bytes *= 8;
+        if (!*bytes) *bytes = 1;
+        *align = *bytes;
+    } else if (letter == 'l')
+        *align = *bytes = 16;
+    else if (letter == 'b' || letter == 'r')
+        *align = *bytes = 8;
+    else if (letter != 'm'
+             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK)) {
+        while (w < end && !PTX__IS_INTEGER(*w)) w = ptx__next_operand(w); /* the size is the first number */
+        if (w < end) *bytes = w[1];
+        *align = effect == PTX__EFFECT_COPY ? *bytes : 16;
+    }
+}
+
+/* What the symbol is, if an instruction's state space is another; else NULL. */
+static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, uint32_t symbol) {
+    const ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
+    ptx_mods own = PTX__M_SHARED | PTX__M_SHARED_CLUSTER;
+    const char *what = "an array in shared memory";
+    if (!(ptx__allowed(form->row) >> 63)) return NULL; /* not of the family that names a space */
+    if (PTX__TAG(symbol) == PTX__W_LOCAL) own = PTX__M_LOCAL, what = "an array in local memory";
+    if (PTX__TAG(symbol) == PTX__W_GLOBAL) {
+        own = PTX__M_GLOBAL, what = "a variable in global memory";
+        if (k->m->variables.at[PTX__INDEX(symbol)].space == PTX_CONST)
+            own = PTX__M_CONST, what = "a variable in constant memory: ptx_cvta makes its address generic";
+    }
+    if (!space)
+        return own == PTX__M_GLOBAL ? NULL : what; /* a generic access; global addresses are generic */
+    return space & own & ~PTX__FAMILY ? NULL : what;
+}
+
+/* The address at w, its base and the offset behind it, in the slot of that letter. */
+static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t i, const uint32_t *w,
+                                   char letter) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = ptx__form_of(k, ins);
+    const char *array, *other, *text = k->m->chars.at + form->text;
+    uint32_t align, bytes, own, has;
+    int budget = PTX__STEPS_MOST;
+    const ptx__origin v = ptx__origin_of(k, g, w, &budget);
+    const int64_t offset = v.offset + (int32_t)w[1];
+    if (!v.symbol) return PTX_E_NONE;
+    if (letter == 'm' && (other = ptx__other_space(k, form, v.symbol)) != NULL)
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to %s", text, other);
+    if (!v.exact) return PTX_E_NONE;
+    ptx__extent(k, ins, letter, &align, &bytes);
+    if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
+        const ptx__variable *x = &k->m->variables.at[PTX__INDEX(v.symbol)];
+        array = k->m->names.at + x->name, own = x->align;
+        has = x->count * ptx_type_bytes((ptx_type)x->type);
+    } else {
+        const int shared = PTX__TAG(v.symbol) == PTX__W_SHARED;
+        const ptx__symbol *x = (shared ? k->shared.at : k->locals.at) + PTX__INDEX(v.symbol);
+        array = k->m->names.at + x->name, own = x->align, has = x->count;
+        if (shared) has = has ? has * ptx_type_bytes((ptx_type)x->type) : PTX__DYNAMIC_MOST;
+    }
+    if (offset < 0 || offset + (int64_t)bytes > (int64_t)has)
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u",
+                          text, (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
+    if (((uint64_t)offset | own) & (align - 1))
+        return ptx__fault(k, PTX_E_ALIGN, i,
+                          "%.150s needs an address aligned to %u bytes; this one is byte %lld of '%.80s', "
+                          "which is aligned to %u",
+                          text, align, (long long)offset, array, own);
+    return PTX_E_NONE;
+}
+
+static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
+    uint32_t i, s;
+    /* else nothing is known of what is in global memory */
+    const int global = k->m->variables.count || k->locals.count;
+    if (!g->sets || !(k->shared.count || global)) return PTX_E_NONE;
+    for (s = 0; (i = ptx__special_at(k, g, s)) != UINT32_MAX; s++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        const ptx__form *form = ptx__form_of(k, ins);
+        const uint32_t *end, *w = ptx__sources(k, ins, &end);
+        const char *slot;
+        if (ins->kind != PTX__I_PLAIN || !form->reach) continue;
+        if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
+        for (slot = k->m->chars.at + form->slots; w < end; w = ptx__next_operand(w), slot += *slot != 0) {
+            while (*slot == '}' || *slot == ']') slot++;
+            if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES
+                && ptx__check_address(k, g, i, w + 1, *slot ? *slot : 'm'))
+                return k->m->error.code;
+        }
     }
     return PTX_E_NONE;
 }
@@ -9174,24 +8999,21 @@ static ptx_code ptx__solve_forward(const ptx__forward *p, ptx__transfer transfer
    for. Behind a wait, a pipeline is assumed, whose later copies fill other stages. */
 enum { PTX__COPY_NONE = 1, PTX__COPY_ISSUED = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
 
-static ptx__known ptx__know(const ptx_kernel *k, const ptx__graph *g, const uint32_t *w, int *budget);
-
 /* The shared array that the first address of an instruction is in: a bit, or 0 where that is not known. */
 static uint32_t ptx__shared_array(const ptx_kernel *k, const ptx__graph *g, uint32_t i) {
     const uint32_t *end, *w = ptx__sources(k, &k->ins.at[i], &end);
-    int budget = 24;
+    int budget = PTX__STEPS_MOST;
     uint32_t symbol;
     while (w < end && PTX__TAG(*w) != PTX__W_MEM) w = ptx__next_operand(w);
     if (w == end) return 0;
-    symbol = ptx__know(k, g, w + 1, &budget).symbol;
+    symbol = ptx__origin_of(k, g, w + 1, &budget).symbol;
     return PTX__TAG(symbol) != PTX__W_SHARED ? 0u : 1u << (PTX__INDEX(symbol) < 31 ? PTX__INDEX(symbol) : 31);
 }
 
 static uint32_t ptx__transfer_copies(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
     const uint32_t open = fact & (PTX__COPY_ISSUED | PTX__COPY_COMMITTED);
     const uint32_t wait = 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS;
-    uint32_t effects = ptx__effects_of(p->k, i);
-    if (effects & 1u << PTX__EFFECT_CALL) effects &= wait; /* in which order it does the rest nobody knows */
+    const uint32_t effects = 1u << ptx__form_of(p->k, &p->k->ins.at[i])->effect;
     if (report && open && *p->about && effects >> PTX__EFFECT_READ & 1
         && ptx__shared_array(p->k, p->g, i) & *p->about)
         ptx__fault(
@@ -9213,7 +9035,7 @@ static uint32_t ptx__transfer_copies(const ptx__forward *p, uint32_t i, uint32_t
 
 static ptx_code ptx__check_copies(ptx_kernel *k, ptx__graph *g) {
     const uint32_t effects = 1u << PTX__EFFECT_COPY | 1u << PTX__EFFECT_COMMIT | 1u << PTX__EFFECT_WAIT_GROUPS
-                             | 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_READ | 1u << PTX__EFFECT_CALL;
+                             | 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_READ;
     uint32_t filled = 0, i, s;
     ptx__forward p;
     if (!(k->seen >> PTX__EFFECT_COPY & 1)) return PTX_E_NONE;
@@ -9311,7 +9133,7 @@ PTX__RARE uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i,
     uint32_t j, word, at = 0;
     while (report && fact && (word = ptx__next_register(p->k, ins, 1, &at)) != 0)
         for (j = 0; j < p->count; j++)
-            if (fact >> j & 1 && p->about[j] + 1 == p->g->definition[ptx__slot(p->g, word)])
+            if (fact >> j & 1 && p->about[j] == ptx__made_at(p->k, word)->instruction)
                 ptx__fault(
                     p->k, PTX_E_ASYNC, i,
                     "what the tcgen05.ld at %s loads may not have come yet: put PTX_TCGEN05_WAIT_LD between",
@@ -9326,318 +9148,18 @@ PTX__RARE uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i,
     return fact;
 }
 
-/* 32 loads of tensor memory; and all of a kernel is for one block, or all for two. */
-PTX__RARE ptx_code ptx__check_tensor_memory(ptx_kernel *k, ptx__graph *g) {
-    uint32_t loads[32], first = 0, i;
-    ptx_mods group = 0;
+/* The first 32 loads of tensor memory. */
+PTX__RARE ptx_code ptx__check_tensor_loads(ptx_kernel *k, ptx__graph *g) {
+    uint32_t loads[32], i;
     ptx__forward p;
-    if (!(k->seen & PTX__SEEN_TCGEN05)) return PTX_E_NONE;
+    if (!(k->seen & PTX__SEEN_TENSOR_LOAD)) return PTX_E_NONE;
     p.k = k, p.g = g, p.effects = 0, p.about = loads, p.count = 0;
-    for (i = 0; i < k->ins.count; i++) {
-        const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
-        const unsigned op = ptx__op_of(k, &k->ins.at[i]);
-        ptx_mods own = form->asked & PTX__CTA_GROUP & ~PTX__FAMILY;
-        if (op < PTX_TCGEN05_ALLOC || op > PTX_TCGEN05_COMMIT_MULTICAST) continue;
-        if (op >= PTX_TCGEN05_LD_32X32B && op <= PTX_TCGEN05_LD_RED_MAX && p.count < 32) loads[p.count++] = i;
-        if (!own) own = ptx__default(form->row) & PTX__CTA_GROUP & ~PTX__FAMILY;
-        if (own && group && own != group)
-            return ptx__fault(k, PTX_E_MODIFIER, i,
-                              "tcgen05 for another number of blocks than at %s: all of a kernel say "
-                              "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
-                              ptx__site_at(k, first));
-        if (own && !group) group = own, first = i;
-    }
-    return p.count ? ptx__solve_forward(&p, ptx__transfer_tensor_loads, 0) : PTX_E_NONE;
-}
-
-/* What can be in the carry flag: nothing, or what a .cc wrote. A call leaves nothing in it. */
-enum { PTX__CARRY_NONE = 1, PTX__CARRY_SET = 2 };
-
-PTX__RARE uint32_t ptx__transfer_carry(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
-    const ptx__ins *ins = &p->k->ins.at[i];
-    const ptx__form *form = ptx__form_of(p->k, ins);
-    const unsigned op = ptx__op_of(p->k, ins);
-    const int reads = op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC;
-    if (op == PTX_RAW) return form->effect == PTX__EFFECT_CALL ? PTX__CARRY_NONE : PTX__CARRY_SET;
-    if (report && reads && fact & PTX__CARRY_NONE)
-        ptx__fault(
-            p->k, PTX_E_UNDEFINED, i,
-            "%s reads the carry, and on some path to here no instruction with .cc wrote it, or a call came "
-            "between",
-            form->row->name);
-    if ((reads || op == PTX_ADD || op == PTX_SUB || op == PTX_MAD) && form->asked & PTX_CC & ~PTX__FAMILY)
-        return PTX__CARRY_SET | (ins->guard ? fact : 0u);
-    return fact;
-}
-
-static ptx_code ptx__check_carry(ptx_kernel *k, ptx__graph *g) {
-    ptx__forward p;
-    if (!(k->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
-    p.k = k, p.g = g, p.effects = 0, p.about = NULL, p.count = 0;
-    return ptx__solve_forward(&p, ptx__transfer_carry, PTX__CARRY_NONE);
-}
-
-/* -- verify: constant addresses --
-   What is known of an integer: symbol + offset, where the offset is known exactly (step 0) or up to multiples
-   of `step`, a power of two. Step 1: nothing is known. */
-static ptx__known ptx__known_plus(ptx__known a, ptx__known b, int negate) {
-    if (negate) b.offset = (int64_t)(0 - (uint64_t)b.offset);
-    if (b.symbol && (a.symbol || negate))
-        a.step = 1, a.symbol = 0;
-    else
-        a.symbol |= b.symbol;
-    if (b.step && (!a.step || b.step < a.step)) a.step = b.step;
-    a.offset = (int64_t)((uint64_t)a.offset + (uint64_t)b.offset);
-    if (a.step) a.offset &= (int64_t)(a.step - 1);
-    return a;
-}
-
-#define PTX__STEP_MOST 0x10000u
-static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
-    ptx__known c = {0, 0, 1, 0};
-    uint64_t by;
-    if (a.step == 0 && !a.symbol) c = a, a = b, b = c;
-    if (b.step || b.symbol || a.symbol) {
-        c.symbol = 0, c.step = 1, c.offset = 0;
-        return c;
-    }
-    by = (uint64_t)b.offset & (0 - (uint64_t)b.offset);
-    if (!by) a.step = 0;
-    if (a.step) a.step = by > PTX__STEP_MOST || a.step * by > PTX__STEP_MOST ? PTX__STEP_MOST : a.step * by;
-    a.offset = (int64_t)((uint64_t)a.offset * (uint64_t)b.offset);
-    if (a.step) a.offset &= (int64_t)(a.step - 1);
-    return a;
-}
-
-static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__graph *g, const ptx__ins *ins,
-                                   int *budget) {
-    const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *end, *w = ptx__sources(k, ins, &end);
-    const ptx__known nothing = {0, 0, 1, 0};
-    ptx__known v[3], *x = v, *y = v + 1;
-    const unsigned op = form->row->op, type = form->type, src = op == PTX_CVT ? form->src : type;
-    const ptx_mods wide = form->asked & PTX_WIDE & ~PTX__FAMILY;
-    const char kind = ptx__fact(type)->kind;
-    unsigned n = 0;
-    if ((op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL
-         && op != PTX_AND && op != PTX_CVT)
-        || (kind != 'u' && kind != 's' && kind != 'b')
-        || form->asked & ~PTX__FAMILY & ~((PTX_LO | PTX_WIDE) & ~PTX__FAMILY))
-        return nothing;
-    for (; w < end && n < 3; w = ptx__next_operand(w), n++) {
-        v[n] = ptx__know(k, g, w, budget);
-        /* a small number is meant as its type says, when it becomes a wider one */
-        if ((op == PTX_CVT || wide) && n < 2 && !v[n].step && !v[n].symbol && ptx__fact(src)->bits == 32)
-            v[n].offset = ptx__fact(src)->kind == 's' ? (int32_t)v[n].offset : (int64_t)(uint32_t)v[n].offset;
-    }
-    switch (op) {
-    case PTX_MOV: break;
-    case PTX_CVT:
-        if (!strchr("us", ptx__fact(src)->kind) || ptx__fact(src)->bits > ptx__fact(type)->bits || x->symbol)
-            return nothing;
-        break;
-    case PTX_ADD: *x = ptx__known_plus(*x, *y, 0); break;
-    case PTX_SUB: *x = ptx__known_plus(*x, *y, 1); break;
-    case PTX_MUL: *x = ptx__known_times(*x, *y); break;
-    case PTX_MAD: *x = ptx__known_plus(ptx__known_times(*x, *y), v[2], 0); break;
-    case PTX_SHL:
-        if (y->step || y->symbol || y->offset < 0 || y->offset > 31) return nothing;
-        y->offset = (int64_t)1 << y->offset;
-        *x = ptx__known_times(*x, *y);
-        break;
-    default: /* and: with a mask whose low bits are zero */
-        if (x->step == 0 && !x->symbol) x = v + 1, y = v;
-        if (y->step || y->symbol || x->symbol || !y->offset) return nothing;
-        x->step = (uint64_t)y->offset & (0 - (uint64_t)y->offset);
-        x->offset = 0;
-        if (x->step > PTX__STEP_MOST) x->step = PTX__STEP_MOST;
-        break;
-    }
-    /* addresses and indices of 32 bits wrap; what lies just below a symbol is meant as that */
-    if (!x->step && ptx__fact(type)->bits == 32 && !wide) x->offset = (int32_t)x->offset;
-    return *x;
-}
-
-static ptx__known ptx__know(const ptx_kernel *k, const ptx__graph *g, const uint32_t *w, int *budget) {
-    ptx__known v = {0, 0, 1, 0}, *kept;
-    const uint32_t tag = PTX__TAG(*w);
-    const ptx__ins *definition;
-    if (tag == PTX__W_UNSIGNED || tag == PTX__W_SIGNED) {
-        v.step = 0;
-        v.offset = (int64_t)(w[1] | (uint64_t)w[2] << 32);
-    } else if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL) {
-        v.symbol = *w;
-        v.step = 0;
-    } else if ((tag == PTX__W_32 || tag == PTX__W_64) && --*budget > 0) {
-        kept = &k->m->known[*w % PTX__KNOWN];
-        if (kept->of == *w) return *kept;
-        definition = ptx__definition_of(k, g, *w);
-        if (!definition) return v;
-        v = ptx__know_result(k, g, definition, budget);
-        v.of = *w;
-        if (*budget > 0) *kept = v; /* else more steps would tell more */
-    }
-    return v;
-}
-
-/* The alignment and size in bytes of what an operand in the slot of that letter points to. */
-static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
-                        uint32_t *bytes) {
-    const ptx__form *form = ptx__form_of(k, ins);
-    const unsigned op = form->row->op, effect = form->effect;
-    const ptx_mods mods = form->asked & ~PTX__FAMILY;
-    const uint32_t *end, *w = ptx__sources(k, ins, &end);
-    *align = *bytes = 1;
-    if (op >= PTX_TENSORMAP_REPLACE_ADDRESS && op <= PTX_TENSORMAP_CP_FENCE)
-        *align = *bytes = 128;
-    else if (op == PTX_DISCARD || op == PTX_APPLYPRIORITY)
-        *align = *bytes = 128;
-    else if (op >= PTX_WMMA_LOAD_A_M16N16K16 && op <= PTX_WMMA_STORE_D_M8N8K128)
-        *align = 16;
-    else if (op >= PTX_TENSOR_G2S_CTA && op <= PTX_TENSOR_PREFETCH)
-        *align = letter == 's' || letter == 'k' ? 128 : letter == 'b' || letter == 'r' ? 8 : 1;
-    else if (letter == 'm' && ptx__types_of(form->row)) {
-        *bytes = ptx_type_bytes((ptx_type)form->type);
-        if (mods & PTX__M_V2) *bytes *= 2;
-        if (mods & (PTX__M_V4 | PTX__M_V4_64)) *bytes *= 4;
-        if (mods & PTX__M_V8) *bytes *= 8;
-        if (!*bytes) *bytes = 1;
-        *align = *bytes;
-    } else if (letter == 'l')
-        *align = *bytes = 16;
-    else if (letter == 'b' || letter == 'r')
-        *align = *bytes = 8;
-    else if (letter != 'm'
-             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK)) {
-        while (w < end && !PTX__IS_INTEGER(*w)) w = ptx__next_operand(w); /* the size is the first number */
-        if (w < end) *bytes = w[1];
-        *align = effect == PTX__EFFECT_COPY ? *bytes : 16;
-    }
-}
-
-/* What the symbol is, if an instruction's state space is another; else NULL. */
-static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, uint32_t symbol) {
-    const ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
-    ptx_mods own = PTX__M_SHARED | PTX__M_SHARED_CLUSTER;
-    const char *what = "an array in shared memory";
-    if (!(ptx__allowed(form->row) >> 63)) return NULL; /* not of the family that names a space */
-    if (PTX__TAG(symbol) == PTX__W_LOCAL) own = PTX__M_LOCAL, what = "an array in local memory";
-    if (PTX__TAG(symbol) == PTX__W_GLOBAL) {
-        own = PTX__M_GLOBAL, what = "a variable in global memory";
-        if (k->m->variables.at[PTX__INDEX(symbol)].space == PTX_CONST)
-            own = PTX__M_CONST, what = "a variable in constant memory: ptx_cvta makes its address generic";
-    }
-    if (!space)
-        return own == PTX__M_GLOBAL ? NULL : what; /* a generic access; global addresses are generic */
-    return space & own & ~PTX__FAMILY ? NULL : what;
-}
-
-/* The address at w, its base and the offset behind it, in the slot of that letter. */
-static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t i, const uint32_t *w,
-                                   char letter) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = ptx__form_of(k, ins);
-    const char *array, *other, *text = k->m->chars.at + form->text;
-    uint32_t align, bytes, own, has, behind;
-    int budget = 24;
-    const ptx__known v = ptx__know(k, g, w, &budget);
-    const int64_t offset = v.offset + (int32_t)w[1];
-    if (!v.symbol) return PTX_E_NONE;
-    if (letter == 'm' && (other = ptx__other_space(k, form, v.symbol)) != NULL)
-        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to %s", text, other);
-    ptx__extent(k, ins, letter, &align, &bytes);
-    if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
-        const ptx__variable *x = &k->m->variables.at[PTX__INDEX(v.symbol)];
-        array = k->m->names.at + x->name, own = x->align;
-        has = x->count * ptx_type_bytes((ptx_type)x->type);
-    } else {
-        const int shared = PTX__TAG(v.symbol) == PTX__W_SHARED;
-        const ptx__symbol *x = (shared ? k->shared.at : k->locals.at) + PTX__INDEX(v.symbol);
-        array = k->m->names.at + x->name, own = x->align, has = x->count;
-        if (shared) has = has ? has * ptx_type_bytes((ptx_type)x->type) : PTX__DYNAMIC_MOST;
-    }
-    if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
-        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u",
-                          text, (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
-    behind = v.step && v.step < own ? (uint32_t)v.step : own;
-    if ((uint64_t)offset & ((behind < align ? behind : align) - 1))
-        return ptx__fault(
-            k, PTX_E_ALIGN, i,
-            "%.150s needs an address aligned to %u bytes; this one is always %lld above a multiple of %u",
-            text, align, (long long)((uint64_t)offset & (behind - 1)), behind);
-    if (own < align && !v.step)
-        return ptx__fault(k, PTX_E_ALIGN, i,
-                          "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give "
-                          "it that alignment",
-                          text, align, array, own);
-    return PTX_E_NONE;
-}
-
-static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
-    uint32_t i, s;
-    /* else nothing is known of what is in global memory */
-    const int global = k->m->variables.count || k->locals.count;
-    if (!g->sets || !(k->shared.count || global)) return PTX_E_NONE;
-    for (s = 0; (i = ptx__special_at(k, g, s)) != UINT32_MAX; s++) {
-        const ptx__ins *ins = &k->ins.at[i];
-        const ptx__form *form = ptx__form_of(k, ins);
-        const uint32_t *end, *w = ptx__sources(k, ins, &end);
-        const char *slot;
-        if (ins->kind != PTX__I_PLAIN || !form->reach) continue;
-        if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
-        for (slot = k->m->chars.at + form->slots; w < end; w = ptx__next_operand(w), slot += *slot != 0) {
-            while (*slot == '}' || *slot == ']') slot++;
-            if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES
-                && ptx__check_address(k, g, i, w + 1, *slot ? *slot : 'm'))
-                return k->m->error.code;
-        }
-    }
-    return PTX_E_NONE;
+    for (i = 0; i < k->ins.count && p.count < 32; i++)
+        if (ptx__is_tensor_load(ptx__op_of(k, &k->ins.at[i]))) loads[p.count++] = i;
+    return ptx__solve_forward(&p, ptx__transfer_tensor_loads, 0);
 }
 
 /* -- verify: limits of a launch -- */
-
-/* Registers that a thread may have: 255, or what launch bounds leave of 65,536, in steps of 8. */
-static uint32_t ptx__register_cap(const ptx_kernel *k) {
-    uint32_t all = ptx__most_threads(k) * (k->min_blocks ? k->min_blocks : 1u);
-    if (k->max_registers) return k->max_registers;
-    return all > 256 ? 65536u / all / 8u * 8u : 255u;
-}
-
-/* setmaxnreg is ignored where the registers at entry are not known; and ptxas refuses .dec to more registers
-   than the kernel ever has, and .inc to fewer. */
-PTX__RARE ptx_code ptx__check_setmaxnreg(ptx_kernel *k, ptx__graph *g) {
-    uint32_t most = ptx__register_cap(k), least = most, i, n, pass;
-    (void)g;
-    if (!(k->seen & PTX__SEEN_SETMAXNREG) || k->function) return PTX_E_NONE;
-    for (pass = 0; pass < 2; pass++)
-        for (i = 0; i < k->ins.count; i++) {
-            const unsigned op = ptx__op_of(k, &k->ins.at[i]);
-            if (op != PTX_SETMAXNREG_INC && op != PTX_SETMAXNREG_DEC) continue;
-            n = k->words.at[k->ins.at[i].words + 1];
-            if (!k->max_registers && !(k->min_blocks && ptx__most_threads(k)))
-                return ptx__fault(k, PTX_E_REGISTER_CAP, i,
-                                  "%s is ignored where the registers at entry are not known: call "
-                                  "ptx_max_registers, or ptx_launch_bounds with a number of blocks",
-                                  ptx__mnemonic(k, &k->ins.at[i]));
-            if (pass == 0) {
-                if (op == PTX_SETMAXNREG_INC && n > most) most = n;
-                if (op == PTX_SETMAXNREG_DEC && n < least) least = n;
-            } else if (k->calls.count) /* what is called may change it */
-                return PTX_E_NONE;
-            else if (op == PTX_SETMAXNREG_DEC && n > most)
-                return ptx__fault(
-                    k, PTX_E_REGISTER_CAP, i,
-                    "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n,
-                    most);
-            else if (op == PTX_SETMAXNREG_INC && k->max_registers && n < least)
-                return ptx__fault(
-                    k, PTX_E_REGISTER_CAP, i,
-                    "setmaxnreg.inc to %u registers: a thread of this kernel never has less than %u", n,
-                    least);
-        }
-    return PTX_E_NONE;
-}
 
 PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
     uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, most = 2048, blocks = 32;
@@ -9668,151 +9190,93 @@ PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* -- verify: register pressure --
-   Liveness of the registers that are read in another block than that of their definition: for each, back from
-   its reads along the predecessors up to its writes. */
+   The life of a register in a block begins at its first write, or where the block does, and ends with its
+   last mention, or where the block does if a path leads on to a read. The lives at an instruction are summed
+   up. */
 
-enum { PTX__LIVE_IN = 1, PTX__WRITTEN = 2, PTX__LIVE_OUT = 4 }; /* LIVE_IN: read before it is written */
+typedef struct ptx__lives {
+    const ptx_kernel *k;
+    const ptx__graph *g;
+    uint32_t *mentions;    /* slot -> its last in module.sets, + 1: instruction * 2, + 1 where it writes */
+    uint32_t *seen, *out;  /* block -> the slot, + 1, of the last register that lives in it; at its end */
+    uint32_t *begin, *end; /* block -> the instruction where that life begins; the one behind its end */
+    uint32_t *registers, *predicates; /* instruction -> by how much more are live than one before */
+} ptx__lives;
 
-typedef struct ptx__liveness {
-    ptx_kernel *k;
-    ptx__graph *g;
-    uint32_t *of_register, *in_block;       /* slot, block -> its last mention + 1 */
-    uint32_t *live_in, *live_out, *written; /* block -> the register for which that holds, as a number */
-    uint32_t *registers, *predicates;       /* block -> what is live at its end */
-    uint32_t *live;                         /* slot -> block + 1 in which it is live at this point */
-} ptx__liveness;
-
-/* What a register takes: 32-bit registers in the low half, predicates in the high half. */
-static uint64_t ptx__weight(uint32_t word) {
-    static const uint64_t weight[PTX__CLASSES] = {0, (uint64_t)1 << 32, 1, 1, 2, 4, 1};
-    return weight[PTX__TAG(word)];
+PTX__RARE void ptx__add_life(const ptx__lives *l, uint32_t word, uint32_t begin, uint32_t end) {
+    static const uint8_t weights[PTX__CLASSES] = {0, 1, 1, 1, 2, 4, 1};
+    uint32_t *change = PTX__TAG(word) == PTX__W_PRED ? l->predicates : l->registers;
+    change[begin] += weights[PTX__TAG(word)];
+    change[end] -= weights[PTX__TAG(word)];
 }
 
-PTX__RARE void ptx__add_mention(ptx__liveness *l, uint32_t word, uint32_t b, uint32_t flag) {
-    ptx_module *m = l->k->m;
-    uint32_t *head = &l->of_register[ptx__slot(l->g, word)];
-    ptx__mention *x;
-    if (!*head || m->mentions.at[*head - 1].block != b) {
-        if (!PTX__ROOM_FOR_ONE(m, m->mentions)) return;
-        x = &m->mentions.at[m->mentions.count++];
-        x->block = b, x->word = word, x->flags = 0;
-        x->next_of_register = *head;
-        x->next_in_block = l->in_block[b];
-        *head = l->in_block[b] = (uint32_t)m->mentions.count;
-    }
-    x = &m->mentions.at[*head - 1];
-    if (flag != PTX__LIVE_IN || !(x->flags & PTX__WRITTEN)) x->flags |= flag;
-}
-
-PTX__RARE void ptx__find_mentions(ptx__liveness *l) {
-    const ptx_kernel *k = l->k;
+PTX__RARE void ptx__find_lives(const ptx__lives *l, uint32_t word) {
     const ptx__graph *g = l->g;
-    uint32_t pass, b, i, at, word;
-    for (pass = 0; pass < 2; pass++) /* which registers are to be mentioned; their mentions */
-        for (b = 0; b < g->blocks; b++)
-            for (i = g->block[b].first; g->block[b].order && i < g->block[b].end; i++) {
-                const ptx__ins *ins = &k->ins.at[i];
-                for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
-                    if (pass == 0)
-                        l->live[ptx__slot(g, word)] |= g->definition_block[ptx__slot(g, word)] != b;
-                    else if (l->live[ptx__slot(g, word)])
-                        ptx__add_mention(l, word, b, PTX__LIVE_IN);
-                for (at = 0; pass && (word = ptx__next_register(k, ins, 0, &at)) != 0;)
-                    if (l->live[ptx__slot(g, word)])
-                        ptx__add_mention(l, word, b, ins->guard ? 0 : PTX__WRITTEN);
-            }
-}
-
-/* One register, whose first mention is head; id: a number of its own. */
-PTX__RARE void ptx__spread_liveness(ptx__liveness *l, uint32_t head, uint32_t id) {
-    ptx__mention *at = l->k->m->mentions.at;
-    const ptx__graph *g = l->g;
-    const uint64_t weight = ptx__weight(at[head - 1].word);
-    uint32_t x, j, depth = 0;
-    for (x = head; x; x = at[x - 1].next_of_register) {
-        if (at[x - 1].flags & PTX__WRITTEN) l->written[at[x - 1].block] = id;
-        if (at[x - 1].flags & PTX__LIVE_IN)
-            g->stack[depth++] = at[x - 1].block, l->live_in[at[x - 1].block] = id;
+    const ptx__set *mentions = l->k->m->sets.at;
+    const uint32_t id = ptx__slot(g, word) + 1;
+    uint32_t *blocks = g->mark, *stack = g->stack, found = 0, depth = 0, x, b, e;
+    for (x = l->mentions[id - 1]; x; x = mentions[x - 1].next) { /* from the last to the first */
+        const uint32_t i = mentions[x - 1].instruction >> 1;
+        b = mentions[x - 1].block;
+        if (l->seen[b] != id) l->seen[b] = id, l->end[b] = i + 1, blocks[found++] = b;
+        l->begin[b] = mentions[x - 1].instruction & 1 ? i + 1 : g->block[b].first;
     }
+    for (e = 0; e < found; e++)
+        if (l->begin[blocks[e]] == g->block[blocks[e]].first) stack[depth++] = blocks[e];
     while (depth) {
-        const uint32_t b = g->stack[--depth];
-        for (j = g->first_predecessor[b]; j < g->first_predecessor[b + 1]; j++) {
-            const uint32_t from = g->predecessor[j];
-            if (l->live_out[from] != id) {
-                l->live_out[from] = id;
-                l->registers[from] += (uint32_t)weight;
-                l->predicates[from] += (uint32_t)(weight >> 32);
-            }
-            if (l->written[from] == id || l->live_in[from] == id) continue;
-            l->live_in[from] = id;
-            g->stack[depth++] = from;
+        b = stack[--depth];
+        for (e = g->first_predecessor[b]; e < g->first_predecessor[b + 1]; e++) {
+            const uint32_t from = g->predecessor[e];
+            if (l->out[from] == id) continue;
+            l->out[from] = id;
+            if (l->seen[from] != id)
+                l->seen[from] = id, l->begin[from] = g->block[from].first, stack[depth++] = from;
+            ptx__add_life(l, word, l->begin[from], g->block[from].end);
         }
     }
-    for (x = head; x; x = at[x - 1].next_of_register)
-        if (l->live_out[at[x - 1].block] == id) at[x - 1].flags |= PTX__LIVE_OUT;
-}
-
-static void ptx__raise_peak(ptx_pressure_info *peak, uint64_t live, uint32_t i) {
-    if ((uint32_t)live > peak->registers) {
-        peak->registers = (uint32_t)live;
-        peak->instruction = i;
-    }
-    if ((uint32_t)(live >> 32) > peak->predicates) peak->predicates = (uint32_t)(live >> 32);
-}
-
-/* Backwards through a block, from what is live at its end. */
-PTX__RARE void ptx__find_peak(ptx__liveness *l, uint32_t b, ptx_pressure_info *peak) {
-    const ptx_kernel *k = l->k;
-    const ptx__graph *g = l->g;
-    uint64_t now = l->registers[b] | (uint64_t)l->predicates[b] << 32;
-    uint32_t x, i, at, word;
-    for (x = l->in_block[b]; x; x = k->m->mentions.at[x - 1].next_in_block)
-        if (k->m->mentions.at[x - 1].flags & PTX__LIVE_OUT)
-            l->live[ptx__slot(g, k->m->mentions.at[x - 1].word)] = b + 1;
-    for (i = g->block[b].end; i-- > g->block[b].first;) {
-        const ptx__ins *ins = &k->ins.at[i];
-        uint64_t held = now;
-        for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
-            uint32_t *live = &l->live[ptx__slot(g, word)];
-            if (*live != b + 1)
-                held += ptx__weight(word); /* made and never used */
-            else if (!ins->guard)
-                *live = 0, now -= ptx__weight(word);
-        }
-        ptx__raise_peak(peak, held, i);
-        for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
-            uint32_t *live = &l->live[ptx__slot(g, word)];
-            if (*live != b + 1) *live = b + 1, now += ptx__weight(word);
-        }
-        ptx__raise_peak(peak, now, i);
-    }
+    for (e = 0; e < found; e++) /* what is made and never used has a place, too */
+        if (b = blocks[e], l->out[b] != id)
+            ptx__add_life(l, word, l->begin[b], l->end[b] > l->begin[b] ? l->end[b] : l->begin[b] + 1);
 }
 
 PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *peak) {
     ptx_module *m = k->m;
-    ptx__liveness l;
-    uint32_t *s, i;
-    m->mentions.count = m->spread.count = 0;
-    if (!PTX__ROOM(m, m->spread, 6 * (size_t)g->blocks + 2 * (size_t)g->registers)) return 0;
+    const size_t count = k->ins.count + 2, words = g->registers + 4 * (size_t)g->blocks + 2 * count;
+    uint32_t *s, i, b = 0, at, word, which, registers = 0, predicates = 0;
+    ptx__lives l;
+    m->sets.count = m->spread.count = 0;
+    if (!PTX__ROOM(m, m->spread, words)) return 0;
     s = m->spread.at;
-    memset(s, 0, (6 * (size_t)g->blocks + 2 * (size_t)g->registers) * sizeof *s);
+    memset(s, 0, words * sizeof *s);
     l.k = k, l.g = g;
-    l.of_register = s, s += g->registers;
-    l.live = s, s += g->registers;
-    l.in_block = s, s += g->blocks;
-    l.live_in = s, s += g->blocks;
-    l.live_out = s, s += g->blocks;
-    l.written = s, s += g->blocks;
-    l.registers = s, s += g->blocks;
+    l.mentions = s, s += g->registers;
+    l.seen = s, s += g->blocks;
+    l.out = s, s += g->blocks;
+    l.begin = s, s += g->blocks;
+    l.end = s, s += g->blocks;
+    l.registers = s, s += count;
     l.predicates = s;
-    ptx__find_mentions(&l);
-    if (m->error.code) return 0;
-    for (i = 0; i < g->registers; i++)
-        if (l.of_register[i]) ptx__spread_liveness(&l, l.of_register[i], i + 1);
-    memset(l.live, 0, g->registers * sizeof *l.live);
+    for (i = 0; i < k->ins.count; i++) {
+        if (g->block[b].end == i) b++;
+        for (which = 2; which-- > 0;) /* reads, then writes */
+            for (at = 0; (word = ptx__next_register(k, &k->ins.at[i], (int)which, &at)) != 0;) {
+                ptx__set mention;
+                if (!PTX__ROOM_FOR_ONE(m, m->sets)) return 0;
+                mention.instruction = 2 * i + (!which && !k->ins.at[i].guard);
+                mention.block = b;
+                mention.next = l.mentions[ptx__slot(g, word)];
+                m->sets.at[m->sets.count++] = mention;
+                l.mentions[ptx__slot(g, word)] = (uint32_t)m->sets.count;
+            }
+    }
+    for (which = 1; which < PTX__CLASSES; which++)
+        for (i = 0; i < k->registers[which]; i++) ptx__find_lives(&l, PTX__WORD(which, i));
     memset(peak, 0, sizeof *peak);
-    for (i = 0; i < g->blocks; i++)
-        if (g->block[i].order) ptx__find_peak(&l, i, peak);
+    for (i = 0; i + 1 < count; i++) {
+        registers += l.registers[i], predicates += l.predicates[i];
+        if (registers > peak->registers) peak->registers = registers, peak->instruction = i ? i - 1 : 0;
+        if (predicates > peak->predicates) peak->predicates = predicates;
+    }
     peak->site = ptx__site_at(k, peak->instruction);
     return 1;
 }
@@ -9821,9 +9285,9 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
 
 /* In this order: each relies on those before it. */
 static ptx_code (*const ptx__checks[])(ptx_kernel *k, ptx__graph *g) = {
-    ptx__check_paths,      ptx__check_definitions, ptx__check_ends,       ptx__check_exits,
-    ptx__check_uniformity, ptx__check_copies,      ptx__check_carry,      ptx__check_products,
-    ptx__check_addresses,  ptx__check_launch,      ptx__check_setmaxnreg, ptx__check_tensor_memory};
+    ptx__check_paths,      ptx__check_definitions, ptx__check_ends,
+    ptx__check_uniformity, ptx__check_copies,      ptx__check_products,
+    ptx__check_addresses,  ptx__check_launch, ptx__check_tensor_loads};
 
 /* What is left open where the record ends. */
 PTX__RARE ptx_code ptx__check_record(ptx_kernel *k) {
@@ -9842,7 +9306,7 @@ PTX__RARE ptx_code ptx__check_record(ptx_kernel *k) {
 }
 
 /* g: the graph, for those who go on with it. */
-PTX__RARE ptx_code ptx__verify_with(ptx_kernel *k, ptx__graph *g) {
+static ptx_code ptx__verify_with(ptx_kernel *k, ptx__graph *g) {
     size_t i;
     if (ptx__check_record(k)) return k->m->error.code;
     if (!ptx__make_graph(k, g, (k->seen & PTX__SEEN_CONVERGENT) != 0)) return k->m->error.code;
@@ -9856,40 +9320,6 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
     ptx__graph g;
     if (k->verified) return PTX_E_NONE;
     return ptx__verify_with(k, &g);
-}
-
-/* The static shared memory of an entry and of all that it calls, by name, against what a block may have. */
-PTX__RARE void ptx__verify_shared(ptx_module *m) {
-    uint64_t all = 0, sum;
-    uint32_t i, j, changed;
-    size_t c;
-    for (i = 0; i < m->used; i++)
-        if (m->kernels.at[i]->function) all += m->kernels.at[i]->shared_bytes;
-    for (i = 0; i < m->used && all; i++) {
-        ptx_kernel *entry = m->kernels.at[i];
-        if (entry->function || !entry->calls.count || entry->shared_bytes + all <= PTX__SHARED_MOST) continue;
-        for (j = 0; j < m->used; j++) m->kernels.at[j]->reached = j == i;
-        do {
-            for (j = m->used, changed = 0; j-- > 0;) {
-                const ptx_kernel *caller = m->kernels.at[j];
-                for (c = 0; caller->reached && c < caller->calls.count; c += 2) {
-                    uint32_t callee = caller->calls.at[c + 1];
-                    if (callee == PTX__ANY_CALLEE || m->kernels.at[callee]->reached) continue;
-                    m->kernels.at[callee]->reached = changed = 1;
-                }
-            }
-        } while (changed);
-        for (j = 0, sum = 0; j < m->used; j++)
-            if (m->kernels.at[j]->reached) sum += m->kernels.at[j]->shared_bytes;
-        if (sum > PTX__SHARED_MOST) {
-            ptx__fail(entry, PTX_E_SHARED_LIMIT, entry->site,
-                      "%.80s and the functions it calls have %u bytes of static shared memory together, the "
-                      "limit is %u",
-                      m->names.at + entry->name, (unsigned)(sum > UINT32_MAX ? UINT32_MAX : sum),
-                      PTX__SHARED_MOST);
-            return;
-        }
-    }
 }
 
 /* Calls that lead back to their function, by a walk along the calls: `reached` is 1 on the way down to what a
@@ -9943,7 +9373,6 @@ PTX__RARE void ptx__verify_calls(ptx_module *m) {
         calls |= m->kernels.at[i]->calls.count != 0;
     }
     if (!calls) return;
-    ptx__verify_shared(m);
     for (i = 0; i < m->used && changed; i++)
         if (m->kernels.at[i]->calls.count) m->kernels.at[i]->verified = 0;
     if (!ptx__find_recursion(m)) return;
@@ -10197,6 +9626,24 @@ static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_
             w += 3;
             memcpy(p, ", ", 2);
             p += 2;
+        } else if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES && (int32_t)w[2] >= 0) {
+            *p = '[';
+            p = ptx__print_listed(m, p + 1, w[1]) - 2;
+            *p = '+';
+            if (w[2]) p = ptx__digits32(p + 1, w[2]);
+            memcpy(p, "], ", 4);
+            p += 3;
+            w += 3;
+        } else if (*w >> 16 == PTX__GROUP(PTX__G_BRACES, 0) >> 16) {
+            uint32_t left = *w++ & 0xffffu;
+            for (*p++ = '{'; left && PTX__TAG(*w) < PTX__CLASSES; left--) p = ptx__print_listed(m, p, *w++);
+            for (; left; left--) {
+                char *behind = p;
+                w = ptx__print_other(k, &behind, w);
+                p = behind;
+            }
+            memcpy(p - 2, "}, ", 4);
+            p++;
         } else {
             char *behind = p;
             w = ptx__print_other(k, &behind, w);
@@ -10504,33 +9951,6 @@ PTX__RARE_API const char *ptx_text(ptx_module *m, size_t *length) {
     return m->text.at;
 }
 
-/* Text into a caller's buffer as far as there is room; the length goes on regardless. */
-typedef struct ptx__writer {
-    char *at;
-    size_t used, capacity;
-} ptx__writer;
-static void ptx__write_part(ptx__writer *w, const char *s, size_t n) {
-    size_t room = w->used + 1 < w->capacity ? w->capacity - 1 - w->used : 0;
-    if (w->at && room) memcpy(w->at + w->used, s, n < room ? n : room);
-    w->used += n;
-}
-static void ptx__write(ptx__writer *w, const char *s) { ptx__write_part(w, s, strlen(s)); }
-/* The end of the text: its length. */
-static size_t ptx__written(const ptx__writer *w) {
-    if (w->at && w->capacity) w->at[w->used < w->capacity ? w->used : w->capacity - 1] = 0;
-    return w->used;
-}
-
-PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity) {
-    ptx__writer w = {NULL, 0, 0};
-    size_t length;
-    const char *text = ptx_text(m, &length);
-    w.at = buffer;
-    w.capacity = capacity;
-    if (text) ptx__write_part(&w, text, length);
-    return ptx__written(&w);
-}
-
 PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) {
     uint32_t e, i, at, first = 1; /* first: line of the kernel's first instruction */
     size_t from = 0;
@@ -10552,11 +9972,17 @@ PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *plac
     return 0;
 }
 
+/* Text into a caller's buffer as far as there is room. Returns the length, which goes on regardless. */
+static size_t ptx__write(char *buffer, size_t capacity, size_t used, const char *s, size_t n) {
+    const size_t room = used + 1 < capacity ? capacity - 1 - used : 0;
+    if (buffer && room) memcpy(buffer + used, s, n < room ? n : room);
+    if (buffer && capacity) buffer[used + n < capacity ? used + n : capacity - 1] = 0;
+    return used + n;
+}
+
 PTX__RARE_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity) {
-    ptx__writer w = {NULL, 0, 0};
-    const char *from = log;
-    w.at = buffer;
-    w.capacity = capacity;
+    const char *from = log ? log : "";
+    size_t used = 0;
     while (log && *log) {
         uint32_t line = 0;
         ptx_place place;
@@ -10567,15 +9993,14 @@ PTX__RARE_API size_t ptx_explain(const ptx_module *m, const char *log, char *buf
         }
         for (log += 5; *log >= '0' && *log <= '9'; log++)
             if (line < 100000000) line = line * 10 + (uint32_t)(*log - '0');
-        ptx__write_part(&w, from, (size_t)(log - from));
-        from = log;
         if (!ptx_locate(m, line, &place)) continue;
         snprintf(text, sizeof text, " (%.200s, kernel '%.80s', instruction %lu)", place.site, place.kernel,
                  (unsigned long)place.instruction);
-        ptx__write(&w, text);
+        used = ptx__write(buffer, capacity, used, from, (size_t)(log - from));
+        used = ptx__write(buffer, capacity, used, text, strlen(text));
+        from = log;
     }
-    if (log) ptx__write_part(&w, from, (size_t)(log - from));
-    return ptx__written(&w);
+    return ptx__write(buffer, capacity, used, from, strlen(from));
 }
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m) {
@@ -10640,8 +10065,8 @@ static const ptx__calc ptx__calcs[] = {
     {"sub", 0, 'f', PTX_SUB, PTX_RN}, {"sel", 0, 'f', PTX_SELP, 0}, {"isel", 0, 'b', PTX_SELP, 0},
     {"abs", 0, 'f', PTX_ABS, 0}, {"neg", 0, 'f', PTX_NEG, 0}, {"cps", 0, 'f', PTX_COPYSIGN, 0},
     {"min", 0, 'f', PTX_MIN, 0}, {"max", 0, 'f', PTX_MAX, 0}, {"div", 0, 'f', PTX_DIV, PTX_RN},
-    {"sqrt", 0, 'f', PTX_SQRT, PTX_RN}, {"rcpa", 0, 'f', PTX_RCP, PTX_APPROX | PTX_FTZ},
-    {"ex2", 0, 'f', PTX_EX2, PTX_APPROX}, {"rsqa", 0, 'f', PTX_RSQRT, PTX_APPROX | PTX_FTZ},
+    {"ex2", 0, 'f', PTX_EX2, PTX_APPROX}, {"rcpa", 0, 'f', PTX_RCP, PTX_APPROX | PTX_FTZ},
+    {"rsqa", 0, 'f', PTX_RSQRT, PTX_APPROX | PTX_FTZ}, {"f2i", 's', 'f', PTX_CVT, PTX_RNI},
     {"ex2a", 0, 'g', PTX_EX2, PTX_APPROX | PTX_FTZ}, {"lg2a", 0, 'g', PTX_LG2, PTX_APPROX | PTX_FTZ},
     {"and", 0, 'b', PTX_AND, 0}, {"or", 0, 'b', PTX_OR, 0}, {"xor", 0, 'b', PTX_XOR, 0},
     {"shl", 0, 'b', PTX_SHL, 0}, {"shr", 0, 'u', PTX_SHR, 0}, {"sar", 0, 's', PTX_SHR, 0},
@@ -10658,9 +10083,7 @@ static const ptx__calc ptx__calcs[] = {
     {"u2f", 'f', 'u', PTX_CVT, PTX_RN}, {"f2q", 'q', 'f', PTX_CVT, PTX_RNI}, {"qsub", 0, 'q', PTX_SUB, 0},
     {"d2f", 'f', 'd', PTX_CVT, PTX_RN}, {"nar", 'g', 'D', PTX_CVT, PTX_RN}, {"wid", 'D', 'g', PTX_CVT, 0},
     {"gmul", 0, 'g', PTX_MUL, PTX_RN}, {"qmul", 0, 'd', PTX_MUL, 0}, {"qhi", 0, 'd', PTX_MUL, PTX_HI},
-    {"qadd", 0, 'd', PTX_ADD, 0}, PTX__SETP("qlt", 'd', LT), {"rcp", 0, 'f', PTX_RCP, PTX_RN},
-    {"rcpd", 0, 'D', PTX_RCP, PTX_APPROX | PTX_FTZ}, {"q2f", 'f', 'q', PTX_CVT, PTX_RN},
-    {"f2i", 's', 'f', PTX_CVT, PTX_RNI},
+    {"qadd", 0, 'd', PTX_ADD, 0}, PTX__SETP("qlt", 'd', LT), {"q2f", 'f', 'q', PTX_CVT, PTX_RN},
 };
 #undef PTX__SETP
 
@@ -10739,9 +10162,12 @@ static const char *const ptx__formulas[] = {
      "r=mul r u;"),
     /* x 2^y, but infinite where z > w, 0 where z < v */
     PTX__F0("scale_ends", "r=scale x y;c=gt z w;r=sel I r c;c=lt z v;r=sel 0 r c;"),
-    PTX__F0("reciprocal", "{r=rcpa x;|r=rcpd x;n=neg x;u=fma n r 1;r=fma r u r;u=fma n r 1;r=fma r u r;}"),
+    PTX__F0("reciprocal", "r=rcpa x;{|n=neg x;u=fma n r 1;r=fma r u r;u=fma n r 1;r=fma r u r;}"),
+    /* x y, then x + y, exactly as r + s */
+    PTX__F0("times", "r=mul x y;s=neg r;s=fma x y s;"),
+    PTX__F0("plus", "r=add x y;k=sub r x;s=sub r k;s=sub x s;k=sub y k;s=add s k;"),
     /* (x + y) / (z + w); y and w below the last place of x and z */
-    PTX__F0("divide", "t=rcpd z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;"
+    PTX__F0("divide", "t=rcpa z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;"
      "e=add e s;r=fma e t r;"),
     /* e^|x| / 2 as r 2^s */
     PTX__F("half_exp", "a=abs x;t=fma a $ $;n=sub t $;f=fma n $ a;f=fma n $ f;r=exp_poly f;s=mov t;q=mov a;",
@@ -10794,9 +10220,8 @@ static const char *const ptx__formulas[] = {
      "r=log_special x r;end;", "33B17218", ""),
     /* (-1)^y sin x, of x up to pi / 2: the error of x^2 counts */
     PTX__F("sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e {0.14|$};p=poly z $;p=fma p z e;r=fma p x x;y=shl "
-     "y 31;r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6",
-     "3FC1EB85 3C7AF044,3CE62CF,BD6AD96D,3DE61222,BE5AE645,3EC71DE3A4A858F9,BF2A01A01A005D22,"
-     "3F81111111110FF2,BFC5555555555554"),
+     "y 31;r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6", "3FC1EB85 3C7AF044,3CE62CF,BD6AD96D,3DE61222,"
+     "BE5AE645,3EC71DE3A4A858F9,BF2A01A01A005D22,3F81111111110FF2,BFC5555555555554"),
     /* the sine of x less z pi, y: z by the sum that rounded it; large ones: of w, turned by v */
     PTX__F("reduced", "f=fma z $ x;f=fma z $ f;f:fma z $ f;{|y,l=unpair y;}t:mov y;a=abs x;c=gtu a "
      "{105615|$};if c;f,t=turn w v;end;r=sine f t;", "C0490FDA B4222168 A84234C4",
@@ -10805,15 +10230,14 @@ static const char *const ptx__formulas[] = {
     PTX__F("cos", "1t=fma x $ 0.5;t=add t M;n=sub t M;n=sub n 0.5;a=abs x;r=reduced x t n a 0x40000000;",
      "3EA2F983", "3FD45F306DC9C883"),
     PTX__F("log2", "1f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;r:fma n $ p;|t,w=ratio f;"
-     "h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=add n h;u=sub s n;u=sub h u;a=add a u;r:add s "
-     "a;}if c;r=log_special x r;end;", "BD7EA98D,3E1D46DE,BE47F40D,3E576ECA,BE7581A8,3E939413,BEB8AB5C,"
-     "3EF6391C,BF38AA3B 3FB8AA3B 34", "3FF71547652B82FE 3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE"),
+     "h,a=times t $;a=fma t $ a;a=fma w $ a;s=add n h;u=sub s n;u=sub h u;a=add a u;r:add s a;}if c;"
+     "r=log_special x r;end;", "BD7EA98D,3E1D46DE,BE47F40D,3E576ECA,BE7581A8,3E939413,BEB8AB5C,3EF6391C,"
+     "BF38AA3B 3FB8AA3B 34", "3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE"),
     PTX__F("log10", "1f,n,c=log_reduce x;{p=poly f $;g=mul f f;p=mul p g;p=fma f $ p;p=fma n $ p;r:fma n $ p;"
-     "|t,w=ratio f;h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;a=fma w $ a;s=fma n $ h;u=fma n $ s;u=sub h u;"
-     "a=add a u;a=fma n $ a;r:add s a;}if c;r=log_special x r;end;",
-     "BCB1F27A,3D38D697,BD60504F,3D7E2307,BD946FBB,3DB1FD51,BDDE5A81,3E143CB7,BE5E5BD9 3EDE5BD9 A6F6086 "
-     "331A209B", "3FDBCB7B1526E50E 3FDBCB7B1526E50E 3C695355BAAAFAD3 3FDBCB7B1526E50E 3FD34413509F79FF "
-     "BFD34413509F79FF BC49DC1DA994FD21"),
+     "|t,w=ratio f;h,a=times t $;a=fma t $ a;a=fma w $ a;s=fma n $ h;u=fma n $ s;u=sub h u;a=add a u;a=fma n "
+     "$ a;r:add s a;}if c;r=log_special x r;end;", "BCB1F27A,3D38D697,BD60504F,3D7E2307,BD946FBB,3DB1FD51,"
+     "BDDE5A81,3E143CB7,BE5E5BD9 3EDE5BD9 A6F6086 331A209B", "3FDBCB7B1526E50E 3C695355BAAAFAD3 "
+     "3FDBCB7B1526E50E 3FD34413509F79FF BFD34413509F79FF BC49DC1DA994FD21"),
     PTX__F("log1p", "1v:mov x;d:mov 0;u:add x 1;{i=iadd u -0x800000;c=uge i 0x5f000000;|l,i=unpair u;i=iadd "
      "i -0x100000;c=uge i 0x5fe00000;}if c;c=gt x 1;v=mul x $;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;"
      "d=isel 0xe0000000 0 c;end;{e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;|l,h=unpair u;"
@@ -10836,38 +10260,39 @@ static const char *const ptx__formulas[] = {
      "q=fma v $ q;q=add q u;{n=and x 0x80000000;q=xor q n;r=xor r n;|k,n=unpair x;n=and n 0x80000000;q=flip "
      "q n;r=flip r n;}r=fma x 0 r;c=ine n 0;n=isub 0 s;s=isel n s c;", "1FC90FDB 933BBD2E 1FC90FDB 1FC90FDB",
      "3BF 3BF921FB54442D18 3891A62633145C07 3BF921FB54442D18 3BF921FB54442D18"),
-    PTX__F("tan", "1t=fma x $ M;n=sub t M;g=fma n $ x;f:fma n $ g;l=sub f g;l:fma n $ l;h:mul n $;{|t,"
-     "k=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z $;"
-     "{l=mul l -2;|l=neg l;}p=fma p f l;p=fma p z h;g=add f p;{q=rcpa g;|c=and t 1;c=ine c 0;r:mov g;if c;"
-     "q=reciprocal g;}e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;r=sel q g c;"
-     "|r=neg q;end;}", "3F22F983 BFC90FDA B3A22168 33A22168 A7C234C4 3C1A00B2,3B4AF343,3CC83EB5,3D5AC1F3,"
-     "3E0896F8,3EAAAA6F", "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 "
+    PTX__F("tan", "1t=fma x $ M;n=sub t M;g=fma n $ x;f:fma n $ g;{|l=sub f g;l:fma n $ l;}h:mul n $;{|t,"
+     "k=unpair t;}t:mov t;a=abs x;c=gtu a {105615|$};if c;f,t,h=quarter x;{|l=mov 0.0;}end;z=mul f f;p=poly "
+     "z $;{q=mul z f;p=fma p q h;|l=neg l;p=fma p f l;p=fma p z h;}g=add f p;{q=rcpa g;|c=and t 1;c=ine c 0;"
+     "r:mov g;if c;q=reciprocal g;}e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;{q=neg q;c=and t 1;c=ine c 0;"
+     "r=sel q g c;|r=neg q;end;}", "3F22F983 BFC90FDA B3A22168 A7C234C4 3B9153BC,B80B570E,3C332D78,3CAE039E,"
+     "3D5D7699,3E08868E,3EAAAAB1", "3FE45F306DC9C883 BFF921FB54442D18 BC91A62633145C06 3C91A62633145C06 "
      "B94C1CD129024E08 41D 3EF603B9,BF07D494,3F17BEC,BEFD0809,3F2205EC,3F2D14D,3F43814F,3F57D58,3F6D6D98,"
      "3F8226E10108A5E5,3F9664F49BF1640E,3FABA1BA1B3E6489,3FC1111111118F5E,3FD55555555554E4"),
-    PTX__F("arc", "a=abs x;c=gt a 0.5;{|v:mov a;z:mul x x;q:mov 0.0;if c;}z=fma a -0.5 0.5;{y=rsqa z;d=eq z "
-     "0;y=sel 0 y d;v=mul z y;h=mul y 0.5;|v=sqrt z;}e=neg v;e=fma e v z;{v=fma e h v;g=mul x x;z=sel z g c;"
-     "v=sel v a c;|l=max v $;l=rcpd l;q=mul e l;end;}p=poly z $;p=mul p z;r=fma p v v;s=mov c;",
-     "3D2CACD5,3CC620AD,3D3A3DB9,3D998103,3E2AAAE4", "20B 3FA0B78E,BF958AF1,3F96429A,3F6E3E2C,3F861656,"
-     "3F8757CF,3F8CA20D,3F91C49E,3F96E8BE,3F9F1C71A88243DE,3FA6DB6DB723E1F4,3FB333333332DC65,"
-     "3FC555555555557A"),
+    PTX__F("arc", "a=abs x;c=gt a 0.5;{|v:mov a;z:mul x x;q:mov 0.0;if c;}z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;"
+     "y=sel 0 y d;v,h=root2 z y;{g=mul x x;z=sel z g c;v=sel v a c;|e=neg v;e=fma e v z;h=add h h;q=mul e h;"
+     "end;}p=poly z $;p=mul p z;r=fma p v v;s=mov c;", "3D2CACD5,3CC620AD,3D3A3DB9,3D998103,3E2AAAE4",
+     "3FA0B78E,BF958AF1,3F96429A,3F6E3E2C,3F861656,3F8757CF,3F8CA20D,3F91C49E,3F96E8BE,3F9F1C71A88243DE,"
+     "3FA6DB6DB723E1F4,3FB333333332DC65,3FC555555555557A"),
     /* pi/2 - x, then pi - x */
     PTX__F("half_pi", "{n=neg x;r=fma $ $ n;|r=sub $ x;r=add r $;}", "3F42F1B4 40040455",
      "3FF921FB54442D18 3C91A62633145C06"),
     PTX__F("pi", "{n=neg x;r=fma $ $ n;|r=sub $ x;r=add r $;}", "3FC2F1B4 40040455",
      "400921FB54442D18 3CA1A62633145C07"),
-    PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;",
-     "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E",
-     "BEE390A8,3F1D183A,BF4490AC,3F627A17,BF77DCD8,3F87D4DA,BF936D54,3F9B17E5,BFA0E3D8,3FA39DD8,BFA5F79,"
-     "3FA84CD37E346DB8,BFAAEDF99C78B5F1,3FAE1D5448695593,BFB111038C103845,3FB3B139B612FF9F,BFB745D15AAF8E54,"
-     "3FBC71C71B25B739,BFC249249243DF46,3FC99999999982B7,BFD5555555555543"),
+    PTX__F("arctan", "z=mul x x;q=poly z $;q=mul q z;r=fma q x x;", "3B3F60E2,BC8611FF,3D30FBAB,BD9AA9FA,"
+     "3DDA6FEE,BE118558,3E4CBC77,BEAAAA6E", "BEE390A8,3F1D183A,BF4490AC,3F627A17,BF77DCD8,3F87D4DA,BF936D54,"
+     "3F9B17E5,BFA0E3D8,3FA39DD8,BFA5F79,3FA84CD37E346DB8,BFAAEDF99C78B5F1,3FAE1D5448695593,BFB111038C103845,"
+     "3FB3B139B612FF9F,BFB745D15AAF8E54,3FBC71C71B25B739,BFC249249243DF46,3FC99999999982B7,BFD5555555555543"),
     PTX__F("asin", "1{v,c=arc x;w=neg v;w=fma $ $ w;w=add w w;|v,c,l=arc x;w=fma v -2 $;l=sub $ l;w=add w l;"
      "}v=sel w v c;r=cps x v;", "3EC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06"),
     PTX__F("acos", "1v,c=arc x;u=cps x v;{u=half_pi u;|u=sub $ u;u=add u $;}v=add v v;w=pi v;d=lt x 0;v=sel "
      "w v d;r=sel v u c;", "", "3C91A62633145C06 3FF921FB54442D18"),
-    PTX__F("atan2", "2a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;{q=rcpa m;t=mul n q;e=neg t;e=fma e m "
-     "n;t:fma e q t;c=geu m $;d=ltu n $;c=or c d;if c;|}t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;"
-     "{end;|}v=arctan t;w=half_pi v;v=sel w v p;w=pi v;{p=ilt y 0;|k,h=unpair y;p=ilt h 0;}v=sel w v p;r=cps "
-     "x v;", "5E 0D8", ""),
+    /* x / y, where 1 / y is normal and so is the error of the first quotient */
+    PTX__F0("quotient", "q=reciprocal y;r=mul x q;e=neg r;e=fma e y x;r=fma e q r;"),
+    PTX__F("atan2", "2a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;t:quotient n m;c=geu m $;d=ltu n $;"
+     "c=or c d;if c;d=gt m 1;e=gt n 1;i=sel $ $ d;j=sel $ $ e;i=mul m i;j=mul n j;t=quotient j i;d=xor d e;"
+     "j=sel $ 1 d;t=mul t j;d=eq m I;u=mul n 0;t=sel u t d;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;end;"
+     "v=arctan t;w=half_pi v;v=sel w v p;w=pi v;{p=ilt y 0;|k,h=unpair y;p=ilt h 0;}v=sel w v p;r=cps x v;",
+     "5E 0D8 1F8 5F8 1F8 5F8 002", "7E7 03F 1FF 5FF 1FF 5FF 0004"),
     PTX__F("sinh", "1p,t,a=half_exp x;h=ldx p t;e=reciprocal h;h=fma e -0.25 h;z=mul x x;q=poly z $;q=mul q "
      "z;q=fma q a a;c=lt a 1;r:sel q h c;c=gtu a {88|709};if c;r=scale p t;c=gt a {91|712};r=sel I r c;end;"
      "r=cps x r;", "363B3B8F,39500E11,3C088875,3E2AAAAB", "3CEF6ECB,3D6ACC74,3DE6127A,3E5AE645,"
@@ -10884,49 +10309,48 @@ static const char *const ptx__formulas[] = {
      "{r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;if c;r=mul a $;r=root3 r;r=mul r $;|}u=add a a;c=eq u "
      "a;r=sel a r c;{|c=nan x x;r=sel x r c;}end;r=cps x r;", "4B8 3B8",
      "435 BFD555556 3FCC71C7 3FD55555 BFD55555"),
-    PTX__F0("root2", "{v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;|r=sqrt x;}"),
-    PTX__F("hypot", "2h=mul x x;h=fma y y h;{r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;|r:sqrt h;k,"
+    /* sqrt x as r, 1 / (2 r) as s; y: 1 / sqrt x to 18 bits or more */
+    PTX__F0("root2", "r=mul x y;s=mul y 0.5;{|e=neg r;e=fma e s 0.5;r=fma r e r;s=fma s e s;}e=neg r;e=fma e "
+     "r x;r=fma e s r;"),
+    PTX__F("hypot", "2h=mul x x;h=fma y y h;v=rsqa h;r:root2 h v;{i=iadd h -0x12000000;c=uge i 0x6c000000;|k,"
      "i=unpair h;i=iadd i -0x10000000;c=uge i 0x6fe00000;}if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel $ $ "
-     "d;i=sel $ $ d;u=mul x k;v=mul y k;h=mul u u;w=fma v v h;{h=root2 w;|h=sqrt w;}r=mul h i;{d=eq w 0;"
-     "r=sel 0 r d;|}d=eq m I;r=sel I r d;end;", "1C8 6C8 628 128", "1F7 657 607 1A7"),
+     "d;i=sel $ $ d;u=mul x k;v=mul y k;h=mul u u;w=fma v v h;v=rsqa w;h=root2 w v;r=mul h i;d=eq w 0;r=sel "
+     "0 r d;d=eq m I;r=sel I r d;end;", "1C8 6C8 628 128", "1F7 657 607 1A7"),
     PTX__F("erf_small", "z=mul x x;p=poly z $;r=fma p x x;", "38A48BD2,BA51EC09,3BAA00B9,BCDBFC46,3DE71679,"
      "BEC0939F,3E0375D4", "BE0A91F5,3E4D6372,BE85BE4E,3EBB97A,BEEF4C9B,3F1F9A2B,BF4C02DAFC7617B,"
      "3F7565BCCF5F71C,BF9B82CE311E0843,3FBCE2F21A040606,BFD812746B0379AF,3FC06EBA8214DB68"),
     /* erfc x as (r + s) 2^q, of x from 0.65 to 28: e^-x^2 (1 / (x + 2)) P(1 - 4 / (x + 2)), each as a sum */
-    PTX__F("erfc_tail", "d=add x 2;w=rcpd d;e=neg d;u=fma e w 1;w=fma w u w;o=sub d 2;o=sub o x;u=fma e w 1;"
+    PTX__F("erfc_tail", "d=add x 2;w=rcpa d;e=neg d;u=fma e w 1;w=fma w u w;o=sub d 2;o=sub o x;u=fma e w 1;"
      "u=fma o w u;o=mov w;w=fma w u w;k=sub o w;k=fma o u k;v=fma w -4 1;m=poly v $;r=fma m v $;l=sub $ r;"
-     "l=fma m v l;l=add l $;e=mul k -4;l=fma e m l;q=mul r w;e=neg q;e=fma r w e;e=fma r k e;l=fma l w e;"
-     "h=mul x x;o=neg h;z=fma x x o;t=fma h $ M;n=sub t M;f=fma n $ o;o=neg z;o=fma n $ o;f=add f o;p,"
-     "m=exp_poly f;e=sub 1 p;e=fma m f e;r=mul q p;k=neg r;k=fma q p k;k=fma q e k;s=fma l p k;q=mov t;", "",
-     "BE4889FC,BE71F29,3E92BC,3E5C3F1E,BEA148FD,BEA0A7C9,3E76E6D3,3EC0448E,3ECE6F2A,BEB27FC2,"
-     "BEF0E75BD01A9587,BEF6C153058951AA,3F01E77236472C5D,3F22EFA78FA378BF,3F02053EB566E17D,BF45BA439CD90C03,"
-     "BF4B6FBF967CCFF5,3F69517BB74B406F,3F7A89EAFF82DDD8,BF9606E41552CB85,BFA2A88E6107D36,3FD1E2DEEA6B117A,"
-     "BFE5FD386754EFF9 3FF058671B52C776 3FF058671B52C776 BC6D0E4 BFF71547652B82FE BFE62E42FEFA39EF "
-     "BC7ABC9E3B39803F"),
+     "l=fma m v l;l=add l $;e=mul k -4;l=fma e m l;q,e=times r w;e=fma r k e;l=fma l w e;h=mul x x;o=neg h;"
+     "z=fma x x o;t=fma h $ M;n=sub t M;f=fma n $ o;o=neg z;o=fma n $ o;f=add f o;p,m=exp_poly f;e=sub 1 p;"
+     "e=fma m f e;r,k=times q p;k=fma q e k;s=fma l p k;q=mov t;", "", "BE4889FC,BE71F29,3E92BC,3E5C3F1E,"
+     "BEA148FD,BEA0A7C9,3E76E6D3,3EC0448E,3ECE6F2A,BEB27FC2,BEF0E75BD01A9587,BEF6C153058951AA,"
+     "3F01E77236472C5D,3F22EFA78FA378BF,3F02053EB566E17D,BF45BA439CD90C03,BF4B6FBF967CCFF5,3F69517BB74B406F,"
+     "3F7A89EAFF82DDD8,BF9606E41552CB85,BFA2A88E6107D36,3FD1E2DEEA6B117A,BFE5FD386754EFF9 3FF058671B52C776 "
+     "3FF058671B52C776 BC6D0E4 BFF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
     PTX__F("erf", "1a=abs x;{p=erf_small a;q=poly a $;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel "
      "q p c;|c=ltu a 1;r:mov a;if c;r=erf_small a;else;c=gt a 6;a=sel 6 a c;p,l,t=erfc_tail a;r=ldx p t;"
      "r=sub 1 r;end;}r=cps x r;", "BAE2FF3D,3CB36577,BE04CC0F,BF710322,BFCE9E11,BB54BCDF", ""),
     PTX__F("erfc", "1a=abs x;{c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;e=neg d;"
-     "e=fma e w 1;e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v $;q=mul q w;h=mul a a;l=neg h;l=fma a a l;"
-     "t=fma h $ M;n=sub t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;p=exp_poly f;p=mul p q;|c=gt a 28;"
-     "a=sel 28 a c;p,l,t=erfc_tail a;p=add p l;}r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a "
-     "0.65;if c;}p=erf_small a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u "
-     "r c;",
+     "e=fma e w 1;e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v $;q=mul q w;h,l=times a a;t=fma h $ M;n=sub "
+     "t M;f=neg h;f=fma n $ f;f=fma n $ f;f=sub f l;p=exp_poly f;p=mul p q;|c=gt a 28;a=sel 28 a c;p,l,"
+     "t=erfc_tail a;p=add p l;}r:ldx p t;c=gtu a {9.1|26};if c;r=scale p t;end;{|c=lt a 0.65;if c;"
+     "}p=erf_small a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u r c;",
      "BA2916A8,3A90ADDC,3AFBAB2D,BA6C845A,BC1B23A1,BC04DE4E,3D43A869,3D9ADF6E,BF020275,3F76FA44 BFB8AA3B "
      "BF317218 3102E308", ""),
     /* log2 x, of an exponent y too large, as r + s: t + l = 2 artanh(f / (2 + f)) to its cubic term */
     PTX__F("log2_pair", "{e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;|l,h=unpair x;e=iadd h "
      "-0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;}e=isub e y;n=i2f e;{|n=mul n $;}f=sub m 1;g=fma "
      "f 0.5 1;q=reciprocal g;t=mul f q;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u q;z=mul t t;{|o=neg z;"
-     "o=fma t t o;k=add l l;o=fma k t o;w=mul t z;b=neg w;b=fma t z b;b=fma t o b;b=fma l z b;}p=poly z $;"
-     "{|p=mul p z;}h=mul t $;a=neg h;a=fma t $ a;a=fma t $ a;{k=fma z $ $;a=fma l k a;u=mul t z;a=fma u p a;"
-     "a=fma u $ a;s=fma n $ h;u=fma n $ s;u=sub h u;|a=fma l $ a;i=mul w $;j=neg i;j=fma w $ j;j=fma w $ j;"
-     "j=fma b $ j;j=fma p w j;s=add h i;u=sub s h;u=sub i u;}a=add a u;{r=add s a;s=sub r s;s=sub a s;|a=add "
-     "a j;m=add n s;u=sub m n;u=sub s u;a=add a u;r=add m a;s=sub m r;s=add a s;}",
-     "3A2ED80C,3B52C113,3C93BBCC,B180DB78 3FB8AA3B 3FB8AA3B 32A5706 3EB8AA3B 3FB8AA3B 3DF6384F 34 B4",
-     "3EB 3E9623F3,3EB58F26,3ED8A0A5,3EFC68EE48E3D79E,3F20C9A85469630D,3F4484B13D68BE76,3F6A61762A7AF0FD,"
-     "3F92776C50EF9BFB 3FF71547652B82FE 3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE 3FBEC709DC3A03FD "
-     "3FBEC709DC3A03FD 3C5D27F05548AF0C 3FBEC709DC3A03FD"),
+     "o=fma t t o;k=add l l;o=fma k t o;w,b=times t z;b=fma t o b;b=fma l z b;}p=poly z $;{|p=mul p z;}h,"
+     "a=times t $;a=fma t $ a;{k=fma z $ $;a=fma l k a;u=mul t z;a=fma u p a;a=fma u $ a;s=fma n $ h;u=fma n "
+     "$ s;u=sub h u;|a=fma l $ a;i,j=times w $;j=fma w $ j;j=fma b $ j;j=fma p w j;s=add h i;u=sub s h;u=sub "
+     "i u;}a=add a u;{r=add s a;s=sub r s;s=sub a s;|a=add a j;m=add n s;u=sub m n;u=sub s u;a=add a u;r=add "
+     "m a;s=sub m r;s=add a s;}",
+     "3A2ED80C,3B52C113,3C93BBCC,B180DB78 3FB8AA3B 32A5706 3EB8AA3B 3FB8AA3B 3DF6384F 34 B4", "3EB 3E9623F3,"
+     "3EB58F26,3ED8A0A5,3EFC68EE48E3D79E,3F20C9A85469630D,3F4484B13D68BE76,3F6A61762A7AF0FD,3F92776C50EF9BFB "
+     "3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE 3FBEC709DC3A03FD 3C5D27F05548AF0C 3FBEC709DC3A03FD"),
     /* x^y = z, but where x is no normal number above 0, or the result none */
     PTX__F0("pow_special", "v=abs x;c=eq v 1;r=sel 1 z c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;"
      "e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel "
@@ -10934,76 +10358,69 @@ static const char *const ptx__formulas[] = {
      "r=sel 1 r c;c=eq x 1;r=sel 1 r c;"),
     PTX__F("pow", "2v:abs x;d:mov 0;{i=iadd x -0x800000;c=uge i 0x7f000000;|l,i=unpair x;i=iadd i -0x100000;"
      "c=uge i 0x7fe00000;}if c;b=lt v $;w=mul v $;v=sel w v b;d=isel {0xb800000|0x3600000} 0 b;end;h,"
-     "l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a "
-     "{125|1020};c=or b c;if c;r=scale_ends p t q {130.0|1030.0} {-152.0|-1080.0};r=pow_special x y r;end;",
-     "008 4B", "001 435"),
+     "l=log2_pair v d;q,u=times y h;l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a {125|1020};c=or "
+     "b c;if c;r=scale_ends p t q {130.0|1030.0} {-152.0|-1080.0};r=pow_special x y r;end;", "008 4B",
+     "001 435"),
     /* f32: sin(pi x) / pi, of x up to 1/2 */
     PTX__F("sin_pi", "z=mul x x;s=poly z $;s=mul s z;r=fma s x x;", "3CCACDF5,BE4308A9,3F4FCCCC,BFD28D2E",
      ""),
     /* f64: log2 gamma(x) / 4, x from 2 on, as r + s: Stirling's formula */
-    PTX__F("log2_gamma", "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;"
-     "m=mul x $;n=neg m;n=fma x $ n;n=fma x $ n;o=sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;"
-     "u=sub u n;u=add u i;t=add o $;k=sub t o;i=sub t k;i=sub o i;k=sub $ k;i=add i k;i=add i $;u=add u i;"
-     "p=stirling x;u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "",
-     "3FD71547652B82FE 3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC 3FD536439A4C6EFC BC749E49A361EFEB "
-     "3FD71547652B82FE"),
+    PTX__F("log2_gamma", "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q,u=times b h;u=fma b l u;m,n=times x $;"
+     "n=fma x $ n;k=neg m;o,i=plus q k;u=sub u n;u=add u i;t,i=plus o $;i=add i $;u=add u i;p=stirling x;"
+     "u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "",
+     "3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC BC749E49A361EFEB 3FD71547652B82FE"),
     /* ln gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, of x from 2 on */
-    PTX__F("stirling", "w=rcpd x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
+    PTX__F("stirling", "w=rcpa x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
      "", "4005E899,C0168E14,4015722A,C0092AB8,3FF4AAFF,BFD9D5B5,3FBAA9CBB08983CE,BF993AA7E403472D,"
      "3F79380277DD7BFC,BF5F41DDC3482E49,3F4B92EC0304821,BF43812E4A012C8D,3F4A01A000DCB4F6,BF66C16C16B9D421,"
      "3FB555555555554"),
     /* x sin(pi x) / pi as r + s; x above 0 */
-    PTX__F("reflect", "j=rnd x;f=sub x j;z=mul f f;g=neg z;g=fma f f g;q=poly z $;b,t=pair_ends q z $ $;"
-     "t=fma g $ t;v=fma f b f;l=sub f v;l=fma f b l;l=fma f t l;r=mul v x;s=neg r;s=fma v x s;s=fma l x s;"
-     "j=mul j 0.5;i=trc j;c=neu i j;n=neg r;r=sel n r c;n=neg s;s=sel n s c;", "",
-     "3E9078B9C5E44AE4,BEDD3EAEFCAB87E5,3F23746AE9B7FB9B,BF6338169C028879,3F9AC6805CD0D92E,BFC86A8E4720AF1E "
-     "BFFA51A6625307D3 3FE9F9CB402BC439 BFFA51A6625307D3"),
+    PTX__F("reflect", "j=rnd x;f=sub x j;z,g=times f f;q=poly z $;b,t=pair_ends q z $ $;t=fma g $ t;v=fma f "
+     "b f;l=sub f v;l=fma f b l;l=fma f t l;r,s=times v x;s=fma l x s;j=mul j 0.5;i=trc j;c=neu i j;n=neg r;"
+     "r=sel n r c;n=neg s;s=sel n s c;", "", "3E9078B9C5E44AE4,BEDD3EAEFCAB87E5,3F23746AE9B7FB9B,"
+     "BF6338169C028879,3F9AC6805CD0D92E,BFC86A8E4720AF1E BFFA51A6625307D3 3FE9F9CB402BC439 BFFA51A6625307D3"),
     /* ((x y + w) y + z) y, the sums in two numbers */
-    PTX__F0("pair_ends", "t=mul x y;e=neg t;e=fma x y e;s=add w t;k=sub s w;k=sub t k;e=add e k;u=mul s y;"
-     "g=neg u;g=fma s y g;g=fma e y g;v=add z u;k=sub v z;k=sub u k;g=add g k;p=mul v y;e=neg p;e=fma v y e;"
-     "e=fma g y e;r=add p e;s=sub r p;s=sub e s;"),
-    PTX__F("tgamma", "!1a=abs x;c=lt a 2;r:mov a;{|d:mov 1.0;k:mov 0.0;}if c;e=lt a 0.5;f=sub a 1;f=sel x f "
-     "e;{p=poly f $;d=mul x p;d=sel d p e;y:mov 1.0;d:mov d;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;"
-     "h=mul x p;w=neg h;w=fma x p w;w=fma x l w;d=sel h p e;k=sel w l e;n:mov 1.0;m:mov 0.0;}e=le x -0.5;if "
-     "e;{y=neg p;j=rnd a;g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;|n=neg p;m=neg l;d,"
-     "k=reflect a;}end;{r=div y d;|r=div n d;e=divide n m d k;c=gt a $;r=sel e r c;}else;{w=rcpa a;g:poly w "
-     "$;h,l=log2_pair a 0;b=sub a 0.5;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul a $;n=neg m;n=fma a $ "
-     "n;n=fma a $ n;o:sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;u:add u i;|h,"
-     "l=log2_gamma a;o:mul h 4;u:mul l 4;}e=lt x 0;b=mov e;{v:mov 1.0;|}if e;{j=rnd a;f=sub a j;v,c=sin_pi f;"
-     "l=sub f v;l=fma c f l;j=f2i j;j=shl j 31;v=xor v j;l=xor l j;f=mul v a;k=neg f;k=fma v a k;k=fma l a k;"
-     "v=mul f g;v=fma k g v;|d,k=reflect a;}o=neg o;u=neg u;end;p,t=exp2_pair o u;{w:mul p g;|w:mov p;}if b;"
-     "p=neg p;{w=div p v;|w=divide p 0.0 d k;}end;r=scale w t;e=gt x {36|172};r=sel I r e;{k=cps w 0;e=lt x "
-     "-46;|k=cps d 0;k=neg k;e=lt x -190;}r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r c;"
-     "c=nan x x;r=sel x r c;", "B78C1CCA,38FBBA5E,B95E5DD,BA983A29,3BEC75D2,BC1DA7B1,BD2CD6DA,3E2A891A,"
-     "BD2C0B04,BF27E7A,3F13C468,3F8 38ADD72F,BA9023C9,3B1FA3AB,BA2E981F,BBDBF4CB,3C0E9852,3E55E621,40206C99 "
-     "3FB8AA3B 3FB8AA3B 32A5706", "BE08A9AB238D3BB4,3E32A16CAC31F83F,3E3B0F6BAF573A4,BE8B8ADBD6AB8DD1,"
-     "3EB300CA9218A724,BEB4FB09261CC0F8,BEF51CDF3F87B3EC,3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,"
-     "3F7D919C52A21C74,BF83B4AF284D95DF,BFA59AF103C36A3D,3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,"
-     "3FE2788CFC6FB619 3C3"),
+    PTX__F0("pair_ends", "t,e=times x y;s=add w t;k=sub s w;k=sub t k;e=add e k;u,g=times s y;g=fma e y g;"
+     "v=add z u;k=sub v z;k=sub u k;g=add g k;p,e=times v y;e=fma g y e;r=add p e;s=sub r p;s=sub e s;"),
+    PTX__F("tgamma", "!1a=abs x;c=lt a 2;r:mov a;d:mov 1.0;k:mov 0.0;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;"
+     "{p=poly f $;d=mul x p;d=sel d p e;|q=poly f $;p=fma q f 1;l=sub 1 p;l=fma q f l;h,w=times x p;w=fma x "
+     "l w;d=sel h p e;k=sel w l e;}y:mov 1.0;z:mov 0.0;e=le x -0.5;if e;y=neg p;{j=rnd a;g=sub a j;v=sin_pi "
+     "g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;|z=neg l;d,k=reflect a;}end;d=mul d $;k=mul k $;r=divide y z "
+     "d k;r=mul r $;c=eq x 0;j=cps x I;r=sel j r c;else;{w=rcpa a;g:poly w $;h,l=log2_pair a 0;b=sub a 0.5;q,"
+     "u=times b h;u=fma b l u;m,n=times a $;n=fma a $ n;k=neg m;t,i=plus q k;o:mov t;u=sub u n;u:add u i;|h,"
+     "l=log2_gamma a;o:mul h 4;u:mul l 4;}e=lt x 0;b=mov e;if e;{j=rnd a;f=sub a j;v,c=sin_pi f;l=sub f v;"
+     "l=fma c f l;j=f2i j;j=shl j 31;v=xor v j;l=xor l j;f,i=times v a;i=fma l a i;d,l=times f g;k=fma i g l;"
+     "|d,k=reflect a;}o=neg o;u=neg u;end;p,t=exp2_pair o u;{w:mul p g;|w:mov p;}if b;p=neg p;w=divide p 0.0 "
+     "d k;end;r=scale w t;e=gt x {36|172};r=sel I r e;k=cps d 0;k=neg k;e=lt x {-46|-190};r=sel k r e;end;"
+     "t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r c;c=nan x x;r=sel x r c;", "B78C1CCA,38FBBA5E,B95E5DD,"
+     "BA983A29,3BEC75D2,BC1DA7B1,BD2CD6DA,3E2A891A,BD2C0B04,BF27E7A,3F13C468,3F8 4B8 4B8 4B8 38ADD72F,"
+     "BA9023C9,3B1FA3AB,BA2E981F,BBDBF4CB,3C0E9852,3E55E621,40206C99 3FB8AA3B 32A5706", "BE08A9AB238D3BB4,"
+     "3E32A16CAC31F83F,3E3B0F6BAF573A4,BE8B8ADBD6AB8DD1,3EB300CA9218A724,BEB4FB09261CC0F8,BEF51CDF3F87B3EC,"
+     "3F20C8A761B89038,BF2C36501AD9FC45,BF5317112B3C9501,3F7D919C52A21C74,BF83B4AF284D95DF,BFA59AF103C36A3D,"
+     "3FC5512320B4430E,BFA5815E8FA26FD4,BFE4FCF4026AFA3,3FE2788CFC6FB619 435 435 435"),
     PTX__F("lgamma", "!1a=abs x;b=lt a 0.5;{c=lt a 3.5;r:mov a;|c=lt a 3;o:mov a;u:mov 0.0;}if c;d=lt a 1.5;"
      "if d;f=sub a 1;f=sel x f b;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;}if b;l=log a;"
      "{r=sub r l;|o=sub o l;}end;else;f=sub a 2;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;"
-     "}end;else;{w=rcpa a;p=poly w $;l=log a;l=sub l 1;b=sub a 0.5;r=fma b l p;|h,l,e=log_pair a;m=mul a "
-     "0.25;b=sub m 0.125;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;t=sub q m;k=sub q t;k=sub k m;u=add u k;"
-     "o=add t $;k=sub o t;i=sub o k;i=sub t i;k=sub $ k;i=add i k;u=add u i;u=add u $;p=stirling a;u=fma p "
-     "0.25 u;o=mul o 4;u=mul u 4;}end;{|r:add o u;}c=le x -0.5;if c;{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;"
-     "j=shl j 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;|d,k=reflect a;v=abs d;h,l,e=log_pair v;"
-     "w=rcpd d;u=fma k w u;t=add o h;k=sub t o;i=sub t k;i=sub o i;k=sub h k;i=add i k;u=add u l;u=add u i;"
-     "r=add t u;}r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel I r c;",
-     "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,BECD2657,"
-     "3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,3CA89C53,"
-     "BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D",
-     "3FD019C7E69D5604,BFCCA7FB4439356,BFCA59F730048F0D,3FC360DD7FC45504,3FC77014E6D492BD,BFC2689154603E9C,"
-     "BF76C4558CF2E7B7,BF8ED0BEF852D6E5,3FAFF2B25E6F9139,BFAE8F82F4FBDD6F,3FAB5E05EBB950A1,BFAD9412A8B9833F,"
-     "3FB0109CBAE48EA6,BFB1185DAA04697A,3FB248077D2237A2,BFB3B1565EAC26C4,3FB556C264C09A83,BFB748C977701E37,"
-     "3FB9A01D659B7C79,BFBC8066D5E50A7F,3FC010B36D92FFFB,BFC2703A1E3D7721,3FC5B40CB0F75CED,BFCA8B9C17A96DD4,"
-     "3FD151322AC7E055,BFD9A4D55BEAB325 BFE2788CFC6FB619 3FEA51A6625307D1 BE316F03F86A729B,3E5F40918C971EB6,"
-     "BE7A8B0B0C2FA6D2,3E8ECA2E62B838C7,BE9F21805CB3FCA6,3EAFFCC7CD023A9B,BEC10A7A3CAD75A4,3ED25748353BEE48,"
-     "BEE3CCBD584CCE2,3EF58118A3777172,BF078DDF04C25FBE,3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,"
-     "BF538AC5C2C2396C,3F67ADD6EAC18486,BF7E404FC218D263,3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE "
-     "3FD4A34CC4A60FA4 3FCD67F1C864BEB5 3FCD67F1C864BEB5 BC665B5A 7F7"),
-    PTX__F0("atan", "1a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=rcp a;end;}v=arctan t;w=half_pi "
-     "v;v=sel w v p;r=cps x v;"),
+     "}end;else;{w=rcpa a;p=poly w $;f,n,e=log_reduce a;l=ratio f;l=fma n $ l;b=sub a 0.5;l=fma b l p;n=fma "
+     "n $ -1;r=fma b n l;|h,l,e=log_pair a;m=mul a 0.25;b=sub m 0.125;q,u=times b h;u=fma b l u;t=sub q m;"
+     "k=sub q t;k=sub k m;u=add u k;o,i=plus t $;u=add u i;u=add u $;p=stirling a;u=fma p 0.25 u;o=mul o 4;"
+     "u=mul u 4;}end;{|r:add o u;}c=le x -0.5;if c;{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;j=shl j 31;v=xor v "
+     "j;v=mul v a;v=abs v;f,n,c=log_reduce v;l=ratio f;l=add l r;r=fma n $ l;|d,k=reflect a;v=abs d;h,l,"
+     "e=log_pair v;w=rcpa d;u=fma k w u;t,i=plus o h;u=add u l;u=add u i;r=add t u;}r=neg r;e=eq v 0;r=sel I "
+     "r e;end;{c=eq a I;|c=gt a $;}r=sel I r c;", "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,"
+     "BE109432,3E2CA9AD,BE548223,3E8A8E3A,BECD2657,3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,"
+     "3A01540A,BA9706D9,3B3D03F9,BBF241E7,3CA89C53,BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,"
+     "3DAAA9C6,3ED67F1D 2A3FBE8E 33B172 33B17218", "3FD019C7E69D5604,BFCCA7FB4439356,BFCA59F730048F0D,"
+     "3FC360DD7FC45504,3FC77014E6D492BD,BFC2689154603E9C,BF76C4558CF2E7B7,BF8ED0BEF852D6E5,3FAFF2B25E6F9139,"
+     "BFAE8F82F4FBDD6F,3FAB5E05EBB950A1,BFAD9412A8B9833F,3FB0109CBAE48EA6,BFB1185DAA04697A,3FB248077D2237A2,"
+     "BFB3B1565EAC26C4,3FB556C264C09A83,BFB748C977701E37,3FB9A01D659B7C79,BFBC8066D5E50A7F,3FC010B36D92FFFB,"
+     "BFC2703A1E3D7721,3FC5B40CB0F75CED,BFCA8B9C17A96DD4,3FD151322AC7E055,BFD9A4D55BEAB325 BFE2788CFC6FB619 "
+     "3FEA51A6625307D1 BE316F03F86A729B,3E5F40918C971EB6,BE7A8B0B0C2FA6D2,3E8ECA2E62B838C7,BE9F21805CB3FCA6,"
+     "3EAFFCC7CD023A9B,BEC10A7A3CAD75A4,3ED25748353BEE48,BEE3CCBD584CCE2,3EF58118A3777172,BF078DDF04C25FBE,"
+     "3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,BF538AC5C2C2396C,3F67ADD6EAC18486,BF7E404FC218D263,"
+     "3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE 3FD4A34CC4A60FA4 3FCD67F1C864BEB5 BC665B5A 7F7"),
+    PTX__F0("atan", "1a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=reciprocal a;c=eq a I;t=sel 0 t "
+     "c;end;}v=arctan t;w=half_pi v;v=sel w v p;r=cps x v;"),
     PTX__F("tanh", "1a=abs x;{|c=lt a 0.56;r:mov a;if c;}z=mul x x;p=poly z $;p=mul p z;{p=fma p a a;e=mul a "
      "$;e=ex2a e;e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;|r=fma p a a;else;e=min a 20;e=add e e;"
      "p,t=half_exp e;e=ldx p t;e=add e 0.5;e=reciprocal e;e=sub 1 e;c=nan x x;r=sel x e c;end;}r=cps x r;",
@@ -11128,6 +10545,13 @@ static const char *ptx__formula_text(const char *name, size_t length) {
     return "";
 }
 
+/* A variable of the module that PTX__OF_LIBRARY has, too; an error where the user has one of that name. */
+PTX__RARE ptx_symbol ptx__library_variable(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
+    ptx_symbol v = ptx_variable_(m, site, desc);
+    if (v.owner) ptx__add_name(m, PTX__OF_LIBRARY, m->variables.at[v.index].name, v.index);
+    return v;
+}
+
 /* Word i of a table of the module: 64 zeros, then 1 / pi in binary from the bit of weight 1/2 on. */
 static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
     static const char name[] = "ptxgen_reciprocal_of_pi";
@@ -11139,11 +10563,11 @@ static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
         0xba93dd63f5f2f8bd, 0x9e839cfbc5294975, 0x35fdafd88fc6ae84, 0x2b0198237e3db5d5};
     static const ptx_variable_desc desc = {name, PTX_CONST, PTX_U64, 20, 0, words, 0};
     ptx_module *m = ptx_kernel_module(e->k);
-    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, name);
+    const ptx__named *had = ptx__find_name(m, PTX__OF_LIBRARY, name);
     ptx_symbol table;
     table.index = had ? had->what : 0;
     table.owner = m->owner;
-    if (!had) table = ptx_variable_(m, e->site, &desc);
+    if (!had) table = ptx__library_variable(m, e->site, &desc);
     return ptx_ld_(e->k, e->site, PTX_U64,
                    ptx_elem_(e->k, e->site, PTX_U64, ptx_address_(e->k, e->site, table), ptx_as(i, PTX_U32)));
 }
@@ -11249,9 +10673,10 @@ PTX__RARE ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, con
     ptx_kernel *f;
     uint32_t i;
     snprintf(full, sizeof full, "ptxgen_%s_%s", name, ptx_type_name(type));
-    had = ptx__find_name(m, PTX__OF_MODULE, full);
-    if (had && had->what & PTX__IS_KERNEL) return m->kernels.at[had->what & ~PTX__IS_KERNEL];
+    had = ptx__find_name(m, PTX__OF_LIBRARY, full);
+    if (had) return m->kernels.at[had->what];
     f = ptx_func_(m, site, full, type);
+    if (f) ptx__add_name(m, PTX__OF_LIBRARY, f->name, f->index);
     for (i = 0; i < n; i++) {
         letter[0] = "xyzw"[i];
         operands[i] = ptx_param_(f, site, letter, ptx_type_of(v[i]), PTX_GENERIC);
@@ -11301,9 +10726,7 @@ static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, ui
 PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
                              ptx_val y, ptx_val z) {
     ptx_val v[3], out[3];
-    v[0] = x;
-    v[1] = y;
-    v[2] = z;
+    v[0] = x, v[1] = y, v[2] = z;
     out[0] = ptx_imm(0);
     ptx__math_call(k, site, name ? name : "NULL", n, v, out);
     return out[0];
@@ -11365,6 +10788,7 @@ PTX__RARE_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a,
 }
 
 PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a) {
+    if (!ptx__vectors(k, site, "ptx_length", a != NULL, n, 2, 4)) return ptx__none();
     return ptx_op1_(k, site, PTX_SQRT, 0, ptx_dot_(k, site, n, a, a));
 }
 
@@ -11451,7 +10875,8 @@ PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *na
     ptx_val v[4];
     char full[32];
     uint32_t i;
-    if (!ptx__vectors(k, site, name, p != NULL, n, 2, 3)) return ptx__none();
+    snprintf(full, sizeof full, "ptx_%s", name);
+    if (!ptx__vectors(k, site, full, p != NULL, n, 2, 3)) return ptx__none();
     for (i = 0; i < n; i++) v[i] = p[i];
     v[n] = seed;
     for (i = 0; i <= n; i++)

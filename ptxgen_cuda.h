@@ -71,8 +71,8 @@
           block is freed, every use of a tensor in it is refused (FREED).
    TEXTURES  A ptxcu_array holds texels in the driver's layout. A texture object (ptxcu_texture_create) says
           how coordinates read an array or memory, a surface object (ptxcu_surface_create) lets kernels write
-          an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them with ptx_tex_2d,
-          ptx_surface_store_2d and their like (ptxgen.h). Destroy an object before its array or memory.
+          an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them with ptx_tex,
+          ptx_surface_load and ptx_surface_store (ptxgen.h). Destroy an object before its array or memory.
           Copies of arrays are declared beside them, and the import of memory and semaphores of Vulkan,
           Direct3D 12 and OpenGL.
    CALLS  A call is an operation of ptxgen_kernels.h on given tensors. Include that header too, before or
@@ -848,7 +848,7 @@ typedef struct ptxcu_kv_cache {
    or PTXK_Q8_0. Waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t kv_heads,
                                             uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache);
-/* The same of latents and rotated parts, of so many elements. */
+/* The same of latents and rotated parts, of so many elements: types and sizes that flash_mla takes. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_create_latent(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t max_seq,
                                                    uint64_t latent, uint64_t rope, ptxcu_kv_cache *cache);
 /* Make a cache of tensors that the caller keeps. blocks: NULL: not paged. Waits for the default stream. */
@@ -5942,6 +5942,24 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, uint32_t type, uint64_t b
 
 PTXGEN_API ptxcu_code ptxcu_kv_cache_create_latent(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t max_seq,
                                                    uint64_t latent, uint64_t rope, ptxcu_kv_cache *cache) {
+#if PTXK__HAS(PTXK_OP_FLASH_MLA)
+    ptxk_flash_mla_desc desc = PTX_ZERO;
+    ptxk_flash_mla_shape shape = PTX_ZERO;
+    ptx_plan plan;
+    ptxk_message why;
+    if (cache) memset(cache, 0, sizeof *cache);
+    PTXCU__REQUIRE_READY(cu);
+    desc.heads = 1;
+    desc.latent = latent > UINT32_MAX ? UINT32_MAX : (uint32_t)latent;
+    desc.rope = rope > UINT32_MAX ? UINT32_MAX : (uint32_t)rope;
+    desc.kv_type = type;
+    desc.q_type = desc.out_type = PTX_F32;
+    desc.tile = 16;
+    shape.sm_count = 1;
+    shape.target = cu->info.target;
+    if (ptxk_flash_mla_plan(&desc, &shape, &plan, &why) != PTX_E_NONE)
+        return ptxcu__fail(cu, PTXCU_E_SHAPE, "ptxcu_kv_cache_create_latent: %s", why.text);
+#endif
     return ptxcu__create_cache(cu, "ptxcu_kv_cache_create_latent", type, batch, 1, max_seq, latent, rope,
                                cache);
 }
@@ -6652,6 +6670,8 @@ PTXCU__OPERATION(gemv) {
 /* Require the factors of a matrix of `span` rows; return the elements from product to product, or 0. */
 static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                        uint32_t kind, uint64_t batch, uint64_t span, uint64_t k) {
+    static const char *const dims[] = {"batch, 1", "batch, rows", "batch, rows, blocks of k",
+                                       "batch, blocks of rows, blocks of k"};
     uint64_t blocks = (k + 127) / 128, rows = kind == PTXK_FACTORS_SQUARE ? (span + 127) / 128 : span;
     uint32_t two = kind >= PTXK_FACTORS_BLOCK, each;
     if (c->code == PTXCU_E_NONE && (kind != PTXK_FACTORS_NONE) != (t->owner != NULL))
@@ -6660,12 +6680,9 @@ static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *na
     if (!t->owner || c->code != PTXCU_E_NONE) return 0;
     each = batch && t->rank == 2 + two;
     if (kind == PTXK_FACTORS_TENSOR) rows = 1;
-    if (each)
-        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "batch, factors", 2 + two, batch,
-                       rows, blocks, 0);
-    else
-        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "factors", 1 + two, rows, blocks, 0,
-                       0);
+    ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
+                   dims[(kind < 4 ? kind : 4) - 1] + (each ? 0 : 7), 1 + each + two,
+                   each ? batch : rows, each ? rows : blocks, blocks, 0);
     return each ? rows * (two ? blocks : 1) : 0;
 }
 

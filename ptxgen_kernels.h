@@ -844,18 +844,19 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      factors             of bytes, f32: PTXK_FACTORS_..., as those of A in matmul, with n for m. They multiply
                          sums of 128 products.
      precision           Quantised weights are multiplied exactly: as integers times the scale of their
-                         sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others), in f16; the factor of a
-                         block is applied to f32 sums of 256 (32) products. x is scaled by a power of two for
-                         each row, and becomes two f16 numbers (PTXK_GEMM_EXACT: error 2^-22 of an element and
-                         2^-39 of the row's largest) or one (PTXK_GEMM_FAST: 2^-11, 2^-28; Q6_K weights:
-                         2^-11). f16 and bf16 weights and bytes are exact; so is x of the same type without
-                         gamma. With bf16 weights x becomes three bf16 numbers (2^-24), FAST two (2^-16). f32
-                         weights and x become sums of two tf32 numbers, less the product of the smaller ones
-                         (2^-19 of a product), FAST one (2^-10). Sums of a unit of 256 values (bytes 128, f16,
-                         bf16 64, f32 32): each of at most 64 steps of a tensor core adds 19 2^-24 of the sum
-                         of |w x| of the unit at most, where offsets and minima count as products of their
+                         sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others, Q6_K where columns are
+                         few), in f16; the factor of a block is applied to f32 sums of 256 (32, 16)
+                         products. x is scaled by a power of two for each row, and becomes two f16 numbers
+                         (PTXK_GEMM_EXACT: error 2^-22 of an element and 2^-39 of the row's largest) or one
+                         (PTXK_GEMM_FAST: 2^-11, 2^-28; Q6_K weights, from 16 columns on, 2^-11). f16 and bf16
+                         weights and bytes are exact; so is x of the same type without gamma. With bf16
+                         weights x becomes three bf16 numbers (2^-24), FAST two (2^-16). f32 weights and x
+                         become sums of two tf32 numbers, less the product of the smaller ones (2^-19 of a
+                         product), FAST one (2^-10). Sums of a unit of 256 values (bytes 128, f16, bf16 64,
+                         f32 32): each of at most 64 steps of a tensor core adds 19 2^-24 of the sum of |w x|
+                         of the unit at most, where integers' offsets and minima count as products of their
                          own. By the arithmetic of chips, on random data, of the sum of |w x| of an output:
-                         below 2e-6, Q6_K 5e-6; FAST below 1e-4 from K = 1024 on.
+                         below 2e-6; FAST below 1e-4 from K = 1024 on.
      many columns        Where weights are unpacked into shared memory or warpgroups multiply, FAST rounds
                          them to f16, times a power of two for each row: by at most 3 2^-11 of the sum of a
                          weight's parts and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23);
@@ -867,7 +868,7 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          or, for f32, two (FAST one), and x as beside quantised weights: the weights' errors
                          are 2^-39 of the unit's largest weight, and for f32 2^-21 (FAST 2^-11) of each.
      x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
-                         squares, overflows f32, and for Q4_K, Q5_K and Q6_K from |x * gamma| = 2^122 on
+                         squares, overflows f32; with quantised weights it may be from |x * gamma| = 2^117 on
      factor NaN, inf     NaN or inf in that row of W only; MXFP4's factors from 2^113 on count as inf. As in
                          GGUF files NVFP4's 127 is 0. Before sm_89 e4m3's 127, NaN, is 480.
      all x 0             0 (+ bias, + residual), with eps 0 too
@@ -913,7 +914,7 @@ typedef struct ptxk_gemm_desc {
 typedef struct ptxk_gemm_shape {
     uint32_t m;        /* rows of x and of y, at most 2^22; 0: no launches. With GROUPED rows of y, of all
                            groups */
-    uint32_t n;        /* rows of W, at most 2^26; all tiles together have at most 2^31 steps of K */
+    uint32_t n;        /* rows of W, at most 2^26; all tiles together have fewer than 2^31 steps of K */
     uint32_t k;        /* columns of W and of x, whole units, at most 2^20 */
     uint32_t second_n; /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
     uint32_t third_n;  /* rows of the third matrix, at least 1 */
@@ -967,7 +968,8 @@ PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void 
    groups as may have rows. */
 PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, ptx_plan *plan,
                                    ptxk_message *why);
-/* Tests arguments: see FUNCTIONS. */
+/* Tests arguments: see FUNCTIONS. Target and multiprocessors are not among them: no target's workspace is
+   smaller than what this takes for overlaps; plan.workspace_bytes may be larger. */
 PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_args *args,
                                     ptxk_message *why);
 
@@ -4037,7 +4039,7 @@ static const ptxk__grid ptxk__iq1_grid = {
 /* The table's address, in global memory: a variable of the module, made when it is first asked for. */
 static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     ptx_module *m = ptx_kernel_module(k);
-    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, g->name);
+    const ptx__named *had = ptx__find_name(m, PTX__OF_LIBRARY, g->name);
     ptx_symbol symbol;
     ptx_variable_desc desc;
     uint8_t bytes[2048 * 8];
@@ -4059,7 +4061,7 @@ static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     desc.count = g->entries * g->digits;
     desc.align = 8;
     desc.data = bytes;
-    symbol = ptx_variable(m, &desc);
+    symbol = ptx__library_variable(m, NULL, &desc);
     return ptx_address(k, symbol);
 }
 
@@ -8866,7 +8868,8 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0) && !f->factor_row))
         registers = 176;
     f->panels = 0;
-    for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
+    i = chip && chip < 80 && d->flags & PTXK_PREFILL_TREE ? 2 : 0; /* masks of more keys would spill */
+    while (i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers)) i++;
     if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
     if (f->bytes == 1 || (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->raw))
         ptxk__prefill_form_panels(f);
@@ -12891,7 +12894,8 @@ enum {
     PTXK__GEMM_BLOCKS,  /* integers; a factor for each 32 */
     PTXK__GEMM_NUMBERS, /* f16 or bf16; bytes, as f16, perhaps with a factor for a unit or a row */
     PTXK__GEMM_WORDS,   /* f32, as tf32 */
-    PTXK__GEMM_POWERS   /* sm_75: f32 or bf16, as f16 times a power of two for a unit of a row */
+    PTXK__GEMM_POWERS,  /* sm_75: f32 or bf16, as f16 times a power of two for a unit of a row */
+    PTXK__GEMM_HALVED   /* integers; a factor for each 16 */
 };
 
 /* Orders of x. Products take 32 values of a unit at a time, a group w: 8 of each lane t = lane & 3, two
@@ -12916,21 +12920,25 @@ typedef struct ptxk__gemm_format {
     uint32_t unit;   /* values */
     uint32_t second; /* distance of a lane's second quad */
     uint32_t sums;   /* bytes of sums of x for a unit and 8 columns */
-    float factor;    /* of the sums in f32: they are so much too small */
+    float factor;    /* of the sums in f32: they are so much too small; where weights are scaled 1 */
 } ptxk__gemm_format;
 
 static const ptxk__gemm_format ptxk__gemm_formats[] = {
     {PTXK_Q4_K, PTXK__GEMM_FOLDED, PTXK__GEMM_PAIRS, 256, 32, 256, 524288.0f},
     {PTXK_Q5_K, PTXK__GEMM_FOLDED, PTXK__GEMM_PAIRS, 256, 32, 256, 524288.0f},
-    {PTXK_Q6_K, PTXK__GEMM_FOLDED, PTXK__GEMM_NIBBLES, 256, 64, 512, 524288.0f},
-    {PTXK_Q8_0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 128, 16, 0, 1.0f},
-    {PTXK_Q4_0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 1.0f},
+    {PTXK_Q6_K, PTXK__GEMM_FOLDED, PTXK__GEMM_NIBBLES, 256, 64, 0, 524288.0f},
+    {PTXK_Q8_0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 128, 16, 0, 16777216.0f},
+    {PTXK_Q4_0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 16777216.0f},
     {PTXK_F16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_BF16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_F32, PTXK__GEMM_WORDS, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f},
     {PTX_E4M3, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f},
     {PTX_E5M2, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f},
     {PTX_S8, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f}};
+
+/* Few columns, where registers are enough: factors after the products. */
+static const ptxk__gemm_format ptxk__gemm_q6_halved = {
+    PTXK_Q6_K, PTXK__GEMM_HALVED, PTXK__GEMM_NIBBLES, 256, 64, 0, 16777216.0f};
 
 /* The same before sm_80. */
 static const ptxk__gemm_format ptxk__gemm_powers[] = {
@@ -12963,8 +12971,8 @@ static uint64_t ptxk__gemm_factors_of(uint32_t factors, uint32_t n, uint32_t k) 
 
 /* Those of the formats with a reader, which differ by its fields quads, halves and has_minimum. */
 static const ptxk__gemm_format ptxk__gemm_readers[] = {
-    {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 1.0f},
-    {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 512, 1.0f},
+    {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 16777216.0f},
+    {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 512, 16777216.0f},
     {0, PTXK__GEMM_FOLDED, PTXK__GEMM_BLOCK, 256, 16, 0, 1.0f},
     {0, PTXK__GEMM_FOLDED, PTXK__GEMM_BLOCK, 256, 16, 512, 1.0f},
     {0, PTXK__GEMM_FOLDED, PTXK__GEMM_HALVES, 256, 8, 0, 1.0f},
@@ -12984,15 +12992,24 @@ static const ptxk__gemm_format *ptxk__gemm_format_of(const ptxk__block *b, ptx_t
     return g;
 }
 
+/* What is added to integers, which are unsigned then. */
+static uint32_t ptxk__gemm_offset(const ptxk__block *b) {
+    if (b->reader) return b->reader->part <= PTXK__PART_BIAS_128 ? b->reader->part : 0;
+    return b->id == PTXK_Q8_0 ? 128 : b->id == PTXK_Q6_K ? 32 : 8;
+}
+
 /* A form of prepared x. For a tile of columns and a unit it has `parts` parts, each [tile of 8 columns]
    [group][plane][lane] of 16 bytes (f32: 32); the last part ends with sums for each tile of 8 columns. Lane
-   4 g + t has column g. */
+   4 g + t has column g. Where integers have an offset, which makes them unsigned, parts end with what
+   accumulators begin with, [tile of 8 columns][group][start][t]: -offset times the sums of x of columns 2 t
+   and 2 t + 1, twice. */
 typedef struct ptxk__gemm_x {
     uint32_t order, unit, second, sums;
     ptx_type type;   /* of the numbers: f16, bf16; PTX_F32: tf32 */
     uint32_t planes; /* numbers for an element */
     uint32_t groups, parts;
-    uint32_t part_bytes; /* without the sums */
+    uint32_t offset, starts; /* BLOCKS: 1 in a group, HALVED: 2 */
+    uint32_t part_bytes;     /* without the sums */
     uint32_t bytes;      /* of a unit of a tile of columns */
 } ptxk__gemm_x;
 
@@ -13019,6 +13036,7 @@ typedef struct ptxk__gemm {
     ptxk__gemm_class kind[PTXK__GEMM_MATRICES];
     ptxk__gemm_x x[PTXK__GEMM_MATRICES];
     uint32_t classes, forms;
+    uint32_t in_twos; /* of columns that there are not, the one beside the last is prepared, too */
     ptx_type x_type, output;
     uint32_t flags, precision, factors, k_step;
     uint32_t columns, tiles; /* columns of a block's tile; its tiles of 8 */
@@ -13057,7 +13075,18 @@ static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t prec
     if (c->block->id == PTXK_Q2_K || c->block->id == PTXK_NVFP4 || (c->block->id == PTXK_Q3_K && !exact))
         most = 64;
     if (c->block->id == PTXK_Q5_1 && exact && chip < 86) most = chip < 80 ? 16 : 8;
+    if (c->block->id == PTXK_Q6_K && chip < 80) most /= 2;
     return chip < 80 ? most / 2 : most;
+}
+
+/* Shared bytes of the unpacked scales of a row, or, with few columns, of its factors: 4 numbers a chunk. */
+static uint32_t ptxk__gemm_scales(const ptxk__gemm *f, const ptxk__gemm_class *c) {
+    if (c->format->kind == PTXK__GEMM_HALVED) return 64;
+    return c->format->kind == PTXK__GEMM_BLOCKS && !f->wgmma ? c->format->unit / 8 : PTXK__GEMM_SCALES;
+}
+
+static int ptxk__gemm_has_scales(const ptxk__gemm_class *c) {
+    return c->block->id == PTXK_Q6_K || c->block->reader || c->format->kind == PTXK__GEMM_BLOCKS;
 }
 
 /* Computes the sizes for a number of warps. */
@@ -13068,7 +13097,7 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->weights = f->stage = 0;
     for (i = 0; i < f->forms; i++) {
         ptxk__gemm_x *x = &f->x[i];
-        uint32_t group = f->tiles * x->planes * (x->type == PTX_F32 ? 1024 : 512);
+        uint32_t group = f->tiles * (x->planes * (x->type == PTX_F32 ? 1024 : 512) + 64 * x->starts);
         for (x->parts = 1; x->parts < x->groups && x->groups / x->parts * group > part_limit;) x->parts *= 2;
         x->part_bytes = x->groups / x->parts * group;
         x->bytes = x->groups * group + f->tiles * x->sums;
@@ -13089,10 +13118,11 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->weights = (f->weights + 127) / 128 * 128;
     f->scales = 2 * f->weights + f->stages * f->stage;
     f->shared = f->scales;
-    for (i = 0; i < f->classes; i++)
-        if (f->kind[i].block->id == PTXK_Q6_K || f->kind[i].block->reader
-            || (f->wgmma && f->kind[i].format->kind == PTXK__GEMM_BLOCKS))
-            f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
+    for (i = 0; i < f->classes; i++) {
+        uint32_t bytes = warps * f->m * 16 * ptxk__gemm_scales(f, &f->kind[i]);
+        if (ptxk__gemm_has_scales(&f->kind[i]) && f->shared < f->scales + bytes)
+            f->shared = f->scales + bytes;
+    }
     f->shared += 32; /* the flag of the last block, and what ptxk__gemm_go_to writes */
 }
 
@@ -13225,6 +13255,9 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         if (j < f->classes) continue;
         g = ptxk__gemm_format_of(b, target);
         if (wgmma && b->id == PTXK_Q8_0) g = ptxk__gemm_readers; /* units of 256 */
+        if (b->id == PTXK_Q6_K && (target & 0xfffu) >= 80
+            && d->columns <= (!d->precision && (target & 0xfffu) == 90 ? 16u : 8u))
+            g = &ptxk__gemm_q6_halved;
         f->classes++;
         c->block = b;
         c->format = g;
@@ -13240,6 +13273,10 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
             if (!ptxk__wgmma_takes(b, d->precision, wide)) return PTX_E_DESC;
             if (!b->reader && (d->precision == PTXK_GEMM_FAST || !b->aligned)) x.sums = 0;
             if (ptxk__wgmma_is_double(b, d->precision)) planes = 2;
+        } else if (!wide && g->kind != PTXK__GEMM_FOLDED) {
+            x.offset =
+                g->kind == PTXK__GEMM_BLOCKS || g->kind == PTXK__GEMM_HALVED ? ptxk__gemm_offset(b) : 0;
+            x.starts = !x.offset ? 0 : g->kind == PTXK__GEMM_BLOCKS ? 1 : 2;
         } else if (wide) {
             if (wide > 128
                 && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K
@@ -13259,7 +13296,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         x.groups = g->unit / 32;
         for (j = 0; j < f->forms; j++)
             if (f->x[j].order == x.order && f->x[j].type == x.type && f->x[j].unit == x.unit
-                && f->x[j].sums == x.sums)
+                && f->x[j].sums == x.sums && f->x[j].offset == x.offset)
                 break;
         c->x = j;
         if (j == f->forms) f->x[f->forms++] = x;
@@ -13283,6 +13320,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         if (f->columns > part) f->columns = part;
     }
     f->n = f->tiles = f->columns / 8;
+    for (i = 0; i < f->forms && f->n == 1; i++) f->in_twos |= f->x[i].starts != 0;
     f->m = f->mixed ? 4 : 2;
     limit = ptxk__gemm_shared_limit(target, f->columns);
     /* numbers of warps that divide the copies of x evenly need fewer registers */
@@ -13420,16 +13458,16 @@ PTXK__PLAN(gemm) {
     column_tiles = ptxk__gemm_column_tiles(&f, shape->m, shape->groups);
     if (f.flags & PTXK_GEMM_GROUPED) groups = shape->groups < shape->m ? shape->groups : shape->m;
     units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(&f));
-    if (tiles * column_tiles > 0x80000000u / units)
+    if (tiles * column_tiles > 0x7fffffffu / units) /* a tile for each block, at most */
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemm: m is %u, n %u, k %u, all matrices: %llu tiles of %u by %u with %u steps "
-                            "of %u values each, must be at most 2^31 steps: call it for parts",
+                            "of %u values each, must be fewer than 2^31 steps: call it for parts",
                             shape->m, (unsigned)rows, shape->k, (unsigned long long)(tiles * column_tiles),
                             f.rows, f.columns, units, ptxk__gemm_granule(&f));
     plan->launches = 2;
     l = &plan->launch[0];
     l->entry = 0;
-    l->grid[0] = f.columns == 8 && !(f.flags & PTXK_GEMM_GROUPED) ? shape->m
+    l->grid[0] = f.columns == 8 && !(f.flags & PTXK_GEMM_GROUPED) ? shape->m + (shape->m & f.in_twos)
                                                                   : (uint32_t)column_tiles * f.columns;
     l->block[0] = 32 * PTXK__GEMM_X_WARPS;
     l->grid[1] = l->grid[2] = l->block[1] = l->block[2] = 1;
@@ -13561,9 +13599,11 @@ PTXK__CHECK(gemm) {
 #define PTXK__GEMM_FIELD(i, field)                                                                           \
     (offsetof(ptxk_gemm_args, matrix) + (i) * sizeof(ptxk_gemm_matrix) + offsetof(ptxk_gemm_matrix, field))
 
-static ptx_val ptxk__gemm_up_256(ptx_kernel *k, ptx_val bytes) {
-    bytes = ptx_add(k, bytes, ptx_u64(255));
-    return ptx_and(k, bytes, ptx_u64(~(uint64_t)255));
+/* The address behind n numbers of 4 bytes, n below 2^32 - 63, in whole 256 bytes. */
+static ptx_val ptxk__gemm_behind(ptx_kernel *k, ptx_val at, ptx_val n) {
+    n = ptx_add(k, n, ptx_u32(63));
+    n = ptx_shr(k, n, ptx_u32(6));
+    return ptx_ptr_add(k, at, n, 256);
 }
 
 static ptx_val ptxk__gemm_div_up(ptx_kernel *k, ptx_val x, uint32_t by) {
@@ -13598,20 +13638,20 @@ static void ptxk__gemm_layout_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val arg
         l->tiles[i] = i ? ptx_add(k, l->tiles[i - 1], x) : x;
     }
     l->counters = at;
-    x = ptx_mul_wide(k, l->tiles[f->outputs - 1], l->column_tiles);
-    x = ptx_mul(k, x, ptx_u64(4));
-    x = ptxk__gemm_up_256(k, x);
-    l->factors = ptx_ptr_add(k, at, x, 1);
-    x = ptx_mul_wide(k, l->column_tiles, ptx_u32(f->columns * 4));
-    x = ptxk__gemm_up_256(k, x);
-    at = ptx_ptr_add(k, l->factors, x, 1);
+    x = ptx_mul(k, l->tiles[f->outputs - 1], l->column_tiles);
+    l->factors = ptxk__gemm_behind(k, at, x);
+    x = ptx_mul(k, l->column_tiles, ptx_u32(f->columns));
+    at = ptxk__gemm_behind(k, l->factors, x);
     for (i = 0; i < f->forms; i++) {
         l->x[i] = at;
         units = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, k));
         units = ptxk__gemm_div_up(k, units, f->x[i].unit);
         x = ptx_mul_wide(k, units, l->column_tiles);
         x = ptx_mul(k, x, ptx_u64(f->x[i].bytes));
-        x = ptxk__gemm_up_256(k, x);
+        if (f->x[i].bytes % 256) {
+            x = ptx_add(k, x, ptx_u64(255));
+            x = ptx_and(k, x, ptx_u64(~(uint64_t)255));
+        }
         at = ptx_ptr_add(k, at, x, 1);
     }
     l->parts = at;
@@ -13770,11 +13810,31 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
 
 /* Stores the sums of x that minima and offsets are multiplied by, as two f16 numbers each. sum: of this
    lane's quads, rounded. at: the sums of a tile of 8 columns. PAIRS: times 2^-10, of the 32 values of
-   sub-blocks 2 t and 2 t + 1; NIBBLES and BLOCK: times 2^-4, of 16 values. */
+   sub-blocks 2 t and 2 t + 1; BLOCK: times 2^-4, of 16 values. Or f32 at the starts of a group,
+   times 2^-24, as integers are. */
 static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_x *x, ptx_val lane,
                                   ptx_val inside, ptx_val column, ptx_val at, const ptx_val sum[2]) {
-    ptx_val a[2], high[2], low[2], here, p, half, other[2];
+    ptx_val a[2], high[2], low[2], here, p, half;
     uint32_t i, bytes = x->order == PTXK__GEMM_BYTES, pairs = bytes || x->order == PTXK__GEMM_PAIRS;
+    if (x->starts) { /* lanes 0 and 1 of the group: the first and the second of a quad of two columns */
+        here = ptx_bfe(k, column, ptx_u32(1), ptx_u32(2));
+        half = ptx_and(k, lane, ptx_u32(3));
+        here = ptx_mad(k, here, ptx_u32(2), half);
+        p = ptx_and(k, column, ptx_u32(1));
+        here = ptx_mad(k, here, ptx_u32(2), p);
+        here = ptx_ptr_add(k, at, here, 4);
+        p = ptx_setp(k, PTX_LT, half, ptx_u32(2));
+        p = ptx_and(k, p, inside);
+        a[0] = x->starts > 1 ? sum[0] : ptx_add(k, sum[0], sum[1]);
+        a[1] = sum[1];
+        for (i = 0; i < x->starts; i++) {
+            a[i] = ptxk_warp_reduce(k, PTX_ADD, a[i], 1, 4);
+            a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32((double)x->offset / -16777216.0));
+            ptx_guard(k, p);
+            ptx_st(k, PTX_F32, ptx_at(here, 64 * (int64_t)i), a[i]);
+        }
+        return;
+    }
     for (i = 0; i < 2; i++) {
         a[i] = ptxk_warp_reduce(k, PTX_ADD, sum[i], pairs && !bytes ? 4 : 1, bytes ? 8 : pairs ? 32 : 4);
         a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32(pairs ? 0.0009765625 : 0.0625));
@@ -13797,46 +13857,24 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), high);
         return;
     }
-    if (x->order == PTXK__GEMM_BLOCK) { /* lane 4 w: halves 2 w and 2 w + 1, which lane t = w / 2 will read */
-        ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &low[0]);
-        half = ptx_shr(k, lane, ptx_u32(2));
-        here = ptx_mad(k, column, ptx_u32(8), half);
-        if (f->wgmma) { /* two core matrices of each: the first and the second word of a lane */
-            here = ptx_and(k, half, ptx_u32(1));
-            here = ptx_mad(k, here, ptx_u32(f->columns), column);
-            half = ptx_shr(k, half, ptx_u32(1));
-            here = ptx_mad(k, here, ptx_u32(4), half);
-        }
-        here = ptx_ptr_add(k, at, here, 4);
-        p = ptx_and(k, lane, ptx_u32(3));
-        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
-        p = ptx_and(k, p, inside);
-        ptx_guard(k, p);
-        ptx_st(k, PTX_B32, ptx_at(here, 0), high[0]);
-        ptx_guard(k, p);
-        ptx_st(k, PTX_B32, ptx_at(here, f->wgmma ? 32 * (int64_t)f->columns : 256), low[0]);
-        return;
+    /* lane 4 w: halves 2 w and 2 w + 1, which lane t = w / 2 will read */
+    ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &low[0]);
+    half = ptx_shr(k, lane, ptx_u32(2));
+    here = ptx_mad(k, column, ptx_u32(8), half);
+    if (f->wgmma) { /* two core matrices of each: the first and the second word of a lane */
+        here = ptx_and(k, half, ptx_u32(1));
+        here = ptx_mad(k, here, ptx_u32(f->columns), column);
+        half = ptx_shr(k, half, ptx_u32(1));
+        here = ptx_mad(k, here, ptx_u32(4), half);
     }
-    /* lane 4 w: sub-blocks 8 n + 2 a + h and 4 more, w = 4 n + 2 a + h; pairs over h */
-    for (i = 0; i < 2; i++) {
-        other[i] = ptx_shfl_bfly(k, a[i], ptx_u32(4), ptx_u32(31), ptx_u32(0xffffffffu));
-        other[i] = ptx_as(other[i], PTX_F32);
-        ptxk__gemm_split_sums(k, a[i], other[i], &high[i], &low[i]);
-    }
-    half = ptx_shr(k, lane, ptx_u32(4)); /* n */
-    here = ptx_mad(k, column, ptx_u32(2), half);
-    half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1)); /* a */
-    here = ptx_mad(k, here, ptx_u32(4), half);
     here = ptx_ptr_add(k, at, here, 4);
-    p = ptx_and(k, lane, ptx_u32(7));
+    p = ptx_and(k, lane, ptx_u32(3));
     p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
     p = ptx_and(k, p, inside);
-    for (i = 0; i < 2; i++) { /* lane t = 2 n + i, which has sub-blocks 4 t ... */
-        ptx_guard(k, p);
-        ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(8 * i)), high[i]);
-        ptx_guard(k, p);
-        ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(8 * i + 256)), low[i]);
-    }
+    ptx_guard(k, p);
+    ptx_st(k, PTX_B32, ptx_at(here, 0), high[0]);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_B32, ptx_at(here, f->wgmma ? 32 * (int64_t)f->columns : 256), low[0]);
 }
 
 /* Writes one form of a row of x. */
@@ -13845,7 +13883,7 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
                                   ptx_val to) {
     ptx_val units, items, i, t, w, unit, at, here, q[2], in[8], plain[4], words[3][8], rounded[8], x4, p,
         lane;
-    ptx_val sum[2], base, tile, other;
+    ptx_val sum[2], base, tile, other, group;
     uint32_t e, h, per = x->groups / x->parts, planes = x->planes, size = x->type == PTX_F32 ? 2 : 1;
     units = ptxk__gemm_div_up(k, n, x->unit);
     items = ptx_mul(k, units, ptx_u32(4 * x->groups));
@@ -13923,11 +13961,14 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         here = ptx_mul(k, tile, ptx_u32(per));
         if (x->parts > 1) { /* wide: a part has groups p and p + parts */
             other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(per));
-            other = ptx_mul(k, other, ptx_u32(x->part_bytes / (512 * planes * size)));
-            here = ptx_add(k, here, other);
+            if (x->starts)
+                at = ptx_ptr_add(k, at, other, x->part_bytes);
+            else
+                here = ptx_mad(k, other, ptx_u32(x->part_bytes / (512 * planes * size)), here);
             w = f->wide ? ptx_div(k, w, ptx_u32(x->parts)) : ptx_and(k, w, ptx_u32(per - 1));
         }
         here = ptx_add(k, here, w);
+        group = here;
         here = ptx_mul(k, here, ptx_u32(planes * size * 512));
         other = ptx_and(k, column, ptx_u32(7));
         other = ptx_mad(k, other, ptx_u32(4), t);
@@ -13938,15 +13979,17 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
             ptx_st_vec(k, PTX_B32, 4, ptx_at(x4, (int64_t)(512 * e)),
                        size > 1 ? words[e / 2] + 4 * (e & 1) : words[e]);
         }
-        if (x->sums) {
+        if (x->sums || x->starts) {
             for (h = 0; h < 2; h++) {
                 sum[h] = ptx_add(k, rounded[4 * h], rounded[4 * h + 1]);
                 sum[h] = ptx_add(k, sum[h], rounded[4 * h + 2]);
                 sum[h] = ptx_add(k, sum[h], rounded[4 * h + 3]);
             }
-            here = ptx_mul(k, tile, ptx_u32(x->sums));
+            here =
+                x->starts ? ptx_mul(k, group, ptx_u32(64 * x->starts)) : ptx_mul(k, tile, ptx_u32(x->sums));
             if (!f->wgmma) at = ptx_ptr_add(k, at, here, 1);
-            at = ptx_ptr_add(k, at, ptx_u32(x->part_bytes * x->parts), 1);
+            at = ptx_ptr_add(
+                k, at, ptx_u32(x->starts ? f->tiles * per * planes * 512 : x->part_bytes * x->parts), 1);
             ptxk__gemm_store_sums(k, f, x, lane, p, column, at, sum);
         }
     }
@@ -13961,8 +14004,9 @@ static ptx_val ptxk__gemm_source_row(ptx_kernel *k, const ptxk__gemm *f, ptx_val
     ptx_var row;
     ptxk__gemm_place place = ptxk__gemm_find(k, f, args, tile);
     x = ptx_and(k, column, ptx_u32(f->columns - 1));
-    inside = ptx_setp(k, PTX_LT, x, place.left);
-    p = f->columns == 8 ? ptx_and(k, inside, place.exists) : place.exists;
+    p = inside = ptx_setp(k, PTX_LT, x, place.left);
+    if (f->in_twos) p = ptx_setp(k, PTX_LT, ptx_and(k, x, ptx_u32(6)), place.left);
+    p = f->columns == 8 ? ptx_and(k, p, place.exists) : place.exists;
     p = ptx_not(k, p);
     ptx_guard(k, p);
     ptx_ret(k);
@@ -14106,7 +14150,8 @@ typedef struct ptxk__gemm_state {
     ptx_val half;                 /* which chunk of a pair */
     ptx_var x_from;               /* this thread's part of the next unit's x */
     ptx_val x_to, x_valid, sums_valid;
-    ptx_val x_at; /* where this lane's fragments are */
+    ptx_val x_at;      /* where this lane's fragments are, */
+    ptx_val starts_at; /* and what its products begin with */
     ptx_val row;  /* offset of row g in a slot */
     ptx_var sum[PTXK__GEMM_M][4 * PTXK__GEMM_N][4];
     ptx_val zero;
@@ -14150,6 +14195,19 @@ static int ptxk__gemm_is_shifted(const ptxk__gemm_class *c) {
 /* Whether sums of bytes are multiplied by factors: the matrix's, or what the conversion leaves out. */
 static int ptxk__gemm_has_factors(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_class *c) {
     return ptxk__gemm_is_byte(c->block) && (f->factors || ptxk__byte_lift(k, c->block->id) > 1);
+}
+
+/* Sums of a group's products that have factors of their own; 0: only those of a unit do. */
+static uint32_t ptxk__gemm_blocks_of(const ptxk__gemm_class *c) {
+    uint32_t kind = c->format->kind;
+    return kind == PTXK__GEMM_HALVED ? 2 : kind == PTXK__GEMM_BLOCKS;
+}
+
+/* What sums in f32 are multiplied by. */
+static double ptxk__gemm_factor_of(const ptxk__gemm *f, const ptxk__gemm_class *c) {
+    if ((f->wide || f->wgmma) && (f->precision == PTXK_GEMM_FAST || ptxk__gemm_blocks_of(c))) return 1;
+    if (c->block->reader && c->block->reader->part == PTXK__PART_E2M1 && ptxk__gemm_blocks_of(c)) return 1;
+    return (double)c->format->factor;
 }
 
 /* Copies 16 bytes, under a predicate (or NULL); zeros where `valid` (0 or 16; or NULL) is 0. */
@@ -14367,8 +14425,9 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     const ptxk__gemm_x *x = s->form;
     uint32_t chunks[2], threads = 32 * f->warps, at = 0, i, j;
     ptx_val last;
-    chunks[0] = x->part_bytes / 16;
-    chunks[1] = part + 1 == x->parts ? f->tiles * x->sums / 16 : 0;
+    chunks[1] = f->tiles * (x->starts ? 4 * x->starts * x->groups / x->parts : x->sums / 16);
+    chunks[0] = x->part_bytes / 16 - (x->starts ? chunks[1] : 0);
+    if (part + 1 < x->parts && !x->starts) chunks[1] = 0;
     for (j = 0; j < 2; at += chunks[j++])
         for (i = 0; i < chunks[j]; i += threads) {
             const ptx_val *valid = f->columns > 8 ? NULL : j ? &s->sums_valid : &s->x_valid;
@@ -14552,7 +14611,7 @@ static void ptxk__wgmma_scale_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
 
 /* The same for factors of 32 values, of which lane t has d: to shared memory, for all lanes of a row. */
 static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
-                                     ptx_val d[2][2]) {
+                                     ptx_val d[2][4]) {
     ptx_val size[2], power[2], x, to = ptx_ptr_add(k, s->scales, s->t, 4);
     uint32_t h, j;
     for (h = 0; h < 2; h++) {
@@ -14574,15 +14633,31 @@ static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
-/* Those of Q4_0 and Q8_0. */
-static void ptxk__wgmma_scale_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    uint32_t bytes = s->kind->block->bytes, h, j;
-    ptx_val d[2][2], x;
-    for (h = 0; h < 2; h++) {
-        x = ptx_ptr_add(k, s->byte[0][h], s->t, 2 * bytes);
-        for (j = 0; j < 2; j++) d[h][j] = ptxk__load_f16(k, x, v * s->kind->unit_bytes + j * bytes);
+/* Lane t's n scales or factors of its rows, to shared memory. */
+static void ptxk__gemm_store_scales(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
+                                    ptx_type type, uint32_t n, ptx_val words[PTXK__GEMM_M][2][4]) {
+    ptx_val to = ptx_mul(k, s->t, ptx_u32(4 * n));
+    uint32_t pitch = ptxk__gemm_scales(f, s->kind), i;
+    to = ptx_ptr(ptx_xor(k, ptx_as(s->scales, PTX_U32), to), PTX_SHARED);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
+    for (i = 0; i < 2 * f->m; i++)
+        ptx_st_vec(k, type, n, ptx_at(to, (int64_t)(8 * i * pitch)), words[i / 2][i & 1]);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+}
+
+/* The factors of Q4_0 and Q8_0: lane t has those of one block of 4, or two of 8. */
+static void ptxk__gemm_block_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    uint32_t bytes = s->kind->block->bytes, n = s->kind->format->unit / 128, i, j;
+    ptx_val d[PTXK__GEMM_M][2][4], x;
+    for (i = 0; i < 2 * f->m; i++) {
+        x = ptx_ptr_add(k, s->byte[i / 2][i & 1], s->t, n * bytes);
+        for (j = 0; j < n; j++)
+            d[i / 2][i & 1][j] = ptxk__load_f16(k, x, v * s->kind->unit_bytes + j * bytes);
     }
-    ptxk__wgmma_store_scales(k, f, s, d);
+    if (s->scaled)
+        ptxk__wgmma_store_scales(k, f, s, d[0]);
+    else
+        ptxk__gemm_store_scales(k, f, s, PTX_F32, n, d);
 }
 
 /* -- gemm: formats with a reader -- */
@@ -14623,7 +14698,7 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     const ptxk__block *b = s->kind->block;
     const ptxk__reader *r = b->reader;
     uint32_t blocks = 256 / b->values, i, h, j;
-    ptx_val to = ptx_ptr_add(k, s->scales, s->t, 8), words[PTXK__GEMM_M][2][2], pair[2];
+    ptx_val words[PTXK__GEMM_M][2][4], pair[2];
     ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
     const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_read */
     double factor = (double)b->first * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
@@ -14669,12 +14744,7 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
         ptxk__wgmma_store_scales(k, f, s, words[0]);
         return;
     }
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
-    for (i = 0; i < f->m; i++)
-        for (h = 0; h < 2; h++)
-            ptx_st_vec(k, r->halves ? PTX_B32 : PTX_F32, 2,
-                       ptx_at(to, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES)), words[i][h]);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptxk__gemm_store_scales(k, f, s, r->halves ? PTX_B32 : PTX_F32, 2, words);
 }
 
 /* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q +
@@ -14697,12 +14767,10 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
     row->known = source.known; /* for the blocks that follow */
     memcpy(row->words, source.words, sizeof row->words);
     memcpy(row->pick, source.pick, sizeof row->pick);
-    if (!r->halves) {
-        if (!s->scaled) s->factor[i][h] = ptx_ld(k, PTX_F32, ptx_at(s->scales, (int64_t)at));
-    } else if (r->quads == PTXK__QUADS_16_APART) {
+    if (r->halves && r->quads == PTXK__QUADS_16_APART) {
         even = ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)at));
         for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, even, e);
-    } else { /* both quads are of one half */
+    } else if (r->halves) { /* both quads are of one half */
         even = ptx_ptr_add(k, s->scales, s->constant[2], 1);
         scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
         scale[0] = scale[1] = ptx_pack(k, PTX_B32, 2, scale);
@@ -14720,7 +14788,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
             even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a)); /* & ^ */
             odd = ptxk__shr_b32(k, odd, ptx_u32(8));
             odd = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a));
-        } else if (!r->halves) {
+        } else if (s->scaled) {
             even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64006400), ptx_imm(0xea)); /* & | */
             odd = ptx_prmt(k, odd, ptx_b32(0x64646464), ptx_b32(0x4341));
         } else {
@@ -14728,8 +14796,8 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
             odd = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x4341));
         }
         if (!r->halves) {
-            a[e][h] = ptxk__gemm_minus(k, even, s->constant[0]);
-            a[e][h + 2] = ptxk__gemm_minus(k, odd, s->constant[0]);
+            a[e][h] = s->scaled ? ptxk__gemm_minus(k, even, s->constant[0]) : even;
+            a[e][h + 2] = s->scaled ? ptxk__gemm_minus(k, odd, s->constant[0]) : odd;
         } else if (!subnormal) {
             less = ptxk__gemm_times(k, scale[e], s->constant[3]);
             a[e][h] = ptxk__gemm_fma(k, even, scale[e], less);
@@ -14783,24 +14851,19 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         s->constant[2] = ptx_mul(k, p, ptx_u32(2));
         s->constant[3] = ptxk__gemm_f16x2(k, 0xe480e480u); /* -1152 */
         s->constant[4] = ptxk__gemm_f16x2(k, 0x66006600);  /* 1536 */
-        s->constant[5] = ptx_mov(k, ptx_f32(16)); /* undoes the scale of the sums */
+        s->constant[5] = ptx_mov(k, ptx_f32(16 / 16777216.0)); /* undoes the scale of the sums */
     }
     if (id == PTXK_Q8_0) s->constant[0] = ptxk__gemm_f16x2(k, 0x64806480); /* 1152 */
     if (id == PTXK_Q4_0) {
         s->constant[0] = ptxk__gemm_f16x2(k, 0x64086408); /* 1032 */
         s->constant[1] = ptxk__gemm_f16x2(k, 0x54805480); /* 72 */
     }
-    if (id == PTXK_Q6_K) { /* 32, -1152 * 32, -2^-15; exact, for high nibbles (odd lanes): 2 instead of 32 */
-        static const uint32_t even[3] = {0x50005000, 0xf880f880u, 0x82008200u},
-                              high[3] = {0x40004000, 0xe880e880u, 0x90009000u};
-        uint32_t i;
-        odd = ptx_and(k, s->t, ptx_u32(1));
-        p = ptx_setp(k, PTX_EQ, odd, ptx_u32(0));
-        for (i = 0; i < 3; i++) {
-            s->constant[4 + i] = ptx_mov(k, ptx_b32(even[i]));
-            if (f->precision == PTXK_GEMM_EXACT && !f->wgmma)
-                s->constant[4 + i] = ptx_selp(k, s->constant[4 + i], ptx_b32(high[i]), p);
-        }
+    if (id == PTXK_Q6_K) { /* 2^-10, 1 or 32, -1152 times that; 2^15; -2^-4 or -2^-19 */
+        int exact = f->precision == PTXK_GEMM_EXACT;
+        s->constant[4] = ptxk__gemm_f16x2(k, exact ? 0x14001400 : s->scaled ? 0x3c003c00 : 0x50005000);
+        s->constant[5] = ptxk__gemm_f16x2(k, exact ? 0xbc80bc80u : s->scaled ? 0xe480e480u : 0xf880f880u);
+        s->constant[6] = ptxk__gemm_f16x2(k, 0x78007800);
+        s->constant[7] = ptxk__gemm_f16x2(k, exact ? 0xac00ac00u : 0x80208020u);
     }
 }
 
@@ -14836,28 +14899,27 @@ static ptx_val ptxk__gemm_row_word(ptx_kernel *k, const ptxk__gemm_state *s, uin
 }
 
 /* Q6_K: the scales of the warp's rows as f16, 32 times them, to shared memory. Lane t unpacks four of each of
-   its rows, 4 t ... 4 t + 3: these are also its part of operand A of the product with the sums of x. */
+   its rows, 4 t ... 4 t + 3. HALVED: as f32, times the row's factor. */
 static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    ptx_val x, to = ptx_ptr_add(k, s->scales, s->t, 8), pairs[PTXK__GEMM_M][2][2];
-    uint32_t i, h, e;
+    uint32_t i, h, e, halved = s->kind->format->kind == PTXK__GEMM_HALVED;
+    ptx_val x, words[PTXK__GEMM_M][2][4];
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
             x = ptxk__gemm_row_word(k, s, i, h, v * s->kind->unit_bytes + 192);
+            for (e = 0; e < 4 && halved; e++) {
+                words[i][h][e] = ptx_bfe(k, ptx_as(x, PTX_S32), ptx_u32(8 * e), ptx_u32(8));
+                words[i][h][e] = ptx_cvt(k, PTX_F32, words[i][h][e]);
+                words[i][h][e] = ptx_op2(k, PTX_MUL, PTX_RN, words[i][h][e], s->factor[i][h]);
+            }
+            if (halved) continue;
             x = ptx_xor(k, x, ptx_b32(0x80808080u));
             for (e = 0; e < 2; e++) {
-                pairs[i][h][e] = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(e ? 0x4342 : 0x4140));
-                pairs[i][h][e] = ptxk__gemm_fma(k, pairs[i][h][e], s->constant[4], s->constant[5]);
-                if (s->scaled) pairs[i][h][e] = ptxk__gemm_times(k, pairs[i][h][e], s->wgmma->scale[h]);
-                if (s->wgmma) continue;
-                s->low[i][h + 2 * e] = ptxk__gemm_times(k, pairs[i][h][e], s->constant[6]);
+                words[i][h][e] = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(e ? 0x4342 : 0x4140));
+                words[i][h][e] = ptxk__gemm_fma(k, words[i][h][e], s->constant[4], s->constant[5]);
+                if (s->scaled) words[i][h][e] = ptxk__gemm_times(k, words[i][h][e], s->wgmma->scale[h]);
             }
         }
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the scales before have been read */
-    for (i = 0; i < f->m; i++)
-        for (h = 0; h < 2; h++)
-            ptx_st_vec(k, PTX_B32, 2, ptx_at(to, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES)),
-                       pairs[i][h]);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptxk__gemm_store_scales(k, f, s, halved ? PTX_F32 : PTX_B32, halved ? 4 : 2, words);
 }
 
 /* Bytes: the unit's factors, which were loaded a unit before, and the loads of those of the next; with the
@@ -14952,7 +15014,7 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
             ptxk__gemm_word_base(k, s, i, h, y, x);
             if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
         }
-    if (s->scaled && (id == PTXK_Q8_0 || id == PTXK_Q4_0)) ptxk__wgmma_scale_blocks(k, f, s, v);
+    if (id == PTXK_Q8_0 || id == PTXK_Q4_0) ptxk__gemm_block_factors(k, f, s, v);
     if (s->scaled && id == PTXK_Q6_K) ptxk__wgmma_scale_q6(k, f, s);
     if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
     if (s->kind->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
@@ -15018,7 +15080,8 @@ static void ptxk__gemm_double(ptx_kernel *k, ptx_val *a, ptx_val *rest, ptx_val 
    lack, where weights do not fit into 11 bits. */
 static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, uint32_t i,
                                ptx_val a[2][4], ptx_val rest[2][4]) {
-    uint32_t id = s->kind->block->id, at = v * s->kind->unit_bytes, h, e;
+    uint32_t id = s->kind->block->id, at = v * s->kind->unit_bytes, h, e, j;
+    uint32_t halved = s->kind->format->kind == PTXK__GEMM_HALVED;
     ptx_val x, y, low, high, scale[2];
     for (h = 0; h < 2; h++) {
         if (s->kind->block->reader) {
@@ -15071,25 +15134,12 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
                 s->more[i][h][w & 1] =
                     ptxk__gemm_row_word(k, s, i, h, at + 128 + 32 * (w >> 2) + 16 * (w & 1));
             y = s->more[i][h][w & 1];
-            if (w % 4 == 0)
+            if (!halved && w % 4 == 0)
                 ptxk_load16(k, NULL,
                             ptx_at(s->scales, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w)),
                             s->scale[i][h]);
-            for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, s->scale[i][h][2 * e + second], w & 1);
-            if (rest
-                && !s->wgmma) { /* scale * q goes up to 63 * 128: nibbles and upper bits apart are exact */
-                high = ptx_as(ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(second ? 6 : 4)), PTX_B32);
-                low = ptx_shl(k, y, ptx_u32(second ? 2 : 4));
-                y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
-                for (e = 0; e < 4; e++) {
-                    ptx_val *nibbles = &a[e & 1][h + (e & 2)], *upper = &rest[e & 1][h + (e & 2)];
-                    *nibbles = ptx_and(k, e & 2 ? y : x, ptx_b32(e & 1 ? 0x00f000f0 : 0x000f000f));
-                    *upper = ptx_and(k, e & 2 ? high : low, ptx_b32(e & 1 ? 0x03000300 : 0x00300030));
-                    *nibbles = ptxk__gemm_times(k, *nibbles, scale[e & 1]);
-                    *upper = ptxk__gemm_times(k, *upper, scale[e & 1]);
-                }
-                continue;
-            }
+            for (e = 0; e < 2 && !halved; e++)
+                scale[e] = ptxk__gemm_half(k, s->scale[i][h][2 * e + second], w & 1);
             high = second ? ptx_as(ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(2)), PTX_B32) : y;
             y = ptx_shl(k, y, ptx_u32(second ? 2 : 4));
             low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
@@ -15101,33 +15151,34 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             a[0][h + 2] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
             a[1][h] = ptx_and(k, high, ptx_b32(0x00ff00ff));
             a[1][h + 2] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
-            for (e = 0; e < 4; e++) {
+            for (e = 0; e < 4 && !halved; e++) {
                 ptx_val *to = &a[e & 1][h + (e & 2)];
-                if (s->scaled && e < 2) s->less[h][e] = ptxk__gemm_times(k, scale[e], s->constant[7]);
+                if (!rest && e < 2) s->less[h][e] = ptxk__gemm_times(k, scale[e], s->constant[7]);
                 if (rest) *to = ptxk__gemm_fma(k, *to, s->constant[6], s->constant[7]); /* q - 32, exact */
                 if (rest)
                     ptxk__gemm_double(k, to, &rest[e & 1][h + (e & 2)], scale[e & 1]);
                 else
-                    *to = s->scaled ? ptxk__gemm_fma(k, *to, scale[e & 1], s->less[h][e & 1])
-                                    : ptxk__gemm_times(k, *to, scale[e & 1]);
+                    *to = ptxk__gemm_fma(k, *to, scale[e & 1], s->less[h][e & 1]);
             }
             continue;
         } else if (id == PTXK_Q8_0) {
-            if (!s->scaled) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 34 * w);
             for (e = 0; e < 2; e++) {
                 x = ptxk__gemm_row_word(k, s, i, h, at + 34 * w + 2 + 16 * e);
                 y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
-                x = ptx_lop3(k, x, ptx_b32(0x00ff00ff), ptx_b32(0x64806480),
-                             ptx_imm(0x6a)); /* & ^: 1152 + q */
-                y = ptx_lop3(k, y, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a));
-                a[e][h] = ptxk__gemm_minus(k, x, s->constant[0]);
-                a[e][h + 2] = ptxk__gemm_minus(k, y, s->constant[0]);
+                low = ptx_b32(s->scaled ? 0x64806480 : 0x00800080); /* & ^: 1152 + q, or 128 + q */
+                a[e][h] = ptx_lop3(k, x, ptx_b32(0x00ff00ff), low, ptx_imm(0x6a));
+                a[e][h + 2] = ptx_lop3(k, y, ptx_b32(0x00ff00ff), low, ptx_imm(0x6a));
+                for (j = 0; j < 4 && s->scaled; j += 2)
+                    a[e][h + j] = ptxk__gemm_minus(k, a[e][h + j], s->constant[0]);
             }
             continue;
         } else if (id == PTXK_Q4_0) {
-            if (!s->scaled) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 18 * w);
             x = ptxk__gemm_row_word(k, s, i, h, at + 18 * w + 2);
-            for (e = 0; e < 2; e++) {
+            for (e = 0; e < 4 && !s->scaled; e++) {
+                y = e ? ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(4 * e)), PTX_B32) : x;
+                a[e & 1][h + (e & 2)] = ptx_and(k, y, ptx_b32(0x000f000f));
+            }
+            for (e = 0; e < 2 && s->scaled; e++) {
                 low = ptx_lop3(k, x, ptx_b32(0x000f000f), ptx_b32(0x64006400), ptx_imm(0xea));  /* 1024 + q */
                 high = ptx_lop3(k, x, ptx_b32(0x00f000f0), ptx_b32(0x54005400), ptx_imm(0xea)); /* 64 + q */
                 a[0][h + 2 * e] = ptxk__gemm_minus(k, low, s->constant[0]);
@@ -15184,37 +15235,61 @@ static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     }
 }
 
+/* BLOCKS, HALVED: what the accumulators of tile n of 8 columns begin with, in group w. */
+static void ptxk__gemm_begin(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot,
+                             uint32_t w, uint32_t n, uint32_t which) {
+    const ptxk__gemm_x *x = s->form;
+    uint32_t per = x->groups / x->parts, at = slot * f->stage + f->tiles * per * x->planes * 512, i;
+    ptx_val start[4];
+    for (i = 0; i < 4; i++) start[i] = s->zero;
+    at += 64 * ((n * per + w % per) * x->starts + which);
+    if (x->starts) {
+        ptxk_load16(k, NULL, ptx_at(s->starts_at, (int64_t)at), start);
+        for (i = 0; i < 4; i++) start[i] = ptx_as(start[i], PTX_F32);
+    }
+    for (i = 0; i < f->m; i++) memcpy(s->acc[which][i][n], start, sizeof start);
+}
+
 /* Multiplies group w of unit v: all tiles of rows by all columns. */
 static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t w,
                              uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
-    ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[8];
-    uint32_t i, n, p, e, products = s->kind->format->kind == PTXK__GEMM_WORDS ? 4 : 2;
+    ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[3][8];
+    uint32_t i, n, p, e, half, products = s->kind->format->kind == PTXK__GEMM_WORDS ? 4 : 2;
+    uint32_t blocks = ptxk__gemm_blocks_of(s->kind);
     int words = s->kind->block->id == PTXK_F32;
-    int two = f->precision == PTXK_GEMM_EXACT && (words || s->kind->block->id == PTXK_Q6_K);
+    int two = f->precision == PTXK_GEMM_EXACT && (words || (s->kind->block->id == PTXK_Q6_K && !blocks));
+    for (e = 0; e < blocks && w % 4 == 0; e++) { /* factors of four groups */
+        uint32_t pitch = ptxk__gemm_scales(f, s->kind), chunk = w / 4 * blocks + e;
+        ptx_val at = ptx_xor(k, ptx_as(s->scales, PTX_U32), ptx_u32(16 * chunk));
+        for (i = 0; i < 2 * f->m; i++)
+            ptxk_load16(k, NULL, ptx_at(ptx_ptr(at, PTX_SHARED), (int64_t)(8 * i * pitch)),
+                        s->scale[i / 2][i & 1] + 4 * e);
+    }
     for (i = 0; i < f->m; i++) {
         if (products == 4)
             ptxk__gemm_words(k, f, s, i, a[i], rest[i]);
         else
             ptxk__gemm_weights(k, s, v, w, i, a[i], two ? rest[i] : NULL);
     }
-    for (n = 0; n < f->n; n++) {
-        if (s->kind->format->kind == PTXK__GEMM_BLOCKS)
-            for (i = 0; i < f->m; i++)
-                for (e = 0; e < 4; e++) s->acc[0][i][n][e] = s->zero;
-        for (p = 0; p < x->planes; p++) {
-            ptxk__gemm_load_x(k, f, s, slot, w, n, p, b);
-            for (e = 0; e < products; e++)
-                for (i = 0; i < f->m; i++) {
-                    ptx_val *acc = s->acc[s->chains > 1 ? e & 1 : 0][i][n];
-                    if (two && !(words && p)) /* f32: without the product of the smaller ones */
-                        ptxk__tile_mma(k, x->type, acc, rest[i][e], b + 2 * e);
-                    ptxk__tile_mma(k, x->type, acc, a[i][e], b + 2 * e);
-                }
+    for (n = 0; n < f->n; n++)
+        for (half = 0; half < (blocks > 1 ? blocks : 1); half++) {
+            if (blocks) ptxk__gemm_begin(k, f, s, slot, w, n, half);
+            for (p = 0; p < x->planes; p++) {
+                if (!half) ptxk__gemm_load_x(k, f, s, slot, w, n, p, b[p]);
+                for (e = half; e < (blocks > 1 ? half + 1 : products); e++)
+                    for (i = 0; i < f->m; i++) {
+                        ptx_val *acc = s->acc[s->chains > 1 || blocks > 1 ? e & 1 : 0][i][n];
+                        if (two && !(words && p)) /* f32: without the product of the smaller ones */
+                            ptxk__tile_mma(k, x->type, acc, rest[i][e], b[p] + 2 * e);
+                        ptxk__tile_mma(k, x->type, acc, a[i][e], b[p] + 2 * e);
+                    }
+            }
+            for (i = 0; i < f->m && blocks; i++) {
+                for (e = 0; e < 2; e++) s->factor[i][e] = ptx_as(s->scale[i][e][4 * half + w % 4], PTX_F32);
+                ptxk__gemm_add(k, s, i, n, s->acc[half][i][n], s->factor[i]);
+            }
         }
-        if (s->kind->format->kind == PTXK__GEMM_BLOCKS)
-            for (i = 0; i < f->m; i++) ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], s->factor[i]);
-    }
 }
 
 /* Adds the unit's products to the sums. */
@@ -15227,21 +15302,19 @@ static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     if (ptxk__gemm_is_byte(s->kind->block)) plain = !ptxk__gemm_has_factors(k, f, s->kind);
     if (x->order == PTXK__GEMM_PAIRS) ptxk__gemm_minima(k, f, s);
     for (n = 0; n < f->n; n++) {
-        if (s->kind->format->kind == PTXK__GEMM_BLOCKS && !x->sums) continue;
+        if (ptxk__gemm_blocks_of(s->kind) && !x->sums) continue;
         for (i = 0; i < f->m; i++)
             for (e = 0; e < 4; e++) d[i][e] = s->zero;
         for (e = 0; e < x->sums / 256; e++) {
             ptx_val at = ptx_ptr_add(k, s->shared, s->lane, 8);
             uint32_t offset = 2 * f->weights + slot * f->stage + x->part_bytes + n * x->sums + 256 * e;
             ptx_ld_vec(k, PTX_B32, 2, ptx_at(at, (int64_t)offset), b);
-            for (i = 0; i < f->m && x->order == PTXK__GEMM_NIBBLES; i++)
-                ptxk__tile_mma(k, PTX_F16, s->acc[0][i][n], s->low[i], b);
             for (i = 0; i < f->m && r; i++) ptxk__tile_mma(k, PTX_F16, d[i], s->low[i], b);
         }
         for (i = 0; i < f->m; i++) {
             factor[0] = factor[1] = s->constant[5];
             if (r && x->sums) ptxk__gemm_add(k, s, i, n, d[i], r->halves ? s->minimum[i] : factor);
-            if (s->kind->format->kind == PTXK__GEMM_BLOCKS) continue;
+            if (ptxk__gemm_blocks_of(s->kind)) continue;
             for (chain = 0; chain < s->chains; chain++)
                 ptxk__gemm_add(k, s, i, n, s->acc[chain][i][n], plain ? NULL : s->factor[i]);
             if (x->order == PTXK__GEMM_PAIRS) {
@@ -15419,11 +15492,14 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             s->shift[i][h] = ptx_var_new(k, x);
         }
     }
-    if (c->block->id != PTXK_Q6_K && !c->block->reader && !(f->wgmma && c->format->kind == PTXK__GEMM_BLOCKS))
-        return;
+    if (!ptxk__gemm_has_scales(c)) return;
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
-    y = ptx_mad(k, y, ptx_u32(PTXK__GEMM_SCALES), ptx_u32(f->scales));
+    y = ptx_mad(k, y, ptx_u32(ptxk__gemm_scales(f, c)), ptx_u32(f->scales));
     s->scales = ptx_ptr_add(k, s->shared, y, 1);
+    if (!f->wgmma && ptxk__gemm_blocks_of(c) && c->format->unit > 128) { /* chunks take turns: no conflicts */
+        y = ptx_shr(k, s->g, ptx_u32(c->format->kind == PTXK__GEMM_HALVED ? 1 : 2));
+        s->scales = ptx_ptr_add(k, s->scales, y, 16);
+    }
     if (!f->wgmma || c->format->kind != PTXK__GEMM_BLOCKS) return;
     y = ptx_and(k, s->g, ptx_u32(4)); /* rows have 16 bytes of 32: those of 8 rows fill all banks */
     s->scales = ptx_ptr_add(k, s->scales, y, 4);
@@ -15501,12 +15577,14 @@ static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptx_val bytes, skip, at, p;
     uint32_t i, j;
     if (!s->waits || !ptx_module_is_dependent(ptx_kernel_module(k))) return;
-    bytes = ptx_sub(k, s->end, first);
-    bytes = ptx_mul(k, bytes, ptx_u32(s->kind->unit_bytes));
+    bytes = ptx_mul(k, s->end, ptx_u32(s->kind->unit_bytes));
+    if (s->kind->tails) bytes = ptx_min(k, bytes, s->row_bytes);
+    at = ptx_mul(k, first, ptx_u32(s->kind->unit_bytes));
+    bytes = ptx_sub(k, bytes, at);
     skip = ptx_mul(k, s->half, ptx_u32(128));
     for (i = 0; i < f->m; i++)
         for (j = 0; j < 4; j++) {
-            at = ptx_add(k, skip, ptx_u32(256 * j + 15)); /* of which s->from may have 16 */
+            at = ptx_add(k, skip, ptx_u32(256 * j + 16)); /* of which s->from may have 16 */
             p = ptx_setp(k, PTX_LT, at, bytes);
             at = ptx_ptr_add(k, ptx_ptr(ptx_get(k, s->from[i]), PTX_GLOBAL), skip, 1);
             ptx_guard(k, p);
@@ -15524,7 +15602,7 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_wait(k, f, s, first);
     ptxk__gemm_lane(k, f, s);
-    s->chains = f->n == 1 && s->kind->format->kind != PTXK__GEMM_BLOCKS ? 2 : 1;
+    s->chains = f->n == 1 && !ptxk__gemm_blocks_of(s->kind) ? 2 : 1;
     s->first_unit = first;
     s->unit = ptx_var_new(k, first);
     s->slot = ptx_var_new(k, ptx_u32(0));
@@ -15536,11 +15614,13 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     y = ptx_ptr_add(k, s->shared, ptx_u32(2 * f->weights), 1);
     s->x_to = ptx_ptr_add(k, y, s->tid, 16);
     s->x_at = ptx_ptr_add(k, y, s->lane, 16);
+    if (x->starts) s->starts_at = ptx_ptr_add(k, y, s->t, 16);
     if (f->columns == 8) {
         m = s->columns_left;
         p = ptx_setp(k, PTX_LT, s->g, m);
         s->x_valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
         y = ptx_bfe(k, s->tid, ptx_u32(1), ptx_u32(3));
+        if (x->starts) y = ptx_shl(k, s->t, ptx_u32(1));
         p = ptx_setp(k, PTX_LT, y, m);
         s->sums_valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
     }
@@ -16597,12 +16677,6 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
         s->constant[6] = ptxk__gemm_f16x2(k, 0x24002400);
         s->constant[7] = ptxk__gemm_f16x2(k, 0xcc00cc00u);
     }
-    if (s->kind->block->id == PTXK_Q6_K) { /* 1, -1152, -2^-19; EXACT 2^-10, its -1152 times, 2^15, -2^-4 */
-        s->constant[4] = ptxk__gemm_f16x2(k, s->scaled ? 0x3c003c00 : 0x14001400);
-        s->constant[5] = ptxk__gemm_f16x2(k, s->scaled ? 0xe480e480u : 0xbc80bc80u);
-        s->constant[6] = ptxk__gemm_f16x2(k, 0x78007800);
-        s->constant[7] = ptxk__gemm_f16x2(k, s->scaled ? 0x80208020u : 0xac00ac00u);
-    }
     for (i = 0; i < 2; i++) {
         ptxk__gemm_copy_weights(k, f, s, first, s->to, i);
         ptx_cp_async_commit(k);
@@ -16631,7 +16705,9 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
 
 /* Whether registers hold the place of a tile during its products: where that spills none. */
 static int ptxk__gemm_is_kept(const ptxk__gemm *f) {
-    return f->columns <= (f->classes > 1 || f->pair > 1 ? 8u : f->kind[0].tails ? 16u : 32u);
+    const ptxk__gemm_class *c = f->kind;
+    uint32_t few = f->classes > 1 || f->pair > 1 || (ptxk__gemm_blocks_of(c) && c->format->unit > 128);
+    return f->columns <= (few ? 8u : f->kind[0].tails ? 16u : 32u);
 }
 
 /* The steps of all tiles: `per` for each block, one more for the first `longer`. This block's begin at
@@ -16769,9 +16845,8 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (e) column = ptx_add(k, column, ptx_u32(1));
             exists[e] = ptx_setp(k, PTX_LT, x, s->columns_left);
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
-            if (s->kind->format->factor > 1 && !((f->wide || f->wgmma) && f->precision == PTXK_GEMM_FAST)
-                && !f->mixed)
-                factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32((double)s->kind->format->factor));
+            if (ptxk__gemm_factor_of(f, s->kind) > 1 && !f->mixed)
+                factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32(ptxk__gemm_factor_of(f, s->kind)));
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
             base[e] = ptx_ptr_add(k, s->y, x, bytes);
@@ -16946,7 +17021,7 @@ static void ptxk__gemm_mixed_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__
             for (n = 0; n < f->n; n++)
                 for (e = 0; e < 4; e++) {
                     x = ptx_get(k, turn.sum[j][n][e]);
-                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)turn.kind->format->factor));
+                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(ptxk__gemm_factor_of(f, turn.kind)));
                     ptx_set(k, turn.sum[j][n][e], x);
                     s->sum[2 * j + i][n][e] = turn.sum[j][n][e];
                 }
@@ -19072,7 +19147,7 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     ptx_var unit, step;
     ptx_val x, y, p, at, barrier, along, z[2], mask, half, stage, base;
     uint32_t i, side;
-    unit = ptx_var_new(k, ptx_clusterid_x(k));
+    unit = ptx_var_new(k, ptx_sreg(k, PTX_CLUSTERID_X));
     x = ptx_shl(k, ptx_u32(1), s->cluster);
     x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
     mask = ptx_cvt(k, PTX_U16, x);
@@ -19138,7 +19213,7 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         }
         ptx_end(k);
         x = ptx_get(k, unit);
-        y = ptx_nclusterid_x(k);
+        y = ptx_sreg(k, PTX_NCLUSTERID_X);
         x = ptx_add(k, x, y);
         ptx_set(k, unit, x);
     }
@@ -19693,7 +19768,7 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         s->sum[h][j][e] = ptx_var_new(k, ptxk__dense_zero(d));
         if (d->split) s->part[j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
     }
-    x = ptx_clusterid_x(k);
+    x = ptx_sreg(k, PTX_CLUSTERID_X);
     unit = ptx_var_new(k, x);
     turn = ptx_var_new(k, s->group);
     rounds = ptx_var_new(k, ptx_u32(0));
@@ -19735,7 +19810,7 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         ptx_end(k);
         if (d->alternate) ptx_end(k);
         x = ptx_get(k, unit);
-        y = ptx_nclusterid_x(k);
+        y = ptx_sreg(k, PTX_NCLUSTERID_X);
         x = ptx_add(k, x, y);
         ptx_set(k, unit, x);
     }
@@ -19858,7 +19933,7 @@ static ptx_val ptxk__tensor_parity(ptx_kernel *k, const ptxk__tensor_state *t) {
 
 /* Begins a loop over the units of the cluster; ends it. */
 static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
-    ptx_val x = ptx_clusterid_x(k), p;
+    ptx_val x = ptx_sreg(k, PTX_CLUSTERID_X), p;
     ptx_var unit = ptx_var_new(k, x);
     t->turn = ptx_var_new(k, ptx_u32(0));
     ptx_loop(k);
@@ -19876,7 +19951,7 @@ static void ptxk__tensor_next_turn(ptx_kernel *k, ptxk__tensor_state *t) {
 }
 
 static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_var unit) {
-    ptx_val x = ptx_get(k, unit), y = ptx_nclusterid_x(k);
+    ptx_val x = ptx_get(k, unit), y = ptx_sreg(k, PTX_NCLUSTERID_X);
     x = ptx_add(k, x, y);
     ptx_set(k, unit, x);
     if (!d->split) ptxk__tensor_next_turn(k, t);
@@ -22283,7 +22358,7 @@ static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_d
     c = ptx_mad(k, i, ptx_u32(32), first);
     choice = ptxk__route_choice(k, choices, c, count, d->experts);
     p = ptx_setp(k, PTX_EQ, choice, e);
-    x = ptx_lanemask_lt(k);
+    x = ptx_sreg(k, PTX_LANEMASK_LT);
     x = ptxk__route_count(k, p, ptx_as(x, PTX_B32));
     before = ptx_get(k, next);
     x = ptx_add(k, x, before);

@@ -80,6 +80,7 @@ static void print_help(const command_line *c) {
         static const char *const values[] = {"", "N", "N", "X", "", "N,N...", "TEXT", "TEXT"};
         const option *o = &c->options[i];
         int width = printf("  --%s %s", o->name, o->kind == OPTION_CHOICE ? o->words : values[o->kind]);
+        if (width >= 80) printf("\n"), width = 0;
         printf("%*s%s", width < 26 ? 26 - width : 1, "", o->help);
         print_default(o);
         printf("\n");
@@ -122,7 +123,7 @@ static int parse_value(const command_line *c, const option *o, const char *text)
     case OPTION_CHOICE: {
         uint32_t i = 0;
         const char *word = o->words;
-        char message[160];
+        char message[320];
         for (;; i++) {
             size_t length = strcspn(word, "|");
             if (strlen(text) == length && !strncmp(word, text, length)) {
@@ -174,7 +175,11 @@ static int parse_command_line(const command_line *c, int argc, char **argv) {
         }
         if (only_arguments || strncmp(text, "--", 2)) {
             if (!c->argument_count) return refuse_option(c, text, "not an option");
-            if (found == c->argument_count) return refuse_option(c, text, "one argument too many");
+            if (found == c->argument_count) {
+                char message[160];
+                snprintf(message, sizeof message, "one argument too many, there are %s", c->names);
+                return refuse_option(c, text, *text == '-' ? "unknown option, they begin with --" : message);
+            }
             c->arguments[found++] = text;
             continue;
         }

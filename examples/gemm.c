@@ -2,17 +2,17 @@
    cc -O2 examples/gemm.c -o gemm -ldl -lm
 
      gemm [--m 256] [--n 256] [--k 512] [--type f16|bf16|f32|e4m3|e5m2|s8] [--out f32|f16|bf16]
-          [--format plain|q4_0|q8_0|q4_k|q5_k|q6_k] [--trans-a 0] [--trans-b 1]
+          [--format plain|f32|q8_0|q4_k|iq2_xs|mxfp4|e4m3|...] [--trans-a 0] [--trans-b 1]
           [--precision exact|fast] [--factors none|tensor|row|block|square]
           [--alpha 1] [--beta 0] [--bias 0] [--activation none|relu|silu|gelu] [--batch 1] [--pad 0]
           [--samples 2000] [--repeat 3] [--seed N] [--plan 0] [--help]
 
    A is [m, k], with --trans-a 1 [k, m]; B is [k, n], with --trans-b 1 [n, k], as the weights of a linear
    layer lie. With a --format B is a matrix of such weights, [n, k], A is f16, bf16 or f32, and the operation
-   is gemm, else matmul. Prints device, plan, time, the bytes that must move and the operations; on the CPU
-   driver those that were counted, on a GPU the rates beside what its clocks allow; and the largest error of
-   some elements beside its bound. Exits with 1 when a result is wrong. Runs on the GPU; without one, on the
-   CPU driver:
+   is gemm, else matmul; weights in e4m3, e5m2 and s8 may have --factors. Prints device, plan, time, the bytes
+   that must move and the operations; on the CPU driver those that were counted, on a GPU the rates beside
+   what its clocks allow; and the largest error of some elements beside its bound. Exits with 1 when a result
+   is wrong. Runs on the GPU; without one, on the CPU driver:
    PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./gemm */
 #include <math.h>
 #include <stdio.h>
@@ -24,8 +24,7 @@
 #include "../ptxgen.h"
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"
-#include "../tests/reference/blocks.h"
-#include "../tests/reference/matmul.h"
+#include "../tests/reference/gemm.h"
 #include "../tests/sim/ptxsim.h"
 #define EXAMPLE "gemm"
 #include "example.h"
@@ -131,42 +130,70 @@ static void print_rates(ptxcu *cu, double best_ms, uint32_t repeat, double bytes
     printf("\n");
 }
 
-/* -- quantised weights: y [m, n] = x [m, k] times the rows of W -- */
+/* -- weights: y [m, n] = x [m, k] times the rows of W -- */
+
+/* X(name): the formats that gemm takes, in the order of FORMAT_WORDS, where bytes follow. */
+#define FORMATS(X)                                                                                           \
+    X(F32) X(F16) X(BF16) X(Q4_0) X(Q8_0) X(Q4_K) X(Q5_K) X(Q6_K) X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K)    \
+    X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4) X(IQ2_XXS) X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S) X(IQ1_S)         \
+    X(IQ1_M) X(TQ1_0) X(TQ2_0)
+#define FORMAT_WORDS                                                                                         \
+    "plain|f32|f16|bf16|q4_0|q8_0|q4_k|q5_k|q6_k|q4_1|q5_0|q5_1|q2_k|q3_k|iq4_nl|iq4_xs|mxfp4|nvfp4|"        \
+    "iq2_xxs|iq2_xs|iq2_s|iq3_xxs|iq3_s|iq1_s|iq1_m|tq1_0|tq2_0|e4m3|e5m2|s8"
 
 static const struct format {
     uint32_t id;
-    int block; /* of reference/blocks.h */
-} formats[] = {{0, 0},
-               {PTXK_Q4_0, REF_BLOCK_Q4_0},
-               {PTXK_Q8_0, REF_BLOCK_Q8_0},
-               {PTXK_Q4_K, REF_BLOCK_Q4_K},
-               {PTXK_Q5_K, REF_BLOCK_Q5_K},
-               {PTXK_Q6_K, REF_BLOCK_Q6_K}};
+    int block; /* of reference/blocks.h, ... */
+    int byte;  /* ... or of reference/matmul.h; else 0 */
+} formats[] = {{0, 0, 0},
+#define FORMAT(name) {PTXK_##name, REF_BLOCK_##name, 0},
+               FORMATS(FORMAT)
+#undef FORMAT
+               {PTX_E4M3, REF_BLOCK_F32, REF_E4M3},
+               {PTX_E5M2, REF_BLOCK_F32, REF_E5M2},
+               {PTX_S8, REF_BLOCK_F32, REF_S8}};
 
-/* A row of x times a row of W, and its bound: x is represented in 22 bits (fast: 11), or 2^-39 (2^-28) of its
-   largest; a tensor core cuts each of at most 17 terms to 24 bits of the largest and its sum to 23; and there
-   are f32 sums of units. Q6_K weights, fast: 2^-11. */
-static double dot(int block, const unsigned char *w, const float *x, uint32_t k, int fast, double *bound) {
-    const double u = 0x1p-24;
-    double sum = 0, most = 0, direct = 0, sizes = 0, weight = block == REF_BLOCK_Q6_K && fast ? 0x1p-11 : 0;
-    uint32_t values = (uint32_t)ref_block_values(block), i;
-    for (i = 0; i < k; i++)
-        if (fabs((double)x[i]) > most) most = fabs((double)x[i]);
-    for (i = 0; i < k; i++) {
-        double size, a = fabs((double)x[i]),
-                     e = ((fast ? 0x1p-11 : 0x1p-22) + u) * a + most * (fast ? 0x1p-28 : 0x1p-39);
-        double value = ref_weight(block, w + i / values * ref_block_bytes(block), (int)(i % values), &size);
-        sum += value * (double)x[i];
-        direct += fabs(value) * e + weight * size * a;
-        sizes += size * (a + e);
+/* Weights of about 0.03: numbers that are quantised, or, where codes are places in a table, any codes. */
+static void make_row(int block, uint32_t k, float *row, unsigned char *to, uint64_t *state) {
+    const struct ref_layout *l = ref_layout_of(block);
+    size_t bytes = ref_row_bytes(block, k), i, j;
+    int coded = block == REF_BLOCK_TQ1_0 || block == REF_BLOCK_TQ2_0
+                || (block >= REF_BLOCK_IQ2_XXS && block <= REF_BLOCK_IQ1_M && block != REF_BLOCK_IQ4_NL
+                    && block != REF_BLOCK_IQ4_XS);
+    for (i = 0; i < k; i++) row[i] = (float)(0.05 * uniform(state));
+    if (!coded) {
+        ref_quantise(block, row, k, to);
+        return;
     }
-    *bound = direct + (64 * 19 + k / 256.0 + 40) * u * sizes + 2 * u * fabs(sum);
-    return sum;
+    for (i = 0; i < bytes; i++) to[i] = (unsigned char)(128 + 127.9 * uniform(state));
+    for (i = 0; i < bytes; i += l->bytes) {
+        uint16_t d = ref_to_f16((2 + uniform(state)) / l->most / 40);
+        if (l->factor >= 0) ref_put_u16(to + i + l->factor, d);
+        for (j = 0; l->factor < 0 && j < 4; j++) /* IQ1_M: four bits of it in every second byte */
+            to[i + 49 + 2 * j] = (unsigned char)((to[i + 49 + 2 * j] & 15) | (d >> 4 * j & 15) << 4);
+    }
 }
 
 typedef struct problem { /* of the command line */
-    uint32_t m, n, k, format, type, out, precision, bias, samples, repeat, seed;
+    uint32_t m, n, k, format, type, out, precision, factors, bias, samples, repeat, seed, only;
 } problem;
+
+/* How many factors a matrix has. */
+static uint64_t count_factors(uint32_t kind, uint64_t rows, uint64_t k) {
+    uint64_t along = (k + 127) / 128;
+    return kind == PTXK_FACTORS_TENSOR   ? 1
+           : kind == PTXK_FACTORS_ROW    ? rows
+           : kind == PTXK_FACTORS_BLOCK  ? rows * along
+           : kind == PTXK_FACTORS_SQUARE ? (rows + 127) / 128 * along
+                                         : 0;
+}
+
+static float *make_factors(uint64_t count, uint64_t *state) {
+    float *f = (float *)need((count + 1) * sizeof *f);
+    uint64_t i;
+    for (i = 0; i < count; i++) f[i] = (float)(1 + 0.5 * uniform(state));
+    return f;
+}
 
 /* What bounds the form for sm_90a on an H100 SXM (that for sm_100a on a B200), and the time that follows. The
    tensor cores take 4 (2) clocks for a column of a tile of 128 rows and 128 bytes of k. The L2 cache gives
@@ -240,9 +267,11 @@ static uint32_t print_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape
     return parts;
 }
 
-static int run_quantised(const problem *p) {
+static int run_weights(const problem *p) {
     static const uint32_t types[] = {PTX_F16, PTX_BF16, PTX_F32}, outs[] = {PTX_F32, PTX_F16, PTX_BF16};
-    const int block = formats[p->format].block;
+    const struct format *format = &formats[p->format];
+    const int block = format->block;
+    const char *remark = ", for one product of f16; x may take two";
     const enum ref_format in = (enum ref_format)elements[p->type].number, out = p->out == 0   ? REF_F32
                                                                                 : p->out == 1 ? REF_F16
                                                                                               : REF_BF16;
@@ -256,15 +285,18 @@ static int run_quantised(const problem *p) {
     const ptxcu_device *device;
     ptxcu_buffer y_buffer;
     unsigned char *weights, *x, *y, *zeros;
-    float *row, *bias;
-    uint64_t state = (uint64_t)p->seed * 2 + 1, i, j, all, step, seen = 0, wrong = 0, row_bytes;
+    float *row, *bias, *factors;
+    double *numbers;
+    uint64_t state = (uint64_t)p->seed * 2 + 1, i, j, all, step, seen = 0, wrong = 0, row_bytes, factor_count;
     double worst = 0, worst_bound = 0, best_ms;
     progress checking = {"checking", 0, 0};
+    ref_gemm r;
     uint32_t s;
 
     memset(&desc, 0, sizeof desc);
     memset(&shape, 0, sizeof shape);
-    desc.format = formats[p->format].id;
+    desc.format = format->id;
+    desc.factors = p->factors;
     desc.x_type = types[p->type];
     desc.output_type = outs[p->out];
     desc.columns = ptxk_gemm_columns(p->m);
@@ -286,21 +318,30 @@ static int run_quantised(const problem *p) {
     printf("device     %s%s, %u multiprocessors\n", device->name,
            device->is_cpu_driver ? " - no GPU: this runs on the CPU driver" : "", device->sm_count);
     printf("shape      %u x %u x %u, %s by %s to %s, %s; seed %u\n", p->m, p->n, p->k,
-           ptx_type_name((ptx_type)desc.x_type), ptxk_format_name(desc.format),
+           ptx_type_name((ptx_type)desc.x_type),
+           format->byte ? ptx_type_name((ptx_type)desc.format) : ptxk_format_name(desc.format),
            ptx_type_name((ptx_type)desc.output_type), p->precision ? "fast" : "exact", p->seed);
-    must(cu, ptxcu_operation(cu, ptxk_operation_find("gemm"), &desc, &program));
     for (s = 0; s < plan.launches; s++)
         printf("launch %u   grid %u x %u x %u, block %u, %u bytes of shared memory\n", s,
                plan.launch[s].grid[0], plan.launch[s].grid[1], plan.launch[s].grid[2],
                plan.launch[s].block[0], plan.launch[s].shared_bytes);
-
-    row_bytes = ref_row_bytes(block, p->k);
-    weights = (unsigned char *)need(row_bytes * p->n);
-    row = (float *)need((uint64_t)p->k * sizeof *row);
-    for (i = 0; i < p->n; i++) {
-        for (j = 0; j < p->k; j++) row[j] = (float)(0.05 * uniform(&state));
-        ref_quantise(block, row, p->k, weights + i * row_bytes);
+    if (p->only) {
+        ptxcu_close(cu);
+        return 0;
     }
+    must(cu, ptxcu_operation(cu, ptxk_operation_find("gemm"), &desc, &program));
+
+    row_bytes = format->byte ? p->k : ref_row_bytes(block, p->k);
+    row = (float *)need((uint64_t)p->k * sizeof *row);
+    numbers = (double *)need((uint64_t)p->k * sizeof *numbers);
+    if (format->byte) {
+        weights = make(format->byte, row_bytes * p->n, &state);
+    } else {
+        weights = (unsigned char *)need(row_bytes * p->n);
+        for (i = 0; i < p->n; i++) make_row(block, p->k, row, weights + i * row_bytes, &state);
+    }
+    factor_count = count_factors(p->factors, p->n, p->k);
+    factors = make_factors(factor_count, &state);
     x = make((int)in, (uint64_t)p->m * p->k, &state);
     all = (uint64_t)p->m * p->n;
     y = (unsigned char *)need(all * ref_bytes(out));
@@ -313,6 +354,7 @@ static int run_quantised(const problem *p) {
     y_buffer = to_device(cu, y, (size_t)all * ref_bytes(out));
     args.matrix[0].y = y_buffer.address;
     args.matrix[0].n = p->n;
+    args.factors[0] = to_device(cu, factors, (size_t)(factor_count + 1) * sizeof *factors).address;
     args.x = to_device(cu, x, (size_t)p->m * p->k * ref_bytes(in)).address;
     zeros = (unsigned char *)need(plan.workspace_bytes + 1);
     args.workspace = to_device(cu, zeros, (size_t)plan.workspace_bytes + 1).address;
@@ -325,17 +367,24 @@ static int run_quantised(const problem *p) {
     best_ms = time_launches(cu, program, &plan, &args, sizeof args, p->repeat);
     must(cu, ptxcu_download(cu, y, y_buffer, 0, (size_t)all * ref_bytes(out), NULL));
     must(cu, ptxcu_sync(cu));
-    print_rates(cu, best_ms, p->repeat, (double)plan.min_bytes, 2.0 * p->m * p->n * p->k, 0, 4,
-                p->precision ? "" : ", for one product of f16; x takes two");
+    if (desc.format == PTXK_F32) remark = p->precision ? "" : ", for one product of tf32; EXACT takes three";
+    if (desc.format == PTXK_BF16) remark = ", for one product of bf16; x may take two or three";
+    print_rates(cu, best_ms, p->repeat, (double)plan.min_bytes, 2.0 * p->m * p->n * p->k, 0,
+                desc.format == PTXK_F32 ? 2 : 4, remark);
 
+    memset(&r, 0, sizeof r);
+    r.type = block, r.byte = format->byte, r.k = p->k, r.columns = desc.columns;
+    r.w.data = weights, r.w.row = (size_t)row_bytes, r.w.factors = factors, r.w.kind = (int)p->factors;
+    r.fast = p->precision == 1, r.warpgroups = device->target == PTX_SM_A(90), r.sm = device->target & 0xfffu;
     step = all / p->samples | 1;
     for (i = 0; i < all; i += step, seen++) {
         double bound, want, have, error;
         show_progress(&checking, i, all);
-        for (j = 0; j < p->k; j++) row[j] = (float)ref_get(x, in, (size_t)(i / p->n * p->k + j));
-        want = dot(block, weights + i % p->n * row_bytes, row, p->k, p->precision == 1, &bound);
+        for (j = 0; j < p->k; j++) numbers[j] = ref_get(x, in, (size_t)(i / p->n * p->k + j));
+        want = ref_gemm_row(&r, (size_t)(i % p->n), numbers, &bound, NULL);
+        bound += 30 * 0x1p-24 * fabs(want);
         if (p->bias) want += (double)bias[i % p->n];
-        bound = 1.01 * bound + 2 * 0x1p-24 * fabs(want) + 1e-30;
+        bound = 1.01 * bound + 3 * 0x1p-24 * fabs(want) + 1e-30;
         if (out == REF_F16) bound += 0x1p-11 * fabs(want) + 0x1p-25;
         if (out == REF_BF16) bound += 0x1p-8 * fabs(want);
         have = ref_get(y, out, (size_t)i);
@@ -352,6 +401,8 @@ static int run_quantised(const problem *p) {
     free(x);
     free(y);
     free(row);
+    free(numbers);
+    free(factors);
     free(bias);
     free_device(cu);
     ptxcu_close(cu);
@@ -373,13 +424,13 @@ int main(int argc, char **argv) {
         {"n", OPTION_U32, &shape.n, 0, 1 << 30, NULL, "columns of D"},
         {"k", OPTION_U32, &shape.k, 0, 1 << 30, NULL, "columns of op(A), rows of op(B)"},
         {"type", OPTION_CHOICE, &type, 0, 0, "f16|bf16|f32|e4m3|e5m2|s8", "of A and B"},
-        {"format", OPTION_CHOICE, &format, 0, 0, "plain|q4_0|q8_0|q4_k|q5_k|q6_k",
-         "of B; A is f16, bf16, f32"},
+        {"format", OPTION_CHOICE, &format, 0, 0, FORMAT_WORDS, "of B; A is f16, bf16, f32"},
         {"out", OPTION_CHOICE, &out, 0, 0, "f32|f16|bf16", "of C and D"},
         {"trans-a", OPTION_U32, &trans_a, 0, 1, NULL, "1: A is [k, m]"},
         {"trans-b", OPTION_U32, &trans_b, 0, 1, NULL, "1: B is [n, k]"},
         {"precision", OPTION_CHOICE, &precision, 0, 0, "exact|fast", "f32 as three tf32 products or one"},
-        {"factors", OPTION_CHOICE, &factors, 0, 0, "none|tensor|row|block|square", "of A and B"},
+        {"factors", OPTION_CHOICE, &factors, 0, 0, "none|tensor|row|block|square",
+         "of A and B, with --format of B"},
         {"alpha", OPTION_F32, &alpha, -1e30, 1e30, NULL, "factor of the product"},
         {"beta", OPTION_F32, &beta, -1e30, 1e30, NULL, "factor of C"},
         {"bias", OPTION_U32, &bias, 0, 1, NULL, "1: a bias for each column"},
@@ -417,17 +468,17 @@ int main(int argc, char **argv) {
     if (!parse_command_line(&line, argc, argv)) return 2;
     if (format) {
         problem p;
-        int plain =
-            trans_a || !trans_b || factors || beta < 0 || beta > 0 || alpha < 1 || alpha > 1 || activation;
+        int plain = trans_a || !trans_b || beta < 0 || beta > 0 || alpha < 1 || alpha > 1 || activation;
         if (plain || shape.batch > 1 || pad || type > 2) {
             fprintf(stderr,
                     "gemm: --format takes --m, --n, --k, --type f16, bf16 or f32, --out, --precision,\n"
-                    "      --bias, --samples, --repeat and --seed\n");
+                    "      --factors, --bias, --samples, --repeat, --seed and --plan\n");
             return 2;
         }
         p.m = shape.m, p.n = shape.n, p.k = shape.k, p.format = format, p.type = type, p.out = out;
-        p.precision = precision, p.bias = bias, p.samples = samples, p.repeat = repeat, p.seed = seed;
-        return run_quantised(&p);
+        p.precision = precision, p.factors = factors, p.bias = bias, p.samples = samples, p.repeat = repeat;
+        p.seed = seed, p.only = only;
+        return run_weights(&p);
     }
     number = elements[type].number;
     out_number = out == 0 ? REF_F32 : out == 1 ? REF_F16 : REF_BF16;
@@ -496,14 +547,8 @@ int main(int argc, char **argv) {
     for (i = 0; i < shape.n; i++) bias_data[i] = (float)uniform(&state);
     args.bias = to_device(cu, bias_data, ((size_t)shape.n + 1) * sizeof *bias_data).address;
     for (s = 0; s < 2; s++) {
-        uint64_t span = s ? shape.n : shape.m, along = ((uint64_t)shape.k + 127) / 128;
-        count[s] = factors == PTXK_FACTORS_TENSOR   ? 1
-                   : factors == PTXK_FACTORS_ROW    ? span
-                   : factors == PTXK_FACTORS_BLOCK  ? span * along
-                   : factors == PTXK_FACTORS_SQUARE ? (span + 127) / 128 * along
-                                                    : 0;
-        factor_data[s] = (float *)need((count[s] * shape.batch + 1) * sizeof **factor_data);
-        for (i = 0; i < count[s] * shape.batch; i++) factor_data[s][i] = (float)(1 + 0.5 * uniform(&state));
+        count[s] = count_factors(factors, s ? shape.n : shape.m, shape.k);
+        factor_data[s] = make_factors(count[s] * shape.batch, &state);
         (&args.a_factors)[s] =
             to_device(cu, factor_data[s], (size_t)(count[s] * shape.batch + 1) * sizeof **factor_data)
                 .address;

@@ -289,6 +289,8 @@ typedef struct run {
     ptxcu_event event[2];
     uint32_t *host;    /* pinned: the tokens, as they come */
     uint32_t *history; /* [max_seq]: all tokens so far */
+    uint32_t positions;        /* most that the models have, ... */
+    const char *positions_of;  /* ... and whose file says so */
     float *logits;     /* [vocab], of the smaller model, where it makes alternatives */
     uint32_t length;   /* of those */
     char *piece;       /* room for the text of any token */
@@ -590,6 +592,16 @@ static uint32_t *next_message(run *r, uint32_t *count, int *bad) {
     return tokens;
 }
 
+/* Behind what has too many tokens for the context: what can be done. */
+static const char *context_hint(const run *r, uint32_t context) {
+    static char hint[300];
+    if (context < r->positions)
+        snprintf(hint, sizeof hint, "--context goes up to %u", (unsigned)r->positions);
+    else
+        snprintf(hint, sizeof hint, "%.200s has no more positions", r->positions_of);
+    return hint;
+}
+
 /* Messages, and an answer to each: `tokens`, to be freed here, are those of the first. Returns 1 with *why, 2
    after a message. */
 static int converse(run *r, uint32_t *tokens, uint32_t count, gguf_error *why) {
@@ -597,7 +609,8 @@ static int converse(run *r, uint32_t *tokens, uint32_t count, gguf_error *why) {
     int bad = 0;
     while (!bad && tokens) {
         if (count >= limit - r->length) {
-            tell("the chat has %u tokens, the context %u", (unsigned)(r->length + count), (unsigned)limit);
+            tell("the chat has %u tokens, at most %u fit into the context of %u; %s",
+                 (unsigned)(r->length + count), (unsigned)limit - 1, (unsigned)limit, context_hint(r, limit));
             bad = 2;
             break;
         }
@@ -922,29 +935,39 @@ static int write_text(run *r, options *o, model_file *f, model_file *draft, uint
     return bad != 0;
 }
 
-/* How many positions there are to be, and whether the prompt fits: of a file, that of this line. A chat has
-   the model's, or 4096. */
-static int fit(options *o, const llama_config *c, uint64_t prompt, uint32_t line) {
+/* How many positions there are to be, and whether the prompt of `count` tokens fits: of a file, the longest
+   of its prompts. A chat has what the model has, or 4096. */
+static int fit(run *r, options *o, uint64_t count, const task *tasks, uint32_t tasks_count) {
     enum { CHAT = 4096 };
-    uint64_t most = o->llama.max_seq && o->llama.max_seq < c->context ? o->llama.max_seq : c->context;
-    if (o->llama.max_seq > c->context && !world.rank)
-        fprintf(stderr, "generate: --context %lu: the model has %lu positions, which are taken\n",
-                (unsigned long)o->llama.max_seq, (unsigned long)c->context);
-    if (prompt >= most) {
+    uint64_t most = o->llama.max_seq && o->llama.max_seq < r->positions ? o->llama.max_seq : r->positions;
+    uint32_t line = 0, long_lines = 0, i;
+    if (o->llama.max_seq > r->positions && !world.rank)
+        fprintf(stderr, "generate: --context %lu: %s has %lu positions, which are taken\n",
+                (unsigned long)o->llama.max_seq, r->positions_of, (unsigned long)r->positions);
+    for (i = 0; i < tasks_count; i++) {
+        if (tasks[i].count > count) count = tasks[i].count, line = i + 1;
+        long_lines += tasks[i].count >= most;
+    }
+    if (count >= most) {
         char place[400] = "";
-        if (o->prompts) snprintf(place, sizeof place, "%.300s: line %lu: ", o->prompts, (unsigned long)line);
-        tell("%sthe prompt has %llu tokens, the context %llu", place, (unsigned long long)prompt,
-             (unsigned long long)most);
+        if (tasks && long_lines > 1)
+            snprintf(place, sizeof place, "%.300s: line %lu, the longest of %lu that are too long: ",
+                     o->prompts, (unsigned long)line, (unsigned long)long_lines);
+        else if (tasks)
+            snprintf(place, sizeof place, "%.300s: line %lu: ", o->prompts, (unsigned long)line);
+        tell("%sthe prompt has %llu tokens, at most %llu fit into the context of %llu; %s", place,
+             (unsigned long long)count, (unsigned long long)most - 1, (unsigned long long)most,
+             context_hint(r, (uint32_t)most));
         return 0;
     }
     if (o->chat && !o->prompts) {
-        if (!o->llama.max_seq && most > CHAT && prompt + o->tokens < CHAT) most = CHAT;
+        if (!o->llama.max_seq && most > CHAT && count + o->tokens < CHAT) most = CHAT;
         o->llama.max_seq = (uint32_t)most;
         if (o->tokens > most) o->tokens = (uint32_t)most;
         return 1;
     }
-    if (o->tokens > most - prompt) o->tokens = (uint32_t)(most - prompt);
-    o->llama.max_seq = (uint32_t)(prompt + o->tokens);
+    if (o->tokens > most - count) o->tokens = (uint32_t)(most - count);
+    o->llama.max_seq = (uint32_t)(count + o->tokens);
     return 1;
 }
 
@@ -958,7 +981,8 @@ static int is_whole(const options *o, const model_file *f) {
 }
 
 /* Whether the model goes with the options: what the kernels would refuse once the weights are loaded. */
-static int suits(const options *o, const llama_config *c) {
+static int suits(const options *o, const model_file *f) {
+    const llama_config *c = &f->config;
     uint32_t wide = c->latent ? c->rope_dims : c->head_dim, whole;
     char why[200];
     const char *lacks;
@@ -974,10 +998,10 @@ static int suits(const options *o, const llama_config *c) {
     }
     whole = o->llama.kv_type == PTXK_Q8_0 ? 32 : o->llama.kv_type == PTX_E4M3 ? 16 : 1;
     if (wide % whole) {
-        snprintf(why, sizeof why, "%s takes multiples of %u, this model has %s of %u elements%s",
+        snprintf(why, sizeof why, "--cache: %s takes multiples of %u, this model has %s of %u elements%s",
                  whole == 32 ? "q8_0" : "e4m3", (unsigned)whole, c->latent ? "rotated parts" : "heads",
                  (unsigned)wide, wide % 16 ? "" : ", which e4m3 takes");
-        return refuse("--cache", why);
+        return refuse(f->path, why);
     }
     return 1;
 }
@@ -1017,17 +1041,15 @@ static int read_words(run *r, const options *o, const model_file *f, gguf_error 
 
 /* Reads what there is to write behind, and writes. Returns the exit status. */
 static int run_all(run *r, options *o, model_file *f, model_file *draft, gguf_error *why) {
-    uint32_t *tokens = NULL, count = 0, i, tasks_count = 0, longest = 0, line_of_longest = 0;
+    uint32_t *tokens = NULL, count = 0, i, tasks_count = 0;
     task *tasks = NULL;
     uint64_t number = 0;
     char *line = NULL;
     int failed;
     if (o->prompts) {
         tasks = read_tasks(r, o->prompts, &tasks_count);
-        for (i = 0; i < tasks_count; i++) {
-            if (tasks[i].count > longest) longest = tasks[i].count, line_of_longest = i + 1;
+        for (i = 0; i < tasks_count; i++)
             number = digest(number ^ tasks[i].count, tasks[i].tokens, tasks[i].count * sizeof *tokens);
-        }
         o->llama.batch = tasks_count < o->sequences ? tasks_count : o->sequences;
     } else {
         int bad = 0;
@@ -1035,11 +1057,12 @@ static int run_all(run *r, options *o, model_file *f, model_file *draft, gguf_er
         if (o->prompt == no_prompt && !line && !bad) refuse("standard input", "no message");
         if (o->prompt == no_prompt && !line) return 1;
         tokens = encode_message(r, line ? line : o->prompt, 1, &count);
-        longest = count;
         r->alone = !*(line ? line : o->prompt) || o->chat;
     }
-    failed = (!tasks && !tokens) || !fit(o, &f->config, longest, line_of_longest)
-             || !may_branch(o, &f->config);
+    r->positions = f->config.context, r->positions_of = f->path;
+    if (o->draft && draft->config.context < r->positions)
+        r->positions = draft->config.context, r->positions_of = draft->path;
+    failed = (!tasks && !tokens) || !fit(r, o, count, tasks, tasks_count) || !may_branch(o, &f->config);
     failed = check_alike(failed, "prompts", number);
     if (all_fine(failed))
         failed = write_text(r, o, f, draft, tokens, count, tasks, tasks_count, why);
@@ -1088,13 +1111,11 @@ int main(int argc, char **argv) {
     else
         failed = open_file(&f, o.model, &why);
     if (!failed && o.draft) failed = open_file(&draft, o.draft, &why);
-    if (!failed && !(suits(&o, &f.config) && (!o.draft || suits(&o, &draft.config)))) failed = 1;
+    if (!failed && !(suits(&o, &f) && (!o.draft || suits(&o, &draft)))) failed = 1;
     if (!failed && f.config.latent && !may_branch(&o, &f.config)) failed = 1;
     if (!failed && read_words(&r, &o, &f, &why)) failed = bad_file(o.model, &why);
     if (!failed && o.draft && !same_tokens(&r.words, f.config.vocab, &draft, &why))
         failed = bad_file(o.draft, &why);
-    if (!failed && o.draft && draft.config.context < f.config.context)
-        f.config.context = draft.config.context;
     for (i = 1; i < argc; i++) command = digest(command, argv[i], strlen(argv[i]) + 1);
     failed = check_alike(failed, "command line", command);
     failed = check_alike(failed, o.model, digest(f.head.file_bytes, f.head.head, f.head.head_bytes));

@@ -179,15 +179,6 @@ static inline uint32_t llama_share(const llama *m, uint32_t whole, uint32_t unit
     return (uint32_t)(units * (rank + 1) / ranks * unit) - *first;
 }
 
-/* Columns that a part of a row may begin and end at. */
-static inline uint32_t llama_unit(const llama_tensor *t) {
-    uint64_t values = 1, bytes = 0;
-    if (!t->from) return 1;
-    gguf_block(t->from->format, &values, &bytes);
-    if (t->from->format == GGUF_FORMAT_MXFP4) values *= 2; /* what gemm takes */
-    return values < 8 ? 8 : (uint32_t)values;
-}
-
 static inline void llama_take_part(llama_tensor *t, uint32_t first, uint32_t rows) {
     if (!t->from) return;
     t->first += first;

@@ -319,6 +319,15 @@ static inline uint64_t llama_row_bytes(const llama_tensor *t, uint64_t columns) 
     return columns / values * bytes;
 }
 
+/* Columns of a matrix, and of a part of one, are multiples of this: what gemm takes. */
+static inline uint32_t llama_unit(const llama_tensor *t) {
+    uint64_t values = 1, bytes = 0;
+    if (!t->from) return 1;
+    gguf_block(t->from->format, &values, &bytes);
+    if (bytes % 2) values *= 2; /* rows are 2-byte aligned */
+    return values < 8 ? 8 : (uint32_t)values;
+}
+
 /* Bytes on the device. */
 static inline uint64_t llama_tensor_bytes(const llama_tensor *t) {
     return (uint64_t)t->matrices * t->rows * llama_row_bytes(t, t->columns);
@@ -773,6 +782,9 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
     if (!llama_format(t->from->format, &format))
         return gguf_fail(why, t->from->offset, "'%s': no kernels for %s", name,
                          gguf_format_name(t->from->format));
+    if (rows && !strstr(name, ".bias") && columns % llama_unit(t))
+        return gguf_fail(why, t->from->offset, "'%s': rows of %u values, must be a multiple of %u in %s",
+                         name, (unsigned)columns, (unsigned)llama_unit(t), gguf_format_name(t->from->format));
     return 0;
 }
 

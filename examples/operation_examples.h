@@ -72,7 +72,9 @@
       64, 8, 64, PTX_F16, 0, PTX_F32, PTX_F32, 1, 128, 0, 0, 0, PTXK_FLASH_SINK)                             \
     X("64 heads on 8, d 64, f32, prior, sinks, lse",                                                         \
       64, 8, 64, PTX_F32, 0, PTX_F32, PTX_F32, 1, 0, 0, 0, 0,                                                \
-      PTXK_FLASH_SINK | PTXK_FLASH_PRIOR | PTXK_FLASH_LSE)
+      PTXK_FLASH_SINK | PTXK_FLASH_PRIOR | PTXK_FLASH_LSE)                                                   \
+    X("32 heads on 8, d 128, f16, a tree of 8 drafts, append f16, pages of 64",                              \
+      32, 8, 128, PTX_F16, 0, PTX_F32, PTX_F32, 8, 0, 0, 64, PTX_F16, PTXK_FLASH_TREE)
 
 #define EXAMPLES_kv_scatter(X)                                                                               \
     X("8 heads, d 128, f16 to f16", 8, 128, PTX_F16, PTX_F16, 0, 0)                                          \
@@ -121,7 +123,12 @@
     X("8 heads on 2, d 64, bf16, causal, window, q8_0",                                                      \
       8, 2, 64, PTX_BF16, PTX_F32, 1, 100, 0, 0, 0, 0, PTXK_Q8_0)                                            \
     X("4 heads on 1, d 96, f32, cap, e4m3, pages of 16, rows first",                                         \
-      4, 1, 96, PTX_F32, PTX_F32, 5, 0, 0, 0, 30.0f, 16, PTX_E4M3)
+      4, 1, 96, PTX_F32, PTX_F32, 5, 0, 0, 0, 30.0f, 16, PTX_E4M3)                                           \
+    X("32 heads on 8, d 128, f16, a tree of drafts",                                                         \
+      32, 8, 128, PTX_F16, PTX_F32, PTXK_PREFILL_TREE, 0, 0, 0, 0, 0, 0)                                     \
+    X("64 heads on 8, d 64, bf16, a tree of drafts, pages of 64, sinks, lse",                                \
+      64, 8, 64, PTX_BF16, PTX_BF16, PTXK_PREFILL_TREE | PTXK_PREFILL_SINK | PTXK_PREFILL_LSE, 0, 0, 0, 0,   \
+      64, 0)
 
 #define EXAMPLES_flash_mla(X)                                                                                \
     X("16 heads", 16, 512, 64, PTX_F16, PTX_F32, PTX_F32, 16, 0, 0, 0.0722f)                                 \

@@ -7,7 +7,7 @@
 
 #include "kerneltest.h"
 #include "reference/gemv.h"
-#include "reference/matmul.h"
+#include "reference/gemm.h"
 #include "weight_formats.h"
 
 #define GUARD 64u /* bytes of poison behind y that must stay */
@@ -99,26 +99,6 @@ static void random_bytes(problem *p, matrix *m, double size)
     m->factors = (float *)malloc(all * sizeof *m->factors);
     for (i = 0; i < all; i++) m->factors[i] = factors ? (float)(random_within(size) * 30 / most) : 1;
     if (factors > PTXK_FACTORS_TENSOR) m->factors[random_below((uint32_t)all)] = 0;
-}
-
-/* Weight j of row r of a group. size: what its parts add up to. */
-static double weight_of(const problem *p, const matrix *m, uint32_t group, uint32_t r, uint32_t j, double *size)
-{
-    const unsigned char *row = m->weights + m->group_bytes * group + m->row_bytes * r;
-    const uint32_t values = (uint32_t)ref_block_values(m->type), blocks = (p->shape.k + 127) / 128;
-    size_t at = 0;
-    double w;
-    if (!is_byte(m->format))
-        return ref_weight(m->type, row + j / values * ref_block_bytes(m->type), (int)(j % values), size);
-    w = m->format == PTX_E4M3   ? ref_from_e4m3(row[j])
-        : m->format == PTX_E5M2 ? ref_from_f16((uint16_t)(row[j] << 8))
-                                : (double)(signed char)row[j];
-    if (p->desc.factors == PTXK_FACTORS_ROW) at = r;
-    if (p->desc.factors == PTXK_FACTORS_BLOCK) at = (size_t)r * blocks + j / 128;
-    if (p->desc.factors == PTXK_FACTORS_SQUARE) at = (size_t)(r / 128) * blocks + j / 128;
-    if (p->desc.factors) w *= (double)m->factors[m->group_factors * group + at];
-    *size = fabs(w);
-    return w;
 }
 
 static void matrix_new(problem *p, uint32_t i, uint32_t format, uint32_t n, double size)
@@ -303,96 +283,28 @@ static void problem_launch(problem *p)
     ptx_module_free(m);
 }
 
-/* Whether weights of a format are unpacked into shared memory where columns are many. */
-static int is_unpacked(int type)
-{
-    return type == REF_BLOCK_Q4_K || type == REF_BLOCK_Q5_K || type == REF_BLOCK_Q6_K || type == REF_BLOCK_Q8_0
-           || type == REF_BLOCK_Q4_0;
-}
-
-/* Whether warpgroups multiply weights of a format times factors of 32 values, as f16 numbers. */
-static int is_scaled(int type)
-{
-    return type == REF_BLOCK_Q4_1 || type == REF_BLOCK_Q5_0 || type == REF_BLOCK_Q5_1 || type == REF_BLOCK_IQ4_NL
-           || type == REF_BLOCK_IQ4_XS || type == REF_BLOCK_MXFP4 || type == REF_BLOCK_TQ1_0 || type == REF_BLOCK_TQ2_0;
-}
-
-/* FAST, many columns: how large the factors of a row are, as the power of two that it is scaled by is chosen: each
- * rounding of a weight may be wrong by 2^-31 of that. */
-static double row_factor(const matrix *m, const unsigned char *row)
-{
-    double most = 0, size;
-    size_t i;
-    for (i = 0; i < m->row_bytes; i += ref_block_bytes(m->type)) {
-        double d = fabs(ref_from_f16(ref_u16(row + i + (m->type == REF_BLOCK_Q6_K ? 208 : 0))));
-        size = m->type == REF_BLOCK_Q6_K   ? d * 0x1p25
-               : m->type == REF_BLOCK_Q4_0 ? d * 0x1p18
-               : m->type == REF_BLOCK_Q8_0 ? d * 2 * 44 /* its f16 factor may be wrong, times 128 */
-                                           : fmax(d * 0x1p24, fabs(ref_from_f16(ref_u16(row + i + 2))));
-        if (size > most) most = size;
-    }
-    return most;
-}
-
-/* What row r of matrix i gives with row c of x, before a residual; with its bound and |W| |x|.
- *
- * With u = 2^-24: x' = x gamma is rounded (u) and represented in 22 bits or more, or 2^-39 of the row's largest
- * (fast: 11, bf16 16, 2^-28): e_i. f32 weights: their two numbers lack 2^-20, and the product of the smaller
- * ones 2^-21 (fast: 2^-11). Before sm_80 numbers of f32 and bf16 lack 2^-39 of the largest of a unit. A tensor core
- * cuts each of the at most 17 terms of a step to 24 bits of the largest, and its sum to 2^-23: 19 u of the sum of all
- * sizes in a unit, in at most 64 steps. Then sums of units and slices, factors and the epilogue, in f32. */
-static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t r, const float *x, double rms,
+/* What row r of matrix i gives with row c of x, before a residual; with its bound and |W| |x|. v: x times gamma. */
+static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t r, const double *v, double rms,
                           double *bound, double *norms)
 {
     const matrix *m = &p->m[i];
-    const double u = 0x1p-24, fast = p->desc.precision == PTXK_GEMM_FAST;
-    const uint32_t values = (uint32_t)ref_block_values(m->type), k = p->shape.k, byte = (uint32_t)is_byte(m->format);
-    const uint32_t unit = byte ? 128 : m->type == REF_BLOCK_F32 ? 32 : values == 1 ? 64 : 256;
-    const int powers = (p->shape.target & 0xfff) < 80 && (m->format == PTXK_F32 || m->format == PTXK_BF16);
-    double y = 0, most = 0, direct = 0, size_sum = 0, w2 = 0, x2 = 0, relative, weight = 0, step = 0, largest;
-    uint32_t j;
-    relative = m->type == REF_BLOCK_BF16 && !powers ? (fast ? 0x1p-16 : 0x1p-24) : fast ? 0x1p-11 : 0x1p-22;
-    if (m->type == REF_BLOCK_F32 && !byte) weight = fast ? 0x1p-11 : 0x1p-20 + 0x1p-21;
-    if (m->type == REF_BLOCK_Q6_K && fast) weight = 0x1p-11;
-    if (p->desc.columns >= (p->shape.target == PTX_SM_A(90) ? 64u : 128u) && is_unpacked(m->type)) {
-        /* a scale or minimum, its product, their sum; EXACT: Q4_K and Q5_K are exact, the others lack the product
-         * of the smaller numbers */
-        weight = fast ? 3 * 0x1p-11 : 0x1p-23;
-        step = 3 * 0x1p-31 * row_factor(m, m->weights + m->group_bytes * group + m->row_bytes * r);
-    }
-    if (p->shape.target == PTX_SM_A(90) && p->desc.columns >= 64 && is_scaled(m->type)) {
-        /* a factor and its product; 2^-23 of the largest factor */
-        weight = fast ? 2 * 0x1p-11 : 0x1p-22;
-        for (j = 0; j < k; j++) {
-            (void)weight_of(p, m, group, r, j, &largest);
-            step = fmax(step, largest * 0x1p-22);
-        }
-    }
-    for (j = 0; j < k; j++) {
-        double v = fabs((double)x[j] * (p->desc.flags & PTXK_GEMM_GAMMA ? (double)p->gamma[j] : 1));
-        if (v > most) most = v;
-    }
-    for (j = 0; j < k; j++) {
-        double v = (double)x[j] * (p->desc.flags & PTXK_GEMM_GAMMA ? (double)p->gamma[j] : 1), size, e;
-        double w = weight_of(p, m, group, r, j, &size);
-        if (powers && j % unit == 0) { /* f16's smallest, beside 2^14 */
-            uint32_t other;
-            for (step = 0, other = j; other < j + unit && other < k; other++) {
-                (void)weight_of(p, m, group, r, other, &largest);
-                step = fmax(step, largest * 0x1p-39);
-            }
-        }
-        e = (relative + u) * fabs(v) + most * (fast ? 0x1p-28 : 0x1p-39);
-        y += w * v;
-        direct += fabs(w) * e + (weight * size + step) * fabs(v);
-        size_sum += size * (fabs(v) + e);
-        w2 += w * w;
-        x2 += v * v;
-    }
-    /* FAST, many columns: sums of a whole slice in one tensor-core sum */
-    *bound = direct + ((step > 0 && fast > 0 && !powers ? k / 16.0 : 64) * 19 + (double)k / unit + 40) * u * size_sum;
-    *norms = rms * sqrt(w2) * sqrt(x2);
-    y *= rms;
+    const double u = 0x1p-24;
+    ref_gemm g;
+    double y;
+    memset(&g, 0, sizeof g);
+    g.type = m->type;
+    if (is_byte(m->format)) g.byte = m->format == PTX_E4M3 ? REF_E4M3 : m->format == PTX_E5M2 ? REF_E5M2 : REF_S8;
+    g.w.data = m->weights + m->group_bytes * group;
+    g.w.row = m->row_bytes;
+    g.w.factors = m->factors ? m->factors + m->group_factors * group : NULL;
+    g.w.kind = g.byte ? (int)p->desc.factors : 0;
+    g.k = p->shape.k;
+    g.columns = p->desc.columns;
+    g.fast = p->desc.precision == PTXK_GEMM_FAST;
+    g.warpgroups = p->shape.target == PTX_SM_A(90);
+    g.sm = p->shape.target & 0xfff;
+    y = rms * ref_gemm_row(&g, r, v, bound, norms);
+    *norms *= rms;
     *bound = rms * *bound + 30 * u * fabs(y);
     if (p->desc.flags & PTXK_GEMM_BIAS) {
         y += (double)m->bias[group * m->n + r];
@@ -411,7 +323,7 @@ static void compare_row(problem *p, uint32_t i, uint32_t c)
     char detail[240] = "";
     const uint32_t group = group_of(p, c), from = p->x_rows ? p->x_rows[c] : c;
     uint32_t r, e, wrong = 0;
-    double rms = 1;
+    double rms = 1, *v;
     float *x;
     if (group == groups_of(p)) { /* not written */
         for (r = 0; r < p->m[i].n && !p->in_place; r++)
@@ -419,14 +331,17 @@ static void compare_row(problem *p, uint32_t i, uint32_t c)
         return;
     }
     x = (float *)calloc(k, sizeof *x);
-    for (e = 0; e < k && from < x_rows_of(p); e++)
+    v = (double *)calloc(k, sizeof *v);
+    for (e = 0; e < k && from < x_rows_of(p); e++) {
         x[e] = (float)ref_get(p->x, in, (size_t)from * stride_or(p->x_stride, k) + e);
+        v[e] = (double)x[e] * (p->desc.flags & PTXK_GEMM_GAMMA ? (double)p->gamma[e] : 1);
+    }
     if (p->desc.flags & PTXK_GEMM_NORM) rms = ref_rms(x, k, (double)(float)p->eps);
     for (r = random_below(p->row_step); r < p->m[i].n; r += p->row_step) {
         double have = ref_get(p->m[i].y, out, (size_t)c * y_stride_of(p, i) + r), bound, norms, want, error;
-        want = problem_row(p, i, group, r, x, rms, &bound, &norms);
+        want = problem_row(p, i, group, r, v, rms, &bound, &norms);
         if (pair) {
-            double up_bound, up = problem_row(p, 1, group, r, x, rms, &up_bound, &norms), g = want;
+            double up_bound, up = problem_row(p, 1, group, r, v, rms, &up_bound, &norms), g = want;
             double z = 0.79788456080286535588 * (g + 0.044715 * g * g * g);
             if (pair == PTXK_GEMM_CLAMPED) { /* its gate is steeper: 1.702, within the bound */
                 g = fmin(g, 7);
@@ -458,6 +373,7 @@ static void compare_row(problem *p, uint32_t i, uint32_t c)
                            p->desc.columns, p->desc.precision, p->desc.flags, i, r, c, have, want, bound);
     }
     CHECK_MORE(wrong == 0, detail);
+    free(v);
     free(x);
 }
 
@@ -491,24 +407,31 @@ static unsigned any_target(uint32_t least)
     return t;
 }
 
+/* f32 x and y, a gated pair of one format; any target and number of multiprocessors. columns 0: as suits m. */
+static void describe(ptxk_gemm_desc *desc, ptxk_gemm_shape *shape, uint32_t format, uint32_t m, uint32_t n, uint32_t k,
+                     uint32_t columns, uint32_t precision, uint32_t flags)
+{
+    memset(desc, 0, sizeof *desc);
+    memset(shape, 0, sizeof *shape);
+    desc->format = format;
+    desc->x_type = desc->output_type = PTX_F32;
+    desc->columns = columns ? columns : ptxk_gemm_columns(m);
+    desc->precision = precision;
+    desc->flags = flags;
+    if (flags & GATES) desc->second = format;
+    shape->m = m;
+    shape->n = n;
+    shape->k = k;
+    shape->sm_count = 1 + random_below(140);
+    shape->target = PTX_SM(any_target(75));
+}
+
 static problem problem_new(uint32_t format, uint32_t m, uint32_t n, uint32_t k, uint32_t columns,
                            uint32_t precision, uint32_t flags)
 {
     ptxk_gemm_desc desc;
     ptxk_gemm_shape shape;
-    memset(&desc, 0, sizeof desc);
-    memset(&shape, 0, sizeof shape);
-    desc.format = format;
-    desc.x_type = desc.output_type = PTX_F32;
-    desc.columns = columns ? columns : ptxk_gemm_columns(m);
-    desc.precision = precision;
-    desc.flags = flags;
-    if (flags & GATES) desc.second = format;
-    shape.m = m;
-    shape.n = n;
-    shape.k = k;
-    shape.sm_count = 1 + random_below(140);
-    shape.target = PTX_SM(any_target(75));
+    describe(&desc, &shape, format, m, n, k, columns, precision, flags);
     return problem_of(&desc, &shape, 0.02);
 }
 
@@ -530,14 +453,11 @@ static problem any_problem_for_warpgroups(uint32_t format, uint32_t precision)
 {
     uint32_t values = (uint32_t)ref_block_values(type_of(format)), flags = random_below(64);
     uint32_t k = (format == PTXK_MXFP4 ? 64 : values) * (1 + random_below(values < 256 ? 40 : 5));
-    problem p;
     ptxk_gemm_desc desc;
     ptxk_gemm_shape shape;
     if ((flags & 48) == 48) flags &= 31;
-    p = problem_new(format, 1 + random_below(150), 1 + random_below(150), k, 64u << random_below(3), precision, flags);
-    desc = p.desc;
-    shape = p.shape;
-    problem_free(&p);
+    describe(&desc, &shape, format, 1 + random_below(150), 1 + random_below(150), k, 64u << random_below(3), precision,
+             flags);
     if (random_below(2)) shape.sm_count = 1 + random_below(3);
     return problem_for_warpgroups(desc, shape);
 }

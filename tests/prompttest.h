@@ -5,6 +5,39 @@
 
 #include "llamatest.h"
 
+/* -- models -- */
+
+/* A random model of a shape, as a file and on the device. */
+static inline int open_shape(model_file *f, llama *m, const model_shape *shape, const llama_options *o)
+{
+    gguf_maker made = {0};
+    gguf_error why;
+    make_model(&made, shape);
+    if (!open_made(f, &made)) return 0;
+    if (CHECK_MORE(llama_open(m, device, &f->g, f->file, o, NULL, &why) == 0, why.text)) return 1;
+    close_file(f);
+    return 0;
+}
+
+static inline void close_shape(model_file *f, llama *m)
+{
+    check_reports();
+    llama_close(m);
+    close_file(f);
+}
+
+/* The reference of an opened model, with its caches. */
+static inline void reference_of(ref_llama *r, const llama *m, const model_file *f)
+{
+    model_reference(r, &m->config, &f->g, f->data);
+    r->context = m->options.max_seq;
+    r->kv_f16 = m->options.kv_type == PTX_F16;
+    r->kv_bf16 = m->options.kv_type == PTX_BF16;
+    r->kv_e4m3 = m->options.kv_type == PTX_E4M3;
+    r->kv_q8_0 = m->options.kv_type == PTXK_Q8_0;
+    if (r->kv_bf16) r->attention_bound = 0x1p-8; /* q and weights are rounded to it, too */
+}
+
 /* -- runs -- */
 
 /* Feeds the prompts in passes, then takes `steps` tokens one by one. logits: [batch, vocab], behind the prompts,
@@ -79,13 +112,7 @@ static inline void check_prompts(model_file *f, const llama_options *o, const se
     single.steps = longest + passes.steps;
     logits = (float *)malloc(2 * (size_t)o->batch * m.config.vocab * sizeof *logits);
     if (CHECK(logits) && run_prompts(&m, &passes, logits) && run_model(&m, &single, NULL)) {
-        model_reference(&reference, &m.config, &f->g, f->data);
-        reference.context = m.options.max_seq;
-        reference.kv_f16 = m.options.kv_type == PTX_F16;
-        reference.kv_bf16 = m.options.kv_type == PTX_BF16;
-        reference.kv_e4m3 = m.options.kv_type == PTX_E4M3;
-        reference.kv_q8_0 = m.options.kv_type == PTXK_Q8_0;
-        if (reference.kv_bf16) reference.attention_bound = 0x1p-8; /* q and weights are rounded to it, too */
+        reference_of(&reference, &m, f);
         for (b = 0; b < o->batch; b++) {
             one = beside_both(&reference, &passes, &single, b, logits, what);
             if (one > worst) worst = one;
@@ -95,6 +122,17 @@ static inline void check_prompts(model_file *f, const llama_options *o, const se
     printf("%s: error at most %.3f of the tolerance\n", what, worst);
     free(logits);
     llama_close(&m);
+}
+
+/* The same for a random model of a shape. */
+static inline void check_shape(const model_shape *shape, const llama_options *o, const sequences *prompts,
+                               const char *what)
+{
+    gguf_maker made = {0};
+    model_file f;
+    make_model(&made, shape);
+    if (open_made(&f, &made)) check_prompts(&f, o, prompts, what);
+    close_file(&f);
 }
 
 static inline void random_tokens(sequences *s, uint32_t b, uint32_t length, uint32_t vocab)

@@ -430,7 +430,6 @@ static void further(void) {
     start(), load(ptx_ptr_add(k, sh, ptx_u32(4096), 1), 0),
         REFUSED("+ just behind an array, by an index", ADDRESS);
     start(), ptx_ld(k, PTX_U32, ptx_at(blk, 16)), REFUSED("+ just behind a parameter", ADDRESS);
-    start(), load(mine, 2), REFUSED("+ 4 bytes at an odd place of each thread", ALIGN);
 }
 
 /* What nobody can write with this interface, or what only a run shows, and why. */

@@ -1,6 +1,6 @@
 /* refused_programs.c - programs that the builder refuses, each beside one that it takes: fragments of
- * matrices, operands of one instruction, directives, calls through pointers, raw text, versions, addresses,
- * asynchronous order. Needs no driver. */
+ * matrices, operands of one instruction, directives, versions, addresses, asynchronous order, handles. Needs no
+ * driver. */
 #define _POSIX_C_SOURCE 200809L
 #include "../../ptxgen.h"
 #include "../fault_words.h"
@@ -167,40 +167,6 @@ static void directives(void) {
     }
 }
 
-/* Calls through a pointer whose function is known. */
-static void indirect(void) {
-    ptx_kernel *f;
-    int which;
-    for (which = 0; which < 3; which++) PAIR(AMPERE, which == 1 ? "!argument" : "!type") {
-            f = ptx_func(m, "f", PTX_U32);
-            ptx_return(f, ptx_param(f, "x", PTX_U32));
-            x = ptx_func_address(k, f);
-            y = bad && which == 0 ? ptx_as(n, PTX_F32) : n;
-            y = ptx_call_indirect(k, x, bad && which == 2 ? PTX_F32 : PTX_U32, bad && which == 1 ? 0 : 1, &y);
-            out(ptx_as(y, PTX_U32));
-        }
-}
-
-static void raw(void) {
-    static const ptx_type types[1] = {PTX_U32};
-    static const char *const unfinished[][2] = {{"{ membar.gl;", "{ membar.gl; }"},
-                                                {"membar.gl; }", "{ { membar.gl; } }"},
-                                                {"membar.gl; /* {", "membar.gl; /* { */"},
-                                                {".pragma \"a;", ".pragma \"nounroll\"; // {"},
-                                                {"{ membar.gl; ) }", "{ membar.gl; // )\n}"}};
-    ptx_val v[1];
-    unsigned c;
-    for (c = 0; c < 5; c++) PAIR(AMPERE, "!argument") ptx_raw(k, unfinished[c][!bad], 0, NULL, 0, NULL, NULL);
-    PAIR(AMPERE, "!argument") {
-        ptx_raw(k, bad ? "add.u32 $0, $1, $1" : "add.u32 $0, $1, $1;", 1, &n, 1, types, v);
-        out(v[0]);
-    }
-    PAIR(AMPERE, "!argument") {
-        ptx_raw(k, bad ? "st.global.u32 [$1], 0;" : "ld.global.u32 $0, [$1];", 1, &p, 1, types, v);
-        out(v[0]);
-    }
-}
-
 /* What ptxas refuses, or crashes on. */
 static void assembler(void) {
     ptx_val v[10], o[2];
@@ -349,14 +315,6 @@ static void flow(void) {
         END;
     }
 
-    /* setmaxnreg.inc to fewer registers than the threads have. */
-    PAIR(HOPPER, "!register-cap") {
-        BLOCK(128);
-        ptx_max_registers(k, 168);
-        if (!bad) ptx_op1(k, PTX_SETMAXNREG_DEC, 0, I(40));
-        ptx_op1(k, PTX_SETMAXNREG_INC, 0, I(48));
-    }
-
     PAIR(HOPPER, "!align")
     init_sums(), start_product(ptx_off(sh, bad ? 8 : 1024)), product_wait(0), store_sums();
     PAIR(AMPERE, "!range") ptx_op1(k, PTX_CREATEPOLICY, PTX_L2_EVICT_LAST, bad ? ptx_f32(1.5) : ptx_f32(1));
@@ -397,68 +355,29 @@ static void flow(void) {
     }
 }
 
-static void product(ptx_val descriptor, ptx_val scale) {
-    ptx_val o[7];
-    init_sums();
-    o[0] = ptx_cvt(k, PTX_U64, descriptor), o[1] = ptx_mov(k, ptx_u64(0)), o[2] = scale;
-    o[3] = o[4] = I(1), o[5] = o[6] = I(0);
-    ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
-    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
-    product_wait(0);
-}
-
-/* Operands that a warpgroup needs to be uniform; blocks without a whole warpgroup or warp. */
-static void warpgroups(void) {
-    PAIR(HOPPER, "!divergent") product(bad ? tid : n, LT(n, I(9)));
-    PAIR(HOPPER, "!divergent") product(bad ? warp : ptx_shr(k, tid, I(7)), LT(n, I(9)));
-    PAIR(HOPPER, "!divergent") product(n, bad ? one : LT(n, I(9)));
-    PAIR(HOPPER, "!divergent") {
-        BLOCK(bad ? 64u : 128u);
-        product(n, LT(n, I(9)));
-    }
-    PAIR(AMPERE, "!divergent") {
-        BLOCK(bad ? 16u : 32u);
-        ptx_op1(k, PTX_MOVMATRIX, 0, n);
-    }
-}
-
-/* Tensor memory: a load that nothing waits for, a release by another number of blocks. */
+/* A load of tensor memory that nothing waits for. */
 static void tensor_memory(void) {
-    int which;
-    for (which = 0; which < 2; which++) PAIR(PTX_SM_A(100), which ? "!modifier" : "!async") {
-            ptx_val r[2];
-            IF(EQ(warp, zero));
-            ptx_op2(k, PTX_TCGEN05_ALLOC, PTX_CTA_GROUP_1, sh, I(32));
-            END;
-            BAR;
-            at = LD(sh, 0);
-            ptx_opn(k, PTX_TCGEN05_LD_32X32B, 0, PTX_NONE, PTX_NONE, 1, &at, 2, r);
-            if (!bad || which) ptx_op0(k, PTX_TCGEN05_WAIT_LD, 0);
-            out(ptx_as(r[1], PTX_U32));
-            BAR;
-            IF(EQ(warp, zero));
-            ptx_op2(k, PTX_TCGEN05_DEALLOC, bad && which ? PTX_CTA_GROUP_2 : PTX_CTA_GROUP_1, at, I(32));
-            END;
-        }
+    PAIR(PTX_SM_A(100), "!async") {
+        ptx_val r[2];
+        IF(EQ(warp, zero));
+        ptx_op2(k, PTX_TCGEN05_ALLOC, PTX_CTA_GROUP_1, sh, I(32));
+        END;
+        BAR;
+        at = LD(sh, 0);
+        ptx_opn(k, PTX_TCGEN05_LD_32X32B, 0, PTX_NONE, PTX_NONE, 1, &at, 2, r);
+        if (!bad) ptx_op0(k, PTX_TCGEN05_WAIT_LD, 0);
+        out(ptx_as(r[1], PTX_U32));
+        BAR;
+        IF(EQ(warp, zero));
+        ptx_op2(k, PTX_TCGEN05_DEALLOC, PTX_CTA_GROUP_1, at, I(32));
+        END;
+    }
 }
 
 /* Raw text; handles of before a reset. */
 static void texts_and_handles(void) {
-    static const char *const wrong[][2] = {
-        {"add.u32 $0, $1, 1 // one more;", "add.u32 $0, $1, 1; // one more"},
-        {"add.u32 $0, $1, 1 /* one; */", "add.u32 $0, $1, 1; /* one; */"},
-        {"add.u32 $0, $1, 1; xor", "add.u32 $0, $1, 1;"},
-        {"add.u32 $0, $1, 1;;}", "{add.u32 $0, $1, 1;}"},
-        {"{ .reg .b64 t; mov.b64 t, {$1, $1} }", "{ .reg .b64 t; mov.b64 t, {$1, $1}; cvt.u32.u64 $0, t; }"},
-    };
     static const ptx_type u32 = PTX_U32;
     ptx_kernel *g;
-    uint32_t j;
-    for (j = 0; j < sizeof wrong / sizeof *wrong; j++) PAIR(AMPERE, "!argument") {
-            ptx_raw(k, wrong[j][!bad], 1, &tid, 1, &u32, &x);
-            out(x);
-        }
     PAIR(AMPERE, "!argument") {
         ptx_raw(k, bad ? "mov.u32 $2, $1;" : "mov.u32 $0, $1;", 1, &tid, 1, &u32, &x);
         out(x);
@@ -498,12 +417,9 @@ int main(void) {
     fragments();
     slots();
     directives();
-    indirect();
-    raw();
     assembler();
     addresses();
     flow();
-    warpgroups();
     tensor_memory();
     texts_and_handles();
     return check_end();

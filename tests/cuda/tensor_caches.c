@@ -526,12 +526,23 @@ static void latents(ptxcu *cu, uint32_t type, int paged) {
 }
 
 static void what_does_not_fit_is_refused(ptxcu *cu) {
+    static const struct { /* what flash_mla does not take, no cache of latents does */
+        uint32_t type;
+        uint64_t latent, rope;
+        const char *says;
+    } wrong[] = {{PTX_U32, 512, 64, "ptxcu_kv_cache_create_latent: flash_mla: kv_type is PTX_U32, must be PTX_F16"},
+                 {PTX_F32, 512, 64, "flash_mla: kv_type is PTX_F32, must be PTX_F16"},
+                 {PTX_F16, 576, 64, "flash_mla: latent is 576, must be 128, 256 or 512"},
+                 {PTX_F16, 0x100000200u, 64, "flash_mla: latent is 4294967295, must be 128, 256 or 512"},
+                 {PTX_BF16, 512, 40, "flash_mla: rope is 40, must be 16, 32, 48 or 64"},
+                 {PTXK_Q8_0, 512, 48, "flash_mla: rope is 48, must be 32 or 64 in PTXK_Q8_0"}};
     ptxcu_tensor k = make(cu, PTX_B8, 4, 1, 1, 8, 64), v = make(cu, PTX_B8, 4, 1, 1, 8, 64),
                  good = make(cu, PTX_F16, 4, 1, 1, 8, 2), more = make(cu, PTX_F16, 4, 1, 1, 8, 2),
                  bad = make(cu, PTX_F16, 4, 1, 1, 8, 4);
     ptxcu_kv_cache cache;
     ptxcu_flash_decode_desc d;
     ptxcu_call call;
+    uint32_t i;
     memset(&d, 0, sizeof d);
     EXPECT(cu, ptxcu_kv_cache_wrap(cu, &k, &v, NULL, &cache), PTXCU_E_SHAPE, "k is of type b8, must be");
     EXPECT(cu, ptxcu_kv_cache_wrap_bytes(cu, PTX_F16, &k, &v, NULL, NULL, NULL, &cache), PTXCU_E_ARGUMENT,
@@ -540,10 +551,13 @@ static void what_does_not_fit_is_refused(ptxcu *cu) {
            "v_factors has shape [1, 1, 8, 4]");
     EXPECT(cu, ptxcu_kv_cache_wrap_bytes(cu, PTX_E4M3, &k, &v, &good, &more, NULL, &cache), PTXCU_E_SHAPE,
            "k_factors is of type f16, must be f32");
-    EXPECT(cu, ptxcu_kv_cache_create_latent(cu, PTX_U32, 1, 4, 512, 64, &cache), PTXCU_E_SHAPE,
-           "ptxcu_kv_cache_create_latent: k is of type u32");
-    EXPECT(cu, ptxcu_kv_cache_create_latent(cu, PTXK_Q8_0, 1, 4, 512, 48, &cache), PTXCU_E_SHAPE,
-           "a row of 48 elements, must be a multiple of 32 in q8_0");
+    for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        EXPECT(cu, ptxcu_kv_cache_create_latent(cu, wrong[i].type, 1, 4, wrong[i].latent, wrong[i].rope, &cache),
+               PTXCU_E_SHAPE, wrong[i].says);
+        CHECK(!cache.k.owner && !cache.owns);
+    }
+    WORKS(cu, ptxcu_kv_cache_create_latent(cu, PTX_E4M3, 1, 4, 128, 48, &cache));
+    WORKS(cu, ptxcu_kv_cache_free(cu, &cache));
     WORKS(cu, ptxcu_kv_cache_wrap_bytes(cu, PTXK_Q8_0, &k, &v, &good, &more, NULL, &cache));
     d.q = make(cu, PTX_F32, 3, 1, 1, 64, 0);
     d.out = make(cu, PTX_F32, 3, 1, 1, 64, 0);

@@ -351,7 +351,7 @@ static void test_gemm_bytes(ptxcu *cu) {
         BAD(gemm, offsets,
             memset(&d.offsets, 0, sizeof d.offsets);
             WORKS(cu, ptxcu_tensor_select(cu, &kept_.weights, 0, 0, &d.weights)), PTXCU_E_SHAPE,
-            "gemm: factors has shape [2, 12], must be [factors]: [12]");
+            "gemm: factors has shape [2, 12], must be [rows]: [12]");
         WORKS(cu, ptxcu_tensor_free(cu, &spare));
         WORKS(cu, ptxcu_tensor_free(cu, &d.x));
         WORKS(cu, ptxcu_tensor_free(cu, &d.weights));

@@ -49,45 +49,53 @@ enum { MODE_PLAIN, MODE_LOD, MODE_GRAD, MODE_GATHER, MODE_INTEGER, MODES };
 static const char *const geometry_names[] = {"1d",         "2d",   "3d",          "1d_layered",
                                              "2d_layered", "cube", "cube_layered"};
 
+static int is_layered(int geo) {
+    return geo == GEO_1D_LAYERED || geo == GEO_2D_LAYERED || geo == GEO_CUBE_LAYERED;
+}
+
+/* By geometry. */
+static const ptx_op_id loads[] = {PTX_SULD_1D, PTX_SULD_2D, PTX_SULD_3D, PTX_SULD_A1D, PTX_SULD_A2D};
+static const ptx_op_id stores[] = {PTX_SUST_1D, PTX_SUST_2D, PTX_SUST_3D, PTX_SUST_A1D, PTX_SUST_A2D};
+
+/* x, y and z, or x, y and a layer, in the order of the instruction. */
+static void surface_place(int geo, const ptx_val *c, ptx_val *at) {
+    const int layered = is_layered(geo);
+    at[0] = c[layered ? 2 : 0], at[1] = c[layered ? 0 : 1], at[2] = c[layered ? 1 : 2];
+}
+
 static uint32_t entries[GEOS][MODES][3]; /* by type: f32, u32, s32; entry + 1 */
+
+/* The values of a place, the layer included. */
+static uint32_t coordinates(int geo) {
+    static const uint32_t count[] = {1, 2, 3, 2, 3, 3, 4};
+    return count[geo];
+}
 
 /* The coordinates in order: layer first, bits of a u32. */
 static void fetch(ptx_kernel *k, int geo, int mode, ptx_type type, ptx_val t, const ptx_val *c, ptx_val lod,
                   const ptx_val *d, ptx_val *out) {
-    ptx_val x = c[0], y = c[1], z = c[2], w = c[3];
-    const ptx_val *dy = d + 3;
-    if (mode == MODE_GATHER) {
-        switch (geo) {
-        case GEO_2D: ptx_tex_gather_2d(k, 1, type, t, x, y, out); break;
-        case GEO_2D_LAYERED: ptx_tex_gather_2d_layered(k, 3, type, t, x, y, z, out); break;
-        case GEO_CUBE: ptx_tex_gather_cube(k, 0, type, t, x, y, z, out); break;
-        default: ptx_tex_gather_cube_layered(k, 2, type, t, x, y, z, w, out); break;
-        }
-        return;
+    static const ptx_op_id plain[] = {PTX_TEX_1D,  PTX_TEX_2D,   PTX_TEX_3D,   PTX_TEX_A1D,
+                                      PTX_TEX_A2D, PTX_TEX_CUBE, PTX_TEX_ACUBE};
+    static const ptx_op_id level[] = {PTX_TEX_LEVEL_1D,  PTX_TEX_LEVEL_2D,   PTX_TEX_LEVEL_3D,   PTX_TEX_LEVEL_A1D,
+                                      PTX_TEX_LEVEL_A2D, PTX_TEX_LEVEL_CUBE, PTX_TEX_LEVEL_ACUBE};
+    static const ptx_op_id grad[] = {PTX_TEX_GRAD_1D,  PTX_TEX_GRAD_2D,   PTX_TEX_GRAD_3D,   PTX_TEX_GRAD_A1D,
+                                     PTX_TEX_GRAD_A2D, PTX_TEX_GRAD_CUBE, PTX_TEX_GRAD_ACUBE};
+    uint32_t n = coordinates(geo), own = n - (uint32_t)is_layered(geo);
+    ptx_val at[10];
+    ptx_op_id op = plain[geo];
+    memcpy(at, c, n * sizeof *at);
+    if (mode == MODE_GATHER)
+        op = geo == GEO_2D           ? PTX_TLD4_G_2D
+             : geo == GEO_2D_LAYERED ? PTX_TLD4_A_A2D
+             : geo == GEO_CUBE       ? PTX_TLD4_R_CUBE
+                                     : PTX_TLD4_B_ACUBE;
+    if (mode == MODE_LOD) op = level[geo], at[n++] = lod;
+    if (mode == MODE_GRAD) {
+        op = grad[geo];
+        memcpy(at + n, d, own * sizeof *at), memcpy(at + n + own, d + 3, own * sizeof *at);
+        n += 2 * own;
     }
-    switch (geo * 3 + (mode == MODE_LOD ? 1 : mode == MODE_GRAD ? 2 : 0)) {
-    case GEO_1D * 3: ptx_tex_1d(k, type, t, x, out); break;
-    case GEO_1D * 3 + 1: ptx_tex_1d_lod(k, type, t, x, lod, out); break;
-    case GEO_1D * 3 + 2: ptx_tex_1d_grad(k, type, t, x, d, dy, out); break;
-    case GEO_2D * 3: ptx_tex_2d(k, type, t, x, y, out); break;
-    case GEO_2D * 3 + 1: ptx_tex_2d_lod(k, type, t, x, y, lod, out); break;
-    case GEO_2D * 3 + 2: ptx_tex_2d_grad(k, type, t, x, y, d, dy, out); break;
-    case GEO_3D * 3: ptx_tex_3d(k, type, t, x, y, z, out); break;
-    case GEO_3D * 3 + 1: ptx_tex_3d_lod(k, type, t, x, y, z, lod, out); break;
-    case GEO_3D * 3 + 2: ptx_tex_3d_grad(k, type, t, x, y, z, d, dy, out); break;
-    case GEO_1D_LAYERED * 3: ptx_tex_1d_layered(k, type, t, x, y, out); break;
-    case GEO_1D_LAYERED * 3 + 1: ptx_tex_1d_layered_lod(k, type, t, x, y, lod, out); break;
-    case GEO_1D_LAYERED * 3 + 2: ptx_tex_1d_layered_grad(k, type, t, x, y, d, dy, out); break;
-    case GEO_2D_LAYERED * 3: ptx_tex_2d_layered(k, type, t, x, y, z, out); break;
-    case GEO_2D_LAYERED * 3 + 1: ptx_tex_2d_layered_lod(k, type, t, x, y, z, lod, out); break;
-    case GEO_2D_LAYERED * 3 + 2: ptx_tex_2d_layered_grad(k, type, t, x, y, z, d, dy, out); break;
-    case GEO_CUBE * 3: ptx_tex_cube(k, type, t, x, y, z, out); break;
-    case GEO_CUBE * 3 + 1: ptx_tex_cube_lod(k, type, t, x, y, z, lod, out); break;
-    case GEO_CUBE * 3 + 2: ptx_tex_cube_grad(k, type, t, x, y, z, d, dy, out); break;
-    case GEO_CUBE_LAYERED * 3: ptx_tex_cube_layered(k, type, t, x, y, z, w, out); break;
-    case GEO_CUBE_LAYERED * 3 + 1: ptx_tex_cube_layered_lod(k, type, t, x, y, z, w, lod, out); break;
-    default: ptx_tex_cube_layered_grad(k, type, t, x, y, z, w, d, dy, out); break;
-    }
+    ptx_tex(k, op, type, t, n, at, out);
 }
 
 static int exists(int geo, int mode) {
@@ -111,7 +119,7 @@ static ptx_module *make_kernels(ptx_target target, int grad_cubes) {
                 char name[40];
                 ptx_kernel *k;
                 ptx_val texture, in, out, n, thread, c[4], lod, d[6], r[4];
-                int layered = geo == GEO_1D_LAYERED || geo == GEO_2D_LAYERED || geo == GEO_CUBE_LAYERED;
+                int layered = is_layered(geo);
                 if (!exists(geo, mode) || (mode == MODE_GRAD && geo >= GEO_CUBE && !grad_cubes)) continue;
                 snprintf(name, sizeof name, "tex_%s_%d_%d", geometry_names[geo], mode, type);
                 k = ptx_entry(m, name);
@@ -143,18 +151,22 @@ static ptx_module *make_kernels(ptx_target target, int grad_cubes) {
 static void make_surface_kernels(ptx_module *m) {
     static const ptx_type types[] = {PTX_U8, PTX_U16, PTX_F32, PTX_S64};
     static const ptx_mods outside[] = {0, PTX_CLAMP, PTX_SURFACE_ZERO};
-    static const ptx_mods what[] = {PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_AND, PTX_ATOM_OR};
+    static const ptx_op_id reductions[3][5] = {
+        {PTX_SURED_ADD_1D, PTX_SURED_MIN_1D, PTX_SURED_MAX_1D, PTX_SURED_AND_1D, PTX_SURED_OR_1D},
+        {PTX_SURED_ADD_2D, PTX_SURED_MIN_2D, PTX_SURED_MAX_2D, PTX_SURED_AND_2D, PTX_SURED_OR_2D},
+        {PTX_SURED_ADD_3D, PTX_SURED_MIN_3D, PTX_SURED_MAX_3D, PTX_SURED_AND_3D, PTX_SURED_OR_3D}};
     int geo, type, n, mode, i;
     for (geo = 0; geo < GEO_CUBE; geo++) {
         char name[40];
         ptx_kernel *k;
-        ptx_val s, x, y, z, v[4], value;
+        ptx_val s, c[3], at[3], v[4], value;
         snprintf(name, sizeof name, "surface_%s", geometry_names[geo]);
         k = ptx_entry(m, name);
         s = ptx_param(k, "surface", PTX_U64);
-        x = ptx_param(k, "x", PTX_U32);
-        y = ptx_param(k, "y", PTX_U32);
-        z = ptx_param(k, "z", PTX_U32);
+        c[0] = ptx_param(k, "x", PTX_U32);
+        c[1] = ptx_param(k, "y", PTX_U32);
+        c[2] = ptx_param(k, "z", PTX_U32);
+        surface_place(geo, c, at);
         for (type = 0; type < 4; type++)
             for (mode = 0; mode < 3; mode++)
                 for (n = 1; n <= 4; n *= 2) {
@@ -162,64 +174,13 @@ static void make_surface_kernels(ptx_module *m) {
                     ptx_type t = types[type];
                     uint32_t count = (uint32_t)n;
                     if (ptx_type_bytes(t) * count > 16) continue;
-                    switch (geo) {
-                    case GEO_1D:
-                        if (n > 1)
-                            ptx_surface_load_1d_vec(k, o, t, count, s, x, v);
-                        else
-                            v[0] = ptx_surface_load_1d(k, o, t, s, x);
-                        if (n > 1)
-                            ptx_surface_store_1d_vec(k, o, t, count, s, x, v);
-                        else
-                            ptx_surface_store_1d(k, o, t, s, x, v[0]);
-                        break;
-                    case GEO_2D:
-                        if (n > 1)
-                            ptx_surface_load_2d_vec(k, o, t, count, s, x, y, v);
-                        else
-                            v[0] = ptx_surface_load_2d(k, o, t, s, x, y);
-                        if (n > 1)
-                            ptx_surface_store_2d_vec(k, o, t, count, s, x, y, v);
-                        else
-                            ptx_surface_store_2d(k, o, t, s, x, y, v[0]);
-                        break;
-                    case GEO_3D:
-                        if (n > 1)
-                            ptx_surface_load_3d_vec(k, o, t, count, s, x, y, z, v);
-                        else
-                            v[0] = ptx_surface_load_3d(k, o, t, s, x, y, z);
-                        if (n > 1)
-                            ptx_surface_store_3d_vec(k, o, t, count, s, x, y, z, v);
-                        else
-                            ptx_surface_store_3d(k, o, t, s, x, y, z, v[0]);
-                        break;
-                    case GEO_1D_LAYERED:
-                        if (n > 1)
-                            ptx_surface_load_1d_layered_vec(k, o, t, count, s, z, x, v);
-                        else
-                            v[0] = ptx_surface_load_1d_layered(k, o, t, s, z, x);
-                        if (n > 1)
-                            ptx_surface_store_1d_layered_vec(k, o, t, count, s, z, x, v);
-                        else
-                            ptx_surface_store_1d_layered(k, o, t, s, z, x, v[0]);
-                        break;
-                    default:
-                        if (n > 1)
-                            ptx_surface_load_2d_layered_vec(k, o, t, count, s, z, x, y, v);
-                        else
-                            v[0] = ptx_surface_load_2d_layered(k, o, t, s, z, x, y);
-                        if (n > 1)
-                            ptx_surface_store_2d_layered_vec(k, o, t, count, s, z, x, y, v);
-                        else
-                            ptx_surface_store_2d_layered(k, o, t, s, z, x, y, v[0]);
-                    }
+                    ptx_surface_load(k, loads[geo], o, t, count, s, at, v);
+                    ptx_surface_store(k, stores[geo], o, t, count, s, at, v);
                 }
         for (i = 0; i < 5 && geo <= GEO_3D; i++) {
             ptx_type t = i > 2 ? PTX_B32 : PTX_U32;
-            value = ptx_as(x, t);
-            if (geo == GEO_1D) ptx_surface_reduce_1d(k, 0, what[i], t, s, x, value);
-            if (geo == GEO_2D) ptx_surface_reduce_2d(k, PTX_CLAMP, what[i], t, s, x, y, value);
-            if (geo == GEO_3D) ptx_surface_reduce_3d(k, PTX_SURFACE_ZERO, what[i], t, s, x, y, z, value);
+            value = ptx_as(c[0], t);
+            ptx_surface_store(k, reductions[geo][i], outside[geo], t, 1, s, at, &value);
         }
         ptx_ret(k);
     }
@@ -253,6 +214,55 @@ static void test_assembler(void) {
     remove(path);
 }
 
+/* The calls by name are those with an array: each kernel's text comes twice. */
+static void test_names(void) {
+    ptx_module *modules[2];
+    const char *texts[2];
+    int named;
+    for (named = 0; named < 2; named++) {
+        ptx_module *m = modules[named] = ptx_module_new(NULL);
+        ptx_kernel *k = ptx_entry(m, "k");
+        ptx_val t = ptx_param(k, "t", PTX_U64), a = ptx_param(k, "a", PTX_F32), b = ptx_param(k, "b", PTX_F32),
+                c = ptx_param(k, "c", PTX_F32), layer = ptx_param(k, "layer", PTX_U32),
+                p = ptx_param_ptr(k, "p", PTX_GLOBAL), at[3], in_layer[3], place[3], r[6][4], v[3];
+        int i, j;
+        at[0] = a, at[1] = b, at[2] = c;
+        in_layer[0] = layer, in_layer[1] = a, in_layer[2] = b;
+        for (i = 0; i < 3; i++) place[i] = ptx_ld(k, PTX_U32, ptx_at(p, 4 * i));
+        if (named) {
+            ptx_tex_1d(k, PTX_F32, t, a, r[0]);
+            ptx_tex_2d(k, PTX_F32, t, a, b, r[1]);
+            ptx_tex_3d(k, PTX_F32, t, a, b, c, r[2]);
+            ptx_tex_2d_layered(k, PTX_F32, t, layer, a, b, r[3]);
+            ptx_tex_2d_lod(k, PTX_F32, t, a, b, c, r[4]);
+            ptx_tex_cube(k, PTX_F32, t, a, b, c, r[5]);
+            v[0] = ptx_surface_load_1d(k, PTX_CLAMP, PTX_U8, t, place[0]);
+            v[1] = ptx_surface_load_2d(k, PTX_CLAMP, PTX_U32, t, place[0], place[1]);
+            v[2] = ptx_surface_load_3d(k, PTX_CLAMP, PTX_F32, t, place[0], place[1], place[2]);
+            ptx_surface_store_1d(k, 0, PTX_U8, t, place[0], v[0]);
+            ptx_surface_store_2d(k, 0, PTX_U32, t, place[0], place[1], v[1]);
+            ptx_surface_store_3d(k, 0, PTX_F32, t, place[0], place[1], place[2], v[2]);
+        } else {
+            static const ptx_op_id fetches[] = {PTX_TEX_1D, PTX_TEX_2D, PTX_TEX_3D, PTX_TEX_A2D, PTX_TEX_LEVEL_2D,
+                                                PTX_TEX_CUBE};
+            static const uint32_t counts[] = {1, 2, 3, 3, 3, 3};
+            static const ptx_type types[] = {PTX_U8, PTX_U32, PTX_F32};
+            for (i = 0; i < 6; i++)
+                ptx_tex(k, fetches[i], PTX_F32, t, counts[i], fetches[i] == PTX_TEX_A2D ? in_layer : at, r[i]);
+            for (i = 0; i < 3; i++) ptx_surface_load(k, loads[i], PTX_CLAMP, types[i], 1, t, place, v + i);
+            for (i = 0; i < 3; i++) ptx_surface_store(k, stores[i], 0, types[i], 1, t, place, v + i);
+        }
+        for (i = 0; i < 6; i++)
+            for (j = 0; j < 4; j++) ptx_st(k, PTX_F32, ptx_at(p, 16 * i + 4 * j), r[i][j]);
+        ptx_ret(k);
+        texts[named] = ptx_text(m, NULL);
+        CHECK_MORE(texts[named] != NULL, ptx_get_error(m)->message);
+    }
+    CHECK(texts[0] && texts[1] && !strcmp(texts[0], texts[1]));
+    ptx_module_free(modules[0]);
+    ptx_module_free(modules[1]);
+}
+
 /* What the calls refuse, with the value and the rule. */
 static void test_misuse(void) {
 #define MISUSE(call, text)                                                                                   \
@@ -260,8 +270,10 @@ static void test_misuse(void) {
         ptx_module *m = ptx_module_new(NULL);                                                                \
         ptx_kernel *k = ptx_entry(m, "k");                                                                   \
         ptx_val t = ptx_param(k, "t", PTX_U64), u = ptx_param(k, "u", PTX_U32),                              \
-                f = ptx_param(k, "f", PTX_F32), r[4];                                                        \
-        (void)t, (void)u, (void)f, (void)r;                                                                  \
+                f = ptx_param(k, "f", PTX_F32), ff[6], uu[3], uf[5], r[4];                                   \
+        ff[0] = ff[1] = ff[2] = ff[3] = ff[4] = ff[5] = f, uu[0] = uu[1] = uu[2] = u;                        \
+        uf[0] = u, uf[1] = uf[2] = uf[3] = uf[4] = f;                                                        \
+        (void)t, (void)ff, (void)uu, (void)uf, (void)r;                                                      \
         call;                                                                                                \
         ptx_ret(k);                                                                                          \
         CHECK_MORE(!ptx_text(m, NULL) && strstr(ptx_get_error(m)->message, text)                             \
@@ -269,25 +281,40 @@ static void test_misuse(void) {
                    ptx_get_error(m)->message);                                                               \
         ptx_module_free(m);                                                                                  \
     } while (0)
-    MISUSE(ptx_tex_2d(k, PTX_F32, u, f, f, r), "operand 1 of tex.2d.v4 is u32, expected u64");
+    MISUSE(ptx_tex(k, PTX_TEX_2D, PTX_F32, u, 2, ff, r), "operand 1 of tex.2d.v4 is u32, expected u64");
+    MISUSE(ptx_tex(k, PTX_TEX_2D, PTX_F32, t, 2, uf, r), "operand 3 of tex.2d.v4 is f32, expected s32");
+    MISUSE(ptx_tex(k, PTX_TEX_2D, PTX_F64, t, 2, ff, r), "has no form for type f64");
+    MISUSE(ptx_tex(k, PTX_TEX_2D, PTX_F32, t, 2, ff, NULL), "the array of the results is NULL");
+    MISUSE(ptx_tex(k, PTX_TEX_CUBE, PTX_F32, t, 3, uu, r), "expected f32");
+    MISUSE(ptx_tex(k, PTX_TEX_GRAD_2D, PTX_F32, t, 4, ff, r), "takes 6 values behind the texture, 4 given");
+    MISUSE(ptx_tex(k, PTX_TEX_2D, PTX_F32, t, 3, ff, r), "takes 2 values behind the texture, 3 given");
+    MISUSE(ptx_tex(k, PTX_TEX_3D, PTX_F32, t, 2, ff, r), "takes 4 values behind the texture, 2 given");
+    MISUSE(ptx_tex(k, PTX_TEX_1D, PTX_F32, t, 0, ff, r), "takes 1 values behind the texture, 0 given");
+    MISUSE(ptx_tex(k, PTX_TEX_2D, PTX_F32, t, 4000000000u, ff, r), "takes 2 values");
+    MISUSE(ptx_tex(k, PTX_TEX_ACUBE, PTX_F32, t, 3, uf, r), "takes 4 values behind the texture, 3 given");
+    MISUSE(ptx_tex(k, PTX_TEX_LEVEL_ACUBE, PTX_F32, t, 4, uf, r), "takes 5 values behind the texture, 4 given");
+    MISUSE(ptx_tex(k, PTX_TLD4_B_ACUBE, PTX_F32, t, 3, uf, r), "takes 4 values behind the texture, 3 given");
+    MISUSE(ptx_tex(k, PTX_TEX_2D, PTX_F32, t, 2, NULL, r), "the array of the coordinates is NULL");
+    MISUSE(ptx_tex(k, PTX_ADD, PTX_F32, t, 2, ff, r), "no instruction for textures");
+    MISUSE(ptx_tex(k, (ptx_op_id)2000, PTX_F32, t, 2, ff, r), "no instruction for textures");
+    MISUSE(ptx_surface_store(k, PTX_SUST_2D, PTX_WRAP, PTX_F32, 1, t, uu, ff), "does not take .wrap");
+    MISUSE(ptx_surface_store(k, PTX_SUST_2D, 0, PTX_F64, 1, t, uu, ff), "is f32, expected b64");
+    MISUSE(ptx_surface_load(k, PTX_SULD_2D, 0, PTX_F32, 3, t, uu, r), "does not take 3 operands and give 3");
+    MISUSE(ptx_surface_load(k, PTX_SULD_2D, 0, PTX_F64, 4, t, uu, r), "more than 16 bytes");
+    MISUSE(ptx_surface_load(k, PTX_SULD_2D, 0, PTX_F32, 5, t, uu, r), "1, 2 or 4 values, not 5");
+    MISUSE(ptx_surface_store(k, PTX_SUST_2D, 0, PTX_F32, 2, t, uu, NULL), "the array of the 2 values is NULL");
+    MISUSE(ptx_surface_store(k, PTX_SUST_2D, 0, PTX_F32, 5, t, uu, ff), "1, 2 or 4 values, not 5");
+    MISUSE(ptx_surface_load(k, PTX_SULD_2D, 0, PTX_PRED, 1, t, uu, r), "has no form for type pred");
+    MISUSE(ptx_surface_load(k, PTX_SULD_2D, 0, PTX_F32, 1, t, ff, r), "is f32, expected u32");
+    MISUSE(ptx_surface_load(k, PTX_MOV, 0, PTX_F32, 1, t, uu, r), "no instruction for textures");
+    MISUSE(ptx_surface_store(k, PTX_SURED_ADD_2D, 0, PTX_F32, 1, t, uu, ff), "has no form for type b32");
+    MISUSE(ptx_op1(k, PTX_TXQ_WIDTH, 0, u), "is u32, expected u64");
+    ptx_tex(NULL, PTX_TEX_2D, PTX_F32, ptx_u64(0), 0, NULL, NULL); /* without a kernel: nothing */
+    ptx_surface_load(NULL, PTX_SULD_2D, 0, PTX_F32, 1, ptx_u64(0), NULL, NULL);
+    ptx_surface_store(NULL, PTX_SUST_2D, 0, PTX_F32, 1, ptx_u64(0), NULL, NULL);
+    ptx_surface_load_2d(NULL, 0, PTX_F32, ptx_u64(0), ptx_imm(0), ptx_imm(0));
     MISUSE(ptx_tex_2d(k, PTX_F32, t, u, f, r), "operand 3 of tex.2d.v4 is f32, expected s32");
-    MISUSE(ptx_tex_2d(k, PTX_F64, t, f, f, r), "has no form for type f64");
-    MISUSE(ptx_tex_2d(k, PTX_F32, t, f, f, NULL), "the array of the results is NULL");
-    MISUSE(ptx_tex_cube(k, PTX_F32, t, u, u, u, r), "expected f32");
-    MISUSE(ptx_tex_2d_grad(k, PTX_F32, t, f, f, r, NULL, r), "dy is NULL");
-    MISUSE(ptx_tex_gather_2d(k, 4, PTX_F32, t, f, f, r), "component is 4, must be 0 to 3");
-    MISUSE(ptx_surface_store_2d(k, PTX_WRAP, PTX_F32, t, u, u, f), "does not take .wrap");
-    MISUSE(ptx_surface_store_2d(k, 0, PTX_F64, t, u, u, f), "is f32, expected b64");
-    MISUSE(ptx_surface_load_2d_vec(k, 0, PTX_F32, 3, t, u, u, r), "n is 3, must be 1, 2 or 4");
-    MISUSE(ptx_surface_load_2d_vec(k, 0, PTX_F64, 4, t, u, u, r), "more than 16 bytes");
-    MISUSE(ptx_surface_store_2d_vec(k, 0, PTX_F32, 2, t, u, u, NULL), "the array of the values is NULL");
-    MISUSE(ptx_surface_load_2d(k, 0, PTX_PRED, t, u, u), "type is pred, must have 1, 2, 4 or 8 bytes");
-    MISUSE(ptx_surface_load_2d(k, 0, PTX_F32, t, f, u), "is f32, expected u32");
-    MISUSE(ptx_surface_reduce_2d(k, 0, PTX_ATOM_XOR, PTX_U32, t, u, u, u),
-           "surfaces are reduced by PTX_ATOM_ADD");
-    MISUSE(ptx_surface_reduce_2d(k, 0, PTX_ATOM_ADD, PTX_F32, t, u, u, f), "has no form for type f32");
-    MISUSE(ptx_tex_width(k, u), "is u32, expected u64");
-    ptx_tex_2d(NULL, PTX_F32, ptx_u64(0), ptx_f32(0), ptx_f32(0), NULL); /* without a kernel: nothing */
+    MISUSE(ptx_surface_load_2d(k, PTX_WRAP, PTX_F32, t, u, u), "does not take .wrap");
 }
 
 /* ---- textures against the reference ---- */
@@ -959,29 +986,21 @@ typedef struct surface_access {
 } surface_access;
 
 static ptx_val load_at(ptx_kernel *k, int geo, ptx_mods outside, ptx_type type, ptx_val s, const ptx_val *c) {
-    switch (geo) {
-    case GEO_1D: return ptx_surface_load_1d(k, outside, type, s, c[0]);
-    case GEO_2D: return ptx_surface_load_2d(k, outside, type, s, c[0], c[1]);
-    case GEO_3D: return ptx_surface_load_3d(k, outside, type, s, c[0], c[1], c[2]);
-    case GEO_1D_LAYERED: return ptx_surface_load_1d_layered(k, outside, type, s, c[2], c[0]);
-    default: return ptx_surface_load_2d_layered(k, outside, type, s, c[2], c[0], c[1]);
-    }
+    ptx_val at[3], v;
+    surface_place(geo, c, at);
+    ptx_surface_load(k, loads[geo], outside, type, 1, s, at, &v);
+    return v;
 }
 
 static void store_at(ptx_kernel *k, int geo, ptx_type type, ptx_val s, const ptx_val *c, ptx_val value) {
-    switch (geo) {
-    case GEO_1D: ptx_surface_store_1d(k, PTX_SURFACE_ZERO, type, s, c[0], value); break;
-    case GEO_2D: ptx_surface_store_2d(k, PTX_SURFACE_ZERO, type, s, c[0], c[1], value); break;
-    case GEO_3D: ptx_surface_store_3d(k, PTX_SURFACE_ZERO, type, s, c[0], c[1], c[2], value); break;
-    case GEO_1D_LAYERED: ptx_surface_store_1d_layered(k, PTX_SURFACE_ZERO, type, s, c[2], c[0], value); break;
-    default: ptx_surface_store_2d_layered(k, PTX_SURFACE_ZERO, type, s, c[2], c[0], c[1], value); break;
-    }
+    ptx_val at[3];
+    surface_place(geo, c, at);
+    ptx_surface_store(k, stores[geo], PTX_SURFACE_ZERO, type, 1, s, at, &value);
 }
 
 static void add_at(ptx_kernel *k, int geo, ptx_val s, const ptx_val *c, ptx_val value) {
-    if (geo == GEO_1D) ptx_surface_reduce_1d(k, PTX_CLAMP, PTX_ATOM_ADD, PTX_U32, s, c[0], value);
-    if (geo == GEO_2D) ptx_surface_reduce_2d(k, PTX_CLAMP, PTX_ATOM_ADD, PTX_U32, s, c[0], c[1], value);
-    if (geo == GEO_3D) ptx_surface_reduce_3d(k, PTX_CLAMP, PTX_ATOM_ADD, PTX_U32, s, c[0], c[1], c[2], value);
+    static const ptx_op_id op[] = {PTX_SURED_ADD_1D, PTX_SURED_ADD_2D, PTX_SURED_ADD_3D};
+    if (geo <= GEO_3D) ptx_surface_store(k, op[geo], PTX_CLAMP, PTX_U32, 1, s, c, &value);
 }
 
 static ptx_module *make_surfaces(ptx_target target) {
@@ -1392,6 +1411,7 @@ int main(int argc, char **argv) {
     memset(&c, 0, sizeof c);
     desc = describe(library && *library ? library : NULL, &c);
     start_random();
+    test_names();
     test_misuse();
     test_assembler();
     WORKS(cu, ptxcu_open(&cu, &desc));

@@ -98,6 +98,18 @@ check "a matrix product, s8, transposed" 0 ": ok" \
     "$gemm" --m 16 --n 40 --k 64 --type s8 --factors row --trans-a 1 --trans-b 0 --beta 2 --repeat 1
 check "a matrix product without a sum" 0 ": ok" "$gemm" --m 4 --n 4 --k 0 --repeat 1
 check "a matrix product of quantised weights" 0 " ok" "$gemm" --m 9 --n 50 --format q4_k --repeat 1
+check "a matrix product of weights whose codes are places in a table" 0 " ok" \
+    "$gemm" --m 9 --n 50 --format iq2_s --precision fast --type f32 --repeat 1
+check "a matrix product of weights of bytes and factors" 0 " ok" \
+    "$gemm" --m 9 --n 131 --k 272 --format e4m3 --factors square --type bf16 --bias 1 --repeat 1
+check "a matrix product of weights of 8-bit integers and factors" 0 " ok" \
+    "$gemm" --m 70 --n 20 --k 144 --format s8 --factors block --type f32 --out f16 --repeat 1
+check "the plan of a product of weights" 0 "^launch 1 " "$gemm" --m 9 --n 50 --format e5m2 --factors row --plan 1
+check "the plan of a product of weights, no product" 1 "" \
+    sh -c '"$1" --m 9 --n 50 --format q8_0 --plan 1 | grep "^time"' sh "$gemm"
+check "factors of blocks" 2 "factors is 2, must be 0 where no weights are PTX_E4M3" \
+    "$gemm" --format q8_0 --factors row
+check "a format that is none" 2 "'q7' is none of plain|f32|.*|e5m2|s8; --help" "$gemm" --format q7
 check "quantised weights and a batch" 2 "--format takes" "$gemm" --format q4_k --batch 2
 check "quantised weights of a part of a block" 2 "gemm: k is 100" "$gemm" --format q6_k --k 100
 check "factors that a type has not" 2 "a_factors is 3" "$gemm" --factors block
@@ -228,8 +240,12 @@ rm -f "$build/prompts"
 printf 'The king\nA fox\000\n' >"$build/prompts"
 check "a NUL in a file of prompts" 1 "prompts: line 2: holds a NUL" "$generate" $model --prompts "$build/prompts"
 printf 'A\nThe king and the fox and the king again\nA fox\n' >"$build/prompts"
-check "a long line in a file of prompts" 1 "prompts: line 2: the prompt has [0-9]* tokens, the context 4" \
+check "a long line in a file of prompts" 1 \
+    "prompts: line 2: the prompt has 10 tokens, at most 3 fit into the context of 4; --context goes up to 512" \
     "$generate" $model --prompts "$build/prompts" --context 4
+check "long lines in a file of prompts" 1 \
+    "prompts: line 2, the longest of 2 that are too long: the prompt has 10 tokens, at most 2 fit" \
+    "$generate" $model --prompts "$build/prompts" --context 3
 rm -f "$build/prompts"
 LC_ALL=C sed s/blk.1.ffn_up/blk.1.ffn_uq/ $model >"$build/odd.gguf"
 check "a tensor that is missing, told before the driver is opened" 1 "there is no tensor 'blk.1.ffn_up.weight'" \
@@ -241,8 +257,10 @@ for number in '40 attention.head_count' '10 rope.dimension_count'; do # 32 heads
     printf "\\${number% *}" | dd of="$build/odd.gguf" bs=1 seek=$((at + 30)) conv=notrunc 2>/dev/null
 done
 check "caches that the heads do not fit, told before the driver is opened" 1 \
-    "^generate: --cache: e4m3 takes multiples of 16, this model has heads of 8 elements" \
+    "odd.gguf: --cache: e4m3 takes multiples of 16, this model has heads of 8 elements" \
     env PTXGEN_CUDA_LIBRARY=/nowhere "$generate" "$build/odd.gguf" x --cache e4m3
+check "caches that the heads of the smaller model do not fit" 1 "odd.gguf: --cache: e4m3 takes multiples of 16" \
+    env PTXGEN_CUDA_LIBRARY=/nowhere "$generate" $model x --draft "$build/odd.gguf" --cache e4m3
 rm "$build/odd.gguf"
 check "a folder of prompts" 1 "tests: Is a directory" "$generate" $model --prompts tests
 check "a file of prompts that is none" 1 "/nowhere: No such file" "$generate" $model --prompts /nowhere
@@ -251,7 +269,7 @@ check "guesses beside a graph" 2 "draft: beside --graph" "$generate" $model x --
 check "progress where it is asked for" 0 "; 1 tokens written" "$generate" $model x --tokens 1 --progress
 check "caches of 8 bits in the persistent kernel" 2 "takes caches of f16" \
     "$generate" $model x --persistent --cache q8_0
-check "more context than the model has" 0 "the model has 512 positions" \
+check "more context than the model has" 0 "--context 513: $model has 512 positions, which are taken" \
     "$generate" $model "The king" --tokens 1 --context 513
 check "no prompt" 2 "needed" "$generate" $model
 check "no such model" 2 "No such file" "$generate" /nowhere/model.gguf x
@@ -276,11 +294,18 @@ check "a probability past 1" 2 "'1.5' is no number from 0 to 1" "$generate" $mod
 check "a temperature that is no number" 2 "'nan' is no number" "$generate" $model x --temperature nan
 check "a number with more behind it" 2 "'5x' is no whole number" "$generate" $model x --top-k 5x
 check "two ways at once" 2 "one of the two" "$generate" $model x --graph --persistent
-check "two prompts" 2 "one argument too many" "$generate" $model x y
+check "two prompts" 2 "y: one argument too many, there are MODEL.gguf \"prompt\"; --help" "$generate" $model x y
+check "an option with one dash" 2 "-t: unknown option, they begin with --; --help" "$generate" $model x -t 3
 head -c 9999 $model >"$build/short.gguf"
 check "a model that is cut short" 2 "at byte .*the file ends" "$generate" "$build/short.gguf" x
 rm -f "$build/short.gguf"
-check "a prompt past the context" 1 "the context 3" "$generate" $model "Once upon a time" --context 3
+check "a prompt past the context" 1 "has [0-9]* tokens, at most 2 fit into the context of 3; --context goes up to 512" \
+    "$generate" $model "Once upon a time" --context 3
+check "a prompt past the model" 1 "at most 511 fit into the context of 512; $model has no more positions" \
+    "$generate" $model "$(printf 'king %.0s' $(seq 600))"
+check "a chat past the context" 1 "the chat has 4[0-9] tokens, at most 19 fit into the context of 20; --context goes" \
+    sh -c 'echo The king and the fox | "$1" "$2" --chat A --template vicuna --tokens 1 --context 20' sh \
+    "$generate" $model
 check "a temperature below 0" 2 "no number from 0" "$generate" $model x --temperature -1
 check "an option without its number" 2 "tokens" "$generate" $model x --tokens
 check "the list of kernels" 0 "flash_decode 0" "$build/ptxdump"

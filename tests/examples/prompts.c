@@ -15,20 +15,16 @@ static void test_lengths(void)
     static sequences s;
     uint32_t a;
     for (a = 0; a < sizeof architectures / sizeof *architectures; a++) {
-        gguf_maker made = {0};
-        model_file f;
         llama_options o;
         memset(&o, 0, sizeof o);
         memset(&s, 0, sizeof s);
-        make_model(&made, &architectures[a]);
         o.batch = s.batch = 1;
         o.prompt_tokens = a & 1 ? 64 : 0;
         o.page_size = a == 2 ? 16 : 0;
         s.steps = 2;
         o.max_seq = lengths[a] + s.steps + 1;
         random_tokens(&s, 0, lengths[a], architectures[a].vocab);
-        if (open_made(&f, &made)) check_prompts(&f, &o, &s, architecture_names[a]);
-        close_file(&f);
+        check_shape(&architectures[a], &o, &s, architecture_names[a]);
     }
 }
 
@@ -38,7 +34,6 @@ static void test_taken_up(void)
 {
     enum { PROMPT = 70, TOKENS = 12 };
     static sequences s, steps;
-    gguf_maker made = {0};
     model_file f;
     llama m;
     llama_options o;
@@ -48,15 +43,12 @@ static void test_taken_up(void)
     uint32_t b;
     memset(&o, 0, sizeof o);
     memset(&s, 0, sizeof s);
-    make_model(&made, &architectures[0]);
     o.batch = s.batch = 2;
     o.max_seq = PROMPT + TOKENS + 2;
     o.prompt_tokens = 64;
     random_tokens(&s, 0, PROMPT, architectures[0].vocab);
     random_tokens(&s, 1, PROMPT / 2, architectures[0].vocab);
-    if (!open_made(&f, &made)
-        || !CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text))
-        return;
+    if (!open_shape(&f, &m, &architectures[0], &o)) return;
     logits = (float *)malloc(4 * (size_t)m.config.vocab * sizeof *logits);
     steps = s;
     steps.steps = TOKENS;
@@ -73,10 +65,8 @@ static void test_taken_up(void)
         }
         llama_persistent_close(&m, &p);
     }
-    check_reports();
     free(logits);
-    llama_close(&m);
-    close_file(&f);
+    close_shape(&f, &m);
 }
 
 /* -- drafts -- */
@@ -119,7 +109,6 @@ static void test_drafts(void)
     uint32_t round, b;
     for (round = 3; round < 5; round++) {
         const model_shape *shape = &architectures[round % 4];
-        gguf_maker made = {0};
         model_file f;
         llama m;
         llama_options o;
@@ -130,22 +119,17 @@ static void test_drafts(void)
         double worst = 0;
         memset(&o, 0, sizeof o);
         memset(&s, 0, sizeof s);
-        make_model(&made, shape);
         o.batch = s.batch = round == 4 ? 3 : 1;
         o.max_seq = 160;
         o.page_size = round & 1 ? 16 : 0;
         for (b = 0; b < s.batch; b++) random_tokens(&s, b, 1 + random_below(20), shape->vocab);
-        if (!open_made(&f, &made)
-            || !CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text))
-            continue;
+        if (!open_shape(&f, &m, shape, &o)) continue;
         logits = (float *)malloc(2 * LLAMA_DRAFTS * BATCH_MAX * (size_t)m.config.vocab * sizeof *logits);
         truth = s;
         truth.steps = TOKENS;
         if (CHECK(logits) && run_prompts(&m, &truth, logits) && run_prompts(&m, &s, logits)
             && (steps = run_drafts(&m, &s, &truth, TOKENS)) > 0) {
-            model_reference(&reference, &m.config, &f.g, f.data);
-            reference.context = o.max_seq;
-            reference.kv_f16 = 1;
+            reference_of(&reference, &m, &f);
             s.steps = TOKENS;
             for (b = 0; b < s.batch; b++) {
                 if (memcmp(s.token[b], truth.token[b], (s.length[b] + TOKENS) * 4ull))
@@ -178,8 +162,7 @@ static void test_drafts(void)
         printf("drafts, %s, batch %u: %u tokens in %u steps; logits off by %.3f of the tolerance\n",
                architecture_names[round % 4], s.batch, (unsigned)TOKENS, steps, worst);
         free(logits);
-        llama_close(&m);
-        close_file(&f);
+        close_shape(&f, &m);
     }
 }
 
@@ -192,7 +175,6 @@ static void test_trees(void)
     uint32_t round, b, i, j, k, n;
     for (round = 0; round < 2; round++) {
         const model_shape *shape = &architectures[round ? 0 : 3];
-        gguf_maker made = {0};
         model_file f;
         llama m;
         llama_options o;
@@ -204,20 +186,15 @@ static void test_trees(void)
         double worst = 0;
         memset(&o, 0, sizeof o);
         memset(&s, 0, sizeof s);
-        make_model(&made, shape);
         o.batch = s.batch = round ? 2 : 1;
         o.max_seq = 80;
         o.page_size = round ? 0 : 16;
         for (b = 0; b < s.batch; b++) random_tokens(&s, b, 1 + random_below(20), shape->vocab);
-        if (!open_made(&f, &made)
-            || !CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text))
-            continue;
+        if (!open_shape(&f, &m, shape, &o)) continue;
         logits = (float *)malloc(2 * LLAMA_DRAFTS * BATCH_MAX * (size_t)m.config.vocab * sizeof *logits);
         truth = s;
         truth.steps = TOKENS + LLAMA_DRAFTS;
-        model_reference(&reference, &m.config, &f.g, f.data);
-        reference.context = o.max_seq;
-        reference.kv_f16 = 1;
+        reference_of(&reference, &m, &f);
         CHECK(llama_can_branch(&m));
         if (CHECK(logits) && run_prompts(&m, &truth, logits) && run_prompts(&m, &s, logits))
             for (; least < TOKENS && !wrong; steps++) {
@@ -274,11 +251,9 @@ static void test_trees(void)
         parent[1] = 2;
         CHECK(llama_verify_tree(&m, drafts, parent, 3, line, gained, known, NULL, stream, &why)
               && strstr(why.text, "draft 2 follows row 2, must follow one before its own"));
-        check_reports();
         ref_llama_free(&reference);
         free(logits);
-        llama_close(&m);
-        close_file(&f);
+        close_shape(&f, &m);
     }
 }
 
@@ -290,7 +265,6 @@ static void test_resumed(void)
     enum { FIRST = 21, CHOSEN = 4, MORE = 18, TOKENS = 3 };
     static sequences s, all;
     const model_shape *shape = &architectures[1]; /* with a window */
-    gguf_maker made = {0};
     model_file f;
     llama m;
     llama_options o;
@@ -300,15 +274,12 @@ static void test_resumed(void)
     uint32_t i, kept = FIRST + CHOSEN, *room;
     memset(&o, 0, sizeof o);
     memset(&s, 0, sizeof s);
-    make_model(&made, shape);
     o.batch = s.batch = 1;
     o.max_seq = 80;
     o.prompt_tokens = 16;
     random_tokens(&s, 0, FIRST, shape->vocab);
     s.steps = CHOSEN;
-    if (!open_made(&f, &made)
-        || !CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text))
-        return;
+    if (!open_shape(&f, &m, shape, &o)) return;
     logits = (float *)malloc(2 * (size_t)m.config.vocab * sizeof *logits);
     room = (uint32_t *)calloc(o.max_seq, sizeof *room);
     if (CHECK(logits && room) && run_prompts(&m, &s, logits)) {
@@ -326,9 +297,7 @@ static void test_resumed(void)
                                 stream));
             fine(ptxcu_stream_sync(device, stream));
         }
-        model_reference(&reference, &m.config, &f.g, f.data);
-        reference.context = o.max_seq;
-        reference.kv_f16 = 1;
+        reference_of(&reference, &m, &f);
         printf("resumed: error at most %.3f of the tolerance\n",
                beside_both(&reference, &s, &s, 0, logits, "resumed"));
         if (run_prompts(&m, &all, logits)) (void)beside_both(&reference, &all, &s, 0, NULL, "resumed, and anew");
@@ -337,11 +306,9 @@ static void test_resumed(void)
         CHECK(llama_resume(&m, room, s.length, &kept, stream, &why) == 1
               && strstr(why.text, "a prompt of 44 tokens, of which 44 have been fed"));
     }
-    check_reports();
     free(room);
     free(logits);
-    llama_close(&m);
-    close_file(&f);
+    close_shape(&f, &m);
 }
 
 /* -- what is refused -- */
@@ -415,26 +382,22 @@ static void note_progress(uint64_t done, uint64_t of)
 static void test_progress(void)
 {
     static sequences s;
-    gguf_maker made = {0};
     model_file f;
     llama m;
     llama_options o;
     gguf_error why;
     memset(&o, 0, sizeof o);
     memset(&s, 0, sizeof s);
-    make_model(&made, &architectures[0]);
     o.batch = 1;
     o.max_seq = 64;
     o.prompt_tokens = 16;
     random_tokens(&s, 0, 50, architectures[0].vocab);
-    if (open_made(&f, &made)
-        && CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text)) {
+    if (open_shape(&f, &m, &architectures[0], &o)) {
         CHECK_MORE(llama_begin(&m, s.token[0], s.length, stream, &why) == 0, why.text);
         CHECK_MORE(llama_prompt(&m, note_progress, stream, &why) == 0, why.text);
         CHECK(progress_calls >= 8 && progress_wrong == 0 && progressed == progress_of);
-        llama_close(&m);
+        close_shape(&f, &m);
     }
-    close_file(&f);
 }
 
 /* -- prompts that begin alike -- */
@@ -471,7 +434,6 @@ static void test_shared(void)
     uint32_t i, b, j;
     for (i = 0; i < 3; i++) { /* the second as a graph; the third with caches of 8 bits, beside itself only */
         const model_shape *shape = &shapes[i & 1];
-        gguf_maker made = {0};
         model_file f;
         llama m;
         llama_options o;
@@ -481,7 +443,6 @@ static void test_shared(void)
         double bytes[2] = {0, 0}, off = 0;
         memset(&o, 0, sizeof o);
         memset(&s, 0, sizeof s);
-        make_model(&made, shape);
         o.batch = s.batch = 4;
         o.prompt_tokens = 64;
         o.max_seq = SHARED + 20 + TOKENS;
@@ -493,8 +454,7 @@ static void test_shared(void)
         }
         alone = s;
         s.shared = SHARED;
-        if (!CHECK(logits) || !open_made(&f, &made)) continue;
-        if (CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text)) {
+        if (CHECK(logits) && open_shape(&f, &m, shape, &o)) {
             CHECK(llama_can_share(&m, SHARED + 9) == SHARED);
             if ((i != 1 || CHECK_MORE(llama_record(&m, stream, &why) == 0, why.text))
                 && run_prompts(&m, &s, logits)) {
@@ -508,16 +468,14 @@ static void test_shared(void)
                 printf("%s: logits of sequences that share differ by %.2g", shape->architecture, off);
                 if (bytes[1] > 0) printf("; attention reads %.3f of the bytes", bytes[0] / bytes[1]);
                 printf("\n");
-                model_reference(&reference, &m.config, &f.g, f.data);
-                reference.context = o.max_seq;
+                reference_of(&reference, &m, &f);
                 for (b = 0; b < s.batch && i < 2; b++)
                     (void)beside_both(&reference, &s, &alone, b, logits, "sequences that share");
                 ref_llama_free(&reference);
             }
-            llama_close(&m);
+            close_shape(&f, &m);
         }
         free(logits);
-        close_file(&f);
     }
 }
 
@@ -532,13 +490,10 @@ static void test_bytes(void)
     static sequences s;
     uint32_t i, b;
     for (i = 0; i < 4; i++) {
-        gguf_maker made = {0};
-        model_file f;
         llama_options o;
         char what[80];
         memset(&o, 0, sizeof o);
         memset(&s, 0, sizeof s);
-        make_model(&made, &shapes[i / 2]);
         o.kv_type = i % 2 ? (uint32_t)PTXK_Q8_0 : (uint32_t)PTX_E4M3;
         o.page_size = i == 1 || i == 2 ? 16 : 0;
         o.batch = s.batch = 2;
@@ -547,8 +502,7 @@ static void test_bytes(void)
         s.steps = 4;
         for (b = 0; b < s.batch; b++) random_tokens(&s, b, 1 + random_below(40), 61);
         snprintf(what, sizeof what, "%s, caches in %s", shapes[i / 2].architecture, i % 2 ? "q8_0" : "e4m3");
-        if (open_made(&f, &made)) check_prompts(&f, &o, &s, what);
-        close_file(&f);
+        check_shape(&shapes[i / 2], &o, &s, what);
     }
 }
 
@@ -556,23 +510,19 @@ static void test_bytes(void)
 static void refuse_shared(void)
 {
     static const uint32_t prompts[2 * 40] = {1, 2, 3}, lengths[2] = {20, 16};
-    gguf_maker made = {0};
     model_file f;
     llama m;
     llama_options o;
     gguf_error why;
     memset(&o, 0, sizeof o);
-    make_model(&made, &architectures[0]);
     o.batch = 2;
     o.max_seq = 40;
-    if (!open_made(&f, &made)) return;
-    if (CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text)) {
+    if (open_shape(&f, &m, &architectures[0], &o)) {
         CHECK_MORE(llama_begin(&m, prompts, lengths, stream, &why) == 0, why.text);
         CHECK(llama_share_prefix(&m, 17, stream, &why) && strstr(why.text, "17 tokens cannot be shared"));
         CHECK(llama_share_prefix(&m, 16, stream, &why) && strstr(why.text, "16 shared tokens, and a prompt has 16"));
-        llama_close(&m);
+        close_shape(&f, &m);
     }
-    close_file(&f);
 }
 
 int main(void)

@@ -5,6 +5,8 @@
 #include "../fault_words.h"
 
 int main(void) {
+    ptx_kernel *f;
+    int which;
     if (!open_cpu_driver()) return check_end();
 
     /* An addition reads the flag that a subtraction has set. */
@@ -31,5 +33,19 @@ int main(void) {
         END;
         out(ADD(x, GET(a)));
     }
+
+    /* No instruction sets the flag; one on another path does; a call comes between. */
+    for (which = 0; which < 3; which++) PAIR(AMPERE, "carry-flag") {
+            f = ptx_func(m, "f", PTX_NONE);
+            ptx_ret(f);
+            if (which == 1) IF(GT(n, U(3)));
+            if (which || !bad) x = ptx_add_cc(k, n, tid);
+            if (which == 1) END;
+            if (which == 1 && !bad) x = ptx_add_cc(k, n, tid);
+            if (which == 2 && bad) ptx_call(k, f, 0, NULL);
+            y = ptx_addc(k, n, tid);
+            if (!bad) ptx_call(k, f, 0, NULL);
+            out(y);
+        }
     return check_end();
 }

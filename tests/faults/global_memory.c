@@ -481,6 +481,13 @@ static void loops(void) {
         out(GET(a));
     }
 
+    /* The counter wraps around before it reaches the limit. */
+    PAIR(AMPERE, "timeout") {
+        i = ptx_for(k, U(0xfffffff0), U(0xffffffff), U(bad ? 2 : 1));
+        out(i);
+        END;
+    }
+
     /* The condition uses the value of before the loop. */
     PAIR(AMPERE, "timeout") {
         a = ptx_var_new(k, zero);

@@ -41,6 +41,13 @@ static void member_masks(void) {
 }
 
 static void absent_lanes(void) {
+    /* A block has half of a warp. */
+    PAIR(AMPERE, "absent-lane") {
+        BLOCK(bad ? 16u : 32u);
+        x = ptx_op1(k, PTX_MOVMATRIX, 0, n);
+        out(ptx_as(x, PTX_U32));
+    }
+
     /* Raw PTX lets some lanes leave before a shuffle of all. */
     PAIR(AMPERE, "absent-lane") {
         IF(GE(tid, n));
@@ -115,6 +122,16 @@ static void registers_of_warpgroups(void) {
         take_registers(bad ? 240 : 168);
         if (!bad) END;
     }
+
+    /* The registers at entry are not known. */
+    PAIR(HOPPER, "setmaxnreg-ignored") {
+        if (!bad) BLOCK(128), ptx_max_registers(k, 168);
+        release_registers(40);
+    }
+
+    /* More registers than the threads have are released: by .maxnreg, and by launch bounds. */
+    PAIR(HOPPER, "register-count") BLOCK(128), ptx_max_registers(k, 40), release_registers(bad ? 48 : 40);
+    PAIR(HOPPER, "register-count") ptx_launch_bounds(k, 384, 1), release_registers(bad ? 176 : 168);
 
     /* One of two warpgroups releases too little for the other. */
     PAIR(HOPPER, "deadlock") {

@@ -859,6 +859,33 @@ static void bounds(void) {
     }
 }
 
+static const ptx_val *four(void) {
+    v4[0] = v4[1] = v4[2] = v4[3] = n;
+    return v4;
+}
+/* Addresses that are misaligned by what is added to the place of a thread. */
+static void alignment(void) {
+    PAIR(AMPERE, "misaligned") ST(mine, bad ? 2 : 0, n);
+    PAIR(AMPERE, "misaligned") {
+        ptx_cp_async_16(k, bad ? ptx_ptr_add(k, ptx_off(sh, 8), tid, 16) : wide, q);
+        ptx_cp_async_wait_all(k);
+    }
+    PAIR(AMPERE, "misaligned") ptx_st_vec(k, PTX_U32, 4, ptx_at(wide, bad ? 8 : 0), four());
+    PAIR(AMPERE, "misaligned") {
+        x = ptx_mad(k, tid, U(8), U(bad ? 2 : 4));
+        ptx_st_vec(k, PTX_U32, 4, ptx_at(AT(sh, x), 0), four());
+    }
+    PAIR(AMPERE, "misaligned") {
+        x = ptx_as(ptx_and(k, SHL(tid, 4), ptx_b32(0xfffffff0u)), PTX_U32);
+        ptx_st_vec(k, PTX_U32, 4, ptx_at(ADD(sh, x), bad ? 4 : 16), four());
+    }
+    PAIR(AMPERE, "misaligned") {
+        ST(mine, 0, n), BAR;
+        ptx_ldmatrix(k, 1, AT(sh, bad ? low(lane, 7) : SHL(low(lane, 7), 2)), &x);
+        out(ptx_as(x, PTX_U32));
+    }
+}
+
 int main(void) {
     if (!open_cpu_driver()) return check_end();
     reductions();
@@ -867,5 +894,6 @@ int main(void) {
     barriers_with_numbers();
     unwritten_cells();
     bounds();
+    alignment();
     return check_end();
 }

@@ -598,6 +598,20 @@ static void pairs(void) {
     }
 }
 
+/* A kernel is for one block, or for two: not for both. */
+static void groups(void) {
+    group = PTX_CTA_GROUP_1;
+    PAIR(BLACKWELL, "load") {
+        slot = sh;
+        allocate(32);
+        BAR;
+        memory = LD(slot, 0);
+        if (bad) group = PTX_CTA_GROUP_2;
+        release(32);
+        group = PTX_CTA_GROUP_1;
+    }
+}
+
 int main(void) {
     setenv("PTXSIM_DEVICE", "sm_100a", 1);
     if (!open_cpu_driver()) return check_end();
@@ -606,5 +620,6 @@ int main(void) {
     order();
     memory_use();
     pairs();
+    groups();
     return check_end();
 }

@@ -94,11 +94,8 @@ static void every_type_and_flag(void)
         ptxk_gemm_desc desc;
         ptxk_gemm_shape shape;
         if ((flags & 48) == 48) continue;
-        p = problem_new(any_format(), 1 + random_below(20), 1 + random_below(90),
-                        256 * (1 + random_below(4)), 8u << random_below(4), random_below(2), flags);
-        desc = p.desc;
-        shape = p.shape;
-        problem_free(&p);
+        describe(&desc, &shape, any_format(), 1 + random_below(20), 1 + random_below(90), 256 * (1 + random_below(4)),
+                 8u << random_below(4), random_below(2), flags);
         desc.x_type = types[random_below(3)];
         desc.output_type = types[random_below(3)];
         p = problem_of(&desc, &shape, 0.02);
@@ -116,22 +113,13 @@ static void several_matrices(void)
         ptxk_gemm_desc desc;
         ptxk_gemm_shape shape;
         problem p;
-        memset(&desc, 0, sizeof desc);
-        memset(&shape, 0, sizeof shape);
-        desc.format = any_format();
+        describe(&desc, &shape, any_format(), 1 + random_below(20), 1 + random_below(150), 256 * (1 + random_below(5)),
+                 8u << random_below(4), 0, i % 4 < 2 ? PTXK_GEMM_NORM | PTXK_GEMM_GAMMA | PTXK_GEMM_BIAS : 0);
         desc.second = any_format();
         if (i & 1) desc.third = i & 2 ? any_format() : PTXK_Q4_K;
         if (i == 3) desc.second = desc.third = desc.format;
-        desc.x_type = desc.output_type = PTX_F32;
-        desc.columns = 8u << random_below(4);
-        desc.flags = i % 4 < 2 ? PTXK_GEMM_NORM | PTXK_GEMM_GAMMA | PTXK_GEMM_BIAS : 0;
-        shape.m = 1 + random_below(20);
-        shape.n = 1 + random_below(150);
         shape.second_n = 1 + random_below(150);
         shape.third_n = 1 + random_below(150);
-        shape.k = 256 * (1 + random_below(5));
-        shape.sm_count = 1 + random_below(100);
-        shape.target = PTX_SM(any_target(75));
         p = problem_of(&desc, &shape, 0.02);
         problem_run(&p);
         problem_free(&p);
@@ -144,15 +132,13 @@ static void pairs_of_two_formats(void)
     static const uint32_t gates[] = {PTXK_GEMM_SWIGLU, PTXK_GEMM_GEGLU, PTXK_GEMM_CLAMPED};
     uint32_t i;
     for (i = 0; i < 12; i++) {
-        problem p = problem_new(any_format(), 1 + random_below(40), 1 + random_below(300),
-                                256 * (1 + random_below(9)), 8u << random_below(6), random_below(2),
-                                gates[i % 3] | (i & 4 ? PTXK_GEMM_NORM | PTXK_GEMM_BIAS | PTXK_GEMM_RESIDUAL : 0));
-        ptxk_gemm_desc desc = p.desc;
-        ptxk_gemm_shape shape = p.shape;
-        problem_free(&p);
+        ptxk_gemm_desc desc;
+        ptxk_gemm_shape shape;
+        problem p;
+        describe(&desc, &shape, i ? any_format() : PTXK_Q4_K, 1 + random_below(40), 1 + random_below(300),
+                 256 * (1 + random_below(9)), 8u << random_below(6), random_below(2),
+                 gates[i % 3] | (i & 4 ? PTXK_GEMM_NORM | PTXK_GEMM_BIAS | PTXK_GEMM_RESIDUAL : 0));
         desc.second = i ? any_format() : PTXK_Q6_K;
-        if (!i) desc.format = PTXK_Q4_K;
-        shape.target = PTX_SM(any_target(75));
         p = problem_of(&desc, &shape, 0.02);
         p.row_step = 3;
         problem_run(&p);
@@ -175,12 +161,12 @@ static void bytes_with_factors(void)
     uint32_t i, factors, turn = 0;
     for (i = 0; i < 3; i++)
         for (factors = 0; factors <= PTXK_FACTORS_SQUARE; factors++, turn++) {
-            problem p = problem_new(byte_formats[i], 1 + random_below(turn & 1 ? 9 : 70), 1 + random_below(300),
-                                    k[random_below(8)], turn & 1 ? 8 : 0, random_below(2),
-                                    turn % 3 ? 0 : PTXK_GEMM_SWIGLU | PTXK_GEMM_BIAS);
-            ptxk_gemm_desc desc = p.desc;
-            ptxk_gemm_shape shape = p.shape;
-            problem_free(&p);
+            ptxk_gemm_desc desc;
+            ptxk_gemm_shape shape;
+            problem p;
+            describe(&desc, &shape, byte_formats[i], 1 + random_below(turn & 1 ? 9 : 70), 1 + random_below(300),
+                     k[random_below(8)], turn & 1 ? 8 : 0, random_below(2),
+                     turn % 3 ? 0 : PTXK_GEMM_SWIGLU | PTXK_GEMM_BIAS);
             desc.factors = factors;
             desc.x_type = factors & 1 ? PTX_F16 : factors & 2 ? PTX_BF16 : PTX_F32;
             p = problem_of(&desc, &shape, 0.02);
@@ -227,10 +213,10 @@ static void large_small_and_zero_x(void)
         problem_free(&p);
     }
     { /* the ends of f16, exact */
-        problem p = problem_new(PTXK_F16, 2, 33, 256, 8, 0, 0), q;
-        ptxk_gemm_desc desc = p.desc;
-        ptxk_gemm_shape shape = p.shape;
-        problem_free(&p);
+        problem q;
+        ptxk_gemm_desc desc;
+        ptxk_gemm_shape shape;
+        describe(&desc, &shape, PTXK_F16, 2, 33, 256, 8, 0, 0);
         desc.x_type = PTX_F16;
         q = problem_of(&desc, &shape, 0.02);
         for (e = 0; e < 256; e++) {
@@ -266,10 +252,10 @@ static void any_factor(void)
 {
     uint32_t i;
     for (i = 0; i < 2 * FORMATS; i++) { /* subnormal, 0, either sign, to the largest */
-        problem p = problem_new(formats[i / 2].format, 3, 50, 1024, i & 1 ? 128 : 8, random_below(2), 0), q;
-        ptxk_gemm_desc desc = p.desc;
-        ptxk_gemm_shape shape = p.shape;
-        problem_free(&p);
+        problem q;
+        ptxk_gemm_desc desc;
+        ptxk_gemm_shape shape;
+        describe(&desc, &shape, formats[i / 2].format, 3, 50, 1024, i & 1 ? 128 : 8, random_below(2), 0);
         q = problem_of(&desc, &shape, 0);
         memset(q.m[0].weights + q.m[0].row_bytes, 0, q.m[0].row_bytes); /* a row of zeros */
         problem_run(&q);
@@ -292,6 +278,18 @@ static void the_same_bits_in_every_run(void)
         free(first);
         problem_free(&p);
     }
+}
+
+/* As many steps of K as one launch may have, and one tile more. */
+static void the_most_steps(void)
+{
+    ptxk_gemm_desc desc = {PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0, 0};
+    ptxk_gemm_shape shape = {1u << 22, (1u << 19) - 128, 256, 0, 0, 132, PTX_SM(90), 0};
+    ptxk_message why;
+    ptx_plan plan;
+    CHECK(!ptxk_gemm_plan(&desc, &shape, &plan, &why) && plan.launch[1].grid[0] <= 0x7fffffffu);
+    shape.n = 1u << 19;
+    CHECK(ptxk_gemm_plan(&desc, &shape, &plan, &why) == PTX_E_DESC && strstr(why.text, "fewer than 2^31 steps"));
 }
 
 /* Rows of x and y 2^31 and more elements apart, in sparse memory. */
@@ -438,6 +436,7 @@ int main(void)
     a_bad_block_spoils_its_row_only();
     any_factor();
     the_same_bits_in_every_run();
+    the_most_steps();
     addresses_past_2_32();
     what_is_refused();
     printf("note: largest error: %.3f of the bound; %.3g of |W| |x|, fast %.3g\n", most_of_bound, most_of_norms[0],

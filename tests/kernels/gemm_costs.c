@@ -16,24 +16,25 @@
 static const struct cost {
     uint32_t format, columns, precision;
     double loop, all[2];
-} costs[] = {{PTXK_Q4_K, 8, 0, 2.1, {2.4, 3.2}},   {PTXK_Q4_K, 8, 1, 1.9, {2.2, 3.0}},
-             {PTXK_Q4_K, 16, 0, 2.5, {2.9, 3.8}},  {PTXK_Q4_K, 32, 0, 3.4, {3.8, 5.0}},
-             {PTXK_Q4_K, 64, 0, 5.1, {5.8, 7.6}},  {PTXK_Q4_K, 64, 1, 3.7, {4.4, 6.2}},
-             {PTXK_Q5_K, 8, 0, 2.8, {3.1, 3.9}},   {PTXK_Q6_K, 8, 0, 4.05, {4.35, 5.0}},
-             {PTXK_Q6_K, 8, 1, 3.1, {3.4, 4.0}},   {PTXK_Q8_0, 8, 0, 3.1, {3.4, 4.2}},
-             {PTXK_Q8_0, 8, 1, 2.9, {3.2, 4.0}},   {PTXK_Q4_0, 8, 0, 2.5, {2.8, 3.6}},
-             {PTXK_F16, 8, 0, 2.2, {2.5, 3.2}},    {PTXK_BF16, 8, 0, 2.95, {3.2, 4.0}},
-             {PTXK_F32, 8, 0, 6.7, {6.9, 7.7}},    {PTXK_Q4_1, 8, 0, 2.9, {3.2, 3.8}},
-             {PTXK_Q5_0, 8, 0, 4.2, {4.5, 5.1}},   {PTXK_Q5_1, 8, 0, 4.1, {4.4, 5.0}},
-             {PTXK_Q2_K, 8, 0, 2.9, {3.35, 4.5}},  {PTXK_Q3_K, 8, 0, 3.95, {4.2, 5.0}},
-             {PTXK_IQ4_NL, 8, 0, 4.6, {4.9, 5.7}}, {PTXK_IQ4_XS, 8, 0, 4.75, {5.0, 5.9}},
-             {PTXK_MXFP4, 8, 0, 3.35, {3.7, 4.5}}, {PTXK_NVFP4, 8, 0, 3.75, {4.1, 4.9}},
-             {PTXK_IQ2_XXS, 8, 0, 4.6, {5, 5.6}},  {PTXK_IQ2_XS, 8, 0, 4.4, {4.8, 5.4}},
-             {PTXK_IQ2_S, 8, 0, 4.4, {4.8, 5.4}},  {PTXK_IQ3_XXS, 8, 0, 5, {5.3, 6.1}},
-             {PTXK_IQ3_S, 8, 0, 5.2, {5.5, 6.3}},  {PTXK_IQ1_S, 8, 0, 4.4, {4.8, 5.4}},
-             {PTXK_IQ1_M, 8, 0, 4.75, {5.1, 6.3}}, {PTXK_TQ1_0, 8, 0, 4.75, {5.1, 5.7}},
-             {PTXK_TQ2_0, 8, 0, 2.85, {3.2, 3.8}}, {PTX_E4M3, 8, 0, 1.5, {1.8, 2.6}},
-             {PTX_E5M2, 8, 0, 1.5, {1.8, 2.6}},    {PTX_S8, 8, 0, 2.25, {2.6, 3.4}}};
+} costs[] = {{PTXK_Q4_K, 8, 0, 2.1, {2.4, 3.2}},       {PTXK_Q4_K, 8, 1, 1.9, {2.2, 3.0}},
+             {PTXK_Q4_K, 16, 0, 2.5, {2.9, 3.8}},      {PTXK_Q4_K, 32, 0, 3.4, {3.8, 5.0}},
+             {PTXK_Q6_K, 16, 0, 4.2, {4.7, 5.6}},      {PTXK_Q6_K, 32, 0, 6.5, {7.0, 7.8}},
+             {PTXK_Q4_K, 64, 0, 5.1, {5.8, 7.6}},      {PTXK_Q4_K, 64, 1, 3.7, {4.4, 6.2}},
+             {PTXK_Q5_K, 8, 0, 2.8, {3.1, 3.9}},       {PTXK_Q6_K, 8, 0, 3.2, {3.5, 4.1}},
+             {PTXK_Q6_K, 8, 1, 3.0, {3.3, 3.9}},       {PTXK_Q8_0, 8, 0, 2.55, {2.85, 3.6}},
+             {PTXK_Q8_0, 8, 1, 2.35, {2.7, 3.45}},     {PTXK_Q4_0, 8, 0, 2.15, {2.45, 3.2}},
+             {PTXK_F16, 8, 0, 2.2, {2.5, 3.2}},        {PTXK_BF16, 8, 0, 2.95, {3.2, 4.0}},
+             {PTXK_F32, 8, 0, 6.7, {6.9, 7.7}},        {PTXK_Q4_1, 8, 0, 2.1, {2.4, 3.05}},
+             {PTXK_Q5_0, 8, 0, 3.5, {3.8, 4.55}},      {PTXK_Q5_1, 8, 0, 3.3, {3.6, 4.2}},
+             {PTXK_Q2_K, 8, 0, 2.9, {3.35, 4.5}},      {PTXK_Q3_K, 8, 0, 3.95, {4.2, 5.0}},
+             {PTXK_IQ4_NL, 8, 0, 3.85, {4.2, 4.95}},   {PTXK_IQ4_XS, 8, 0, 4.05, {4.35, 5.1}},
+             {PTXK_MXFP4, 8, 0, 3.35, {3.7, 4.5}},     {PTXK_NVFP4, 8, 0, 3.75, {4.1, 4.9}},
+             {PTXK_IQ2_XXS, 8, 0, 4.6, {5, 5.6}},      {PTXK_IQ2_XS, 8, 0, 4.4, {4.8, 5.4}},
+             {PTXK_IQ2_S, 8, 0, 4.4, {4.8, 5.4}},      {PTXK_IQ3_XXS, 8, 0, 5, {5.3, 6.1}},
+             {PTXK_IQ3_S, 8, 0, 5.2, {5.5, 6.3}},      {PTXK_IQ1_S, 8, 0, 4.4, {4.8, 5.4}},
+             {PTXK_IQ1_M, 8, 0, 4.75, {5.1, 6.3}},     {PTXK_TQ1_0, 8, 0, 4.0, {4.5, 5.05}},
+             {PTXK_TQ2_0, 8, 0, 2.05, {2.55, 3.1}},    {PTX_E4M3, 8, 0, 1.5, {1.8, 2.6}},
+             {PTX_E5M2, 8, 0, 1.5, {1.8, 2.6}},        {PTX_S8, 8, 0, 2.25, {2.6, 3.4}}};
 
 /* How often a block starts in a tile. */
 static uint32_t starts_of(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint32_t blocks)
@@ -189,8 +190,10 @@ static void traffic_at(uint32_t format, uint32_t m, uint32_t k, double most, dou
     CHECK(ptxk__gemm_form(&p.desc, p.shape.target, &form, NULL) == PTX_E_NONE);
     tiles = ptxk__ceil_div(4096, form.rows);
     parts = starts_of(&form, &p.shape, p.plan.launch[1].grid[0]);
-    /* each tile of rows reads x, two numbers of 2 bytes and sums, for its columns; and the sums of its parts */
-    x = (double)tiles * m * (4.0 * k + (double)k / 8);
+    /* each tile of rows reads x, two numbers of 2 bytes and sums (or what accumulators begin with, 16 bytes for two
+       columns), for its columns; and the sums of its parts */
+    x = (double)tiles * m * 4.0 * k;
+    x += form.x[0].starts ? (double)tiles * ((m + 1) / 2 * 16) * form.x[0].starts * k / 32 : (double)tiles * m * k / 8;
     x += p.plan.zero_bytes ? (double)parts * form.rows * 32 : 0;
     printf("note: %s, %u columns, 4096 x %u, %u blocks, %u parts of %u tiles: W is read %.3f times, x and parts add "
            "%.3f; %.3f thread instructions a weight; bank conflicts %llu of %llu wavefronts\n",
@@ -199,7 +202,8 @@ static void traffic_at(uint32_t format, uint32_t m, uint32_t k, double most, dou
            (unsigned long long)c.shared_bank_conflicts, (unsigned long long)c.shared_wavefronts);
     CHECK(32.0 * (double)c.global_load_sectors - x <= most * w);
     CHECK((double)c.thread_instructions / 4096 / k <= instructions);
-    CHECK((double)c.shared_bank_conflicts <= 0.02 * (double)c.shared_wavefronts);
+    /* Q8_0: the factors of a row, 34 bytes apart, are in every second bank of those that other rows leave */
+    CHECK((double)c.shared_bank_conflicts <= (format == PTXK_Q8_0 ? 0.035 : 0.02) * (double)c.shared_wavefronts);
     problem_free(&p);
 }
 
@@ -211,9 +215,9 @@ static void traffic(void)
     }
     traffic_at(PTXK_Q4_K, 1, 14336, 1.05, 2.6);
     traffic_at(PTXK_Q4_K, 8, 4096, 1.05, 3.1);
-    traffic_at(PTXK_Q6_K, 1, 4096, 1.09, 6.3);
-    traffic_at(PTXK_Q8_0, 1, 4096, 1.07, 5.3);
-    traffic_at(PTXK_Q4_0, 1, 4096, 1.05, 4.2);
+    traffic_at(PTXK_Q6_K, 1, 4096, 1.09, 5.3);
+    traffic_at(PTXK_Q8_0, 1, 4096, 1.07, 4.3);
+    traffic_at(PTXK_Q4_0, 1, 4096, 1.05, 3.7);
 }
 
 /* Bank conflicts of tiles of 128 columns, of rows of whole chunks. Q8_0 and Q4_0: threads look at the factors of the

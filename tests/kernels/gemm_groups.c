@@ -14,20 +14,8 @@ static problem grouped(uint32_t format, uint32_t m, uint32_t groups, uint32_t n,
     ptxk_gemm_shape shape;
     problem p;
     uint32_t i;
-    memset(&desc, 0, sizeof desc);
-    memset(&shape, 0, sizeof shape);
-    desc.format = format;
-    desc.x_type = desc.output_type = PTX_F32;
-    desc.columns = columns;
-    desc.precision = precision;
-    desc.flags = flags | PTXK_GEMM_GROUPED;
-    if (flags & GATES) desc.second = format;
-    shape.m = m > x_count ? m : x_count; /* for as many rows of x */
-    shape.n = n;
-    shape.k = k;
-    shape.groups = groups;
-    shape.sm_count = 1 + random_below(140);
-    shape.target = PTX_SM(any_target(75));
+    describe(&desc, &shape, format, m > x_count ? m : x_count, n, k, columns, precision, flags | PTXK_GEMM_GROUPED);
+    shape.groups = groups; /* m: for as many rows of x */
     p = problem_of_groups(&desc, &shape, 0.02, gap);
     p.shape.m = m;
     p.x_count = x_count;

@@ -1440,8 +1440,24 @@ static void one_module(void) {
     }
 }
 
+/* A table of a format's values is a variable of the module: one of the user's with its name is told, not read. */
+static void user_names(void) {
+    static const ptx_variable_desc variable = {"ptxk_iq2_xxs_grid", PTX_GLOBAL, PTX_U8, 2048, 8, NULL, 0};
+    ptx_module *m = ptx_module_new(NULL);
+    ptxk_embed_desc d = PTX_ZERO;
+    d.n = 256;
+    d.format = PTXK_IQ2_XXS;
+    d.y_type = PTX_F32;
+    ptx_variable(m, &variable);
+    check(ptxk_embed_emit(m, &d) == PTX_E_NAME_TAKEN, "embed", "name", ptx_get_error(m)->message);
+    check(strstr(ptx_get_error(m)->message, "a variable 'ptxk_iq2_xxs_grid' already, made at") != NULL, "embed", "name",
+          ptx_get_error(m)->message);
+    ptx_module_free(m);
+}
+
 int main(void) {
     start_random();
+    user_names();
     spans();
     attention();
     layers();

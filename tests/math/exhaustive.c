@@ -89,8 +89,8 @@ static void write_functions(FILE *twins, FILE *references, int argc, char **argv
     fputs("#include \"tests/math/twin_prelude.h\"\n", twins);
     fputs("#include <math.h>\n", references);
     fputs("static void exact_nan(double *y, unsigned n) { while (n--) y[n] = __builtin_nan(\"\"); }\n", references);
-    for (int i = 0; i < MATH_FUNCTIONS; i++) {
-        const math_function *f = math_functions + i;
+    for (int i = 0; i < MATH_RESULTS; i++) {
+        const math_function *f = math_function_at(i);
         ptx_module *m = math_kernel(f, PTX_F32);
         const char *text = is_wanted(f, argc, argv) ? ptx_text(m, NULL) : NULL;
         char name[32];
@@ -101,13 +101,13 @@ static void write_functions(FILE *twins, FILE *references, int argc, char **argv
             fprintf(twins,
                     "void NAME(%d)(uint64_t first, uint64_t stride, uint32_t n, uint32_t *out) {\n"
                     "  for (uint32_t i = 0; i < n; i++) {\n"
-                    "    uint64_t x = (uint32_t)(first + i * stride), y[2]; %s(&x, y); out[i] = (uint32_t)y[0]; } }\n"
+                    "    uint64_t x = (uint32_t)(first + i * stride), y[2]; %s(&x, y); out[i] = (uint32_t)y[%d]; } }\n"
                     "#endif\n",
-                    i, name);
+                    i, name, math_result(f));
             fprintf(references, "void exact%d(const float *x, double *y, unsigned n)\n"
                     "{ %s for (unsigned i = 0; i < n; i++) y[i] = %s((double)x[i]); }\n",
                     i, negative_is_nan(f->name) ? "if (x[0] < -1 && x[n - 1] < -1) { exact_nan(y, n); return; }" : "",
-                    !strcmp(f->name, "sincos") ? "sin" : f->name);
+                    math_reference(f));
         }
         ptx_module_free(m);
     }
@@ -154,8 +154,8 @@ int main(int argc, char **argv)
     snprintf(command, sizeof command, "%s/f.so", path);
     library = compiled ? dlopen(command, RTLD_NOW) : NULL;
     CHECK_MORE(!compiled || library, compiled && !library ? dlerror() : "");
-    for (int i = 0; library && i < MATH_FUNCTIONS; i++) {
-        const math_function *f = math_functions + i;
+    for (int i = 0; library && i < MATH_RESULTS; i++) {
+        const math_function *f = math_function_at(i);
         search s[MOST_THREADS];
         if (!is_wanted(f, argc, argv)) continue;
         ptx_module *m = math_kernel(f, PTX_F32);

@@ -33,7 +33,7 @@ static const math_function math_functions[] = {
     ONE(sin, 1.6, 1.6),
     ONE(cos, 1.7, 1.7),
     {"sincos", 1, 1.7, 1.7, sin, NULL, sinl, NULL}, /* and the cosine */
-    ONE(tan, 1.9, 1.8),
+    ONE(tan, 2.0, 1.8),
     ONE(asin, 2.0, 1.7),
     ONE(acos, 1.2, 1.3),
     ONE(atan, 1.9, 1.6),
@@ -57,7 +57,19 @@ static const math_function math_functions[] = {
     TWO(hypot, 1.2, 1.2),
     {"pow", 2, 2.0, 1.6, NULL, pow, NULL, exact_powl},
 };
-enum { MATH_FUNCTIONS = sizeof math_functions / sizeof *math_functions };
+enum { MATH_FUNCTIONS = sizeof math_functions / sizeof *math_functions, MATH_RESULTS };
+
+/* The functions; behind them the cosine of sincos. Which result of the kernel that is, and C's name for it. */
+static inline const math_function *math_function_at(int i)
+{
+    static const math_function cosine = {"sincos", 1, 1.7, 1.7, cos, NULL, cosl, NULL};
+    return i < MATH_FUNCTIONS ? math_functions + i : &cosine;
+}
+static inline int math_result(const math_function *f) { return f->one == cos && f->name[0] == 's'; }
+static inline const char *math_reference(const math_function *f)
+{
+    return strcmp(f->name, "sincos") != 0 ? f->name : math_result(f) ? "cos" : "sin";
+}
 
 /* The kernel: entry "f" of operands x[n], y[n] and results to[n], to[n + i] the second. */
 static ptx_module *math_kernel(const math_function *f, ptx_type type)

@@ -91,6 +91,7 @@ static void test_groups(unsigned immediates) {
 
 static void test_null(void) {
     static const char *const names[] = {"dot", "length", "normalize", "philox", "pack_rgba8", "simplex_noise"};
+    char name[40];
     unsigned i;
     for (i = 0; i < 6; i++) {
         ptx_val out[4];
@@ -102,6 +103,8 @@ static void test_null(void) {
         if (i == 4) (void)ptx_pack_rgba8(k, NULL);
         if (i == 5) (void)ptx_simplex_noise(k, 2, NULL, count);
         CHECK_MORE(ptx_text(m, NULL) == NULL, names[i]);
+        snprintf(name, sizeof name, "error: ptx_%s: ", names[i]);
+        CHECK_MORE(strstr(ptx_get_error(m)->message, name) != NULL, ptx_get_error(m)->message);
         ptx_module_free(m);
     }
 }

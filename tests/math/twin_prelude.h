@@ -174,6 +174,14 @@ OP uint64_t rcp_approx_ftz_f64(uint64_t a)
     if (fabs(v) < 0x1p-1022) v = copysign(0, v);
     return (d_(v * (1 + twin_share * 0x1p-20)) & ~(uint64_t)UINT32_MAX);
 }
+/* The same: 20 bits of the upper word, of an operand whose lower word is ignored. */
+OP uint64_t rsqrt_approx_ftz_f64(uint64_t a)
+{
+    double v = g_(a & ~(uint64_t)UINT32_MAX);
+    if (fabs(v) < 0x1p-1022) v = copysign(0, v);
+    v = 1 / sqrt(v);
+    return (d_(v * (1 + twin_share * 0x1p-20)) & ~(uint64_t)UINT32_MAX);
+}
 OP uint32_t selp_b32(uint32_t a, uint32_t b, int p) { return p ? a : b; }
 OP uint64_t selp_b64(uint64_t a, uint64_t b, int p) { return p ? a : b; }
 #define selp_f32 selp_b32

@@ -336,10 +336,43 @@ static void test_refusals(void) {
     REFUSED(PTX_E_TYPE, "ptx_clamp: operand 3 is f16", ptx_clamp(k, x[0], x[1], ptx_f16(1)));
     REFUSED(PTX_E_ARGUMENT, "5 dimensions, must be 2 to 4", ptx_dot(k, 5, x, x));
     REFUSED(PTX_E_ARGUMENT, "2 dimensions, must be 3 to 4", ptx_mat_mul(k, 2, x, x, r));
-    REFUSED(PTX_E_ARGUMENT, "4 dimensions, must be 2 to 3", ptx_value_noise(k, 4, x, ptx_u32(1)));
-    REFUSED(PTX_E_TYPE, "the seed is f32, must be u32", ptx_simplex_noise(k, 2, x, x[0]));
+    REFUSED(PTX_E_ARGUMENT, "error: ptx_value_noise: 4 dimensions, must be 2 to 3",
+            ptx_value_noise(k, 4, x, ptx_u32(1)));
+    REFUSED(PTX_E_TYPE, "error: ptx_simplex_noise: the seed is f32, must be u32", ptx_simplex_noise(k, 2, x, x[0]));
     ptx_sin(NULL, ptx_f32(1)); /* as everywhere: a NULL kernel does nothing */
     ptx_value_noise(NULL, 2, NULL, ptx_u32(1));
+}
+
+/* Names that the library gives to its own variables and functions: whoever comes second is told. */
+static void test_names(void) {
+    static const char *const names[] = {"ptxgen_reciprocal_of_pi", "ptxgen_simplex_noise3_f32"};
+    for (int i = 0; i < 8; i++) {
+        ptx_module *m = ptx_module_new(NULL);
+        ptx_variable_desc d = {names[i & 1], PTX_CONST, PTX_U64, 20, 0, NULL, 0};
+        ptx_kernel *k = i & 4 ? NULL : ptx_entry(m, "f");
+        ptx_val x[3];
+        for (int after = 0; after < 2; after++) {
+            if (after == !(i & 4)) { /* the user's */
+                ptx_kernel *own = i & 2 ? ptx_func(m, names[i & 1], PTX_NONE) : NULL;
+                if (i & 2)
+                    ptx_ret(own);
+                else
+                    ptx_variable(m, &d);
+                continue;
+            }
+            if (!k) k = ptx_entry(m, "f");
+            x[0] = x[1] = x[2] = ptx_mov(k, ptx_f32(1));
+            if (i & 1)
+                ptx_simplex_noise(k, 3, x, ptx_u32(1)), ptx_simplex_noise(k, 3, x, ptx_u32(2));
+            else
+                ptx_sin(k, ptx_cvt(k, PTX_F64, x[0])), ptx_sin(k, ptx_cvt(k, PTX_F64, x[1]));
+            ptx_ret(k);
+            CHECK_MORE(!ptx_get_error(m)->code == !(i & 4), ptx_get_error(m)->message);
+        }
+        CHECK_MORE(ptx_get_error(m)->code == PTX_E_NAME_TAKEN, ptx_get_error(m)->message);
+        CHECK_MORE(strstr(ptx_get_error(m)->message, names[i & 1]), ptx_get_error(m)->message);
+        ptx_module_free(m);
+    }
 }
 
 int main(void) {
@@ -350,5 +383,6 @@ int main(void) {
     test_noise();
     test_colour();
     test_refusals();
+    test_names();
     return check_end();
 }

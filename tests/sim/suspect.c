@@ -133,7 +133,7 @@ static void look_at_carry(sim_lower *lw, const sim_statement *s)
     const sim_kernel *k = lw->k;
     uint32_t flow = k->code_count ? k->code[k->code_count - 1].flow : F_EXIT;
     for (size_t n = 0; n < sizeof jumps / sizeof *jumps; n++) if (flow == jumps[n]) lw->carry = NO_CARRY;
-    if (s->labelled) lw->carry = NO_CARRY;
+    if (s->labelled || s->form->lower == sim_lower_call) lw->carry = NO_CARRY;
     if (s->form->lower != sim_lower_carry) return;
     uint8_t kind = s->form->sub == 1 ? DIFFERENCE : SUM;
     if (s->form->x & X_CARRY && lw->carry != kind)
