@@ -5439,7 +5439,12 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
                     ptxk__read_share(k, f->block, s->lane.at, place.block, &share[r]);
                     continue;
                 }
-                place.words = ptx_ptr_add(k, here, s->words[t][r], 1);
+                if (f->block->values > 32) { /* one register less for each row */
+                    here = ptx_and(k, place.block, ptx_u32(~3u));
+                    place.words = ptx_ptr(here, PTX_SHARED);
+                } else {
+                    place.words = ptx_ptr_add(k, here, s->words[t][r], 1);
+                }
                 place.pick = s->pick[t][r];
             }
             f->block->read(k, &s->lane, &place, &share[r]);
