@@ -70,7 +70,8 @@ static inline double ref_gemm_offset(int type, const unsigned char *block, uint3
     case REF_BLOCK_Q8_0:
     case REF_BLOCK_IQ4_NL: return d * (1024 + 128);
     case REF_BLOCK_IQ4_XS:
-        return d * 1152 * abs(((block[4 + (n >> 1)] >> 4 * (n & 1) & 15) | (ref_u16(block + 2) >> 2 * n & 3) << 4) - 32);
+        return d * (1024 + 128)
+               * abs(((block[4 + (n >> 1)] >> 4 * (n & 1) & 15) | (ref_u16(block + 2) >> 2 * n & 3) << 4) - 32);
     case REF_BLOCK_Q6_K: return d * (1024 + 32) * abs((signed char)block[192 + (i >> 4)]);
     case REF_BLOCK_Q5_0: return d * (1024 + 16);
     case REF_BLOCK_Q4_1:
