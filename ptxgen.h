@@ -2370,7 +2370,7 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
      PTX_TEX_1D, _2D, _3D   x, y, z: f32, in texels (the first has its centre at 0.5) or from 0 to 1, as the
                             object says; or 32-bit integers, which name a texel: not filtered, 0 outside
      PTX_TEX_A1D, _A2D      a layer, u32 (beyond the last: the last), then x, y
-     PTX_TEX_CUBE, _ACUBE   the texel that the direction (x, y, z), f32, points to; its layer first
+     PTX_TEX_CUBE, _ACUBE   the texel that the direction (x, y, z), f32, points to; its layer first: all four
      PTX_TEX_LEVEL_2D ...   as those, in f32, and a level of detail: 0 is the largest level, 1 the next
      PTX_TEX_GRAD_2D ...    as those, and the derivatives of the coordinates along the picture's two axes
      PTX_TLD4_R_2D ...      (R, G, B, A; 2D, A2D, CUBE, ACUBE) that component of the four texels that linear
@@ -7185,6 +7185,9 @@ PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_t
     char program[PTX__PROGRAM_MAX];
     ptx_val list[16];
     const uint32_t given = n;
+    /* only there is the fourth coordinate one: layer, x, y, z */
+    const int cubes = op == PTX_TEX_ACUBE || op == PTX_TEX_LEVEL_ACUBE || op == PTX_TEX_GRAD_ACUBE
+                      || (op >= PTX_TLD4_R_ACUBE && op <= PTX_TLD4_A_ACUBE);
     unsigned sources, missing, i;
     const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, program, &sources) : NULL;
     if (!p) return;
@@ -7194,7 +7197,7 @@ PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_t
         const ptx_type has = ptx_type_of(at[n - 1]);
         if (!ptx__is_slot(*p)) continue;
         list[--i] = *p == 'c' && (has == PTX_U32 || has == PTX_B32) ? ptx_as(at[n - 1], PTX_S32) : at[n - 1];
-        if (missing && p[1] == '}' && p[-4] == '{') missing--;
+        if (missing && p[1] == '}' && p[-4] == '{' && !(cubes && p[-5] == 'd')) missing--;
         else
             n--;
     }
@@ -7215,11 +7218,12 @@ PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, pt
 /* A surface and its coordinates, as many as stand in braces; of four the last repeats the third. Returns
    their count; 0 with the error set. */
 PTX__RARE uint32_t ptx__surface_place(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
-                                      ptx_val surface, const ptx_val *at, ptx_val *list) {
+                                      uint32_t n, ptx_val surface, const ptx_val *at, ptx_val *list) {
     char program[PTX__PROGRAM_MAX];
     unsigned sources, i;
     const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, program, &sources) : NULL;
     if (!p || !ptx__require_type(k, site, type)) return 0;
+    if (n > 4) return PTX__FAIL(k, PTX_E_ARGUMENT, site, "there are 1, 2 or 4 values, not %u", n);
     list[0] = surface;
     for (i = 0; i < 4 && ptx__is_slot(p[4 + i]); i++) list[1 + i] = at[i < 3 ? i : 2];
     return i + 1;
@@ -7229,7 +7233,7 @@ PTX__RARE_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id 
                                      ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
                                      ptx_val *out) {
     ptx_val list[5];
-    const uint32_t count = ptx__surface_place(k, site, op, type, surface, at, list);
+    const uint32_t count = ptx__surface_place(k, site, op, type, n, surface, at, list);
     uint32_t i;
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
     if (!count) return;
@@ -7242,11 +7246,10 @@ PTX__RARE_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id
                                       ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
                                       const ptx_val *values) {
     ptx_val list[9];
-    uint32_t count = ptx__surface_place(k, site, op, type, surface, at, list), i;
+    uint32_t count = ptx__surface_place(k, site, op, type, n, surface, at, list), i;
     if (!count) return;
-    if (!values || n > 4) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  values ? "there are 1, 2 or 4 values, not %u" : "the array of the %u values is NULL", n);
+    if (!values) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %u values is NULL", n);
         return;
     }
     for (i = 0; i < n; i++) list[count++] = values[i];
@@ -8451,6 +8454,11 @@ static unsigned ptx__true_where(const ptx__form *form) {
     return PTX__LESS | PTX__MORE;
 }
 
+/* Whether it is a division of what may be less than 0: the quotient 0 is that of nearly two rows. */
+static int ptx__divides_to_zero(const ptx__form *form, const ptx__uniform *x) {
+    return form->row->op == PTX_DIV && form->type == PTX_S32 && !(x->tid & PTX__TID_SELF);
+}
+
 /* The class of an operation on x[0], which is %tid.x as ptx__uniform says, and x[1], whose words are w: that
    is the same for threads in rows of 32 or 128. */
 PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *form, const ptx__uniform *x,
@@ -8471,7 +8479,7 @@ PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *for
         return PTX__CLASS_LANE;
     else if (op == PTX_SHR || op == PTX_BFE)
         rows = n < 20 ? (uint64_t)1 << n : 0;
-    else if (op == PTX_DIV && n)
+    else if (op == PTX_DIV && n && !ptx__divides_to_zero(form, x))
         rows = n;
     else if (op == PTX_AND)
         rows = (uint64_t)1 << ptx__low_zeros(n);
@@ -8521,7 +8529,7 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
     case PTX_SHR:
     case PTX_DIV: /* (tid >> 5) >> 2 is tid >> 7 */
         w = ptx__next_operand(w);
-        if (!x[0].tid || !PTX__IS_INTEGER(*w) || w[1] > 128) break;
+        if (!x[0].tid || !PTX__IS_INTEGER(*w) || w[1] > 128 || ptx__divides_to_zero(form, x)) break;
         zeros = form->row->op == PTX_SHR ? w[1] : ptx__low_zeros(w[1]);
         if (form->row->op == PTX_DIV && w[1] != 1u << zeros) zeros = PTX__ZEROS_MOST + 1;
         if (x[0].shift + zeros <= PTX__ZEROS_MOST)
@@ -8657,6 +8665,12 @@ static int ptx__propagate_divergence(ptx__uniformity *u, uint32_t b) {
     ptx__uniform condition;
     if (!block->guard || !block->order) return 0;
     condition = ptx__read_register(u, PTX__PREDICATE(block->guard), block->end - 1, b);
+    if (ptx__form_of(u->k, &u->k->ins.at[block->end - 1])->row->op == PTX_BRX_EDGE) {
+        /* whether the index is in the table may be the same for all, and yet each has its own */
+        const ptx__made *test = ptx__made_at(u->k, block->guard);
+        const uint32_t *end, *index = ptx__sources(u->k, &u->k->ins.at[test->instruction], &end);
+        condition = ptx__operand_class(u, index, test->instruction, ptx__home_of(u->k, u->g, block->guard));
+    }
     if (condition.class_ <= u->condition[b]) return 0;
     u->condition[b] = condition.class_;
     u->condition_root[b] = condition.root;
@@ -10387,24 +10401,24 @@ static const char *const ptx__formulas[] = {
     PTX__F("lgamma", "!1a=abs x;b=lt a 0.5;{c=lt a 3.5;r:mov a;|c=lt a 3;o:mov a;u:mov 0.0;}if c;d=lt a 1.5;"
      "if d;f=sub a 1;f=sel x f b;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;}if b;l=log a;"
      "{r=sub r l;|o=sub o l;}end;else;f=sub a 2;{p=poly f $;r=fma p f 0;|q=poly f $;o,u=pair_ends q f $ $;"
-     "}end;else;{w=rcpa a;p=poly w $;l=log a;l=sub l 1;b=sub a 0.5;r=fma b l p;|h,l,e=log_pair a;m=mul a "
-     "0.25;b=sub m 0.125;q,u=times b h;u=fma b l u;t=sub q m;k=sub q t;k=sub k m;u=add u k;o,i=plus t $;"
-     "u=add u i;u=add u $;p=stirling a;u=fma p 0.25 u;o=mul o 4;u=mul u 4;}end;{|r:add o u;}c=le x -0.5;if c;"
-     "{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;j=shl j 31;v=xor v j;v=mul v a;v=abs v;f,n,c=log_reduce v;"
-     "l=ratio f;l=add l r;r=fma n $ l;|d,k=reflect a;v=abs d;h,l,e=log_pair v;w=rcpa d;u=fma k w u;t,i=plus "
-     "o h;u=add u l;u=add u i;r=add t u;}r=neg r;e=eq v 0;r=sel I r e;end;{c=eq a I;|c=gt a $;}r=sel I r c;",
-     "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,BE109432,3E2CA9AD,BE548223,3E8A8E3A,BECD2657,"
-     "3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,3A01540A,BA9706D9,3B3D03F9,BBF241E7,3CA89C53,"
-     "BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,3DAAA9C6,3ED67F1D 33B17218", "3FD019C7E69D5604,"
-     "BFCCA7FB4439356,BFCA59F730048F0D,3FC360DD7FC45504,3FC77014E6D492BD,BFC2689154603E9C,BF76C4558CF2E7B7,"
-     "BF8ED0BEF852D6E5,3FAFF2B25E6F9139,BFAE8F82F4FBDD6F,3FAB5E05EBB950A1,BFAD9412A8B9833F,3FB0109CBAE48EA6,"
-     "BFB1185DAA04697A,3FB248077D2237A2,BFB3B1565EAC26C4,3FB556C264C09A83,BFB748C977701E37,3FB9A01D659B7C79,"
-     "BFBC8066D5E50A7F,3FC010B36D92FFFB,BFC2703A1E3D7721,3FC5B40CB0F75CED,BFCA8B9C17A96DD4,3FD151322AC7E055,"
-     "BFD9A4D55BEAB325 BFE2788CFC6FB619 3FEA51A6625307D1 BE316F03F86A729B,3E5F40918C971EB6,BE7A8B0B0C2FA6D2,"
-     "3E8ECA2E62B838C7,BE9F21805CB3FCA6,3EAFFCC7CD023A9B,BEC10A7A3CAD75A4,3ED25748353BEE48,BEE3CCBD584CCE2,"
-     "3EF58118A3777172,BF078DDF04C25FBE,3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,BF538AC5C2C2396C,"
-     "3F67ADD6EAC18486,BF7E404FC218D263,3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE 3FD4A34CC4A60FA4 "
-     "3FCD67F1C864BEB5 BC665B5A 7F7"),
+     "}end;else;{w=rcpa a;p=poly w $;f,n,e=log_reduce a;l=ratio f;l=fma n $ l;b=sub a 0.5;l=fma b l p;n=fma "
+     "n $ -1;r=fma b n l;|h,l,e=log_pair a;m=mul a 0.25;b=sub m 0.125;q,u=times b h;u=fma b l u;t=sub q m;"
+     "k=sub q t;k=sub k m;u=add u k;o,i=plus t $;u=add u i;u=add u $;p=stirling a;u=fma p 0.25 u;o=mul o 4;"
+     "u=mul u 4;}end;{|r:add o u;}c=le x -0.5;if c;{j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;j=shl j 31;v=xor v "
+     "j;v=mul v a;v=abs v;f,n,c=log_reduce v;l=ratio f;l=add l r;r=fma n $ l;|d,k=reflect a;v=abs d;h,l,"
+     "e=log_pair v;w=rcpa d;u=fma k w u;t,i=plus o h;u=add u l;u=add u i;r=add t u;}r=neg r;e=eq v 0;r=sel I "
+     "r e;end;{c=eq a I;|c=gt a $;}r=sel I r c;", "BE8DEB96,3E57070C,3CA3433A,3D38666D,BE0C7F81,3E0B482A,"
+     "BE109432,3E2CA9AD,BE548223,3E8A8E3A,BECD2657,3F528D2D,BF13C468 375802BC,B89ECAAC,3942B75C,B997E083,"
+     "3A01540A,BA9706D9,3B3D03F9,BBF241E7,3CA89C53,BD89EFBB,3EA51A64,3ED8773 3A4132D4,BB467541,38120B17,"
+     "3DAAA9C6,3ED67F1D 2A3FBE8E 33B172 33B17218", "3FD019C7E69D5604,BFCCA7FB4439356,BFCA59F730048F0D,"
+     "3FC360DD7FC45504,3FC77014E6D492BD,BFC2689154603E9C,BF76C4558CF2E7B7,BF8ED0BEF852D6E5,3FAFF2B25E6F9139,"
+     "BFAE8F82F4FBDD6F,3FAB5E05EBB950A1,BFAD9412A8B9833F,3FB0109CBAE48EA6,BFB1185DAA04697A,3FB248077D2237A2,"
+     "BFB3B1565EAC26C4,3FB556C264C09A83,BFB748C977701E37,3FB9A01D659B7C79,BFBC8066D5E50A7F,3FC010B36D92FFFB,"
+     "BFC2703A1E3D7721,3FC5B40CB0F75CED,BFCA8B9C17A96DD4,3FD151322AC7E055,BFD9A4D55BEAB325 BFE2788CFC6FB619 "
+     "3FEA51A6625307D1 BE316F03F86A729B,3E5F40918C971EB6,BE7A8B0B0C2FA6D2,3E8ECA2E62B838C7,BE9F21805CB3FCA6,"
+     "3EAFFCC7CD023A9B,BEC10A7A3CAD75A4,3ED25748353BEE48,BEE3CCBD584CCE2,3EF58118A3777172,BF078DDF04C25FBE,"
+     "3F1A12786340C7BA,BF2D3FD4DA985C5B,3F40B36B00790ED9,BF538AC5C2C2396C,3F67ADD6EAC18486,BF7E404FC218D263,"
+     "3F951322AC7D97DC,BFB13E001A5575FB 3FDB0EE6072093CE 3FD4A34CC4A60FA4 3FCD67F1C864BEB5 BC665B5A 7F7"),
     PTX__F0("atan", "1a=abs x;p=gt a 1;{t=rcpa a;t=sel t a p;|t:mov a;if p;t=reciprocal a;c=eq a I;t=sel 0 t "
      "c;end;}v=arctan t;w=half_pi v;v=sel w v p;r=cps x v;"),
     PTX__F("tanh", "1a=abs x;{|c=lt a 0.56;r:mov a;if c;}z=mul x x;p=poly z $;p=mul p z;{p=fma p a a;e=mul a "

@@ -13079,6 +13079,7 @@ static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t prec
     if (c->block->id == PTXK_Q2_K || c->block->id == PTXK_NVFP4 || (c->block->id == PTXK_Q3_K && !exact))
         most = 64;
     if (c->block->id == PTXK_Q5_1 && exact && chip < 86) most = chip < 80 ? 16 : 8;
+    if (c->block->id == PTXK_Q6_K && chip < 80) most /= 2;
     return chip < 80 ? most / 2 : most;
 }
 
@@ -13258,7 +13259,8 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         if (j < f->classes) continue;
         g = ptxk__gemm_format_of(b, target);
         if (wgmma && b->id == PTXK_Q8_0) g = ptxk__gemm_readers; /* units of 256 */
-        if (b->id == PTXK_Q6_K && d->columns <= (!d->precision && (target & 0xfffu) == 90 ? 16u : 8u))
+        if (b->id == PTXK_Q6_K && (target & 0xfffu) >= 80
+            && d->columns <= (!d->precision && (target & 0xfffu) == 90 ? 16u : 8u))
             g = &ptxk__gemm_q6_halved;
         f->classes++;
         c->block = b;
