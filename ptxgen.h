@@ -2370,7 +2370,7 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
      PTX_TEX_1D, _2D, _3D   x, y, z: f32, in texels (the first has its centre at 0.5) or from 0 to 1, as the
                             object says; or 32-bit integers, which name a texel: not filtered, 0 outside
      PTX_TEX_A1D, _A2D      a layer, u32 (beyond the last: the last), then x, y
-     PTX_TEX_CUBE, _ACUBE   the texel that the direction (x, y, z), f32, points to; its layer first
+     PTX_TEX_CUBE, _ACUBE   the texel that the direction (x, y, z), f32, points to; its layer first: all four
      PTX_TEX_LEVEL_2D ...   as those, in f32, and a level of detail: 0 is the largest level, 1 the next
      PTX_TEX_GRAD_2D ...    as those, and the derivatives of the coordinates along the picture's two axes
      PTX_TLD4_R_2D ...      (R, G, B, A; 2D, A2D, CUBE, ACUBE) that component of the four texels that linear
@@ -7185,6 +7185,9 @@ PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_t
     char program[PTX__PROGRAM_MAX];
     ptx_val list[16];
     const uint32_t given = n;
+    /* only there is the fourth coordinate one: layer, x, y, z */
+    const int cubes = op == PTX_TEX_ACUBE || op == PTX_TEX_LEVEL_ACUBE || op == PTX_TEX_GRAD_ACUBE
+                      || (op >= PTX_TLD4_R_ACUBE && op <= PTX_TLD4_A_ACUBE);
     unsigned sources, missing, i;
     const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, program, &sources) : NULL;
     if (!p) return;
@@ -7194,7 +7197,7 @@ PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_t
         const ptx_type has = ptx_type_of(at[n - 1]);
         if (!ptx__is_slot(*p)) continue;
         list[--i] = *p == 'c' && (has == PTX_U32 || has == PTX_B32) ? ptx_as(at[n - 1], PTX_S32) : at[n - 1];
-        if (missing && p[1] == '}' && p[-4] == '{') missing--;
+        if (missing && p[1] == '}' && p[-4] == '{' && !(cubes && p[-5] == 'd')) missing--;
         else
             n--;
     }
@@ -7215,11 +7218,12 @@ PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, pt
 /* A surface and its coordinates, as many as stand in braces; of four the last repeats the third. Returns
    their count; 0 with the error set. */
 PTX__RARE uint32_t ptx__surface_place(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
-                                      ptx_val surface, const ptx_val *at, ptx_val *list) {
+                                      uint32_t n, ptx_val surface, const ptx_val *at, ptx_val *list) {
     char program[PTX__PROGRAM_MAX];
     unsigned sources, i;
     const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, program, &sources) : NULL;
     if (!p || !ptx__require_type(k, site, type)) return 0;
+    if (n > 4) return PTX__FAIL(k, PTX_E_ARGUMENT, site, "there are 1, 2 or 4 values, not %u", n);
     list[0] = surface;
     for (i = 0; i < 4 && ptx__is_slot(p[4 + i]); i++) list[1 + i] = at[i < 3 ? i : 2];
     return i + 1;
@@ -7229,7 +7233,7 @@ PTX__RARE_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id 
                                      ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
                                      ptx_val *out) {
     ptx_val list[5];
-    const uint32_t count = ptx__surface_place(k, site, op, type, surface, at, list);
+    const uint32_t count = ptx__surface_place(k, site, op, type, n, surface, at, list);
     uint32_t i;
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
     if (!count) return;
@@ -7242,11 +7246,10 @@ PTX__RARE_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id
                                       ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
                                       const ptx_val *values) {
     ptx_val list[9];
-    uint32_t count = ptx__surface_place(k, site, op, type, surface, at, list), i;
+    uint32_t count = ptx__surface_place(k, site, op, type, n, surface, at, list), i;
     if (!count) return;
-    if (!values || n > 4) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  values ? "there are 1, 2 or 4 values, not %u" : "the array of the %u values is NULL", n);
+    if (!values) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %u values is NULL", n);
         return;
     }
     for (i = 0; i < n; i++) list[count++] = values[i];
@@ -7709,7 +7712,8 @@ PTX__RARE_API void ptx_comment_(ptx_kernel *k, const char *site, const char *tex
 /* -- verify: graph and definitions --
    Basic blocks; the dominator tree (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001)
    and the postdominator tree. A value has one definition and a variable one declaration, which must dominate
-   each use. All of it is linear in practice. */
+   each use. Most uses are known to be right when they are recorded: ptx__list_uses lists the rest. All of it
+   is linear in practice. */
 
 typedef struct ptx__graph {
     ptx__block *block;
@@ -8206,10 +8210,11 @@ PTX__RARE void ptx__learn(ptx_kernel *k) {
    What is written at a level and read at a lower one has at least the class of that level: its readers have
    written it in different rounds of a loop or on different paths, or have kept what a variable was before.
 
-   mark_needed marks the instructions that conditions are made of, little of most kernels. propagate goes over
-   these in the order of the text, where definitions stand before uses, and raises levels behind each branch.
-   It does so again where something changed that has been read already: a variable, or the level of an earlier
-   block. Classes and levels only rise, so that this ends. */
+   mark_needed marks the conditions on which an instruction for threads together depends, and what they are
+   made of: little of most kernels. propagate goes over these in the order of the text, where definitions
+   stand before uses, and raises levels behind each branch. It does so again where something changed that has
+   been read already: a variable, or the level of an earlier block. Classes and levels only rise, so that this
+   ends. */
 
 #define PTX__TID_WARP 1u
 #define PTX__TID_GROUP 2u
@@ -8451,6 +8456,11 @@ static unsigned ptx__true_where(const ptx__form *form) {
     return PTX__LESS | PTX__MORE;
 }
 
+/* Whether it is a division of what may be less than 0: the quotient 0 is that of nearly two rows. */
+static int ptx__divides_to_zero(const ptx__form *form, const ptx__uniform *x) {
+    return form->row->op == PTX_DIV && form->type == PTX_S32 && !(x->tid & PTX__TID_SELF);
+}
+
 /* The class of an operation on x[0], which is %tid.x as ptx__uniform says, and x[1], whose words are w: that
    is the same for threads in rows of 32 or 128. */
 PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *form, const ptx__uniform *x,
@@ -8471,7 +8481,7 @@ PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *for
         return PTX__CLASS_LANE;
     else if (op == PTX_SHR || op == PTX_BFE)
         rows = n < 20 ? (uint64_t)1 << n : 0;
-    else if (op == PTX_DIV && n)
+    else if (op == PTX_DIV && n && !ptx__divides_to_zero(form, x))
         rows = n;
     else if (op == PTX_AND)
         rows = (uint64_t)1 << ptx__low_zeros(n);
@@ -8521,7 +8531,7 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
     case PTX_SHR:
     case PTX_DIV: /* (tid >> 5) >> 2 is tid >> 7 */
         w = ptx__next_operand(w);
-        if (!x[0].tid || !PTX__IS_INTEGER(*w) || w[1] > 128) break;
+        if (!x[0].tid || !PTX__IS_INTEGER(*w) || w[1] > 128 || ptx__divides_to_zero(form, x)) break;
         zeros = form->row->op == PTX_SHR ? w[1] : ptx__low_zeros(w[1]);
         if (form->row->op == PTX_DIV && w[1] != 1u << zeros) zeros = PTX__ZEROS_MOST + 1;
         if (x[0].shift + zeros <= PTX__ZEROS_MOST)

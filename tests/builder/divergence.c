@@ -298,6 +298,14 @@ static void wrong_kernels(void) {
     ptx_shfl_bfly(k, n, I(32), I(31), FULL);
     judge();
 
+    /* -64 / 32 is -2, and of the rest of that warp -1: division rounds to zero */
+    start("signed_quotient_of_difference", ERROR, PTX_SM(80));
+    x = ptx_op2(k, PTX_DIV, 0, ptx_sub(k, ptx_as(tid, PTX_S32), I(64)), I(32));
+    IF(PTX_EQ, x, I(-1));
+    ptx_shfl_bfly(k, n, I(1), I(31), FULL);
+    ptx_end(k);
+    judge();
+
     /* all threads of each warp have an index below 32, or none has: and yet each goes its own way */
     start("switch_tid", ERROR, PTX_SM(80));
     ptx_switch(k, tid, 32);
@@ -616,6 +624,13 @@ static void right_kernels(void) {
     }
     ptx_end(k);
     BAR;
+    judge();
+
+    start("signed_quotient_of_tid", RIGHT, PTX_SM(80));
+    x = ptx_op2(k, PTX_DIV, 0, ptx_as(tid, PTX_S32), I(32));
+    IF(PTX_EQ, x, I(1));
+    ptx_shfl_bfly(k, n, I(1), I(31), FULL);
+    ptx_end(k);
     judge();
 
     start("shuffle_after_switch_tid", RIGHT, PTX_SM(80));

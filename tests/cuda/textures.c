@@ -270,8 +270,9 @@ static void test_misuse(void) {
         ptx_module *m = ptx_module_new(NULL);                                                                \
         ptx_kernel *k = ptx_entry(m, "k");                                                                   \
         ptx_val t = ptx_param(k, "t", PTX_U64), u = ptx_param(k, "u", PTX_U32),                              \
-                f = ptx_param(k, "f", PTX_F32), ff[6], uu[3], uf[2], r[4];                                   \
-        ff[0] = ff[1] = ff[2] = ff[3] = ff[4] = ff[5] = f, uu[0] = uu[1] = uu[2] = u, uf[0] = u, uf[1] = f;  \
+                f = ptx_param(k, "f", PTX_F32), ff[6], uu[3], uf[5], r[4];                                   \
+        ff[0] = ff[1] = ff[2] = ff[3] = ff[4] = ff[5] = f, uu[0] = uu[1] = uu[2] = u;                        \
+        uf[0] = u, uf[1] = uf[2] = uf[3] = uf[4] = f;                                                        \
         (void)t, (void)ff, (void)uu, (void)uf, (void)r;                                                      \
         call;                                                                                                \
         ptx_ret(k);                                                                                          \
@@ -290,6 +291,9 @@ static void test_misuse(void) {
     MISUSE(ptx_tex(k, PTX_TEX_3D, PTX_F32, t, 2, ff, r), "takes 4 values behind the texture, 2 given");
     MISUSE(ptx_tex(k, PTX_TEX_1D, PTX_F32, t, 0, ff, r), "takes 1 values behind the texture, 0 given");
     MISUSE(ptx_tex(k, PTX_TEX_2D, PTX_F32, t, 4000000000u, ff, r), "takes 2 values");
+    MISUSE(ptx_tex(k, PTX_TEX_ACUBE, PTX_F32, t, 3, uf, r), "takes 4 values behind the texture, 3 given");
+    MISUSE(ptx_tex(k, PTX_TEX_LEVEL_ACUBE, PTX_F32, t, 4, uf, r), "takes 5 values behind the texture, 4 given");
+    MISUSE(ptx_tex(k, PTX_TLD4_B_ACUBE, PTX_F32, t, 3, uf, r), "takes 4 values behind the texture, 3 given");
     MISUSE(ptx_tex(k, PTX_TEX_2D, PTX_F32, t, 2, NULL, r), "the array of the coordinates is NULL");
     MISUSE(ptx_tex(k, PTX_ADD, PTX_F32, t, 2, ff, r), "no instruction for textures");
     MISUSE(ptx_tex(k, (ptx_op_id)2000, PTX_F32, t, 2, ff, r), "no instruction for textures");
@@ -297,6 +301,7 @@ static void test_misuse(void) {
     MISUSE(ptx_surface_store(k, PTX_SUST_2D, 0, PTX_F64, 1, t, uu, ff), "is f32, expected b64");
     MISUSE(ptx_surface_load(k, PTX_SULD_2D, 0, PTX_F32, 3, t, uu, r), "does not take 3 operands and give 3");
     MISUSE(ptx_surface_load(k, PTX_SULD_2D, 0, PTX_F64, 4, t, uu, r), "more than 16 bytes");
+    MISUSE(ptx_surface_load(k, PTX_SULD_2D, 0, PTX_F32, 5, t, uu, r), "1, 2 or 4 values, not 5");
     MISUSE(ptx_surface_store(k, PTX_SUST_2D, 0, PTX_F32, 2, t, uu, NULL), "the array of the 2 values is NULL");
     MISUSE(ptx_surface_store(k, PTX_SUST_2D, 0, PTX_F32, 5, t, uu, ff), "1, 2 or 4 values, not 5");
     MISUSE(ptx_surface_load(k, PTX_SULD_2D, 0, PTX_PRED, 1, t, uu, r), "has no form for type pred");
