@@ -3274,21 +3274,23 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
    They are copied to shared memory unchanged, in chunks of 16 bytes. There a lane reads aligned words, one
    more than it needs, and shifts adjacent words together. Bank conflicts are avoided so:
      unit 2048   a lane has two blocks; the four blocks that a warp reads at a time are every second one. For
-                 Q4_0 and Q6_K with few columns, whose 1024 values would end within a sector.
+                 Q4_0 with few columns, whose 1024 values would end within a sector.
      unit 1024   a row's part is cut into runs of whole chunks (a chunk that two runs share is copied twice).
-                 Runs of Q8_0 are 144 words apart, 16 banks; those of Q4_0 40 words, 8 banks. Blocks of Q6_K,
-                 210 bytes apart, conflict in pairs: one of each pair reads its words in the order 2, 3, 0,
-                 1, and a block that begins at a word, and needs no fifth, reads a word again that is in
-                 no other lane's bank. */
+                 Runs of Q8_0 are 144 words apart, 16 banks; those of Q4_0 40 words, 8 banks.
+
+   Of Q6_K, with up to two columns, a lane takes 64 values of a block, in four groups of 16: all that belongs
+   to 16 bytes of upper bits. Four lanes share a block; a warp takes 2048 values of one row, or 1024 of two
+   rows side by side. In most of its loads two lanes read from one bank. */
 #define PTXK__ROWS_MAX 4u /* most rows of a warp */
 
 /* scale for each half; without; plain; with a ptxk__reader */
 enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS, PTXK__SHARES };
-enum { PTXK__PAIRS_APART, PTXK__NIBBLES_APART, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
+enum { PTXK__PAIRS_APART, PTXK__QUARTERS, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
 
 typedef struct ptxk__lane { /* values that a lane computes once */
-    ptx_val at;             /* 0 ... 7: i above; numbers: 0 ... 31 */
-    ptx_val x[2];           /* offsets in a record of x: of the two halves of 16, first time */
+    uint32_t groups;        /* see ptxk__rows */
+    ptx_val at;             /* 0 ... 7: i above; with 4 groups 0 ... 3; numbers: 0 ... 31 */
+    ptx_val x[2];           /* offsets in a record of x: of the first two groups of 16, first time */
     ptx_val d[2], s[2];     /* of the first half's factor; of the sum that this lane adds */
     ptx_val c[10];          /* the format's own */
 } ptxk__lane;
@@ -3297,14 +3299,11 @@ typedef struct ptxk__place { /* what a lane reads of a row: shared addresses */
     ptx_val block;           /* its block's first byte */
     ptx_val words;           /* 2-byte aligned formats: aligned words that hold it ... */
     ptx_val pick;            /* prmt selector that joins two of them */
-    uint32_t turning;        /* whether lanes may read words in the order 2, 3, 0, 1: */
-    ptx_val other, fifth;    /* addresses of the third and fifth word; `words` is the first's */
-    ptx_val swapped;         /* predicate: this lane does */
 } ptxk__place;
 
 typedef struct ptxk__share {
-    ptx_val half[2][4]; /* bytes: the integers times a constant of the format */
-    ptx_val scale[2];   /* s32, of each half: weight = factor * scale * byte - minimum */
+    ptx_val half[4][4]; /* bytes: the integers times a constant of the format; Q6_K: 4 groups of 16 */
+    ptx_val scale[4];   /* s32, of each half: weight = factor * scale * byte - minimum */
     ptx_val factor;     /* f32, of the block */
     ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane adds */
     ptx_val number[8];  /* f32 */
@@ -3434,68 +3433,55 @@ static void ptxk__load_words(ptx_kernel *k, const ptxk__place *at, ptx_val from,
     for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
 }
 
-/* Loads 16 bytes at `add` + offset from the place. Lanes with the swapped order exchange the halves that they
-   read. */
-static void ptxk__load_16_bytes(ptx_kernel *k, const ptxk__place *at, ptx_val add, uint32_t offset,
-                                ptx_val *out) {
-    ptx_val from = ptx_ptr_add(k, at->words, add, 1), other, word[5];
-    uint32_t i;
-    if (!at->turning) {
-        ptxk__load_words(k, at, from, offset, 4, out);
-        return;
-    }
-    other = ptx_ptr_add(k, at->other, add, 1);
-    for (i = 0; i < 4; i++)
-        out[i] = ptx_ld(k, PTX_B32, ptx_at(i < 2 ? from : other, (int64_t)(offset + 4 * (i & 1))));
-    from = ptx_ptr_add(k, at->fifth, add, 1);
-    word[4] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)offset));
-    for (i = 0; i < 4; i++) word[i] = ptx_selp(k, out[i ^ 2], out[i], at->swapped);
-    for (i = 0; i < 4; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
-}
-
 static ptx_val ptxk__load_f16(ptx_kernel *k, ptx_val at, uint32_t offset) {
     ptx_val x = ptx_ld(k, PTX_F16, ptx_at(at, (int64_t)offset));
     return ptx_cvt(k, PTX_F32, x);
 }
 
-/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128. Low nibbles are values 128 n + 32 a + 16 h
-   ..., high nibbles those 64 further on. Their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h
-   ... of the 64. With the six bits at the top of a byte and the highest inverted, the byte is 4 (q - 32): no
-   subtraction. */
+/* Q6_K: the upper two bits of values 128 n + 32 g + 16 h ..., g 0 ... 3, are bits 2 g of bytes 32 n + 16 h
+   ... of the 64; the lower four are the low (g < 2) or high nibbles of bytes 64 n + 32 (g % 2) + 16 h ... of
+   the 128. Lane i = 2 n + h has all four groups; or lane i = 4 n + 2 a + h has groups a and a + 2. With the
+   six bits at the top of a byte and the highest inverted, the byte is 4 (q - 32): no subtraction. */
 static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
-    ptx_val a, n, h;
-    a = ptx_and(k, lane->at, ptx_u32(2));
-    lane->c[0] = ptx_sub(k, ptx_u32(6), a);
-    lane->c[1] = ptx_sub(k, ptx_u32(2), a);
-    n = ptx_and(k, lane->at, ptx_u32(4));
-    h = ptx_and(k, lane->at, ptx_u32(1));
+    ptx_val h = ptx_and(k, lane->at, ptx_u32(1)), n, a;
     h = ptx_shl(k, h, ptx_u32(4));
-    lane->c[2] = ptx_mad(k, n, ptx_u32(8), h);
-    h = ptx_add(k, lane->at, n);
-    lane->c[3] = h; /* 8 n + 2 a + h: of the first half's scale */
-    lane->c[4] = ptx_shl(k, lane->at, ptx_u32(4));
+    if (lane->groups == 4) {
+        n = ptx_and(k, lane->at, ptx_u32(2));
+        lane->c[1] = ptx_mad(k, n, ptx_u32(16), h);          /* 32 n + 16 h */
+        lane->c[0] = ptx_mad(k, n, ptx_u32(16), lane->c[1]); /* 64 n + 16 h */
+        lane->c[2] = ptx_mad(k, n, ptx_u32(3), lane->at);    /* 8 n + h: of the first scale */
+        return;
+    }
+    n = ptx_and(k, lane->at, ptx_u32(4));
+    a = ptx_and(k, lane->at, ptx_u32(2));
+    lane->c[0] = ptx_shl(k, lane->at, ptx_u32(4));
+    lane->c[1] = ptx_mad(k, n, ptx_u32(8), h);
+    lane->c[2] = ptx_add(k, lane->at, n);
+    lane->c[3] = ptx_sub(k, ptx_u32(6), a);
+    lane->c[4] = ptx_sub(k, ptx_u32(2), a);
 }
 
 static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
                             ptxk__share *share) {
-    ptx_val from, q[4], h[4], x, y;
-    uint32_t i;
-    ptxk__load_16_bytes(k, at, lane->c[4], 0, q);
-    ptxk__load_16_bytes(k, at, lane->c[2], 128, h);
-    for (i = 0; i < 4; i++) {
-        x = ptx_shl(k, q[i], ptx_u32(2));
-        x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a)); /* & ^ */
-        y = ptx_shl(k, h[i], lane->c[0]);
-        share->half[0][i] = ptx_lop3(k, y, ptx_b32(0xc0c0c0c0u), x, ptx_imm(0x6a));
-        x = ptx_shr(k, q[i], ptx_u32(2));
-        x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a));
-        y = ptx_shl(k, h[i], lane->c[1]);
-        share->half[1][i] = ptx_lop3(k, y, ptx_b32(0xc0c0c0c0u), x, ptx_imm(0x6a));
+    ptx_val from, q[2][4], h[4], x, y;
+    uint32_t i, g, half = lane->groups / 2;
+    from = ptx_ptr_add(k, at->words, lane->c[0], 1);
+    for (i = 0; i < half; i++) ptxk__load_words(k, at, from, 32 * i, 4, q[i]);
+    from = ptx_ptr_add(k, at->words, lane->c[1], 1);
+    ptxk__load_words(k, at, from, 128, 4, h);
+    from = ptx_ptr_add(k, at->block, lane->c[2], 1);
+    for (g = 0; g < lane->groups; g++) {
+        for (i = 0; i < 4; i++) {
+            x = g < half ? ptx_shl(k, q[g][i], ptx_u32(2)) : ptx_shr(k, q[g - half][i], ptx_u32(2));
+            x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a)); /* & ^ */
+            y = h[i];
+            if (g < 3) y = ptx_shl(k, y, half == 1 ? lane->c[3 + g] : ptx_u32(6 - 2 * g));
+            share->half[g][i] = ptx_lop3(k, y, ptx_b32(0xc0c0c0c0u), x, ptx_imm(0x6a));
+        }
+        share->scale[g] = ptx_ld(k, PTX_S8, ptx_at(from, 192 + 4 / half * g));
     }
-    from = ptx_ptr_add(k, at->block, lane->c[3], 1);
-    share->scale[0] = ptx_ld(k, PTX_S8, ptx_at(from, 192));
-    share->scale[1] = ptx_ld(k, PTX_S8, ptx_at(from, 196));
-    share->factor = ptxk__load_f16(k, at->block, 208);
+    x = ptxk__load_f16(k, at->block, 208);
+    share->factor = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.25));
 }
 
 static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
@@ -4456,12 +4442,12 @@ static const ptxk__block ptxk__blocks[] = {
      NULL},
     {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 1, 1024, 4, 512, 576, 2, 1, 1, 0, 0,
      NULL, ptxk__q8_0_read, NULL},
-    {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 0, 2048, 1, 256, 160, 2, 0.0625f, 1, 8,
+    {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 0, 2048, 1, 256, 160, 4, 0.0625f, 1, 8,
      0, NULL, ptxk__q4_0_read, NULL},
     {"q5_k", PTXK_Q5_K, 256, 176, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 2, 1, 0.5f, 0, 1,
      ptxk__q5_k_lane, ptxk__q5_k_read, NULL},
-    {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__NIBBLES_APART, 1, 2048, 1, 256, 224, 2, 0.25f, 0.25f,
-     0, 0, ptxk__q6_k_lane, ptxk__q6_k_read, NULL},
+    {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__QUARTERS, 1, 2048, 0, 0, 0, 4, 1, 1, 0, 0,
+     ptxk__q6_k_lane, ptxk__q6_k_read, NULL},
     PTXK__READ("q4_1", PTXK_Q4_1, 32, 20, 0, 1, ptxk__q4_1_reader),
     PTXK__READ("q5_0", PTXK_Q5_0, 32, 22, 1, 0.125f, ptxk__q5_0_reader),
     PTXK__READ("q5_1", PTXK_Q5_1, 32, 24, 0, 1, ptxk__q5_1_reader),
@@ -4515,7 +4501,7 @@ PTXK__SHARED void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val 
                              : ptxk__known(0);
     p.whole = 1;
     b->reader->values(k, &s, &p, out);
-    memcpy(o->half, out, sizeof o->half);
+    memcpy(o->half, out, sizeof out);
     b->reader->factors(k, &s, p.share, &f);
     for (h = 0; h < 1 + halves; h++) {
         o->times[h] = f.factor;
@@ -4547,13 +4533,14 @@ typedef struct ptxk__rows {
     uint32_t record; /* bytes of a record of x: 1024 values as integers, 256 as f32 */
     uint32_t values; /* values of a record of x */
     uint32_t rows;   /* rows of the warp */
+    uint32_t groups; /* of 16 values that a lane takes at a time */
     uint32_t unit;   /* values of a row in a step */
     uint32_t unit_bytes;
-    uint32_t times;               /* times that a lane takes 32 or 8 values in a step */
+    uint32_t abreast;             /* 2: half of the lanes take the odd rows; or 1 */
+    uint32_t times;               /* times that a lane takes 64, 32 or 8 values in a step */
     uint32_t area;                /* shared bytes for a row's part of a step: whole chunks */
     uint32_t runs;                /* runs of a row's part */
     uint32_t run_bytes, run_area; /* bytes of a run in the row, and in shared memory */
-    uint32_t turning;             /* some lanes read words in the order 2, 3, 0, 1 */
     uint32_t step;                /* shared bytes of a step, all rows */
     uint32_t stages;              /* steps in the ring: one is read, the others are in flight */
     uint32_t ring;                /* bytes of shared memory that the warp needs, 16-byte aligned */
@@ -4563,9 +4550,12 @@ typedef struct ptxk__rows {
     uint32_t sized;   /* the last step has partial chunks, or chunks of zeros */
 } ptxk__rows;
 
+/* Rows of a lane. */
+static uint32_t ptxk__rows_each(const ptxk__rows *f) { return f->rows / f->abreast; }
+
 /* Bytes of a record of x. Integers: 4 blocks of 256, each with its planes; the factors of 32 groups; their
-   sums; and 64 spare bytes, so that blocks b and b + 4 differ by half the banks. */
-static uint32_t ptxk__x_record(uint32_t planes) { return planes ? 1024 * planes + 320 : 1024; }
+   sums; and 32 spare bytes, so that what lies alike in two records lies 8 banks apart. */
+static uint32_t ptxk__x_record(uint32_t planes) { return planes ? 1024 * planes + 288 : 1024; }
 
 static uint32_t ptxk__x_values(uint32_t planes) { return planes ? 1024 : 256; }
 
@@ -4582,10 +4572,11 @@ static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t 
     if (columns > 2 && unit > 1024) unit = 1024;
     f->unit = block->unit < unit ? block->unit : unit;
     f->unit_bytes = f->unit / block->values * block->bytes;
-    f->times = f->unit > 1024 ? 2 : 1;
+    f->groups = block->order == PTXK__QUARTERS && columns <= 2 ? 4 : 2;
+    f->abreast = f->groups == 4 && f->unit == 1024 ? 2 : 1;
+    f->times = f->groups == 2 && f->unit > 1024 ? 2 : 1;
     f->runs = f->times == 1 && block->run ? f->unit / block->run : 1;
     f->run_bytes = f->unit_bytes / f->runs;
-    f->turning = f->run_bytes % 16 != 0 && f->runs > 1;
     f->grain = (f->runs > 1 ? f->run_bytes % 32 : f->unit_bytes % 16) ? 16 : 32;
     f->toggles = block->aligned ? 0 : f->unit_bytes % f->grain; /* half a sector */
     f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
@@ -4594,9 +4585,10 @@ static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t 
                                  : (f->unit_bytes + 2 * f->grain - 2) / f->grain * f->grain;
     f->area = f->runs * f->run_area;
     f->rows = columns == 1 ? block->rows : 2; /* x of many columns needs the registers */
-    if (columns > 4 && f->turning) f->rows = 1;
+    if (columns > 4 && block->order == PTXK__QUARTERS) f->rows = 1;
     if (most && f->rows > most) f->rows = most;
-    while (f->rows > 1 && 2 * f->rows * f->area > room) f->rows /= 2;
+    if (f->rows < f->abreast) f->rows = f->abreast;
+    while (f->rows > f->abreast && 2 * f->rows * f->area > room) f->rows /= 2;
     f->step = f->rows * f->area;
     f->stages = 3 * f->step <= room ? 3 : 2;
     f->ring = f->stages * f->step;
@@ -4614,14 +4606,8 @@ PTXK__SHARED int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32
 /* A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4 j2
    + 2 j1 + j0 (bits) lie at 16 bytes times 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1). In each of the three orders
    of formats the 8 lanes of a block then read 8 different sixteenths of the banks. The planes are followed by
-   32 factors d, of groups of 32, blocks in the order 0, 1, 3, 2, and by 32 sums: d times the sum of the
-   integers. A record of numbers: group j of 4 lies at 16 bytes times j ^ (j >> 3 & 1). */
-
-/* 0, 1, 3, 2 */
-static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b) {
-    ptx_val half = ptx_shr(k, b, ptx_u32(1));
-    return ptx_xor(k, b, half);
-}
+   32 factors d, of groups of 32, and by 32 sums: d times the sum of the integers. A record of numbers: group
+   j of 4 lies at 16 bytes times j ^ (j >> 3 & 1). */
 
 /* The factor d that turns the integers of a group back into x, from the group's largest |x| and its sum of x
    * 0, which is NaN when an element is not finite; and its inverse, which turns x into integers. */
@@ -4695,8 +4681,7 @@ static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val 
         words[1] = ptxk__gather_bytes(k, whole + 4, 0);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 256), words);
     }
-    at = ptxk__gray(k, block);
-    here = ptx_ptr_add(k, record, at, 32);
+    here = ptx_ptr_add(k, record, block, 32);
     here = ptx_ptr_add(k, here, lane, 1); /* 4 bytes for 4 lanes */
     other = ptx_and(k, lane, ptx_u32(3));
     p = ptx_setp(k, PTX_EQ, other, ptx_u32(0));
@@ -4704,9 +4689,7 @@ static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val 
     ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes)), d);
     ptx_guard(k, p);
     ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 128)), sum);
-    here = ptx_ptr_add(k, record, block, 32);
-    here = ptx_ptr_add(k, here, lane, 1);
-    other = ptx_setp(k, PTX_LT, block, ptx_u32(2));
+    other = ptx_setp(k, PTX_EQ, block, ptx_u32(0));
     p = ptx_and(k, p, other);
     ptx_guard(k, p);
     ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 256)), ptx_f32(0)); /* the spare bytes */
@@ -4756,9 +4739,7 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
         ptx_st(k, PTX_U8, ptx_at(here, 0), ptx_as(other, PTX_U32));
     }
     ptx_st(k, PTX_U8, ptx_at(here, planes == 2 ? 256 : 0), ptx_as(whole, PTX_U32));
-    at = ptxk__gray(k, block);
-    other = ptx_and(k, group, ptx_u32(7));
-    at = ptx_mad(k, at, ptx_u32(8), other);
+    at = ptx_and(k, group, ptx_u32(31));
     here = ptx_ptr_add(k, record, at, 4);
     p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
     ptx_guard(k, p);
@@ -4773,7 +4754,7 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
 
      ptxk__rows_setup   once in a kernel: computes what depends on the lane
      ptxk__rows_start   issues the copies of the first steps of some rows; needs no x yet
-     ptxk__rows_finish  runs all steps; every lane gets the sums
+     ptxk__rows_finish  runs all steps; lane l gets the sums of row l
 
    With state.next set, copies continue after the last step of these rows: next() redirects them to other rows
    of the same form, by ptxk__rows_find_start and ptxk__rows_set_start, or ends them. Copies and products are
@@ -4785,7 +4766,9 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
 
 typedef struct ptxk__rows_state {
     ptxk__lane lane;
-    ptx_val group;                  /* j: which of 4 blocks at a time */
+    ptx_val id;                     /* the lane, of the warp */
+    ptx_val group;                  /* j: which of 4 blocks at a time; Q6_K: of a row's blocks */
+    ptx_val side;                   /* abreast: 1 in lanes of odd rows */
     ptx_val ring, mine;             /* this warp's shared memory; this lane's first chunk in it */
     ptx_val row_of[8], chunk_of[8]; /* the lane's chunk: row of the warp, offset in its run's area */
     ptx_val run_of[8];              /* bytes of the row's part before that run */
@@ -4800,9 +4783,8 @@ typedef struct ptxk__rows_state {
     ptx_var slot;     /* ring offset of the step that is read */
     ptx_val own[2];   /* bytes from a row's start to the lane's block */
     ptx_val own_last; /* not sized: the same in the last step, of a block that exists */
-    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX];                    /* offsets in a slot */
-    ptx_val pick[2][PTXK__ROWS_MAX];                                               /* ... see ptxk__place */
-    ptx_val other[PTXK__ROWS_MAX], fifth[PTXK__ROWS_MAX], swapped[PTXK__ROWS_MAX]; /* turning */
+    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX]; /* offsets in a slot */
+    ptx_val pick[2][PTXK__ROWS_MAX];                            /* ... see ptxk__place */
     ptx_val run;                   /* runs: bytes of the row's part before the run of the lane's block */
     ptx_var moved[PTXK__ROWS_MAX]; /* toggles: added to them, `move` and 0 alternating */
     ptx_val move[PTXK__ROWS_MAX];
@@ -4812,7 +4794,7 @@ typedef struct ptxk__rows_state {
     void (*next)(void *context); /* or NULL */
     void *context;
     ptx_var ahead;      /* next: the step to be copied next; s->steps: none */
-    ptx_var kept[5][8]; /* next: from, count, last, both, half, where they change */
+    ptx_var kept[4][8]; /* next: from; count, or last; both; half, where they change */
 } ptxk__rows_state;
 
 /* Where the copies of a group of rows begin. */
@@ -4823,7 +4805,8 @@ typedef struct ptxk__copy_start {
 /* Computes where a lane's halves of x lie in a record, and the groups that they belong to. The values of lane
    i, 16 of each half:
      pairs apart     64 (i / 2) + 16 (i % 2), and 32 further on
-     nibbles apart   i = 4 n + 2 a + h: 128 n + 32 a + 16 h, and 64 further on
+     quarters        i = 2 n + h: 128 n + 16 h, and 32, 64 and 96 further on; or i = 4 n + 2 a + h: 128 n
+                     + 32 a + 16 h, and 64 further on
      blocks of 32    32 i, and 16 further on */
 static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
     ptxk__lane *lane = &s->lane;
@@ -4844,7 +4827,12 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         b = at;
         other = ptx_xor(k, at, ptx_u32(11));
         at = ptx_and(k, at, ptx_u32(6));
-    } else if (f->block->order == PTXK__NIBBLES_APART) {
+    } else if (f->groups == 4) {
+        at = ptx_and(k, at, ptx_u32(2));
+        b = ptx_add(k, lane->at, at);       /* 4 n + h; the third group is 2 further on, */
+        other = ptx_xor(k, b, ptx_u32(11)); /* the fourth 2 before the second */
+        at = ptx_add(k, at, at);
+    } else if (f->block->order == PTXK__QUARTERS) {
         j1 = ptxk__bit(k, at, 1);
         high = ptx_and(k, at, ptx_u32(5)); /* 4 j3 + j0 */
         b = ptx_mul(k, j1, ptx_u32(11));
@@ -4878,7 +4866,7 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
             s->own[t] = ptx_add(k, s->own[t], high);
             s->run = ptx_mul(k, s->run, ptx_u32(f->run_bytes));
         }
-        if (f->times > 1) {
+        if (f->unit > 1024) {
             record = ptx_shr(k, block, ptx_u32(2));
             record = ptx_mul(k, record, ptx_u32(f->record));
             block = ptx_and(k, block, ptx_u32(3));
@@ -4888,7 +4876,6 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
             lane->x[0] = ptx_mad(k, b, ptx_u32(16), here);
             lane->x[1] = ptx_mad(k, other, ptx_u32(16), here);
         }
-        block = ptxk__gray(k, block);
         record = ptx_mad(k, block, ptx_u32(32), record);
         record = ptx_add(k, record, ptx_u32(1024 * f->planes));
         lane->d[t] = ptx_mad(k, at, ptx_u32(4), record);
@@ -4902,11 +4889,19 @@ static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     uint32_t chunks = f->area / 16, run = f->run_area / 16, i;
     ptx_val chunk, at;
     memset(s, 0, sizeof *s);
+    s->id = lane;
     s->ring = ring;
     s->mine = ptx_ptr_add(k, ring, lane, 16);
-    s->group = ptx_shr(k, lane, ptx_u32(3));
-    s->lane.at = f->block->kind == PTXK__NUMBERS ? lane : ptx_and(k, lane, ptx_u32(7));
+    s->group = ptx_shr(k, lane, ptx_u32(f->groups == 4 ? 2 : 3));
+    s->lane.at = f->block->kind == PTXK__NUMBERS ? lane : ptx_and(k, lane, ptx_u32(f->groups == 4 ? 3 : 7));
+    s->lane.groups = f->groups;
+    if (f->groups == 4) { /* eight lanes that read x at a time have one block, or two in two records */
+        s->side = ptx_and(k, s->group, ptx_u32(1));
+        s->group = ptx_shr(k, s->group, ptx_u32(1));
+        if (f->abreast == 1) s->group = ptx_mad(k, s->side, ptx_u32(4), s->group);
+    }
     ptxk__lane_places(k, f, s);
+    if (f->abreast > 1) s->own[0] = ptx_mad(k, s->side, ptx_u32(f->area), s->own[0]);
     if (f->block->lane) f->block->lane(k, &s->lane);
     for (i = 0; i < f->rounds; i++) {
         chunk = ptx_add(k, lane, ptx_u32(32 * i));
@@ -4931,11 +4926,13 @@ static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_
     return ptx_as(x, PTX_U32);
 }
 
-/* Whether all chunks of a round lie within a row's part of a step at any alignment: with one row, in every
-   round but the last. */
+/* Whether all chunks of a round lie within the row in every step but the last, at any alignment: with one
+   row, in every round but the last; and where a row's last step has the bytes that chunks reach beyond the
+   step before. */
 static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round) {
     uint32_t last = 512 * (round + 1) - 16, end = last / f->run_area * f->run_bytes + last % f->run_area + 16;
-    return f->block->aligned || (f->rows == 1 && end <= f->unit_bytes);
+    return f->block->aligned || (f->grain == 16 && f->runs == 1 && f->block->bytes >= 32)
+           || (f->rows == 1 && end <= f->unit_bytes);
 }
 
 /* Whether the chunks of a round lie 512 bytes after those of the round before. */
@@ -5099,23 +5096,6 @@ static void ptxk__rows_find_start(ptx_kernel *k, const ptxk__rows *f, const ptxk
     }
 }
 
-/* Chooses the order of words of row i, whose block lies `past` bytes, 0 or 2, after an aligned word: of the
-   four blocks that a warp reads at a time, either 0 and 2 or 1 and 3 have `past` 2. */
-static void ptxk__rows_word_order(ptx_kernel *k, ptxk__rows_state *s, uint32_t i, ptx_val past) {
-    ptx_val p = ptx_setp(k, PTX_NE, past, ptx_u32(0)), at = s->words[0][i], odd, again;
-    odd = ptx_and(k, s->group, ptx_u32(1));
-    odd = ptx_shl(k, odd, ptx_u32(2));
-    again = ptx_sub(k, ptx_u32(8), odd);
-    again = ptx_selp(k, ptx_u32(16), again, p);
-    s->fifth[i] = ptx_add(k, at, again);
-    odd = ptx_setp(k, PTX_NE, s->group, ptx_u32(0));
-    p = ptx_and(k, p, odd);
-    s->swapped[i] = p;
-    again = ptx_add(k, at, ptx_u32(8));
-    s->words[0][i] = ptx_selp(k, again, at, p);
-    s->other[i] = ptx_selp(k, at, again, p);
-}
-
 /* Computes the offsets in a slot that the lane reads for those rows. */
 static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
                                     ptx_val row_bytes, ptx_val row, ptx_val n) {
@@ -5123,8 +5103,9 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
     uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
     if (f->block->aligned) return;
     last_row = ptx_sub(k, n, ptx_u32(1));
-    for (i = 0; i < f->rows; i++) {
-        r = ptx_add(k, row, ptx_u32(i));
+    if (f->abreast > 1) row = ptx_add(k, row, s->side);
+    for (i = 0; i < ptxk__rows_each(f); i++) {
+        r = ptx_add(k, row, ptx_u32(f->abreast * i));
         r = ptx_min(k, r, last_row);
         at = ptx_cvt(k, PTX_U32, ptx_ptr(base, PTX_GENERIC)); /* likewise */
         low = ptx_mad(k, r, row_bytes, at);
@@ -5144,7 +5125,7 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
                 continue;
             }
             here = ptx_add(k, low, s->own[t]);
-            here = ptx_add(k, here, ptx_u32(f->area * i));
+            here = ptx_add(k, here, ptx_u32(f->area * f->abreast * i));
             s->block[t][i] = here;
             if (f->block->reader) continue;
             if (f->block->values == 32) { /* 2 bytes, then the integers; from the same words in all rows */
@@ -5157,7 +5138,6 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
             at = ptx_and(k, at, ptx_u32(~3u));
             s->words[t][i] = at;
             off = ptx_sub(k, here, at);
-            if (f->turning) ptxk__rows_word_order(k, s, i, off);
             off = ptx_mad(k, off, ptx_u32(0x1111), ptx_u32(0x3210));
             s->pick[t][i] = ptx_as(off, PTX_B32);
         }
@@ -5203,8 +5183,7 @@ PTXK__SHARED void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t r
         s->kept[0][i] = ptx_var_new(k, ptx_u64(0));
         s->kept[1][i] = ptx_var_new(k, ptx_u32(0));
         s->kept[2][i] = ptx_var_new(k, ptx_u32(0));
-        s->kept[3][i] = ptx_var_new(k, ptx_u32(0));
-        s->kept[4][i] = ptx_var_new(k, ptx_u64(0));
+        s->kept[3][i] = ptx_var_new(k, ptx_u64(0));
         s->full[i] = ptx_var_new(k, ptx_u32(0));
     }
 }
@@ -5219,11 +5198,11 @@ PTXK__SHARED void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const
             ptx_set(k, s->kept[1][i], start->count[i]);
             continue;
         }
-        ptx_set(k, s->kept[2][i], start->last[i]);
-        if (f->toggles && !ptxk__round_is_consecutive(f, i)) ptx_set(k, s->kept[4][i], start->half[i]);
+        ptx_set(k, s->kept[1][i], start->last[i]);
+        if (f->toggles && !ptxk__round_is_consecutive(f, i)) ptx_set(k, s->kept[3][i], start->half[i]);
         if (ptxk__round_is_whole(f, i)) continue;
         ptx_set(k, s->full[i], start->full[i]);
-        if (f->toggles) ptx_set(k, s->kept[3][i], start->both[i]);
+        if (f->toggles) ptx_set(k, s->kept[2][i], start->both[i]);
     }
     ptx_set(k, s->ahead, ptx_u32(0));
 }
@@ -5243,9 +5222,9 @@ static void ptxk__rows_issue_next(ptx_kernel *k, const ptxk__rows *f, ptxk__rows
             s->count[i] = ptx_get(k, s->kept[1][i]);
             continue;
         }
-        s->last[i] = ptx_get(k, s->kept[2][i]);
-        if (f->toggles && !ptxk__round_is_consecutive(f, i)) s->half[i] = ptx_get(k, s->kept[4][i]);
-        if (f->toggles && !ptxk__round_is_whole(f, i)) s->both[i] = ptx_get(k, s->kept[3][i]);
+        s->last[i] = ptx_get(k, s->kept[1][i]);
+        if (f->toggles && !ptxk__round_is_consecutive(f, i)) s->half[i] = ptx_get(k, s->kept[3][i]);
+        if (f->toggles && !ptxk__round_is_whole(f, i)) s->both[i] = ptx_get(k, s->kept[2][i]);
     }
     index = ptx_get(k, s->ahead);
     ptxk__rows_issue_copies(k, f, s, slot, index, sent);
@@ -5269,7 +5248,7 @@ PTXK__SHARED void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptx
 
 /* x of one column for a lane: halves by plane, or the numbers themselves; factors; the negated sum. */
 typedef struct ptxk__x_share {
-    ptx_val x[2][2][4], number[8], d[2], sum;
+    ptx_val x[2][4][4], number[8], d[4], sum;
     ptx_val half_sum[2]; /* readers: of the halves, or of both */
 } ptxk__x_share;
 
@@ -5305,7 +5284,7 @@ static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk_
 static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
                                const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
-    ptx_val part[2], total, dot, scale;
+    ptx_val part[4], total, dot, scale;
     uint32_t h, p, i;
     if (f->block->reader) {
         ptxk__rows_add_share(k, f, w, x, sum);
@@ -5320,7 +5299,7 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
         }
         part[0] = p ? ptx_mad(k, part[0], ptx_s32(256), dot) : dot;
     }
-    for (h = 0; h < 2 && f->block->kind == PTXK__SCALED; h++) {
+    for (h = 0; h < f->groups && f->block->kind == PTXK__SCALED; h++) {
         for (p = 0; p < f->planes; p++) {
             dot = p ? ptx_shl(k, part[h], ptx_u32(8)) : ptx_s32(0);
             for (i = 0; i < 4; i++)
@@ -5338,7 +5317,7 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
     }
     if (f->block->kind == PTXK__SCALED) {
         total = ptx_op2(k, PTX_MUL, PTX_RN, part[0], x->d[0]);
-        total = ptx_fma(k, part[1], x->d[1], total);
+        for (h = 1; h < f->groups; h++) total = ptx_fma(k, part[h], x->d[h], total);
     } else {
         total = ptx_cvt(k, PTX_F32, part[0]);
         total = f->block->offset > 0 ? ptx_fma(k, total, x->d[0], x->sum)
@@ -5359,11 +5338,18 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
     for (h = 0; h < 2; h++) {
         here = ptx_ptr_add(k, record, s->lane.x[h], 1);
         if (!f->planes) ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), x->number + 4 * h);
-        for (p = 0; p < f->planes; p++)
+        for (p = 0; p < f->planes; p++) {
             ptxk_load16(k, NULL, ptx_at(here, (int64_t)(shift + 256 * p)), x->x[p][h]);
+            if (f->groups == 4)
+                ptxk_load16(k, NULL, ptx_at(here, (int64_t)(256 * p) + (h ? -32 : 32)), x->x[p][2 + h]);
+        }
     }
     if (!f->planes) return;
     here = ptx_ptr_add(k, record, s->lane.d[time], 1);
+    if (f->groups == 4) {
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), x->d);
+        return;
+    }
     x->d[0] = ptx_ld(k, PTX_F32, ptx_at(here, 0));
     for (h = 0; b->reader && b->reader->has_minimum && h < 1 + b->reader->halves; h++) {
         ptx_val dot = ptx_s32(0), high;
@@ -5385,7 +5371,7 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
     }
     if (b->first < 1) x->d[0] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[0], ptx_f32(b->first));
     if (b->kind == PTXK__SCALED) {
-        x->d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__NIBBLES_APART ? 8 : 4));
+        x->d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__QUARTERS ? 8 : 4));
         if (b->second < 1) x->d[1] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[1], ptx_f32(b->second));
     }
     if (!b->has_minimum && !(b->offset > 0)) return;
@@ -5403,7 +5389,6 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     ptxk__chunks_in_flight sent;
     uint32_t r, c, t;
     memset(&place, 0, sizeof place);
-    place.turning = f->turning;
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the step's bytes have arrived; the last is read */
     /* the previous step used slot `before`; the step f->stages - 1 ahead reuses it */
@@ -5437,7 +5422,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     }
     if (f->block->aligned) own = ptx_ptr_add(k, slot, own, 1);
     for (t = 0; t < f->times; t++) {
-        for (r = 0; r < f->rows; r++) {
+        for (r = 0; r < ptxk__rows_each(f); r++) {
             if (f->block->aligned) {
                 place.block = ptx_ptr_add(k, own, ptx_u32(r * f->area), 1);
             } else {
@@ -5457,11 +5442,6 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
                 }
                 place.words = ptx_ptr_add(k, here, s->words[t][r], 1);
                 place.pick = s->pick[t][r];
-                if (f->turning) {
-                    place.other = ptx_ptr_add(k, here, s->other[r], 1);
-                    place.fifth = ptx_ptr_add(k, here, s->fifth[r], 1);
-                    place.swapped = s->swapped[r];
-                }
             }
             f->block->read(k, &s->lane, &place, &share[r]);
         }
@@ -5470,7 +5450,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
         for (c = 0; c < f->columns; c++) {
             if (c) record = ptx_ptr_add(k, record, stride, 1);
             ptxk__rows_x(k, f, s, record, t, &x);
-            for (r = 0; r < f->rows; r++) {
+            for (r = 0; r < ptxk__rows_each(f); r++) {
                 if (f->planes) {
                     ptxk__rows_product(k, f, &share[r], &x, s->sum[c][r]);
                 } else {
@@ -5487,24 +5467,49 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     ptxk__rows_store_chunks(k, f, &sent);
 }
 
-/* Runs all steps: out[c][r] is the dot product of row r with column c, in every lane. x: shared memory,
+/* Adds up the sums of a column over the warp: lane l < f->rows gets row l. While a lane has several sums it
+   sends half of them to its neighbour, and adds the neighbour's to the others. */
+static ptx_val ptxk__rows_join(ptx_kernel *k, const ptxk__rows *f, ptx_val lane, ptx_val *sum) {
+    uint32_t n = ptxk__rows_each(f), bit, i;
+    ptx_val odd, other;
+    for (bit = 1; bit < 32; bit *= 2) {
+        if (f->abreast > 1 && bit == 4) continue; /* lanes of other rows */
+        for (i = 0; i < (n > 1 ? n / 2 : 1); i++) {
+            other = sum[i];
+            if (n > 1) {
+                odd = ptx_and(k, lane, ptx_u32(bit));
+                odd = ptx_setp(k, PTX_NE, odd, ptx_u32(0));
+                other = ptx_selp(k, sum[2 * i], sum[2 * i + 1], odd);
+                sum[i] = ptx_selp(k, sum[2 * i + 1], sum[2 * i], odd);
+            }
+            other = ptx_shfl_bfly(k, other, ptx_u32(bit), ptx_u32(31), ptx_u32(0xffffffffu));
+            sum[i] = ptx_op2(k, PTX_ADD, PTX_RN, sum[i], other);
+        }
+        n = (n + 1) / 2;
+    }
+    if (f->abreast == 1) return sum[0];
+    odd = ptx_and(k, lane, ptx_u32(1)); /* row 2 i + j: of lane i + 4 j */
+    other = ptx_shr(k, lane, ptx_u32(1));
+    other = ptx_mad(k, odd, ptx_u32(4), other);
+    return ptx_shfl_idx(k, sum[0], other, ptx_u32(31), ptx_u32(0xffffffffu));
+}
+
+/* Runs all steps: out[c] is the dot product of row l with column c, in lane l < f->rows. x: shared memory,
    records from `skip` on, zeros up to a whole step. stride: bytes from column to column. */
 static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val x,
-                              ptx_val stride, ptx_val out[8][PTXK__ROWS_MAX]) {
-    ptx_val step;
-    uint32_t c, r;
+                              ptx_val stride, ptx_val out[8]) {
+    ptx_val step, sum[PTXK__ROWS_MAX];
+    uint32_t c, r, rows = ptxk__rows_each(f);
     s->x = ptx_var_new(k, x);
     for (c = 0; c < f->columns; c++)
-        for (r = 0; r < f->rows; r++) s->sum[c][r] = ptx_var_new(k, ptx_f32(0));
+        for (r = 0; r < rows; r++) s->sum[c][r] = ptx_var_new(k, ptx_f32(0));
     step = ptx_for(k, ptx_u32(0), s->steps, ptx_u32(1));
     ptxk__rows_step(k, f, s, step, stride);
     ptx_end(k);
     if (ptxk__has_cp_async(k) && !s->next) ptx_cp_async_wait_all(k); /* only empty groups remain */
     for (c = 0; c < f->columns; c++) {
-        for (r = 0; r < f->rows; r++) {
-            out[c][r] = ptx_get(k, s->sum[c][r]);
-            out[c][r] = ptxk_warp_reduce(k, PTX_ADD, out[c][r], 1, 32);
-        }
+        for (r = 0; r < rows; r++) sum[r] = ptx_get(k, s->sum[c][r]);
+        out[c] = ptxk__rows_join(k, f, s->id, sum);
     }
 }
 
@@ -12242,7 +12247,7 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
         parts = s > 1 ? (uint64_t)s * outputs * 8 : 0;
         cost = weights + activations + parts;
         if (matrix > 1u << 24 && activations + parts > matrix / 26)
-            cost += 64 * (activations + parts - matrix / 26);
+            cost += 80 * (activations + parts - matrix / 26);
         if (cost < best) {
             best = cost;
             *slices = s;
@@ -12589,12 +12594,11 @@ static ptx_val ptxk__gemv_slice_part(ptx_kernel *k, const ptxk__gemv *f, const p
 /* Runs through the tiles of output i, handed out in strides; the tiles of all outputs are numbered
    consecutively. */
 static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state *s, uint32_t i) {
-    uint32_t pair = f->outputs < f->matrices ? 2 : 1, rows = f->rows[i].rows, c, r, m;
+    uint32_t pair = f->outputs < f->matrices ? 2 : 1, rows = f->rows[i].rows, c, m;
     uint32_t tile_rows = PTXK__GEMV_WARPS * rows;
     ptxk__rows_state state[2];
-    ptx_val n, tiles, tile, blocks, weights[2], row_bytes[2], skip[2], bytes[2], row, here, at, p, inside,
-        value;
-    ptx_val end, index, column, top, values[2], rms, sum[8][PTXK__ROWS_MAX];
+    ptx_val n, tiles, tile, blocks, weights[2], row_bytes[2], skip[2], bytes[2], row, here, at, p, inside;
+    ptx_val end, index, column, top, values[2], rms, sum[8];
     memset(state, 0, sizeof state);
     n = ptxk__arg_u32(k, s->args, PTXK__GEMV_FIELD(i, n));
     for (m = 0; m < pair; m++) {
@@ -12629,13 +12633,8 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
                              bytes[m]);
             ptxk__rows_finish(k, &f->rows[i + m], &state[m], s->x, s->stride, sum);
             for (c = 0; c < f->columns; c++) {
-                value = sum[c][0];
-                for (r = 1; r < rows; r++) {
-                    p = ptx_setp(k, PTX_EQ, s->lane, ptx_u32(r));
-                    value = ptx_selp(k, sum[c][r], value, p);
-                }
                 ptx_guard(k, inside);
-                ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(4 * tile_rows * (f->columns * m + c))), value);
+                ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(4 * tile_rows * (f->columns * m + c))), sum[c]);
             }
         }
         ptx_bar_sync(k, ptx_imm(0)); /* the next tile uses the other buffer */
@@ -22874,7 +22873,7 @@ PTXK__LEFT_OUT(quantize)
 #define PTXK__DEC_UNIT 1024u    /* slices are multiples of so many values of x: a record of integers */
 #define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives with opt-in */
 #define PTXK__DEC_ROUNDS 8u
-#define PTXK__X_SPARE 64u       /* spare bytes at the end of a record of integers: see ptxk__x_record */
+#define PTXK__X_SPARE 32u       /* spare bytes at the end of a record of integers: see ptxk__x_record */
 #define PTXK__DEC_LAYER_AT                                                                                   \
     368u                        /* offset in a block's control data (the leader's words, the product) of the
                                    layer, followed by the address of the next norm and the chosen experts */
@@ -24190,11 +24189,11 @@ static ptx_val ptxk__dec_weighted(ptxk__dec_state *c, uint32_t b, ptx_val x, ptx
 /* Multiplies consecutive rows of one format, tile after tile, and posts the sums as messages. */
 static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice) {
     ptx_kernel *k = c->k;
-    uint32_t B = c->f->d.batch, b, i;
+    uint32_t B = c->f->d.batch, b;
     ptxk__run r;
     ptxk__dec_position position;
     ptxk__pair o;
-    ptx_val p, q, m, at, x, stride, value, local, bias = PTX_ZERO, sum[8][PTXK__ROWS_MAX];
+    ptx_val p, q, m, at, x, stride, local, bias = PTX_ZERO, sum[8];
     ptxk__run_new(c, f, &r);
     stride = ptx_get(k, c->j.end);
     x = ptx_get(k, c->j.first);
@@ -24229,14 +24228,9 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
             bias = ptxk__dec_slice_bias(c, position.tile, x, q);
         }
         for (b = 0; b < B; b++) {
-            value = sum[b][0];
-            for (i = 1; i < f->rows; i++) {
-                p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(i));
-                value = ptx_selp(k, sum[b][i], value, p);
-            }
-            if (c->f->slots) value = ptxk__dec_weighted(c, b, value, bias);
+            if (c->f->slots) sum[b] = ptxk__dec_weighted(c, b, sum[b], bias);
             ptx_guard(k, q);
-            ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b), value);
+            ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b), sum[b]);
         }
         ptxk__dec_advance(c, f->rows, &position);
         ptxk__dec_set_position(c, c->read, &position);
