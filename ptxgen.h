@@ -7712,7 +7712,8 @@ PTX__RARE_API void ptx_comment_(ptx_kernel *k, const char *site, const char *tex
 /* -- verify: graph and definitions --
    Basic blocks; the dominator tree (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001)
    and the postdominator tree. A value has one definition and a variable one declaration, which must dominate
-   each use. All of it is linear in practice. */
+   each use. Most uses are known to be right when they are recorded: ptx__list_uses lists the rest. All of it
+   is linear in practice. */
 
 typedef struct ptx__graph {
     ptx__block *block;
@@ -8209,10 +8210,11 @@ PTX__RARE void ptx__learn(ptx_kernel *k) {
    What is written at a level and read at a lower one has at least the class of that level: its readers have
    written it in different rounds of a loop or on different paths, or have kept what a variable was before.
 
-   mark_needed marks the instructions that conditions are made of, little of most kernels. propagate goes over
-   these in the order of the text, where definitions stand before uses, and raises levels behind each branch.
-   It does so again where something changed that has been read already: a variable, or the level of an earlier
-   block. Classes and levels only rise, so that this ends. */
+   mark_needed marks the conditions on which an instruction for threads together depends, and what they are
+   made of: little of most kernels. propagate goes over these in the order of the text, where definitions
+   stand before uses, and raises levels behind each branch. It does so again where something changed that has
+   been read already: a variable, or the level of an earlier block. Classes and levels only rise, so that this
+   ends. */
 
 #define PTX__TID_WARP 1u
 #define PTX__TID_GROUP 2u

@@ -855,8 +855,9 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          product), FAST one (2^-10). Sums of a unit of 256 values (bytes 128, f16, bf16 64,
                          f32 32): each of at most 64 steps of a tensor core adds 19 2^-24 of the sum of |w x|
                          of the unit at most, where integers' offsets and minima count as products of their
-                         own. By the arithmetic of chips, on random data, of the sum of |w x| of an output:
-                         below 2e-6; FAST below 1e-4 from K = 1024 on.
+                         own, and, where columns are few, integers as 1024 (Q4_0 64, TQ 4): one large x costs
+                         those beside it bits. By the arithmetic of chips, on random data, of the length of
+                         W's row times that of x: below 2e-6; FAST below 1e-4 from K = 1024 on.
      many columns        Where weights are unpacked into shared memory or warpgroups multiply, FAST rounds
                          them to f16, times a power of two for each row: by at most 3 2^-11 of the sum of a
                          weight's parts and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23);
@@ -12933,7 +12934,7 @@ static const ptxk__gemm_format ptxk__gemm_formats[] = {
     {PTXK_Q5_K, PTXK__GEMM_FOLDED, PTXK__GEMM_PAIRS, 256, 32, 256, 524288.0f},
     {PTXK_Q6_K, PTXK__GEMM_FOLDED, PTXK__GEMM_NIBBLES, 256, 64, 0, 524288.0f},
     {PTXK_Q8_0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 128, 16, 0, 16777216.0f},
-    {PTXK_Q4_0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 16777216.0f},
+    {PTXK_Q4_0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 1048576.0f},
     {PTXK_F16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_BF16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_F32, PTXK__GEMM_WORDS, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f},
@@ -12997,10 +12998,12 @@ static const ptxk__gemm_format *ptxk__gemm_format_of(const ptxk__block *b, ptx_t
     return g;
 }
 
-/* What is added to integers, which are unsigned then. */
+/* What is added to integers, which are unsigned then; Q4_0: 16 of each, 0 to 3: 256. Tensor cores align
+   products of subnormal numbers as those of 2^-14: beside one large x, small integers would lose ten bits. */
 static uint32_t ptxk__gemm_offset(const ptxk__block *b) {
+    if (b->reader && b->reader->part == PTXK__PART_BIAS_1) return 256;
     if (b->reader) return b->reader->part <= PTXK__PART_BIAS_128 ? b->reader->part : 0;
-    return b->id == PTXK_Q8_0 ? 128 : b->id == PTXK_Q6_K ? 32 : 8;
+    return b->id == PTXK_Q8_0 ? 128 : b->id == PTXK_Q6_K ? 32 : 8 * 16;
 }
 
 /* A form of prepared x. For a tile of columns and a unit it has `parts` parts, each [tile of 8 columns]
@@ -14212,6 +14215,7 @@ static uint32_t ptxk__gemm_blocks_of(const ptxk__gemm_class *c) {
 static double ptxk__gemm_factor_of(const ptxk__gemm *f, const ptxk__gemm_class *c) {
     if ((f->wide || f->wgmma) && (f->precision == PTXK_GEMM_FAST || ptxk__gemm_blocks_of(c))) return 1;
     if (c->block->reader && c->block->reader->part == PTXK__PART_E2M1 && ptxk__gemm_blocks_of(c)) return 1;
+    if (c->block->reader && c->block->reader->part == PTXK__PART_BIAS_1) return 65536;
     return (double)c->format->factor;
 }
 
@@ -14796,6 +14800,9 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
         } else if (s->scaled) {
             even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64006400), ptx_imm(0xea)); /* & | */
             odd = ptx_prmt(k, odd, ptx_b32(0x64646464), ptx_b32(0x4341));
+        } else if (r->part == PTXK__PART_BIAS_1) { /* 256 q */
+            even = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x2404));
+            odd = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x3414));
         } else {
             even = ptx_and(k, odd, ptx_b32(0x00ff00ff));
             odd = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x4341));
@@ -15179,9 +15186,9 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             continue;
         } else if (id == PTXK_Q4_0) {
             x = ptxk__gemm_row_word(k, s, i, h, at + 18 * w + 2);
-            for (e = 0; e < 4 && !s->scaled; e++) {
-                y = e ? ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(4 * e)), PTX_B32) : x;
-                a[e & 1][h + (e & 2)] = ptx_and(k, y, ptx_b32(0x000f000f));
+            for (e = 0; e < 4 && !s->scaled; e++) { /* 16 q */
+                y = !e ? ptx_shl(k, x, ptx_u32(4)) : e > 1 ? ptxk__shr_b32(k, x, ptx_u32(4 * e - 4)) : x;
+                a[e & 1][h + (e & 2)] = ptx_and(k, y, ptx_b32(0x00f000f0));
             }
             for (e = 0; e < 2 && s->scaled; e++) {
                 low = ptx_lop3(k, x, ptx_b32(0x000f000f), ptx_b32(0x64006400), ptx_imm(0xea));  /* 1024 + q */

@@ -228,6 +228,19 @@ static void large_small_and_zero_x(void)
     }
 }
 
+/* One large x beside small ones of one sign, which tensor cores cut where it is. */
+static void one_large_x(void)
+{
+    uint32_t i, e;
+    for (i = 0; i < FORMATS; i++) {
+        problem p = problem_new(formats[i].format, 2, 9, 1024, 8, 0, 0);
+        for (e = 0; e < 1024 + stride_or(p.x_stride, 1024); e++) ((float *)p.x)[e] = (float)(0.7 + random_within(0.3));
+        ((float *)p.x)[random_below(1024)] = 20000;
+        problem_run(&p);
+        problem_free(&p);
+    }
+}
+
 static void a_bad_block_spoils_its_row_only(void)
 {
     uint32_t i, r, bad = 11;
@@ -433,6 +446,7 @@ int main(void)
     bytes_with_factors();
     x_that_is_not_finite_spoils_its_row_only();
     large_small_and_zero_x();
+    one_large_x();
     a_bad_block_spoils_its_row_only();
     any_factor();
     the_same_bits_in_every_run();

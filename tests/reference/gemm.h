@@ -60,21 +60,25 @@ static inline double ref_gemm_row_factor(const ref_gemm *p, size_t r)
     return most;
 }
 
-/* What weight i of a block has besides where few columns multiply unsigned integers, as a number and its offset: twice
- * the offset times its factor. Q4_0's size has its own. */
+/* What weight i of a block has besides where few columns multiply unsigned integers: its offset, and 1024, as which
+ * tensor cores align a subnormal 2^-24 q (Q4_0 2^-20 q, TQ 2^-16 q); times its factor. */
 static inline double ref_gemm_offset(int type, const unsigned char *block, uint32_t i)
 {
     const int factor = ref_layout_of(type)->factor, n = (int)i >> 5;
     const double d = factor < 0 ? 0 : fabs(ref_from_f16(ref_u16(block + factor)));
     switch (type) {
     case REF_BLOCK_Q8_0:
-    case REF_BLOCK_IQ4_NL: return d * 256;
+    case REF_BLOCK_IQ4_NL: return d * (1024 + 128);
     case REF_BLOCK_IQ4_XS:
-        return d * 256 * abs(((block[4 + (n >> 1)] >> 4 * (n & 1) & 15) | (ref_u16(block + 2) >> 2 * n & 3) << 4) - 32);
-    case REF_BLOCK_Q6_K: return d * 64 * abs((signed char)block[192 + (i >> 4)]);
-    case REF_BLOCK_Q5_0: return d * 32;
+        return d * (1024 + 128)
+               * abs(((block[4 + (n >> 1)] >> 4 * (n & 1) & 15) | (ref_u16(block + 2) >> 2 * n & 3) << 4) - 32);
+    case REF_BLOCK_Q6_K: return d * (1024 + 32) * abs((signed char)block[192 + (i >> 4)]);
+    case REF_BLOCK_Q5_0: return d * (1024 + 16);
+    case REF_BLOCK_Q4_1:
+    case REF_BLOCK_Q5_1: return d * 1024;
+    case REF_BLOCK_Q4_0: return d * (64 + 8);
     case REF_BLOCK_TQ1_0:
-    case REF_BLOCK_TQ2_0: return d * 2;
+    case REF_BLOCK_TQ2_0: return d * (4 + 1);
     default: return 0;
     }
 }
