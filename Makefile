@@ -31,7 +31,7 @@ PROOF    = math/driver_all math/exhaustive math/random math/sass kernels/ptxas k
            kernels/flash_hopper_random kernels/flash_hopper_faults kernels/matmul_dense_faults \
            kernels/matmul_dense_sass examples/generate examples/persistent examples/prompt_lengths \
            kernels/flash_decode_faults kernels/matmul_memory_faults examples/architectures examples/experts \
-           kernels/decoder_faults examples/ranks_all cuda/threads dropin
+           kernels/decoder_faults examples/ranks_all cuda/host_faults cuda/threads dropin
 SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
 OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
 DRIVER   = $(SIM)
