@@ -165,8 +165,8 @@ static inline int run_model(llama *m, sequences *s, float *logits)
 /* What the device may be off at each step: rounding moves the logits in a way that no closed bound follows
  * through the layers usefully, so the reference is run COPIES times more with every operation moved at random
  * within its own derived bound (ref_llama_product and its neighbours); the tolerance is the farthest that any
- * logit of any copy moved at that step. The device's own errors are such a draw, and mostly well inside their
- * bounds. */
+ * logit of any copy moved at that step or one before: a single logit may come back to where it was by chance. The
+ * device's own errors are such a draw, and mostly well inside their bounds. */
 enum { COPIES = 3 };
 
 /* The reference and its moved copies, side by side through one sequence. */
@@ -182,6 +182,7 @@ static inline int reference_start(reference_run *run, ref_llama *r)
     uint32_t copy;
     int ok = 1;
     run->r = r;
+    run->tolerance = 0;
     run->want = (double *)malloc((1 + COPIES) * (size_t)r->vocab * sizeof *run->want);
     for (copy = 0; copy <= COPIES; copy++) ok &= ref_llama_start(r, &run->state[copy]);
     return CHECK(run->want && ok);
@@ -190,7 +191,6 @@ static inline int reference_start(reference_run *run, ref_llama *r)
 static inline void reference_step(reference_run *run, uint32_t token, int logits)
 {
     uint32_t copy, j;
-    run->tolerance = 0;
     for (copy = 0; copy <= COPIES; copy++) {
         double *one = run->want + (size_t)copy * run->r->vocab;
         run->r->noise = copy ? 1 : 0;

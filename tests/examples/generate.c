@@ -269,10 +269,10 @@ static void test_unfit_sizes(void)
     unfit_shape(&shape, NULL, 0, "heads of 264 elements, must be");
     shape = good;
     shape.ffn = 20;
-    unfit_shape(&shape, NULL, 0, "gemm: k is 20, must be a multiple of 8");
+    unfit_shape(&shape, NULL, 0, "rows of 20 values, must be a multiple of 8");
     shape = good;
     shape.hidden = 36;
-    unfit_shape(&shape, NULL, 0, "is 36, must be a multiple of 8");
+    unfit_shape(&shape, NULL, 0, "rows of 36 values, must be a multiple of 8");
 }
 
 /* Tensors of another architecture, of the right sizes, are not passed over: who has no norms of heads would
