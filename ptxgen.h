@@ -9755,10 +9755,13 @@ PTX__RARE char *ptx__print_head(const ptx_kernel *k, char *p) {
     char letter[2] = {0, 0};
     ptx_module *m = k->m;
     const char *chars = m->names.at;
-    const ptx__symbol *s, *end = k->shared.at + k->shared.count;
+    const ptx__symbol *shared = k->shared.at, *locals = k->locals.at;
+    size_t i;
     int c;
-    for (s = k->shared.at; s < end; s++) /* dynamic shared memory is declared outside */
-        if (!s->count) p = ptx__put(m, p, ".extern .shared .align %u .b8 %s[];\n", s->align, chars + s->name);
+    for (i = 0; i < k->shared.count; i++) /* dynamic shared memory is declared outside */
+        if (!shared[i].count)
+            p = ptx__put(m, p, ".extern .shared .align %u .b8 %s[];\n", shared[i].align,
+                         chars + shared[i].name);
     if (k->function) p = ptx__put(m, ptx__print_prototype(k, ptx__put(m, p, "\n")), "\n");
     else {
         p = ptx__put(m, p, "\n.visible .entry %s(", chars + k->name);
@@ -9771,12 +9774,14 @@ PTX__RARE char *ptx__print_head(const ptx_kernel *k, char *p) {
             letter[0] = ptx__register_letters[c];
             p = ptx__put(m, p, "\t.reg .%s %s%s<%u>;\n", types[c], "%", letter, k->registers[c]);
         }
-    for (s = k->shared.at; s < end; s++) /* only the size matters to the assembler */
-        if (s->count)
-            p = ptx__put(m, p, "\t.shared .align %u .b%u %s[%u];\n", s->align,
-                         8u * ptx_type_bytes((ptx_type)s->type), chars + s->name, s->count);
-    for (s = k->locals.at, end = s + k->locals.count; s < end; s++)
-        p = ptx__put(m, p, "\t.local .align %u .b8 %s[%u];\n", s->align, chars + s->name, s->count);
+    for (i = 0; i < k->shared.count; i++) /* only the size matters to the assembler */
+        if (shared[i].count)
+            p = ptx__put(m, p, "\t.shared .align %u .b%u %s[%u];\n", shared[i].align,
+                         8u * ptx_type_bytes((ptx_type)shared[i].type), chars + shared[i].name,
+                         shared[i].count);
+    for (i = 0; i < k->locals.count; i++)
+        p = ptx__put(m, p, "\t.local .align %u .b8 %s[%u];\n", locals[i].align, chars + locals[i].name,
+                     locals[i].count);
     return p ? ptx__text_room(m, p, 64) : NULL;
 }
 
