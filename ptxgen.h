@@ -4686,8 +4686,8 @@ PTX__INLINE uint32_t ptx__is_old(const ptx_kernel *k, uint32_t word) {
 /* List the old registers that the last instruction reads. Only of these, and of registers set again, is it
    not known that they are defined on every path: nobody has a handle before its definition stands in the
    text, from label to label one instruction leads to the next, and the first block leads to all. An entry: a
-   word, above it twice the instruction, 1 more where it sets. What may not count is written too, which is
-   faster than to guess. */
+   word, above it twice the instruction, 1 more where it sets. Each word is written, and the end of the list
+   moves only behind an old register: this needs no branch. */
 static void ptx__list_uses(ptx_kernel *k) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *x = k->words.at + ins->words + ins->results, *last = x + ins->count - ins->results;

@@ -193,7 +193,7 @@ static void quantisers_and_decoders_agree(void)
     }
 }
 
-/* Of Q6_K two lanes read from one bank in most loads of weights: a third of the passes at most. */
+/* Of Q6_K two lanes read from one bank in most loads of weights: at most 35 % of the passes. */
 static int few_conflicts(uint32_t f, const ptxsim_counters *counts)
 {
     return formats[f].format == PTXK_Q6_K && 20 * counts->shared_bank_conflicts <= 7 * counts->shared_wavefronts;
