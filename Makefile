@@ -44,7 +44,7 @@ help:
 	@echo 'make pictures  the examples that draw: the PNG files of docs/'
 	@echo 'make plot      the time from a graph to PTX beside NVRTC, where that is installed: docs/emission.svg'
 	@echo 'make test      the tests for every change; ends with the line "N passed, N failed"'
-	@echo 'make proof     all tests, for a release'
+	@echo 'make proof     all tests with all their cases, for a release'
 	@echo 'make proof-math  the mathematics over all 2^32 operands, or 2^28 random ones: hours'
 	@echo 'make sanitize  all tests, built with the address and undefined-behaviour sanitizers'
 	@echo 'make bench     emission speed, launch overhead, compile times beside stb_image.h (BENCH_COMPILE=0:'
@@ -76,6 +76,7 @@ run: $(SIM) $(addprefix $(B)/,saxpy flash_decode flash_prefill incremental_atten
 test: $(addprefix $(B)/results/,$(SHORT))
 	@sh tests/run.sh sum $(B) $(SHORT)
 
+proof: export PTXGEN_LONG = 1
 proof: $(addprefix $(B)/results/,$(TESTS) $(SCRIPTS))
 	@sh tests/run.sh sum $(B) $(TESTS) $(SCRIPTS)
 

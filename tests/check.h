@@ -40,6 +40,12 @@ static inline double random_within(double x) {
     return ((double)random_u32() / 2147483648.0 - 1) * x;
 }
 
+/* Of many cases that are much alike `make test` draws about one in n, new ones in every run; `make proof`, which sets
+ * PTXGEN_LONG, takes all. */
+static inline int one_in(uint32_t n) {
+    return getenv("PTXGEN_LONG") || random_below(n) == 0;
+}
+
 /* Takes PTXGEN_SEED or a fresh seed, and prints it. */
 static inline void start_random(void) {
     const char *seed = getenv("PTXGEN_SEED");
