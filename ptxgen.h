@@ -7179,31 +7179,34 @@ PTX__RARE const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_
     return NULL;
 }
 
-/* Groups of four whose last value is missing repeat the third: the last groups do, if not all. */
+/* A coordinate of the texture: an integer of any sign is one of s32. */
+PTX__RARE ptx_val ptx__coordinate(ptx_val v, char slot) {
+    const ptx_type has = ptx_type_of(v);
+    return slot == 'c' && (has == PTX_U32 || has == PTX_B32) ? ptx_as(v, PTX_S32) : v;
+}
+
+/* The fourth value of a group is not read, but for that of a cube's layer, x, y, z. Where not all are given, it repeats
+   the third. */
 PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
                             uint32_t n, const ptx_val *at, ptx_val *out) {
     char program[PTX__PROGRAM_MAX];
     ptx_val list[16];
-    const uint32_t given = n;
-    /* only there is the fourth coordinate one: layer, x, y, z */
     const int cubes = op == PTX_TEX_ACUBE || op == PTX_TEX_LEVEL_ACUBE || op == PTX_TEX_GRAD_ACUBE
                       || (op >= PTX_TLD4_R_ACUBE && op <= PTX_TLD4_A_ACUBE);
-    unsigned sources, missing, i;
+    unsigned sources, count = 0, used = 0, groups = 0, place = 0;
     const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, program, &sources) : NULL;
     if (!p) return;
-    missing = sources - 1 - n;
-    list[0] = texture;
-    for (i = sources, p += strlen(p); i > 1 && n && n < sources; p--) {
-        const ptx_type has = ptx_type_of(at[n - 1]);
+    list[count++] = texture;
+    for (p += 3; *p; p++) {
+        if (*p == '{') groups++, place = 0;
         if (!ptx__is_slot(*p)) continue;
-        list[--i] = *p == 'c' && (has == PTX_U32 || has == PTX_B32) ? ptx_as(at[n - 1], PTX_S32) : at[n - 1];
-        if (missing && p[1] == '}' && p[-4] == '{' && !(cubes && p[-5] == 'd')) missing--;
-        else
-            n--;
+        if (++place == 4 && n != sources - 1 && !(cubes && groups == 1)) list[count] = list[count - 1];
+        else list[count] = used < n ? ptx__coordinate(at[used], *p) : texture, used++;
+        count++;
     }
-    if (i > 1 || n || missing)
-        ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u values behind the texture, %u given",
-                  ptx__rows[k->m->first[op]].name, sources - 1, given);
+    if (used != n)
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u value%s behind the texture, %u given",
+                  ptx__rows[k->m->first[op]].name, used, used == 1 ? "" : "s", n);
     else
         ptx_opn_(k, site, op, 0, type, PTX_NONE, sources, list, 4, out);
 }

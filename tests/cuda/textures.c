@@ -270,8 +270,9 @@ static void test_misuse(void) {
         ptx_module *m = ptx_module_new(NULL);                                                                \
         ptx_kernel *k = ptx_entry(m, "k");                                                                   \
         ptx_val t = ptx_param(k, "t", PTX_U64), u = ptx_param(k, "u", PTX_U32),                              \
-                f = ptx_param(k, "f", PTX_F32), ff[6], uu[3], uf[5], r[4];                                   \
-        ff[0] = ff[1] = ff[2] = ff[3] = ff[4] = ff[5] = f, uu[0] = uu[1] = uu[2] = u;                        \
+                f = ptx_param(k, "f", PTX_F32), ff[10], uu[3], uf[5], r[4];                                  \
+        ff[0] = ff[1] = ff[2] = ff[3] = ff[4] = ff[5] = ff[6] = ff[7] = ff[8] = ff[9] = f;                   \
+        uu[0] = uu[1] = uu[2] = u;                                                                           \
         uf[0] = u, uf[1] = uf[2] = uf[3] = uf[4] = f;                                                        \
         (void)t, (void)ff, (void)uu, (void)uf, (void)r;                                                      \
         call;                                                                                                \
@@ -288,9 +289,10 @@ static void test_misuse(void) {
     MISUSE(ptx_tex(k, PTX_TEX_CUBE, PTX_F32, t, 3, uu, r), "expected f32");
     MISUSE(ptx_tex(k, PTX_TEX_GRAD_2D, PTX_F32, t, 4, ff, r), "takes 6 values behind the texture, 4 given");
     MISUSE(ptx_tex(k, PTX_TEX_2D, PTX_F32, t, 3, ff, r), "takes 2 values behind the texture, 3 given");
-    MISUSE(ptx_tex(k, PTX_TEX_3D, PTX_F32, t, 2, ff, r), "takes 4 values behind the texture, 2 given");
-    MISUSE(ptx_tex(k, PTX_TEX_1D, PTX_F32, t, 0, ff, r), "takes 1 values behind the texture, 0 given");
+    MISUSE(ptx_tex(k, PTX_TEX_3D, PTX_F32, t, 2, ff, r), "takes 3 values behind the texture, 2 given");
+    MISUSE(ptx_tex(k, PTX_TEX_1D, PTX_F32, t, 0, ff, r), "takes 1 value behind the texture, 0 given");
     MISUSE(ptx_tex(k, PTX_TEX_2D, PTX_F32, t, 4000000000u, ff, r), "takes 2 values");
+    MISUSE(ptx_tex(k, PTX_TEX_GRAD_3D, PTX_F32, t, 10, ff, r), "takes 9 values behind the texture, 10 given");
     MISUSE(ptx_tex(k, PTX_TEX_ACUBE, PTX_F32, t, 3, uf, r), "takes 4 values behind the texture, 3 given");
     MISUSE(ptx_tex(k, PTX_TEX_LEVEL_ACUBE, PTX_F32, t, 4, uf, r), "takes 5 values behind the texture, 4 given");
     MISUSE(ptx_tex(k, PTX_TLD4_B_ACUBE, PTX_F32, t, 3, uf, r), "takes 4 values behind the texture, 3 given");
