@@ -202,8 +202,9 @@ static inline int ref_even_sign(unsigned bits, int i)
 static inline double ref_iq_weight(int type, const unsigned char *block, int i)
 {
     const int g = i >> 5, e = i >> 3; /* of 32; of 8 */
-    const unsigned char *word = block + (type == REF_BLOCK_IQ2_XXS ? 6 + 8 * g : 66 + 4 * g);
-    unsigned long bits =
+    const unsigned char *word = /* that of signs and scale, which two of them have */
+        block + (type == REF_BLOCK_IQ2_XXS ? 6 + 8 * g : type == REF_BLOCK_IQ3_XXS ? 66 + 4 * g : 0);
+    const unsigned long bits =
         word[0] | (unsigned long)word[1] << 8 | (unsigned long)word[2] << 16 | (unsigned long)word[3] << 24;
     int q, sign, scale;
     double step = 0.125;
