@@ -7185,8 +7185,8 @@ PTX__RARE ptx_val ptx__coordinate(ptx_val v, char slot) {
     return slot == 'c' && (has == PTX_U32 || has == PTX_B32) ? ptx_as(v, PTX_S32) : v;
 }
 
-/* Only a layered cube reads the fourth value of a group (layer, x, y, z). In other groups it is padding: if the
-   caller leaves it out, it repeats the third. */
+/* Only a layered cube reads the fourth value of a group (layer, x, y, z). In other groups it is padding: if
+   the caller leaves it out, it repeats the third. */
 PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
                             uint32_t n, const ptx_val *at, ptx_val *out) {
     char program[PTX__PROGRAM_MAX];
