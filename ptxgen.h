@@ -24,12 +24,12 @@
        ptx_ret(k);
        const char *text = ptx_text(m, NULL);                   // NULL: ptx_get_error(m)->message says why
 
-   INDEX  (search for the tag; the three headers have the same, and [MATH] is in ptxgen.h)
-     [MANUAL]     how to think about it, rules, what it does not do
+   INDEX  (search for the tag; all three headers have the same tags, but only ptxgen.h has [MATH])
+     [MANUAL]     concepts, rules, limits
      [CONFIG]     macros that you may define before including
      [ERRORS]     the catalogue: one line makes the code, its name and its meaning
      [TYPES]      operands, handles, descriptions
-     [TABLE]      the instruction table and the modifiers: every fact about an instruction stands here, once
+     [TABLE]      modifiers and the instruction table, the only place with facts about an instruction
      [INTERFACE]  functions, and the macros that are their everyday form
      [SUPPORT]    implementation: memory, errors, text
      [CORE]       implementation: record, control flow, verify, print
@@ -38,123 +38,123 @@
 
    [MANUAL]
    MODULE, KERNEL  A ptx_module owns its kernels, their text and the error. ptx_entry() starts a kernel;
-          several may be open at the same time. There is no global state. One thread may use a module at a
-          time; any number of modules may exist.
-   VALUES  A ptx_val is a typed operand in 8 bytes, passed by value. It is a register that one instruction
-          wrote, or an immediate: ptx_f32(1.5), ptx_u32(7). ptx_imm(7) is an integer that takes the type of
-          the operand that it stands for. A C number is not an operand: ptx_add(k, x, ptx_imm(1)). No
-          instruction writes to a value a second time, so a copy of a handle always means the same number. A
-          handle has 55 bits for an immediate; a 64-bit number that needs more is refused where
-          it is used: make it with ptx_wide(k, PTX_U64, bits). A handle of another kernel is refused. It holds
-          16 bits of its owner (a place of ptx_off: 8): one in 65,536 (256) of such mistakes is not seen.
-   VARIABLES  What changes is a ptx_var: v = ptx_var_new(k, init); ptx_set(k, v, x) writes it; ptx_get(k, v)
-          is its value at that point, and does not change with later writes.
+          several may be open at the same time. There is no global state. Any number of modules may exist;
+          only one thread at a time may use a module.
+   VALUES  A ptx_val is a typed operand, a handle of 8 bytes that is passed by value. It is a register that
+          one instruction writes, or an immediate: ptx_f32(1.5), ptx_u32(7). ptx_imm(7) is an integer that
+          takes the type of its operand slot. A C number is not an operand: write ptx_add(k, x, ptx_imm(1)).
+          A value never changes, so all copies of a handle mean the same number. A handle has 55 bits for an
+          immediate; a 64-bit number that needs more is refused where it is used: make it with
+          ptx_wide(k, PTX_U64, bits). A handle of another kernel is refused. The handle holds 16 bits of its
+          owner's tag (8 if ptx_off made it), so one such mistake in 65,536 (256) is not detected.
+   VARIABLES  A ptx_var can be written again: v = ptx_var_new(k, init); ptx_set(k, v, x) writes it. The result
+          of ptx_get(k, v) is its value at that point, which later writes do not change.
    TYPES  The type of a result follows from the operands. The operands of an addition have the same type; a
           mismatch is an error that names both. ptx_cvt(k, PTX_F32, x) converts. ptx_as(x, PTX_S32) reads the
-          same bits as another type of that width and emits nothing. A value of a b type (PTX_B32 ...) fits
-          wherever its width does.
-   ADDRESSES  An address has a state space. Parameters made with ptx_param_ptr have the given one,
-          ptx_shared() is shared, and sums of addresses keep it. An address loaded from memory is generic;
-          ptx_ptr(p, PTX_GLOBAL) states its space. ptx_at(p, 16) is the memory operand [p+16]; ptx_with(
-          ptx_at(p, 0), PTX_NC) adds modifiers.
+          same bits as another type of that width and emits nothing. A value of an untyped-bits type
+          (PTX_B32 ...) is accepted for every type of its width.
+   ADDRESSES  An address has a state space: that given to ptx_param_ptr(), shared for ptx_shared(); address
+          arithmetic keeps it. An address loaded from memory is generic; ptx_ptr(p, PTX_GLOBAL) declares its
+          space. ptx_at(p, 16) is the memory operand [p+16]; ptx_with(ptx_at(p, 0), PTX_NC) adds modifiers.
    ARRAYS, STRUCTS  ptx_ld_elem(k, PTX_F32, p, i) reads p[i], ptx_st_elem(k, PTX_F32, p, i, x) writes it, and
           ptx_elem(k, PTX_F32, p, i) is its memory operand. For a field of a C struct, particle.mass:
           ptx_ld_field(k, PTX_F32, p, particle, mass), ptx_st_field(k, PTX_F32, p, particle, mass, x); its
-          address is ptx_field(p, particle, mass). ptx_ptr_add(k, p, i, n) is the address of p[i], n the size
-          of an element.
-   MODIFIERS  ptx_add(k, a, b) is add with its usual modifiers (mul.lo, fma.rn, ex2.approx ...).
-          ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) is any instruction of the table with any modifiers that
-          it has.
+          address is ptx_field(p, particle, mass). ptx_ptr_add(k, p, i, n) is the address of p[i] where an
+          element has n bytes.
+   MODIFIERS  ptx_add(k, a, b) is add with its default modifiers (mul.lo, fma.rn, ex2.approx ...). With
+          ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) the caller chooses the instruction and its modifiers.
    OTHER INSTRUCTIONS  An instruction without a macro of its own is called by its name in the table, with its
           operands in the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)).
-          ptx_opn() is for those with groups of operands or several results. An address stands for [address],
-          ptx_off(address, 16) for [address+16]. `build/ptxdump --reference` prints the table.
+          ptx_opn() is for those with groups of operands or several results. A memory operand [address] is
+          passed as the address, [address+16] as ptx_off(address, 16). `build/ptxdump --reference` prints the
+          table.
    MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
-          units in the last place (tgamma, lgamma: 4; erfc: 4.3), stated function by function in [INTERFACE].
-          What the hardware approximates has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and
-          ptx_sin_approx where C has the name. They take f32 and f64; integers have ptx_min, ptx_max, ptx_abs.
+          units in the last place (erfc, tgamma, lgamma: 4), stated for each function in [INTERFACE]. They
+          take f32 and f64; integers have ptx_min, ptx_max, ptx_abs. The hardware's approximations have the
+          instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, or ptx_sin_approx where C has that name.
    CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
           ptx_while, ptx_break and ptx_continue; labels and branches. ptx_guard(k, p) predicates the one
-          instruction after it: compute operands and addresses before. ptx_selp(k, a, b, p) is p ? a : b,
-          without a branch. A C loop around calls emits its body in every round: it unrolls. A scope that is
-          left by a C `break` or `return` is an error: "scope opened at file:line is not closed".
+          instruction after it: compute its operands and addresses before. ptx_selp(k, a, b, p) is p ? a : b,
+          without a branch. A C loop around calls unrolls: each iteration emits the body. A C `break` or
+          `return` that skips ptx_end() is an error: "the scope opened at file:line is not closed".
    SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, 0) ... ptx_default(k) ... ptx_end(k), for up to 512
           cases. A case does not fall through. ptx_brx() is the plain branch through a table.
    ORDER  C does not define the order in which the arguments of a call are evaluated. ptx_sub(k, ptx_ld(...),
-          ptx_ld(...)) is correct, but compilers may print its loads in different orders. For text that is the
-          same with every compiler, write one emitting call per statement.
+          ptx_ld(...)) is correct, but its two loads may be emitted in either order. For text that is the same
+          with every compiler, write one emitting call per statement.
    ERRORS  A module keeps its first error; later calls on it have no effect and are safe. The message starts
           with the caller's file and line and names kernel, instruction, operand and types. Check once, at
-          ptx_text(). The module keeps pointers to call sites, the string literals of the macros: they must
-          outlive it.
+          ptx_text(). The module keeps pointers to call sites, string literals in the macros: a call site
+          passed to a function directly must outlive the module.
    VERSIONS  The caller chooses .target. .version is the lowest that the target and the recorded instructions
           need; a module that needs more than ptx_module_desc.max_version is refused. An instruction that the
           target lacks is an error.
    SHARED MEMORY  ptx_shared(k, "tile", PTX_F32, 1024, 16) is an array of the block; its address has 32 bits.
-          All such arrays together have at most 48 KiB. ptx_shared_dynamic(), once a kernel, is the memory
-          that the launch gives beyond; divide it with ptx_off(). Contents are undefined at the start. A
-          thread may read what another thread wrote only after the block's barrier,
-          ptx_bar_sync(k, ptx_imm(0)) (in a warp: ptx_bar_warp_sync), and overwrite it only after another one.
-          ptx_mapa() gives the address in another block of the cluster.
+          All such arrays together have at most 48 KiB. ptx_shared_dynamic(), once in a kernel, is the dynamic
+          shared memory of the launch; divide it with ptx_off(). Contents are undefined at the start. A thread
+          may read what another thread wrote only after the block's barrier, ptx_bar_sync(k, ptx_imm(0)) (in a
+          warp: ptx_bar_warp_sync), and may overwrite it only after one more barrier. ptx_mapa() gives the
+          same address in another block of the cluster.
    VARIABLES OF THE MODULE  ptx_variable() defines global or constant memory, with data or zeros.
-          ptx_address() is its address. ptx_point() stores the addresses of earlier variables in it.
+          ptx_address() is its address. ptx_point() initialises an element with the address of an earlier one.
    FUNCTIONS  ptx_func() starts a function, ptx_return() ends it, ptx_call() calls it with up to 32 arguments,
           ptx_call_indirect() calls through ptx_func_address(). Define all its parameters before the first
-          call. A barrier or shuffle in a function counts at each call. Its arguments and results are taken to
-          differ between threads. An exit in it ends the thread, so no instruction for all threads may follow
-          the call. Recursion is refused.
+          call. A call of a function that contains a barrier or shuffle is checked as if it were one. The
+          verifier assumes that arguments and results differ between threads. ptx_exit() in a function ends
+          the thread, so no collective instruction may follow the call. Recursion is refused.
    PRINTF  ptx_printf(k, "%d %f\n", 2, args) widens floats and checks the conversions against the arguments.
-   MATRICES  ptx_mma() takes fragments as arrays; ptx_mma_shape() tells their lengths. It also computes wmma
-          products, between WMMA_LOAD_* and WMMA_STORE_D, with the layouts as modifiers. The sums of
-          ptx_wgmma() change asynchronously, so they are variables: write them, then PTX_WGMMA_FENCE, the
-          products, PTX_WGMMA_COMMIT_GROUP and PTX_WGMMA_WAIT_GROUP; only then read or write them again. The
-          verifier checks this order on every path.
+   MATRICES  ptx_mma() takes fragments as arrays; ptx_mma_shape() tells their lengths. It also emits wmma.mma,
+          on fragments of PTX_WMMA_LOAD_* for PTX_WMMA_STORE_D_*; the layouts are modifiers. ptx_wgmma()
+          changes its accumulators asynchronously, so they are variables: write them, then PTX_WGMMA_FENCE,
+          the products, PTX_WGMMA_COMMIT_GROUP and PTX_WGMMA_WAIT_GROUP; only then read or write them again.
+          The verifier checks this order on every path.
    RAW TEXT  ptx_raw() inserts PTX text. $0 $1 ... are its results, then its operands, at most 64 of each;
-          they are typed and tracked. Results are taken to differ between threads, and the text to wait for
-          copies, as a call is. Nobody reads the text itself but the assembler: brackets, comments and
-          statements must end in it, and it must write its results. Put labels in braces if a text is used
-          twice.
-   VERIFIED  On every path, before there is a text: definitions before uses; labels, scopes and ends;
+          they are typed and tracked. The verifier assumes that the results differ between threads and that
+          the text, like any call, waits for asynchronous copies. Only the assembler reads the text itself: it
+          must close its brackets and comments, end its statements and write all its results. Put labels in
+          braces if a text is used twice.
+   VERIFIED  On every path, before ptx_text() returns a text: definitions before uses; labels, scopes, ends;
           unreachable code; loops without an exit; constant offsets that are misaligned or outside an array or
           variable; limits of shared, constant and parameter memory and of launch bounds; waits for cp.async,
           wgmma and tcgen05.ld; fences of wgmma; uniformity.
-   UNIFORMITY  Barriers, shuffles and matrix instructions are for all threads of a cluster, block, warpgroup
-          (four warps) or warp. The verifier finds the values that differ between threads (ids, loads,
-          atomics, results of calls and raw text), the branches and loops that depend on them, and refuses
-          such an instruction where only some of its threads arrive. Threads that have executed ptx_ret are
-          absent. Block ids differ within a cluster. %tid.x / 32 is uniform in a warp, and so is
-          (%ctaid.x * 128 + %tid.x) / 32 if ptx_require_block() or ptx_launch_bounds() declares a block of a
-          multiple of 32 threads; comparisons with multiples of 32 and 128 are understood too. State what the
-          verifier cannot know: ptx_cluster_uniform(), ptx_uniform(), ptx_warpgroup_uniform(),
-          ptx_warp_uniform(). The member mask of a shuffle or vote names the lanes that take part. A full mask
-          is checked; any other is taken as right. ptx_ballot(k, p, all) before the `if` on p computes one.
-   FOUND BY RUNNING  The builder does not guess what depends on run-time values: races, member masks, indices,
-          phases of mbarriers, memory that nobody wrote, carries, functions behind pointers, registers for
+   UNIFORMITY  Barriers, shuffles and matrix instructions are collective: all threads of a cluster, block,
+          warpgroup (four warps) or warp must execute them together. The verifier finds the values that differ
+          between threads (ids, loads, atomics, results of calls and raw text) and the branches and loops that
+          depend on them. It refuses a collective instruction that only some of its threads reach; a thread
+          that has executed ptx_ret does not. Block ids differ within a cluster. %tid.x / 32 is uniform in a
+          warp, and so is (%ctaid.x * 128 + %tid.x) / 32 if ptx_require_block() or ptx_launch_bounds()
+          declares a block of a multiple of 32 threads; comparisons with multiples of 32 and 128 are
+          understood too. Assert what the verifier cannot know by ptx_cluster_uniform(), ptx_uniform(),
+          ptx_warpgroup_uniform() or ptx_warp_uniform(). The member mask of a shuffle or vote names the lanes
+          that take part: if it is full, the whole warp must arrive; another mask is not checked. To compute
+          one, call ptx_ballot(k, p, all) before the `if` on p.
+   FOUND BY RUNNING  What depends on run-time values is not checked: data races, member masks, indices, phases
+          of mbarriers, uninitialised memory, carry flags, functions called through pointers, registers for
           setmaxnreg. The CPU driver in tests/sim, or a checking tool on a GPU, finds these when the kernel
           runs.
    LOGS  ptx_locate() maps a line of the text to the caller's file and line. ptx_explain() does that for a
           whole log of ptxas or the driver; ptxgen_cuda.h calls it. ptx_module_desc.comments = 1 prints the
-          places beside the instructions, 2 prints them as .loc lines for profilers.
+          call sites beside the instructions, 2 prints them as .loc lines for profilers.
    DOES NOT  optimise (ptxas does); parse PTX or check raw text; allocate machine registers; link modules;
-          follow addresses through memory or functions; support recursion. Textures and surfaces are 64-bit
-          handles only.
+          follow addresses through memory or functions; support recursion; support textures and surfaces other
+          than by 64-bit handle.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
 
 /* ---- [CONFIG] ---------------------------------------------------------------------------------------------
 
-   PTXGEN_IMPLEMENTATION   in one file: compile the code
-   PTXGEN_STATIC           with it: all functions static, a private copy in that file
+   PTXGEN_IMPLEMENTATION   in exactly one file: compile the code
+   PTXGEN_STATIC           with it: all functions are static, a private copy in that file
    PTXGEN_API              your own linkage, e.g. __declspec(dllexport)
-   PTXGEN_NO_MATH          without the functions of [MATH]
+   PTXGEN_NO_MATH          leave out the functions of [MATH]
 */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-/* Never inlined. A generator is little more than calls, and inlining would double its size. Also for code
-   that has many callers and seldom runs. */
+/* Never inlined: public functions, because a generator is little more than calls and inlining would double
+   its size, and private ones with many callers that seldom run. */
 #if defined(__GNUC__)
 #define PTX__APART __attribute__((noinline, unused))
 #elif defined(_MSC_VER)
@@ -171,8 +171,8 @@
 #endif
 #endif
 
-/* Compiled for size: what runs once a kernel, or only for an error. With GCC no public function is, for
-   "cold" makes its callers cold too. */
+/* Compiled for size: functions that run once per kernel, or only on an error. Not public functions with GCC:
+   there the attribute "cold" would make their callers cold too. */
 #if defined(__clang__)
 #define PTX__RARE __attribute__((minsize)) static
 #define PTX__RARE_API __attribute__((minsize)) PTXGEN_API
@@ -197,7 +197,7 @@ extern "C" {
 #define PTXGEN_VERSION "0.2.0"
 
 /* PTX_ZERO initialises any struct of these headers to zero: `ptx_module_desc desc = PTX_ZERO;`. PTX__CAST is
-   the cast for macros, which expand in the caller's file, where old-style casts may be warned of. */
+   the cast for macros: they expand in the caller's C++ file, where a C cast may cause a warning. */
 #ifdef __cplusplus
 #define PTX_ZERO {}
 #define PTX__CAST(type, value) static_cast<type>(value)
@@ -208,8 +208,8 @@ extern "C" {
 
 /* ---- [ERRORS] ---------------------------------------------------------------------------------------------
 
-   X(code, name, meaning): the enumerator PTX_E_<code>, ptx_error_name(), and the text in the documentation.
-   */
+   X(code, name, meaning): code makes the enumerator PTX_E_<code>; ptx_error_name() returns name; meaning is
+   the documentation. */
 #define PTX_ERRORS(X)                                                                                        \
     X(NONE, "none", "no error")                                                                              \
     X(MEMORY, "memory", "the allocator returned NULL")                                                       \
@@ -250,20 +250,20 @@ extern "C" {
 typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
 #undef PTX__ENUM
 
-/* Where a line of the text comes from. Pointers live as long as the module. */
+/* The instruction behind a line of the text. Pointers live as long as the module. */
 typedef struct ptx_place {
     const char *kernel;
     const char *site;     /* "file.c:12" */
     uint32_t instruction; /* its index in the kernel, counted from 0 */
 } ptx_place;
 
-/* What a kernel needs of registers, by liveness: what the assembler adds (addresses, copies) and saves
-   (scheduling, rematerialisation) is not in it. */
+/* The register pressure of a kernel, from the liveness of its values. Registers that the assembler adds
+   (addresses, copies) or saves (scheduling, rematerialisation) are not counted. */
 typedef struct ptx_pressure_info {
-    uint32_t registers;   /* 32-bit registers live at once, at most */
-    uint32_t predicates;
-    uint32_t instruction; /* where */
-    const char *site;
+    uint32_t registers;   /* the most 32-bit registers that are live at once */
+    uint32_t predicates;  /* the most predicates that are live at once */
+    uint32_t instruction; /* index of the instruction where `registers` is reached */
+    const char *site;     /* its call site */
 } ptx_pressure_info;
 
 /* The first error of a module. All pointers live as long as the module. */
@@ -277,9 +277,9 @@ typedef struct ptx_error {
 
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
-/* X(type, name in PTX, bits, kind): kind p predicate, b bits, u unsigned, s signed, f float, h 16-bit float,
-   x packed smaller floats, m an element inside a matrix's registers, which no value has by itself. Numbers
-   1 to 15 are no types: ptxgen_kernels.h has formats of weights there, and neither is taken for the other. */
+/* X(type, name in PTX, bits, kind): kind p predicate, b untyped bits, u unsigned, s signed, f float, h 16-bit
+   float or tf32, x packed smaller floats, m element of a matrix fragment, never the type of a value. Numbers
+   1 to 15 are no types: ptxgen_kernels.h uses them for weight formats, so that the two cannot be confused. */
 #define PTX_TYPES(X)                                                                                         \
     X(PRED, "pred", 1, 'p')                                                                                  \
     X(B8, "b8", 8, 'b')                                                                                      \
@@ -329,12 +329,12 @@ typedef struct ptx_error {
 #define PTX__ENUM(type, name, bits, kind) PTX_##type,
 typedef enum ptx_type {
     PTX_NONE,
-    PTX__NO_TYPE = 15, /* the types follow; the last may be 63, as sets of them have 64 bits */
+    PTX__NO_TYPE = 15, /* the types follow, up to 63: a set of types is a mask of 64 bits */
     PTX_TYPES(PTX__ENUM) PTX__TYPE_COUNT
 } ptx_type;
 #undef PTX__ENUM
 
-/* State space of an address. PTX_GENERIC is what an address has of which nothing is known. */
+/* State space of an address; PTX_GENERIC if it is not known. */
 typedef enum ptx_space {
     PTX_GENERIC,
     PTX_GLOBAL,
@@ -342,34 +342,34 @@ typedef enum ptx_space {
     PTX_LOCAL,
     PTX_CONST,
     PTX_PARAM,
-    PTX_SHARED_CLUSTER /* of any block of the cluster: what ptx_mapa gives */
+    PTX_SHARED_CLUSTER /* of any block of the cluster: the space of ptx_mapa's result */
 } ptx_space;
 
-/* Modifiers of an instruction, or'ed together; the constants stand in [TABLE]. */
+/* Modifiers of an instruction, or'ed together; the constants are in [TABLE]. */
 typedef uint64_t ptx_mods;
 
 /* An operand, passed by value. The encoding (PTX__HANDLE) is private: make values with the functions below. A
-   handle of all zeros is no value. */
+   handle of 0 means "no value". */
 typedef struct ptx_val {
     uint64_t handle;
 } ptx_val;
 
-/* A place that can be written again. Read it with ptx_get, write it with ptx_set. */
+/* A variable of a thread, which can be written again. Read it with ptx_get, write it with ptx_set. */
 typedef struct ptx_var {
     ptx_val cell;
 } ptx_var;
 
-/* A place in the code. */
+/* A branch target in a kernel. */
 typedef struct ptx_label {
     uint32_t index, owner;
 } ptx_label;
 
-/* A memory operand: [base + offset], with the modifiers of the access and the policy of the L2 cache. */
+/* A memory operand: [base + offset], with the modifiers of the access and its L2 cache policy. */
 typedef struct ptx_mem {
     uint64_t base, access; /* see ptx__read_memory */
 } ptx_mem;
 
-/* A variable of a module, or a function: what has an address before any kernel runs. */
+/* A variable of a module: see ptx_variable. */
 typedef struct ptx_symbol {
     uint32_t index, owner;
 } ptx_symbol;
@@ -377,34 +377,36 @@ typedef struct ptx_symbol {
 typedef struct ptx_module ptx_module;
 typedef struct ptx_kernel ptx_kernel;
 
-/* A chip, as in ".target sm_90a": PTX_SM(90), PTX_SM_A(90); PTX_SM_F(100) is its family, "sm_100f". */
+/* A .target: PTX_SM(90) is sm_90, PTX_SM_A(90) sm_90a, with the features of that chip alone, and
+   PTX_SM_F(100) sm_100f, with those of its family. */
 typedef uint32_t ptx_target;
 #define PTX_SM(number) PTX__CAST(ptx_target, (number) + 0LL) /* 0LL: never a cast to the same type */
 #define PTX_SM_A(number) (PTX_SM(number) | 0x1000u)
 #define PTX_SM_F(number) (PTX_SM(number) | 0x2000u)
 
-/* realloc with a user pointer: old_size is what the block was asked with, new_size 0 frees and returns NULL.
-   */
+/* realloc with a user pointer. old_size is the size with which the block was allocated (0 for a NULL block);
+   new_size 0 frees the block and returns NULL. */
 typedef void *(*ptx_alloc_fn)(void *user, void *block, size_t old_size, size_t new_size);
 
-/* Zero means default everywhere. */
+/* A field of zero means its default. */
 typedef struct ptx_module_desc {
     ptx_target target;    /* default PTX_SM(75) */
     uint32_t max_version; /* refuse what needs a newer PTX: 78 is ".version 7.8". Default 90 */
     uint32_t comments;    /* 1: print ptx_comment()s and each instruction's call site; 2: .loc lines, so
-                             that tools show your C lines beside the machine code; 3: both */
+                             that tools show your C lines beside the machine code; 3: both; 0: neither */
     ptx_alloc_fn alloc;   /* default realloc and free */
     void *alloc_user;
     uint32_t dependent_launch; /* 1: each entry begins with griddepcontrol.launch_dependents and .wait, so
-                                  that it may be launched before the kernel before it has ended (sm_90).
-                                  ptx_ld leaves out PTX_NC, whose data nobody may write meanwhile */
+                                  that it may be launched before the previous kernel has ended (sm_90). ptx_ld
+                                  then ignores PTX_NC: that kernel may still write the data */
 } ptx_module_desc;
 
-/* What a launch needs to know of an entry. Pointers live until the module changes. */
+/* A parameter of an entry, and what a launch needs to know of an entry. Pointers live until the module
+   changes. */
 typedef struct ptx_param_info {
     const char *name;
     ptx_type type;   /* PTX_B8 for a by-value block of bytes */
-    ptx_space space; /* PTX_GLOBAL for a pointer, PTX_GENERIC otherwise */
+    ptx_space space; /* that given to ptx_param_ptr; PTX_GENERIC otherwise */
     uint32_t bytes, align, offset;
 } ptx_param_info;
 
@@ -413,48 +415,48 @@ typedef struct ptx_entry_info {
     const ptx_param_info *params;
     uint32_t param_count, param_bytes;
     uint32_t shared_bytes;  /* static */
-    uint32_t max_threads;   /* 0: not declared */
+    uint32_t max_threads;   /* of ptx_launch_bounds; 0: not declared */
     uint32_t instructions;
-    uint32_t dependent_launch; /* 1: it waits for the kernel before it: see ptx_module_desc */
+    uint32_t dependent_launch; /* 1: it waits for the previous kernel: see ptx_module_desc */
 } ptx_entry_info;
 
-/* One launch: which entry of the module (in the order of their ptx_entry calls), and its geometry. */
+/* One launch: the index of the entry (in the order of the ptx_entry calls), and the geometry. */
 typedef struct ptx_launch {
     uint32_t entry;
     uint32_t grid[3], block[3]; /* blocks; threads */
     uint32_t shared_bytes;      /* dynamic */
-    uint32_t cooperative;       /* 1: only where all blocks are resident at once */
-    uint32_t cluster[3];        /* blocks of a cluster, from sm_90 on; all 0: the launch does not say */
+    uint32_t cooperative;       /* 1: a cooperative launch, all blocks resident at once */
+    uint32_t cluster[3];        /* blocks of a cluster, from sm_90 on; all 0: not given by the launch */
 } ptx_launch;
-/* Of entry 0: `threads` threads along x in blocks of `block`, the last of which may have threads to spare. */
+/* A launch of entry 0: `threads` threads along x, rounded up to whole blocks of `block` threads. */
 PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block);
-/* The same of x by y threads, in blocks of block_x by block_y. */
+/* The same for x by y threads, in blocks of block_x by block_y. */
 PTXGEN_API ptx_launch ptx_launch_2d(uint64_t x, uint64_t y, uint32_t block_x, uint32_t block_y);
 
-/* A tensor map (CUtensorMap) of a launch. It is a parameter of the entry, of 128 bytes by value, behind the
-   block of arguments: see ptx_param_map. Dimension 0 is the innermost; its elements are adjacent. A number is
-   `times`, multiplied by the field of `bytes` bytes (4 or 8) at offset `field` of the argument struct; with
-   bytes 0, `times` alone. ptx_map_resolve computes from it what the driver takes. */
+/* A tensor map (CUtensorMap) of a launch. It is a parameter of the entry, 128 bytes by value after the
+   argument struct: see ptx_param_map. Dimension 0 is the innermost; its elements are adjacent. A
+   ptx_map_number is `times` multiplied by the integer of `bytes` bytes (4 or 8) at offset `field` of the
+   argument struct; with bytes 0, `times` alone. ptx_map_resolve computes the driver's values. */
 #define PTX_MAP_RANK 5
 typedef struct ptx_map_number {
     uint64_t times;
     uint32_t field, bytes;
 } ptx_map_number;
 typedef struct ptx_tensor_map {
-    uint32_t launch;                     /* of the plan; its maps are parameters in the order of the plan */
+    uint32_t launch;                     /* index in the plan; a launch takes its maps in the plan's order */
     uint32_t address;                    /* offset of the u64 field that holds the address of element 0 */
-    uint32_t substitute;                 /* offset of the one that is taken where that is 0, as all strides
-                                            are then; the kernel does not use the map. 0: none */
-    uint32_t type, rank;                 /* of an element: a ptx_type; 1 ... 5 */
+    uint32_t substitute;                 /* offset of the u64 field to use if that address is 0: all strides
+                                            count as 0, and the kernel does not use the map. 0: none */
+    uint32_t type, rank;                 /* ptx_type of an element; dimensions, 1 ... 5 */
     uint32_t swizzle;                    /* of the box in shared memory: 0, 32, 64 or 128 bytes */
     uint32_t box[PTX_MAP_RANK];          /* elements of a copy, 1 ... 256 */
     ptx_map_number size[PTX_MAP_RANK];   /* elements */
     ptx_map_number stride[PTX_MAP_RANK]; /* bytes between neighbours, multiples of 16; stride[0] is unused. A
-                                            stride of 0 makes a size of 1: the kernel uses index 0 there */
+                                            stride of 0 makes the size 1: the kernel uses index 0 only */
 } ptx_tensor_map;
 
-/* The parameters of cuTensorMapEncodeTiled between the map and its end, in their order. Not in the struct:
-   interleave and out-of-bounds fill, which are 0. */
+/* The arguments of cuTensorMapEncodeTiled after the map itself, in order. Not in the struct: interleave and
+   out-of-bounds fill, which are 0. */
 typedef struct ptx_map_values {
     int type; /* CUtensorMapDataType */
     uint32_t rank;
@@ -463,12 +465,12 @@ typedef struct ptx_map_values {
     uint32_t box[PTX_MAP_RANK], element_stride[PTX_MAP_RANK];
     int swizzle, l2_promotion;
 } ptx_map_values;
-/* NULL; or the rule that the map of these arguments breaks, such as "a stride is not a multiple of 16 bytes".
-   args: the argument struct of the plan. */
+/* Computes *values from the map and the plan's argument struct. Returns NULL, or the rule that they break,
+   such as "a stride is not a multiple of 16 bytes"; *values is then 0. */
 PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *args, ptx_map_values *values);
 
-/* What a run-time size turns an operation into: launches in stream order, all reading the same block of
-   arguments. An operation that has nothing to do (an empty batch) has no launches. */
+/* The plan of an operation for given sizes: launches in stream order, which all take the same argument
+   struct. An operation with nothing to do (an empty batch) has no launches. */
 #define PTX_PLAN_MAX 4
 #define PTX_PLAN_MAPS 6
 typedef struct ptx_plan {
@@ -476,16 +478,16 @@ typedef struct ptx_plan {
     uint32_t launches;
     uint32_t args_bytes;      /* sizeof of the operation's argument struct */
     uint64_t workspace_bytes; /* device scratch, 256-byte aligned; 0: none */
-    uint64_t zero_bytes;      /* of it, from its start: 0 before the first launch, every launch leaves them 0;
-                                 what the rest holds is irrelevant */
-    uint64_t min_bytes;       /* global bytes that any implementation must move: the lower bound */
+    uint64_t zero_bytes;      /* the first bytes of the workspace, which must be 0 before the first launch;
+                                 the launches leave them 0. The rest may hold anything */
+    uint64_t min_bytes;       /* bytes of global memory traffic that any implementation needs */
     uint32_t maps;            /* tensor maps of all launches; 0 for most operations */
     ptx_tensor_map map[PTX_PLAN_MAPS];
 } ptx_plan;
 
-/* An operation: a generator with its description's size, so that launch code can cache it without knowing it.
-   emit appends the operation's entries to the module (site: its caller's, for the error of a bad
-   description), reports through the module's error, and returns its code. */
+/* An operation: a generator and the size of its description, so that launch code can cache kernels by the
+   bytes of the description. emit appends the operation's entries to the module. It sets the module's error,
+   at the caller's site, for an invalid description, and returns the error's code. */
 typedef struct ptx_operation {
     const char *name;
     uint32_t desc_bytes;
