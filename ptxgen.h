@@ -496,9 +496,9 @@ typedef struct ptx_operation {
 
 /* ---- [TABLE] ----------------------------------------------------------------------------------------------
 
-   MODIFIERS. One bit each; they print in the order of their bits, before the type. Two families, arithmetic
-   (which carry bit 62) and memory (bit 63), so that one is never taken for the other. The texts and the first
-   .version and target of a modifier stand in ptx__mods_arith[] and ptx__mods_memory[], in bit order. */
+   MODIFIERS. One bit each; they print in the order of their bits, before the type. Bit 62 marks the family of
+   arithmetic modifiers, bit 63 that of memory modifiers, so that one is never taken for the other. The text,
+   first .version and first target of each are in ptx__mods_arith[] and ptx__mods_memory[], in bit order. */
 #define PTX__A(bit) (UINT64_C(1) << 62 | UINT64_C(1) << (bit))
 #define PTX__M(bit) (UINT64_C(1) << 63 | UINT64_C(1) << (bit))
 #define PTX__FAMILY (UINT64_C(3) << 62)
@@ -509,7 +509,7 @@ typedef struct ptx_operation {
 #define PTX_LE PTX__A(3)
 #define PTX_GT PTX__A(4)
 #define PTX_GE PTX__A(5)
-#define PTX_EQU PTX__A(6) /* ... true when an operand is NaN */
+#define PTX_EQU PTX__A(6) /* the same, and true if an operand is NaN */
 #define PTX_NEU PTX__A(7)
 #define PTX_LTU PTX__A(8)
 #define PTX_LEU PTX__A(9)
@@ -517,21 +517,21 @@ typedef struct ptx_operation {
 #define PTX_GEU PTX__A(11)
 #define PTX_NUM PTX__A(12) /* neither is NaN */
 #define PTX_ISNAN PTX__A(13) /* either is NaN */
-#define PTX_BOOL_AND PTX__A(14) /* setp, set, lop3 combined with a predicate */
+#define PTX_BOOL_AND PTX__A(14) /* setp, set, lop3: combine the result with a predicate */
 #define PTX_BOOL_OR PTX__A(15)
 #define PTX_BOOL_XOR PTX__A(16)
-#define PTX_LO PTX__A(17) /* which half of a product */
+#define PTX_LO PTX__A(17) /* low or high half of a product, or all of it */
 #define PTX_HI PTX__A(18)
 #define PTX_WIDE PTX__A(19)
-#define PTX_CLAMP PTX__A(20) /* funnel shifts, bit masks, surfaces */
+#define PTX_CLAMP PTX__A(20) /* shf, bmsk, szext; PTX_CLAMP also surfaces */
 #define PTX_WRAP PTX__A(21)
-#define PTX_RN PTX__A(22) /* rounding: to nearest even, to zero, down, up; */
+#define PTX_RN PTX__A(22) /* round to nearest even, to zero, down, up */
 #define PTX_RZ PTX__A(23)
 #define PTX_RM PTX__A(24)
 #define PTX_RP PTX__A(25)
-#define PTX_RNA PTX__A(26) /* to nearest away, stochastic */
+#define PTX_RNA PTX__A(26) /* round to nearest, ties away from zero; RS: stochastically */
 #define PTX_RS PTX__A(27)
-#define PTX_RNI PTX__A(28) /* the same to an integer */
+#define PTX_RNI PTX__A(28) /* round to an integer: nearest even, to zero, down, up */
 #define PTX_RZI PTX__A(29)
 #define PTX_RMI PTX__A(30)
 #define PTX_RPI PTX__A(31)
@@ -539,32 +539,32 @@ typedef struct ptx_operation {
 #define PTX_FULL PTX__A(33)
 #define PTX_FTZ PTX__A(34)
 #define PTX_SAT PTX__A(35)
-#define PTX_OOB PTX__A(36) /* fma: an operand with the bits of "out of bounds" makes 0 */
+#define PTX_OOB PTX__A(36) /* fma: the result is 0 if an operand is the out-of-bounds NaN of a tensor copy */
 #define PTX_SATFINITE PTX__A(37)
 #define PTX_RELU PTX__A(38)
-#define PTX_NAN PTX__A(39) /* min, max: a NaN operand wins */
+#define PTX_NAN PTX__A(39) /* min, max: the result is NaN if an operand is */
 #define PTX_XORSIGN_ABS PTX__A(40)
-#define PTX_ABS_OF PTX__A(41) /* of absolute values */
-#define PTX_CC PTX__A(42) /* writes the carry; addc, subc, madc read it */
+#define PTX_ABS_OF PTX__A(41) /* min, max: of the absolute values */
+#define PTX_CC PTX__A(42) /* writes the carry flag; addc, subc, madc read it */
 #define PTX_SHIFTAMT PTX__A(43)
-#define PTX_FINITE PTX__A(44) /* testp */
+#define PTX_FINITE PTX__A(44) /* testp: the property to test */
 #define PTX_INFINITE PTX__A(45)
 #define PTX_NUMBER PTX__A(46)
 #define PTX_NOTANUMBER PTX__A(47)
 #define PTX_NORMAL PTX__A(48)
 #define PTX_SUBNORMAL PTX__A(49)
-#define PTX_SURFACE_TRAP PTX__A(50) /* surfaces: beside the border */
+#define PTX_SURFACE_TRAP PTX__A(50) /* surfaces: what an access out of bounds does */
 #define PTX_SURFACE_ZERO PTX__A(51)
-#define PTX_CTA_GROUP_1 PTX__A(52) /* tcgen05 */
+#define PTX_CTA_GROUP_1 PTX__A(52) /* tcgen05: one block, or a pair of blocks */
 #define PTX_CTA_GROUP_2 PTX__A(53)
 #define PTX_PACK_16B PTX__A(54)
 #define PTX_UNPACK_16B PTX__A(55)
-#define PTX_ROW_ROW PTX__A(56) /* wmma: how A and B lie in memory */
+#define PTX_ROW_ROW PTX__A(56) /* wmma.mma: layouts of A and B */
 #define PTX_ROW_COL PTX__A(57)
 #define PTX_COL_ROW PTX__A(58)
 #define PTX_COL_COL PTX__A(59)
 
-#define PTX_WEAK PTX__M(0) /* ordering of an access */
+#define PTX_WEAK PTX__M(0) /* memory order of an access */
 #define PTX_VOLATILE PTX__M(1)
 #define PTX_MMIO PTX__M(2)
 #define PTX_RELAXED PTX__M(3)
@@ -589,13 +589,13 @@ typedef struct ptx_operation {
 #define PTX_CV PTX__M(22)
 #define PTX_WB PTX__M(23)
 #define PTX_WT PTX__M(24)
-#define PTX_NC PTX__M(25) /* read-only for the whole kernel: the texture path */
+#define PTX_NC PTX__M(25) /* non-coherent: for data that nobody writes while the kernel runs */
 #define PTX_L1_EVICT_NORMAL PTX__M(26)
 #define PTX_L1_EVICT_UNCHANGED PTX__M(27)
 #define PTX_L1_EVICT_FIRST PTX__M(28)
 #define PTX_L1_EVICT_LAST PTX__M(29)
 #define PTX_L1_NO_ALLOCATE PTX__M(30)
-#define PTX_ATOM_AND PTX__M(31) /* what an atomic does */
+#define PTX_ATOM_AND PTX__M(31) /* operation of an atomic */
 #define PTX_ATOM_OR PTX__M(32)
 #define PTX_ATOM_XOR PTX__M(33)
 #define PTX_ATOM_ADD PTX__M(34)
@@ -606,27 +606,27 @@ typedef struct ptx_operation {
 #define PTX_ATOM_EXCH PTX__M(39)
 #define PTX_ATOM_CAS PTX__M(40)
 #define PTX_NOFTZ PTX__M(41)
-#define PTX_ACC_F32 PTX__M(42) /* multimem: the sum is kept wider */
+#define PTX_ACC_F32 PTX__M(42) /* multimem: type of the accumulator, wider than the elements */
 #define PTX_ACC_F16 PTX__M(43)
-#define PTX_L2_EVICT_LAST PTX__M(44) /* policies, and loads of 32 bytes */
+#define PTX_L2_EVICT_LAST PTX__M(44) /* createpolicy: primary priority; ld and st of 32 bytes */
 #define PTX_L2_EVICT_NORMAL PTX__M(45)
 #define PTX_L2_EVICT_FIRST PTX__M(46)
 #define PTX_L2_EVICT_UNCHANGED PTX__M(47)
-#define PTX_OTHERS_FIRST PTX__M(48) /* policies: for the rest */
+#define PTX_OTHERS_FIRST PTX__M(48) /* createpolicy: secondary priority, for the rest of the data */
 #define PTX_OTHERS_UNCHANGED PTX__M(49)
-#define PTX_MULTICAST PTX__M(50)
+#define PTX_MULTICAST PTX__M(50) /* copies to several blocks of the cluster */
 #define PTX_L2_CACHE_HINT PTX__M(51) /* with a policy as the last operand */
 #define PTX_L2_64B PTX__M(52) /* prefetch size */
 #define PTX_L2_128B PTX__M(53)
 #define PTX_L2_256B PTX__M(54)
-#define PTX__M_V2 PTX__M(55) /* taken from the number of operands */
+#define PTX__M_V2 PTX__M(55) /* vector width, taken from the number of operands */
 #define PTX__M_V4 PTX__M(56)
 #define PTX__M_V8 PTX__M(57)
 #define PTX__M_V4_64 PTX__M(58)
-#define PTX_ROW PTX__M(59) /* wmma: how a matrix lies in memory */
+#define PTX_ROW PTX__M(59) /* wmma.load, wmma.store: layout of the matrix in memory */
 #define PTX_COL PTX__M(60)
 
-/* Modifiers of which an instruction takes at most one. */
+/* Sets of modifiers. ptx__exclusive[] lists those of which an instruction takes at most one. */
 #define PTX__CMP_ORDERED (PTX_EQ | PTX_NE | PTX_LT | PTX_LE | PTX_GT | PTX_GE)
 #define PTX__CMP_NAN (PTX_EQU | PTX_NEU | PTX_LTU | PTX_LEU | PTX_GTU | PTX_GEU | PTX_NUM | PTX_ISNAN)
 #define PTX__CMP (PTX__CMP_ORDERED | PTX__CMP_NAN)
@@ -730,8 +730,8 @@ typedef struct ptx_operation {
 #define PTX__WORDS (PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT)
 #define PTX__I42 (PTX__I4 | PTX__T(U2) | PTX__T(S2))
 
-/* TARGETS. A form's first target is a number (90: sm_90 and all after it), or one of these sets of chips that
-   have what no later chip inherits. X(name, targets) makes PTX__ON_<name>. */
+/* TARGETS. A form's first target is a number (90: sm_90 and all later ones) or one of these lists of targets,
+   for features that later chips do not inherit. X(name, targets) makes PTX__ON_<name>. */
 #define PTX__TARGET_SETS(X)                                                                                  \
     X(90A, "90a")                                                                                            \
     X(90A_100UP, "90a,100a,100f,103a,103f,110a,110f,120a,120f,121a,121f")                                    \
@@ -749,17 +749,17 @@ typedef struct ptx_operation {
 enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #undef PTX__ENUM
 
-/* INSTRUCTIONS. A line is a form, and a form is a line: what is checked, gated, printed, documented and
-   tested of it is read from there.
+/* INSTRUCTIONS. One line per form of an instruction. The checks, the target and .version that are required,
+   the printed text, the reference and the tests all derive from this line.
      OP(ID, mnemonic, operands, first .version, first target, facts, types, source types, modifiers allowed,
      needed, default)
-   The first form of an instruction is an OP, which makes the enumerator PTX_<ID>; further forms are FORMs,
-   without facts: those of the OP hold for all of them. Sets at the end that are (0), none, may be left out.
-   Needed modifiers are allowed too. One of each needed group must be given; if none is, the default is added.
-   The first form that fits the types, the modifiers and the number of operands is taken. The facts are those
-   of ptxas 13.0.
-   Mnemonic: modifiers, type and source type follow it; or stand where it says %m %t %s, layouts at %l. Of the
-     number of registers in a group, n, %1 makes n, %2 2n, %4 4n, %h n/2, %q n/4.
+   The first form of an instruction is an OP, which makes the enumerator PTX_<ID>. Further forms are FORMs,
+   without facts: they have those of the OP. (0) is the empty set; empty sets at the end may be left out.
+   Needed modifiers are allowed too. Of each needed group of exclusive modifiers one must be given (if none of
+   the first group is, the default is added), and every other needed modifier. The first form that fits types,
+   modifiers and number of operands is used, preferably one that the target has. Facts are from ptxas 13.0.
+   Mnemonic: modifiers, type and source type follow it, or replace %m, %t and %s in it; layouts replace %l.
+     %1, %2, %4, %h and %q print n, 2n, 4n, n/2 and n/4: n is the number of registers in the '+' group.
    Operands: results, '=', sources.
      t the instruction's type   w twice its width   c the source type   p predicate    u any 32-bit integer
      S s32    y s32 if one of the types is signed, else u32             d any 64-bit integer
@@ -767,30 +767,30 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
      m memory [a+n] of a space that the mnemonic names   v 1 to 8 of t, in braces if more than one (ld, st)
      s [shared of this block]   k [shared of the cluster]   b [mbarrier]   r [mbarrier in the cluster]
      l [row of a matrix, shared]     g [global]     o [generic]     n a generic address      a [tensor memory]
-     i, e, j and capitals: integers with limits, see ptx__slot_limits[]      _ printed as such, none is given
-     {4f} a group in braces     {f+w} a group as long as given, where ptx__length_ok('w') says yes
-     {h-} two less than that    [..] operands in brackets     a|b two results    a?b the second is optional
-     m?u of operands: so is what follows the '?'
+     i, e, j and other capitals: integers with limits, see ptx__slot_limits[]     _ prints '_', not an operand
+     {4f} a group of 4 f in braces     {f+w} a group of any length that ptx__length_ok('w') allows
+     {h-} a group of two elements less than the '+' group     [..] operands in brackets     a|b two results
+     a?b of results: b is optional     m?u of sources: u is optional
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
              '~' the same for the types that ld and st do not know by name (f16 ...);
              '!' the results are read as well: variables. */
-/* FACTS. Which threads must execute the instruction together. None of these: no rule. MEMBERS: the lanes in
-   its last operand. WARP, GROUP, BLOCK, CLUSTER: all threads of the warp, warpgroup, block or cluster; a
-   BLOCK instruction that gives a count of threads is for that many, in whole warps. */
+/* FACTS. BY: the threads that must execute the instruction together. MEMBERS: the lanes in the mask that is
+   its last operand. WARP, GROUP, BLOCK, CLUSTER: all threads of the warp, warpgroup, block or cluster. A
+   BLOCK instruction with a count of threads is for that many, in whole warps. None of these: no rule. */
 #define PTX__BY_MEMBERS 1u
 #define PTX__BY_WARP 2u
 #define PTX__BY_GROUP 3u
 #define PTX__BY_BLOCK 4u
 #define PTX__BY_CLUSTER 5u
-/* How uniform the result is. None of these: as uniform as the operands. LANE: it differs between threads.
-   LANE_OF: the second operand names the lane that it comes from. UNI_WARP, UNI_BLOCK: uniform in a warp, in a
-   block. */
+/* GIVES: how uniform the result is. LANE: it differs between threads. LANE_OF: it is the first operand of the
+   lane that the second operand names. UNI_WARP, UNI_BLOCK: uniform in a warp, in a block. None of these: as
+   uniform as the operands. */
 #define PTX__GIVES_LANE (1u << 3)
 #define PTX__GIVES_LANE_OF (2u << 3)
 #define PTX__GIVES_UNI_WARP (3u << 3)
 #define PTX__GIVES_UNI_BLOCK (4u << 3)
-/* Its effect on asynchronous copies and products in flight. READ: it reads shared memory, if it names that
-   space. */
+/* DOES: the effect on asynchronous copies (cp.async, bulk) and products (wgmma). READ: it reads shared memory,
+   if it names that space. */
 #define PTX__DOES_COPY (1u << 6)
 #define PTX__DOES_COMMIT (2u << 6)
 #define PTX__DOES_WAIT_GROUPS (3u << 6)
@@ -801,17 +801,17 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__DOES_MMA_COMMIT (8u << 6)
 #define PTX__DOES_MMA_WAIT (9u << 6)
 #define PTX__DOES_BULK (10u << 6)
-/* Operands for which ptxas refuses an immediate: the first; the second and later; the third and later; all.
-   */
+/* The source operands for which ptxas refuses an immediate: the first, from the second on, from the third on,
+   all. */
 #define PTX__REGISTER_1 (1u << 10)
 #define PTX__REGISTERS_2 (2u << 10)
 #define PTX__REGISTERS_3 (3u << 10)
 #define PTX__REGISTERS (4u << 10)
-#define PTX__NO_FLOATS (1u << 13) /* nor floats as bits */
-#define PTX__PARITY (1u << 14)    /* its third operand is 0 or 1 */
-#define PTX__IS_MMA (1u << 15)    /* its operands are parts of matrices */
+#define PTX__NO_FLOATS (1u << 13) /* ptxas refuses a float immediate for an operand of a b type */
+#define PTX__PARITY (1u << 14)    /* its second source operand is a parity, 0 or 1 */
+#define PTX__IS_MMA (1u << 15)    /* its operands are matrix fragments */
 #define PTX__IS_WMMA (1u << 16)
-#define PTX__SCALES_1 (1u << 17) /* bytes that the vector of scales of a row has */
+#define PTX__SCALES_1 (1u << 17) /* mma with block scales: scales of a row, a byte each */
 #define PTX__SCALES_2 (2u << 17)
 #define PTX__SCALES_4 (4u << 17)
 #define PTX__MMA (PTX__IS_MMA | PTX__BY_WARP | PTX__GIVES_LANE)
@@ -827,10 +827,10 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
 #define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
 
-/* How a row writes a set. (0): none. T2(U32, I64): types. M3(RN, FTZ, SAT): modifiers. Each name is a single
-   one or a group from above. A set has at most three names, of source types two, of defaults one. A group or
-   modifier that no row has used so far must be added to these lists. Families of rows, the macros beside the
-   tables, write PTX__T2 and PTX__M3 in full; parts of their identifiers are pasted, never expanded. */
+/* How a row writes a set. (0): the empty set. T2(U32, I64): types. M3(RN, FTZ, SAT): modifiers. Each name is
+   a type or modifier, or a group from above. A set has at most three names; of source types two, of defaults
+   one. To use a group or modifier that no row has used so far, add it to these lists. The macros for families
+   of rows write PTX__T2 and PTX__M3 in full, because T2 and M3 are parameters of the tables. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
     X(B32_64) X(BF16S) X(BITS) X(F16S) X(FLT) X(FP64X2) X(FP8) X(FP864) X(FP8X2) X(FPX4) X(H16) X(I16)       \
     X(I32) X(I4) X(I42) X(I64) X(I8) X(INT) X(MEMORY) X(SINT) X(SURFACE) X(WORDS) X(X16)
@@ -962,7 +962,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(TANH, "tanh", "t=t", 78, 90, T1(BF16S), (0), (0), M1(APPROX), M1(APPROX))                           \
     OP(TESTP, "testp", "p=t", 20, 0, 0, T1(FLT), (0), (0), M1(TEST))                                         \
     OP(COPYSIGN, "copysign", "t=tt", 20, 0, 0, T1(FLT))
-/* Comparisons, and the same combined with a predicate. */
+/* setp and set: a comparison, and one whose result is combined with a predicate. */
 #define PTX__SETP_FORMS(FORM, results, version, sm, types, allowed, compare, both)                           \
     FORM(SETP, "setp", results "=tt", version, sm, types, (0), allowed, compare)                             \
     FORM(SETP, "setp", results "=ttp", version, sm, types, (0), allowed, both)
@@ -1094,7 +1094,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(MAPA_GENERIC, "mapa.u64", "d=du", 78, 90, 0, (0))                                                     \
     OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", 78, 90, 0, (0))                                  \
     OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 78, 90, 0, (0))
-/* Reductions of all devices of a group, with or without a result. */
+/* multimem.ld_reduce and multimem.red: reductions over the devices of a multicast group. */
 #define PTX__MULTIMEM_FORMS(FORM, ID, name, scalar, vector, allowed)                                         \
     FORM(MULTIMEM_##ID, name, scalar, 81, 90, PTX__T2(I32, U64), (0), allowed, PTX__M1(ATOM_ADD))            \
     FORM(MULTIMEM_##ID, name, scalar, 81, 90, PTX__T1(B32_64), (0), allowed, PTX__M1(ATOM_BITS))             \
@@ -1102,7 +1102,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(MULTIMEM_##ID, name "%m.v%1%t", vector, 81, 90, PTX__T1(F32), (0), allowed, PTX__M1(ATOM_ADD))      \
     FORM(MULTIMEM_##ID, name "%m.v%1%t", vector, 81, 90, PTX__T2(F16X2, BF16X2), (0), allowed,               \
         PTX__M2(ATOM_ADD, ATOM_MINMAX))
-/* The additions, minima and maxima of atom and red. */
+/* The additions, increments and decrements of atom and red. */
 #define PTX__ATOM_FORMS(FORM, ID, name, operands, allowed)                                                   \
     FORM(ID, name, operands, 20, 20, PTX__T3(I32, U64, F32), (0), allowed, PTX__M1(ATOM_ADD))                \
     FORM(ID, name, operands, 50, 60, PTX__T1(F64), (0), allowed, PTX__M1(ATOM_ADD))                          \
@@ -1187,14 +1187,15 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(RED_ASYNC_GLOBAL, "red.async", "=mt", 87, 100, 0, T2(I32, I64), (0), M1(RELEASE_MMIO_ADD),            \
         M1(RELEASE_GLOBAL_ADD))
 #define PTX__TX_BYTES ".mbarrier::complete_tx::bytes"
-/* cp.async: with a number of source bytes, a policy, both; ignored where a predicate is true. */
+/* cp.async: plain; with the number of source bytes; with an L2 policy; with both. IGNORE: where the predicate
+   is true, the source is ignored and zeros are written. */
 #define PTX__CP_ASYNC(OP, FORM, ID, name, operands)                                                          \
     OP(CP_ASYNC_##ID, name, operands, 70, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE))                    \
     FORM(CP_ASYNC_##ID, name, operands "u", 70, 80, (0), (0), PTX__M1(L2_SIZE))                              \
     FORM(CP_ASYNC_##ID, name, operands "d", 74, 80, (0), (0), PTX__M1(L2_SIZE), PTX__M1(L2_CACHE_HINT))      \
     FORM(CP_ASYNC_##ID, name, operands "ud", 74, 80, (0), (0), PTX__M1(L2_SIZE), PTX__M1(L2_CACHE_HINT))     \
     OP(CP_ASYNC_##ID##_IGNORE, name, operands "p", 75, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE))
-/* A copy, and the same with a policy; to several blocks, with a policy. */
+/* HINTED: a copy, and the same with an L2 policy. MULTICAST: both of these, and to several blocks. */
 #define PTX__HINTED(OP, FORM, ID, name, operands, version, facts)                                            \
     OP(ID, name "%m", operands, version, 90, facts, (0))                                                     \
     FORM(ID, name "%m", operands "d", version, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))
@@ -1264,11 +1265,11 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, T1(U64), (0), (0), M1(ATOM_ADD))                 \
     FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, T1(B32), (0), (0), M1(ATOM_BITS))                \
     FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, T1(U32), (0), (0), M2(ATOM_INC, ATOM_DEC))
-/* Fields of a tensor map in shared memory. */
+/* Replaces one field of a tensor map in shared memory. */
 #define PTX__REPLACE(OP, ID, field, operands, bits, version, sm)                                             \
     OP(TENSORMAP_REPLACE_##ID, "tensormap.replace.tile." field ".shared::cta.b1024.b" bits, operands,        \
         version, sm, 0, (0))
-/* mbarrier: forms that take orders and scopes, and those that take none. */
+/* mbarrier instructions. needed, usual: memory orders and scopes, and their default; (0) for none. */
 #define PTX__MBARRIER(OP, ID, name, operands, version, sm, needed, usual)                                    \
     OP(MBARRIER_##ID, "mbarrier." name ".b64", operands, version, sm, PTX__GIVES_LANE, (0), (0), (0),        \
         needed, usual)
@@ -1422,18 +1423,18 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 86, 100, 0, (0))       \
     OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 86, 100, 0, \
         (0))
-/* A product of a shape, and a further form of it. */
+/* mma of a shape: its OP, and a further FORM. */
 #define PTX__MMA_OP(OP, ID, shape, types, operands, version, sm, ...)                                        \
     OP(MMA_##ID, "mma.sync.aligned." shape ".row.col" types, operands, version, sm, PTX__MMA, __VA_ARGS__)
 #define PTX__MMA_FORM(FORM, ID, shape, types, operands, version, sm, ...)                                    \
     FORM(MMA_##ID, "mma.sync.aligned." shape ".row.col" types, operands, version, sm, __VA_ARGS__)
-/* The same for elements of two types. */
+/* The same, where A and B each have an element type. */
 #define PTX__MMA_MIXED(OP, ID, shape, types, operands, version, sm, elements, allowed)                       \
     OP(MMA_##ID, "mma.sync.aligned." shape ".row.col" types, operands, version, sm, PTX__MMA, elements,      \
         elements, allowed)
 #define PTX__LDMATRIX_OP(OP, ID, name, operands)                                                             \
     OP(LDMATRIX_##ID, "ldmatrix.sync.aligned." name, operands, 86, PTX__ON_100UP, PTX__LDMATRIX, (0))
-/* Scaled products of 4-bit floats. */
+/* mma of 4-bit floats with block scales. */
 #define PTX__MMA_MX(OP, ID, name, types, scales)                                                             \
     OP(MMA_##ID, "mma.sync.aligned.m16n8k64.row.col.kind::" name types, "{4f}={4x}{2x}{4f}x{hh}x{hh}", 87,   \
         PTX__ON_120, PTX__MMA | scales, (0))
@@ -1510,8 +1511,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 #define PTX__ORDERED "::ordered_metadata.sync.aligned."
 #define PTX__SP ".sync.aligned."
 #define PTX__TABLE_MMA_SPARSE(OP, FORM, T1, T2, T3, M1, M2, M3)                                              \
-    /* sparse: the selector is one of 4 threads, of 2, or 0, as the ISA has it; ptxas takes 2 and 3 too for  \
-        f16 of m16n8k32 in f32, where no pair of that number is */                                           \
+    /* sparse: the limits of the sparsity selector are those of the PTX manual: 0 to 3 (one of 4 threads),   \
+       0 or 1 (one of 2 pairs) or 0. For f16 of m16n8k32 in f32 ptxas also takes 2 and 3, no pair's number */\
     PTX__MMA_SP(OP, _M16N8K16_F32, PTX__SP "m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80,    \
         T1(H16))                                                                                             \
     FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, \
@@ -1541,7 +1542,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
         ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 87,           \
         PTX__ON_120A, PTX__MMA | PTX__SCALES_4, (0))
-/* Loads of A or B of a shape with 16 along k; bf16, bytes: their registers. */
+/* wmma.load of A or B, for a shape with k = 16. bf16, bytes: registers of a fragment of bf16, of bytes. */
 #define PTX__WMMA_LOAD_16(OP, FORM, ID, name, bf16, bytes, layout)                                           \
     OP(WMMA_LOAD_##ID, "wmma.load." name "%m%t", "{8x}=m?u", 63, 70, PTX__WMMA_LOAD, PTX__T1(F16), (0),      \
         PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)                                                        \
@@ -1549,7 +1550,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)                                                        \
     FORM(WMMA_LOAD_##ID, "wmma.load." name "%m%t", "{" bytes "x}=m?u", 63, 72, PTX__T1(I8), (0),             \
         PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)
-/* All loads of A or B. bf16_n32 ...: their registers of m8n32k16 and m32n8k16. */
+/* All wmma.load of A or B. only: the one layout of sub-byte types. bf16_n32 ...: registers of a fragment of
+   m8n32k16 (n32) and m32n8k16 (n8). */
 #define PTX__WMMA_LOADS(OP, FORM, X, x, layout, only, bf16_n32, bytes_n32, bf16_n8, bytes_n8)                \
     PTX__WMMA_LOAD_16(OP, FORM, X##_M16N16K16, x ".sync.aligned%l.m16n16k16", "4", "2", layout)              \
     PTX__WMMA_LOAD_16(OP, FORM, X##_M8N32K16, x ".sync.aligned%l.m8n32k16", bf16_n32, bytes_n32, layout)     \
@@ -1562,7 +1564,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__WMMA_LOAD, PTX__T1(I4), (0), PTX__M1(WMMA_SPACE))                                               \
     OP(WMMA_LOAD_##X##_M8N8K128, "wmma.load." x ".sync.aligned" only "m8n8k128%m.b1", "{x}=m?u", 63, 75,     \
         PTX__WMMA_LOAD, (0), (0), PTX__M1(WMMA_SPACE))
-/* Loads of C or stores of D; their operands are a, a group, b. */
+/* wmma.load of C or wmma.store of D; the operands are a, the fragment, b. */
 #define PTX__WMMA_SUM(FORM, ID, name, operands, version, sm, ...)                                            \
     FORM(WMMA_##ID, "wmma." name "%m%t", operands, version, sm, __VA_ARGS__, (0), PTX__M1(WMMA_SPACE),       \
         PTX__M1(LAYOUT), PTX__M1(ROW))
@@ -1583,7 +1585,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__WMMA_LOADS(OP, FORM, B, "b", M1(COL), ".col.", "8", "4", "2", "")                                   \
     PTX__WMMA_SUMS(OP, FORM, LOAD_C, "load.c", PTX__WMMA_LOAD, "", "=m?u")                                   \
     PTX__WMMA_SUMS(OP, FORM, STORE_D, "store.d", PTX__WMMA_STORE, "=m", "?u")
-/* The products of a shape with 16 along k; a16 ... b8: registers of A and B, of bf16 and of bytes. */
+/* wmma.mma, for a shape with k = 16. a16 ... b8: registers of A and B, of bf16 and of bytes. */
 #define PTX__WMMA_16(OP, FORM, ID, shape, a16, b16, a8, b8)                                                  \
     OP(WMMA_##ID##_F32, "wmma.mma.sync.aligned%l." shape ".f32.f32", "{8f}={8x}{8x}{8f}", 63, 70, PTX__WMMA, \
         PTX__T1(F16), (0), (0), PTX__M1(LAYOUTS), PTX__M1(ROW_COL))                                          \
@@ -1613,7 +1615,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         "{2S}={x}{x}{2S}", 71, 80, PTX__WMMA, (0))
 #define PTX__WGMMA_FORM(FORM, ID, shape, operands, version, ...)                                             \
     FORM(WGMMA_##ID, "wgmma.mma_async.sync.aligned.m64n" shape, operands, version, PTX__ON_90A, __VA_ARGS__)
-/* tcgen05: for one block or two, of one form; a load, a store of a shape. */
+/* tcgen05: an instruction for one block or a pair; tcgen05.ld and tcgen05.st of a shape. */
 #define PTX__TCGEN05(OP, ID, name, operands, version, sm, facts)                                             \
     OP(TCGEN05_##ID, "tcgen05." name, operands, version, sm, facts, (0), (0), (0), PTX__M1(CTA_GROUP),       \
         PTX__M1(CTA_GROUP_1))
@@ -1624,7 +1626,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(TCGEN05_ST_##ID, "tcgen05.st.sync.aligned." shape "%m.b32", operands, 86, PTX__ON_100_110,            \
         PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))
 #define PTX__TABLE_WARPGROUP(OP, FORM, T1, T2, T3, M1, M2, M3)                                               \
-    /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
+    /* wgmma: '!' because the accumulators are read and written; they are variables */                       \
     OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 80, PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_FENCE,   \
         (0))                                                                                                 \
     OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 80, PTX__ON_90A,                          \
@@ -1650,7 +1652,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__WGMMA_FORM(FORM, A_S32, "%2k32%m.s32%t%s", "!{S+y}={4x}dp", 84, T1(I8), T1(I8), M1(SATFINITE))      \
     OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH", 82,            \
         PTX__ON_90A, PTX__WGMMA, T1(H16))                                                                    \
-    /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
+    /* tcgen05: addresses in tensor memory are plain 32-bit values */                                        \
     PTX__TCGEN05(OP, ALLOC, "alloc%m.sync.aligned.shared::cta.b32", "=sI", 86, PTX__ON_100_110,              \
         PTX__BY_WARP)                                                                                        \
     PTX__TCGEN05(OP, DEALLOC, "dealloc%m.sync.aligned.b32", "=uI", 86, PTX__ON_100_110, PTX__BY_WARP)        \
@@ -1708,7 +1710,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__TCGEN05(OP, COMMIT_MULTICAST,                                                                       \
         "commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 86, PTX__ON_100_110, \
         PTX__REGISTERS_2)
-/* A texture read by coordinates in f32; one at a level of detail, by gradients; of one component. */
+/* tex with f32 coordinates; the same with a level of detail and with gradients; tld4 of each component. */
 #define PTX__TEX_F32(OP, ID, name, operands, version)                                                        \
     OP(TEX_##ID, "tex." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE, PTX__T2(F32, I32))
 #define PTX__TEX_DETAIL(OP, ID, name, at, by, version)                                                       \
@@ -1724,7 +1726,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(TLD4_A_##ID, "tld4.a." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE,               \
         PTX__T2(F32, I32))
 #define PTX__TABLE_TEXTURES(OP, FORM, T1, T2, T3, M1, M2, M3)                                                \
-    /* textures, by 64-bit handle; surfaces: below */                                                        \
+    /* textures, by 64-bit handle */                                                                         \
     OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", 31, 20, PTX__TEXTURE, T2(F32, I32), T2(S32, F32))             \
     OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", 31, 20, PTX__TEXTURE, T2(F32, I32), T2(S32, F32))            \
     FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", 71, 60, T2(F32, I32), T2(S32, F32))                      \
@@ -1750,7 +1752,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 31, 20, PTX__REGISTER_1, (0))                                    \
     OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))                          \
     OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))
-/* Loads, stores, formatted stores and reductions of surfaces of one dimension; at: the coordinates. */
+/* suld.b, sust.b, sust.p and sured.b of surfaces of one dimension; at: the coordinates. */
 #define PTX__SURFACE_FORM(FORM, ID, name, operands, ...)                                                     \
     FORM(SU##ID, "su" name "%m", operands, 31, 20, __VA_ARGS__, (0), (0), PTX__M1(BORDER),                   \
         PTX__M1(SURFACE_TRAP))
@@ -1769,7 +1771,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__SURFACE_FORM(OP, RED_MAX_##DIM, "red.b.max." dim "%t", "=[d" at "t", PTX__REGISTER_1, PTX__T1(I32)) \
     PTX__SURFACE_FORM(OP, RED_AND_##DIM, "red.b.and." dim "%t", "=[d" at "t", PTX__REGISTER_1, PTX__T1(B32)) \
     PTX__SURFACE_FORM(OP, RED_OR_##DIM, "red.b.or." dim "%t", "=[d" at "t", PTX__REGISTER_1, PTX__T1(B32))
-/* Video instructions on pairs and fours. */
+/* Video instructions on two 16-bit or four 8-bit parts. */
 #define PTX__VIDEO(OP, ID, name)                                                                             \
     OP(V##ID##2, "v" name "2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
         PTX__M1(SAT))                                                                                        \
@@ -1844,8 +1846,9 @@ typedef enum ptx_op_id { PTX_TABLE(PTX__OP, PTX__FORM) PTX__OP_COUNT } ptx_op_id
 #undef PTX__OP
 #undef PTX__FORM
 
-/* Special registers: X(id, name in PTX, type, for whom it is the same, first .version, first target). A block
-   that the driver moves while it runs may see another %smid later: that is not counted here. */
+/* Special registers: X(id, name in PTX, type, uniformity, first .version, first target). Uniformity: the
+   threads that read the same value, those of a CLUSTER, BLOCK or WARP; LANE: each thread reads its own. That
+   the driver may move a running block, which then reads another %smid, is ignored. */
 #define PTX_SPECIALS(X)                                                                                      \
     X(TID_X, "%tid.x", PTX_U32, LANE, 0, 0)                                                                  \
     X(TID_Y, "%tid.y", PTX_U32, LANE, 0, 0)                                                                  \
