@@ -789,8 +789,8 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__GIVES_LANE_OF (2u << 3)
 #define PTX__GIVES_UNI_WARP (3u << 3)
 #define PTX__GIVES_UNI_BLOCK (4u << 3)
-/* DOES: the effect on asynchronous copies (cp.async, bulk) and products (wgmma). READ: it reads shared memory,
-   if it names that space. */
+/* DOES: the effect on asynchronous copies (cp.async, bulk) and products (wgmma). READ: it reads shared
+   memory, if it names that space. */
 #define PTX__DOES_COPY (1u << 6)
 #define PTX__DOES_COMMIT (2u << 6)
 #define PTX__DOES_WAIT_GROUPS (3u << 6)
@@ -1912,119 +1912,119 @@ typedef enum ptx_special { PTX_SPECIALS(PTX__ENUM) PTX__SPECIAL_COUNT } ptx_spec
 /* ---- [INTERFACE] ------------------------------------------------------------------------------------------
 
    Every function accepts a NULL module or kernel, and any module that has an error: it then does nothing.
-   Functions whose name ends in _ take the caller's site; call the macro of the same name without it. A NULL
-   site of a call on a kernel is the site of the call that started the kernel. */
+   A function whose name ends in _ takes the caller's site; call the macro of the same name without the _. In
+   a call on a kernel, a NULL site stands for that of the call that started the kernel. */
 #define PTX__STR2(x) #x
 #define PTX__STR(x) PTX__STR2(x)
 #define PTX__AT __FILE__ ":" PTX__STR(__LINE__)
 
 /* -- module -- */
 
-/* A new, empty module; desc NULL: all defaults. NULL when out of memory; a wrong description is its error. */
+/* A new module; NULL: out of memory. desc NULL: all defaults. An invalid desc becomes the module's error. */
 PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc);
 PTXGEN_API void ptx_module_free(ptx_module *m);
-/* Forget kernels and error, keep target and memory. Handles of before are foreign from now on. */
+/* Removes kernels, functions, variables and error; keeps target and memory. Older handles become foreign. */
 PTXGEN_API void ptx_module_reset(ptx_module *m);
 PTXGEN_API ptx_target ptx_module_target(const ptx_module *m);
-/* "sm_90a" or "90a" as a target; 0 for what is none. And back, without the sm_: returns the length. */
+/* "sm_90a" or "90a" to a target; 0 if it is none. And back, "90a": like snprintf, returns the full length. */
 PTXGEN_API ptx_target ptx_target_parse(const char *name);
 PTXGEN_API size_t ptx_target_name(ptx_target target, char *name, size_t capacity);
 
-/* The first error, never NULL: code PTX_E_NONE when there is none, PTX_E_MEMORY for a NULL module. */
+/* The first error, never NULL: its code is PTX_E_NONE if there is none, PTX_E_MEMORY for a NULL module. */
 PTXGEN_API const ptx_error *ptx_get_error(const ptx_module *m);
-/* "type", "range" ... as in the catalogue; "?" for a code that is none. */
+/* Returns the name in the catalogue, "type", "range" ...; "?" for an unknown code. */
 PTXGEN_API const char *ptx_error_name(ptx_code code);
-/* Set the error, if it is the first, as a generator does for a description it refuses. printf format, returns
-   code. */
+/* Sets the module's error, unless it has one: for a generator that refuses its description. The message has
+   printf format. Returns the code of the module's error. */
 PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, const char *format, ...);
 
-/* Verify every kernel. Also done by the functions below. */
+/* Verifies every kernel, as ptx_text does. Returns the code of the module's error. */
 PTXGEN_API ptx_code ptx_verify(ptx_module *m);
-/* The register pressure of entry `index`; 0 on an error. */
+/* The register pressure of kernel or function `index`, in the order of their starts; 0 on an error. */
 PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *info);
-/* Where line `line` (counted from 1) of the last ptx_text comes from; 0 if from no instruction. */
+/* Finds the instruction of line `line` (counted from 1) of the last ptx_text. Returns 0 if there is none. */
 PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place);
-/* A log of ptxas or the driver, each "line N" in it followed by the caller's place: returns the length
-   without the NUL, writes at most capacity - 1 characters and a NUL. */
+/* Copies a log of ptxas or the driver to buffer and adds the caller's place to each "line N". Writes at most
+   capacity - 1 characters and a NUL; returns the length of the whole text without the NUL. */
 PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity);
-/* Changes what texts show besides code (see ptx_module_desc.comments); returns what it was. */
+/* Sets ptx_module_desc.comments for later texts; returns the previous setting. */
 PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments);
 /* The text, NUL-terminated ASCII, owned by the module until it changes; NULL on error. length may be NULL. */
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length);
-/* The .version that the text has: 63 is 6.3. */
+/* Returns the .version of the text: 63 is 6.3. */
 PTXGEN_API uint32_t ptx_version(const ptx_module *m);
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m);
-/* What a launch needs of entry `index`; 0 if there is none such. */
+/* Fills *info with what a launch needs of entry `index`. Returns 0 if there is no such entry. */
 PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info *info);
 
 /* -- kernel -- */
 
-/* Start a kernel that the host can launch. */
+/* Starts a kernel that the host can launch. */
 #define ptx_entry(m, name) ptx_entry_((m), PTX__AT, (name))
 PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *name);
-/* The same, but with ptx_module_desc.dependent_launch the kernel waits where it says so. Until then it may
-   read and prefetch what no kernel writes, such as weights. All threads must come to the wait, and before
-   they access anything else in global memory. Without dependent_launch ptx_dependent_wait emits nothing. */
+/* The same, but with ptx_module_desc.dependent_launch the kernel waits only at ptx_dependent_wait. Before it,
+   the kernel may read and prefetch what no kernel writes, such as weights. All threads must execute the wait
+   before any other access to global memory. Without dependent_launch ptx_dependent_wait emits nothing. */
 #define ptx_entry_early(m, name) ptx_entry_early_((m), PTX__AT, (name))
 #define ptx_dependent_wait(k) ptx_dependent_wait_((k), PTX__AT)
 PTXGEN_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, const char *name);
 PTXGEN_API void ptx_dependent_wait_(ptx_kernel *k, const char *site);
 PTXGEN_API int ptx_module_is_dependent(const ptx_module *m); /* ptx_module_desc.dependent_launch */
 PTXGEN_API ptx_module *ptx_kernel_module(ptx_kernel *k);
-/* .maxntid: no block of more threads is launched, so registers are allotted for that. min_blocks > 0:
-   .minnctapersm */
+/* .maxntid: the most threads of a block, for which the assembler allocates registers. min_blocks > 0:
+   .minnctapersm, the blocks that must fit on a multiprocessor. */
 #define ptx_launch_bounds(k, max_threads, min_blocks)                                                        \
     ptx_directive_((k), PTX__AT, 5, (max_threads), (min_blocks), 0)
 
-/* Parameters, in the order of the calls; each is loaded where the call stands, so make them first. */
+/* Adds a parameter, in the order of the calls, and loads it where the call is, so make parameters first. */
 #define ptx_param(k, name, type) ptx_param_((k), PTX__AT, (name), (type), PTX_GENERIC)
-/* A device pointer, as an address in that space. */
+/* The same for a device pointer: an address in that space. */
 #define ptx_param_ptr(k, name, space) ptx_param_((k), PTX__AT, (name), PTX_U64, (space))
 PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                               ptx_space space);
-/* A struct by value: the result is its address in the parameter space; ptx_ld it field by field. align: 1 ...
-   64 */
+/* The same for a struct by value: returns its address in the parameter space, from which ptx_ld loads fields.
+   align: 1, 2, 4 ... 64. */
 #define ptx_param_bytes(k, name, bytes, align) ptx_param_bytes_((k), PTX__AT, (name), (bytes), (align))
 PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char *name, uint32_t bytes,
                                     uint32_t align);
-/* A tensor map (CUtensorMap) by value: its address, as PTX_TENSOR_G2S and PTX_TENSOR_S2G take it. From sm_90
-   on. */
+/* The same for a tensor map (CUtensorMap) by value: returns its generic address, as PTX_TENSOR_G2S and
+   PTX_TENSOR_S2G take it. From sm_90 on. */
 #define ptx_param_map(k, name) ptx_cvta(k, ptx_param_bytes(k, name, 128, 64))
-/* Shared memory of the block, count elements, at least `align` bytes aligned (0: the element's size): its
-   address. Contents are undefined at start. */
+/* Declares an array of `count` elements in shared memory of the block and returns its address, aligned to the
+   greater of `align` and the element's size. The contents are undefined at the start. */
 #define ptx_shared(k, name, type, count, align) ptx_shared_((k), PTX__AT, (name), (type), (count), (align))
 PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                                uint32_t count, uint32_t align);
-/* The dynamic shared memory that the launch gives (ptx_launch.shared_bytes), 16-byte aligned: its address. */
+/* The address of the dynamic shared memory of the launch (ptx_launch.shared_bytes), 16-byte aligned. */
 #define ptx_shared_dynamic(k) ptx_shared_dynamic_((k), PTX__AT, 16)
-/* The same, at least `align` bytes aligned: 16 ... 1024. */
+/* The same, aligned to `align` bytes: 16, 32 ... 1024. */
 #define ptx_shared_dynamic_aligned(k, align) ptx_shared_dynamic_((k), PTX__AT, (align))
 PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t align);
 
-/* More of an entry's directives. required: .reqntid, the only block it is launched with. cluster: of so many
-   blocks. max_registers: .maxnreg. A cluster of at most so many blocks, where the launch gives the size. */
+/* More directives of an entry. block: .reqntid, the only block size that a launch may have. cluster:
+   .reqnctapercluster, its size in blocks. max_cluster: .maxclusterrank, if the launch gives the size. */
 #define ptx_require_block(k, x, y, z) ptx_directive_((k), PTX__AT, 0, (x), (y), (z))
 #define ptx_require_cluster(k, x, y, z) ptx_directive_((k), PTX__AT, 1, (x), (y), (z))
-#define ptx_max_registers(k, n) ptx_directive_((k), PTX__AT, 2, (n), 0, 0)
+#define ptx_max_registers(k, n) ptx_directive_((k), PTX__AT, 2, (n), 0, 0) /* .maxnreg */
 #define ptx_max_cluster(k, blocks) ptx_directive_((k), PTX__AT, 3, (blocks), 0, 0)
-#define ptx_blocks_are_clusters(k) ptx_directive_((k), PTX__AT, 4, 1, 0, 0)
-#define ptx_noreturn(k) ptx_directive_((k), PTX__AT, 6, 1, 0, 0) /* of a function */
+#define ptx_blocks_are_clusters(k) ptx_directive_((k), PTX__AT, 4, 1, 0, 0) /* the grid counts clusters */
+#define ptx_noreturn(k) ptx_directive_((k), PTX__AT, 6, 1, 0, 0) /* of a function: .noreturn */
 PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint32_t x, uint32_t y,
                                uint32_t z);
-/* .pragma "text", where the call stands: "nounroll" and the like. */
+/* Emits .pragma "text" where the call is, "nounroll" and the like. */
 #define ptx_pragma(k, text) ptx_pragma_((k), PTX__AT, (text))
 PTXGEN_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text);
 
-/* Memory of each thread by itself, count elements: its address in local space. Contents are undefined. */
+/* Local memory, count elements for each thread: its address. The contents are undefined at the start. */
 #define ptx_local(k, name, type, count, align) ptx_local_((k), PTX__AT, (name), (type), (count), (align))
 PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                               uint32_t count, uint32_t align);
 
 /* -- variables of the module, functions -- */
 
-/* count elements in global or constant memory. data: their bytes, copied; NULL: zeros. exported: the host
-   finds it by name. */
+/* An array of `count` elements in global or constant memory. data: the elements' bytes, which the module
+   copies; NULL: zeros. exported 1: the host can find the variable by name. */
 typedef struct ptx_variable_desc {
     const char *name;
     ptx_space space; /* PTX_GLOBAL or PTX_CONST */
@@ -2035,39 +2035,39 @@ typedef struct ptx_variable_desc {
 } ptx_variable_desc;
 #define ptx_variable(m, desc) ptx_variable_((m), PTX__AT, (desc))
 PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc);
-/* Element `element` of a variable of 64-bit elements is the generic address of another variable, plus bytes.
-   */
+/* Initialises element `element` of variable `in` (64-bit elements) with the generic address of an earlier
+   variable, `to`, plus `bytes`. */
 #define ptx_point(m, in, element, to, bytes) ptx_point_((m), PTX__AT, (in), (element), (to), (bytes))
 PTXGEN_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint32_t element, ptx_symbol to,
                            int64_t bytes);
-/* The variable's address, in its space. */
+/* Returns the variable's address, in its space. */
 #define ptx_address(k, variable) ptx_address_((k), PTX__AT, (variable))
 PTXGEN_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol variable);
 
-/* Start a function that kernels of the module call; result PTX_NONE: none. Its parameters are made with
-   ptx_param; it ends in ptx_return or, without a result, ptx_ret. */
+/* Starts a function that kernels of the module call. result: the type of its result, or PTX_NONE. ptx_param
+   makes its parameters; it ends in ptx_return or, without a result, in ptx_ret. */
 #define ptx_func(m, name, result) ptx_func_((m), PTX__AT, (name), (result))
 PTXGEN_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result);
 #define ptx_return(k, value) ptx_return_((k), PTX__AT, (value))
 PTXGEN_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value);
-/* Call it with n arguments: its result, or no value. Not under a guard. */
+/* Calls it with n arguments. Returns its result, or no value. Not allowed after ptx_guard. */
 #define ptx_call(k, function, n, args) ptx_call_((k), PTX__AT, (function), (n), (args))
 PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
                              const ptx_val *args);
-/* The address of a function, and a call through one: the types of result and arguments are the prototype. */
+/* The address of a function; a call through one, whose prototype is `result` and the arguments' types. */
 #define ptx_func_address(k, function) ptx_func_address_((k), PTX__AT, (function))
 #define ptx_call_indirect(k, address, result, n, args)                                                       \
     ptx_call_indirect_((k), PTX__AT, (address), (result), (n), (args))
 PTXGEN_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_kernel *function);
 PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
                                       uint32_t n, const ptx_val *args);
-/* printf of the device, up to 32 arguments; floats go as f64, short integers as 32 bits, as in C. */
+/* printf on the device, up to 32 arguments. As in C, floats are passed as f64, 16-bit integers as 32 bits. */
 #define ptx_printf(k, format, n, args) ptx_printf_((k), PTX__AT, (format), (n), (args))
 PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
                             const ptx_val *args);
 
-/* What the table lacks: any text, with $0 $1 ... for the results, of the types given, and behind them the
-   operands, typed and tracked like any other; $$ is one $. The text ends in ';' where PTX wants one. */
+/* Emits any PTX text, for what the table lacks. $0 $1 ... stand for the results, of the types given, and then
+   for the operands; all are typed and tracked. $$ is one $. The text includes the ';' that PTX requires. */
 #define ptx_raw(k, text, n, operands, results, types, out)                                                   \
     ptx_raw_((k), PTX__AT, (text), (n), (operands), (results), (types), (out))
 PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint32_t n,
@@ -2075,20 +2075,20 @@ PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint
 
 /* -- operands that need no kernel -- */
 
-/* A handle. The top three bits say what it is, the next six are its type, and 55 bits remain:
+/* A handle. The top three bits are its kind, the next six its type, and 55 bits remain:
      REGISTER  3 bits of space; 4 bits of alignment (log2 + 1, 0: unknown; 15: an inverted predicate); 16 bits
-               of the owning kernel's tag; 32 bits, a word of the record (PTX__W_*). Parameter blocks and wide
-               numbers have this form too.
-     INTEGER   the number, sign extended; INTEGER_9 times 2^9
+               of the owning kernel's tag; 32 bits, a word of the record (PTX__W_*). Also parameter blocks and
+               the numbers of ptx_wide.
+     INTEGER   a number of 55 bits, sign extended; INTEGER_9: times 2^9
      FLOAT     the upper 55 bits of a double; the last is also set if any bit below it is (a sticky bit)
-   Two forms have no type field. A DOUBLE has 62 bits: sign, 9 bits of exponent, mantissa. A PLACE, made by
-   ptx_off, has 61: see PTX__P_TYPE. The low bits of NOTHING say why there is no value: PTX__WHY_*. */
+   Two kinds have no type field. A DOUBLE has 62 bits: sign, 9 bits of exponent, mantissa. A PLACE, an address
+   from ptx_off, has 61: see PTX__P_TYPE. The low bits of NOTHING say why there is no value: PTX__WHY_*. */
 enum {
     PTX__H_NOTHING,
     PTX__H_REGISTER,
     PTX__H_INTEGER,
     PTX__H_INTEGER_9,
-    PTX__H_DOUBLE, /* and the next */
+    PTX__H_DOUBLE, /* 4 and 5 */
     PTX__H_FLOAT = 6,
     PTX__H_PLACE
 };
@@ -2102,9 +2102,9 @@ enum {
     PTX__WHY_INV,
     PTX__WHY_AS_WHAT,
     PTX__WHY_OFF,
-    PTX__WHY_FAR, /* from here on: what does not fit a handle; of an offset, the number is above */
+    PTX__WHY_FAR, /* an offset, which the bits above hold; from here on: what does not fit a handle */
     PTX__WHY_LATE,
-    PTX__WHY_WIDE /* of a number, its type is in its place */
+    PTX__WHY_WIDE /* a number; the handle's type field has its type */
 };
 static inline uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
     if ((value + (UINT64_C(1) << 54)) >> 55 == 0)
@@ -2135,10 +2135,10 @@ static inline uint64_t ptx__float_handle(ptx_type type, double value) {
         body(type, value) return v;                                                                          \
     }
 
-/* Immediates. ptx_imm takes the integer type of its slot. What does not fit a type is an error where it is
-   used, so the arguments are wide. Floats are rounded to nearest even; a finite number that would become
-   infinite is an error. Of 64 bits there fit integers of -2^54 to 2^54 - 1, those times 2^9, and floats whose
-   exponent is within -255 to 256 or whose last 9 bits are 0. */
+/* Immediates. ptx_imm takes the integer type of its operand slot. Arguments are wide, so that a number that
+   does not fit its type is an error where it is used. Floats are rounded to nearest even; a finite number
+   that would become infinite is an error. Limits that ptx_wide does not have: 64-bit integers are of -2^54 to
+   2^54 - 1, or such times 2^9; an f64 has an exponent of -255 to 256, or 0 in its last 9 bits. */
 PTX__CONSTANT(ptx_imm, int64_t, PTX__SIGNED, PTX_NONE)
 PTX__CONSTANT(ptx_u16, uint64_t, PTX__UNSIGNED, PTX_U16)
 PTX__CONSTANT(ptx_s16, int64_t, PTX__SIGNED, PTX_S16)
@@ -2151,34 +2151,34 @@ PTX__CONSTANT(ptx_f16, double, PTX__FLOATING, PTX_F16)
 PTX__CONSTANT(ptx_bf16, double, PTX__FLOATING, PTX_BF16)
 PTX__CONSTANT(ptx_f32, double, PTX__FLOATING, PTX_F32)
 PTX__CONSTANT(ptx_f64, double, PTX__FLOATING, PTX_F64)
-/* Any number of 64 bits, kept by the kernel: PTX_U64, PTX_S64, or PTX_F64 and the bits of a double. */
+/* Any 64-bit immediate, kept by the kernel: PTX_U64, PTX_S64, or PTX_F64 and the bits of a double. */
 #define ptx_wide(k, type, bits) ptx_wide_((k), PTX__AT, (type), (bits))
 PTXGEN_API ptx_val ptx_wide_(ptx_kernel *k, const char *site, ptx_type type, uint64_t bits);
-/* The same bits as a type of the same width. */
+/* The same bits as another type of the same width. */
 PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type);
-/* The same number as an address in that space: 64 bits for all but shared, which has 32. */
+/* The same number as an address in that space: 64 bits, but 32 in shared memory. */
 PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space);
-/* The opposite of a predicate, where a predicate can stand (if, while, guards, selp, branches). */
+/* The negation of a predicate, for any operand that is a predicate (if, while, guards, selp ...). */
 PTXGEN_API ptx_val ptx_inv(ptx_val predicate);
 PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods);
-/* The access with an L2 policy, a 64-bit value from PTX_CREATEPOLICY, among the first 2,043 values of 64 bits
-   of its kernel. */
+/* The same access with an L2 cache policy, a 64-bit value from PTX_CREATEPOLICY that is among the first 2,043
+   64-bit values of its kernel. */
 PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy);
-/* address + byte_offset, an address like any other: it costs nothing where memory is accessed ([address+16]),
-   an add where its number is wanted. Offsets add up: ptx_at(ptx_off(p, 16), 4) is [p+20], and
-   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. Together at most 2^23, in ptx_at 2^31, either way. The
-   address is among the first 524,288 values of its width; others take ptx_at and ptx_ptr_add. */
+/* address + byte_offset, an address like any other. It costs nothing where memory is accessed ([address+16]),
+   and an add where the number is needed. Offsets add up: ptx_at(ptx_off(p, 16), 4) is [p+20], and
+   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. The sum must be within +-2^23 (in ptx_at: +-2^31). The
+   address must be among the first 524,288 values of its width; ptx_at and ptx_ptr_add take any. */
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_type ptx_type_of(ptx_val v);
-/* The space of an address; PTX_GENERIC of other values. */
+/* The space of an address; PTX_GENERIC for other values. */
 PTXGEN_API ptx_space ptx_space_of(ptx_val v);
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type); /* 0 for predicates */
 PTXGEN_API const char *ptx_type_name(ptx_type type);
 
 /* -- instructions -- */
 
-/* Any instruction of the table with 0 to 4 plain operands. No result: a handle of kind none. */
+/* Any instruction of the table with 0 to 5 single operands. Returns its result; no value if it has none. */
 #define ptx_op0(k, op, mods) ptx_op0_((k), PTX__AT, (op), (mods))
 #define ptx_op1(k, op, mods, a) ptx_op1_((k), PTX__AT, (op), (mods), (a))
 #define ptx_op2(k, op, mods, a, b) ptx_op2_((k), PTX__AT, (op), (mods), (a), (b))
@@ -2196,8 +2196,8 @@ PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
 #define ptx_op5(k, op, mods, a, b, c, d, e) ptx_op5_((k), PTX__AT, (op), (mods), (a), (b), (c), (d), (e))
 PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d, ptx_val e);
-/* The same for any number of operands and results, in the order in which the instruction is printed, groups
-   and all. type and src_type: the types in its name, PTX_NONE to take them from the operands. */
+/* The same for any number of operands and results, in the order in which they are printed; the elements of a
+   group follow each other. type, src_type: the types in its name; PTX_NONE: those of the operands. */
 #define ptx_opn(k, op, mods, type, src_type, n, operands, results, out)                                      \
     ptx_opn_((k), PTX__AT, (op), (mods), (type), (src_type), (n), (operands), (results), (out))
 PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type type,
@@ -2248,9 +2248,9 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_setp(k, compare, a, b) ptx_op2(k, PTX_SETP, compare, a, b) /* ptx_setp(k, PTX_LT, a, b) */
 #define ptx_selp(k, a, b, p) ptx_op3(k, PTX_SELP, 0, a, b, p)          /* p ? a : b */
 #define ptx_mov(k, a) ptx_op1(k, PTX_MOV, 0, a)
-/* a: 32 bits. clamp: 0 for up, 31 for the others, where the whole warp takes part; members: the mask of its
-   lanes, ptx_u32(0xffffffff). Down: from the lane `delta` above; up: from below; without such a lane: its own
-   a. */
+/* The 32-bit a of another lane: up, of lane - delta; down, lane + delta; bfly, lane ^ mask; idx, that lane.
+   If there is none, the own a. For the whole warp clamp is 0 (up) or 31 (others) and members, the mask of the
+   lanes that take part, ptx_u32(0xffffffff). */
 #define ptx_shfl_up(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_UP, 0, a, delta, clamp, members)
 #define ptx_shfl_down(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_DOWN, 0, a, delta, clamp, members)
 #define ptx_shfl_bfly(k, a, mask, clamp, members) ptx_op4(k, PTX_SHFL_BFLY, 0, a, mask, clamp, members)
@@ -2276,10 +2276,10 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_elect(k, members) ptx_op1(k, PTX_ELECT, 0, members) /* a predicate, true in one lane */
 #define ptx_bar_warp_sync(k, members) ptx_op1(k, PTX_BAR_WARP_SYNC, 0, members)
 #define ptx_nanosleep(k, ns) ptx_op1(k, PTX_NANOSLEEP, 0, ns)
-/* Copies to shared memory: 4, 8 or 16 bytes a thread, grouped; or in bulk, counted by an mbarrier. */
+/* Asynchronous copies. cp_async: 4, 8 or 16 bytes a thread, in groups; bulk loads signal an mbarrier. */
 #define ptx_cp_async(k, to, from, bytes) ptx_op3(k, PTX_CP_ASYNC_CA, 0, to, from, bytes)
 #define ptx_cp_async_16(k, to, from) ptx_op3(k, PTX_CP_ASYNC_CG, 0, to, from, ptx_imm(16))
-/* The same, of which only the first `valid` bytes are read and the rest is zero. */
+/* The same, but only the first `valid` bytes are read; zeros are written for the rest. */
 #define ptx_cp_async_16_zfill(k, to, from, valid) ptx_op4(k, PTX_CP_ASYNC_CG, 0, to, from, ptx_imm(16), valid)
 #define ptx_cp_async_commit(k) ptx_op0(k, PTX_CP_ASYNC_COMMIT_GROUP, 0)
 #define ptx_cp_async_wait(k, groups_left) ptx_op1(k, PTX_CP_ASYNC_WAIT_GROUP, 0, ptx_imm(groups_left))
@@ -2287,8 +2287,8 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_bulk_load(k, to, from, bytes, mbarrier)                                                          \
     ptx_op4(k, PTX_BULK_G2S, 0, to, from, bytes, mbarrier)
 #define ptx_bulk_store(k, to, from, bytes) ptx_op3(k, PTX_BULK_S2G, 0, to, from, bytes)
-/* The same with a box of a matrix, as its tensor map describes it; x, y: of the box's first element. map: a
-   generic address. */
+/* Bulk copies of a box of a matrix, which the tensor map at generic address `map` describes. x, y: the
+   coordinates of the box's first element. */
 #define ptx_tensor_load_2d(k, to, map, x, y, mbarrier) ptx_op5(k, PTX_TENSOR_G2S, 0, to, map, x, y, mbarrier)
 #define ptx_tensor_store_2d(k, map, x, y, from) ptx_op4(k, PTX_TENSOR_S2G, 0, map, x, y, from)
 #define ptx_mbarrier_init(k, mbarrier, count) ptx_op2(k, PTX_MBARRIER_INIT, 0, mbarrier, count)
@@ -2299,31 +2299,31 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_mbarrier_test_wait(k, mbarrier, state) ptx_op2(k, PTX_MBARRIER_TEST_WAIT, 0, mbarrier, state)
 #define ptx_mbarrier_try_wait(k, mbarrier, parity)                                                           \
     ptx_op2(k, PTX_MBARRIER_TRY_WAIT_PARITY, 0, mbarrier, parity)
-/* Wait, by a loop of try_wait, until the phase of that parity (0 or 1) has completed. A new mbarrier is in
+/* Waits, by a loop of try_wait, until the phase of that parity (0 or 1) has completed. A new mbarrier is in
    phase 0: a wait for parity 0 waits for its first completion, one for parity 1 returns at once. */
 #define ptx_mbarrier_wait(k, mbarrier, parity) ptx_mbarrier_wait_((k), PTX__AT, (mbarrier), (parity))
 PTXGEN_API void ptx_mbarrier_wait_(ptx_kernel *k, const char *site, ptx_val mbarrier, ptx_val parity);
-/* A position in a ring of stages with mbarriers: the next stage, and the parity of the phase that its
-   mbarriers complete in this round. A consumer waits for `parity` of the full stage, a producer for the other
-   parity of the empty one. */
+/* A position in a pipeline's ring of stages: the current stage, and the parity of the phase that its
+   mbarriers complete in this round. A consumer waits for `parity` on the stage's "full" mbarrier, a producer
+   for the other parity on its "empty" one. */
 typedef struct ptx_ring {
     ptx_var stage, parity; /* of type u32, both 0 at first */
     uint32_t stages;
 } ptx_ring;
 #define ptx_ring_new(k, stages) ptx_ring_new_((k), PTX__AT, (stages))
-#define ptx_ring_next(k, ring) ptx_ring_next_((k), PTX__AT, (ring)) /* to the next stage, or the next round */
+#define ptx_ring_next(k, ring) ptx_ring_next_((k), PTX__AT, (ring)) /* to the next stage or round */
 PTXGEN_API ptx_ring ptx_ring_new_(ptx_kernel *k, const char *site, uint32_t stages);
 PTXGEN_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring);
-#define ptx_mapa(k, address, rank) ptx_op2(k, PTX_MAPA, 0, address, rank) /* in another block */
+#define ptx_mapa(k, address, rank) ptx_op2(k, PTX_MAPA, 0, address, rank) /* in the block of that rank */
 #define ptx_cluster_arrive(k) ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, 0)
 #define ptx_cluster_wait(k) ptx_op0(k, PTX_BARRIER_CLUSTER_WAIT, 0)
-/* 8x8 matrices of 16-bit elements: n is 1, 2 or 4 of them, a register each. */
+/* Loads n (1, 2 or 4) 8x8 matrices of 16-bit elements, a register each. row: the address of a lane's row. */
 #define ptx_ldmatrix(k, n, row, out) ptx_ldmatrix_((k), PTX__AT, PTX_LDMATRIX, (n), (row), (out))
 #define ptx_ldmatrix_trans(k, n, row, out) ptx_ldmatrix_((k), PTX__AT, PTX_LDMATRIX_TRANS, (n), (row), (out))
 PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t n, ptx_val row,
                               ptx_val *out);
 
-/* a converted to type. Float to integer truncates, as C does; where the result is rounded, to nearest even.
+/* Converts a to type. Float to integer truncates, as in C; the rest rounds to nearest even, tf32 ties away.
    */
 #define ptx_cvt(k, type, a) ptx_cvt_((k), PTX__AT, 0, (type), (a))
 #define ptx_cvt_with(k, mods, type, a) ptx_cvt_((k), PTX__AT, (mods), (type), (a))
@@ -2333,9 +2333,9 @@ PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
                                  ptx_val low);
 
-/* Memory. ld reads a value of that type: of 8 bits as a 32-bit one, extended. st takes what ld gives. vec
-   forms move 2 or 4 elements in one access, aligned to its whole size. ld_if reads only where p holds,
-   `otherwise` elsewhere. */
+/* Memory. ld reads a value of that type; one of 8 bits is extended to 32. st takes what ld returns. The vec
+   forms move 2 or 4 elements in one access, which must be aligned to its whole size. ld_if reads only where p
+   is true; elsewhere the result is `otherwise`. */
 #define ptx_ld(k, type, mem) ptx_ld_((k), PTX__AT, (type), (mem))
 #define ptx_ld_if(k, p, type, mem, otherwise) ptx_ld_if_((k), PTX__AT, (p), (type), (mem), (otherwise))
 #define ptx_ld_vec(k, type, n, mem, out) ptx_ld_vec_((k), PTX__AT, (type), (n), (mem), (out))
@@ -2353,7 +2353,7 @@ PTXGEN_API void ptx_ld_vec_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_t
 PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value);
 PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
                             const ptx_val *values);
-/* what: PTX_ATOM_ADD ..., with order and scope if wanted. atom returns the value of before; red does not. */
+/* what: PTX_ATOM_ADD ..., with memory order and scope if wanted. atom returns the old value, red nothing. */
 #define ptx_atom(k, what, mem, value) ptx_atom_((k), PTX__AT, (what), (mem), (value))
 #define ptx_atom_cas(k, mem, compare, value) ptx_atom_cas_((k), PTX__AT, (mem), (compare), (value))
 #define ptx_red(k, what, mem, value) ptx_red_((k), PTX__AT, (what), (mem), (value))
@@ -2362,30 +2362,29 @@ PTXGEN_API ptx_val ptx_atom_cas_(ptx_kernel *k, const char *site, ptx_mem mem, p
                                  ptx_val value);
 PTXGEN_API void ptx_red_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem mem, ptx_val value);
 
-/* The generic address of what an address in a space, or a parameter block, points to; and a generic address
-   as one in that space. */
+/* cvta makes a generic address of one in a state space, or of a parameter block; cvta_to does the reverse. */
 #define ptx_cvta(k, address) ptx_cvta_((k), PTX__AT, (address))
 #define ptx_cvta_to(k, space, address) ptx_cvta_to_((k), PTX__AT, (space), (address))
 PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address);
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address);
 
-/* Textures: `texture` is the 64-bit object of ptxcu_texture_create, a parameter of type PTX_U64. out: four
-   results of type PTX_F32, PTX_U32 or PTX_S32, which the object must give; channels that it lacks are 0. at:
-   the n values that the instruction takes behind the texture; of a group of four, three are enough.
-     PTX_TEX_1D, _2D, _3D   x, y, z: f32, in texels (the first has its centre at 0.5) or from 0 to 1, as the
-                            object says; or 32-bit integers, which name a texel: not filtered, 0 outside
+/* Textures. texture: the 64-bit object of ptxcu_texture_create, a parameter of type PTX_U64. out: four
+   results of type PTX_F32, PTX_U32 or PTX_S32, as the object gives; channels that it lacks are 0. at: the n
+   operands of the instruction after the texture; a value that only pads three to four may be left out.
+     PTX_TEX_1D, _2D, _3D   x, y, z: f32, in texels (the centre of the first is 0.5) or normalised to 0 ... 1,
+                            as the object says; or 32-bit integers, a texel's index: not filtered, 0 outside
      PTX_TEX_A1D, _A2D      a layer, u32 (beyond the last: the last), then x, y
-     PTX_TEX_CUBE, _ACUBE   the texel that the direction (x, y, z), f32, points to; its layer first: all four
-     PTX_TEX_LEVEL_2D ...   as those, in f32, and a level of detail: 0 is the largest level, 1 the next
-     PTX_TEX_GRAD_2D ...    as those, and the derivatives of the coordinates along the picture's two axes
+     PTX_TEX_CUBE, _ACUBE   the direction x, y, z, f32, in which the texel lies; ACUBE: first the layer
+     PTX_TEX_LEVEL_2D ...   the same in f32, then a level of detail: 0 is the largest level, 1 the next
+     PTX_TEX_GRAD_2D ...    the same in f32, then the coordinates' derivatives along the image's two axes
      PTX_TLD4_R_2D ...      (R, G, B, A; 2D, A2D, CUBE, ACUBE) that component of the four texels that linear
                             filtering blends, in the order (x0, y1), (x1, y1), (x1, y0), (x0, y0)
-   Sizes in texels: ptx_op1(k, PTX_TXQ_WIDTH, 0, texture) and its like. */
+   Sizes in texels: ptx_op1(k, PTX_TXQ_WIDTH, 0, texture) and similar. */
 #define ptx_tex(k, op, type, texture, n, at, out)                                                            \
     ptx_tex_((k), PTX__AT, (op), (type), (texture), (n), (at), (out))
 PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
                          uint32_t n, const ptx_val *at, ptx_val *out);
-/* The everyday ones, their coordinates one by one. */
+/* The most common ones, with the coordinates as arguments. */
 #define ptx_tex_1d(k, type, texture, x, out)                                                                 \
     PTX__TEX(k, PTX_TEX_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), out)
 #define ptx_tex_2d(k, type, texture, x, y, out)                                                              \
@@ -2401,12 +2400,12 @@ PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type
     ptx_tex_at_((k), PTX__AT, (op), (type), (texture), (n), (a), (b), (c), (out))
 PTXGEN_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
                             uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out);
-/* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. PTX_SULD_1D, _2D, _3D, _A1D, _A2D load n
-   elements, 1, 2 or 4 of at most 16 bytes in all; PTX_SUST_1D ... store them. Bytes are moved as they are;
-   type says how many: 1 to 8; a single byte is loaded as a u32. at, all u32: a layer, then x in bytes, a
-   multiple of the access's size, y and z in texels. outside: 0 or PTX_SURFACE_TRAP: an access outside ends
-   the kernel; PTX_SURFACE_ZERO: it loads 0 and stores nothing; PTX_CLAMP: it goes to the nearest place. With
-   PTX_SURED_ADD_1D ... (ADD, MIN, MAX, AND, OR; 1D, 2D, 3D) a store combines one element with the old one. */
+/* Surfaces. surface: the 64-bit object of ptxcu_surface_create. PTX_SULD_1D, _2D, _3D, _A1D, _A2D load n
+   elements, 1, 2 or 4 of at most 16 bytes in all; PTX_SUST_1D ... store them. Nothing is converted; type
+   gives the size, 1 to 8 bytes; one byte is loaded as a u32. at, all u32: the layer (A1D, A2D), x in bytes, a
+   multiple of the access's size, y and z in texels. outside, for an access out of bounds: 0 and
+   PTX_SURFACE_TRAP end the kernel, PTX_SURFACE_ZERO loads 0 and stores nothing, PTX_CLAMP takes the nearest
+   place. PTX_SURED_ADD_1D ... (ADD, MIN, MAX, AND, OR; 1D, 2D, 3D) combine one element with the old one. */
 #define ptx_surface_load(k, op, outside, type, n, surface, at, out)                                          \
     ptx_surface_load_((k), PTX__AT, (op), (outside), (type), (n), (surface), (at), (out))
 #define ptx_surface_store(k, op, outside, type, n, surface, at, values)                                      \
@@ -2417,7 +2416,7 @@ PTXGEN_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op,
 PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
                                    ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
                                    const ptx_val *values);
-/* One element of a surface of 1, 2 or 3 dimensions: the value loaded, the value to store. */
+/* Loads or stores one element of a surface of 1, 2 or 3 dimensions. */
 #define ptx_surface_load_1d(k, outside, type, surface, x)                                                    \
     PTX__SULD(k, PTX_SULD_1D, outside, type, surface, x, ptx_imm(0), ptx_imm(0))
 #define ptx_surface_load_2d(k, outside, type, surface, x, y)                                                 \
@@ -2440,9 +2439,9 @@ PTXGEN_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id
                                       ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z,
                                       ptx_val value);
 
-/* Tensor cores. d, a, b, c are arrays of the lengths that ptx_mma_shape gives: ptx_mma(k,
-   PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). a_type, b_type: of the elements. extra: what stands
-   behind c, of the sparse and the scaled kinds. */
+/* Tensor cores, d = a b + c: ptx_mma(k, PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). The fragments
+   are arrays of the lengths that ptx_mma_shape gives. a_type, b_type: of the elements. extra: the n operands
+   after c of sparse and block-scaled products. */
 #define ptx_mma(k, op, a_type, b_type, d, a, b, c)                                                           \
     ptx_mma_((k), PTX__AT, (op), 0, (a_type), (b_type), (d), (a), (b), (c), 0, NULL)
 #define ptx_mma_with(k, op, mods, a_type, b_type, d, a, b, c, n, extra)                                      \
@@ -2450,41 +2449,41 @@ PTXGEN_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id
 PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                          ptx_type b_type, ptx_val *d, const ptx_val *a, const ptx_val *b, const ptx_val *c,
                          uint32_t n, const ptx_val *extra);
-/* Registers of d, a, b and c; 0 where there is no such form. */
+/* Sets counts to the numbers of registers of d, a, b and c. Returns 0 if there is no such form. */
 PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]);
-/* A warpgroup's product, added to n variables of 32 bits. operands: as the table lists them. Wait for it with
-   PTX_WGMMA_COMMIT_GROUP and PTX_WGMMA_WAIT_GROUP before the variables are read. */
+/* A product of a warpgroup, added to d, n accumulators of 32 bits. operands: the sources in the table's
+   order. Execute PTX_WGMMA_COMMIT_GROUP and PTX_WGMMA_WAIT_GROUP before d is read. */
 #define ptx_wgmma(k, op, mods, a_type, b_type, n, d, operand_count, operands)                                \
     ptx_wgmma_((k), PTX__AT, (op), (mods), (a_type), (b_type), (n), (d), (operand_count), (operands))
 PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                            ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
                            const ptx_val *operands);
-/* The usual form: sums in f32, both matrices in shared memory, given by descriptors, with their rows along k
-   (B: n rows). add: a predicate; where it is false, d is the product alone. */
+/* The usual form: f32 accumulators; a, b: the descriptors of two matrices in shared memory, both K-major (B
+   has 2 n rows). add: a predicate; if it is false, d is the product alone. */
 #define ptx_wgmma_f32(k, a_type, b_type, n, d, a, b, add)                                                    \
     ptx_wgmma_f32_((k), PTX__AT, (a_type), (b_type), (n), (d), (a), (b), (add))
 PTXGEN_API void ptx_wgmma_f32_(ptx_kernel *k, const char *site, ptx_type a_type, ptx_type b_type, uint32_t n,
                                const ptx_var *d, ptx_val a, ptx_val b, ptx_val add);
-/* The descriptor of a matrix in shared memory at that address: byte offsets of its 8-row core matrices along
-   the leading and the other dimension, multiples of 16; swizzle 0, 32, 64 or 128 bytes. For tcgen05 set bit
-   46, too. */
+/* The descriptor of a matrix at an address in shared memory. leading, stride: the byte offsets between its
+   8-row core matrices along the leading and the other dimension, multiples of 16. swizzle: 0, 32, 64 or 128
+   bytes. For tcgen05, also set bit 46 of the result. */
 #define ptx_wgmma_descriptor(k, address, leading, stride, swizzle)                                           \
     ptx_wgmma_descriptor_((k), PTX__AT, (address), (leading), (stride), (swizzle))
 PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address, uint32_t leading,
                                          uint32_t stride, uint32_t swizzle);
 
-/* address + index * bytes, the index a 32-bit integer (sign or zero extended by its type) or of the address's
-   width. */
+/* address + index * bytes. index: a 32-bit integer, sign or zero extended by its type, or one of the
+   address's width. */
 #define ptx_ptr_add(k, address, index, bytes) ptx_ptr_add_((k), PTX__AT, (address), (index), (bytes))
 PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address, ptx_val index,
                                 uint32_t bytes);
-/* Element `index` of an array of that type, p[index]: as a memory operand, read, written. */
+/* Element `index` of an array of that type, p[index]: its memory operand, a load, a store. */
 #define ptx_elem(k, type, p, index) ptx_elem_((k), PTX__AT, (type), (p), (index))
 #define ptx_ld_elem(k, type, p, index) ptx_ld(k, type, ptx_elem(k, type, p, index))
 #define ptx_st_elem(k, type, p, index, value) ptx_st(k, type, ptx_elem(k, type, p, index), value)
 PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index);
-/* Field `member` of the C struct that p points to: its address, read, written; `type` has the field's size.
-   In an array of structs, p is ptx_ptr_add(k, array, i, sizeof(type_name)). */
+/* Field `member` of the C struct at p: its address, a load, a store. `type` must have the field's size. In an
+   array of structs, p is ptx_ptr_add(k, array, i, sizeof(type_name)). */
 #define ptx_field(p, type_name, member) ptx_off((p), PTX__CAST(int64_t, offsetof(type_name, member)))
 #define ptx_ld_field(k, type, p, type_name, member)                                                          \
     ptx_ld(k, type,                                                                                          \
@@ -2496,7 +2495,8 @@ PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx
 #define PTX__SIZE(type_name, member) sizeof(PTX__CAST(type_name *, NULL)->member)
 PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, ptx_val field, size_t bytes);
 
-/* One register of n parts and back: 2 x 16 in 32, 2 x 32 or 4 x 16 in 64 bits. parts[0] is the lowest. */
+/* Packs n parts in a register, and back: 2 x 16 in 32, 2 x 32 or 4 x 16 in 64 bits. parts[0] is the lowest.
+   */
 #define ptx_pack(k, type, n, parts) ptx_pack_((k), PTX__AT, (type), (n), (parts))
 #define ptx_unpack(k, type, n, whole, out) ptx_unpack_((k), PTX__AT, (type), (n), (whole), (out))
 PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
@@ -2526,9 +2526,9 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
 #define ptx_global_z(k) ptx_global_((k), PTX__AT, 2)
 PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension);
 
-/* v again, with the caller's word that it is the same for all threads of the block (of each warp, of each
-   warpgroup: four warps from a multiple of 128 threads on; of the cluster): what the verifier cannot see,
-   because it was loaded, or comes of a shuffle. Emits nothing. */
+/* Asserts that v is the same for all threads of the block (of a warp; of a warpgroup, four warps from a
+   multiple of 128 threads on; of the cluster), and returns v. For what the verifier cannot know, such as
+   loads and shuffles. Emits nothing. */
 #define ptx_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 0)
 #define ptx_warp_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 1)
 #define ptx_warpgroup_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 2)
@@ -2551,10 +2551,10 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
 #define ptx_else(k) ptx_else_((k), PTX__AT)
 #define ptx_end(k) ptx_end_((k), PTX__AT)
 #define ptx_loop(k) ptx_loop_((k), PTX__AT)
-/* In a loop: leave it unless p holds. May stand anywhere in the body. */
+/* Leaves the innermost loop unless p is true; anywhere in its body. */
 #define ptx_while(k, p) ptx_while_((k), PTX__AT, (p))
-/* for (i = first; i < limit; i += step): returns i, a value that is the same in the whole round. The
-   comparison is that of its type; limit + step - 1 must not pass the type's end. */
+/* for (i = first; i < limit; i += step): returns i, which keeps its value within an iteration. The comparison
+   is signed or unsigned by the type of i; limit + step - 1 must not overflow that type. */
 #define ptx_for(k, first, limit, step) ptx_for_((k), PTX__AT, (first), (limit), (step))
 #define ptx_break(k) ptx_jump_((k), PTX__AT, 0)
 #define ptx_continue(k) ptx_jump_((k), PTX__AT, 1)
@@ -2566,12 +2566,12 @@ PTXGEN_API void ptx_while_(ptx_kernel *k, const char *site, ptx_val p);
 PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_val limit, ptx_val step);
 PTXGEN_API void ptx_jump_(ptx_kernel *k, const char *site, int next_round);
 
-/* switch (index): ptx_case(k, i), for i below n, starts the code of one value, ptx_default(k) that of all
-   others and of the cases not written; none runs into the next. ptx_end closes it. */
+/* switch (index): ptx_case(k, i), i below n, starts the code for index i, ptx_default(k) that for all indices
+   without a case. No case falls through. ptx_end closes the switch. */
 #define ptx_switch(k, index, n) ptx_switch_((k), PTX__AT, (index), (n))
 #define ptx_case(k, i) ptx_case_((k), PTX__AT, (i))
 #define ptx_default(k) ptx_case_((k), PTX__AT, UINT32_MAX)
-/* brx.idx: to labels[index], or to `otherwise` where index is n or more. */
+/* brx.idx: branches to labels[index], or to `otherwise` if index is n or more. */
 #define ptx_brx(k, index, n, labels, otherwise)                                                              \
     ptx_brx_((k), PTX__AT, (index), (n), (labels), (otherwise))
 PTXGEN_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n);
@@ -2588,30 +2588,29 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
 #define ptx_ret(k) ptx_op0(k, PTX_RET, 0)
 #define ptx_exit(k) ptx_op0(k, PTX_EXIT, 0)
 
-/* The next instruction happens only where p holds: a store, a reduction, a branch, ret, ptx_set, anything
-   that makes no new value (which would be undefined elsewhere; use selp, ld_if or ptx_set). */
+/* Predicates the next instruction, which executes only where p is true: a store, reduction, branch, ret,
+   ptx_set ... Not one with a new value, undefined where p is false: use selp, ld_if or ptx_set for that. */
 #define ptx_guard(k, p) ptx_guard_((k), PTX__AT, (p))
 PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p);
 
-/* A line of comment, printed when the module's description asks for comments. Characters outside ASCII become
-   '?'. */
+/* A comment line, printed if the module's description asks for comments. Characters but ASCII become '?'. */
 #define ptx_comment(k, text) ptx_comment_((k), PTX__AT, (text))
 PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
 #ifndef PTXGEN_NO_MATH
 /* -- mathematics: [MATH] --
 
-   Functions of C and of shading languages. The operands of a call are all f32 or all f64; a typed immediate
-   is one too. A name that C has means what C's function does, with C's NaN, infinities, signed zeros and
-   subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own name
-   (ptx_sin_approx above, ptx_ex2). Behind a function stand its errors in f32 and f64: the largest
-   |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
-   approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all
-   operands of the f32 functions of one, and random ones of the rest; docs/mathematics.md has what it printed.
-   The code is put where the call stands: on the usual path 1 to 52 machine instructions in f32, to 129 in
-   f64 (docs/mathematics.md); no memory but a table of 160 bytes for sin, cos and tan of f64 from 2^30 on. */
+   Functions of C and of shading languages. The operands of a call are all f32 or all f64, registers or typed
+   immediates. A function with a C name has C's meaning, with C's NaN, infinities, signed zeros and subnormal
+   numbers; a hardware approximation ends in _approx or has the instruction's own name (ptx_sin_approx above,
+   ptx_ex2). The comment after a function gives its errors in f32 and f64: the largest |result - exact| in
+   units of the last place (ulp) of the exact value, over all operands, where the approximate instructions
+   inside it err by any amount within their documented bounds. `make proof-math` tests the f32 functions of
+   one operand with all operands and the rest with random ones; docs/mathematics.md has its output. The code
+   is emitted inline: on the usual path 1 to 52 machine instructions in f32, up to 129 in f64
+   (docs/mathematics.md). The only memory is a table of 160 bytes for sin, cos and tan of f64 from 2^30 on. */
 
-/* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
+/* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1 or 1, x itself if 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
 #define ptx_ceil(k, x) ptx_math1(k, "ceil", x)
 #define ptx_round(k, x) ptx_math1(k, "round", x)
@@ -2620,11 +2619,11 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_sign(k, x) ptx_math1(k, "sign", x)
 #define ptx_clamp(k, x, low, high) ptx_math3(k, "clamp", x, low, high)
 #define ptx_step(k, edge, x) ptx_math2(k, "step", edge, x) /* x < edge ? 0 : 1 */
-/* x - y floor(x / y). The quotient is rounded before floor sees it, so near multiples of y the result may be
-   a rounding error below 0, or y. */
+/* x - y floor(x / y). The quotient is rounded before floor, so near multiples of y the result may be y, or
+   below 0 by a rounding error. */
 #define ptx_mod(k, x, y) ptx_math2(k, "mod", x, y)
 #define ptx_mix(k, x, y, t) ptx_math3(k, "mix", x, y, t) /* x (1 - t) + y t, exact at t = 0 and 1 */
-/* t t (3 - 2 t) of t = (x - low) / (high - low), kept in 0 to 1. */
+/* t t (3 - 2 t), where t = (x - low) / (high - low) is clamped to 0 ... 1. */
 #define ptx_smoothstep(k, low, high, x) ptx_math3(k, "smoothstep", low, high, x)
 
 #define ptx_sin(k, x) ptx_math1(k, "sin", x)           /* 1.6, 1.6; any x, however large */
@@ -2637,7 +2636,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_cosh(k, x) ptx_math1(k, "cosh", x)         /* 1.4, 1.4 */
 #define ptx_tanh(k, x) ptx_math1(k, "tanh", x)         /* 1.9, 1.8 */
 #define ptx_exp(k, x) ptx_math1(k, "exp", x)           /* 2.0, 1.0 */
-#define ptx_exp2(k, x) ptx_math1(k, "exp2", x)         /* f32: ex2.approx, as it says; 1.0 */
+#define ptx_exp2(k, x) ptx_math1(k, "exp2", x)         /* 2.0 (ex2.approx), 1.0 */
 #define ptx_exp10(k, x) ptx_math1(k, "exp10", x)       /* 2.0, 1.1 */
 #define ptx_expm1(k, x) ptx_math1(k, "expm1", x)       /* 1.6, 1.9 */
 #define ptx_log(k, x) ptx_math1(k, "log", x)           /* 1.0, 0.6 */
@@ -2647,28 +2646,28 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)         /* 0.9, 0.8 */
 #define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.8, 1.2 */
 #define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 1.7 */
-#define ptx_tgamma(k, x) ptx_math1(k, "tgamma", x)     /* 4.0, 1.8; a function of the module */
-#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 1.8; the same; see below */
+#define ptx_tgamma(k, x) ptx_math1(k, "tgamma", x)     /* 4.0, 1.8; calls a function of the module */
+#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0, 1.8; likewise; see below */
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
 #define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 2.0, 1.6 */
-/* lgamma has zeros between its poles: below -2 its error is counted in units of the largest of
-   |lgamma(x)|, lgamma(-x) and 1. */
-/* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
+/* lgamma has zeros between its poles: below -2 its error is in ulp of the largest of |lgamma(x)|, lgamma(-x)
+   and 1. */
+/* Stores both results, for little more than the cost of one. 1.7, 1.7. */
 #define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
 
 #define ptx_math1(k, name, x) ptx_math_((k), PTX__AT, (name), 1, (x), ptx_imm(0), ptx_imm(0))
 #define ptx_math2(k, name, x, y) ptx_math_((k), PTX__AT, (name), 2, (x), (y), ptx_imm(0))
 #define ptx_math3(k, name, x, y, z) ptx_math_((k), PTX__AT, (name), 3, (x), (y), (z))
-/* The function of that name, of the first n of x, y and z. */
+/* Emits the function of that name, of the first n of x, y and z. */
 PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
                              ptx_val y, ptx_val z);
 PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine);
 
-/* Vectors: arrays of n values, 2 to 4, f32 or f64; matrices: n x n, row after row, n 3 or 4. A result may be
-   the array of an operand. length: sqrt.rn of the dot product, which must neither overflow nor underflow;
-   normalize of f32: by rsqrt.approx, 3 ulp of the largest; reflect: v - 2 (v n) n, of a unit vector n; lerp:
-   ptx_mix. */
+/* Vectors: arrays of n values, 2 to 4, f32 or f64; matrices: n x n, row-major, n 3 or 4. out may be the array
+   of an operand. length: sqrt.rn of the dot product, which must neither overflow nor underflow; normalize of
+   f32: by rsqrt.approx, 3 ulp of the largest component; reflect: v - 2 (v . normal) normal, where `normal` is
+   a unit vector; lerp: ptx_mix of each component. */
 #define ptx_dot(k, n, a, b) ptx_dot_((k), PTX__AT, (n), (a), (b))
 #define ptx_cross(k, a, b, out) ptx_cross_((k), PTX__AT, (a), (b), (out))
 #define ptx_length(k, n, a) ptx_length_((k), PTX__AT, (n), (a))
@@ -2688,8 +2687,9 @@ PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx
 PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns, const ptx_val *a,
                              const ptx_val *b, ptx_val *out);
 
-/* Random numbers. pcg: a hash of a u32 (O'Neill's PCG RXS-M-XS, 7 instructions); philox: Philox4x32-10
-   (Salmon et al. 2011), four u32 of a counter and a key; unit: 24 bits of a u32 as an f32 in [0, 1). */
+/* Random numbers. pcg: a hash of a u32 (O'Neill's PCG RXS-M-XS, 7 instructions). philox: Philox4x32-10
+   (Salmon et al. 2011), 4 u32 of a counter of 4 and a key of 2. unit: 24 bits of a u32 to an f32 in [0, 1).
+   */
 #define ptx_pcg(k, x) ptx_pcg_((k), PTX__AT, (x))
 #define ptx_philox(k, counter, key, out) ptx_philox_((k), PTX__AT, (counter), (key), (out))
 #define ptx_unit(k, x) ptx_unit_((k), PTX__AT, (x))
@@ -2698,21 +2698,21 @@ PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *coun
                             ptx_val *out);
 PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x);
 
-/* Noise of a point of n coordinates, 2 or 3, f32, |p| below 2^23; seed: a u32. From -1 to 1, 0 on the
-   average, of features of size 1. value: random values at the integers, gradient: random slopes there (Perlin
-   2002), both with a quintic between; simplex: slopes on a grid of triangles or tetrahedra (Perlin 2001,
-   Gustavson 2005). The same bits on every chip. Noise in 3 dimensions is a function of the module. */
+/* Noise at a point p of n coordinates, 2 or 3, f32, |p| below 2^23; seed: a u32. From -1 to 1, 0 on average,
+   features of size 1. value: random values at integer points; gradient: random gradients there (Perlin 2002),
+   both with quintic interpolation; simplex: gradients on triangles or tetrahedra (Perlin 2001, Gustavson
+   2005). The same bits on every chip. Noise in 3 dimensions is a function of the module. */
 #define ptx_value_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "value_noise", (n), (p), (seed))
 #define ptx_gradient_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "gradient_noise", (n), (p), (seed))
 #define ptx_simplex_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "simplex_noise", (n), (p), (seed))
 PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
                               ptx_val seed);
 
-/* Colour: one channel, f32, from 0 to 1; as IEC 61966-2-1 has it, relative error 2^-18 (8 bits need 2^-9). */
+/* Colour: one channel, f32, from 0 to 1, by IEC 61966-2-1; relative error 2^-18 (8 bits need 2^-9). */
 #define ptx_srgb_to_linear(k, c) ptx_math1(k, "srgb_to_linear", c)
 #define ptx_linear_to_srgb(k, c) ptx_math1(k, "linear_to_srgb", c)
-/* Four f32 to bytes of a u32, red lowest, clamped to 0 to 1 (NaN: 0) and rounded to nearest; and back. Two
-   f32 to the low and the high half of a b32 as f16, and back. */
+/* rgba8: four f32, clamped to 0 ... 1 (NaN: 0), to bytes of a u32, rounded to nearest, red lowest; and back.
+   half: two f32 to f16 in the low and the high half of a b32; and back. */
 #define ptx_pack_rgba8(k, rgba) ptx_pack_rgba8_((k), PTX__AT, (rgba))
 #define ptx_unpack_rgba8(k, packed, rgba) ptx_unpack_rgba8_((k), PTX__AT, (packed), (rgba))
 #define ptx_pack_half(k, low, high) ptx_pack_half_((k), PTX__AT, (low), (high))
