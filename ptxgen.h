@@ -45,8 +45,8 @@
           takes the type of its operand slot. A C number is not an operand: write ptx_add(k, x, ptx_imm(1)).
           A value never changes, so all copies of a handle mean the same number. A handle has 55 bits for an
           immediate; a 64-bit number that needs more is refused where it is used: make it with
-          ptx_wide(k, PTX_U64, bits). A handle of another kernel is refused. The handle holds 16 bits of its
-          owner's tag (8 if ptx_off made it), so one such mistake in 65,536 (256) is not detected.
+          ptx_wide(k, PTX_U64, bits). A handle of another kernel is refused. Handles carry a tag of 16 bits of
+          their kernel (8 if ptx_off made them), so one such mistake in 65,536 (256) is not detected.
    VARIABLES  A ptx_var can be written again: v = ptx_var_new(k, init); ptx_set(k, v, x) writes it. The result
           of ptx_get(k, v) is its value at that point, which later writes do not change.
    TYPES  The type of a result follows from the operands. The operands of an addition have the same type; a
@@ -65,9 +65,8 @@
           ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) the caller chooses the instruction and its modifiers.
    OTHER INSTRUCTIONS  An instruction without a macro of its own is called by its name in the table, with its
           operands in the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)).
-          ptx_opn() is for those with groups of operands or several results. A memory operand [address] is
-          passed as the address, [address+16] as ptx_off(address, 16). `build/ptxdump --reference` prints the
-          table.
+          ptx_opn() is for those with groups of operands or several results. An address as operand stands for
+          [address], ptx_off(address, 16) for [address+16]. `build/ptxdump --reference` prints the table.
    MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
           units in the last place (erfc, tgamma, lgamma: 4), stated for each function in [INTERFACE]. They
           take f32 and f64; integers have ptx_min, ptx_max, ptx_abs. The hardware's approximations have the
@@ -84,8 +83,8 @@
           with every compiler, write one emitting call per statement.
    ERRORS  A module keeps its first error; later calls on it have no effect and are safe. The message starts
           with the caller's file and line and names kernel, instruction, operand and types. Check once, at
-          ptx_text(). The module keeps pointers to call sites, string literals in the macros: a call site
-          passed to a function directly must outlive the module.
+          ptx_text(). The module keeps pointers to call sites, string literals in the caller's code: they must
+          outlive it, so the code must stay loaded.
    VERSIONS  The caller chooses .target. .version is the lowest that the target and the recorded instructions
           need; a module that needs more than ptx_module_desc.max_version is refused. An instruction that the
           target lacks is an error.
@@ -130,8 +129,7 @@
           one, call ptx_ballot(k, p, all) before the `if` on p.
    FOUND BY RUNNING  What depends on run-time values is not checked: data races, member masks, indices, phases
           of mbarriers, uninitialised memory, carry flags, functions called through pointers, registers for
-          setmaxnreg. The CPU driver in tests/sim, or a checking tool on a GPU, finds these when the kernel
-          runs.
+          setmaxnreg. The CPU driver in tests/sim, or a checking tool on a GPU, finds these in a run.
    LOGS  ptx_locate() maps a line of the text to the caller's file and line. ptx_explain() does that for a
           whole log of ptxas or the driver; ptxgen_cuda.h calls it. ptx_module_desc.comments = 1 prints the
           call sites beside the instructions, 2 prints them as .loc lines for profilers.
@@ -479,7 +477,7 @@ typedef struct ptx_plan {
     uint32_t args_bytes;      /* sizeof of the operation's argument struct */
     uint64_t workspace_bytes; /* device scratch, 256-byte aligned; 0: none */
     uint64_t zero_bytes;      /* the first bytes of the workspace, which must be 0 before the first launch;
-                                 the launches leave them 0. The rest may hold anything */
+                                 each launch leaves them 0. The rest may hold anything */
     uint64_t min_bytes;       /* bytes of global memory traffic that any implementation needs */
     uint32_t maps;            /* tensor maps of all launches; 0 for most operations */
     ptx_tensor_map map[PTX_PLAN_MAPS];
@@ -2249,8 +2247,8 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_selp(k, a, b, p) ptx_op3(k, PTX_SELP, 0, a, b, p)          /* p ? a : b */
 #define ptx_mov(k, a) ptx_op1(k, PTX_MOV, 0, a)
 /* The 32-bit a of another lane: up, of lane - delta; down, lane + delta; bfly, lane ^ mask; idx, that lane.
-   If there is none, the own a. For the whole warp clamp is 0 (up) or 31 (others) and members, the mask of the
-   lanes that take part, ptx_u32(0xffffffff). */
+   Where there is none, the lane's own a. For the whole warp clamp is 0 (up) or 31 (others) and members, the
+   mask of the lanes that take part, ptx_u32(0xffffffff). */
 #define ptx_shfl_up(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_UP, 0, a, delta, clamp, members)
 #define ptx_shfl_down(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_DOWN, 0, a, delta, clamp, members)
 #define ptx_shfl_bfly(k, a, mask, clamp, members) ptx_op4(k, PTX_SHFL_BFLY, 0, a, mask, clamp, members)
@@ -2323,8 +2321,7 @@ PTXGEN_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring);
 PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t n, ptx_val row,
                               ptx_val *out);
 
-/* Converts a to type. Float to integer truncates, as in C; the rest rounds to nearest even, tf32 ties away.
-   */
+/* Converts a to type. Float to integer truncates, as in C; else rounds to nearest even (tf32: ties away). */
 #define ptx_cvt(k, type, a) ptx_cvt_((k), PTX__AT, 0, (type), (a))
 #define ptx_cvt_with(k, mods, type, a) ptx_cvt_((k), PTX__AT, (mods), (type), (a))
 PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val a);
@@ -2495,8 +2492,7 @@ PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx
 #define PTX__SIZE(type_name, member) sizeof(PTX__CAST(type_name *, NULL)->member)
 PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, ptx_val field, size_t bytes);
 
-/* Packs n parts in a register, and back: 2 x 16 in 32, 2 x 32 or 4 x 16 in 64 bits. parts[0] is the lowest.
-   */
+/* Packs n parts in a register, and back: 2 x 16 in 32, 2 x 32 or 4 x 16 in 64 bits. parts[0] is lowest. */
 #define ptx_pack(k, type, n, parts) ptx_pack_((k), PTX__AT, (type), (n), (parts))
 #define ptx_unpack(k, type, n, whole, out) ptx_unpack_((k), PTX__AT, (type), (n), (whole), (out))
 PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
@@ -2688,8 +2684,7 @@ PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32
                              const ptx_val *b, ptx_val *out);
 
 /* Random numbers. pcg: a hash of a u32 (O'Neill's PCG RXS-M-XS, 7 instructions). philox: Philox4x32-10
-   (Salmon et al. 2011), 4 u32 of a counter of 4 and a key of 2. unit: 24 bits of a u32 to an f32 in [0, 1).
-   */
+   (Salmon et al. 2011), 4 u32 of a counter of 4 and a key of 2. unit: 24 bits of a u32 as f32 in [0, 1). */
 #define ptx_pcg(k, x) ptx_pcg_((k), PTX__AT, (x))
 #define ptx_philox(k, counter, key, out) ptx_philox_((k), PTX__AT, (counter), (key), (out))
 #define ptx_unit(k, x) ptx_unit_((k), PTX__AT, (x))
