@@ -2751,11 +2751,11 @@ enum {
     PTX__SYM, /* a parameter block */
     PTX__IMM,
     PTX__IMM_FLOAT,
-    PTX__PLACE,     /* register + offset, from ptx_off: bits holds both, the offset above */
+    PTX__PLACE,     /* register + offset, made by ptx_off: bits 32 to 63 are the offset */
     PTX__PLACE_SYM, /* parameter block + offset */
     PTX__FAR        /* an offset or a number that does not fit a handle: see PTX__WHY_FAR */
 };
-#define PTX__INVERTED 0x80u   /* flags: the opposite of that predicate */
+#define PTX__INVERTED 0x80u   /* flags: the negation of that predicate */
 #define PTX__ALIGN_MASK 0x0fu /* flags: log2 of the alignment that an address is known to have, + 1 */
 
 /* A memory operand, decoded from a ptx_mem by ptx__read_memory. */
@@ -2763,50 +2763,50 @@ typedef struct ptx__access {
     ptx__operand base;
     int64_t offset;
     ptx_mods mods;
-    uint32_t policy; /* its index + 1, 0: none, or one of PTX__POLICY_* */
+    uint32_t policy; /* the index of its register + 1, 0: none, or one of PTX__POLICY_* */
 } ptx__access;
 
-/* An operand in the record: words of 32 bits, a tag in the top five. An immediate is followed by its two
-   halves, a memory operand by its base and its offset. */
+/* An operand as the kernel stores it: a 32-bit word with a tag in its top five bits. An immediate adds its
+   low and its high half, a memory operand its base and its offset. */
 enum {
-    PTX__W_PRED = 1, /* registers, by width: the low 27 bits count within the class */
+    PTX__W_PRED = 1, /* registers: a class for each width, the low 27 bits are the index in the class */
     PTX__W_16,
     PTX__W_32,
     PTX__W_64,
     PTX__W_128,
-    PTX__W_8, /* only what packed 4-bit floats need */
+    PTX__W_8, /* only for e2m1x2, two 4-bit floats */
     PTX__W_PRED_NOT,
     PTX__W_UNSIGNED,
     PTX__W_SIGNED,
     PTX__W_HEX16,
     PTX__W_F32,
     PTX__W_F64,
-    PTX__W_PARAM, /* a symbol of this kernel */
+    PTX__W_PARAM, /* with SHARED and LOCAL: a symbol of this kernel */
     PTX__W_SHARED,
     PTX__W_SPECIAL,
     PTX__W_MEM,
-    PTX__W_VECTOR, /* the low bits say how many of the next operands stand in braces; above them PTX__G_* */
+    PTX__W_VECTOR, /* opens a group: its length in the low 16 bits, PTX__G_* above them */
     PTX__W_LOCAL,
     PTX__W_GLOBAL, /* a symbol of the module */
-    PTX__W_TEXT    /* the text of a raw instruction, in the names */
+    PTX__W_TEXT    /* the text of a raw instruction: its offset in module.names */
 };
 #define PTX__CLASSES 7
 #define PTX__WORD(tag, index) ((uint32_t)(tag) << 27 | (uint32_t)(index))
 #define PTX__TAG(word) ((word) >> 27)
 #define PTX__INDEX(word) ((word)&0x07ffffffu)
 #define PTX__INDEX_MAX 0x07ffffffu
-#define PTX__PREDICATE(word) PTX__WORD(PTX__W_PRED, PTX__INDEX(word)) /* also of the opposite of one */
-/* An immediate, of three words, and one that is an integer. */
+#define PTX__PREDICATE(word) PTX__WORD(PTX__W_PRED, PTX__INDEX(word)) /* also for a negated one */
+/* Whether a word begins an immediate; an integer immediate. */
 #define PTX__IS_NUMBER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_F64 - PTX__W_UNSIGNED)
 #define PTX__IS_INTEGER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_HEX16 - PTX__W_UNSIGNED)
-/* Any operand of three words: that, or an address. */
+/* Whether an operand has three words: an immediate or a memory operand. */
 #define PTX__LONG_TAGS (0x1fu << PTX__W_UNSIGNED | 1u << PTX__W_MEM)
 #define PTX__IS_LONG(word) (PTX__LONG_TAGS >> PTX__TAG(word) & 1u)
-/* What a W_VECTOR word opens: braces, a|b, [a, b], or nothing but '_'. */
+/* How a W_VECTOR group is printed: {a, b}, a|b, [a, b], or the sink '_'. */
 enum { PTX__G_BRACES, PTX__G_PIPE, PTX__G_BRACKETS, PTX__G_SINK };
 #define PTX__GROUP(style, count) PTX__WORD(PTX__W_VECTOR, (uint32_t)(style) << 16 | (uint32_t)(count))
 
-/* Short names stand in their tables themselves: without pointers, a table is the same in every process. */
+/* Short names are arrays inside their tables: a table without pointers needs no relocation. */
 typedef struct ptx__type_fact {
     char name[8];
     uint8_t bits;
@@ -2821,7 +2821,7 @@ static const ptx__type_fact ptx__types[64] = {
 #undef PTX__ROW
 #undef PTX__GAP
 
-/* The facts of a type, of the six bits that a handle has for one. Where these are no type: of "no type". */
+/* The facts of a type number, six bits as in a handle; those of "no type" where the number is none. */
 static const ptx__type_fact *ptx__fact(unsigned type) {
     return &ptx__types[type & 63u];
 }
@@ -2832,8 +2832,8 @@ static int ptx__is_type(unsigned type) {
 typedef struct ptx__row {
     const char *name, *sig;
     uint16_t op;
-    uint8_t sm, version; /* sm: or one of PTX__ON_* */
-    uint8_t types[3], src[2], allow[3], need[3], dflt[1]; /* see ptx__types_of and those that follow it */
+    uint8_t sm, version; /* sm: the first target, or a set of targets: PTX__ON_* */
+    uint8_t types[3], src[2], allow[3], need[3], dflt[1]; /* indices of sets, see ptx__types_of */
 } ptx__row;
 #define PTX__SET(...) {__VA_ARGS__}
 #define PTX__SETS(a, b, c, d, e, ...) PTX__SET a, PTX__SET b, PTX__SET c, PTX__SET d, PTX__SET e
@@ -2865,14 +2865,14 @@ static uint64_t ptx__sources_of(const ptx__row *r) {
 static ptx_mods ptx__needed(const ptx__row *r) {
     return ptx__modifier_sets[r->need[0]] | ptx__modifier_sets[r->need[1]] | ptx__modifier_sets[r->need[2]];
 }
-static ptx_mods ptx__allowed(const ptx__row *r) { /* beside the needed ones */
+static ptx_mods ptx__allowed(const ptx__row *r) { /* including the needed ones */
     return ptx__modifier_sets[r->allow[0]] | ptx__modifier_sets[r->allow[1]]
            | ptx__modifier_sets[r->allow[2]] | ptx__needed(r);
 }
 static ptx_mods ptx__default(const ptx__row *r) { return ptx__modifier_sets[r->dflt[0]]; }
 #define PTX__ROW_COUNT (sizeof ptx__rows / sizeof ptx__rows[0])
 
-/* The first row of an instruction, or where it would stand: they are in the order of their numbers. */
+/* The first row of an instruction, or where it would be: the rows are sorted by instruction. */
 static const ptx__row *ptx__rows_of(unsigned op) {
     size_t low = 0, high = PTX__ROW_COUNT;
     while (low < high) {
@@ -2884,7 +2884,7 @@ static const ptx__row *ptx__rows_of(unsigned op) {
     return ptx__rows + low;
 }
 
-/* Text of each modifier, in the order of the bits, and what it needs beyond its instruction. */
+/* A modifier's text, and the .version and target that it needs beyond its instruction; 0: none. */
 typedef struct ptx__mod_fact {
     char text[22];
     uint8_t version, sm;
@@ -2895,9 +2895,10 @@ static const char *const ptx__target_sets[] = {
     PTX__TARGET_SETS(PTX__ROW)
 #undef PTX__ROW
 };
-/* What an integer operand must be. step 0: a power of two. A register passes where an immediate is not a
-   must. PTX__WIDTH and PTX__BELOW_WIDTH stand for the bits of the instruction's type, and one less. */
-#define PTX__BITS_OF 255 /* step: no bit but those of the highest */
+/* Limits of an integer operand, by the letter of its slot. An immediate must be low, low + step ... up to
+   high; step 0: a power of two. immediate 1: a register is refused; otherwise its value is not checked.
+   PTX__WIDTH stands for the bits of the instruction's type, PTX__BELOW_WIDTH for one less. */
+#define PTX__BITS_OF 255 /* step: only bits that are set in `high` */
 #define PTX__WIDTH (-2)
 #define PTX__BELOW_WIDTH (-3)
 typedef struct ptx__slot_limit {
@@ -2935,7 +2936,7 @@ static const ptx__slot_limit ptx__slot_limits[] = {
     {'X', 1, 0, 1, 1024, "an alignment: 1, 2 ... 1024"},
     {'Y', 1, 1, 0, 7, "an immediate of 0 to 7"},
     {'Z', 1, 1, 0, 0, "the immediate 0"}};
-/* Where an address in a slot must be: a bit for each space, and the bytes that it is aligned to. */
+/* Limits of an address operand, by the letter of its slot: a bit for each space, and the alignment. */
 typedef struct ptx__slot_place {
     char letter;
     uint8_t spaces, bytes;
@@ -3021,33 +3022,33 @@ typedef struct ptx__special_fact {
     ptx_type type;
     uint8_t differs, version, sm;
 } ptx__special_fact;
-/* How far a value is the same: in the whole cluster, in the block, in a warpgroup, in a warp, or other for
-   each thread. */
+/* The uniformity class of a value: it is the same in all threads of the cluster, block, warpgroup or warp, or
+   it may differ between any two (LANE). */
 enum { PTX__CLASS_CLUSTER, PTX__CLASS_BLOCK, PTX__CLASS_GROUP, PTX__CLASS_WARP, PTX__CLASS_LANE };
 #define PTX__ROW(id, name, type, class_, ver, sm) {name, type, PTX__CLASS_##class_, ver, sm},
 static const ptx__special_fact ptx__specials[] = {PTX_SPECIALS(PTX__ROW)};
 #undef PTX__ROW
 
-/* A form as it was used: a row with a type and modifiers, checked once, and its mnemonic ready to copy. */
+/* A form in use: a row with its types and modifiers, checked once, and its mnemonic ready to copy. */
 typedef struct ptx__form {
     ptx_mods asked;
     uint64_t key;  /* op, types, numbers of operands and results */
     uint32_t next; /* in the hash chain, index + 1 */
     uint32_t text, text_length;
     uint32_t version; /* the lowest, modifiers included */
-    uint32_t program; /* the operands, groups written out: in chars */
-    uint32_t slots;   /* behind its '=' */
+    uint32_t program; /* the operands, expanded by ptx__expand_signature: offset in chars */
+    uint32_t slots;   /* of these the sources, after '=': offset in chars */
     uint32_t pattern; /* see ptx__record_by_pattern: where in module.patterns, + 1; 0: none */
     const ptx__row *row;
     const char *operands; /* the row's source operands */
     uint8_t type, src;           /* as asked for */
     uint8_t who, result, effect; /* of its facts; see ptx__set_behaviour */
-    uint8_t reach;               /* has addresses among its operands */
+    uint8_t reach;               /* it has address operands */
     uint8_t special;             /* any of who, effect and reach */
-    uint32_t seen;               /* for that of its kernel */
+    uint32_t seen;               /* the bits that it sets in `seen` of a kernel */
 } ptx__form;
 
-/* Facts, apart: see PTX__BY_*, PTX__GIVES_* and PTX__DOES_*. CALL: what the function called wants. */
+/* The facts of a form: see PTX__BY_*, PTX__GIVES_* and PTX__DOES_*. CALL: as the called function needs. */
 enum { PTX__WHO_ANY, PTX__WHO_MEMBERS, PTX__WHO_WARP, PTX__WHO_GROUP, PTX__WHO_BLOCK,
        PTX__WHO_CLUSTER, PTX__WHO_CALL };
 enum {
@@ -3074,8 +3075,8 @@ enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT }
 
 typedef struct ptx__ins {
     const char *site;
-    uint32_t form;         /* index; comment: its text */
-    uint32_t words;        /* first operand; branch and label: the label */
+    uint32_t form;         /* index; label and comment: 0 */
+    uint32_t words;        /* first operand; branch and label: the label; comment: its text in names */
     uint32_t guard;        /* predicate word, 0 none */
     uint16_t count;        /* words */
     uint8_t kind, results; /* results: leading words that are written */
@@ -3084,24 +3085,24 @@ typedef struct ptx__ins {
 typedef struct ptx__label {
     const char *site;
     uint32_t at;           /* instruction + 1, 0: not placed */
-    uint32_t uses, closed; /* closed: the end of a scope, nobody can branch to it any more */
-    const char *used;
+    uint32_t uses, closed; /* closed: of a scope that has ended, no branch to it can follow */
+    const char *used;      /* call site of the last branch to it */
 } ptx__label;
 
 enum { PTX__S_IF, PTX__S_ELSE, PTX__S_SWITCH, PTX__S_LOOP, PTX__S_FOR };
 typedef struct ptx__scope {
     const char *site;
-    ptx_label again, next, done; /* loop head, next round; if: `next` is the else branch */
+    ptx_label again, next, done; /* loop head, next round, end; next: else of an if, default of a switch */
     ptx_var counter;
     ptx_val step;
     uint32_t kind;
-    uint32_t cases; /* switch: their labels stand in a row, `again` is the first */
+    uint32_t cases; /* switch: their labels are consecutive, `again` is the first */
 } ptx__scope;
 
 typedef struct ptx__symbol {
     const char *site;
-    uint32_t name; /* in chars */
-    uint32_t type, count, align;
+    uint32_t name; /* in names */
+    uint32_t type, count, align; /* count: bytes of a parameter or local array, elements of a shared one */
 } ptx__symbol;
 
 typedef struct ptx__variable {
@@ -3112,16 +3113,16 @@ typedef struct ptx__variable {
 /* A name, in a hash chain. scope: PTX__OF_... or the index of a kernel. */
 typedef struct ptx__named {
     uint32_t name, hash, next; /* next: index + 1 */
-    uint32_t scope, what;      /* of the module: the variable's index; PTX__IS_KERNEL: the kernel's */
+    uint32_t scope, what;      /* what: see the scopes; in that of a kernel: PTX__IS_PARAM ... */
 } ptx__named;
-#define PTX__OF_MODULE UINT32_MAX         /* kernels, functions and variables */
-#define PTX__OF_SOME (UINT32_MAX - 1u)    /* symbols of kernels, once a name: `what` has it first */
-#define PTX__OF_LIBRARY (UINT32_MAX - 2u) /* of these, those that [MATH] and the kernels header make */
+#define PTX__OF_MODULE UINT32_MAX         /* variables: the index; kernels: PTX__IS_KERNEL | index */
+#define PTX__OF_SOME (UINT32_MAX - 1u)    /* symbols of any kernel, a name once: the first such kernel */
+#define PTX__OF_LIBRARY (UINT32_MAX - 2u) /* made by [MATH] and ptxgen_kernels.h: the index */
 #define PTX__IS_KERNEL 0x80000000u
-/* What a name is given to: the first three are symbols of a kernel. */
+/* What a name stands for; the first three are symbols of a kernel. */
 enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL, PTX__IS_VARIABLE, PTX__IS_FUNCTION, PTX__IS_ENTRY };
 
-/* Element `element` of variable `in` is the address of `to`, plus an offset. In order of both. */
+/* Element `element` of variable `in` holds the address of `to` + offset. Sorted by `in`, then `element`. */
 typedef struct ptx__address {
     uint32_t in, element, to;
     int64_t offset;
@@ -3131,40 +3132,40 @@ typedef struct ptx__block {
     uint32_t first, end;           /* instructions */
     uint32_t next[2];              /* successors, index + 1 */
     uint32_t idom, order, in, out; /* dominator tree and its numbering */
-    uint32_t leaves;               /* ends with ret or exit, if under a guard */
+    uint32_t leaves;               /* ends with ret or exit, even under a guard */
     uint32_t guard;                /* of the branch or exit at its end, 0: none */
     uint32_t special;              /* its first in ptx__graph.special */
 } ptx__block;
 
-/* Where a register is made: the instruction, and the kernel's `cuts` before it. */
+/* The definition of a register: its instruction, and the kernel's `cuts` before that. */
 typedef struct ptx__made {
     uint32_t instruction, cuts;
 } ptx__made;
 typedef struct ptx__set {
     uint32_t instruction, block, next; /* next: the next set of the same variable, index + 1 */
 } ptx__set;
-/* What uniformity analysis knows of a register. tid: it is %tid.x plus what is uniform in a warp (warpgroup)
-   and a multiple of 32 (128), shifted right by `shift`. */
+/* What uniformity analysis knows of a register. tid: it is %tid.x plus a value that is uniform in a warp
+   (warpgroup) and a multiple of 32 (128), shifted right by `shift`: PTX__TID_*. */
 typedef struct ptx__uniform {
-    uint32_t root;   /* the instruction where the difference begins, + 1 */
+    uint32_t root;   /* the instruction whose result first differs between threads, + 1 */
     uint32_t branch; /* the branch that gave `level`, + 1 */
-    uint8_t class_, level; /* level: the highest of the blocks that write it */
+    uint8_t class_, level; /* level: the highest level of the blocks that write it */
     uint8_t tid, shift;
     uint8_t zeros;    /* low bits that are known to be zero: 7 at most */
     uint8_t asserted; /* the class that the caller asserts, + 1 */
     uint8_t read;     /* it has been read */
-    uint8_t last_class; /* of a variable, as instruction last_set - 1 sets it, for the rest of its block */
+    uint8_t last_class; /* variable: its class from instruction last_set - 1 to the end of that block */
     uint32_t last_set, last_root;
 } ptx__uniform;
 
-/* What is wanted a little later, and stands where no order lets the processor guess it. */
+/* Prefetch what is read soon at an address that the hardware does not predict. */
 #if defined(__GNUC__)
 #define PTX__SOON(address) __builtin_prefetch(address)
 #else
 #define PTX__SOON(address) ((void)(address))
 #endif
 
-/* Expanded where it is called, for the arguments that are constants there; not where nothing is optimised. */
+/* Always inlined, so that constant arguments are folded; in an unoptimised build only a hint. */
 #if defined(__GNUC__) && !defined(__OPTIMIZE__)
 #define PTX__INLINE static inline
 #elif defined(__GNUC__)
@@ -3175,53 +3176,53 @@ typedef struct ptx__uniform {
 #define PTX__INLINE static inline
 #endif
 
-/* A growing array: memory is the module's, kept over a reset. bytes: of its capacity. */
+/* A growing array; its memory is from the module's allocator and kept over a reset. bytes: its capacity. */
 #define PTX__ARRAY(type)                                                                                     \
     struct {                                                                                                 \
         type *at;                                                                                            \
         size_t count, capacity, bytes;                                                                       \
     }
 
-/* A plain instruction as it was recorded once: one that has operands of the same kinds differs from it in
-   nothing but the words. */
+/* A plain instruction that has been recorded. Another one with operands of the same kinds differs only in its
+   words: see "memos" in [CORE]. */
 #define PTX__MEMO_MAX 4
 typedef struct ptx__memo {
     ptx_mods mods;
     uint64_t kinds;               /* of the operands, 16 bits each; see ptx__kind_of */
     uint32_t what;                /* PTX__WHAT; 0: no memo */
-    uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
+    uint32_t most[PTX__MEMO_MAX]; /* the largest immediate that is known to be in range */
     uint32_t form, result;        /* the result's kind, 0: none */
-    uint32_t seen;                /* the form's */
-    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
+    uint32_t seen;                /* that of the form */
+    uint8_t tag[PTX__MEMO_MAX];   /* of an operand of three words, and the flags below; 0: a register */
     uint8_t result_tag, version, results; /* results: words */
-    uint8_t special;                      /* the form is */
-} ptx__memo; /* 64 bytes: a line of the cache */
-#define PTX__EXACT 0x80u    /* this value only, and not all up to it */
-#define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
+    uint8_t special;                      /* that of the form */
+} ptx__memo; /* 64 bytes: one cache line */
+#define PTX__EXACT 0x80u    /* tag: only the immediate `most` is known to be right */
+#define PTX__NOT_ZERO 0x40u /* tag: all up to `most` but 0, as of a divisor */
 
 struct ptx_kernel {
     ptx_module *m;
     uint32_t owner;
-    uint32_t name, index; /* in chars; among the module's kernels */
+    uint32_t name, index; /* in names; among the module's kernels */
     const char *site;
-    uint32_t registers[32]; /* by the tag of a word; a tag that is no register's has none */
-    uint32_t first[32], old[32]; /* those of the first block; how many more there were at the last label */
+    uint32_t registers[32]; /* their number, by tag; 0 for a tag of no register */
+    uint32_t first[32], old[32]; /* of these: in the first block; after it and before the last label */
     uint32_t guard;
     const char *guard_site;
     uint32_t max_threads, min_blocks;
     uint32_t need[3], cluster[3], max_registers, max_rank, blocks_are_clusters;
-    uint32_t function, result, noreturn; /* function: not an entry; result: its type */
+    uint32_t function, result, noreturn; /* function: not an entry; result: the type that it returns */
     uint32_t returning;                  /* inside of ptx_return */
     uint32_t waits;                      /* ptx_dependent_wait was called */
-    const char *called;                  /* where first, or NULL */
+    const char *called;                  /* site of the last call of it, or NULL */
     uint32_t version; /* the lowest that the recorded forms need */
-    uint32_t reached; /* while the shared memory of an entry and its functions is added up */
+    uint32_t reached; /* see ptx__find_recursion */
     uint32_t shared_bytes, param_bytes, verified;
-    uint32_t cuts; /* instructions that are not plain: there is at most one block more */
+    uint32_t cuts; /* number of instructions that are not plain; at most cuts + 1 blocks */
     size_t body;   /* where its instructions begin in the text last printed */
-    uint32_t seen; /* what its instructions have: a bit for each effect, and PTX__SEEN_* */
-    uint32_t address_taken, known; /* known: `bears` is, or ptx__learn is finding it out */
-    uint32_t bears;                /* the highest class of divergence that a call of it may stand in */
+    uint32_t seen; /* of its instructions: 1 << PTX__EFFECT_*, and PTX__SEEN_* */
+    uint32_t address_taken, known; /* known: ptx__learn has computed `bears`, or is at it */
+    uint32_t bears;                /* the highest divergence level (PTX__CLASS_*) where it may be called */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
     PTX__ARRAY(ptx__ins) ins; /* from here to `end`: arrays, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
@@ -3233,7 +3234,7 @@ struct ptx_kernel {
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register given to ptx_uniform or its like, its class */
-    PTX__ARRAY(uint64_t) wide;     /* numbers that no handle has room for */
+    PTX__ARRAY(uint64_t) wide;     /* 64-bit numbers that do not fit a handle */
     PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
     PTX__ARRAY(uint64_t) uses;   /* see ptx__list_uses */
     PTX__ARRAY(ptx__made) made[PTX__CLASSES];
@@ -3243,7 +3244,7 @@ struct ptx_kernel {
 #define PTX__ANY_CALLEE UINT32_MAX
 #define PTX__BUCKETS 1024
 #define PTX__SEEN_TENSOR_LOAD 0x10000000u
-#define PTX__SEEN_CONVERGENT 0x04000000u /* what is not for ANY threads, and addresses of symbols */
+#define PTX__SEEN_CONVERGENT 0x04000000u /* collective instructions, and addresses of symbols */
 #define PTX__MEMOS 512
 /* The row of a matrix product for elements of a type, and the lengths of its first four groups. */
 typedef struct ptx__shape {
@@ -3271,7 +3272,7 @@ struct ptx_module {
     PTX__ARRAY(char) chars; /* mnemonics of the forms */
     PTX__ARRAY(uint32_t) patterns;
     PTX__ARRAY(char) text;
-    PTX__ARRAY(uint32_t) entries; /* among the kernels */
+    PTX__ARRAY(uint32_t) entries; /* their indices in kernels */
     PTX__ARRAY(ptx__variable) variables;
     PTX__ARRAY(ptx__named) named;
     PTX__ARRAY(uint32_t) named_at; /* a power of two: hash -> first in `named`, index + 1 */
@@ -3282,14 +3283,14 @@ struct ptx_module {
     PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
     PTX__ARRAY(ptx__uniform) uniform; /* of the verifier's analyses */
     PTX__ARRAY(uint32_t) spread;
-    PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* the registers of a class, for all kernels */
+    PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* of the registers of a class, for all kernels */
     ptx__shape shape; /* of the last ptx_mma */
     uint32_t bucket[PTX__BUCKETS];
     ptx__memo memos[PTX__MEMOS + 1];
-    ptx__memo *memo; /* of `memos` what begins with a line of the cache */
+    ptx__memo *memo; /* `memos`, from the start of a cache line on */
     uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
     const char *slots[PTX__OP_COUNT];  /* its source operands: the text after '=' */
-    uint8_t plain[PTX__OP_COUNT];      /* at most one result, no groups, memory or limits: the short way */
+    uint8_t plain[PTX__OP_COUNT];      /* see ptx__is_plain */
 };
 
 static void *ptx__default_alloc(void *user, void *block, size_t old_size, size_t new_size) {
@@ -3307,7 +3308,7 @@ static const ptx_error ptx__no_module = {PTX_E_MEMORY,
                                          "ptx_module_new refused [memory]",
                                          "", "", 0};
 
-/* Names of instructions come from the table, where %t and the like stand for what varies: without these. */
+/* Clean a message: in the table's mnemonics, %1 and other counts become N; %t, %s, %m and %l vanish. */
 PTX__RARE void ptx__spell_out(char *s) {
     char *to = s, before = ' ';
     for (; *s; s++) {
@@ -3324,7 +3325,7 @@ PTX__RARE void ptx__spell_out(char *s) {
     *to = 0;
 }
 
-/* Calls without a site of their own have that of the kernel. */
+/* The site of a call; of one without a site, that of the kernel. */
 static const char *ptx__site(const ptx_kernel *k, const char *site) { return site ? site : k->site; }
 static const char *ptx__site_at(const ptx_kernel *k, uint32_t instruction) {
     return ptx__site(k, k->ins.at[instruction].site);
@@ -3336,7 +3337,7 @@ PTX__RARE ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction
     const char *kernel = k ? m->names.at + k->name : "";
     size_t i;
     if (m->error.code) return m->error.code;
-    for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0; /* no memo records any more */
+    for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0; /* memos record nothing from now on */
     vsnprintf(what, sizeof what, format, args);
     ptx__spell_out(what);
     if (!site) site = k ? k->site : "";
@@ -3365,7 +3366,7 @@ PTX__RARE_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, 
     return code;
 }
 
-/* Sets the error of a call on a kernel. PTX__FAIL also yields 0, PTX__REFUSE no value: for `return`. */
+/* Set the error of a call on a kernel. For `return`, PTX__FAIL also yields 0 and PTX__REFUSE no value. */
 PTX__RARE void ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -3375,13 +3376,13 @@ PTX__RARE void ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const c
 #define PTX__FAIL(...) (ptx__fail(__VA_ARGS__), 0)
 #define PTX__REFUSE(...) (ptx__fail(__VA_ARGS__), ptx__none())
 
-/* 0 after an error: the number is no type at all, a format of weights for example. */
+/* Whether a number is a ptx_type, not a format of weights for example; sets the error if not. */
 static int ptx__require_type(ptx_kernel *k, const char *site, unsigned type) {
     if (ptx__is_type(type)) return 1;
     return PTX__FAIL(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...", type);
 }
 
-/* Errors of the verifier name an instruction that was recorded before. */
+/* Set the error of an instruction that was recorded before: for the verifier. */
 PTX__RARE ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -3396,7 +3397,7 @@ typedef struct ptx__array {
     size_t count, capacity, bytes;
 } ptx__array;
 
-/* Make room for `more` elements of that size behind those in use. Returns 0 when there is none. */
+/* Make room for `more` elements of `size` bytes after those in use. Returns 0 when out of memory. */
 static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
     ptx__array a;
     size_t want;
@@ -3414,11 +3415,11 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
     return 1;
 }
 #define PTX__ROOM(m, array, more) ptx__room((m), &(array), (more), sizeof *(array).at)
-/* For one more, of many: most find that there is room. */
+/* The same for one element; the usual case, that there is room, costs no call. */
 #define PTX__ROOM_FOR_ONE(m, array)                                                                          \
     ((array).count < (array).capacity || ptx__room((m), &(array), 1, sizeof *(array).at))
 
-/* Give back the arrays that lie in this many bytes. */
+/* Free the memory of adjacent PTX__ARRAYs, which themselves take that many bytes. */
 static void ptx__release(ptx_module *m, const void *arrays, size_t bytes) {
     const char *at = (const char *)arrays, *end = at + bytes;
     for (; at < end; at += sizeof(ptx__array)) {
@@ -3428,14 +3429,15 @@ static void ptx__release(ptx_module *m, const void *arrays, size_t bytes) {
     }
 }
 
-/* Short texts are copied as this many bytes whatever their length, which is faster; so a pool that they are
-   copied from has that much behind its last text, and whoever copies has room for it. */
+/* Short texts are copied as PTX__SLACK bytes whatever their length, which is faster. So the source has that
+   many bytes after its last text, and the destination has room for them. */
 #define PTX__SLACK 32
 
-/* ASCII text to the names, which a reset forgets: its offset, or 0 when out of memory (offset 0 holds ""). */
+/* Copy text or data to module.names, which a reset empties. Returns the offset, or 0 (the offset of "") when
+   out of memory. */
 PTX__RARE uint32_t ptx__keep(ptx_module *m, const char *s, size_t length) {
     const int own =
-        m->names.at && (uintptr_t)s - (uintptr_t)m->names.at < m->names.count; /* may be one of ours */
+        m->names.at && (uintptr_t)s - (uintptr_t)m->names.at < m->names.count; /* s is in names itself */
     size_t from = own ? (size_t)(s - m->names.at) : 0;
     uint32_t at = (uint32_t)m->names.count;
     if (!PTX__ROOM(m, m->names, length + 1)) return 0;
@@ -3459,7 +3461,7 @@ PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block) {
     ptx_launch launch;
     uint64_t blocks = block ? threads / block + (threads % block != 0) : 0;
     memset(&launch, 0, sizeof launch);
-    launch.grid[0] = blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks; /* which no device takes */
+    launch.grid[0] = blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks; /* no device accepts it */
     launch.block[0] = block;
     launch.grid[1] = launch.grid[2] = launch.block[1] = launch.block[2] = 1;
     return launch;
@@ -3526,7 +3528,7 @@ PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
     return (unsigned)type < PTX__TYPE_COUNT ? ptx__fact(type)->bits / 8u : 0;
 }
 
-/* Whether the usual way of recording does for such operands. */
+/* Whether there is at most one result, and the sources are registers and numbers: only these letters. */
 static int ptx__is_plain(const char *sig) {
     size_t n;
     sig += *sig == '*';
@@ -3549,8 +3551,7 @@ PTX__RARE_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
     m->comments = desc ? desc->comments & 1u : 0;
     m->lines = desc ? desc->comments >> 1 & 1u : 0;
     m->dependent_launch = desc && desc->dependent_launch;
-    /* Tags only tell kernels apart, they never reach the text: an address makes those of two modules differ.
-       */
+    /* Owner tags count from a hash of the address, to differ between modules. They never reach the text. */
     m->seed = (uint32_t)((uintptr_t)m >> 4) * 2654435761u;
     for (i = PTX__ROW_COUNT; i-- > 0;) {
         m->first[ptx__rows[i].op] = (uint16_t)i;
