@@ -3652,7 +3652,7 @@ static ptx_val ptx__none_for(uint64_t why) {
     v.handle = why;
     return v;
 }
-/* An offset that does not fit; beyond 53 bits, the nearest number that has them. */
+/* No value: the offset does not fit a handle. Keeps the offset for the message, clamped to 53 bits. */
 static ptx_val ptx__far(int64_t offset) {
     const int64_t most = ((int64_t)1 << 52) - 1;
     offset = offset > most ? most : offset < -most - 1 ? -most - 1 : offset;
@@ -3664,7 +3664,7 @@ static ptx_val ptx__none(void) { return ptx__none_for(0); }
    the owner's low 8 bits and the offset. */
 #define PTX__H_WHAT(handle) ((unsigned)((handle) >> 61))
 #define PTX__H_TYPE(handle) ((unsigned)((handle) >> 55) & 63u)
-#define PTX__H_SPACE 52 /* where 3 bits begin, in a REGISTER */
+#define PTX__H_SPACE 52 /* in a REGISTER: the lowest of the 3 bits */
 #define PTX__H_ALIGN 48
 #define PTX__H_INVERTED ((uint64_t)15 << PTX__H_ALIGN)
 #define PTX__P_TYPE 58
@@ -3676,7 +3676,7 @@ static ptx_val ptx__none(void) { return ptx__none_for(0); }
 #define PTX__P_OFFSET_MAX 0x7fffff
 static const uint8_t ptx__place_types[8] = {PTX_U32, PTX_S32, PTX_B32, PTX_U64,
                                             PTX_S64, PTX_B64, PTX_U64, PTX_NONE};
-enum { PTX__P_BLOCK = 6 }; /* a parameter block; 7 is none */
+enum { PTX__P_BLOCK = 6 }; /* the code of a parameter block; 7 is none */
 static int64_t ptx__place_offset(uint64_t handle) { return (int64_t)(handle << 40) >> 40; }
 
 /* Decode a handle. k is the kernel that uses it: it holds the wide numbers. */
@@ -3749,7 +3749,7 @@ static int ptx__is_register(ptx_val v) {
     const unsigned tag = PTX__TAG((uint32_t)v.handle);
     return PTX__H_WHAT(v.handle) == PTX__H_REGISTER && tag && tag != PTX__W_PARAM;
 }
-/* An address of a register, plus an offset. */
+/* Whether a handle is an address in a register, plus an offset. */
 static int ptx__is_place(ptx_val v) {
     return PTX__H_WHAT(v.handle) == PTX__H_PLACE && (v.handle >> PTX__P_TYPE & 7u) < PTX__P_BLOCK;
 }
@@ -3829,15 +3829,15 @@ PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset) {
     return address;
 }
 
-/* ptx_mem.access: the offset in 32 bits, modifiers in 20, and above them the policy, a register's index + 1
-   or one of PTX__POLICY_*. Of each group of modifiers a number says which is set. Where more is set than that
-   can say, as two of one group, the bits above the offset are a list of at most four modifiers. */
+/* ptx_mem.access: 32 bits of offset, 20 of modifiers, 11 of policy (a register's index + 1 or PTX__POLICY_*).
+   The modifiers are one number for each group below: 0 for none, n for the n-th of the group. For others, and
+   for two of one group, the bits above the offset are a list of at most four modifiers: PTX__A_LIST. */
 static const struct {
-    uint8_t first, count, at; /* bits of ptx_mods; where the number is */
+    uint8_t first, count, at; /* the group's first bit in ptx_mods, its length; the number's lowest bit */
 } ptx__access_groups[] = {{3, 5, 0},   {8, 4, 3},   {18, 7, 6}, {26, 5, 9},
                           {44, 4, 12}, {52, 3, 15}, {0, 2, 17}, {25, 1, 19}};
 enum {
-    PTX__POLICY_LATE = 2044, /* from here on no index: the register does not fit, or is no policy */
+    PTX__POLICY_LATE = 2044, /* from here on errors: the register's index does not fit, or it is no policy */
     PTX__POLICY_FOREIGN,
     PTX__POLICY_TYPE,
     PTX__POLICY_NONE,
@@ -3881,7 +3881,7 @@ static uint64_t ptx__with_mods(uint64_t access, ptx_mods mods) {
     if (!left && !(mods >> 62 & 1) && (policy || !(mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)))
         return access | packed << PTX__A_MODS | policy << PTX__A_POLICY;
     access |= PTX__A_LIST | mods >> 62 << 56;
-    /* No access takes more than four of such: keep two that do not fit, and what the first stands beside. */
+    /* Of more than four, which no access takes: keep two that the groups lack, and others of their groups. */
     for (i = 0, bit = 0; i < 62; i++) bit += mods >> i & 1;
     if (bit > 4) {
         packed = left ? 0 : PTX_L2_CACHE_HINT;
@@ -3914,8 +3914,8 @@ PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
     return mem;
 }
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
-    /* The address gives the space and the call gives the vector. Set here, they make two spaces, which the
-       use refuses. */
+    /* The space follows from the address, the vector from the call. Where the caller sets either, set all
+       spaces, which the use refuses. */
     if (mods & (PTX__SPACE | PTX__VEC) & ~PTX__FAMILY) mods |= PTX__SPACE;
     mem.access = ptx__with_mods(mem.access, ptx__access_mods(mem.access) | mods);
     return mem;
@@ -4002,7 +4002,7 @@ PTX__RARE const char *ptx__describe(ptx__operand v) {
     return ptx__fact(v.type)->name;
 }
 
-/* Room for the longest list of types. */
+/* A part of a message, with room for the longest list of types. */
 typedef struct ptx__list {
     char s[400];
 } ptx__list;
@@ -4030,7 +4030,7 @@ static int ptx__is_number(unsigned type) {
            || ((f->kind == 'u' || f->kind == 's') && type != PTX_U16X2 && type != PTX_S16X2);
 }
 
-/* The end of a message: how to make an operand of that type of v. "" where there is no way. */
+/* The end of a message: how to turn v into an operand of that type. "" where there is no way. */
 PTX__RARE ptx__list ptx__cure(ptx__operand v, unsigned type) {
     static const uint8_t immediates[] = {PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_U64,  PTX_S64,
                                          PTX_B32, PTX_F16, PTX_F32, PTX_F64, PTX_BF16};
@@ -4187,9 +4187,9 @@ PTX__RARE int ptx__length_ok(char set, unsigned n) {
     case 't': return n <= 128 && power;
     case '2': return n >= 2 && n <= 128 && power;
     case '4': return n >= 4 && n <= 128 && power;
-    case 'w': return n % 4 == 0 && n <= 128; /* wgmma, 32-bit results of m64: half of N, a multiple of 8 */
-    case 'z': return n % 2 == 0 && n <= 64;  /* 16-bit ones */
-    case 'y': return n % 4 == 0 && n <= 128 && (n % 8 == 0 || n <= 12); /* integers: N in steps of 16 */
+    case 'w': return n % 4 == 0 && n <= 128; /* wgmma m64nN, f32 results: n = N / 2, N a multiple of 8 */
+    case 'z': return n % 2 == 0 && n <= 64;  /* f16 results: n = N / 4 */
+    case 'y': return n % 4 == 0 && n <= 128 && (n % 8 == 0 || n <= 12); /* s32: N / 2, N 8, 24 or 16 * i */
     default: return 0;
     }
 }
@@ -4309,8 +4309,8 @@ PTX__RARE const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *
     return text;
 }
 
-/* Find the row for a use of an instruction. A row that target and version cap have is preferred to one that
-   they lack; the caller reports what is lacking. */
+/* Find the row for a use of an instruction. A row that the target and the version cap support is preferred to
+   one that they lack; of the latter the caller reports what is lacking. */
 PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
                                         unsigned src, ptx_mods asked, unsigned n, unsigned n_out,
                                         ptx_mods *mods, char *program, unsigned *length) {
@@ -4408,8 +4408,8 @@ PTX__APART static void ptx__append(char *text, size_t *length, const char *s) {
     *length += n;
 }
 
-/* Set what the verifier knows of a form. Loads of parameters and constants give all threads the same value.
-   Loads read shared memory only where they name it. */
+/* Set the facts of a form for the verifier. A load from parameter or constant space is as uniform as its
+   address. Loads read shared memory only where they name that space. */
 static void ptx__set_behaviour(ptx__form *form, unsigned op, ptx_mods mods) {
     const ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
     const uint32_t facts = ptx__facts[op];
@@ -4427,7 +4427,7 @@ static int ptx__is_tensor_load(unsigned op) {
     return op >= PTX_TCGEN05_LD_32X32B && op <= PTX_TCGEN05_LD_RED_MAX;
 }
 
-/* The mnemonic of a form. What its modifiers need raises version and sm. */
+/* Write the mnemonic of a form. Returns its length; raises version and sm to what its modifiers need. */
 PTX__RARE size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigned type, unsigned src,
                                      unsigned count, char *text, uint32_t *version, uint32_t *sm) {
     const char *name = row->name;
@@ -4473,7 +4473,7 @@ PTX__RARE size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigne
     return length;
 }
 
-/* Check a form against table, target and version cap and keep its mnemonic. */
+/* Check a form against table, target and version cap. Returns its index + 1, or 0 with the error set. */
 PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
                                  ptx_mods asked, unsigned n, unsigned n_out, uint64_t key, uint32_t *bucket) {
     ptx_module *m = k->m;
@@ -4525,7 +4525,7 @@ PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
     form->row = row;
     form->operands = strchr(row->sig, '=') + 1;
     ptx__set_behaviour(form, op, mods);
-    if (op == PTX_RAW) { /* its key says what its text does */
+    if (op == PTX_RAW) { /* its src and type are facts that the caller states of the text */
         form->who = (uint8_t)src;
         form->result = PTX__RESULT_LANE;
         form->effect = (uint8_t)type;
@@ -4581,7 +4581,7 @@ static uint32_t ptx__tag_of(unsigned type) {
     return bits ? tag[bits / 8] : (uint32_t)PTX__W_64;
 }
 
-/* The instruction that is recorded next makes that register. */
+/* Note that the next recorded instruction defines that register. */
 PTX__INLINE void ptx__note_made(ptx_kernel *k, uint32_t tag, uint32_t index) {
     ptx__made made;
     made.instruction = (uint32_t)k->ins.count;
@@ -4632,7 +4632,7 @@ static int ptx__is_own(const ptx_kernel *k, const ptx__operand *v) {
            : v->kind == PTX__SYM ? v->bits < k->params.count
                                  : 0;
 }
-/* Require that; sets the error otherwise. */
+/* The same; sets the error if not. */
 static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, const char *what) {
     if (ptx__is_own(k, &v)) return 1;
     if (v.kind != PTX__REG && v.kind != PTX__SYM) {
@@ -4656,7 +4656,7 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
 }
 
 /* Make room for one more instruction of that many words, so that pushing them needs no checks. */
-#define PTX__MEMO_WORDS 16 /* at least those of an instruction that a memo records */
+#define PTX__MEMO_WORDS 16 /* at least the words of any instruction that a memo records */
 static int ptx__reserve(ptx_kernel *k, size_t words) {
     if (k->ins.count == k->ins.capacity) { /* room for as many marks as instructions */
         if (!PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count))
@@ -4665,7 +4665,7 @@ static int ptx__reserve(ptx_kernel *k, size_t words) {
     if (!PTX__ROOM(k->m, k->ins, 1)) return 0;
     if (words > k->words.capacity - k->words.count && !PTX__ROOM(k->m, k->words, words + PTX__MEMO_WORDS))
         return 0;
-    /* Keep the words fewer than the registers that there may be: then a memo need not count registers. */
+    /* Each register takes a word: with fewer words than PTX__INDEX_MAX, a memo need not count registers. */
     words = k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX;
     words = words > k->words.count ? (words - k->words.count) / PTX__MEMO_WORDS : 0;
     if (words > k->ins.capacity - k->ins.count) words = k->ins.capacity - k->ins.count;
@@ -4679,16 +4679,16 @@ PTX__INLINE int ptx__begin(ptx_kernel *k, size_t words) {
 PTX__INLINE void ptx__mark(ptx_kernel *k) { k->marked.at[k->marked.count++] = (uint32_t)k->ins.count; }
 static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
 
-/* Whether a register was made before the last label and behind the first block. */
+/* Whether a register is old: defined after the first block and before the last label. */
 PTX__INLINE uint32_t ptx__is_old(const ptx_kernel *k, uint32_t word) {
     return PTX__INDEX(word) - k->first[PTX__TAG(word)] < k->old[PTX__TAG(word)];
 }
 
-/* List the old registers that the last instruction reads. Only of these, and of registers set again, is it
-   not known that they are defined on every path: nobody has a handle before its definition stands in the
-   text, from label to label one instruction leads to the next, and the first block leads to all. An entry: a
-   word, above it twice the instruction, 1 more where it sets. Each word is written, and the end of the list
-   moves only behind an old register: this needs no branch. */
+/* List the old registers that the last instruction reads: the verifier must check that their definitions
+   dominate it. For the others that is known: a handle exists only after the definition, instructions between
+   two labels are reached only through the first of them, and the first block dominates all. An entry: the
+   register's word, bit 32 set for an assignment, the instruction above. Every word is written, but the end of
+   the list moves only past an old register: this needs no branch. */
 static void ptx__list_uses(ptx_kernel *k) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *x = k->words.at + ins->words + ins->results, *last = x + ins->count - ins->results;
@@ -4701,7 +4701,7 @@ static void ptx__list_uses(ptx_kernel *k) {
     at += ins->guard && ptx__is_old(k, word);
     for (; x < last && ins->kind == PTX__I_PLAIN; x++) {
         word = *x;
-        if (PTX__TAG(word) >= PTX__CLASSES) { /* not the most */
+        if (PTX__TAG(word) >= PTX__CLASSES) { /* the rarer case */
             if (PTX__IS_LONG(word)) x += 2;
             if (PTX__TAG(word) == PTX__W_MEM) word = x[-1];
             if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
@@ -4711,13 +4711,13 @@ static void ptx__list_uses(ptx_kernel *k) {
     }
     k->uses.count = (size_t)(at - k->uses.at);
 }
-/* List that the last instruction sets that register, made before. */
+/* List that the last instruction assigns to that register, which was defined before. */
 static void ptx__list_set(ptx_kernel *k, uint32_t word) {
     if (PTX__ROOM_FOR_ONE(k->m, k->uses))
         k->uses.at[k->uses.count++] = (uint64_t)(k->ins.count - 1) << 33 | (uint64_t)1 << 32 | word;
 }
 
-/* An instruction that is not plain may end a block, and a label begins one. */
+/* Count an instruction that is not plain: it may end a block, and a label begins one. */
 static void ptx__cut(ptx_kernel *k, unsigned kind) {
     int c;
     for (c = 1; c < PTX__CLASSES && k->cuts == 0; c++) k->first[c] = k->registers[c];
@@ -4725,7 +4725,8 @@ static void ptx__cut(ptx_kernel *k, unsigned kind) {
     k->cuts++;
 }
 
-/* old: whether sources may be old. What is set again, the caller lists. */
+/* Append the instruction whose operands begin at `words`. old: its sources may be old. The caller lists
+   assignments. */
 PTX__INLINE ptx__ins *ptx__commit_if(ptx_kernel *k, const char *site, unsigned kind, uint32_t form,
                                      size_t words, size_t results, uint32_t old) {
     ptx__ins *ins;
@@ -4789,11 +4790,11 @@ static int ptx__f32_word(uint64_t bits, uint32_t *word) {
     memcpy(&value, &bits, sizeof value);
     f = (float)value;
     memcpy(word, &f, sizeof *word);
-    if ((*word & 0x7fffffffu) > 0x7f800000u) *word = 0x7fffffffu; /* one NaN, on every machine */
+    if ((*word & 0x7fffffffu) > 0x7f800000u) *word = 0x7fffffffu; /* the same NaN on every machine */
     if (!(*word << 1) && bits << 1) return 2;
     return (*word & 0x7fffffffu) != 0x7f800000u || (bits << 1) == (uint64_t)0x7ff << 53;
 }
-#define PTX__LOST ((uint64_t)1 << 32) /* above the bits of a float: it was not 0 before it was rounded */
+#define PTX__LOST ((uint64_t)1 << 32) /* above the bits of a float 0: rounded from a number that is not 0 */
 
 /* One operand of the instruction that is being recorded. */
 typedef struct ptx__use {
@@ -4880,7 +4881,7 @@ PTX__RARE int ptx__check_limit(const ptx__use *u, ptx__operand v, char letter, u
     return 0;
 }
 
-/* Whether ptxas takes no immediate there: see PTX__REGISTERS. */
+/* Whether ptxas refuses an immediate as this operand: see PTX__REGISTERS. */
 static int ptx__register_only(const ptx__use *u) {
     switch (ptx__facts[u->row->op] & (PTX__REGISTER_1 | PTX__REGISTERS_2 | PTX__REGISTERS)) {
     case 0: return 0;
@@ -4934,7 +4935,7 @@ static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, in
 }
 
 /* A request in one word: the instruction, its types (PTX_NONE: from the operands), the number of its
-   operands. PTX__INTO: the result goes to a variable, which is the operand behind them. */
+   operands. PTX__INTO: the result is assigned to a variable, which follows the operands. */
 #define PTX__WHAT(op, type, src_type, n)                                                                     \
     ((uint32_t)(op) | (uint32_t)(type) << 12 | (uint32_t)(src_type) << 19 | (uint32_t)(n) << 26 | 1u << 30)
 #define PTX__INTO (1u << 29)
@@ -5023,7 +5024,7 @@ static unsigned ptx__space_of(unsigned op, const ptx__operand *src, unsigned n) 
     case PTX_SUB: return src[1].space ? 0u : src[0].space;
     case PTX_MAD: return n == 3 ? src[2].space : 0u;
     case PTX_MOV: return src[0].space;
-    case PTX_AND: return src[1].kind == PTX__IMM && src[1].bits < 4096 ? 0u : src[0].space; /* a remainder */
+    case PTX_AND: return src[1].kind == PTX__IMM && src[1].bits < 4096 ? 0u : src[0].space; /* 0: remainder */
     case PTX_SELP:
     case PTX_MIN:
     case PTX_MAX: return src[0].space == src[1].space ? src[0].space : 0u;
@@ -5053,7 +5054,7 @@ static uint64_t ptx__kinds_of(const ptx_val *src) {
            | src[3].handle >> 48 << 48;
 }
 
-/* A value up to which every immediate fits the type. */
+/* A number such that every immediate from 0 to it fits the type. */
 static uint32_t ptx__type_maximum(unsigned want) {
     const ptx__type_fact *fact = ptx__fact(want);
     uint32_t most = fact->bits > 32 ? UINT32_MAX : (uint32_t)(((uint64_t)1 << fact->bits) - 1);
@@ -5061,16 +5062,16 @@ static uint32_t ptx__type_maximum(unsigned want) {
     return most;
 }
 
-/* A value up to which every immediate is within the limit of its slot; 0 if there is none. 15 is below every
-   width. */
+/* A number such that every immediate from 0 to it is within the limits of its slot; 0 if there is none. A
+   limit of PTX__WIDTH is 16 or more. */
 static uint32_t ptx__slot_maximum(char letter) {
     const ptx__slot_limit *l = ptx__limit_of(letter);
     if (!l || l->step != 1 || l->low > 0) return 0;
     return l->high < 0 ? 15u : (uint32_t)l->high;
 }
 
-/* Keep a memo of the last instruction, which ptx__record_new recorded for this request. There is none for an
-   instruction whose words are not just a result and these operands, unchanged. */
+/* Keep a memo of the last instruction, which ptx__record_new recorded for this request; but not where its
+   words are other than a result and these operands, unchanged. */
 static void ptx__keep_memo(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx_val *src, ptx_val result) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
@@ -5144,8 +5145,8 @@ PTX__INLINE uint32_t ptx__is_foreign(const ptx_kernel *k, ptx_val v) {
            | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
-/* Write the words of source v to w, as the memo says of source i. Returns their end. Sets *wrong if the
-   source does not match the memo, and what was written is to be ignored; *old if it is an old register. */
+/* Write the words of source v to w, as the memo has them for source i. Returns their end. Sets *old if v is
+   an old register, *wrong if it does not match the memo: then the words are to be ignored. */
 PTX__INLINE uint32_t *ptx__copy_operand(const ptx_kernel *k, const ptx__memo *memo, unsigned i, ptx_val v,
                                         uint32_t *w, uint32_t *wrong, uint32_t *old) {
     const uint32_t tag = memo->tag[i];
@@ -5179,7 +5180,8 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
 static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
                             unsigned type);
 
-/* Record a plain instruction of n sources, at most four; those behind are zero, or PTX__INTO's variable. */
+/* Record a plain instruction of n <= 4 sources, by a memo if one fits. The other sources are zero, or the
+   variable of PTX__INTO. */
 PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, unsigned n,
                                   ptx_val s0, ptx_val s1, ptx_val s2, ptx_val s3) {
     const uint64_t kinds =
@@ -5235,7 +5237,7 @@ unlike:
     src[0] = s0, src[1] = s1, src[2] = s2, src[3] = s3;
     return ptx__record_new(k, site, what, mods, src);
 }
-/* Sources are passed by value: an array that has just been written is slow to read. */
+/* Sources are passed by value: reading back an array that has just been written stalls. */
 static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
                            ptx_val b) {
     return ptx__record_n(k, site, what, mods, PTX__COUNT_OF(what), a, b, ptx__none(), ptx__none());
@@ -5248,15 +5250,15 @@ static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, p
     return ptx__record(k, site, what, mods, a, ptx__none());
 }
 
-/* Whether an instruction chooses between a float and something else, whose bits would be mistaken. */
+/* Whether selp or slct chooses between a float and another kind of number, whose bits would be misread. */
 static int ptx__mixes_kinds(unsigned op, const ptx__operand *src) {
     const char kind = ptx__fact(src[0].type)->kind, other = ptx__fact(src[1].type)->kind;
     return (op == PTX_SELP || op == PTX_SLCT) && src[0].type != src[1].type && !strchr("-b", kind)
            && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
 }
 
-/* Whether a value may be set to a variable: it has the variable's type and space. *value gets that type, if
-   it is a number without one. */
+/* Whether a value may be assigned to a variable: it has the variable's type and space. An immediate without a
+   type gets that of the variable. */
 static int ptx__check_set(ptx_kernel *k, const char *site, ptx_val variable, ptx_val *value) {
     const ptx__operand cell = ptx__read_handle(k, variable);
     ptx__operand from = ptx__read_handle(k, *value);
@@ -5294,8 +5296,8 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
 static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t bytes);
 static ptx_mods ptx__space_mod(unsigned space);
 
-/* Infer the types of an instruction from its operands. A register decides before an immediate, a number type
-   before a b type. */
+/* Infer the types of an instruction from its operands. A register takes precedence over an immediate, a
+   number type over a b type. */
 static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, unsigned *type,
                        unsigned *src_type) {
     unsigned i = 0, times;
@@ -5313,7 +5315,7 @@ static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, un
             *to = src[i].type;
             *by = src[i].kind == PTX__REG;
         }
-        if (slot[1] == '+') slot += 2, i = n; /* operands behind a group of any length are not looked at */
+        if (slot[1] == '+') slot += 2, i = n; /* operands after a group of variable length do not count */
         else if (slot[1] == '-') slot++;
     }
 }
@@ -5366,7 +5368,7 @@ static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_
                             ptx__fact(v.type)->kind == 's');
 }
 
-/* The fragment of a matrix that is expected where v has the bits, but another type; NULL: v is right. */
+/* What is expected of a matrix fragment where the given type has its bits, but is another one; else NULL. */
 static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned given) {
     if (!(ptx__facts[u->row->op] & (PTX__IS_MMA | PTX__IS_WMMA))) return NULL;
     if (given == PTX_F32 && type && type != PTX_TF32) return "32 bits";
@@ -5374,7 +5376,7 @@ static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned g
                                                                                                 : NULL;
 }
 
-/* The rule that a number breaks in a slot which takes any number of its type; NULL where it breaks none. */
+/* The rule of the instruction that an immediate breaks, in a slot without limits; NULL if it breaks none. */
 PTX__RARE const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t number, unsigned type) {
     const uint32_t facts = ptx__facts[u->row->op], scales = facts / PTX__SCALES_1 & 7u;
     const unsigned op = u->row->op;
@@ -5383,14 +5385,14 @@ PTX__RARE const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t
     if (letter == 'h' && (op == PTX_BULK_G2S || op == PTX_BULK_S2G_MASKED || op == PTX_TENSOR_G2S) && !number)
         return "a mask that is not 0";
     if (letter == 'h'
-        && scales) { /* three operands for A, then for B: the scales, their byte, their thread */
+        && scales) { /* three operands for A, then for B: scale data, byte id, thread id */
         const unsigned which = u->index - (op >= PTX_MMA_SP_M16N8K16_F32 ? 16u : 12u);
         if (which % 3 == 0 ? number >= 4 || number % scales : number >= (which == 1 ? 2u : 4u))
             return "the byte that a vector of scales begins at, or thread 0 or 1 for A, 0 to 3 for B";
     }
     if (letter != 'u') return NULL;
     if (facts & PTX__IS_WMMA) {
-        unsigned bits = ptx__fact(type)->bits; /* a row begins where a thread may read it */
+        unsigned bits = ptx__fact(type)->bits; /* the leading dimension keeps rows aligned */
         if (!number || number * bits % (bits == 8 ? 32u : bits == 64 ? 64u : 128u))
             return "a row's elements, multiples of 16 bytes (bytes: of 4, f64: of 8)";
     }
@@ -5490,11 +5492,11 @@ static void ptx__open_group(ptx_kernel *k, const char *p) {
     if (*p == '_') ptx__word(k, PTX__GROUP(PTX__G_SINK, 0));
 }
 
-/* Patterns are the memos of forms with many operands, as matrix products have. The first instruction that has
-   only registers leaves one: the counts of sources, results, result words and words; the kinds of sources and
-   results; and the words, of which those that open groups are copied. */
+/* A pattern is the memo of a form with many operands, such as a matrix product. The first instruction that
+   has only register operands leaves one: the numbers of sources, results, result words and words; the kinds
+   of sources and results; and the words, of which those that open groups are reused. */
 enum { PTX__P_NEXT, PTX__P_SOURCES, PTX__P_RESULTS, PTX__P_LEAD, PTX__P_WORDS, PTX__P_KINDS };
-#define PTX__PATTERNS_MAX 8 /* of one form; NEXT leads to the pattern kept before */
+#define PTX__PATTERNS_MAX 8 /* of one form; NEXT is the one kept before: position in patterns + 1 */
 
 PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, uint32_t n,
                                  const ptx_val *out, uint32_t results) {
@@ -5586,7 +5588,7 @@ static int ptx__request_is_valid(ptx_kernel *k, const char *site, unsigned op, u
                   PTX__RESULTS_MAX);
     return 0;
 }
-/* Check the fraction or the sizes that a policy is made of. */
+/* Check the fraction or the sizes of a cache policy (createpolicy). */
 static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
                              unsigned n) {
     double part;
@@ -5631,8 +5633,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     ptx__use u;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
-    int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all numbers so far */
-    if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count above that says nothing about the array */
+    int leaves, loose, unsettled = 0, parts = 0; /* parts: 1 in braces, 2 before any register there */
+    if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a larger one is refused below */
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (!ptx__request_is_valid(k, site, op, type, src_type, src, n, into ? (const void *)into : out, n_out))
@@ -5705,7 +5707,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             ptx__open_group(k, p);
             continue;
         }
-        if (into && *row->sig != '!') { /* ptx_set has looked at it */
+        if (into && *row->sig != '!') { /* ptx__check_set has checked it */
             ptx__word(k, (uint32_t)into[r].cell.handle);
         } else if (into) {
             if (!ptx__sum_ok(k, site, row, *p, r + 1, ptx__read_handle(k, into[r].cell))) return;
@@ -5765,7 +5767,7 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
               results > 999 ? 999 : results, NULL);
 }
 
-/* A request of numbers from a caller. What is out of range stays so, and is reported. */
+/* A request of a caller's numbers. Those out of range stay out of range, and are reported later. */
 static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned n) {
     return PTX__WHAT(op < 0xfff ? op : 0xfff, type < 127 ? type : 127, src_type < 127 ? src_type : 127, n);
 }
@@ -5853,7 +5855,7 @@ PTX__RARE const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, 
     }
     return NULL;
 }
-/* Give a kept name to something. */
+/* Enter a kept name, which stands for `what`, in a scope. */
 PTX__RARE void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint32_t what) {
     size_t i, size = m->named_at.count;
     ptx__named *n;
@@ -5863,7 +5865,7 @@ PTX__RARE void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint3
     n->hash = ptx__name_hash(scope, m->names.at + name);
     n->scope = scope;
     n->what = what;
-    if (m->named.count > size) { /* twice as many chains */
+    if (m->named.count > size) { /* rehash to twice as many chains */
         size = size ? 2 * size : 16;
         if (!PTX__ROOM(m, m->named_at, size - m->named_at.count)) return;
         m->named_at.count = size;
@@ -5884,10 +5886,9 @@ static void ptx__add_symbol(const ptx_kernel *k, uint32_t name, uint32_t what) {
         ptx__add_name(k->m, PTX__OF_SOME, name, k->index);
 }
 
-/* Whether this name is free for a new kernel, function or variable; with `of`, for a symbol inside that
-   kernel, which may have the name of a kernel. Sets the error if not. A symbol of a kernel hides functions
-   and variables; and ptxas 13.0 ends by a signal where a kernel has the name of an earlier kernel's
-   parameter. */
+/* Whether a name is free for a new kernel, function or variable; with `of`, for a symbol of that kernel,
+   which may have the name of an entry. Sets the error if not. A symbol of a kernel hides functions and
+   variables of its name. ptxas 13.0 crashes where a kernel has the name of an earlier kernel's parameter. */
 PTX__RARE int ptx__name_is_free(ptx_module *m, ptx_kernel *of, const char *site, const char *name,
                                 unsigned what) {
     static const char kinds[][13] = {"parameter", "shared array", "local array",
@@ -5935,7 +5936,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
             return NULL;
         }
         memset(k, 0, sizeof *k);
-        k->made[0].capacity = 1; /* no result: there is room for that */
+        k->made[0].capacity = 1; /* tag 0 is "no result": ptx__record_n asks for room there too */
         m->kernels.at[m->kernels.count++] = k;
     }
     m->entries.at[m->entries.count++] = m->used;
@@ -5946,7 +5947,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
     k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
     k->marked.count = k->wide.count = k->uses.count = 0;
     k->m = m;
-    do k->owner = (m->seed + ++m->serial) & 0xffffu; /* what a handle has room for */
+    do k->owner = (m->seed + ++m->serial) & 0xffffu; /* 16 bits in a handle */
     while (k->owner == 0);
     k->index = m->used - 1;
     k->name = at;
@@ -5972,11 +5973,11 @@ PTXGEN_API void ptx_dependent_wait_(ptx_kernel *k, const char *site) {
 
 PTXGEN_API int ptx_module_is_dependent(const ptx_module *m) { return m && m->dependent_launch; }
 
-/* The limits of a directive: lowest and highest first number; with a volume, which limits the product, the
-   highest second and third one (high, deep), else the highest second one (deep); the .version that it needs,
-   and where the numbers go. high 0: no limits. */
+/* A directive of `count` numbers. The first is low to high; high 0: no limits. With a volume, the limit of
+   the product, the second is at most high and the third at most deep; without, the second is at most deep.
+   cluster: it needs sm_90. at: where ptx_kernel has the numbers. */
 typedef struct ptx__directive {
-    char what[47]; /* of its numbers, as printf takes it */
+    char what[47]; /* printf format of the numbers, for messages */
     uint8_t cluster, count, version;
     uint16_t low, high, deep, volume, at;
 } ptx__directive;
@@ -6038,7 +6039,7 @@ static uint32_t ptx__align_up(uint32_t bytes, uint32_t align) { return (bytes + 
 
 static int ptx__is_power_of_two(uint32_t n) { return n && (n & (n - 1)) == 0; }
 
-/* A new parameter: its index + 1, or 0. */
+/* Add a parameter. Returns its index + 1, or 0 with the error set. */
 PTX__RARE uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name, unsigned type,
                                   uint32_t bytes, uint32_t align, unsigned space) {
     ptx_module *m = k->m;
@@ -6059,7 +6060,7 @@ PTX__RARE uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *n
     if (offset + bytes > 4352 && k->version < 81) k->version = 81;
     if (!PTX__ROOM(m, k->params, 1)) return 0;
     if (!PTX__ROOM(m, k->info, k->params.count + 1))
-        return 0; /* filled when asked for, so that asking cannot fail */
+        return 0; /* ptx_entry_get fills it, and must not fail */
     ptx__add_symbol(k, at, PTX__IS_PARAM);
     p = &k->params.at[k->params.count];
     p->site = ptx__site(k, site);
@@ -6109,7 +6110,7 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
     return index ? ptx__param_block(k, index - 1) : ptx__none();
 }
 
-/* Record a mov of what a word stands for to a new register. */
+/* Record a mov of the operand in a word to a new register. */
 PTX__RARE ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, unsigned type) {
     uint32_t form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     size_t at = k->words.count;
@@ -6135,8 +6136,8 @@ PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, u
 
 #define PTX__SHARED_MOST 49152u   /* bytes of static shared memory */
 #define PTX__DYNAMIC_MOST 232448u /* 227 KiB: no device gives a block more */
-/* An array of a kernel, under a name that is kept already: its address, in a register. bytes: of an element,
-   0 of what the launch gives. */
+/* Add an array to a kernel, under a kept name. Returns its address, in a register. count: elements of a
+   shared array, 0 for dynamic shared memory; bytes of a local array. */
 PTX__RARE ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name, unsigned what, unsigned type,
                                  uint32_t count, uint32_t align) {
     const int shared = what == PTX__IS_SHARED;
@@ -6158,8 +6159,8 @@ PTX__RARE ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name,
     return ptx__symbol_address(k, site, PTX__WORD(tag, index), shared ? PTX_U32 : PTX_U64,
                                shared ? PTX_SHARED : PTX_LOCAL, align);
 }
-/* The bytes of an element of an array, at least which *align becomes; 0 with the error set. most: of all in
-   local memory; 0: shared memory. */
+/* The bytes of an array's element, or 0 with the error set. Raises *align to them. most: the most bytes of an
+   array in local memory; 0: shared memory. */
 PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type type, uint32_t count,
                                       uint32_t most, uint32_t *align) {
     uint32_t size;
@@ -6292,8 +6293,8 @@ PTX__RARE_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol v
                                v->align);
 }
 
-/* Check a value for a place of that type, where the instruction itself only moves bits. An immediate without
-   a type gets that type. */
+/* Check a value against the type of its destination, where the instruction itself only moves bits. An
+   immediate without a type gets that type. */
 static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
                             unsigned type) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v->type);
@@ -6316,7 +6317,7 @@ static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, p
     return 0;
 }
 
-/* The same for a handle. Returns the handle with that type, or none with the error set. */
+/* The same for a handle. Returns the handle, an immediate's with its type, or none with the error set. */
 static ptx_val ptx__typed_value(ptx_kernel *k, const char *site, const char *what, ptx_val v, unsigned type) {
     ptx__operand o = ptx__read_handle(k, v);
     if (!ptx__check_value(k, site, what, &o, type)) return ptx__none();
