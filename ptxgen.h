@@ -2821,7 +2821,7 @@ static const ptx__type_fact ptx__types[64] = {
 #undef PTX__ROW
 #undef PTX__GAP
 
-/* The facts of a type number, six bits as in a handle; those of "no type" where the number is none. */
+/* The facts of a type, from the six bits that a handle has for it: of "no type" where they are none. */
 static const ptx__type_fact *ptx__fact(unsigned type) {
     return &ptx__types[type & 63u];
 }
@@ -3113,11 +3113,11 @@ typedef struct ptx__variable {
 /* A name, in a hash chain. scope: PTX__OF_... or the index of a kernel. */
 typedef struct ptx__named {
     uint32_t name, hash, next; /* next: index + 1 */
-    uint32_t scope, what;      /* what: see the scopes; in that of a kernel: PTX__IS_PARAM ... */
+    uint32_t scope, what;      /* what: as the scopes below say; in a kernel's: PTX__IS_PARAM ... */
 } ptx__named;
 #define PTX__OF_MODULE UINT32_MAX         /* variables: the index; kernels: PTX__IS_KERNEL | index */
 #define PTX__OF_SOME (UINT32_MAX - 1u)    /* symbols of any kernel, a name once: the first such kernel */
-#define PTX__OF_LIBRARY (UINT32_MAX - 2u) /* made by [MATH] and ptxgen_kernels.h: the index */
+#define PTX__OF_LIBRARY (UINT32_MAX - 2u) /* what [MATH] and ptxgen_kernels.h have made: the index */
 #define PTX__IS_KERNEL 0x80000000u
 /* What a name stands for; the first three are symbols of a kernel. */
 enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL, PTX__IS_VARIABLE, PTX__IS_FUNCTION, PTX__IS_ENTRY };
@@ -3176,7 +3176,7 @@ typedef struct ptx__uniform {
 #define PTX__INLINE static inline
 #endif
 
-/* A growing array; its memory is from the module's allocator and kept over a reset. bytes: its capacity. */
+/* A growing array. Its memory is the module's and is kept over a reset. bytes: of the capacity. */
 #define PTX__ARRAY(type)                                                                                     \
     struct {                                                                                                 \
         type *at;                                                                                            \
@@ -3222,7 +3222,7 @@ struct ptx_kernel {
     size_t body;   /* where its instructions begin in the text last printed */
     uint32_t seen; /* of its instructions: 1 << PTX__EFFECT_*, and PTX__SEEN_* */
     uint32_t address_taken, known; /* known: ptx__learn has computed `bears`, or is at it */
-    uint32_t bears;                /* the highest divergence level (PTX__CLASS_*) where it may be called */
+    uint32_t bears;                /* the highest divergence level (PTX__CLASS_*) that a call may have */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
     PTX__ARRAY(ptx__ins) ins; /* from here to `end`: arrays, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
@@ -3269,7 +3269,7 @@ struct ptx_module {
     PTX__ARRAY(ptx_kernel *) kernels; /* from here to `shape`: arrays */
     PTX__ARRAY(ptx__form) forms;
     PTX__ARRAY(char) names;
-    PTX__ARRAY(char) chars; /* mnemonics of the forms */
+    PTX__ARRAY(char) chars; /* mnemonics and expanded operands of the forms */
     PTX__ARRAY(uint32_t) patterns;
     PTX__ARRAY(char) text;
     PTX__ARRAY(uint32_t) entries; /* their indices in kernels */
@@ -3280,8 +3280,8 @@ struct ptx_module {
     PTX__ARRAY(const char *) files; /* of .loc: call sites, one of each file */
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
     PTX__ARRAY(uint32_t) scratch;
-    PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
-    PTX__ARRAY(ptx__uniform) uniform; /* of the verifier's analyses */
+    PTX__ARRAY(ptx__set) sets; /* assignments to variables, listed by the verifier */
+    PTX__ARRAY(ptx__uniform) uniform; /* with `spread`: scratch of the verifier's analyses */
     PTX__ARRAY(uint32_t) spread;
     PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* of the registers of a class, for all kernels */
     ptx__shape shape; /* of the last ptx_mma */
@@ -3419,7 +3419,7 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
 #define PTX__ROOM_FOR_ONE(m, array)                                                                          \
     ((array).count < (array).capacity || ptx__room((m), &(array), 1, sizeof *(array).at))
 
-/* Free the memory of adjacent PTX__ARRAYs, which themselves take that many bytes. */
+/* Free the memory of all PTX__ARRAYs in a part of a struct that has that many bytes. */
 static void ptx__release(ptx_module *m, const void *arrays, size_t bytes) {
     const char *at = (const char *)arrays, *end = at + bytes;
     for (; at < end; at += sizeof(ptx__array)) {
@@ -3528,7 +3528,7 @@ PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
     return (unsigned)type < PTX__TYPE_COUNT ? ptx__fact(type)->bits / 8u : 0;
 }
 
-/* Whether there is at most one result, and the sources are registers and numbers: only these letters. */
+/* Whether there is at most one result, and each slot takes one register or number: these letters only. */
 static int ptx__is_plain(const char *sig) {
     size_t n;
     sig += *sig == '*';
@@ -3664,7 +3664,7 @@ static ptx_val ptx__none(void) { return ptx__none_for(0); }
    the owner's low 8 bits and the offset. */
 #define PTX__H_WHAT(handle) ((unsigned)((handle) >> 61))
 #define PTX__H_TYPE(handle) ((unsigned)((handle) >> 55) & 63u)
-#define PTX__H_SPACE 52 /* in a REGISTER: the lowest of the 3 bits */
+#define PTX__H_SPACE 52 /* in a REGISTER: the position of 3 bits */
 #define PTX__H_ALIGN 48
 #define PTX__H_INVERTED ((uint64_t)15 << PTX__H_ALIGN)
 #define PTX__P_TYPE 58
@@ -3881,7 +3881,7 @@ static uint64_t ptx__with_mods(uint64_t access, ptx_mods mods) {
     if (!left && !(mods >> 62 & 1) && (policy || !(mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)))
         return access | packed << PTX__A_MODS | policy << PTX__A_POLICY;
     access |= PTX__A_LIST | mods >> 62 << 56;
-    /* Of more than four, which no access takes: keep two that the groups lack, and others of their groups. */
+    /* Too many for any access: keep two that the groups cannot encode, and what their groups do encode. */
     for (i = 0, bit = 0; i < 62; i++) bit += mods >> i & 1;
     if (bit > 4) {
         packed = left ? 0 : PTX_L2_CACHE_HINT;
@@ -4119,8 +4119,7 @@ static int ptx__conflict(ptx_mods mods) {
     return 0;
 }
 
-/* The needed modifiers that are missing. Of each exclusive group one modifier must be there; of the others
-   all must. */
+/* The needed modifiers that are missing. Of each exclusive group one must be set; all others must be. */
 PTX__APART static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
     const ptx_mods *groups = need >> 63 ? ptx__exclusive_memory : ptx__exclusive;
     size_t i, n = need >> 63 ? sizeof ptx__exclusive_memory / sizeof *groups
@@ -4169,8 +4168,7 @@ static int ptx__cannot_saturate(unsigned op, unsigned type, unsigned src, ptx_mo
     return d->kind == 's' && d->bits > s->bits;
 }
 
-/* Special counts of operands. ANY: not checked, the instruction has a function of its own. ONE: no result or
-   one. */
+/* Special counts of operands. ANY: not checked, for internal callers. ONE: at most one result. */
 #define PTX__ANY 0xffffu
 #define PTX__ONE 0xfffeu
 
@@ -4685,10 +4683,10 @@ PTX__INLINE uint32_t ptx__is_old(const ptx_kernel *k, uint32_t word) {
 }
 
 /* List the old registers that the last instruction reads: the verifier must check that their definitions
-   dominate it. For the others that is known: a handle exists only after the definition, instructions between
-   two labels are reached only through the first of them, and the first block dominates all. An entry: the
-   register's word, bit 32 set for an assignment, the instruction above. Every word is written, but the end of
-   the list moves only past an old register: this needs no branch. */
+   dominate it. Those of other registers do: a handle exists only after its definition, code between two
+   labels is entered only at its start, and the first block dominates all. An entry: the register's word; bit
+   32 set for an assignment; the instruction above. Every word is written, but the end of the list moves only
+   past an old register: this needs no branch. */
 static void ptx__list_uses(ptx_kernel *k) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *x = k->words.at + ins->words + ins->results, *last = x + ins->count - ins->results;
@@ -4725,7 +4723,7 @@ static void ptx__cut(ptx_kernel *k, unsigned kind) {
     k->cuts++;
 }
 
-/* Append the instruction whose operands begin at `words`. old: its sources may be old. The caller lists
+/* Append the instruction whose words begin at `words`. old: sources may be old (ptx__is_old). The caller lists
    assignments. */
 PTX__INLINE ptx__ins *ptx__commit_if(ptx_kernel *k, const char *site, unsigned kind, uint32_t form,
                                      size_t words, size_t results, uint32_t old) {
@@ -5062,8 +5060,8 @@ static uint32_t ptx__type_maximum(unsigned want) {
     return most;
 }
 
-/* A number such that every immediate from 0 to it is within the limits of its slot; 0 if there is none. A
-   limit of PTX__WIDTH is 16 or more. */
+/* A number such that every immediate from 0 to it is within the limits of its slot; 0 if there is none. 15:
+   the slot's limit is a width, and no type has fewer bits than 16. */
 static uint32_t ptx__slot_maximum(char letter) {
     const ptx__slot_limit *l = ptx__limit_of(letter);
     if (!l || l->step != 1 || l->low > 0) return 0;
@@ -5180,8 +5178,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
 static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
                             unsigned type);
 
-/* Record a plain instruction of n <= 4 sources, by a memo if one fits. The other sources are zero, or the
-   variable of PTX__INTO. */
+/* Record a plain instruction of n <= 4 sources, by a memo if one fits. With PTX__INTO, s1 is the variable. */
 PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, unsigned n,
                                   ptx_val s0, ptx_val s1, ptx_val s2, ptx_val s3) {
     const uint64_t kinds =
@@ -5237,7 +5234,7 @@ unlike:
     src[0] = s0, src[1] = s1, src[2] = s2, src[3] = s3;
     return ptx__record_new(k, site, what, mods, src);
 }
-/* Sources are passed by value: reading back an array that has just been written stalls. */
+/* Sources are passed by value: to write an array and read it back at once is slow. */
 static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
                            ptx_val b) {
     return ptx__record_n(k, site, what, mods, PTX__COUNT_OF(what), a, b, ptx__none(), ptx__none());
@@ -5368,7 +5365,7 @@ static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_
                             ptx__fact(v.type)->kind == 's');
 }
 
-/* What is expected of a matrix fragment where the given type has its bits, but is another one; else NULL. */
+/* What a matrix operand must consist of, where the type given has the width but is wrong; else NULL. */
 static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned given) {
     if (!(ptx__facts[u->row->op] & (PTX__IS_MMA | PTX__IS_WMMA))) return NULL;
     if (given == PTX_F32 && type && type != PTX_TF32) return "32 bits";
@@ -5376,7 +5373,7 @@ static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned g
                                                                                                 : NULL;
 }
 
-/* The rule of the instruction that an immediate breaks, in a slot without limits; NULL if it breaks none. */
+/* The instruction's own rule that an immediate breaks in a slot without limits; NULL if it breaks none. */
 PTX__RARE const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t number, unsigned type) {
     const uint32_t facts = ptx__facts[u->row->op], scales = facts / PTX__SCALES_1 & 7u;
     const unsigned op = u->row->op;
