@@ -3528,7 +3528,7 @@ PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
     return (unsigned)type < PTX__TYPE_COUNT ? ptx__fact(type)->bits / 8u : 0;
 }
 
-/* Whether there is at most one result, and each slot takes one register or number: these letters only. */
+/* Whether an instruction has at most one result and only slots of these letters: no groups, no addresses. */
 static int ptx__is_plain(const char *sig) {
     size_t n;
     sig += *sig == '*';
@@ -3664,7 +3664,7 @@ static ptx_val ptx__none(void) { return ptx__none_for(0); }
    the owner's low 8 bits and the offset. */
 #define PTX__H_WHAT(handle) ((unsigned)((handle) >> 61))
 #define PTX__H_TYPE(handle) ((unsigned)((handle) >> 55) & 63u)
-#define PTX__H_SPACE 52 /* in a REGISTER: the position of 3 bits */
+#define PTX__H_SPACE 52 /* in a REGISTER: where its 3 bits begin */
 #define PTX__H_ALIGN 48
 #define PTX__H_INVERTED ((uint64_t)15 << PTX__H_ALIGN)
 #define PTX__P_TYPE 58
@@ -4579,7 +4579,7 @@ static uint32_t ptx__tag_of(unsigned type) {
     return bits ? tag[bits / 8] : (uint32_t)PTX__W_64;
 }
 
-/* Note that the next recorded instruction defines that register. */
+/* Note that the instruction recorded next defines that register. */
 PTX__INLINE void ptx__note_made(ptx_kernel *k, uint32_t tag, uint32_t index) {
     ptx__made made;
     made.instruction = (uint32_t)k->ins.count;
@@ -4723,8 +4723,8 @@ static void ptx__cut(ptx_kernel *k, unsigned kind) {
     k->cuts++;
 }
 
-/* Append the instruction whose words begin at `words`. old: sources may be old (ptx__is_old). The caller lists
-   assignments. */
+/* Append the instruction whose words begin at `words`. old: its sources may be old, see ptx__is_old. The
+   caller lists assignments. */
 PTX__INLINE ptx__ins *ptx__commit_if(ptx_kernel *k, const char *site, unsigned kind, uint32_t form,
                                      size_t words, size_t results, uint32_t old) {
     ptx__ins *ins;
@@ -5068,8 +5068,8 @@ static uint32_t ptx__slot_maximum(char letter) {
     return l->high < 0 ? 15u : (uint32_t)l->high;
 }
 
-/* Keep a memo of the last instruction, which ptx__record_new recorded for this request; but not where its
-   words are other than a result and these operands, unchanged. */
+/* Keep a memo of the last instruction, which ptx__record_new recorded for this request. None is kept unless
+   its words are just a result and these operands, unchanged. */
 static void ptx__keep_memo(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx_val *src, ptx_val result) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
