@@ -2751,11 +2751,11 @@ enum {
     PTX__SYM, /* a parameter block */
     PTX__IMM,
     PTX__IMM_FLOAT,
-    PTX__PLACE,     /* register + offset, from ptx_off: bits holds both, the offset above */
+    PTX__PLACE,     /* register + offset, made by ptx_off: bits 32 to 63 are the offset */
     PTX__PLACE_SYM, /* parameter block + offset */
     PTX__FAR        /* an offset or a number that does not fit a handle: see PTX__WHY_FAR */
 };
-#define PTX__INVERTED 0x80u   /* flags: the opposite of that predicate */
+#define PTX__INVERTED 0x80u   /* flags: the negation of that predicate */
 #define PTX__ALIGN_MASK 0x0fu /* flags: log2 of the alignment that an address is known to have, + 1 */
 
 /* A memory operand, decoded from a ptx_mem by ptx__read_memory. */
@@ -2763,50 +2763,50 @@ typedef struct ptx__access {
     ptx__operand base;
     int64_t offset;
     ptx_mods mods;
-    uint32_t policy; /* its index + 1, 0: none, or one of PTX__POLICY_* */
+    uint32_t policy; /* the index of its register + 1, 0: none, or one of PTX__POLICY_* */
 } ptx__access;
 
-/* An operand in the record: words of 32 bits, a tag in the top five. An immediate is followed by its two
-   halves, a memory operand by its base and its offset. */
+/* An operand as the kernel stores it: a 32-bit word with a tag in its top five bits. An immediate adds its
+   low and its high half, a memory operand its base and its offset. */
 enum {
-    PTX__W_PRED = 1, /* registers, by width: the low 27 bits count within the class */
+    PTX__W_PRED = 1, /* registers: a class for each width, the low 27 bits are the index in the class */
     PTX__W_16,
     PTX__W_32,
     PTX__W_64,
     PTX__W_128,
-    PTX__W_8, /* only what packed 4-bit floats need */
+    PTX__W_8, /* only for e2m1x2, two 4-bit floats */
     PTX__W_PRED_NOT,
     PTX__W_UNSIGNED,
     PTX__W_SIGNED,
     PTX__W_HEX16,
     PTX__W_F32,
     PTX__W_F64,
-    PTX__W_PARAM, /* a symbol of this kernel */
+    PTX__W_PARAM, /* with SHARED and LOCAL: a symbol of this kernel */
     PTX__W_SHARED,
     PTX__W_SPECIAL,
     PTX__W_MEM,
-    PTX__W_VECTOR, /* the low bits say how many of the next operands stand in braces; above them PTX__G_* */
+    PTX__W_VECTOR, /* opens a group: its length in the low 16 bits, PTX__G_* above them */
     PTX__W_LOCAL,
     PTX__W_GLOBAL, /* a symbol of the module */
-    PTX__W_TEXT    /* the text of a raw instruction, in the names */
+    PTX__W_TEXT    /* the text of a raw instruction: its offset in module.names */
 };
 #define PTX__CLASSES 7
 #define PTX__WORD(tag, index) ((uint32_t)(tag) << 27 | (uint32_t)(index))
 #define PTX__TAG(word) ((word) >> 27)
 #define PTX__INDEX(word) ((word)&0x07ffffffu)
 #define PTX__INDEX_MAX 0x07ffffffu
-#define PTX__PREDICATE(word) PTX__WORD(PTX__W_PRED, PTX__INDEX(word)) /* also of the opposite of one */
-/* An immediate, of three words, and one that is an integer. */
+#define PTX__PREDICATE(word) PTX__WORD(PTX__W_PRED, PTX__INDEX(word)) /* also for a negated one */
+/* Whether a word begins an immediate; an integer immediate. */
 #define PTX__IS_NUMBER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_F64 - PTX__W_UNSIGNED)
 #define PTX__IS_INTEGER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_HEX16 - PTX__W_UNSIGNED)
-/* Any operand of three words: that, or an address. */
+/* Whether an operand has three words: an immediate or a memory operand. */
 #define PTX__LONG_TAGS (0x1fu << PTX__W_UNSIGNED | 1u << PTX__W_MEM)
 #define PTX__IS_LONG(word) (PTX__LONG_TAGS >> PTX__TAG(word) & 1u)
-/* What a W_VECTOR word opens: braces, a|b, [a, b], or nothing but '_'. */
+/* How a W_VECTOR group is printed: {a, b}, a|b, [a, b], or the sink '_'. */
 enum { PTX__G_BRACES, PTX__G_PIPE, PTX__G_BRACKETS, PTX__G_SINK };
 #define PTX__GROUP(style, count) PTX__WORD(PTX__W_VECTOR, (uint32_t)(style) << 16 | (uint32_t)(count))
 
-/* Short names stand in their tables themselves: without pointers, a table is the same in every process. */
+/* Short names are arrays inside their tables: a table without pointers needs no relocation. */
 typedef struct ptx__type_fact {
     char name[8];
     uint8_t bits;
@@ -2821,7 +2821,7 @@ static const ptx__type_fact ptx__types[64] = {
 #undef PTX__ROW
 #undef PTX__GAP
 
-/* The facts of a type, of the six bits that a handle has for one. Where these are no type: of "no type". */
+/* The facts of a type, from the six bits that a handle has for it: of "no type" where they are none. */
 static const ptx__type_fact *ptx__fact(unsigned type) {
     return &ptx__types[type & 63u];
 }
@@ -2832,8 +2832,8 @@ static int ptx__is_type(unsigned type) {
 typedef struct ptx__row {
     const char *name, *sig;
     uint16_t op;
-    uint8_t sm, version; /* sm: or one of PTX__ON_* */
-    uint8_t types[3], src[2], allow[3], need[3], dflt[1]; /* see ptx__types_of and those that follow it */
+    uint8_t sm, version; /* sm: the first target, or a set of targets: PTX__ON_* */
+    uint8_t types[3], src[2], allow[3], need[3], dflt[1]; /* indices of sets, see ptx__types_of */
 } ptx__row;
 #define PTX__SET(...) {__VA_ARGS__}
 #define PTX__SETS(a, b, c, d, e, ...) PTX__SET a, PTX__SET b, PTX__SET c, PTX__SET d, PTX__SET e
@@ -2865,14 +2865,14 @@ static uint64_t ptx__sources_of(const ptx__row *r) {
 static ptx_mods ptx__needed(const ptx__row *r) {
     return ptx__modifier_sets[r->need[0]] | ptx__modifier_sets[r->need[1]] | ptx__modifier_sets[r->need[2]];
 }
-static ptx_mods ptx__allowed(const ptx__row *r) { /* beside the needed ones */
+static ptx_mods ptx__allowed(const ptx__row *r) { /* including the needed ones */
     return ptx__modifier_sets[r->allow[0]] | ptx__modifier_sets[r->allow[1]]
            | ptx__modifier_sets[r->allow[2]] | ptx__needed(r);
 }
 static ptx_mods ptx__default(const ptx__row *r) { return ptx__modifier_sets[r->dflt[0]]; }
 #define PTX__ROW_COUNT (sizeof ptx__rows / sizeof ptx__rows[0])
 
-/* The first row of an instruction, or where it would stand: they are in the order of their numbers. */
+/* The first row of an instruction, or where it would be: the rows are sorted by instruction. */
 static const ptx__row *ptx__rows_of(unsigned op) {
     size_t low = 0, high = PTX__ROW_COUNT;
     while (low < high) {
@@ -2884,7 +2884,7 @@ static const ptx__row *ptx__rows_of(unsigned op) {
     return ptx__rows + low;
 }
 
-/* Text of each modifier, in the order of the bits, and what it needs beyond its instruction. */
+/* A modifier's text, and the .version and target that it needs beyond its instruction; 0: none. */
 typedef struct ptx__mod_fact {
     char text[22];
     uint8_t version, sm;
@@ -2895,9 +2895,10 @@ static const char *const ptx__target_sets[] = {
     PTX__TARGET_SETS(PTX__ROW)
 #undef PTX__ROW
 };
-/* What an integer operand must be. step 0: a power of two. A register passes where an immediate is not a
-   must. PTX__WIDTH and PTX__BELOW_WIDTH stand for the bits of the instruction's type, and one less. */
-#define PTX__BITS_OF 255 /* step: no bit but those of the highest */
+/* Limits of an integer operand, by the letter of its slot. An immediate must be low, low + step ... up to
+   high; step 0: a power of two. immediate 1: a register is refused; otherwise its value is not checked.
+   PTX__WIDTH stands for the bits of the instruction's type, PTX__BELOW_WIDTH for one less. */
+#define PTX__BITS_OF 255 /* step: only bits that are set in `high` */
 #define PTX__WIDTH (-2)
 #define PTX__BELOW_WIDTH (-3)
 typedef struct ptx__slot_limit {
@@ -2935,7 +2936,7 @@ static const ptx__slot_limit ptx__slot_limits[] = {
     {'X', 1, 0, 1, 1024, "an alignment: 1, 2 ... 1024"},
     {'Y', 1, 1, 0, 7, "an immediate of 0 to 7"},
     {'Z', 1, 1, 0, 0, "the immediate 0"}};
-/* Where an address in a slot must be: a bit for each space, and the bytes that it is aligned to. */
+/* Limits of an address operand, by the letter of its slot: a bit for each space, and the alignment. */
 typedef struct ptx__slot_place {
     char letter;
     uint8_t spaces, bytes;
@@ -3021,33 +3022,33 @@ typedef struct ptx__special_fact {
     ptx_type type;
     uint8_t differs, version, sm;
 } ptx__special_fact;
-/* How far a value is the same: in the whole cluster, in the block, in a warpgroup, in a warp, or other for
-   each thread. */
+/* The uniformity class of a value: it is the same in all threads of the cluster, block, warpgroup or warp, or
+   it may differ between any two (LANE). */
 enum { PTX__CLASS_CLUSTER, PTX__CLASS_BLOCK, PTX__CLASS_GROUP, PTX__CLASS_WARP, PTX__CLASS_LANE };
 #define PTX__ROW(id, name, type, class_, ver, sm) {name, type, PTX__CLASS_##class_, ver, sm},
 static const ptx__special_fact ptx__specials[] = {PTX_SPECIALS(PTX__ROW)};
 #undef PTX__ROW
 
-/* A form as it was used: a row with a type and modifiers, checked once, and its mnemonic ready to copy. */
+/* A form in use: a row with its types and modifiers, checked once, and its mnemonic ready to copy. */
 typedef struct ptx__form {
     ptx_mods asked;
     uint64_t key;  /* op, types, numbers of operands and results */
     uint32_t next; /* in the hash chain, index + 1 */
     uint32_t text, text_length;
     uint32_t version; /* the lowest, modifiers included */
-    uint32_t program; /* the operands, groups written out: in chars */
-    uint32_t slots;   /* behind its '=' */
+    uint32_t program; /* the operands, expanded by ptx__expand_signature: offset in chars */
+    uint32_t slots;   /* of these the sources, after '=': offset in chars */
     uint32_t pattern; /* see ptx__record_by_pattern: where in module.patterns, + 1; 0: none */
     const ptx__row *row;
     const char *operands; /* the row's source operands */
     uint8_t type, src;           /* as asked for */
     uint8_t who, result, effect; /* of its facts; see ptx__set_behaviour */
-    uint8_t reach;               /* has addresses among its operands */
+    uint8_t reach;               /* it has address operands */
     uint8_t special;             /* any of who, effect and reach */
-    uint32_t seen;               /* for that of its kernel */
+    uint32_t seen;               /* the bits that it sets in `seen` of a kernel */
 } ptx__form;
 
-/* Facts, apart: see PTX__BY_*, PTX__GIVES_* and PTX__DOES_*. CALL: what the function called wants. */
+/* The facts of a form: see PTX__BY_*, PTX__GIVES_* and PTX__DOES_*. CALL: as the called function needs. */
 enum { PTX__WHO_ANY, PTX__WHO_MEMBERS, PTX__WHO_WARP, PTX__WHO_GROUP, PTX__WHO_BLOCK,
        PTX__WHO_CLUSTER, PTX__WHO_CALL };
 enum {
@@ -3074,8 +3075,8 @@ enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT }
 
 typedef struct ptx__ins {
     const char *site;
-    uint32_t form;         /* index; comment: its text */
-    uint32_t words;        /* first operand; branch and label: the label */
+    uint32_t form;         /* index; label and comment: 0 */
+    uint32_t words;        /* first operand; branch and label: the label; comment: its text in names */
     uint32_t guard;        /* predicate word, 0 none */
     uint16_t count;        /* words */
     uint8_t kind, results; /* results: leading words that are written */
@@ -3084,24 +3085,24 @@ typedef struct ptx__ins {
 typedef struct ptx__label {
     const char *site;
     uint32_t at;           /* instruction + 1, 0: not placed */
-    uint32_t uses, closed; /* closed: the end of a scope, nobody can branch to it any more */
-    const char *used;
+    uint32_t uses, closed; /* closed: of a scope that has ended, no branch to it can follow */
+    const char *used;      /* call site of the last branch to it */
 } ptx__label;
 
 enum { PTX__S_IF, PTX__S_ELSE, PTX__S_SWITCH, PTX__S_LOOP, PTX__S_FOR };
 typedef struct ptx__scope {
     const char *site;
-    ptx_label again, next, done; /* loop head, next round; if: `next` is the else branch */
+    ptx_label again, next, done; /* loop head, next round, end; next: else of an if, default of a switch */
     ptx_var counter;
     ptx_val step;
     uint32_t kind;
-    uint32_t cases; /* switch: their labels stand in a row, `again` is the first */
+    uint32_t cases; /* switch: their labels are consecutive, `again` is the first */
 } ptx__scope;
 
 typedef struct ptx__symbol {
     const char *site;
-    uint32_t name; /* in chars */
-    uint32_t type, count, align;
+    uint32_t name; /* in names */
+    uint32_t type, count, align; /* count: bytes of a parameter or local array, elements of a shared one */
 } ptx__symbol;
 
 typedef struct ptx__variable {
@@ -3112,16 +3113,16 @@ typedef struct ptx__variable {
 /* A name, in a hash chain. scope: PTX__OF_... or the index of a kernel. */
 typedef struct ptx__named {
     uint32_t name, hash, next; /* next: index + 1 */
-    uint32_t scope, what;      /* of the module: the variable's index; PTX__IS_KERNEL: the kernel's */
+    uint32_t scope, what;      /* what: as the scopes below say; in a kernel's: PTX__IS_PARAM ... */
 } ptx__named;
-#define PTX__OF_MODULE UINT32_MAX         /* kernels, functions and variables */
-#define PTX__OF_SOME (UINT32_MAX - 1u)    /* symbols of kernels, once a name: `what` has it first */
-#define PTX__OF_LIBRARY (UINT32_MAX - 2u) /* of these, those that [MATH] and the kernels header make */
+#define PTX__OF_MODULE UINT32_MAX         /* variables: the index; kernels: PTX__IS_KERNEL | index */
+#define PTX__OF_SOME (UINT32_MAX - 1u)    /* symbols of any kernel, a name once: the first such kernel */
+#define PTX__OF_LIBRARY (UINT32_MAX - 2u) /* what [MATH] and ptxgen_kernels.h have made: the index */
 #define PTX__IS_KERNEL 0x80000000u
-/* What a name is given to: the first three are symbols of a kernel. */
+/* What a name stands for; the first three are symbols of a kernel. */
 enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL, PTX__IS_VARIABLE, PTX__IS_FUNCTION, PTX__IS_ENTRY };
 
-/* Element `element` of variable `in` is the address of `to`, plus an offset. In order of both. */
+/* Element `element` of variable `in` holds the address of `to` + offset. Sorted by `in`, then `element`. */
 typedef struct ptx__address {
     uint32_t in, element, to;
     int64_t offset;
@@ -3131,40 +3132,40 @@ typedef struct ptx__block {
     uint32_t first, end;           /* instructions */
     uint32_t next[2];              /* successors, index + 1 */
     uint32_t idom, order, in, out; /* dominator tree and its numbering */
-    uint32_t leaves;               /* ends with ret or exit, if under a guard */
+    uint32_t leaves;               /* ends with ret or exit, even under a guard */
     uint32_t guard;                /* of the branch or exit at its end, 0: none */
     uint32_t special;              /* its first in ptx__graph.special */
 } ptx__block;
 
-/* Where a register is made: the instruction, and the kernel's `cuts` before it. */
+/* The definition of a register: its instruction, and the kernel's `cuts` before that. */
 typedef struct ptx__made {
     uint32_t instruction, cuts;
 } ptx__made;
 typedef struct ptx__set {
     uint32_t instruction, block, next; /* next: the next set of the same variable, index + 1 */
 } ptx__set;
-/* What uniformity analysis knows of a register. tid: it is %tid.x plus what is uniform in a warp (warpgroup)
-   and a multiple of 32 (128), shifted right by `shift`. */
+/* What uniformity analysis knows of a register. tid: it is %tid.x plus a value that is uniform in a warp
+   (warpgroup) and a multiple of 32 (128), shifted right by `shift`: PTX__TID_*. */
 typedef struct ptx__uniform {
-    uint32_t root;   /* the instruction where the difference begins, + 1 */
+    uint32_t root;   /* the instruction whose result first differs between threads, + 1 */
     uint32_t branch; /* the branch that gave `level`, + 1 */
-    uint8_t class_, level; /* level: the highest of the blocks that write it */
+    uint8_t class_, level; /* level: the highest level of the blocks that write it */
     uint8_t tid, shift;
     uint8_t zeros;    /* low bits that are known to be zero: 7 at most */
     uint8_t asserted; /* the class that the caller asserts, + 1 */
     uint8_t read;     /* it has been read */
-    uint8_t last_class; /* of a variable, as instruction last_set - 1 sets it, for the rest of its block */
+    uint8_t last_class; /* variable: its class from instruction last_set - 1 to the end of that block */
     uint32_t last_set, last_root;
 } ptx__uniform;
 
-/* What is wanted a little later, and stands where no order lets the processor guess it. */
+/* Prefetch what is read soon at an address that the hardware does not predict. */
 #if defined(__GNUC__)
 #define PTX__SOON(address) __builtin_prefetch(address)
 #else
 #define PTX__SOON(address) ((void)(address))
 #endif
 
-/* Expanded where it is called, for the arguments that are constants there; not where nothing is optimised. */
+/* Always inlined, so that constant arguments are folded; in an unoptimised build only a hint. */
 #if defined(__GNUC__) && !defined(__OPTIMIZE__)
 #define PTX__INLINE static inline
 #elif defined(__GNUC__)
@@ -3175,53 +3176,53 @@ typedef struct ptx__uniform {
 #define PTX__INLINE static inline
 #endif
 
-/* A growing array: memory is the module's, kept over a reset. bytes: of its capacity. */
+/* A growing array. Its memory is the module's and is kept over a reset. bytes: of the capacity. */
 #define PTX__ARRAY(type)                                                                                     \
     struct {                                                                                                 \
         type *at;                                                                                            \
         size_t count, capacity, bytes;                                                                       \
     }
 
-/* A plain instruction as it was recorded once: one that has operands of the same kinds differs from it in
-   nothing but the words. */
+/* A plain instruction that has been recorded. Another one with operands of the same kinds differs only in its
+   words: see "memos" in [CORE]. */
 #define PTX__MEMO_MAX 4
 typedef struct ptx__memo {
     ptx_mods mods;
     uint64_t kinds;               /* of the operands, 16 bits each; see ptx__kind_of */
     uint32_t what;                /* PTX__WHAT; 0: no memo */
-    uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
+    uint32_t most[PTX__MEMO_MAX]; /* the largest immediate that is known to be in range */
     uint32_t form, result;        /* the result's kind, 0: none */
-    uint32_t seen;                /* the form's */
-    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
+    uint32_t seen;                /* that of the form */
+    uint8_t tag[PTX__MEMO_MAX];   /* of an operand of three words, and the flags below; 0: a register */
     uint8_t result_tag, version, results; /* results: words */
-    uint8_t special;                      /* the form is */
-} ptx__memo; /* 64 bytes: a line of the cache */
-#define PTX__EXACT 0x80u    /* this value only, and not all up to it */
-#define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
+    uint8_t special;                      /* that of the form */
+} ptx__memo; /* 64 bytes: one cache line */
+#define PTX__EXACT 0x80u    /* tag: only the immediate `most` is known to be right */
+#define PTX__NOT_ZERO 0x40u /* tag: all up to `most` but 0, as of a divisor */
 
 struct ptx_kernel {
     ptx_module *m;
     uint32_t owner;
-    uint32_t name, index; /* in chars; among the module's kernels */
+    uint32_t name, index; /* in names; among the module's kernels */
     const char *site;
-    uint32_t registers[32]; /* by the tag of a word; a tag that is no register's has none */
-    uint32_t first[32], old[32]; /* those of the first block; how many more there were at the last label */
+    uint32_t registers[32]; /* their number, by tag; 0 for a tag of no register */
+    uint32_t first[32], old[32]; /* of these: in the first block; after it and before the last label */
     uint32_t guard;
     const char *guard_site;
     uint32_t max_threads, min_blocks;
     uint32_t need[3], cluster[3], max_registers, max_rank, blocks_are_clusters;
-    uint32_t function, result, noreturn; /* function: not an entry; result: its type */
+    uint32_t function, result, noreturn; /* function: not an entry; result: the type that it returns */
     uint32_t returning;                  /* inside of ptx_return */
     uint32_t waits;                      /* ptx_dependent_wait was called */
-    const char *called;                  /* where first, or NULL */
+    const char *called;                  /* site of the last call of it, or NULL */
     uint32_t version; /* the lowest that the recorded forms need */
-    uint32_t reached; /* while the shared memory of an entry and its functions is added up */
+    uint32_t reached; /* see ptx__find_recursion */
     uint32_t shared_bytes, param_bytes, verified;
-    uint32_t cuts; /* instructions that are not plain: there is at most one block more */
+    uint32_t cuts; /* number of instructions that are not plain; at most cuts + 1 blocks */
     size_t body;   /* where its instructions begin in the text last printed */
-    uint32_t seen; /* what its instructions have: a bit for each effect, and PTX__SEEN_* */
-    uint32_t address_taken, known; /* known: `bears` is, or ptx__learn is finding it out */
-    uint32_t bears;                /* the highest class of divergence that a call of it may stand in */
+    uint32_t seen; /* of its instructions: 1 << PTX__EFFECT_*, and PTX__SEEN_* */
+    uint32_t address_taken, known; /* known: ptx__learn has computed `bears`, or is at it */
+    uint32_t bears;                /* the highest divergence level (PTX__CLASS_*) that a call may have */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
     PTX__ARRAY(ptx__ins) ins; /* from here to `end`: arrays, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
@@ -3233,7 +3234,7 @@ struct ptx_kernel {
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register given to ptx_uniform or its like, its class */
-    PTX__ARRAY(uint64_t) wide;     /* numbers that no handle has room for */
+    PTX__ARRAY(uint64_t) wide;     /* 64-bit numbers that do not fit a handle */
     PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
     PTX__ARRAY(uint64_t) uses;   /* see ptx__list_uses */
     PTX__ARRAY(ptx__made) made[PTX__CLASSES];
@@ -3243,7 +3244,7 @@ struct ptx_kernel {
 #define PTX__ANY_CALLEE UINT32_MAX
 #define PTX__BUCKETS 1024
 #define PTX__SEEN_TENSOR_LOAD 0x10000000u
-#define PTX__SEEN_CONVERGENT 0x04000000u /* what is not for ANY threads, and addresses of symbols */
+#define PTX__SEEN_CONVERGENT 0x04000000u /* collective instructions, and addresses of symbols */
 #define PTX__MEMOS 512
 /* The row of a matrix product for elements of a type, and the lengths of its first four groups. */
 typedef struct ptx__shape {
@@ -3268,10 +3269,10 @@ struct ptx_module {
     PTX__ARRAY(ptx_kernel *) kernels; /* from here to `shape`: arrays */
     PTX__ARRAY(ptx__form) forms;
     PTX__ARRAY(char) names;
-    PTX__ARRAY(char) chars; /* mnemonics of the forms */
+    PTX__ARRAY(char) chars; /* mnemonics and expanded operands of the forms */
     PTX__ARRAY(uint32_t) patterns;
     PTX__ARRAY(char) text;
-    PTX__ARRAY(uint32_t) entries; /* among the kernels */
+    PTX__ARRAY(uint32_t) entries; /* their indices in kernels */
     PTX__ARRAY(ptx__variable) variables;
     PTX__ARRAY(ptx__named) named;
     PTX__ARRAY(uint32_t) named_at; /* a power of two: hash -> first in `named`, index + 1 */
@@ -3279,17 +3280,17 @@ struct ptx_module {
     PTX__ARRAY(const char *) files; /* of .loc: call sites, one of each file */
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
     PTX__ARRAY(uint32_t) scratch;
-    PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
-    PTX__ARRAY(ptx__uniform) uniform; /* of the verifier's analyses */
+    PTX__ARRAY(ptx__set) sets; /* assignments to variables, listed by the verifier */
+    PTX__ARRAY(ptx__uniform) uniform; /* with `spread`: scratch of the verifier's analyses */
     PTX__ARRAY(uint32_t) spread;
-    PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* the registers of a class, for all kernels */
+    PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* of the registers of a class, for all kernels */
     ptx__shape shape; /* of the last ptx_mma */
     uint32_t bucket[PTX__BUCKETS];
     ptx__memo memos[PTX__MEMOS + 1];
-    ptx__memo *memo; /* of `memos` what begins with a line of the cache */
+    ptx__memo *memo; /* `memos`, from the start of a cache line on */
     uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
     const char *slots[PTX__OP_COUNT];  /* its source operands: the text after '=' */
-    uint8_t plain[PTX__OP_COUNT];      /* at most one result, no groups, memory or limits: the short way */
+    uint8_t plain[PTX__OP_COUNT];      /* see ptx__is_plain */
 };
 
 static void *ptx__default_alloc(void *user, void *block, size_t old_size, size_t new_size) {
@@ -3307,7 +3308,7 @@ static const ptx_error ptx__no_module = {PTX_E_MEMORY,
                                          "ptx_module_new refused [memory]",
                                          "", "", 0};
 
-/* Names of instructions come from the table, where %t and the like stand for what varies: without these. */
+/* Clean a message: in the table's mnemonics, %1 and other counts become N; %t, %s, %m and %l vanish. */
 PTX__RARE void ptx__spell_out(char *s) {
     char *to = s, before = ' ';
     for (; *s; s++) {
@@ -3324,7 +3325,7 @@ PTX__RARE void ptx__spell_out(char *s) {
     *to = 0;
 }
 
-/* Calls without a site of their own have that of the kernel. */
+/* The site of a call; of one without a site, that of the kernel. */
 static const char *ptx__site(const ptx_kernel *k, const char *site) { return site ? site : k->site; }
 static const char *ptx__site_at(const ptx_kernel *k, uint32_t instruction) {
     return ptx__site(k, k->ins.at[instruction].site);
@@ -3336,7 +3337,7 @@ PTX__RARE ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction
     const char *kernel = k ? m->names.at + k->name : "";
     size_t i;
     if (m->error.code) return m->error.code;
-    for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0; /* no memo records any more */
+    for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0; /* memos record nothing from now on */
     vsnprintf(what, sizeof what, format, args);
     ptx__spell_out(what);
     if (!site) site = k ? k->site : "";
@@ -3365,7 +3366,7 @@ PTX__RARE_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, 
     return code;
 }
 
-/* Sets the error of a call on a kernel. PTX__FAIL also yields 0, PTX__REFUSE no value: for `return`. */
+/* Set the error of a call on a kernel. For `return`, PTX__FAIL also yields 0 and PTX__REFUSE no value. */
 PTX__RARE void ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -3375,13 +3376,13 @@ PTX__RARE void ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const c
 #define PTX__FAIL(...) (ptx__fail(__VA_ARGS__), 0)
 #define PTX__REFUSE(...) (ptx__fail(__VA_ARGS__), ptx__none())
 
-/* 0 after an error: the number is no type at all, a format of weights for example. */
+/* Whether a number is a ptx_type, not a format of weights for example; sets the error if not. */
 static int ptx__require_type(ptx_kernel *k, const char *site, unsigned type) {
     if (ptx__is_type(type)) return 1;
     return PTX__FAIL(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...", type);
 }
 
-/* Errors of the verifier name an instruction that was recorded before. */
+/* Set the error of an instruction that was recorded before: for the verifier. */
 PTX__RARE ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -3396,7 +3397,7 @@ typedef struct ptx__array {
     size_t count, capacity, bytes;
 } ptx__array;
 
-/* Make room for `more` elements of that size behind those in use. Returns 0 when there is none. */
+/* Make room for `more` elements of `size` bytes after those in use. Returns 0 when out of memory. */
 static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
     ptx__array a;
     size_t want;
@@ -3414,11 +3415,11 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
     return 1;
 }
 #define PTX__ROOM(m, array, more) ptx__room((m), &(array), (more), sizeof *(array).at)
-/* For one more, of many: most find that there is room. */
+/* The same for one element; the usual case, that there is room, costs no call. */
 #define PTX__ROOM_FOR_ONE(m, array)                                                                          \
     ((array).count < (array).capacity || ptx__room((m), &(array), 1, sizeof *(array).at))
 
-/* Give back the arrays that lie in this many bytes. */
+/* Free the memory of all PTX__ARRAYs in a part of a struct that has that many bytes. */
 static void ptx__release(ptx_module *m, const void *arrays, size_t bytes) {
     const char *at = (const char *)arrays, *end = at + bytes;
     for (; at < end; at += sizeof(ptx__array)) {
@@ -3428,14 +3429,15 @@ static void ptx__release(ptx_module *m, const void *arrays, size_t bytes) {
     }
 }
 
-/* Short texts are copied as this many bytes whatever their length, which is faster; so a pool that they are
-   copied from has that much behind its last text, and whoever copies has room for it. */
+/* Short texts are copied as PTX__SLACK bytes whatever their length, which is faster. So the source has that
+   many bytes after its last text, and the destination has room for them. */
 #define PTX__SLACK 32
 
-/* ASCII text to the names, which a reset forgets: its offset, or 0 when out of memory (offset 0 holds ""). */
+/* Copy text or data to module.names, which a reset empties. Returns the offset, or 0 (the offset of "") when
+   out of memory. */
 PTX__RARE uint32_t ptx__keep(ptx_module *m, const char *s, size_t length) {
     const int own =
-        m->names.at && (uintptr_t)s - (uintptr_t)m->names.at < m->names.count; /* may be one of ours */
+        m->names.at && (uintptr_t)s - (uintptr_t)m->names.at < m->names.count; /* s is in names itself */
     size_t from = own ? (size_t)(s - m->names.at) : 0;
     uint32_t at = (uint32_t)m->names.count;
     if (!PTX__ROOM(m, m->names, length + 1)) return 0;
@@ -3459,7 +3461,7 @@ PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block) {
     ptx_launch launch;
     uint64_t blocks = block ? threads / block + (threads % block != 0) : 0;
     memset(&launch, 0, sizeof launch);
-    launch.grid[0] = blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks; /* which no device takes */
+    launch.grid[0] = blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks; /* no device accepts it */
     launch.block[0] = block;
     launch.grid[1] = launch.grid[2] = launch.block[1] = launch.block[2] = 1;
     return launch;
@@ -3526,7 +3528,7 @@ PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
     return (unsigned)type < PTX__TYPE_COUNT ? ptx__fact(type)->bits / 8u : 0;
 }
 
-/* Whether the usual way of recording does for such operands. */
+/* Whether an instruction has at most one result and only slots of these letters: no groups, no addresses. */
 static int ptx__is_plain(const char *sig) {
     size_t n;
     sig += *sig == '*';
@@ -3549,8 +3551,7 @@ PTX__RARE_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
     m->comments = desc ? desc->comments & 1u : 0;
     m->lines = desc ? desc->comments >> 1 & 1u : 0;
     m->dependent_launch = desc && desc->dependent_launch;
-    /* Tags only tell kernels apart, they never reach the text: an address makes those of two modules differ.
-       */
+    /* Owner tags count from a hash of the address, to differ between modules. They never reach the text. */
     m->seed = (uint32_t)((uintptr_t)m >> 4) * 2654435761u;
     for (i = PTX__ROW_COUNT; i-- > 0;) {
         m->first[ptx__rows[i].op] = (uint16_t)i;
@@ -3651,7 +3652,7 @@ static ptx_val ptx__none_for(uint64_t why) {
     v.handle = why;
     return v;
 }
-/* An offset that does not fit; beyond 53 bits, the nearest number that has them. */
+/* No value: the offset does not fit a handle. Keeps the offset for the message, clamped to 53 bits. */
 static ptx_val ptx__far(int64_t offset) {
     const int64_t most = ((int64_t)1 << 52) - 1;
     offset = offset > most ? most : offset < -most - 1 ? -most - 1 : offset;
@@ -3663,7 +3664,7 @@ static ptx_val ptx__none(void) { return ptx__none_for(0); }
    the owner's low 8 bits and the offset. */
 #define PTX__H_WHAT(handle) ((unsigned)((handle) >> 61))
 #define PTX__H_TYPE(handle) ((unsigned)((handle) >> 55) & 63u)
-#define PTX__H_SPACE 52 /* where 3 bits begin, in a REGISTER */
+#define PTX__H_SPACE 52 /* in a REGISTER: where its 3 bits begin */
 #define PTX__H_ALIGN 48
 #define PTX__H_INVERTED ((uint64_t)15 << PTX__H_ALIGN)
 #define PTX__P_TYPE 58
@@ -3675,7 +3676,7 @@ static ptx_val ptx__none(void) { return ptx__none_for(0); }
 #define PTX__P_OFFSET_MAX 0x7fffff
 static const uint8_t ptx__place_types[8] = {PTX_U32, PTX_S32, PTX_B32, PTX_U64,
                                             PTX_S64, PTX_B64, PTX_U64, PTX_NONE};
-enum { PTX__P_BLOCK = 6 }; /* a parameter block; 7 is none */
+enum { PTX__P_BLOCK = 6 }; /* the code of a parameter block; 7 is none */
 static int64_t ptx__place_offset(uint64_t handle) { return (int64_t)(handle << 40) >> 40; }
 
 /* Decode a handle. k is the kernel that uses it: it holds the wide numbers. */
@@ -3748,7 +3749,7 @@ static int ptx__is_register(ptx_val v) {
     const unsigned tag = PTX__TAG((uint32_t)v.handle);
     return PTX__H_WHAT(v.handle) == PTX__H_REGISTER && tag && tag != PTX__W_PARAM;
 }
-/* An address of a register, plus an offset. */
+/* Whether a handle is an address in a register, plus an offset. */
 static int ptx__is_place(ptx_val v) {
     return PTX__H_WHAT(v.handle) == PTX__H_PLACE && (v.handle >> PTX__P_TYPE & 7u) < PTX__P_BLOCK;
 }
@@ -3828,15 +3829,15 @@ PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset) {
     return address;
 }
 
-/* ptx_mem.access: the offset in 32 bits, modifiers in 20, and above them the policy, a register's index + 1
-   or one of PTX__POLICY_*. Of each group of modifiers a number says which is set. Where more is set than that
-   can say, as two of one group, the bits above the offset are a list of at most four modifiers. */
+/* ptx_mem.access: 32 bits of offset, 20 of modifiers, 11 of policy (a register's index + 1 or PTX__POLICY_*).
+   The modifiers are one number for each group below: 0 for none, n for the n-th of the group. For others, and
+   for two of one group, the bits above the offset are a list of at most four modifiers: PTX__A_LIST. */
 static const struct {
-    uint8_t first, count, at; /* bits of ptx_mods; where the number is */
+    uint8_t first, count, at; /* the group's first bit in ptx_mods, its length; the number's lowest bit */
 } ptx__access_groups[] = {{3, 5, 0},   {8, 4, 3},   {18, 7, 6}, {26, 5, 9},
                           {44, 4, 12}, {52, 3, 15}, {0, 2, 17}, {25, 1, 19}};
 enum {
-    PTX__POLICY_LATE = 2044, /* from here on no index: the register does not fit, or is no policy */
+    PTX__POLICY_LATE = 2044, /* from here on errors: the register's index does not fit, or it is no policy */
     PTX__POLICY_FOREIGN,
     PTX__POLICY_TYPE,
     PTX__POLICY_NONE,
@@ -3880,7 +3881,7 @@ static uint64_t ptx__with_mods(uint64_t access, ptx_mods mods) {
     if (!left && !(mods >> 62 & 1) && (policy || !(mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)))
         return access | packed << PTX__A_MODS | policy << PTX__A_POLICY;
     access |= PTX__A_LIST | mods >> 62 << 56;
-    /* No access takes more than four of such: keep two that do not fit, and what the first stands beside. */
+    /* Too many for any access: keep two that the groups cannot encode, and what their groups do encode. */
     for (i = 0, bit = 0; i < 62; i++) bit += mods >> i & 1;
     if (bit > 4) {
         packed = left ? 0 : PTX_L2_CACHE_HINT;
@@ -3913,8 +3914,8 @@ PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
     return mem;
 }
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
-    /* The address gives the space and the call gives the vector. Set here, they make two spaces, which the
-       use refuses. */
+    /* The space follows from the address, the vector from the call. Where the caller sets either, set all
+       spaces, which the use refuses. */
     if (mods & (PTX__SPACE | PTX__VEC) & ~PTX__FAMILY) mods |= PTX__SPACE;
     mem.access = ptx__with_mods(mem.access, ptx__access_mods(mem.access) | mods);
     return mem;
@@ -4001,7 +4002,7 @@ PTX__RARE const char *ptx__describe(ptx__operand v) {
     return ptx__fact(v.type)->name;
 }
 
-/* Room for the longest list of types. */
+/* A part of a message, with room for the longest list of types. */
 typedef struct ptx__list {
     char s[400];
 } ptx__list;
@@ -4029,7 +4030,7 @@ static int ptx__is_number(unsigned type) {
            || ((f->kind == 'u' || f->kind == 's') && type != PTX_U16X2 && type != PTX_S16X2);
 }
 
-/* The end of a message: how to make an operand of that type of v. "" where there is no way. */
+/* The end of a message: how to turn v into an operand of that type. "" where there is no way. */
 PTX__RARE ptx__list ptx__cure(ptx__operand v, unsigned type) {
     static const uint8_t immediates[] = {PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_U64,  PTX_S64,
                                          PTX_B32, PTX_F16, PTX_F32, PTX_F64, PTX_BF16};
@@ -4118,8 +4119,7 @@ static int ptx__conflict(ptx_mods mods) {
     return 0;
 }
 
-/* The needed modifiers that are missing. Of each exclusive group one modifier must be there; of the others
-   all must. */
+/* The needed modifiers that are missing. Of each exclusive group one must be set; all others must be. */
 PTX__APART static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
     const ptx_mods *groups = need >> 63 ? ptx__exclusive_memory : ptx__exclusive;
     size_t i, n = need >> 63 ? sizeof ptx__exclusive_memory / sizeof *groups
@@ -4168,8 +4168,7 @@ static int ptx__cannot_saturate(unsigned op, unsigned type, unsigned src, ptx_mo
     return d->kind == 's' && d->bits > s->bits;
 }
 
-/* Special counts of operands. ANY: not checked, the instruction has a function of its own. ONE: no result or
-   one. */
+/* Special counts of operands. ANY: not checked, for internal callers. ONE: at most one result. */
 #define PTX__ANY 0xffffu
 #define PTX__ONE 0xfffeu
 
@@ -4186,9 +4185,9 @@ PTX__RARE int ptx__length_ok(char set, unsigned n) {
     case 't': return n <= 128 && power;
     case '2': return n >= 2 && n <= 128 && power;
     case '4': return n >= 4 && n <= 128 && power;
-    case 'w': return n % 4 == 0 && n <= 128; /* wgmma, 32-bit results of m64: half of N, a multiple of 8 */
-    case 'z': return n % 2 == 0 && n <= 64;  /* 16-bit ones */
-    case 'y': return n % 4 == 0 && n <= 128 && (n % 8 == 0 || n <= 12); /* integers: N in steps of 16 */
+    case 'w': return n % 4 == 0 && n <= 128; /* wgmma m64nN, f32 results: n = N / 2, N a multiple of 8 */
+    case 'z': return n % 2 == 0 && n <= 64;  /* f16 results: n = N / 4 */
+    case 'y': return n % 4 == 0 && n <= 128 && (n % 8 == 0 || n <= 12); /* s32: N / 2, N 8, 24 or 16 * i */
     default: return 0;
     }
 }
@@ -4308,8 +4307,8 @@ PTX__RARE const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *
     return text;
 }
 
-/* Find the row for a use of an instruction. A row that target and version cap have is preferred to one that
-   they lack; the caller reports what is lacking. */
+/* Find the row for a use of an instruction. A row that the target and the version cap support is preferred to
+   one that they lack; of the latter the caller reports what is lacking. */
 PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
                                         unsigned src, ptx_mods asked, unsigned n, unsigned n_out,
                                         ptx_mods *mods, char *program, unsigned *length) {
@@ -4407,8 +4406,8 @@ PTX__APART static void ptx__append(char *text, size_t *length, const char *s) {
     *length += n;
 }
 
-/* Set what the verifier knows of a form. Loads of parameters and constants give all threads the same value.
-   Loads read shared memory only where they name it. */
+/* Set the facts of a form for the verifier. A load from parameter or constant space is as uniform as its
+   address. Loads read shared memory only where they name that space. */
 static void ptx__set_behaviour(ptx__form *form, unsigned op, ptx_mods mods) {
     const ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
     const uint32_t facts = ptx__facts[op];
@@ -4426,7 +4425,7 @@ static int ptx__is_tensor_load(unsigned op) {
     return op >= PTX_TCGEN05_LD_32X32B && op <= PTX_TCGEN05_LD_RED_MAX;
 }
 
-/* The mnemonic of a form. What its modifiers need raises version and sm. */
+/* Write the mnemonic of a form. Returns its length; raises version and sm to what its modifiers need. */
 PTX__RARE size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigned type, unsigned src,
                                      unsigned count, char *text, uint32_t *version, uint32_t *sm) {
     const char *name = row->name;
@@ -4472,7 +4471,7 @@ PTX__RARE size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigne
     return length;
 }
 
-/* Check a form against table, target and version cap and keep its mnemonic. */
+/* Check a form against table, target and version cap. Returns its index + 1, or 0 with the error set. */
 PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
                                  ptx_mods asked, unsigned n, unsigned n_out, uint64_t key, uint32_t *bucket) {
     ptx_module *m = k->m;
@@ -4524,7 +4523,7 @@ PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
     form->row = row;
     form->operands = strchr(row->sig, '=') + 1;
     ptx__set_behaviour(form, op, mods);
-    if (op == PTX_RAW) { /* its key says what its text does */
+    if (op == PTX_RAW) { /* its src and type are facts that the caller states of the text */
         form->who = (uint8_t)src;
         form->result = PTX__RESULT_LANE;
         form->effect = (uint8_t)type;
@@ -4580,7 +4579,7 @@ static uint32_t ptx__tag_of(unsigned type) {
     return bits ? tag[bits / 8] : (uint32_t)PTX__W_64;
 }
 
-/* The instruction that is recorded next makes that register. */
+/* Note that the instruction recorded next defines that register. */
 PTX__INLINE void ptx__note_made(ptx_kernel *k, uint32_t tag, uint32_t index) {
     ptx__made made;
     made.instruction = (uint32_t)k->ins.count;
@@ -4631,7 +4630,7 @@ static int ptx__is_own(const ptx_kernel *k, const ptx__operand *v) {
            : v->kind == PTX__SYM ? v->bits < k->params.count
                                  : 0;
 }
-/* Require that; sets the error otherwise. */
+/* The same; sets the error if not. */
 static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, const char *what) {
     if (ptx__is_own(k, &v)) return 1;
     if (v.kind != PTX__REG && v.kind != PTX__SYM) {
@@ -4655,7 +4654,7 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
 }
 
 /* Make room for one more instruction of that many words, so that pushing them needs no checks. */
-#define PTX__MEMO_WORDS 16 /* at least those of an instruction that a memo records */
+#define PTX__MEMO_WORDS 16 /* at least the words of any instruction that a memo records */
 static int ptx__reserve(ptx_kernel *k, size_t words) {
     if (k->ins.count == k->ins.capacity) { /* room for as many marks as instructions */
         if (!PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count))
@@ -4664,7 +4663,7 @@ static int ptx__reserve(ptx_kernel *k, size_t words) {
     if (!PTX__ROOM(k->m, k->ins, 1)) return 0;
     if (words > k->words.capacity - k->words.count && !PTX__ROOM(k->m, k->words, words + PTX__MEMO_WORDS))
         return 0;
-    /* Keep the words fewer than the registers that there may be: then a memo need not count registers. */
+    /* Each register takes a word: with fewer words than PTX__INDEX_MAX, a memo need not count registers. */
     words = k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX;
     words = words > k->words.count ? (words - k->words.count) / PTX__MEMO_WORDS : 0;
     if (words > k->ins.capacity - k->ins.count) words = k->ins.capacity - k->ins.count;
@@ -4678,16 +4677,16 @@ PTX__INLINE int ptx__begin(ptx_kernel *k, size_t words) {
 PTX__INLINE void ptx__mark(ptx_kernel *k) { k->marked.at[k->marked.count++] = (uint32_t)k->ins.count; }
 static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
 
-/* Whether a register was made before the last label and behind the first block. */
+/* Whether a register is old: defined after the first block and before the last label. */
 PTX__INLINE uint32_t ptx__is_old(const ptx_kernel *k, uint32_t word) {
     return PTX__INDEX(word) - k->first[PTX__TAG(word)] < k->old[PTX__TAG(word)];
 }
 
-/* List the old registers that the last instruction reads. Only of these, and of registers set again, is it
-   not known that they are defined on every path: nobody has a handle before its definition stands in the
-   text, from label to label one instruction leads to the next, and the first block leads to all. An entry: a
-   word, above it twice the instruction, 1 more where it sets. Each word is written, and the end of the list
-   moves only behind an old register: this needs no branch. */
+/* List the old registers that the last instruction reads: the verifier must check that their definitions
+   dominate it. Those of other registers do: a handle exists only after its definition, code between two
+   labels is entered only at its start, and the first block dominates all. An entry: the register's word; bit
+   32 set for an assignment; the instruction above. Every word is written, but the end of the list moves only
+   past an old register: this needs no branch. */
 static void ptx__list_uses(ptx_kernel *k) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *x = k->words.at + ins->words + ins->results, *last = x + ins->count - ins->results;
@@ -4700,7 +4699,7 @@ static void ptx__list_uses(ptx_kernel *k) {
     at += ins->guard && ptx__is_old(k, word);
     for (; x < last && ins->kind == PTX__I_PLAIN; x++) {
         word = *x;
-        if (PTX__TAG(word) >= PTX__CLASSES) { /* not the most */
+        if (PTX__TAG(word) >= PTX__CLASSES) { /* the rarer case */
             if (PTX__IS_LONG(word)) x += 2;
             if (PTX__TAG(word) == PTX__W_MEM) word = x[-1];
             if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
@@ -4710,13 +4709,13 @@ static void ptx__list_uses(ptx_kernel *k) {
     }
     k->uses.count = (size_t)(at - k->uses.at);
 }
-/* List that the last instruction sets that register, made before. */
+/* List that the last instruction assigns to that register, which was defined before. */
 static void ptx__list_set(ptx_kernel *k, uint32_t word) {
     if (PTX__ROOM_FOR_ONE(k->m, k->uses))
         k->uses.at[k->uses.count++] = (uint64_t)(k->ins.count - 1) << 33 | (uint64_t)1 << 32 | word;
 }
 
-/* An instruction that is not plain may end a block, and a label begins one. */
+/* Count an instruction that is not plain: it may end a block, and a label begins one. */
 static void ptx__cut(ptx_kernel *k, unsigned kind) {
     int c;
     for (c = 1; c < PTX__CLASSES && k->cuts == 0; c++) k->first[c] = k->registers[c];
@@ -4724,7 +4723,8 @@ static void ptx__cut(ptx_kernel *k, unsigned kind) {
     k->cuts++;
 }
 
-/* old: whether sources may be old. What is set again, the caller lists. */
+/* Append the instruction whose words begin at `words`. old: its sources may be old, see ptx__is_old. The
+   caller lists assignments. */
 PTX__INLINE ptx__ins *ptx__commit_if(ptx_kernel *k, const char *site, unsigned kind, uint32_t form,
                                      size_t words, size_t results, uint32_t old) {
     ptx__ins *ins;
@@ -4788,11 +4788,11 @@ static int ptx__f32_word(uint64_t bits, uint32_t *word) {
     memcpy(&value, &bits, sizeof value);
     f = (float)value;
     memcpy(word, &f, sizeof *word);
-    if ((*word & 0x7fffffffu) > 0x7f800000u) *word = 0x7fffffffu; /* one NaN, on every machine */
+    if ((*word & 0x7fffffffu) > 0x7f800000u) *word = 0x7fffffffu; /* the same NaN on every machine */
     if (!(*word << 1) && bits << 1) return 2;
     return (*word & 0x7fffffffu) != 0x7f800000u || (bits << 1) == (uint64_t)0x7ff << 53;
 }
-#define PTX__LOST ((uint64_t)1 << 32) /* above the bits of a float: it was not 0 before it was rounded */
+#define PTX__LOST ((uint64_t)1 << 32) /* above the bits of a float 0: rounded from a number that is not 0 */
 
 /* One operand of the instruction that is being recorded. */
 typedef struct ptx__use {
@@ -4879,7 +4879,7 @@ PTX__RARE int ptx__check_limit(const ptx__use *u, ptx__operand v, char letter, u
     return 0;
 }
 
-/* Whether ptxas takes no immediate there: see PTX__REGISTERS. */
+/* Whether ptxas refuses an immediate as this operand: see PTX__REGISTERS. */
 static int ptx__register_only(const ptx__use *u) {
     switch (ptx__facts[u->row->op] & (PTX__REGISTER_1 | PTX__REGISTERS_2 | PTX__REGISTERS)) {
     case 0: return 0;
@@ -4933,7 +4933,7 @@ static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, in
 }
 
 /* A request in one word: the instruction, its types (PTX_NONE: from the operands), the number of its
-   operands. PTX__INTO: the result goes to a variable, which is the operand behind them. */
+   operands. PTX__INTO: the result is assigned to a variable, which follows the operands. */
 #define PTX__WHAT(op, type, src_type, n)                                                                     \
     ((uint32_t)(op) | (uint32_t)(type) << 12 | (uint32_t)(src_type) << 19 | (uint32_t)(n) << 26 | 1u << 30)
 #define PTX__INTO (1u << 29)
@@ -5022,7 +5022,7 @@ static unsigned ptx__space_of(unsigned op, const ptx__operand *src, unsigned n) 
     case PTX_SUB: return src[1].space ? 0u : src[0].space;
     case PTX_MAD: return n == 3 ? src[2].space : 0u;
     case PTX_MOV: return src[0].space;
-    case PTX_AND: return src[1].kind == PTX__IMM && src[1].bits < 4096 ? 0u : src[0].space; /* a remainder */
+    case PTX_AND: return src[1].kind == PTX__IMM && src[1].bits < 4096 ? 0u : src[0].space; /* 0: remainder */
     case PTX_SELP:
     case PTX_MIN:
     case PTX_MAX: return src[0].space == src[1].space ? src[0].space : 0u;
@@ -5052,7 +5052,7 @@ static uint64_t ptx__kinds_of(const ptx_val *src) {
            | src[3].handle >> 48 << 48;
 }
 
-/* A value up to which every immediate fits the type. */
+/* A number such that every immediate from 0 to it fits the type. */
 static uint32_t ptx__type_maximum(unsigned want) {
     const ptx__type_fact *fact = ptx__fact(want);
     uint32_t most = fact->bits > 32 ? UINT32_MAX : (uint32_t)(((uint64_t)1 << fact->bits) - 1);
@@ -5060,16 +5060,16 @@ static uint32_t ptx__type_maximum(unsigned want) {
     return most;
 }
 
-/* A value up to which every immediate is within the limit of its slot; 0 if there is none. 15 is below every
-   width. */
+/* A number such that every immediate from 0 to it is within the limits of its slot; 0 if there is none. 15:
+   the slot's limit is a width, and no type has fewer bits than 16. */
 static uint32_t ptx__slot_maximum(char letter) {
     const ptx__slot_limit *l = ptx__limit_of(letter);
     if (!l || l->step != 1 || l->low > 0) return 0;
     return l->high < 0 ? 15u : (uint32_t)l->high;
 }
 
-/* Keep a memo of the last instruction, which ptx__record_new recorded for this request. There is none for an
-   instruction whose words are not just a result and these operands, unchanged. */
+/* Keep a memo of the last instruction, which ptx__record_new recorded for this request. None is kept unless
+   its words are just a result and these operands, unchanged. */
 static void ptx__keep_memo(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx_val *src, ptx_val result) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
@@ -5143,8 +5143,8 @@ PTX__INLINE uint32_t ptx__is_foreign(const ptx_kernel *k, ptx_val v) {
            | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
-/* Write the words of source v to w, as the memo says of source i. Returns their end. Sets *wrong if the
-   source does not match the memo, and what was written is to be ignored; *old if it is an old register. */
+/* Write the words of source v to w, as the memo has them for source i. Returns their end. Sets *old if v is
+   an old register, *wrong if it does not match the memo: then the words are to be ignored. */
 PTX__INLINE uint32_t *ptx__copy_operand(const ptx_kernel *k, const ptx__memo *memo, unsigned i, ptx_val v,
                                         uint32_t *w, uint32_t *wrong, uint32_t *old) {
     const uint32_t tag = memo->tag[i];
@@ -5178,7 +5178,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
 static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
                             unsigned type);
 
-/* Record a plain instruction of n sources, at most four; those behind are zero, or PTX__INTO's variable. */
+/* Record a plain instruction of n <= 4 sources, by a memo if one fits. With PTX__INTO, s1 is the variable. */
 PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, unsigned n,
                                   ptx_val s0, ptx_val s1, ptx_val s2, ptx_val s3) {
     const uint64_t kinds =
@@ -5234,7 +5234,7 @@ unlike:
     src[0] = s0, src[1] = s1, src[2] = s2, src[3] = s3;
     return ptx__record_new(k, site, what, mods, src);
 }
-/* Sources are passed by value: an array that has just been written is slow to read. */
+/* Sources are passed by value: to write an array and read it back at once is slow. */
 static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
                            ptx_val b) {
     return ptx__record_n(k, site, what, mods, PTX__COUNT_OF(what), a, b, ptx__none(), ptx__none());
@@ -5247,15 +5247,15 @@ static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, p
     return ptx__record(k, site, what, mods, a, ptx__none());
 }
 
-/* Whether an instruction chooses between a float and something else, whose bits would be mistaken. */
+/* Whether selp or slct chooses between a float and another kind of number, whose bits would be misread. */
 static int ptx__mixes_kinds(unsigned op, const ptx__operand *src) {
     const char kind = ptx__fact(src[0].type)->kind, other = ptx__fact(src[1].type)->kind;
     return (op == PTX_SELP || op == PTX_SLCT) && src[0].type != src[1].type && !strchr("-b", kind)
            && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
 }
 
-/* Whether a value may be set to a variable: it has the variable's type and space. *value gets that type, if
-   it is a number without one. */
+/* Whether a value may be assigned to a variable: it has the variable's type and space. An immediate without a
+   type gets that of the variable. */
 static int ptx__check_set(ptx_kernel *k, const char *site, ptx_val variable, ptx_val *value) {
     const ptx__operand cell = ptx__read_handle(k, variable);
     ptx__operand from = ptx__read_handle(k, *value);
@@ -5293,8 +5293,8 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
 static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t bytes);
 static ptx_mods ptx__space_mod(unsigned space);
 
-/* Infer the types of an instruction from its operands. A register decides before an immediate, a number type
-   before a b type. */
+/* Infer the types of an instruction from its operands. A register takes precedence over an immediate, a
+   number type over a b type. */
 static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, unsigned *type,
                        unsigned *src_type) {
     unsigned i = 0, times;
@@ -5312,7 +5312,7 @@ static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, un
             *to = src[i].type;
             *by = src[i].kind == PTX__REG;
         }
-        if (slot[1] == '+') slot += 2, i = n; /* operands behind a group of any length are not looked at */
+        if (slot[1] == '+') slot += 2, i = n; /* operands after a group of variable length do not count */
         else if (slot[1] == '-') slot++;
     }
 }
@@ -5365,7 +5365,7 @@ static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_
                             ptx__fact(v.type)->kind == 's');
 }
 
-/* The fragment of a matrix that is expected where v has the bits, but another type; NULL: v is right. */
+/* What a matrix operand must consist of, where the type given has the width but is wrong; else NULL. */
 static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned given) {
     if (!(ptx__facts[u->row->op] & (PTX__IS_MMA | PTX__IS_WMMA))) return NULL;
     if (given == PTX_F32 && type && type != PTX_TF32) return "32 bits";
@@ -5373,7 +5373,7 @@ static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned g
                                                                                                 : NULL;
 }
 
-/* The rule that a number breaks in a slot which takes any number of its type; NULL where it breaks none. */
+/* The instruction's own rule that an immediate breaks in a slot without limits; NULL if it breaks none. */
 PTX__RARE const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t number, unsigned type) {
     const uint32_t facts = ptx__facts[u->row->op], scales = facts / PTX__SCALES_1 & 7u;
     const unsigned op = u->row->op;
@@ -5382,14 +5382,14 @@ PTX__RARE const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t
     if (letter == 'h' && (op == PTX_BULK_G2S || op == PTX_BULK_S2G_MASKED || op == PTX_TENSOR_G2S) && !number)
         return "a mask that is not 0";
     if (letter == 'h'
-        && scales) { /* three operands for A, then for B: the scales, their byte, their thread */
+        && scales) { /* three operands for A, then for B: scale data, byte id, thread id */
         const unsigned which = u->index - (op >= PTX_MMA_SP_M16N8K16_F32 ? 16u : 12u);
         if (which % 3 == 0 ? number >= 4 || number % scales : number >= (which == 1 ? 2u : 4u))
             return "the byte that a vector of scales begins at, or thread 0 or 1 for A, 0 to 3 for B";
     }
     if (letter != 'u') return NULL;
     if (facts & PTX__IS_WMMA) {
-        unsigned bits = ptx__fact(type)->bits; /* a row begins where a thread may read it */
+        unsigned bits = ptx__fact(type)->bits; /* the leading dimension keeps rows aligned */
         if (!number || number * bits % (bits == 8 ? 32u : bits == 64 ? 64u : 128u))
             return "a row's elements, multiples of 16 bytes (bytes: of 4, f64: of 8)";
     }
@@ -5489,11 +5489,11 @@ static void ptx__open_group(ptx_kernel *k, const char *p) {
     if (*p == '_') ptx__word(k, PTX__GROUP(PTX__G_SINK, 0));
 }
 
-/* Patterns are the memos of forms with many operands, as matrix products have. The first instruction that has
-   only registers leaves one: the counts of sources, results, result words and words; the kinds of sources and
-   results; and the words, of which those that open groups are copied. */
+/* A pattern is the memo of a form with many operands, such as a matrix product. The first instruction that
+   has only register operands leaves one: the numbers of sources, results, result words and words; the kinds
+   of sources and results; and the words, of which those that open groups are reused. */
 enum { PTX__P_NEXT, PTX__P_SOURCES, PTX__P_RESULTS, PTX__P_LEAD, PTX__P_WORDS, PTX__P_KINDS };
-#define PTX__PATTERNS_MAX 8 /* of one form; NEXT leads to the pattern kept before */
+#define PTX__PATTERNS_MAX 8 /* of one form; NEXT is the one kept before: position in patterns + 1 */
 
 PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, uint32_t n,
                                  const ptx_val *out, uint32_t results) {
@@ -5585,7 +5585,7 @@ static int ptx__request_is_valid(ptx_kernel *k, const char *site, unsigned op, u
                   PTX__RESULTS_MAX);
     return 0;
 }
-/* Check the fraction or the sizes that a policy is made of. */
+/* Check the fraction or the sizes of a cache policy (createpolicy). */
 static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
                              unsigned n) {
     double part;
@@ -5630,8 +5630,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     ptx__use u;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
-    int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all numbers so far */
-    if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count above that says nothing about the array */
+    int leaves, loose, unsettled = 0, parts = 0; /* parts: 1 in braces, 2 before any register there */
+    if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a larger one is refused below */
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (!ptx__request_is_valid(k, site, op, type, src_type, src, n, into ? (const void *)into : out, n_out))
@@ -5704,7 +5704,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             ptx__open_group(k, p);
             continue;
         }
-        if (into && *row->sig != '!') { /* ptx_set has looked at it */
+        if (into && *row->sig != '!') { /* ptx__check_set has checked it */
             ptx__word(k, (uint32_t)into[r].cell.handle);
         } else if (into) {
             if (!ptx__sum_ok(k, site, row, *p, r + 1, ptx__read_handle(k, into[r].cell))) return;
@@ -5764,7 +5764,7 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
               results > 999 ? 999 : results, NULL);
 }
 
-/* A request of numbers from a caller. What is out of range stays so, and is reported. */
+/* A request of a caller's numbers. Those out of range stay out of range, and are reported later. */
 static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned n) {
     return PTX__WHAT(op < 0xfff ? op : 0xfff, type < 127 ? type : 127, src_type < 127 ? src_type : 127, n);
 }
@@ -5852,7 +5852,7 @@ PTX__RARE const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, 
     }
     return NULL;
 }
-/* Give a kept name to something. */
+/* Enter a kept name, which stands for `what`, in a scope. */
 PTX__RARE void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint32_t what) {
     size_t i, size = m->named_at.count;
     ptx__named *n;
@@ -5862,7 +5862,7 @@ PTX__RARE void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint3
     n->hash = ptx__name_hash(scope, m->names.at + name);
     n->scope = scope;
     n->what = what;
-    if (m->named.count > size) { /* twice as many chains */
+    if (m->named.count > size) { /* rehash to twice as many chains */
         size = size ? 2 * size : 16;
         if (!PTX__ROOM(m, m->named_at, size - m->named_at.count)) return;
         m->named_at.count = size;
@@ -5883,10 +5883,9 @@ static void ptx__add_symbol(const ptx_kernel *k, uint32_t name, uint32_t what) {
         ptx__add_name(k->m, PTX__OF_SOME, name, k->index);
 }
 
-/* Whether this name is free for a new kernel, function or variable; with `of`, for a symbol inside that
-   kernel, which may have the name of a kernel. Sets the error if not. A symbol of a kernel hides functions
-   and variables; and ptxas 13.0 ends by a signal where a kernel has the name of an earlier kernel's
-   parameter. */
+/* Whether a name is free for a new kernel, function or variable; with `of`, for a symbol of that kernel,
+   which may have the name of an entry. Sets the error if not. A symbol of a kernel hides functions and
+   variables of its name. ptxas 13.0 crashes where a kernel has the name of an earlier kernel's parameter. */
 PTX__RARE int ptx__name_is_free(ptx_module *m, ptx_kernel *of, const char *site, const char *name,
                                 unsigned what) {
     static const char kinds[][13] = {"parameter", "shared array", "local array",
@@ -5934,7 +5933,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
             return NULL;
         }
         memset(k, 0, sizeof *k);
-        k->made[0].capacity = 1; /* no result: there is room for that */
+        k->made[0].capacity = 1; /* tag 0 is "no result": ptx__record_n asks for room there too */
         m->kernels.at[m->kernels.count++] = k;
     }
     m->entries.at[m->entries.count++] = m->used;
@@ -5945,7 +5944,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
     k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
     k->marked.count = k->wide.count = k->uses.count = 0;
     k->m = m;
-    do k->owner = (m->seed + ++m->serial) & 0xffffu; /* what a handle has room for */
+    do k->owner = (m->seed + ++m->serial) & 0xffffu; /* 16 bits in a handle */
     while (k->owner == 0);
     k->index = m->used - 1;
     k->name = at;
@@ -5971,11 +5970,11 @@ PTXGEN_API void ptx_dependent_wait_(ptx_kernel *k, const char *site) {
 
 PTXGEN_API int ptx_module_is_dependent(const ptx_module *m) { return m && m->dependent_launch; }
 
-/* The limits of a directive: lowest and highest first number; with a volume, which limits the product, the
-   highest second and third one (high, deep), else the highest second one (deep); the .version that it needs,
-   and where the numbers go. high 0: no limits. */
+/* A directive of `count` numbers. The first is low to high; high 0: no limits. With a volume, the limit of
+   the product, the second is at most high and the third at most deep; without, the second is at most deep.
+   cluster: it needs sm_90. at: where ptx_kernel has the numbers. */
 typedef struct ptx__directive {
-    char what[47]; /* of its numbers, as printf takes it */
+    char what[47]; /* printf format of the numbers, for messages */
     uint8_t cluster, count, version;
     uint16_t low, high, deep, volume, at;
 } ptx__directive;
@@ -6037,7 +6036,7 @@ static uint32_t ptx__align_up(uint32_t bytes, uint32_t align) { return (bytes + 
 
 static int ptx__is_power_of_two(uint32_t n) { return n && (n & (n - 1)) == 0; }
 
-/* A new parameter: its index + 1, or 0. */
+/* Add a parameter. Returns its index + 1, or 0 with the error set. */
 PTX__RARE uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name, unsigned type,
                                   uint32_t bytes, uint32_t align, unsigned space) {
     ptx_module *m = k->m;
@@ -6058,7 +6057,7 @@ PTX__RARE uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *n
     if (offset + bytes > 4352 && k->version < 81) k->version = 81;
     if (!PTX__ROOM(m, k->params, 1)) return 0;
     if (!PTX__ROOM(m, k->info, k->params.count + 1))
-        return 0; /* filled when asked for, so that asking cannot fail */
+        return 0; /* ptx_entry_get fills it, and must not fail */
     ptx__add_symbol(k, at, PTX__IS_PARAM);
     p = &k->params.at[k->params.count];
     p->site = ptx__site(k, site);
@@ -6108,7 +6107,7 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
     return index ? ptx__param_block(k, index - 1) : ptx__none();
 }
 
-/* Record a mov of what a word stands for to a new register. */
+/* Record a mov of the operand in a word to a new register. */
 PTX__RARE ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, unsigned type) {
     uint32_t form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     size_t at = k->words.count;
@@ -6134,8 +6133,8 @@ PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, u
 
 #define PTX__SHARED_MOST 49152u   /* bytes of static shared memory */
 #define PTX__DYNAMIC_MOST 232448u /* 227 KiB: no device gives a block more */
-/* An array of a kernel, under a name that is kept already: its address, in a register. bytes: of an element,
-   0 of what the launch gives. */
+/* Add an array to a kernel, under a kept name. Returns its address, in a register. count: elements of a
+   shared array, 0 for dynamic shared memory; bytes of a local array. */
 PTX__RARE ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name, unsigned what, unsigned type,
                                  uint32_t count, uint32_t align) {
     const int shared = what == PTX__IS_SHARED;
@@ -6157,8 +6156,8 @@ PTX__RARE ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name,
     return ptx__symbol_address(k, site, PTX__WORD(tag, index), shared ? PTX_U32 : PTX_U64,
                                shared ? PTX_SHARED : PTX_LOCAL, align);
 }
-/* The bytes of an element of an array, at least which *align becomes; 0 with the error set. most: of all in
-   local memory; 0: shared memory. */
+/* The bytes of an array's element, or 0 with the error set. Raises *align to them. most: the most bytes of an
+   array in local memory; 0: shared memory. */
 PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type type, uint32_t count,
                                       uint32_t most, uint32_t *align) {
     uint32_t size;
@@ -6291,8 +6290,8 @@ PTX__RARE_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol v
                                v->align);
 }
 
-/* Check a value for a place of that type, where the instruction itself only moves bits. An immediate without
-   a type gets that type. */
+/* Check a value against the type of its destination, where the instruction itself only moves bits. An
+   immediate without a type gets that type. */
 static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
                             unsigned type) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v->type);
@@ -6315,7 +6314,7 @@ static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, p
     return 0;
 }
 
-/* The same for a handle. Returns the handle with that type, or none with the error set. */
+/* The same for a handle. Returns the handle, an immediate's with its type, or none with the error set. */
 static ptx_val ptx__typed_value(ptx_kernel *k, const char *site, const char *what, ptx_val v, unsigned type) {
     ptx__operand o = ptx__read_handle(k, v);
     if (!ptx__check_value(k, site, what, &o, type)) return ptx__none();
