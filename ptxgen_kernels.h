@@ -5734,15 +5734,15 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
 
 #define PTXK__WARPS 4u
 #define PTXK__THREADS (32u * PTXK__WARPS)
-#define PTXK__TILE 8u /* columns that a block of every variant can take: the unit of the grid */
+#define PTXK__TILE 8u /* columns of a block that every variant can take: the unit of the grid */
 #define PTXK__ROW 8u  /* scalar: most elements of a row in a lane */
 #define PTXK__UNROLL 4u
 #define PTXK__JOIN 16u /* partial results that the combining block has in flight */
 #define PTXK__QUERIES 8u
 #define PTXK__FLIGHT 65536u       /* mma: bytes that a block has in flight */
-#define PTXK__RING 100000u        /* mma: ... and most of its ring: a block has 99 KB on every chip */
-#define PTXK__ROW_STEPS 16u       /* mma: most 16-element steps of a row */
-#define PTXK__REST 0.000244140625 /* 2^-12: the weight of f16's second term of q, which is at most 2^15 */
+#define PTXK__RING 100000u        /* mma: largest ring; every chip from sm_80 on gives a block 99 KB */
+#define PTXK__ROW_STEPS 16u       /* mma: at most so many 16-element steps of a row */
+#define PTXK__REST 0.000244140625 /* 2^-12: factor of f16's second term of q; that term is at most 2^15 */
 
 /* Everything that a flash_decode description determines. */
 typedef struct ptxk__flash {
@@ -5762,28 +5762,28 @@ typedef struct ptxk__flash {
     uint32_t per_vec;   /* elements of a vector */
     uint32_t row_vecs;  /* vectors of a row */
     uint32_t pitch;     /* floats from column to column of a warp's sums in shared memory */
-    uint32_t unit;      /* a chunk is a multiple of so many keys */
-    uint32_t least;     /* ... and at least so many */
-    uint32_t frugal;    /* keys of a chunk whose overhead is 4 % of their own traffic */
+    uint32_t unit;      /* keys: the size of a chunk is a multiple of this */
+    uint32_t least;     /* keys: a chunk has at least so many */
+    uint32_t frugal;    /* keys of a chunk whose overhead is 4 % of its own K and V */
     uint32_t record;    /* bytes of one partial result in the workspace */
     uint32_t threads;   /* of a block of this variant */
-    float scale;        /* of q . k, times log2 e: scores are in base 2; with a cap: scores are 2 s / cap */
+    float scale;        /* factor of q . k, log2 e included: scores are in base 2; with a cap: of 2 s / cap */
     float cap;          /* the cap in base 2; 0: none */
     /* scalar */
     uint32_t lanes;     /* lanes that share a row, a power of two */
     uint32_t vecs;      /* vectors of a row in a lane: lane i has vectors i, i + lanes */
-    uint32_t rows;      /* rows that a warp reads at once */
-    uint32_t unroll;    /* reads of so many rows before it computes */
+    uint32_t rows;      /* rows that a warp reads with one load */
+    uint32_t unroll;    /* loads of `rows` rows each that a warp issues before it computes */
     uint32_t warp_keys; /* keys of a warp in one step: rows * unroll */
     uint32_t step;      /* keys of the block in one step */
     /* mma */
     uint32_t mma;      /* this variant */
     uint32_t terms;    /* numbers of the cache's type whose sum is q */
     uint32_t nt, kt;   /* 8-column tiles; 16-key tiles of a warp's step */
-    uint32_t keys;     /* keys of the block in one step: of a ring item */
+    uint32_t keys;     /* keys of the block in one step, and of a ring item */
     uint32_t chunks;   /* 16-byte chunks of a row in shared memory, even */
-    uint32_t piece_keys, piece; /* keys of an eighth of an item; bytes from one to the next */
-    uint32_t factor_piece;      /* the same of q8_0's factors, which lie behind the pieces */
+    uint32_t piece_keys, piece; /* keys of a piece, an eighth of an item; bytes from piece to piece */
+    uint32_t factor_piece;      /* bytes of q8_0's factors of a piece; they lie behind all pieces */
     uint32_t item;     /* bytes of a ring item: the pieces, and q8_0's factors of its rows */
     uint32_t ring;     /* ring items in shared memory; all but one are in flight */
     float bias, slack; /* weights stay below 2^(bias + slack); the largest is at least 2^bias */
@@ -5797,7 +5797,7 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     f->terms = f->q_type == f->type ? 1
                : f->type == PTX_F16 ? (f->q_type == PTX_F32 ? 2 : 1)
                                     : (f->q_type == PTX_F32 ? 3 : 2);
-    /* Registers: 4 for each 16 dimensions of the sums, twice the terms for q */
+    /* Registers of 8 columns for each 16 dimensions: 4 for the sums, 2 for each term of q */
     room = 512 / (padded * (f->terms < 2 ? 2 : f->terms));
     f->nt = f->tiles < room ? f->tiles : room;
     if (f->nt < 1) f->nt = 1;
@@ -5811,15 +5811,15 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     do {
         f->keys = 16 * f->kt * PTXK__WARPS;
         f->piece_keys = f->keys / 8;
-        f->piece = f->piece_keys * f->chunks * 16 + 16; /* 16 modulo 128 */
+        f->piece = f->piece_keys * f->chunks * 16 + 16; /* 16 modulo 128: pieces start in different banks */
         f->factor_piece = f->factor_row ? f->piece_keys * f->factor_row + 16 : 0;
         f->item = 8 * (f->piece + f->factor_piece);
         f->ring = ptxk__ceil_div(PTXK__FLIGHT, f->keys * (16 * f->chunks + f->factor_row)) + 1;
         most = PTXK__RING / f->item;
     } while (f->ring > most && f->kt > 1 && (f->kt /= 2) > 0);
-    if (f->ring > most) f->ring = most; /* d 200 to 248: 52 KB and more */
-    /* Large weights keep the second term of an f16 weight above 2^-24. bf16 has f32's range, and so may V:
-       weights of at most 2^-32. */
+    if (f->ring > most) f->ring = most; /* d 200 to 240: 52 KB or more in flight */
+    /* f16: weights near 2^15, so that their second terms stay above 2^-24. bf16 has f32's range, and V may
+       use it: weights of at most 2^-32. */
     f->slack = 8;
     f->bias = f->type == PTX_F16 ? 7.0f : -8.0f - PTXK__LOW;
 }
@@ -5828,16 +5828,16 @@ static void ptxk__flash_mma(ptxk__flash *f) {
 static void ptxk__flash_set_variant(ptxk__flash *f, ptx_target target) {
     f->mma = f->type != PTX_F32 && (target & 0xfffu) >= 80 && !(f->flags & PTXK_FLASH_SCALAR);
     f->threads = PTXK__THREADS;
-    f->pitch = (f->d + 15) / 16 * 16 + 4; /* so that columns 2, 4 and 6 of an mma are 8 banks apart */
+    f->pitch = (f->d + 15) / 16 * 16 + 4; /* columns 0, 2, 4 and 6 of an mma are 8 banks apart */
     if (!f->mma) return;
     f->tile = 8 * f->nt;
     f->threads = PTXK__THREADS + 32;
     if (!f->bytes) return;
-    f->vec_bytes = f->per_vec = 16; /* whole chunks */
+    f->vec_bytes = f->per_vec = 16; /* a vector is a 16-byte chunk */
     f->row_vecs = f->d / 16;
 }
 
-/* The flags that any others may stand beside. */
+/* Flags that may be combined with any others. */
 #define PTXK__FLASH_BITS (PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR | PTXK_FLASH_SINK)
 
 static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why) {
@@ -5957,21 +5957,21 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     return PTX_E_NONE;
 }
 
-/* The first key that the blocks of a sequence read: the first that some query sees, rounded down so that
-   steps and pages begin together. The kernels compute the same. */
+/* The first key that some query sees. Blocks begin to read at this key rounded down to a multiple of
+   PTXK__BEGIN, which aligns steps with pages. The kernels compute the same. */
 #define PTXK__BEGIN 64u
 static uint32_t ptxk__flash_first(const ptxk__flash *f, uint32_t length) {
     uint64_t reach = (uint64_t)f->window + f->queries - 1;
     return f->window && length > reach ? length - (uint32_t)reach : 0;
 }
 
-/* Bytes of the counters before the partial results in the workspace: for each sequence and block of heads,
-   the number of finished chunks. */
+/* Bytes of the counters before the partial results in the workspace: the number of finished chunks, for each
+   sequence and block of columns. */
 static uint64_t ptxk__flash_header(const ptxk__flash *f, uint32_t batch) {
     return ((uint64_t)batch * f->kv_heads * f->tiles * 4 + 255) / 256 * 256;
 }
 
-/* Keys from there to the end of the sequence; below, the keys of one of `splits` chunks. */
+/* Keys that the blocks of a sequence read. Below: the keys of each of `splits` chunks. */
 static uint32_t ptxk__flash_keys_seen(const ptxk__flash *f, uint32_t length) {
     return length - ptxk__flash_first(f, length) / PTXK__BEGIN * PTXK__BEGIN;
 }
@@ -6050,8 +6050,8 @@ static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32
                : below;
 }
 
-/* Shared memory of a block. Where the warps' sums lie, [warp][column][pitch], at the end, then their states,
-   the block's states, for its cluster, and the flag of ptxk__is_last_block. */
+/* Shared memory after the loop over keys: the warps' sums, [warp][column][pitch], their states, the block's
+   states for its cluster, the flag of ptxk__is_last_block. */
 static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
 
 static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
@@ -6062,8 +6062,8 @@ static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_b
 
 static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
 
-/* Before that, the tensor core variant has the ring there, and q in its last slot; behind both the ring's
-   mbarriers and a word for missing pages. */
+/* During the loop the tensor core variant has its ring in the same bytes, and q in the last slot before that
+   item arrives. Behind both: the ring's mbarriers, and a word for missing pages. */
 static uint32_t ptxk__flash_bars_at(const ptxk__flash *f) {
     uint32_t q = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile, bytes;
     bytes = f->item * (f->ring - 1) + (q > f->item ? q : f->item);
@@ -6125,10 +6125,10 @@ PTXK__PLAN(flash_decode) {
        of the device idle. A cluster reads q and writes a partial result once: with 2 blocks 5.06 %, with 4
        2.6 %. The plan takes the smallest sufficient cluster, because its blocks must be scheduled together.
 
-       The grid is a multiple of the cluster: 17 chunks, of which 16 have keys, become 16; 24, of 192 keys,
-       would give some multiprocessors two. 15 chunks for each of 20 KV heads would become 8 in one cluster
-       and leave 140 of 300 multiprocessors idle: a size that gives any of them over an eighth more keys is
-       skipped. */
+       The number of chunks is a multiple of the cluster. With clusters of 8, 17 chunks, of which 16 have
+       keys, become 16: 24 chunks of 192 keys would give some multiprocessors two. 15 chunks for each of 20 KV
+       heads would become 8 in one cluster and leave 140 of 300 multiprocessors idle: a size that gives any
+       multiprocessor over an eighth more keys is skipped. */
     keys = ptxk__flash_keys_seen(&f, longest);
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
@@ -6187,7 +6187,7 @@ PTXK__CHECK(flash_decode) {
     if (code) return code;
     paged = f.page_size != 0;
     append = f.fresh_type != PTX_NONE;
-    /* Of one sequence: the arguments do not say how many there are. */
+    /* Sizes for one sequence: the arguments do not say how many there are. */
     q = (uint64_t)f.queries * f.heads * f.d;
     fresh = (uint64_t)f.queries * f.kv_heads * f.d * ptxk__kv_bytes((uint32_t)f.fresh_type);
     s[0] = ptxk__span_of("q", args->q, q * ptxk__kv_bytes((uint32_t)f.q_type), 16, 1);
@@ -6243,14 +6243,14 @@ static uint32_t ptxk__flash_columns(const ptxk__flash *f) {
 typedef struct ptxk__flash_work {
     ptx_val args, shared, tid, warp, lane, sequence, index, splits;
     ptxk__cluster cluster;
-    ptx_val chunks;                         /* blocks of this sequence: the combining one waits for them */
+    ptx_val chunks;                         /* blocks with keys in this sequence; the last one combines */
     ptx_val part, parts;                    /* this cluster's number in the sequence; their count */
     ptx_val kv_head, first_column, columns; /* the block's columns */
-    ptx_val length, first, begin, end;      /* visible keys: first ... length - 1; this block's */
+    ptx_val length, first, begin, end;      /* visible keys: first ... length - 1; the block's: to end - 1 */
     ptx_val safe_lo, safe_hi;               /* keys that all queries see and that lie in the caches */
-    ptx_val base[2], row_bytes;             /* K and V: row 0 of this head; from position to position, u64 */
-    ptx_val table, pool_pages;              /* paged: this sequence's pages; base is that of the pools */
-    ptx_val factors[2];                     /* q8_0: as base, of the factors */
+    ptx_val base[2], row_bytes;             /* K and V: row 0 of this head; bytes from row to row, u64 */
+    ptx_val table, pool_pages;              /* paged: the sequence's row of the table; base: the pools */
+    ptx_val factors[2];                     /* q8_0: the factors of the row at base */
     ptx_val fresh[2], owner; /* rows to append, of this head; predicate: this block stores them */
     ptx_var poison;          /* 0 or NaN, added to the output */
 } ptxk__flash_work;
@@ -6263,7 +6263,7 @@ static size_t ptxk__flash_factors(int which) {
     return which ? offsetof(ptxk_flash_decode_args, v_factors) : offsetof(ptxk_flash_decode_args, k_factors);
 }
 
-/* Loads the addresses of the caches, described as for kv_scatter. */
+/* Loads the addresses and strides of the caches and of q8_0's factors. */
 static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w,
                                    ptx_val max_seq) {
     ptx_val head, row, here, p, wide;
@@ -6372,7 +6372,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     limit = ptx_min(k, max_seq, ptx_u32(PTXK__LEN_MAX));
     if (f->page_size) {
         here = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_pages));
-        here = ptx_min(k, here, ptx_u32(PTXK__LEN_MAX / f->page_size)); /* at most 2^31 keys less one page */
+        here = ptx_min(k, here, ptx_u32(PTXK__LEN_MAX / f->page_size)); /* at most 2^31 keys minus one page */
         here = ptx_mul(k, here, ptx_u32(f->page_size));
         limit = ptx_min(k, limit, here);
     }
@@ -6458,16 +6458,16 @@ static ptx_val ptxk__flash_is_visible(ptx_kernel *k, const ptxk__flash *f, const
     ptx_val limit = w->length, p, low, bits;
     if (f->flags & PTXK_FLASH_TREE) {
         limit = ptx_div(k, column, ptx_u32(f->group));
-        limit = ptx_min(k, limit, ptx_u32(f->queries - 1)); /* a column past the last */
+        limit = ptx_min(k, limit, ptx_u32(f->queries - 1)); /* for columns past the last */
         limit = ptx_mad(k, w->sequence, ptx_u32(f->queries), limit);
         bits = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, tree));
         bits = ptx_ptr_add(k, bits, limit, 4);
         bits = ptx_ld(k, PTX_U32, ptx_with(ptx_at(bits, 0), PTX_NC));
         bits = ptx_and(k, bits, ptx_u32((1u << f->queries) - 1));
         low = ptx_sub(k, position, w->length);
-        low = ptx_add(k, low, ptx_s32(f->queries)); /* which new token */
+        low = ptx_add(k, low, ptx_s32(f->queries)); /* index of the new token; before them negative */
         p = ptx_setp(k, PTX_LT, low, ptx_s32(0));
-        bits = ptx_shr(k, bits, ptx_as(low, PTX_U32)); /* 0 past the last */
+        bits = ptx_shr(k, bits, ptx_as(low, PTX_U32)); /* 0 for positions past the last */
         bits = ptx_and(k, bits, ptx_u32(1));
         low = ptx_setp(k, PTX_NE, bits, ptx_u32(0));
         return ptx_or(k, p, low);
@@ -6484,8 +6484,8 @@ static ptx_val ptxk__flash_is_visible(ptx_kernel *k, const ptxk__flash *f, const
     return ptx_and(k, p, low);
 }
 
-/* The byte offset from base, u64, of the key at a position, where `there` holds. Where the block table has no
-   page of the pool for it, sets `there` to false and poisons the output with NaN. */
+/* Returns the byte offset from base, u64, of the key at `position`. Paged: valid where `there` holds; where
+   the block table names a page past the pool, sets `there` to false and poisons the output with NaN. */
 static ptx_val ptxk__flash_key_offset(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                       ptx_val position, ptx_val *there) {
     ptx_val at, page, fits, wide;
@@ -6518,7 +6518,7 @@ static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const p
     return ptx_and(k, p, q);
 }
 
-/* Loads a vector of a new row, converted to the cache's type. factor: q8_0: the factor of its block, f32. */
+/* Loads a vector of a new row, converted to the cache's type. *factor: q8_0's of the vector's block, f32. */
 static void ptxk__flash_load_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, int which,
                                    ptx_val position, ptx_val vec, ptx_val words[4], ptx_val *factor) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)f->fresh_type), n = 16 / bytes, i;
@@ -6552,8 +6552,8 @@ static void ptxk__flash_load_fresh(ptx_kernel *k, const ptxk__flash *f, const pt
     ptxk__narrow_bytes(k, f->cache, f->per_vec, x, inverse, words);
 }
 
-/* Elements of q in 16 bytes; below, vector `vec` of q of a column of the block as f32, 0 where not p. A warp
-   reads consecutive vectors, so that no sector is read twice. */
+/* Elements of q in 16 bytes. Below: loads 16-byte vector `vec` of q of a column of the block as f32, zeros
+   where p is false. A warp reads consecutive vectors, so that no sector is read twice. */
 static uint32_t ptxk__flash_q_elements(const ptxk__flash *f) { return f->q_type == PTX_F32 ? 4 : 8; }
 
 static void ptxk__flash_load_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val p,
@@ -6605,7 +6605,7 @@ static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val 
 }
 
 /* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention, whose
-   natural log-sum-exp is `other`. prior NULL: with zeros. */
+   natural log-sum-exp is `other`. prior NULL: the elements are 0, as for a sink. */
 static void ptxk__flash_merge_prior(ptx_kernel *k, const ptx_val *prior, ptx_val other, ptx_val x[4],
                                     ptx_val *lse) {
     ptx_val most, mine, inverse, p;
@@ -6629,8 +6629,8 @@ static void ptxk__flash_merge_prior(ptx_kernel *k, const ptx_val *prior, ptx_val
     }
 }
 
-/* Merges 4 elements of a result with what it must be merged with, prior attention and a sink. row, head,
-   query: of the column. */
+/* Merges 4 elements of a result with the prior attention and the sink, as the flags ask. row, head, query:
+   those of the column. */
 static void ptxk__flash_merge_others(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
                                      ptx_val *lse) {
@@ -6705,7 +6705,7 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     ptx_end(k);
 }
 
-/* Merges n parts of a column, each a state (reference, total) and 4 of its sums. */
+/* Merges n parts of a column; each has a state (reference, total) and 4 sums. */
 static void ptxk__flash_merge(ptx_kernel *k, uint32_t n, ptx_val state[][2], ptx_val value[][4],
                               ptx_val all[2], ptx_val joined[4]) {
     ptx_val most[PTXK__JOIN + 1], total[PTXK__JOIN + 1], factor[PTXK__JOIN + 1];
@@ -6719,7 +6719,7 @@ static void ptxk__flash_merge(ptx_kernel *k, uint32_t n, ptx_val state[][2], ptx
     for (u = 1; u < n; u++) ptxk_axpy(k, 4, factor[u], value[u], joined);
 }
 
-/* Loads a part. there: NULL, or a predicate; where it does not hold the part has no weight. */
+/* Loads a part: its state and 4 sums. there: NULL, or a predicate; where it is false the part weighs 0. */
 static void ptxk__flash_load_part(ptx_kernel *k, const ptx_val *there, ptx_mem state_at, ptx_mem value_at,
                                   ptx_val state[2], ptx_val value[4]) {
     if (!there) {
@@ -6732,7 +6732,7 @@ static void ptxk__flash_load_part(ptx_kernel *k, const ptx_val *there, ptx_mem s
     state[0] = ptx_selp(k, state[0], ptx_f32(-FLT_MAX), *there);
 }
 
-/* Run by the last block of a sequence and its columns: merges the partial results, PTXK__JOIN in flight. */
+/* Merges a sequence's partial results, PTXK__JOIN in flight. The last block for these columns runs it. */
 static void ptxk__flash_combine_chunks(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u, e;
     ptx_val i, column, vec, here, c, stride, row, inside, state[PTXK__JOIN + 1][2], value[PTXK__JOIN + 1][4],
@@ -6797,14 +6797,14 @@ static void ptxk__flash_write_cluster(ptx_kernel *k, const ptxk__flash *f, const
     ptx_end(k);
 }
 
-/* Merges the results of the cluster's blocks, each in its block's shared memory. A warp takes pieces of 32
-   times 4 elements. */
+/* Merges the results of the cluster's blocks, each in its block's shared memory. The warps of all blocks take
+   turns at pieces of 32 * 4 elements. */
 static void ptxk__flash_merge_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u;
     ptx_val i, n, column, vec, there, last, at, here, row, peer[PTXK__CLUSTER], inside[PTXK__CLUSTER],
         state[PTXK__CLUSTER][2], value[PTXK__CLUSTER][4], all[2], joined[4];
     last = ptx_sub(k, w->cluster.live, ptx_u32(1));
-    for (u = 0; u < PTXK__CLUSTER; u++) { /* in the order of the ranks, in whichever block */
+    for (u = 0; u < PTXK__CLUSTER; u++) { /* in the order of the ranks, the same in every block */
         there = u ? ptx_min(k, last, ptx_u32(u)) : ptx_u32(0);
         peer[u] = ptx_mapa(k, w->shared, there);
         if (u) inside[u] = ptx_setp(k, PTX_GE, last, ptx_u32(u));
@@ -6850,7 +6850,7 @@ static void ptxk__flash_merge_warps(ptx_kernel *k, const ptxk__flash *f, const p
 static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t pieces = f->d / 4 * ptxk__flash_columns(f), n = ptxk__ceil_div(pieces, f->threads), j;
     ptx_val i, column[8], vec[8], first[8], all[8][2], joined[8][4], here, row, p;
-    for (j = 0; j < n; j++) { /* also of columns that only other blocks have */
+    for (j = 0; j < n; j++) { /* the count is that of a full block: this one may lack columns */
         i = ptx_add(k, w->tid, ptx_u32(j * f->threads));
         if (pieces % f->threads) i = ptx_min(k, i, ptx_u32(pieces - 1));
         column[j] = ptx_div(k, i, ptx_u32(f->d / 4));
@@ -6874,9 +6874,9 @@ static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const 
     }
 }
 
-/* Combines the warps' parts, after they are written. A block without a cluster writes its result. Blocks of a
-   cluster share their results and divide the merging. Where that is not the whole sequence, its last block
-   combines the partial results. */
+/* Combines the parts that the warps have written to shared memory. A block without a cluster writes its
+   result. Blocks of a cluster share their results and divide the merging. Where the sequence has several
+   clusters, the last block to finish combines their partial results. */
 static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4;
     ptx_val i, column, vec, here, row, p, several, all[2], joined[4];
@@ -6925,16 +6925,16 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
 
 /* -- flash_decode: scalar -- */
 
-/* The scalar variant, for f32 caches and for sm_75. Lanes share a row. Each has its part of q and of the sums
-   of all columns in registers: the loop does not use shared memory. At both ends of a block a lane accesses
-   32 bytes of q and of sums, 16 bytes of each 32 at a time, which takes two passes instead of one. */
+/* The scalar variant, for f32 caches and for sm_75. Several lanes share a row. Each lane keeps its part of q
+   and of all columns' sums in registers: the loop does not use shared memory. Outside it, lanes of 16-bit and
+   8-bit caches access 16 of each 32 bytes of q or sums: two passes, not one. */
 typedef struct ptxk__flash_state {
     ptx_val q[PTXK__TILE][PTXK__ROW];
     ptx_var sum[PTXK__TILE][PTXK__ROW];
     ptxk__softmax soft[PTXK__TILE];
-    ptx_val part, group; /* this lane's vector of a row; its row of those read at once */
+    ptx_val part, group; /* this lane's vector of a row; its row among those of one load */
     ptx_val has[2];      /* vector i exists for this lane; set only for i where some lane lacks it */
-    ptx_val next_rows;   /* u64: bytes to the next rows */
+    ptx_val next_rows;   /* u64: bytes from the rows of one load to the next */
     ptx_val scale;       /* f32, of scores; 8-bit caches, where a head has a factor */
     ptx_var at, next;    /* bytes from base to this lane's next row; position of the warp's first */
 } ptxk__flash_state;
@@ -6943,8 +6943,8 @@ static int ptxk__flash_partial(const ptxk__flash *f, uint32_t vec) {
     return (vec + 1) * f->lanes > f->row_vecs;
 }
 
-/* Takes a new row in place of the cache's: `words` become variables that both paths set. q8_0: so does the
-   f16 factor, stored at factor_at by the first lane of a block. */
+/* Where `fresh` holds, replaces the cache's `words` by those of a new row, and stores them where `stored`
+   holds. q8_0: likewise the f16 factor, which the first lane of a quantisation block stores at factor_at. */
 static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      int which, ptx_val fresh, ptx_val position, ptx_val vec, ptx_val at,
                                      ptx_val stored, ptx_val words[4], ptx_val factor_at, ptx_val *factor) {
@@ -7060,7 +7060,7 @@ static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words
 
 /* The weight 2^(x - most), times 2^-32 where V may be so large that its sum overflows f32. */
 static ptx_val ptxk__flash_weight(ptx_kernel *k, const ptxk__flash *f, ptx_val x, ptx_val most) {
-    ptx_val difference = ptx_sub(k, x, most); /* subtract first: beside large scores 32 is lost */
+    ptx_val difference = ptx_sub(k, x, most); /* subtract first: rounding loses 32 beside large scores */
     if (f->type != PTX_F16) difference = ptx_add(k, difference, ptx_f32(-(double)PTXK__LOW));
     return ptx_ex2(k, difference);
 }
@@ -7294,32 +7294,32 @@ static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flas
    are V^T P, 16 dimensions by 8 columns. K and V are read once for all columns, and a column's maximum and
    sums stay in the same lanes.
 
-   One warp loads, four compute. A step is 64 kt keys of the block; an item of the ring is their K or their V,
-   with two mbarriers: full, at which a lane of the loader warp arrives, and empty, at which one of every
-   computing warp does. An item has 8 pieces of consecutive keys, each 16 bytes further on modulo 128. The
-   8 rows of a matrix that ldmatrix loads come from the 8 pieces: without a swizzle, no two share a bank, and
+   One warp loads, four compute. A step is 64 kt keys of the block. An item of the ring is the K or the V of a
+   step. It has two mbarriers: at `full` one lane of the loader warp arrives, at `empty` one lane of each
+   computing warp. An item has 8 pieces of consecutive keys; piece i begins 16 i bytes beyond a multiple of
+   128. ldmatrix takes the 8 rows of a matrix from the 8 pieces: without a swizzle, no two share a bank, and
    addresses differ by constants. From sm_90 on a piece whose rows are adjacent in memory is one bulk copy. */
 typedef struct ptxk__flash_mma_state {
     ptx_val q[3][4][PTXK__ROW_STEPS][2]; /* terms, column tiles, 16-element steps */
     ptx_var sum[PTXK__ROW_STEPS][4][4];  /* 16-dimension steps, column tiles, the accumulator's registers */
-    ptxk__softmax soft[4][2];            /* most: the maximum less bias, or at most slack below that */
-    ptx_var limit[4][2];                 /* while no score exceeds this, the maximum need not change */
-    ptx_val factor[4][2], inverse[4][2]; /* products times factor are scores in base 2 */
-    ptx_val k_at, v_at;                  /* where this lane reads fragments of an item at offset 0 */
-    ptx_val first;                       /* u32: of the warp's keys in a piece */
-    ptx_val bars, slots; /* the ring's mbarriers; the slot of mbarrier b: b item / 16 + slots */
-    ptx_var bar, parity; /* full mbarrier of the next item; the phase that its arrival ends */
+    ptxk__softmax soft[4][2];            /* reference `most`: the maximum minus bias, or up to slack less */
+    ptx_var limit[4][2];                 /* the reference stays while no product exceeds this */
+    ptx_val factor[4][2], inverse[4][2]; /* products times factor are scores in base 2; 1 / factor */
+    ptx_val k_at, v_at;                  /* offset in an item of the first fragment that this lane reads */
+    ptx_val first;                       /* u32: the warp's first key in each piece */
+    ptx_val bars, slots; /* the ring's mbarriers; the slot of full mbarrier b: b * item / 16 + slots */
+    ptx_var bar, parity; /* full mbarrier of the next item; parity of its phase for that item */
 } ptxk__flash_mma_state;
 
 /* 16-element steps of a row. A pair of chunks is one step, or two of 8-bit caches. */
 static uint32_t ptxk__flash_row_steps(const ptxk__flash *f) { return (f->d + 15) / 16; }
 
-/* Whether the bytes of a word of K become pairs 0, 2 and 1, 3: shifts make these at less cost. */
+/* Whether the bytes of a word of K are widened to pairs (0, 2) and (1, 3), which shifts make at less cost. */
 static int ptxk__flash_pairs_across(ptx_kernel *k, const ptxk__flash *f) {
     return f->cache == PTX_E4M3 && !ptxk__has_e4m3(k);
 }
 
-/* Waits for a phase of an mbarrier; before sm_90 by asking again and again, some 30 ns apart. */
+/* Waits until a phase of an mbarrier completes; before sm_90 polls, about every 32 ns. */
 static void ptxk__flash_wait(ptx_kernel *k, ptx_val bar, ptx_val parity) {
     int suspends = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 90;
     ptx_val p;
@@ -7338,7 +7338,7 @@ static void ptxk__flash_arrive(ptx_kernel *k, ptx_val lane, ptx_val bar) {
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &bar, 0, NULL);
 }
 
-/* The slot of the next item, whose full mbarrier is *bar, *parity its phase; the empty one is 8 bytes on. */
+/* Returns the next item's slot, full mbarrier (the empty one: 8 bytes on) and parity, and advances. */
 static ptx_val ptxk__flash_next_item(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                      ptx_val *bar, ptx_val *parity) {
     ptx_val next, p, slot;
@@ -7357,7 +7357,7 @@ static ptx_val ptxk__flash_next_item(ptx_kernel *k, const ptxk__flash *f, const 
     return ptx_ptr(slot, PTX_SHARED);
 }
 
-/* Whether all keys of the step at `position` are seen by all columns, as far as positions tell. */
+/* Whether all keys of the step at `position` lie before `high` and, with a window, none before `low`. */
 static ptx_val ptxk__flash_step_is_whole(ptx_kernel *k, const ptxk__flash *f, ptx_val position, ptx_val low,
                                          ptx_val high) {
     ptx_val at = ptx_add(k, position, ptx_s32(f->keys)), p, q;
@@ -7371,27 +7371,27 @@ static ptx_val ptxk__flash_step_is_whole(ptx_kernel *k, const ptxk__flash *f, pt
 
 typedef struct ptxk__flash_loader {
     uint32_t pass;      /* rows that the warp copies at once: a power of two, at most those of a piece */
-    ptx_val row, chunk; /* this lane's row of them, its chunk of a row */
-    ptx_val copies;     /* predicate: it has one; set only where some lane has none */
-    ptx_val to;         /* u32: bytes from a piece in shared memory to its place */
-    ptx_val piece;      /* u32: the first key of piece lane % 8 of a step */
+    ptx_val row, chunk; /* this lane's row among those, and its chunk of that row */
+    ptx_val copies;     /* predicate: this lane copies; set only where some lane does not */
+    ptx_val to;         /* u32: offset of this lane's first chunk in a piece in shared memory */
+    ptx_val piece;      /* u32: the first key of piece lane % 8, counted from that of the step */
     ptx_val stop;       /* s32: rows from here on are not in the caches */
     ptx_val kind,
-        pieces;     /* of the step: how whole pieces are copied, 0: row by row; a bit for each that exists */
+        pieces;     /* of the step: layout to copy it by, 0: row by row; a bit for each piece that exists */
     ptx_val offset; /* u64, of the step: bytes from base to piece lane % 8 */
     ptx_var here;   /* s32: the first key of the next step */
-    ptx_var next, page; /* of the next step: the offset; pages: the page of piece lane % 8 */
-    ptx_val layout;     /* kind, where a step is whole */
+    ptx_var next, page; /* of the next step: the offset; paged: the page of piece lane % 8 */
+    ptx_val layout;     /* kind of a step whose rows all exist */
 } ptxk__flash_loader;
 
-/* Layouts with code of their own: adjacent rows (1) and rows of all heads (2), which pages may have only one
-   of. Copies of any other layout are row by row. */
+/* Bytes from row to row in the layouts that have their own copy code: 1, rows of one head side by side; 2,
+   rows of all heads. Pages have one of the two, as layout 1. Any other layout is copied row by row. */
 static uint32_t ptxk__flash_layout_bytes(const ptxk__flash *f, uint32_t layout) {
     if (!f->page_size) return layout == 1 ? f->row_bytes : f->kv_heads * f->row_bytes;
     return f->flags & PTXK_FLASH_PAGE_ROWS ? f->kv_heads * f->row_bytes : f->row_bytes;
 }
 
-/* What lane `lane` has of a u64. */
+/* Returns x, a u64, of lane `lane`. */
 static ptx_val ptxk__flash_shuffle(ptx_kernel *k, ptx_val x, ptx_val lane) {
     ptx_val half[2];
     uint32_t i;
@@ -7400,7 +7400,7 @@ static ptx_val ptxk__flash_shuffle(ptx_kernel *k, ptx_val x, ptx_val lane) {
     return ptx_pack(k, PTX_U64, 2, half);
 }
 
-/* Locates the pieces of the step at `position`, a lane each. Poisons the output where a page is missing. */
+/* Locates piece lane % 8 of the step at `position`. Poisons the output where its page is missing. */
 static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                     ptxk__flash_loader *l, ptx_val position) {
     ptx_val at, page, next, p, q, there;
@@ -7418,7 +7418,7 @@ static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const p
             q = ptx_setp(k, PTX_GT, next, w->first);
             there = ptx_and(k, there, q);
         }
-        page = ptx_get(k, l->page); /* loaded one step ago; the next step's is loaded now */
+        page = ptx_get(k, l->page); /* loaded one step ago; that of the next step is loaded below */
         q = ptx_setp(k, PTX_GE, page, w->pool_pages);
         q = ptx_and(k, q, there);
         ptx_guard(k, q);
@@ -7441,7 +7441,7 @@ static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const p
     l->kind = ptx_selp(k, l->layout, ptx_u32(0), p);
 }
 
-/* p where a piece is there, too: pages may be missing. */
+/* p where the page of `piece` exists, else false. */
 static ptx_val ptxk__flash_piece_exists(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_loader *l,
                                         ptx_val piece, ptx_val p) {
     ptx_val x;
@@ -7460,8 +7460,8 @@ static ptx_val ptxk__flash_factors_of_row(ptx_kernel *k, const ptxk__flash *f, p
     return ptx_ptr_add(k, slot, ptx_u32(8 * f->piece), 1);
 }
 
-/* Copies q8_0's factors of an item: a lane takes a row. New rows have theirs from ptxk__flash_append. Rows of
-   factors that are no whole number of words do not fit cp.async. */
+/* Copies q8_0's factors of an item: a lane takes a row. ptxk__flash_append stores those of new rows. cp.async
+   copies at least 4 bytes: a row's factors that are not whole words are loaded and stored. */
 static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val position) {
     uint32_t size = 16, i, e;
@@ -7475,7 +7475,7 @@ static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const 
         to = ptxk__flash_factors_of_row(k, f, slot, piece, row);
         p = ptx_setp(k, PTX_LT, at, l->stop);
         q = ptx_setp(k, PTX_GE, at, w->end);
-        q = ptx_or(k, p, q); /* not new */
+        q = ptx_or(k, p, q); /* not a new row */
         x = ptx_setp(k, PTX_GE, at, w->first);
         p = ptx_and(k, p, x);
         p = ptxk__flash_piece_exists(k, f, l, piece, p);
@@ -7519,7 +7519,7 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
         to = ptx_ptr_add(k, to, w->lane, 16);
         row = ptx_cvt(k, PTX_U64, row);
         from = ptx_mad(k, row, w->row_bytes, from);
-        if (f->row_vecs % 2) { /* zeros behind an odd number of chunks */
+        if (f->row_vecs % 2) { /* zeros after an odd number of chunks */
             words[0] = words[1] = words[2] = words[3] = ptx_b32(0);
             q = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(f->row_vecs));
             ptx_guard(k, q);
@@ -7535,7 +7535,7 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
         at = ptx_ptr_add(k, at, w->lane, 16);
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(at, 0), words);
-        if (f->factor_row) { /* by the lane of the first chunk of a block */
+        if (f->factor_row) { /* by the lane of a quantisation block's first chunk */
             factor = ptx_cvt(k, PTX_F16, factor);
             piece = ptx_shr(k, w->lane, ptx_u32(1));
             at = ptxk__factors_at(k, w->factors[which], from);
@@ -7555,15 +7555,15 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     ptx_end(k);
 }
 
-/* Copies an item by cp.async. row_bytes: all rows exist, so many bytes apart; 0: by the strides of the
-   arguments, zeros for absent rows, new ones from their source. */
+/* Copies an item by cp.async. row_bytes: bytes from row to row, where all rows exist; 0: rows at the
+   arguments' strides, zeros for absent rows, new rows from their source. */
 static void ptxk__flash_copy_rows(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val bar,
                                   ptx_val position, uint32_t row_bytes) {
     int all = l->pass * f->chunks == 32, odd = f->row_vecs % 2 != 0;
     uint32_t i;
     ptx_val j, row, from, to, p, q, exists, real, some = l->copies, pass_bytes = {0};
-    real = ptx_setp(k, PTX_LT, l->chunk, ptx_u32(f->row_vecs)); /* zeros behind an odd number of chunks */
+    real = ptx_setp(k, PTX_LT, l->chunk, ptx_u32(f->row_vecs)); /* zeros after an odd number of chunks */
     exists = ptx_op1(k, PTX_NOT, 0, real);
     if (!row_bytes && !f->page_size) pass_bytes = ptx_mul(k, w->row_bytes, ptx_u64(l->pass));
     if (f->page_size) pass_bytes = ptx_u64(l->pass * ptxk__flash_layout_bytes(f, 1));
@@ -7619,11 +7619,11 @@ static void ptxk__flash_copy_bulk(ptx_kernel *k, const ptxk__flash *f, const ptx
                                   const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val bar) {
     uint32_t bytes = f->piece_keys * f->row_bytes, j;
     ptx_val p, at, o[2];
-    if (f->factor_row) { /* by cp.async */
+    if (f->factor_row) { /* `full` waits for the factors too, which cp.async copies */
         ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE, 0, bar);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
     }
-    if (f->window || f->page_size) /* the slot may have had rows by cp.async: missing pages */
+    if (f->window || f->page_size) /* cp.async may have written an earlier item of the slot */
         ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
     p = ptx_elect(k, ptx_u32(0xffffffffu));
     o[0] = bar;
@@ -7707,7 +7707,7 @@ static void ptxk__flash_loader_begin(ptx_kernel *k, const ptxk__flash *f, const 
     }
 }
 
-/* Copies K and V of the next step, if there is one, in a loop of the caller. */
+/* Body and end of a loop that the caller opens: copies K and V of the next step, or leaves after the last. */
 static void ptxk__flash_load_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s, ptxk__flash_loader *l, int waits) {
     ptx_val position = ptx_get(k, l->here), p;
@@ -7723,12 +7723,12 @@ static void ptxk__flash_load_step(ptx_kernel *k, const ptxk__flash *f, const ptx
 
 /* -- flash_decode: tensor cores, the computing warps -- */
 
-/* Stores q in shared memory as a sum of `terms` numbers of the cache's type, then loads it to registers. Each
-   column is scaled by a power of two so that its largest element is about 2^14; with bf16 below 2^-8, so that
-   256 products with the largest K stay finite; with infinite elements by the smallest power. The first term
-   is 0 only where q is 0, so that products with infinite K are infinite. f16's second term is the rest times
-   2^12, at most 2^3, which extends the range below. With 8-bit caches a lane's word of K has elements 4 t ...
-   4 t + 3 of 16: q is stored so that it gets the same. Columns of 8 that no block has get another's. */
+/* Stores q in shared memory as a sum of `terms` numbers of the cache's type, then loads it to registers. A
+   power of two scales each column: its largest element becomes 2^14 to 2^15, with bf16 2^-9 to 2^-8, so that
+   256 products with the largest K stay finite. Columns with infinite elements get the smallest power. The
+   first term is 0 only where q is 0: products with infinite K are infinite. f16's second term is the rest, at
+   most 2^3, times 2^12, which keeps small rests in f16's range. With 8-bit caches a lane's word of K has
+   elements 4 t ... 4 t + 3 of 16: q is stored in that order. Columns past the last repeat another. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
@@ -7881,10 +7881,10 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             }
         }
     }
-    ptx_bar_sync(k, ptx_imm(0)); /* the loader may overwrite it from here on */
+    ptx_bar_sync(k, ptx_imm(0)); /* the loader may overwrite the staged q from here on */
 }
 
-/* The address of what this lane reads of row step `mt` and pair of chunks j, both constants, behind `at`. */
+/* The address of this lane's fragment of 16-key tile mt and chunk pair j, constants. at: that of 0, 0. */
 static ptx_val ptxk__flash_chunk_address(const ptxk__flash *f, ptx_val at, uint32_t mt, uint32_t j) {
     return ptx_off(at, (int64_t)(mt * 2 * f->chunks * 16 + j * 32));
 }
@@ -7907,8 +7907,8 @@ static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     }
 }
 
-/* Loads the factor of block j, f16, of the row `bytes` bytes further on; for an even j that of the next
-   block, too, if rows have an even number. */
+/* Loads to out[j % 2] the f16 factor of quantisation block j of the row at `at` + bytes. If rows have an even
+   number of blocks, an even j loads the factors of blocks j and j + 1, and an odd j none. */
 static void ptxk__flash_load_factors(ptx_kernel *k, const ptxk__flash *f, ptx_val at, uint32_t bytes,
                                      uint32_t j, ptx_val out[2]) {
     ptx_mem mem = ptx_at(at, (int64_t)(bytes + 2 * j));
@@ -7918,8 +7918,8 @@ static void ptxk__flash_load_factors(ptx_kernel *k, const ptxk__flash *f, ptx_va
         ptx_unpack(k, PTX_F16, 2, ptx_ld(k, PTX_B32, mem), out);
 }
 
-/* The same for an 8-bit cache: a pair of chunks is two steps. q8_0: the sum over a block is multiplied by the
-   factor of its row, and there is one sum of all terms. */
+/* ptxk__flash_scores for an 8-bit cache: a pair of chunks is two steps. q8_0: the sum over a block is
+   multiplied by the factor of its row, and there is one sum of all terms. */
 static void ptxk__flash_scores_bytes(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      const ptxk__flash_mma_state *s, ptx_val slot,
                                      ptx_val score[4][4][2][4]) {
@@ -8028,7 +8028,7 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
             limit = ptx_add(k, most, ptx_f32((double)f->bias + (double)f->slack));
             if (!capped) limit = ptx_op2(k, PTX_MUL, PTX_RN, limit, s->inverse[n][j]);
             limit = ptx_min(k, limit, ptx_f32(FLT_MAX));
-            if (!capped) { /* the fast path rounds score * factor once less; that must be small beside 1 */
+            if (!capped) { /* the fast path does not round score * factor: the difference must be small */
                 q = ptx_abs(k, most);
                 q = ptx_setp(k, PTX_LE, q, ptx_f32(65536));
                 limit = ptx_selp(k, limit, ptx_f32(-FLT_MAX), q);
@@ -8037,7 +8037,7 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
             for (mt = 0; mt < f->kt; mt++)
                 for (e = j; e < 4; e += 2) {
                     old = ptx_op2(k, PTX_SUB, PTX_RN, v[mt][n][e], most);
-                    if (f->type != PTX_F16) /* where scores are so large that the bias is lost */
+                    if (f->type != PTX_F16) /* rounding loses the bias beside very large scores */
                         old = ptx_op2(k, PTX_MIN, PTX_NAN, old, ptx_f32((double)f->bias + (double)f->slack));
                     ptx_set(k, x[mt][n][e], old);
                 }
@@ -8076,8 +8076,8 @@ static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     }
 }
 
-/* Packs weights as B operand, keys by columns: transposes each 8 by 8 of the accumulator layout and splits
-   each weight into a sum of two numbers of the cache's type. */
+/* Computes the weights, adds them to the totals and packs them as B operand, keys by columns: transposes each
+   8 by 8 of the accumulator layout and splits each weight into a sum of two numbers of the cache's type. */
 static void ptxk__flash_pack_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                      ptx_var x[4][4][4], ptx_val weight[4][4][2][2]) {
     ptx_type packed = f->type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2;
@@ -8126,9 +8126,9 @@ static void ptxk__flash_add_values(ptx_kernel *k, const ptxk__flash *f, const pt
     }
 }
 
-/* The same for an 8-bit cache. A transposed word has the dimensions 2 g and 2 g + 1 of the keys 2 t and 2 t +
-   1: rows g and g + 8 of the sums are these dimensions. q8_0: the numbers are multiplied by their factors and
-   rounded to f16. */
+/* ptxk__flash_add_values for an 8-bit cache. A transposed word has dimensions 2 g and 2 g + 1 of keys 2 t and
+   2 t + 1: rows g and g + 8 of the sums are these dimensions. q8_0: the numbers are multiplied by their
+   factors and rounded to f16. */
 static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                          const ptxk__flash_mma_state *s, ptx_val slot,
                                          ptx_val weight[4][4][2][2]) {
@@ -8172,8 +8172,8 @@ static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, co
     }
 }
 
-/* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block, after the whole block
-   has finished with the ring. */
+/* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block. The ring must be out of
+   use in the whole block. */
 static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s) {
     uint32_t n, j, h, e, dims = (f->d + 15) / 16 * 16;
@@ -8220,7 +8220,7 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_end(k);
 }
 
-/* A computing warp's step: K, then V. */
+/* One step of a computing warp: K, then V. */
 static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  const ptxk__flash_mma_state *s, ptx_val position, ptx_val high,
                                  ptx_val zero) {
@@ -8267,7 +8267,7 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
     ptxk__flash_arrive(k, w->lane, ptx_off(bar, 8));
 }
 
-/* What a computing warp does with the keys. */
+/* The loop of a computing warp over its steps. */
 static void ptxk__flash_compute(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                 ptxk__flash_mma_state *s) {
     ptx_val row, half, p, at, position, high, zero;
