@@ -8535,8 +8535,8 @@ PTXK__CHECK(kv_scatter) {
                              why);
 }
 
-/* The address of row (head, position) in the cache of a sequence. Sets `there` to false where the position
-   has no page. factors: replaced by the address of the row's factors, where they lie beside rows. */
+/* Returns the address of row (head, position) in the cache of a sequence. Sets `there` to false where the
+   position has no page. q8_0: *factors becomes the address of the row's factors. */
 static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
                                  ptx_val *factors, ptx_val sequence, ptx_val head, ptx_val position,
                                  ptx_val *there) {
@@ -8578,8 +8578,8 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
     return ptx_ptr_add(k, caches, row, f->d * f->cache_bytes);
 }
 
-/* Quantises f->n elements at `from` and stores them. factor: the address of the block's factor; e4m3: of the
-   head's, or 0. */
+/* Quantises f->n elements at `from` and stores them. factor: q8_0: the address of the block's factor; e4m3:
+   of the heads' factors, or 0. */
 static void ptxk__scatter_bytes(ptx_kernel *k, const ptxk__scatter *f, ptx_val from, ptx_val to,
                                 ptx_val factor, ptx_val head) {
     uint32_t n = 16 / f->source_bytes, i;
