@@ -8717,18 +8717,18 @@ typedef struct ptxk__prefill {
     uint32_t pairs;   /* steps along d in q . k */
     uint32_t hold;    /* q stays in registers */
     uint32_t panels;  /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
-    uint32_t cluster; /* wgmma: blocks of a cluster, of heads that share k and v: each copies half for both */
+    uint32_t cluster; /* wgmma: blocks of a cluster; their heads share k and v: each copies half for both */
     ptxk__tile q, kv, staged;
     int negative; /* the scale is negative */
     int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
     float inner;  /* factor of scores before 2^x in tanh; 0: no cap */
     float outer;  /* factor of scores after that, in base 2 */
-    float most;   /* scores that count as infinite: a power of two; exact times outer */
+    float most;   /* scores from this on count as infinite: a power of two, so that most * outer is exact */
     float lift;   /* the largest weight is 2^lift */
 } ptxk__prefill;
 
-/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, two stages of k and v,
-   and in e4m3 two of v as it is copied. */
+/* wgmma: bytes of a tile of so many rows. Below: bytes of all tiles, behind which the mbarriers lie: q, two
+   stages of k and v, and for e4m3 two of v before its transposition. */
 static uint32_t ptxk__prefill_panel_bytes(const ptxk__prefill *f, uint32_t rows) {
     return rows * f->panels * 128;
 }
@@ -8736,8 +8736,8 @@ static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
     return ptxk__prefill_panel_bytes(f, f->rows + (f->bytes == 1 ? 6 : 4) * f->keys);
 }
 
-/* Shared memory: q, then the tiles of k and of v. With 8-bit caches one tile serves both, and what has
-   arrived of k or v, with its factors, lies behind. */
+/* Shared memory: q, then the tiles of k and of v. With 8-bit caches one tile serves both; behind it lie the
+   bytes of k or v as copied, and their factors. */
 static uint32_t ptxk__prefill_tile_at(const ptxk__prefill *f, int v) {
     return ptxk__tile_bytes(&f->q) + (v && !f->raw ? ptxk__tile_bytes(&f->kv) : 0);
 }
@@ -8898,8 +8898,8 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     return PTX_E_NONE;
 }
 
-/* The maps of k and v: elements, rows, heads, sequences; pages: elements, positions, heads, pages. A copy is
-   a panel of a tile or page. */
+/* Plans the tensor maps of k and v: elements, rows, heads, sequences; paged: elements, positions, heads,
+   pages. A copy is a panel of a tile or page. cp.async copies a partial last tile. */
 static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
     static const size_t at[2][2] = {
         {offsetof(ptxk_flash_prefill_args, k), offsetof(ptxk_flash_prefill_args, k_batch_stride)},
@@ -8914,7 +8914,7 @@ static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
         m->swizzle = 128;
         m->box[0] = 128 / f->bytes, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
         m->size[0].times = f->d;
-        m->size[1].times = f->page_size ? f->page_size : PTXK__PREFILL_LEN; /* rows past the end: no copy */
+        m->size[1].times = f->page_size ? f->page_size : PTXK__PREFILL_LEN;
         m->size[2].times = f->kv_heads;
         m->size[3].times = 1;
         m->size[3].bytes = 4;
@@ -8998,7 +8998,7 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
     args->lse_batch_stride = rows * desc->heads;
 }
 
-/* The span of a tensor: strides of batch, rows, heads. */
+/* The span of a tensor. stride: of sequences, rows, heads. */
 static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_bytes, uint32_t element,
                                    uint32_t align, uint32_t batch, uint32_t rows, uint32_t heads,
                                    const uint64_t stride[3]) {
@@ -9009,9 +9009,9 @@ static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_b
     return s;
 }
 
-/* Checks spans with cumulative lengths, where the arguments do not give the number of rows: q_len only bounds
-   those of one sequence. Where heads lie outside rows, a head has room for a limited number. So many rows
-   must have distinct addresses; one row, which must exist, must not overlap the other tensors. */
+/* Checks a span with cumulative lengths, where the arguments do not give the number of rows: q_len only
+   bounds those of one sequence, and a head stride above the row stride those that fit between two heads. That
+   many rows must have distinct addresses. The later overlap test sees one row, which must exist. */
 static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *why) {
     ptx_code code;
     if (s->count[2] > 1 && s->stride[1] && s->stride[2] >= s->stride[1]) {
@@ -9130,19 +9130,19 @@ typedef struct ptxk__prefill_state {
         total[PTXK__PREFILL_M][2];
     ptx_val score[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
     ptx_val held[PTXK__PREFILL_M][8][4]; /* q, where it stays in registers */
-    ptx_val q, k, v, k_next, v_next;     /* reader addresses; next: of odd rows, where lanes read two */
+    ptx_val q, k, v, k_next, v_next;     /* tile readers; _next: the second of two rows that a lane reads */
     ptxk__tile_copier copier;
     ptx_val args, shared;
-    ptx_val outer;      /* f32: factor of scores, in base 2, times e4m3's factors */
-    ptx_val inner;      /* f32: with a cap: factor of scores before 2^x in tanh, with its sign; likewise */
+    ptx_val outer;      /* f32: factor of scores, to base 2, times e4m3's factors */
+    ptx_val inner;      /* f32, with a cap: signed factor of scores before 2^x in tanh, times e4m3's factor */
     ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
     ptx_var at;         /* s32: the first key of the tile */
-    ptx_val end;        /* s32: end of the keys that any query of the block sees */
-    ptx_val place;      /* panels: where the next tile goes */
+    ptx_val end;        /* s32: keys from here on are seen by no query of the block */
+    ptx_val place;      /* panels: shared address for the next copy */
     ptx_val minus_outer; /* panels: -outer */
 } ptxk__prefill_state;
 
-/* The address of a row in one of the four tensors, and the elements from row to row, fewer than 2^32. */
+/* The address of a row in one of the four tensors. *row_stride: elements from row to row, below 2^32. */
 static ptx_val ptxk__prefill_base(ptx_kernel *k, ptx_val args, size_t tensor, size_t strides, ptx_val ragged,
                                   ptx_val sequence, ptx_val row, ptx_val head, uint32_t bytes,
                                   ptx_val *row_stride) {
@@ -9176,9 +9176,9 @@ static ptx_val ptxk__prefill_rows(ptx_kernel *k, ptx_val args, size_t cumulative
     return ptx_cvt(k, PTX_U64, begin);
 }
 
-/* Fragments for products. f32 runs on tf32, of which mma uses the upper 19 bits: rounded to them (FAST), or
-   as a sum of two with the rest, 2^-10 of the value (EXACT). An infinite value has no rest, and is not
-   multiplied by the rest of another, which may be 0. */
+/* Fragments for products. f32 runs on tf32: mma uses the upper 19 bits of a word. FAST: x is rounded to them.
+   EXACT: x is `finite`, those 19 bits, plus `rest`, below 2^-10 of it. Both are 0 where x is infinite, so
+   that no infinite x is multiplied by another's rest, which may be 0. */
 typedef struct ptxk__prefill_fragment {
     ptx_val x[4], finite[4], rest[4];
 } ptxk__prefill_fragment;
@@ -9327,7 +9327,7 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
     if (!f->raw) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     s->v = s->v_next = ptx_ptr_add(k, tile, t, f->bytes * 2);
     if (f->type != PTX_F32) return;
-    half = ptx_and(k, t, ptx_u32(2)); /* the swizzle exchanges chunk and word where the row's turn is odd */
+    half = ptx_and(k, t, ptx_u32(2)); /* where a row's swizzle is odd, a tile's two chunks change places */
     x = ptx_sub(k, ptx_u32(2), half);
     x = ptx_sub(k, x, half);
     s->v_next = ptx_ptr_add(k, s->v, ptx_as(x, PTX_S32), 8);
@@ -9417,7 +9417,7 @@ static ptx_val ptxk__prefill_first(ptx_kernel *k, const ptxk__prefill_block *q) 
     return ptx_add(k, first, ptx_as(q->query, PTX_S32));
 }
 
-/* The range of keys that the block sees: from the result to s->end; all its queries see safe[0] ... safe[1] -
+/* Returns the first key that the block reads and sets s->end; all its queries see keys safe[0] ... safe[1] -
    1. */
 static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_block *q,
                                    ptxk__prefill_state *s, ptx_val safe[2]) {
@@ -9465,7 +9465,7 @@ static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptx
     *first = ptx_add(k, *first, ptx_as(x, PTX_S32));
 }
 
-/* The block's rows of the tree: the address of that of the sequence's first query. *words: of a row. */
+/* The address of the tree row of the sequence's first query. *words: 32-bit words of a row. */
 static ptx_val ptxk__prefill_tree(ptx_kernel *k, const ptxk__prefill_state *s, const ptxk__prefill_block *q,
                                   ptx_val *words) {
     ptx_val most = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, q_len)), row, x, wide;
@@ -9480,8 +9480,8 @@ static ptx_val ptxk__prefill_tree(ptx_kernel *k, const ptxk__prefill_state *s, c
     return ptx_ptr_add(k, x, row, 4);
 }
 
-/* The bits of a row of the tree from new token x (s32) on, one for each key of a tile. Those of keys before
-   the new tokens are 1. */
+/* Loads the bits of a tree row from new token x (s32) on, one for each key of a tile. Keys before the new
+   tokens have bits of 1. */
 static void ptxk__prefill_tree_bits(ptx_kernel *k, const ptxk__prefill *f, ptx_val row, ptx_val words,
                                     ptx_val x, ptx_val bits[4]) {
     ptx_val word = ptx_shr(k, x, ptx_u32(5)), next, at, p, last = {0};
@@ -9529,7 +9529,7 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
                 low = ptx_sub(k, row, at);
                 low = ptx_sub(k, low, ptx_s32((int64_t)f->window));
             }
-            if (f->flags & PTXK_PREFILL_TREE) { /* rows past the last take that one's */
+            if (f->flags & PTXK_PREFILL_TREE) { /* rows past the last use that one's bits */
                 p = ptx_sub(k, row, base);
                 x = ptx_sub(k, q.q_len, ptx_u32(1));
                 x = ptx_min(k, ptx_as(p, PTX_U32), x);
@@ -9626,7 +9626,7 @@ static void ptxk__prefill_add(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefi
     for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], d[e]);
 }
 
-/* Adds weights times v. 16-bit types: the weights of 16 keys already lie as operand A. */
+/* Adds weights times v. 16-bit types: the weights of 16 keys already have the layout of operand A. */
 static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
@@ -9648,8 +9648,8 @@ static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     }
 }
 
-/* The same for tf32. Columns t and t + 4 of A are the keys 2 t and 2 t + 1 of 8, whose weights this thread
-   has; the rows of B match. ldmatrix cannot transpose words: each lane loads its own two. */
+/* ptxk__prefill_values for tf32. Columns t and t + 4 of A are keys 2 t and 2 t + 1 of 8, whose weights this
+   thread has; the rows of B match. ldmatrix cannot transpose words: each lane loads its own two. */
 static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
@@ -9671,7 +9671,7 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
     }
 }
 
-/* e4m3: the factor of the block's head for k or v, with what the conversion leaves out. */
+/* e4m3: the factor of the block's head for k or v, times the power of two that conversions leave out. */
 static ptx_val ptxk__prefill_factor(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                     int v) {
     ptx_val head = ptx_ctaid_x(k), factor;
@@ -9722,8 +9722,8 @@ static void ptxk__prefill_copy_factors(ptx_kernel *k, const ptxk__prefill *f, co
     }
 }
 
-/* Converts the staged tile to the tile of `type`, after a barrier; needs one behind it. Each thread converts
-   16 numbers at a time. */
+/* Converts the staged tile to the tile of `type`, 16 numbers of a thread at a time. Needs a barrier before
+   and after. */
 static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s) {
     const ptxk__tile *t = &f->staged;
     const ptxk__tile_copier *c = &s->copier;
@@ -9761,7 +9761,7 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
                 ptxk__widen_chunk(k, f->cache, words + 2 * e, f->factor_row ? &factor : NULL, out);
             else
                 ptxk_narrow(k, f->type, 16 / f->bytes, x + e * (16 / f->bytes), out);
-            row = e ? ptx_xor(k, to, ptx_u32(16 * e)) : to; /* the tile permutes aligned groups of chunks */
+            row = e ? ptx_xor(k, to, ptx_u32(16 * e)) : to; /* swizzled in aligned groups of chunks */
             row = ptx_ptr_add(k, s->shared, row, 1);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(row, (int64_t)ptxk__prefill_tile_at(f, 0)), out);
         }
@@ -9875,9 +9875,9 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     ptx_set(k, next, from);
 }
 
-/* Processes the tile of keys at s->at, whose k is in flight. v is copied while q k is computed, the next k
-   while the weights are. edge: some queries do not see all of the keys. 8-bit: k is already converted; the
-   next k is copied while the values are added. */
+/* Processes the tile of keys at s->at, whose k has arrived. v is copied during the product q k, the next k
+   during the softmax and the product with v. edge: some queries do not see all of the keys. 8-bit: k is
+   already converted; the next k is copied during the product with v. */
 static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int edge) {
     ptx_val at, next, first = ptx_s32(0), kv_len = first;
     at = ptx_get(k, s->at);
@@ -9971,11 +9971,11 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     }
 }
 
-/* wgmma's form: a row whose offset is beyond this is coarse, see ptxk__prefill_weigh; so is one with scores
-   that count as infinite. */
+/* wgmma's form: rows whose offset reaches this size, or whose scores count as infinite, have the maximum
+   subtracted first: see ptxk__prefill_weigh. */
 #define PTXK__PREFILL_FAR 1024.0
 
-/* lift - outer most, as it is added to the scores of a row; without the lift, what is not rounded twice. */
+/* The offset of a row's scores, lift - outer * most. bare: without lift, but with the weights' rounding. */
 static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                     ptx_val most, int bare) {
     ptx_val x = ptx_fma(k, most, s->minus_outer, ptx_f32((double)f->lift)), bare_offset, p;
@@ -9987,7 +9987,7 @@ static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const
     return ptx_selp(k, bare_offset, x, p);
 }
 
-/* The score of a head that has no key, in base 2. */
+/* The sink of a head, in base 2. */
 static ptx_val ptxk__prefill_sink(ptx_kernel *k, const ptxk__prefill_state *s, ptx_val head) {
     ptx_val x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, sinks));
     x = ptx_ptr_add(k, x, head, 4);
@@ -10010,7 +10010,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         for (h = 0; h < 2; h++) {
             total = ptx_get(k, s->total[i][h]);
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
-            if (has_sink) { /* far above all scores: the total is infinite */
+            if (has_sink) { /* a sink far above all scores makes the total infinite */
                 x = ptx_get(k, s->most[i][h]);
                 x = ptx_fma(k, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer), sink);
                 x = ptx_ex2(k, x);
@@ -10143,8 +10143,8 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     s->q = ptxk__tile_reader(k, &f->q, s->shared, row, half);
 }
 
-/* Writes the rows of this warp: through the place of its own queries, or, with panels, those of the
-   warpgroup, which nobody reads any more; e4m3: through that of v before it is turned. */
+/* Writes the rows of this warp, staged in the shared memory of its own queries; with panels, in that of the
+   warpgroup's queries, which are no longer read; e4m3: in that of v before its transposition. */
 static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val lane, warp, x, row, rows, here, base, stride, shared;
     ptxk__prefill_block q;
@@ -10157,7 +10157,7 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     row = ptx_cvt(k, PTX_U64, x);
     q.row = ptx_add(k, q.row, row);
     rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
-    here = row;                                                     /* for lse */
+    here = row;                                                     /* used for lse only */
     if (f->flags & PTXK_PREFILL_LSE) {
         base = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, lse));
         stride =
@@ -10184,7 +10184,7 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     ptxk__prefill_store(k, f, s, lane, shared, base, stride, rows);
 }
 
-/* Panels: the factors of scores. e4m3: the head's belongs to them. */
+/* Panels: sets the factors of scores; e4m3: times the factor of the head. */
 static void ptxk__prefill_scales(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                  ptx_val head) {
     ptx_val x;
@@ -10201,14 +10201,14 @@ static void ptxk__prefill_scales(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     s->minus_outer = ptx_neg(k, s->outer);
 }
 
-/* Sums of nothing. bad: the totals are NaN. */
+/* Starts with empty sums. Where `bad` holds, the totals are NaN. */
 static void ptxk__prefill_start_sums(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                      ptx_val bad) {
     ptx_val x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), bad);
     uint32_t i, h, n, e;
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
-            s->most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* -inf then weighs 0 */
+            s->most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* a score of -inf then has weight 0 */
             s->total[i][h] = ptx_var_new(k, x);
         }
         for (n = 0; n < f->columns; n++)
@@ -10295,13 +10295,13 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
 
    The schedule of FlashAttention-3 (J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with
    Asynchrony and Low-precision", 2024). Warpgroups 0 and 1 have 64 queries each; warpgroup 2 copies tiles of
-   k and v into two stages. A warpgroup issues q k of one tile and the product with v of the tile before, then
-   computes weights while the other one's products run: named barriers give them turns. Its products of one
+   k and v into two stages. A warpgroup issues q k of one tile and the product with v of the previous tile,
+   then computes weights while the other's products run: named barriers give them turns. Its products of one
    tile with v run while it computes the weights of the next.
 
-   k and v of a stage each have two mbarriers: full, at which a lane of every copying warp arrives, and empty,
-   at which one of every computing warp does. One thread copies whole tiles through tensor maps; the last tile
-   of the keys is copied by cp.async of all threads, which fills with zeros what another sequence owns. */
+   k and v of a stage each have two mbarriers: at `full` one lane of each copying warp arrives, at `empty` one
+   lane of each computing warp. One thread copies whole tiles through tensor maps. All copying threads copy a
+   partial last tile by cp.async, which replaces rows past the end of the keys by zeros. */
 
 /* Named barriers: the turns of warpgroups 0 and 1; the copying threads. */
 #define PTXK__PREFILL_TURN 1u
@@ -10310,7 +10310,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
     ptx_val parity;     /* of full */
-    ptx_val odd;        /* its number */
+    ptx_val odd;        /* the stage's number */
 } ptxk__prefill_stage;
 
 static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__prefill *f,
@@ -10326,7 +10326,7 @@ static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__pre
     return g;
 }
 
-/* e4m3: where v of a tile is copied to, and its full mbarrier. */
+/* e4m3: where v of a tile is copied to before its transposition, and the full mbarrier of that copy. */
 static ptx_val ptxk__prefill_raw(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                  ptx_val tile, ptx_val *full) {
     ptx_val odd = ptx_and(k, tile, ptx_u32(1)), at;
@@ -10357,8 +10357,8 @@ typedef struct ptxk__prefill_source {
     ptx_val rank;   /* in the cluster */
 } ptxk__prefill_source;
 
-/* A map's index along a stride of 0 is 0. Keys in one place (row stride 0), and rows past 2^30, are copied by
-   cp.async, as is the tile at the end of the keys, whose last rows become zeros. */
+/* Sets where the block's keys lie. A map's index along a stride of 0 is 0. cp.async copies keys in one place
+   (row stride 0), rows past 2^30, and a partial last tile, whose rows past the end become zeros. */
 static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                       const ptxk__prefill_block *q, ptxk__prefill_source *c) {
     static const size_t strides[2] = {offsetof(ptxk_flash_prefill_args, k_batch_stride),
@@ -10396,8 +10396,8 @@ static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, con
     }
 }
 
-/* One thread's copies of k or v of the tile at `first`, through the tensor map, a panel of each part of a
-   page at a time. */
+/* Copies k or v of the tile at `first` through the tensor map; one thread runs it. One copy is a panel of the
+   tile or of its part in a page. */
 static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_source *c,
                                     uint32_t v, ptx_val place, ptx_val first, ptx_val full) {
     ptx_val o[8], at = ptx_as(first, PTX_U32), x, column = ptx_u32(0);
@@ -10434,8 +10434,8 @@ static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const
     }
 }
 
-/* What a copying thread arrives with at a full mbarrier: one lane of each warp, when the warp's copies by
-   cp.async, all but those of the last groups, are in shared memory where wgmma sees them. */
+/* Publishes cp.async copies to wgmma: one lane of each warp arrives at a full mbarrier, when all the warp's
+   groups but the last `groups` are visible to the async proxy. */
 static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0, ptx_val full) {
     ptx_cp_async_wait(k, groups);
     ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
@@ -10444,9 +10444,9 @@ static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0,
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
 }
 
-/* e4m3: wgmma reads v along the keys, so the copying warpgroup turns a tile. Row n of the result are the keys
-   of element n. Of 16 keys, 4 t ... 4 t + 3 are 2 t, 2 t + 1, 8 + 2 t and 8 + 2 t + 1, as a computing thread
-   has their weights. ldmatrix.trans gives a lane two keys of two elements; prmt sorts them. */
+/* e4m3: wgmma needs v with adjacent keys: the copying warpgroup transposes each tile. Row n of the result has
+   the keys of element n; of 16, places 4 t ... 4 t + 3 hold 2 t, 2 t + 1, 8 + 2 t, 8 + 2 t + 1, whose weights
+   a computing thread has. ldmatrix.trans gives a lane two keys of two elements; prmt sorts them. */
 static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val tid, ptx_val from,
                                  ptx_val to) {
     ptx_val lane, warp, row, half, reader, x, at[2], pick[2], words[4], here;
@@ -10457,7 +10457,7 @@ static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val 
     row = ptx_mad(k, warp, ptx_u32(32), row);
     reader = ptxk__tile_reader(k, &f->kv, from, row, half);
     for (e = 0; e < 2;
-         e++) { /* first even elements of the first lanes and odd ones of the others: no conflict */
+         e++) { /* lanes 0 to 15 store even elements first, the others odd ones: no conflict */
         half = ptx_shr(k, lane, ptx_u32(4));
         if (e) half = ptx_xor(k, half, ptx_u32(1));
         pick[e] = ptx_mad(k, half, ptx_u32(0x1111), ptx_u32(0x6420));
@@ -10490,7 +10490,7 @@ static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val 
     }
 }
 
-/* The copying warpgroup: q, and all tiles. */
+/* The copying warpgroup: copies q and all tiles. */
 static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                   const ptxk__prefill_block *q, ptxk__prefill_source *c, ptx_val tid,
                                   ptx_val begin) {
@@ -10529,7 +10529,7 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         g = ptxk__prefill_stage_of(k, f, s, tile);
         place[0] = g.k, place[1] = g.v;
         full[0] = g.bars, full[1] = ptx_off(g.bars, 8);
-        if (f->bytes == 1) { /* v waits until it is turned, with the next tile */
+        if (f->bytes == 1) { /* v is transposed in the round of the next tile */
             place[1] = ptxk__prefill_raw(k, f, s, tile, &full[1]);
             p = ptx_setp(k, PTX_LT, at, s->end);
             ptx_if(k, p);
@@ -10578,7 +10578,7 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             ptxk__prefill_turn_v(k, f, tid, raw, g.v);
             ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
             ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(PTXK__PREFILL_COPIERS),
-                    ptx_imm(128)); /* all have read, too */
+                    ptx_imm(128)); /* also: all have read `raw` */
             full[1] = ptx_off(g.bars, 8);
             ptx_guard(k, lane0);
             ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[1], 0, NULL);
@@ -10628,17 +10628,17 @@ static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, con
     return ptx_op3(k, PTX_BAR_RED_OR, 0, v[0], v[1], v[2]);
 }
 
-/* What a computing thread knows besides its state. */
+/* What a computing thread has besides ptxk__prefill_state. */
 typedef struct ptxk__prefill_group {
     ptx_val q;                              /* descriptor of the warpgroup's queries */
-    ptx_var score[4 * PTXK__PREFILL_TILES]; /* as wgmma numbers them: those of a tile of 8 keys adjacent */
-    ptx_var weight[PTXK__PREFILL_TILES / 2][4];  /* operand A of 16 keys, of the tile before */
+    ptx_var score[4 * PTXK__PREFILL_TILES]; /* in wgmma's order: 4 for each tile of 8 keys */
+    ptx_var weight[PTXK__PREFILL_TILES / 2][4];  /* operand A for each 16 keys of the tile before */
     ptx_val operand[PTXK__PREFILL_TILES / 2][4]; /* the same, read before the products' fence */
-    ptx_var part[64], shrink[2]; /* e4m3: a tile's weights times v; the factor of the sums before it */
+    ptx_var part[64], shrink[2]; /* e4m3: a tile's weights times v; the factor of the earlier sums */
     ptx_val turn, next;                          /* named barriers: this warpgroup's turn, the other's */
-    ptx_val first, kv_len;                       /* of the mask */
-    ptx_val releases, yes;                       /* predicates: the lane arrives for its warp; true */
-    ptx_val remote, other; /* clusters: the mbarrier, of stage 0, that the lane arrives at; 1: it is of v */
+    ptx_val first, kv_len;                       /* see ptxk__prefill_mask_limits */
+    ptx_val releases, yes;                       /* predicates: this lane arrives at empty mbarriers; true */
+    ptx_val remote, other; /* clusters: stage 0's empty mbarrier for this lane to arrive at; 1: that of v */
 } ptxk__prefill_group;
 
 static void ptxk__prefill_take_turn(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c) {
@@ -10661,8 +10661,8 @@ static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill *f, const p
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &empty, 0, NULL);
 }
 
-/* The same in a cluster, for both blocks, in one instruction, since each costs a fence: lanes 0 and 1 arrive
-   for k of the stage, lanes 2 and 3 for v of the other one. first: there is no v yet. */
+/* The same in a cluster: lanes 0 and 1 release k of stage g, lanes 2 and 3 v of the other stage, in both
+   blocks; in one instruction, since each costs a fence. first: there is no v yet. */
 static void ptxk__prefill_release_both(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c,
                                        const ptxk__prefill_stage *g, int first) {
     ptx_val stage, empty, p = c->releases;
@@ -10742,10 +10742,10 @@ static void ptxk__prefill_write_scores(ptx_kernel *k, const ptxk__prefill *f, co
     for (i = 0; i < f->keys / 2; i++) ptx_set(k, c->score[i], s->score[0][i / 4][i % 4]);
 }
 
-/* Turns the scores into weights 2^(outer score + offset), offset = lift - outer maximum, and computes the
-   factors of the sums. A rounded offset is common to a row's weights and total, and the factor between two
-   tiles is that of their offsets. Where outer maximum is beyond 2^10, the offset would be too coarse: then
-   the maximum is subtracted first, as mma.sync's form does, and infinite scores become the largest number. */
+/* Turns the scores into weights 2^(outer * score + offset), offset = lift - outer * maximum, and computes the
+   factors of the sums. The rounding error of an offset cancels: a row's weights and total share it, and the
+   factor between two tiles is that of their offsets. From |offset| 2^10 on it would be too coarse: then the
+   maximum is subtracted first, as in mma.sync's form, and infinite scores become the largest number. */
 static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                 const ptxk__prefill_group *c, ptx_val shrink[2]) {
     ptx_val old[2], most[2], part[4], offset[2], difference[2], x, p;
@@ -10758,7 +10758,7 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         for (n = 2; n < f->keys / 8; n++)
             for (e = 0; e < 2; e++)
                 part[n % 2 * 2 + e] = ptx_max(k, part[n % 2 * 2 + e], s->score[0][n][2 * h + e]);
-        part[0] = ptx_max(k, part[0], old[h]); /* here a NaN that stands alone goes */
+        part[0] = ptx_max(k, part[0], old[h]); /* `old` is a number: a NaN part is dropped */
         for (i = 1; i < 4; i++) part[0] = ptx_max(k, part[0], part[i]);
         most[h] = ptxk_warp_reduce(k, PTX_MAX, part[0], 1, 4);
     }
@@ -10863,7 +10863,7 @@ static void ptxk__prefill_rescale(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptx_end(k);
 }
 
-/* Masks the scores of the tile at s->at where some queries do not see all keys, and advances. */
+/* Applies soft cap and sign to the scores of the tile at s->at, masks them where needed, and advances. */
 static void ptxk__prefill_shape_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                      const ptxk__prefill_group *c, const ptx_val safe[2]) {
     ptx_val at, p;
@@ -10883,7 +10883,7 @@ static void ptxk__prefill_shape_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk
     ptx_set(k, s->at, at);
 }
 
-/* The tiles of a computing warpgroup. */
+/* Processes all tiles in a computing warpgroup. */
 static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                   ptxk__prefill_group *c, ptx_val group, const ptx_val safe[2]) {
     ptxk__prefill_stage g, before;
@@ -10918,7 +10918,7 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             ptx_set(k, count, tile);
             g = ptxk__prefill_stage_of(k, f, s, tile);
             if (f->bytes
-                == 1) { /* the part first: its registers and the scores' are live together only here */
+                == 1) { /* v first: only here are the registers of the part and the scores live together */
                 ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
                 ptxk__prefill_take_turn(k, f, c);
                 ptxk__prefill_issue_values(k, f, s, c, before.v);
@@ -10977,7 +10977,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     ptx_val tid, group, p, bad, begin, bars, safe[2], x;
     uint32_t i;
     memset(&s, 0, sizeof s);
-    ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* another block would wait for ever */
+    ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* a block of another size would wait for ever */
     ptx_max_registers(k, 168);
     if (f->cluster > 1) ptx_require_cluster(k, f->cluster, 1, 1);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
@@ -10997,7 +10997,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
-    for (i = 0; i < (f->bytes == 1 ? 11u : 9u); i++) /* 8: of q; 9, 10: of v before it is turned */
+    for (i = 0; i < (f->bytes == 1 ? 11u : 9u); i++) /* 8: full of q; 9, 10: full of untransposed v */
         ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i),
                           ptx_imm(i == 8               ? 128
                                   : i > 8 || i % 4 < 2 ? 4
@@ -11015,7 +11015,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     ptx_if(k, p);
     {
         ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40));
-        p = ptx_setp(k, PTX_LT, begin, s.end); /* without keys the place of q takes out at once */
+        p = ptx_setp(k, PTX_LT, begin, s.end); /* without keys, the output uses q's place at once: no copy */
         ptx_if(k, p);
         ptxk__prefill_produce(k, f, &s, &q, &source, tid, begin);
         ptx_end(k);
