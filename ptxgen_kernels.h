@@ -11102,7 +11102,7 @@ PTXK__LEFT_OUT(flash_prefill)
 #if PTXK__HAS(PTXK_OP_FLASH_MLA)
 
 #define PTXK__MLA_LEN (1u << 30)
-#define PTXK__MLA_HEADER 256 /* of the workspace: the number of chunks; then their rows, then lse in base 2 */
+#define PTXK__MLA_HEADER 256 /* bytes of workspace for the number of chunks; rows, then base-2 lse follow */
 
 /* Everything that a description and a target determine. A block of rows x width warps: each takes 16 * m rows
    of the tile, and 8 * n keys of a step for the scores, columns / width columns for the output. */
@@ -11111,10 +11111,10 @@ typedef struct ptxk__mla {
     uint32_t cache, bytes; /* type of the caches, read as `type`; bytes of an element */
     uint32_t heads, latent, rope, tile, page_size, page_shift, flags;
     uint32_t m, rows, width, n, keys, threads, columns;
-    uint32_t stages;     /* of the ring of keys. 8-bit: of what arrives; kv is one tile */
+    uint32_t stages;     /* of the ring of keys. 8-bit: of unconverted keys; kv is one tile */
     uint32_t stage;      /* bytes of one */
     uint32_t factors[2]; /* q8_0: bytes of the factors of a row of c, of r */
-    uint32_t shared, ring_at, weights_at, scratch_at; /* q, then kv; the weights; the maxima and totals */
+    uint32_t shared, ring_at, weights_at, scratch_at; /* bytes; offsets of ring, weights, maxima and totals */
     ptxk__tile q, kv, p, raw;
     float scale, lift; /* scores are in base 2; weights are 2^(score - maximum + lift) */
 } ptxk__mla;
@@ -11198,7 +11198,7 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     f->scratch_at = f->weights_at + ptxk__tile_bytes(&f->p);
     f->shared = f->scratch_at + f->tile * f->width * 4;
     if (f->bytes > 1) return PTX_E_NONE;
-    /* Two stages where they fit; without cp.async keys are converted on the way. */
+    /* Two stages where they fit; without cp.async keys are converted as they are loaded. */
     ptxk__tile_form(&f->raw, f->keys, f->latent + f->rope, 2, f->threads);
     f->stage = ptxk__tile_bytes(&f->raw) + f->keys * (f->factors[0] + f->factors[1]);
     f->ring_at = f->shared;
@@ -11229,7 +11229,7 @@ PTXK__PLAN(flash_mla) {
     if (!shape->batch || !pairs) return PTX_E_NONE;
     longest = shape->max_len ? shape->max_len : shape->max_seq;
     tiles = (pairs + f.tile - 1) / f.tile;
-    /* A chunk for each multiprocessor, but of keys whose reads outweigh the partial results. */
+    /* Chunks to fill the multiprocessors, of enough keys that their reads outweigh the partial results. */
     blocks = tiles * shape->batch;
     least = 2 * f.tile < f.keys ? f.keys : 2 * f.tile;
     most = ptxk__ceil_div(longest, least);
@@ -11340,17 +11340,17 @@ PTXK__CHECK(flash_mla) {
 
 typedef struct ptxk__mla_state {
     ptx_val args, shared, tid, lane, sequence, queries, first_pair, pairs;
-    ptx_val across, along; /* this warp's number among those of the same keys; of the same rows */
-    ptx_val length, end;   /* s32: of the sequence; of the keys of this block */
+    ptx_val across, along; /* this warp's number among those of the same rows; of the same keys */
+    ptx_val length, end;   /* s32: of the sequence; end of this block's keys */
     ptx_val base[2], stride[2], table, pool_pages; /* c and r; strides in bytes, u32 */
-    ptx_val factors[2];                            /* q8_0: as base; e4m3: f32, of scores in base 2 */
-    ptx_val row, chunk;                     /* what this thread copies: rows from there on, every 8th chunk */
+    ptx_val factors[2];                            /* q8_0: as base; e4m3: f32 factor of scores, base 2 */
+    ptx_val row, chunk;                     /* first row and chunk of this thread's copies; every 8th chunk */
     ptx_val q, k, v, p, store[PTXK__MLA_N]; /* reader addresses; where weights are stored */
     ptx_val limit[2][2];                    /* s32: keys that each of this thread's rows sees */
     ptx_var sum[2][PTXK__MLA_COLUMNS][4], most[2][2], total[2][2], poison;
 } ptxk__mla_state;
 
-/* `field`, or `otherwise` where both fields of a pair are 0. */
+/* Stride `which` of the two at `pair` in the arguments, or `otherwise` where both are 0. */
 static ptx_val ptxk__mla_stride(ptx_kernel *k, ptx_val args, size_t pair, uint32_t which, ptx_val otherwise) {
     ptx_val a = ptxk__arg_u32(k, args, pair), b = ptxk__arg_u32(k, args, pair + 8), p;
     p = ptx_or(k, a, b);
@@ -11358,7 +11358,7 @@ static ptx_val ptxk__mla_stride(ptx_kernel *k, ptx_val args, size_t pair, uint32
     return ptx_selp(k, otherwise, which ? b : a, p);
 }
 
-/* The address of a pair's row in q, q_rope or out, whose strides are at `pair`. */
+/* The address of row `number`, a query and head, in q, q_rope or out. pair: its strides in the arguments. */
 static ptx_val ptxk__mla_row(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, size_t tensor,
                              size_t pair, uint32_t d, uint32_t bytes, ptx_val number) {
     ptx_val t = ptx_div(k, number, ptx_u32(f->heads)), h = ptx_rem(k, number, ptx_u32(f->heads)), x, at;
@@ -11371,7 +11371,7 @@ static ptx_val ptxk__mla_row(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_
     return ptx_ptr_add(k, at, t, bytes);
 }
 
-/* Rounds the tile's rows of q to the type of the caches, in shared memory. */
+/* Loads the tile's rows of q to shared memory, rounded to the type of the caches. */
 static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)f->q_type), pass = f->threads / 8, r, j, e, per = 16 / bytes;
     ptx_val row, number, from[2], to, p, inside, x[8], words[4], c, here;
@@ -11414,8 +11414,8 @@ static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state 
     }
 }
 
-/* Where this thread's 16 numbers of a row go in the tile of keys, as f16: their first half, of every second 4
-   threads the last, so that 8 threads store to different banks. The other half goes to this address ^ 16. */
+/* Where half of this thread's 16 numbers of a row goes in the tile of keys, as f16: the first half in threads
+   0 to 3 of 8, else the last: stores go to different banks. The other half goes to this address ^ 16. */
 static ptx_val ptxk__mla_place(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val row) {
     ptx_val chunk = ptx_shr(k, s->chunk, ptx_u32(2));
     chunk = ptx_mad(k, s->chunk, ptx_u32(2), chunk);
@@ -11424,7 +11424,7 @@ static ptx_val ptxk__mla_place(ptx_kernel *k, const ptxk__mla *f, const ptxk__ml
     return ptx_ptr_add(k, s->shared, chunk, 1);
 }
 
-/* Stores 16 numbers as f16 at `bytes` behind ptxk__mla_place. factor: f16, of q8_0; p: NULL: always. */
+/* Stores 16 numbers as f16 `bytes` beyond `to`, of ptxk__mla_place. factor: q8_0's, f16; p: NULL: always. */
 static void ptxk__mla_widen(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val words[4],
                             ptx_val factor, const ptx_val *p, ptx_val to, uint32_t bytes) {
     ptx_val last = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(4)), half[2][2], out[4];
@@ -11442,7 +11442,7 @@ static void ptxk__mla_widen(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_s
     }
 }
 
-/* The same for a stage of 8-bit keys, whose copies have arrived. */
+/* Converts a stage of 8-bit keys, whose copies have arrived, to the tile of keys. */
 static void ptxk__mla_convert(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val stage) {
     uint32_t raw = ptxk__tile_bytes(&f->raw), pass = f->threads / 8, r, j;
     ptx_val row, at, from[2] = {{0}, {0}}, to, p, words[4], factor = {0}, block;
@@ -11501,7 +11501,7 @@ static void ptxk__mla_copy_factors(ptx_kernel *k, const ptxk__mla *f, const ptxk
 }
 
 /* Issues the copies of the step of keys from `at` (s32) on into the stage at `to`; zeros past the end. Before
-   sm_80 it stores them, converted, in the tile of keys. */
+   sm_80 it loads and stores them; 8-bit keys then go, converted, to the tile of keys. */
 static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at, ptx_val to) {
     uint32_t pass = f->threads / 8, chunks = f->rope * f->bytes / 16, async = f->stages >= f->bytes, r, j;
     ptx_val row, key, there, page, p = {0}, from[2], valid, bytes, here, c, words[4], factor[2], x = {0};
@@ -11578,7 +11578,7 @@ static ptx_val ptxk__mla_cache(ptx_kernel *k, const ptxk__mla *f, const ptxk__ml
     return ptx_ptr(x, PTX_GLOBAL);
 }
 
-/* The block's sequence, pairs and keys, and where this thread's part lies. Returns the first key, s32. */
+/* Computes the block's sequence, pairs and keys, and this thread's addresses. Returns the first key, s32. */
 static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
     ptx_val x, p, limit, chunk, begin, warp, row, half, number;
     uint32_t i, h;
@@ -11610,7 +11610,7 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
     s->length = ptx_as(x, PTX_S32);
     x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
     s->poison = ptx_var_new(k, x);
-    for (i = 0; i < f->m; i++) { /* of the queries of this thread's rows */
+    for (i = 0; i < f->m; i++) { /* the keys that the queries of this thread's rows see */
         for (h = 0; h < 2; h++) {
             x = ptx_mul(k, s->along, ptx_u32(16 * f->m));
             number = ptx_shr(k, s->lane, ptx_u32(2));
@@ -11662,7 +11662,7 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
         s->table = ptx_ptr_add(k, s->table, x, 4);
         s->pool_pages = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, pool_pages));
     }
-    /* Readers: rows of q and of the weights; keys of the scores; columns of the output; own weights. */
+    /* Readers: rows of q and of the weights, columns of v, keys of k; where this thread stores weights. */
     ptxk__lane_rows(k, s->lane, &row, &half);
     number = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
     s->q = ptxk__tile_reader(k, &f->q, s->shared, number, half);
@@ -11686,7 +11686,7 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
     return ptx_as(begin, PTX_S32);
 }
 
-/* This thread's place in the maxima or totals of its row 16 i + 8 h: [row][width]. */
+/* The address of the maxima or totals, [row][width], of this thread's row 16 i + 8 h. */
 static ptx_val ptxk__mla_scratch(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, uint32_t i,
                                  uint32_t h) {
     ptx_val row = ptx_shr(k, s->lane, ptx_u32(2)), at;
@@ -11695,7 +11695,7 @@ static ptx_val ptxk__mla_scratch(ptx_kernel *k, const ptxk__mla *f, const ptxk__
     return ptx_ptr_add(k, at, ptx_u32(f->scratch_at + (16 * i + 8 * h) * f->width * 4), 1);
 }
 
-/* Reduces values of all rows, one for each of this thread's, over the warps that share rows. */
+/* Reduces x, one value for each of this thread's rows, over the warps that share rows. */
 static void ptxk__mla_reduce(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_op_id op,
                              ptx_val x[2][2]) {
     ptx_val p, at, all[8];
@@ -11722,7 +11722,7 @@ static void ptxk__mla_reduce(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_
         }
 }
 
-/* One step of keys from `at` on, in the stage `offset` bytes behind the first; 8-bit: in the only tile. */
+/* Processes the keys from `at` on, in the stage `offset` bytes after the first; 8-bit: in the only tile. */
 static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at,
                            ptx_val offset) {
     ptx_val score[2][PTXK__MLA_N][4], a[2][4], b[4], x, key, p, old, most[2][2], shrink[2][2], zero, d[4];
@@ -11780,7 +11780,7 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
             ptx_set(k, s->most[i][h], most[i][h]);
             x = ptx_sub(k, old, most[i][h]);
             shrink[i][h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
-            /* upwards: where the lift is lost in a large maximum, weights must not pass f16's range */
+            /* rounded up: where a large maximum absorbs the lift, weights stay in f16's range */
             most[i][h] = ptx_op2(k, PTX_SUB, PTX_RP, most[i][h], ptx_f32((double)f->lift));
             x = ptx_get(k, s->total[i][h]);
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[i][h]);
@@ -11820,7 +11820,7 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
     }
 }
 
-/* Where the lse of partial results lie in the workspace, behind their rows. */
+/* The address in the workspace of the lse of partial results, behind their rows. */
 static ptx_val ptxk__mla_lses(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val chunks) {
     ptx_val n = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, batch)), at;
     n = ptx_mul(k, n, chunks);
@@ -11982,7 +11982,7 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
     ptxk__mla_state s;
     ptx_val at, x, p, stage, place, total[2][2];
     ptx_var next, current;
-    uint32_t ahead = f->bytes == 1 ? f->stages : f->stages - 1; /* steps that are copied meanwhile */
+    uint32_t ahead = f->bytes == 1 ? f->stages : f->stages - 1; /* steps whose copies are in flight */
     uint32_t i, h, c, e, bytes = f->stage;
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, f->threads, 1);
@@ -12014,12 +12014,12 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
         if (ahead) ptx_cp_async_wait(k, ahead - 1);
         ptx_bar_sync(k, ptx_imm(0));
         place = ptx_get(k, current);
-        if (f->bytes == 1) { /* its stage is free when it has been converted */
+        if (f->bytes == 1) { /* the stage is free once its keys are converted */
             x = ptx_ptr_add(k, stage, place, 1);
             if (ahead) ptxk__mla_convert(k, f, &s, x);
             if (ahead) ptx_bar_sync(k, ptx_imm(0));
         } else {
-            x = ptx_add(k, place, ptx_u32(ahead * bytes)); /* the stage of the last step */
+            x = ptx_add(k, place, ptx_u32(ahead * bytes)); /* the stage of the previous step */
             p = ptx_setp(k, PTX_GE, x, ptx_u32(f->stages * bytes));
             place = ptx_sub(k, x, ptx_u32(f->stages * bytes));
             x = ptx_selp(k, place, x, p);
