@@ -12092,7 +12092,7 @@ PTXK__LEFT_OUT(flash_mla)
 #define PTXK__GEMV_RING 4928u    /* most bytes of a warp's ring */
 #define PTXK__GEMV_X 2048u       /* values of x that a block of the first launch quantises */
 #define PTXK__GEMV_K_MAX 0x4000000u
-#define PTXK__GEMV_HEAD 256u /* bytes before the sums of squares in the workspace: u32 slices */
+#define PTXK__GEMV_HEAD 256u /* bytes at the start of the workspace, for the number of slices, u32 */
 #define PTXK__GEMV_MATRICES 3u
 
 /* Everything that a gemv description determines. */
@@ -12102,7 +12102,7 @@ typedef struct ptxk__gemv {
     ptx_type output;
     uint32_t columns, planes, flags;
     uint32_t k_step;  /* k is a multiple of this */
-    uint32_t record;  /* bytes of a record of x, */
+    uint32_t record;  /* bytes of a record of x */
     uint32_t values;  /* values of a record of x */
     uint32_t granule; /* records in the longest step: slices of K are whole granules */
     uint32_t ring;    /* shared bytes before x: the rings of all warps */
@@ -12520,7 +12520,7 @@ static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return ptx_op2(k, PTX_ADD, PTX_RN, value, at);
 }
 
-/* Writes output i, y[column, row] = value (+ residual); of SwiGLU silu(value[0]) value[1]. */
+/* Writes output i, y[column, row] = value (+ residual); SwiGLU: value is silu(values[0]) * values[1]. */
 static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val column,
                               ptx_val row, const ptx_val *values, ptx_val rms) {
     uint32_t bytes = f->output == PTX_F16 ? 2 : 4;
@@ -12580,7 +12580,7 @@ typedef struct ptxk__gemv_state { /* state of a block of the second launch */
     ptx_var turn;         /* index of the buffer with the tile's results */
 } ptxk__gemv_state;
 
-/* For matrix i in this slice: the bytes of a row, of its part in the slice, and where that begins. */
+/* Returns the bytes of a row of matrix i in this slice. *skip: bytes before them; *row_bytes: in all. */
 static ptx_val ptxk__gemv_slice_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s,
                                      uint32_t i, ptx_val *row_bytes, ptx_val *skip) {
     const ptxk__block *b = f->rows[i].block;
