@@ -11845,7 +11845,7 @@ static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *
     own = ptx_or(k, own, s->across);
     own = ptx_setp(k, PTX_EQ, own, ptx_u32(0)); /* one thread of a row writes lse */
     values = lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, workspace));
-    if (partial) { /* row (sequence * chunks + chunk) * pairs + pair of all */
+    if (partial) { /* partial row (sequence * chunks + chunk) * pairs + pair */
         x[0] = ptx_sreg(k, PTX_NCTAID_Z);
         x[1] = ptx_ctaid_z(k);
         p = ptx_or(k, s->tid, x[1]);
