@@ -5734,15 +5734,15 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
 
 #define PTXK__WARPS 4u
 #define PTXK__THREADS (32u * PTXK__WARPS)
-#define PTXK__TILE 8u /* columns that a block of every variant can take: the unit of the grid */
+#define PTXK__TILE 8u /* columns of a block that every variant can take: the unit of the grid */
 #define PTXK__ROW 8u  /* scalar: most elements of a row in a lane */
 #define PTXK__UNROLL 4u
 #define PTXK__JOIN 16u /* partial results that the combining block has in flight */
 #define PTXK__QUERIES 8u
 #define PTXK__FLIGHT 65536u       /* mma: bytes that a block has in flight */
-#define PTXK__RING 100000u        /* mma: ... and most of its ring: a block has 99 KB on every chip */
-#define PTXK__ROW_STEPS 16u       /* mma: most 16-element steps of a row */
-#define PTXK__REST 0.000244140625 /* 2^-12: the weight of f16's second term of q, which is at most 2^15 */
+#define PTXK__RING 100000u        /* mma: largest ring; every chip from sm_80 on gives a block 99 KB */
+#define PTXK__ROW_STEPS 16u       /* mma: at most so many 16-element steps of a row */
+#define PTXK__REST 0.000244140625 /* 2^-12: factor of f16's second term of q; that term is at most 2^15 */
 
 /* Everything that a flash_decode description determines. */
 typedef struct ptxk__flash {
@@ -5762,28 +5762,28 @@ typedef struct ptxk__flash {
     uint32_t per_vec;   /* elements of a vector */
     uint32_t row_vecs;  /* vectors of a row */
     uint32_t pitch;     /* floats from column to column of a warp's sums in shared memory */
-    uint32_t unit;      /* a chunk is a multiple of so many keys */
-    uint32_t least;     /* ... and at least so many */
-    uint32_t frugal;    /* keys of a chunk whose overhead is 4 % of their own traffic */
+    uint32_t unit;      /* keys: the size of a chunk is a multiple of this */
+    uint32_t least;     /* keys: a chunk has at least so many */
+    uint32_t frugal;    /* keys of a chunk whose overhead is 4 % of its own K and V */
     uint32_t record;    /* bytes of one partial result in the workspace */
     uint32_t threads;   /* of a block of this variant */
-    float scale;        /* of q . k, times log2 e: scores are in base 2; with a cap: scores are 2 s / cap */
+    float scale;        /* factor of q . k, log2 e included: scores are in base 2; with a cap: of 2 s / cap */
     float cap;          /* the cap in base 2; 0: none */
     /* scalar */
     uint32_t lanes;     /* lanes that share a row, a power of two */
     uint32_t vecs;      /* vectors of a row in a lane: lane i has vectors i, i + lanes */
-    uint32_t rows;      /* rows that a warp reads at once */
-    uint32_t unroll;    /* reads of so many rows before it computes */
+    uint32_t rows;      /* rows that a warp reads with one load */
+    uint32_t unroll;    /* loads of `rows` rows each that a warp issues before it computes */
     uint32_t warp_keys; /* keys of a warp in one step: rows * unroll */
     uint32_t step;      /* keys of the block in one step */
     /* mma */
     uint32_t mma;      /* this variant */
     uint32_t terms;    /* numbers of the cache's type whose sum is q */
     uint32_t nt, kt;   /* 8-column tiles; 16-key tiles of a warp's step */
-    uint32_t keys;     /* keys of the block in one step: of a ring item */
+    uint32_t keys;     /* keys of the block in one step, and of a ring item */
     uint32_t chunks;   /* 16-byte chunks of a row in shared memory, even */
-    uint32_t piece_keys, piece; /* keys of an eighth of an item; bytes from one to the next */
-    uint32_t factor_piece;      /* the same of q8_0's factors, which lie behind the pieces */
+    uint32_t piece_keys, piece; /* keys of a piece, an eighth of an item; bytes from piece to piece */
+    uint32_t factor_piece;      /* bytes of q8_0's factors of a piece; they lie behind all pieces */
     uint32_t item;     /* bytes of a ring item: the pieces, and q8_0's factors of its rows */
     uint32_t ring;     /* ring items in shared memory; all but one are in flight */
     float bias, slack; /* weights stay below 2^(bias + slack); the largest is at least 2^bias */
@@ -5797,7 +5797,7 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     f->terms = f->q_type == f->type ? 1
                : f->type == PTX_F16 ? (f->q_type == PTX_F32 ? 2 : 1)
                                     : (f->q_type == PTX_F32 ? 3 : 2);
-    /* Registers: 4 for each 16 dimensions of the sums, twice the terms for q */
+    /* Registers of 8 columns for each 16 dimensions: 4 for the sums, 2 for each term of q */
     room = 512 / (padded * (f->terms < 2 ? 2 : f->terms));
     f->nt = f->tiles < room ? f->tiles : room;
     if (f->nt < 1) f->nt = 1;
@@ -5811,15 +5811,15 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     do {
         f->keys = 16 * f->kt * PTXK__WARPS;
         f->piece_keys = f->keys / 8;
-        f->piece = f->piece_keys * f->chunks * 16 + 16; /* 16 modulo 128 */
+        f->piece = f->piece_keys * f->chunks * 16 + 16; /* 16 modulo 128: pieces start in different banks */
         f->factor_piece = f->factor_row ? f->piece_keys * f->factor_row + 16 : 0;
         f->item = 8 * (f->piece + f->factor_piece);
         f->ring = ptxk__ceil_div(PTXK__FLIGHT, f->keys * (16 * f->chunks + f->factor_row)) + 1;
         most = PTXK__RING / f->item;
     } while (f->ring > most && f->kt > 1 && (f->kt /= 2) > 0);
-    if (f->ring > most) f->ring = most; /* d 200 to 248: 52 KB and more */
-    /* Large weights keep the second term of an f16 weight above 2^-24. bf16 has f32's range, and so may V:
-       weights of at most 2^-32. */
+    if (f->ring > most) f->ring = most; /* d 200 to 240: 52 KB or more in flight */
+    /* f16: weights near 2^15, so that their second terms stay above 2^-24. bf16 has f32's range, and V may
+       use it: weights of at most 2^-32. */
     f->slack = 8;
     f->bias = f->type == PTX_F16 ? 7.0f : -8.0f - PTXK__LOW;
 }
@@ -5828,16 +5828,16 @@ static void ptxk__flash_mma(ptxk__flash *f) {
 static void ptxk__flash_set_variant(ptxk__flash *f, ptx_target target) {
     f->mma = f->type != PTX_F32 && (target & 0xfffu) >= 80 && !(f->flags & PTXK_FLASH_SCALAR);
     f->threads = PTXK__THREADS;
-    f->pitch = (f->d + 15) / 16 * 16 + 4; /* so that columns 2, 4 and 6 of an mma are 8 banks apart */
+    f->pitch = (f->d + 15) / 16 * 16 + 4; /* columns 0, 2, 4 and 6 of an mma are 8 banks apart */
     if (!f->mma) return;
     f->tile = 8 * f->nt;
     f->threads = PTXK__THREADS + 32;
     if (!f->bytes) return;
-    f->vec_bytes = f->per_vec = 16; /* whole chunks */
+    f->vec_bytes = f->per_vec = 16; /* a vector is a 16-byte chunk */
     f->row_vecs = f->d / 16;
 }
 
-/* The flags that any others may stand beside. */
+/* Flags that may be combined with any others. */
 #define PTXK__FLASH_BITS (PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR | PTXK_FLASH_SINK)
 
 static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why) {
@@ -5957,21 +5957,21 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     return PTX_E_NONE;
 }
 
-/* The first key that the blocks of a sequence read: the first that some query sees, rounded down so that
-   steps and pages begin together. The kernels compute the same. */
+/* The first key that some query sees. Blocks begin to read at this key rounded down to a multiple of
+   PTXK__BEGIN, which aligns steps with pages. The kernels compute the same. */
 #define PTXK__BEGIN 64u
 static uint32_t ptxk__flash_first(const ptxk__flash *f, uint32_t length) {
     uint64_t reach = (uint64_t)f->window + f->queries - 1;
     return f->window && length > reach ? length - (uint32_t)reach : 0;
 }
 
-/* Bytes of the counters before the partial results in the workspace: for each sequence and block of heads,
-   the number of finished chunks. */
+/* Bytes of the counters before the partial results in the workspace: the number of finished chunks, for each
+   sequence and block of columns. */
 static uint64_t ptxk__flash_header(const ptxk__flash *f, uint32_t batch) {
     return ((uint64_t)batch * f->kv_heads * f->tiles * 4 + 255) / 256 * 256;
 }
 
-/* Keys from there to the end of the sequence; below, the keys of one of `splits` chunks. */
+/* Keys that the blocks of a sequence read. Below: the keys of each of `splits` chunks. */
 static uint32_t ptxk__flash_keys_seen(const ptxk__flash *f, uint32_t length) {
     return length - ptxk__flash_first(f, length) / PTXK__BEGIN * PTXK__BEGIN;
 }
@@ -6050,8 +6050,8 @@ static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32
                : below;
 }
 
-/* Shared memory of a block. Where the warps' sums lie, [warp][column][pitch], at the end, then their states,
-   the block's states, for its cluster, and the flag of ptxk__is_last_block. */
+/* Shared memory after the loop over keys: the warps' sums, [warp][column][pitch], their states, the block's
+   states for its cluster, the flag of ptxk__is_last_block. */
 static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
 
 static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
@@ -6062,8 +6062,8 @@ static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_b
 
 static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
 
-/* Before that, the tensor core variant has the ring there, and q in its last slot; behind both the ring's
-   mbarriers and a word for missing pages. */
+/* During the loop the tensor core variant has its ring in the same bytes, and q in the last slot before that
+   item arrives. Behind both: the ring's mbarriers, and a word for missing pages. */
 static uint32_t ptxk__flash_bars_at(const ptxk__flash *f) {
     uint32_t q = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile, bytes;
     bytes = f->item * (f->ring - 1) + (q > f->item ? q : f->item);
@@ -6125,10 +6125,10 @@ PTXK__PLAN(flash_decode) {
        of the device idle. A cluster reads q and writes a partial result once: with 2 blocks 5.06 %, with 4
        2.6 %. The plan takes the smallest sufficient cluster, because its blocks must be scheduled together.
 
-       The grid is a multiple of the cluster: 17 chunks, of which 16 have keys, become 16; 24, of 192 keys,
-       would give some multiprocessors two. 15 chunks for each of 20 KV heads would become 8 in one cluster
-       and leave 140 of 300 multiprocessors idle: a size that gives any of them over an eighth more keys is
-       skipped. */
+       The number of chunks is a multiple of the cluster. With clusters of 8, 17 chunks, of which 16 have
+       keys, become 16: 24 chunks of 192 keys would give some multiprocessors two. 15 chunks for each of 20 KV
+       heads would become 8 in one cluster and leave 140 of 300 multiprocessors idle: a size that gives any
+       multiprocessor over an eighth more keys is skipped. */
     keys = ptxk__flash_keys_seen(&f, longest);
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
@@ -6187,7 +6187,7 @@ PTXK__CHECK(flash_decode) {
     if (code) return code;
     paged = f.page_size != 0;
     append = f.fresh_type != PTX_NONE;
-    /* Of one sequence: the arguments do not say how many there are. */
+    /* Sizes for one sequence: the arguments do not say how many there are. */
     q = (uint64_t)f.queries * f.heads * f.d;
     fresh = (uint64_t)f.queries * f.kv_heads * f.d * ptxk__kv_bytes((uint32_t)f.fresh_type);
     s[0] = ptxk__span_of("q", args->q, q * ptxk__kv_bytes((uint32_t)f.q_type), 16, 1);
@@ -6243,14 +6243,14 @@ static uint32_t ptxk__flash_columns(const ptxk__flash *f) {
 typedef struct ptxk__flash_work {
     ptx_val args, shared, tid, warp, lane, sequence, index, splits;
     ptxk__cluster cluster;
-    ptx_val chunks;                         /* blocks of this sequence: the combining one waits for them */
+    ptx_val chunks;                         /* blocks with keys in this sequence; the last one combines */
     ptx_val part, parts;                    /* this cluster's number in the sequence; their count */
     ptx_val kv_head, first_column, columns; /* the block's columns */
-    ptx_val length, first, begin, end;      /* visible keys: first ... length - 1; this block's */
+    ptx_val length, first, begin, end;      /* visible keys: first ... length - 1; the block's: to end - 1 */
     ptx_val safe_lo, safe_hi;               /* keys that all queries see and that lie in the caches */
-    ptx_val base[2], row_bytes;             /* K and V: row 0 of this head; from position to position, u64 */
-    ptx_val table, pool_pages;              /* paged: this sequence's pages; base is that of the pools */
-    ptx_val factors[2];                     /* q8_0: as base, of the factors */
+    ptx_val base[2], row_bytes;             /* K and V: row 0 of this head; bytes from row to row, u64 */
+    ptx_val table, pool_pages;              /* paged: the sequence's row of the table; base: the pools */
+    ptx_val factors[2];                     /* q8_0: the factors of the row at base */
     ptx_val fresh[2], owner; /* rows to append, of this head; predicate: this block stores them */
     ptx_var poison;          /* 0 or NaN, added to the output */
 } ptxk__flash_work;
@@ -6263,7 +6263,7 @@ static size_t ptxk__flash_factors(int which) {
     return which ? offsetof(ptxk_flash_decode_args, v_factors) : offsetof(ptxk_flash_decode_args, k_factors);
 }
 
-/* Loads the addresses of the caches, described as for kv_scatter. */
+/* Loads the addresses and strides of the caches and of q8_0's factors. */
 static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w,
                                    ptx_val max_seq) {
     ptx_val head, row, here, p, wide;
@@ -6372,7 +6372,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     limit = ptx_min(k, max_seq, ptx_u32(PTXK__LEN_MAX));
     if (f->page_size) {
         here = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_pages));
-        here = ptx_min(k, here, ptx_u32(PTXK__LEN_MAX / f->page_size)); /* at most 2^31 keys less one page */
+        here = ptx_min(k, here, ptx_u32(PTXK__LEN_MAX / f->page_size)); /* at most 2^31 keys minus one page */
         here = ptx_mul(k, here, ptx_u32(f->page_size));
         limit = ptx_min(k, limit, here);
     }
@@ -6458,16 +6458,16 @@ static ptx_val ptxk__flash_is_visible(ptx_kernel *k, const ptxk__flash *f, const
     ptx_val limit = w->length, p, low, bits;
     if (f->flags & PTXK_FLASH_TREE) {
         limit = ptx_div(k, column, ptx_u32(f->group));
-        limit = ptx_min(k, limit, ptx_u32(f->queries - 1)); /* a column past the last */
+        limit = ptx_min(k, limit, ptx_u32(f->queries - 1)); /* for columns past the last */
         limit = ptx_mad(k, w->sequence, ptx_u32(f->queries), limit);
         bits = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, tree));
         bits = ptx_ptr_add(k, bits, limit, 4);
         bits = ptx_ld(k, PTX_U32, ptx_with(ptx_at(bits, 0), PTX_NC));
         bits = ptx_and(k, bits, ptx_u32((1u << f->queries) - 1));
         low = ptx_sub(k, position, w->length);
-        low = ptx_add(k, low, ptx_s32(f->queries)); /* which new token */
+        low = ptx_add(k, low, ptx_s32(f->queries)); /* index of the new token; before them negative */
         p = ptx_setp(k, PTX_LT, low, ptx_s32(0));
-        bits = ptx_shr(k, bits, ptx_as(low, PTX_U32)); /* 0 past the last */
+        bits = ptx_shr(k, bits, ptx_as(low, PTX_U32)); /* 0 for positions past the last */
         bits = ptx_and(k, bits, ptx_u32(1));
         low = ptx_setp(k, PTX_NE, bits, ptx_u32(0));
         return ptx_or(k, p, low);
@@ -6484,8 +6484,8 @@ static ptx_val ptxk__flash_is_visible(ptx_kernel *k, const ptxk__flash *f, const
     return ptx_and(k, p, low);
 }
 
-/* The byte offset from base, u64, of the key at a position, where `there` holds. Where the block table has no
-   page of the pool for it, sets `there` to false and poisons the output with NaN. */
+/* Returns the byte offset from base, u64, of the key at `position`. Paged: valid where `there` holds; where
+   the block table names a page past the pool, sets `there` to false and poisons the output with NaN. */
 static ptx_val ptxk__flash_key_offset(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                       ptx_val position, ptx_val *there) {
     ptx_val at, page, fits, wide;
@@ -6518,7 +6518,7 @@ static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const p
     return ptx_and(k, p, q);
 }
 
-/* Loads a vector of a new row, converted to the cache's type. factor: q8_0: the factor of its block, f32. */
+/* Loads a vector of a new row, converted to the cache's type. *factor: q8_0's of the vector's block, f32. */
 static void ptxk__flash_load_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, int which,
                                    ptx_val position, ptx_val vec, ptx_val words[4], ptx_val *factor) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)f->fresh_type), n = 16 / bytes, i;
@@ -6552,8 +6552,8 @@ static void ptxk__flash_load_fresh(ptx_kernel *k, const ptxk__flash *f, const pt
     ptxk__narrow_bytes(k, f->cache, f->per_vec, x, inverse, words);
 }
 
-/* Elements of q in 16 bytes; below, vector `vec` of q of a column of the block as f32, 0 where not p. A warp
-   reads consecutive vectors, so that no sector is read twice. */
+/* Elements of q in 16 bytes. Below: loads 16-byte vector `vec` of q of a column of the block as f32, zeros
+   where p is false. A warp reads consecutive vectors, so that no sector is read twice. */
 static uint32_t ptxk__flash_q_elements(const ptxk__flash *f) { return f->q_type == PTX_F32 ? 4 : 8; }
 
 static void ptxk__flash_load_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val p,
@@ -6605,7 +6605,7 @@ static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val 
 }
 
 /* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention, whose
-   natural log-sum-exp is `other`. prior NULL: with zeros. */
+   natural log-sum-exp is `other`. prior NULL: the elements are 0, as for a sink. */
 static void ptxk__flash_merge_prior(ptx_kernel *k, const ptx_val *prior, ptx_val other, ptx_val x[4],
                                     ptx_val *lse) {
     ptx_val most, mine, inverse, p;
@@ -6629,8 +6629,8 @@ static void ptxk__flash_merge_prior(ptx_kernel *k, const ptx_val *prior, ptx_val
     }
 }
 
-/* Merges 4 elements of a result with what it must be merged with, prior attention and a sink. row, head,
-   query: of the column. */
+/* Merges 4 elements of a result with the prior attention and the sink, as the flags ask. row, head, query:
+   those of the column. */
 static void ptxk__flash_merge_others(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
                                      ptx_val *lse) {
@@ -6705,7 +6705,7 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     ptx_end(k);
 }
 
-/* Merges n parts of a column, each a state (reference, total) and 4 of its sums. */
+/* Merges n parts of a column; each has a state (reference, total) and 4 sums. */
 static void ptxk__flash_merge(ptx_kernel *k, uint32_t n, ptx_val state[][2], ptx_val value[][4],
                               ptx_val all[2], ptx_val joined[4]) {
     ptx_val most[PTXK__JOIN + 1], total[PTXK__JOIN + 1], factor[PTXK__JOIN + 1];
@@ -6719,7 +6719,7 @@ static void ptxk__flash_merge(ptx_kernel *k, uint32_t n, ptx_val state[][2], ptx
     for (u = 1; u < n; u++) ptxk_axpy(k, 4, factor[u], value[u], joined);
 }
 
-/* Loads a part. there: NULL, or a predicate; where it does not hold the part has no weight. */
+/* Loads a part: its state and 4 sums. there: NULL, or a predicate; where it is false the part weighs 0. */
 static void ptxk__flash_load_part(ptx_kernel *k, const ptx_val *there, ptx_mem state_at, ptx_mem value_at,
                                   ptx_val state[2], ptx_val value[4]) {
     if (!there) {
@@ -6732,7 +6732,7 @@ static void ptxk__flash_load_part(ptx_kernel *k, const ptx_val *there, ptx_mem s
     state[0] = ptx_selp(k, state[0], ptx_f32(-FLT_MAX), *there);
 }
 
-/* Run by the last block of a sequence and its columns: merges the partial results, PTXK__JOIN in flight. */
+/* Merges a sequence's partial results, PTXK__JOIN in flight. The last block for these columns runs it. */
 static void ptxk__flash_combine_chunks(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u, e;
     ptx_val i, column, vec, here, c, stride, row, inside, state[PTXK__JOIN + 1][2], value[PTXK__JOIN + 1][4],
@@ -6797,14 +6797,14 @@ static void ptxk__flash_write_cluster(ptx_kernel *k, const ptxk__flash *f, const
     ptx_end(k);
 }
 
-/* Merges the results of the cluster's blocks, each in its block's shared memory. A warp takes pieces of 32
-   times 4 elements. */
+/* Merges the results of the cluster's blocks, each in its block's shared memory. The warps of all blocks take
+   turns at pieces of 32 * 4 elements. */
 static void ptxk__flash_merge_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u;
     ptx_val i, n, column, vec, there, last, at, here, row, peer[PTXK__CLUSTER], inside[PTXK__CLUSTER],
         state[PTXK__CLUSTER][2], value[PTXK__CLUSTER][4], all[2], joined[4];
     last = ptx_sub(k, w->cluster.live, ptx_u32(1));
-    for (u = 0; u < PTXK__CLUSTER; u++) { /* in the order of the ranks, in whichever block */
+    for (u = 0; u < PTXK__CLUSTER; u++) { /* in the order of the ranks, the same in every block */
         there = u ? ptx_min(k, last, ptx_u32(u)) : ptx_u32(0);
         peer[u] = ptx_mapa(k, w->shared, there);
         if (u) inside[u] = ptx_setp(k, PTX_GE, last, ptx_u32(u));
@@ -6850,7 +6850,7 @@ static void ptxk__flash_merge_warps(ptx_kernel *k, const ptxk__flash *f, const p
 static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t pieces = f->d / 4 * ptxk__flash_columns(f), n = ptxk__ceil_div(pieces, f->threads), j;
     ptx_val i, column[8], vec[8], first[8], all[8][2], joined[8][4], here, row, p;
-    for (j = 0; j < n; j++) { /* also of columns that only other blocks have */
+    for (j = 0; j < n; j++) { /* the count is that of a full block: this one may lack columns */
         i = ptx_add(k, w->tid, ptx_u32(j * f->threads));
         if (pieces % f->threads) i = ptx_min(k, i, ptx_u32(pieces - 1));
         column[j] = ptx_div(k, i, ptx_u32(f->d / 4));
@@ -6874,9 +6874,9 @@ static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const 
     }
 }
 
-/* Combines the warps' parts, after they are written. A block without a cluster writes its result. Blocks of a
-   cluster share their results and divide the merging. Where that is not the whole sequence, its last block
-   combines the partial results. */
+/* Combines the parts that the warps have written to shared memory. A block without a cluster writes its
+   result. Blocks of a cluster share their results and divide the merging. Where the sequence has several
+   clusters, the last block to finish combines their partial results. */
 static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4;
     ptx_val i, column, vec, here, row, p, several, all[2], joined[4];
@@ -6925,16 +6925,16 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
 
 /* -- flash_decode: scalar -- */
 
-/* The scalar variant, for f32 caches and for sm_75. Lanes share a row. Each has its part of q and of the sums
-   of all columns in registers: the loop does not use shared memory. At both ends of a block a lane accesses
-   32 bytes of q and of sums, 16 bytes of each 32 at a time, which takes two passes instead of one. */
+/* The scalar variant, for f32 caches and for sm_75. Several lanes share a row. Each lane keeps its part of q
+   and of all columns' sums in registers: the loop does not use shared memory. Outside it, lanes of 16-bit and
+   8-bit caches access 16 of each 32 bytes of q or sums: two passes, not one. */
 typedef struct ptxk__flash_state {
     ptx_val q[PTXK__TILE][PTXK__ROW];
     ptx_var sum[PTXK__TILE][PTXK__ROW];
     ptxk__softmax soft[PTXK__TILE];
-    ptx_val part, group; /* this lane's vector of a row; its row of those read at once */
+    ptx_val part, group; /* this lane's vector of a row; its row among those of one load */
     ptx_val has[2];      /* vector i exists for this lane; set only for i where some lane lacks it */
-    ptx_val next_rows;   /* u64: bytes to the next rows */
+    ptx_val next_rows;   /* u64: bytes from the rows of one load to the next */
     ptx_val scale;       /* f32, of scores; 8-bit caches, where a head has a factor */
     ptx_var at, next;    /* bytes from base to this lane's next row; position of the warp's first */
 } ptxk__flash_state;
@@ -6943,8 +6943,8 @@ static int ptxk__flash_partial(const ptxk__flash *f, uint32_t vec) {
     return (vec + 1) * f->lanes > f->row_vecs;
 }
 
-/* Takes a new row in place of the cache's: `words` become variables that both paths set. q8_0: so does the
-   f16 factor, stored at factor_at by the first lane of a block. */
+/* Where `fresh` holds, replaces the cache's `words` by those of a new row, and stores them where `stored`
+   holds. q8_0: likewise the f16 factor, which the first lane of a quantisation block stores at factor_at. */
 static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      int which, ptx_val fresh, ptx_val position, ptx_val vec, ptx_val at,
                                      ptx_val stored, ptx_val words[4], ptx_val factor_at, ptx_val *factor) {
@@ -7060,7 +7060,7 @@ static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words
 
 /* The weight 2^(x - most), times 2^-32 where V may be so large that its sum overflows f32. */
 static ptx_val ptxk__flash_weight(ptx_kernel *k, const ptxk__flash *f, ptx_val x, ptx_val most) {
-    ptx_val difference = ptx_sub(k, x, most); /* subtract first: beside large scores 32 is lost */
+    ptx_val difference = ptx_sub(k, x, most); /* subtract first: rounding loses 32 beside large scores */
     if (f->type != PTX_F16) difference = ptx_add(k, difference, ptx_f32(-(double)PTXK__LOW));
     return ptx_ex2(k, difference);
 }
@@ -7294,32 +7294,32 @@ static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flas
    are V^T P, 16 dimensions by 8 columns. K and V are read once for all columns, and a column's maximum and
    sums stay in the same lanes.
 
-   One warp loads, four compute. A step is 64 kt keys of the block; an item of the ring is their K or their V,
-   with two mbarriers: full, at which a lane of the loader warp arrives, and empty, at which one of every
-   computing warp does. An item has 8 pieces of consecutive keys, each 16 bytes further on modulo 128. The
-   8 rows of a matrix that ldmatrix loads come from the 8 pieces: without a swizzle, no two share a bank, and
+   One warp loads, four compute. A step is 64 kt keys of the block. An item of the ring is the K or the V of a
+   step. It has two mbarriers: at `full` one lane of the loader warp arrives, at `empty` one lane of each
+   computing warp. An item has 8 pieces of consecutive keys; piece i begins 16 i bytes beyond a multiple of
+   128. ldmatrix takes the 8 rows of a matrix from the 8 pieces: without a swizzle, no two share a bank, and
    addresses differ by constants. From sm_90 on a piece whose rows are adjacent in memory is one bulk copy. */
 typedef struct ptxk__flash_mma_state {
     ptx_val q[3][4][PTXK__ROW_STEPS][2]; /* terms, column tiles, 16-element steps */
     ptx_var sum[PTXK__ROW_STEPS][4][4];  /* 16-dimension steps, column tiles, the accumulator's registers */
-    ptxk__softmax soft[4][2];            /* most: the maximum less bias, or at most slack below that */
-    ptx_var limit[4][2];                 /* while no score exceeds this, the maximum need not change */
-    ptx_val factor[4][2], inverse[4][2]; /* products times factor are scores in base 2 */
-    ptx_val k_at, v_at;                  /* where this lane reads fragments of an item at offset 0 */
-    ptx_val first;                       /* u32: of the warp's keys in a piece */
-    ptx_val bars, slots; /* the ring's mbarriers; the slot of mbarrier b: b item / 16 + slots */
-    ptx_var bar, parity; /* full mbarrier of the next item; the phase that its arrival ends */
+    ptxk__softmax soft[4][2];            /* reference `most`: the maximum minus bias, or up to slack less */
+    ptx_var limit[4][2];                 /* the reference stays while no product exceeds this */
+    ptx_val factor[4][2], inverse[4][2]; /* products times factor are scores in base 2; 1 / factor */
+    ptx_val k_at, v_at;                  /* offset in an item of the first fragment that this lane reads */
+    ptx_val first;                       /* u32: the warp's first key in each piece */
+    ptx_val bars, slots; /* the ring's mbarriers; the slot of full mbarrier b: b * item / 16 + slots */
+    ptx_var bar, parity; /* full mbarrier of the next item; parity of its phase for that item */
 } ptxk__flash_mma_state;
 
 /* 16-element steps of a row. A pair of chunks is one step, or two of 8-bit caches. */
 static uint32_t ptxk__flash_row_steps(const ptxk__flash *f) { return (f->d + 15) / 16; }
 
-/* Whether the bytes of a word of K become pairs 0, 2 and 1, 3: shifts make these at less cost. */
+/* Whether the bytes of a word of K are widened to pairs (0, 2) and (1, 3), which shifts make at less cost. */
 static int ptxk__flash_pairs_across(ptx_kernel *k, const ptxk__flash *f) {
     return f->cache == PTX_E4M3 && !ptxk__has_e4m3(k);
 }
 
-/* Waits for a phase of an mbarrier; before sm_90 by asking again and again, some 30 ns apart. */
+/* Waits until a phase of an mbarrier completes; before sm_90 polls, about every 32 ns. */
 static void ptxk__flash_wait(ptx_kernel *k, ptx_val bar, ptx_val parity) {
     int suspends = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 90;
     ptx_val p;
@@ -7338,7 +7338,7 @@ static void ptxk__flash_arrive(ptx_kernel *k, ptx_val lane, ptx_val bar) {
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &bar, 0, NULL);
 }
 
-/* The slot of the next item, whose full mbarrier is *bar, *parity its phase; the empty one is 8 bytes on. */
+/* Returns the next item's slot, full mbarrier (the empty one: 8 bytes on) and parity, and advances. */
 static ptx_val ptxk__flash_next_item(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                      ptx_val *bar, ptx_val *parity) {
     ptx_val next, p, slot;
@@ -7357,7 +7357,7 @@ static ptx_val ptxk__flash_next_item(ptx_kernel *k, const ptxk__flash *f, const 
     return ptx_ptr(slot, PTX_SHARED);
 }
 
-/* Whether all keys of the step at `position` are seen by all columns, as far as positions tell. */
+/* Whether all keys of the step at `position` lie before `high` and, with a window, none before `low`. */
 static ptx_val ptxk__flash_step_is_whole(ptx_kernel *k, const ptxk__flash *f, ptx_val position, ptx_val low,
                                          ptx_val high) {
     ptx_val at = ptx_add(k, position, ptx_s32(f->keys)), p, q;
@@ -7371,27 +7371,27 @@ static ptx_val ptxk__flash_step_is_whole(ptx_kernel *k, const ptxk__flash *f, pt
 
 typedef struct ptxk__flash_loader {
     uint32_t pass;      /* rows that the warp copies at once: a power of two, at most those of a piece */
-    ptx_val row, chunk; /* this lane's row of them, its chunk of a row */
-    ptx_val copies;     /* predicate: it has one; set only where some lane has none */
-    ptx_val to;         /* u32: bytes from a piece in shared memory to its place */
-    ptx_val piece;      /* u32: the first key of piece lane % 8 of a step */
+    ptx_val row, chunk; /* this lane's row among those, and its chunk of that row */
+    ptx_val copies;     /* predicate: this lane copies; set only where some lane does not */
+    ptx_val to;         /* u32: offset of this lane's first chunk in a piece in shared memory */
+    ptx_val piece;      /* u32: the first key of piece lane % 8, counted from that of the step */
     ptx_val stop;       /* s32: rows from here on are not in the caches */
     ptx_val kind,
-        pieces;     /* of the step: how whole pieces are copied, 0: row by row; a bit for each that exists */
+        pieces;     /* of the step: layout to copy it by, 0: row by row; a bit for each piece that exists */
     ptx_val offset; /* u64, of the step: bytes from base to piece lane % 8 */
     ptx_var here;   /* s32: the first key of the next step */
-    ptx_var next, page; /* of the next step: the offset; pages: the page of piece lane % 8 */
-    ptx_val layout;     /* kind, where a step is whole */
+    ptx_var next, page; /* of the next step: the offset; paged: the page of piece lane % 8 */
+    ptx_val layout;     /* kind of a step whose rows all exist */
 } ptxk__flash_loader;
 
-/* Layouts with code of their own: adjacent rows (1) and rows of all heads (2), which pages may have only one
-   of. Copies of any other layout are row by row. */
+/* Bytes from row to row in the layouts that have their own copy code: 1, rows of one head side by side; 2,
+   rows of all heads. Pages have one of the two, as layout 1. Any other layout is copied row by row. */
 static uint32_t ptxk__flash_layout_bytes(const ptxk__flash *f, uint32_t layout) {
     if (!f->page_size) return layout == 1 ? f->row_bytes : f->kv_heads * f->row_bytes;
     return f->flags & PTXK_FLASH_PAGE_ROWS ? f->kv_heads * f->row_bytes : f->row_bytes;
 }
 
-/* What lane `lane` has of a u64. */
+/* Returns x, a u64, of lane `lane`. */
 static ptx_val ptxk__flash_shuffle(ptx_kernel *k, ptx_val x, ptx_val lane) {
     ptx_val half[2];
     uint32_t i;
@@ -7400,7 +7400,7 @@ static ptx_val ptxk__flash_shuffle(ptx_kernel *k, ptx_val x, ptx_val lane) {
     return ptx_pack(k, PTX_U64, 2, half);
 }
 
-/* Locates the pieces of the step at `position`, a lane each. Poisons the output where a page is missing. */
+/* Locates piece lane % 8 of the step at `position`. Poisons the output where its page is missing. */
 static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                     ptxk__flash_loader *l, ptx_val position) {
     ptx_val at, page, next, p, q, there;
@@ -7418,7 +7418,7 @@ static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const p
             q = ptx_setp(k, PTX_GT, next, w->first);
             there = ptx_and(k, there, q);
         }
-        page = ptx_get(k, l->page); /* loaded one step ago; the next step's is loaded now */
+        page = ptx_get(k, l->page); /* loaded one step ago; that of the next step is loaded below */
         q = ptx_setp(k, PTX_GE, page, w->pool_pages);
         q = ptx_and(k, q, there);
         ptx_guard(k, q);
@@ -7441,7 +7441,7 @@ static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const p
     l->kind = ptx_selp(k, l->layout, ptx_u32(0), p);
 }
 
-/* p where a piece is there, too: pages may be missing. */
+/* p where the page of `piece` exists, else false. */
 static ptx_val ptxk__flash_piece_exists(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_loader *l,
                                         ptx_val piece, ptx_val p) {
     ptx_val x;
@@ -7460,8 +7460,8 @@ static ptx_val ptxk__flash_factors_of_row(ptx_kernel *k, const ptxk__flash *f, p
     return ptx_ptr_add(k, slot, ptx_u32(8 * f->piece), 1);
 }
 
-/* Copies q8_0's factors of an item: a lane takes a row. New rows have theirs from ptxk__flash_append. Rows of
-   factors that are no whole number of words do not fit cp.async. */
+/* Copies q8_0's factors of an item: a lane takes a row. ptxk__flash_append stores those of new rows. cp.async
+   copies at least 4 bytes: a row's factors that are not whole words are loaded and stored. */
 static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val position) {
     uint32_t size = 16, i, e;
@@ -7475,7 +7475,7 @@ static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const 
         to = ptxk__flash_factors_of_row(k, f, slot, piece, row);
         p = ptx_setp(k, PTX_LT, at, l->stop);
         q = ptx_setp(k, PTX_GE, at, w->end);
-        q = ptx_or(k, p, q); /* not new */
+        q = ptx_or(k, p, q); /* not a new row */
         x = ptx_setp(k, PTX_GE, at, w->first);
         p = ptx_and(k, p, x);
         p = ptxk__flash_piece_exists(k, f, l, piece, p);
@@ -7519,7 +7519,7 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
         to = ptx_ptr_add(k, to, w->lane, 16);
         row = ptx_cvt(k, PTX_U64, row);
         from = ptx_mad(k, row, w->row_bytes, from);
-        if (f->row_vecs % 2) { /* zeros behind an odd number of chunks */
+        if (f->row_vecs % 2) { /* zeros after an odd number of chunks */
             words[0] = words[1] = words[2] = words[3] = ptx_b32(0);
             q = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(f->row_vecs));
             ptx_guard(k, q);
@@ -7535,7 +7535,7 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
         at = ptx_ptr_add(k, at, w->lane, 16);
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(at, 0), words);
-        if (f->factor_row) { /* by the lane of the first chunk of a block */
+        if (f->factor_row) { /* by the lane of a quantisation block's first chunk */
             factor = ptx_cvt(k, PTX_F16, factor);
             piece = ptx_shr(k, w->lane, ptx_u32(1));
             at = ptxk__factors_at(k, w->factors[which], from);
@@ -7555,15 +7555,15 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     ptx_end(k);
 }
 
-/* Copies an item by cp.async. row_bytes: all rows exist, so many bytes apart; 0: by the strides of the
-   arguments, zeros for absent rows, new ones from their source. */
+/* Copies an item by cp.async. row_bytes: bytes from row to row, where all rows exist; 0: rows at the
+   arguments' strides, zeros for absent rows, new rows from their source. */
 static void ptxk__flash_copy_rows(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val bar,
                                   ptx_val position, uint32_t row_bytes) {
     int all = l->pass * f->chunks == 32, odd = f->row_vecs % 2 != 0;
     uint32_t i;
     ptx_val j, row, from, to, p, q, exists, real, some = l->copies, pass_bytes = {0};
-    real = ptx_setp(k, PTX_LT, l->chunk, ptx_u32(f->row_vecs)); /* zeros behind an odd number of chunks */
+    real = ptx_setp(k, PTX_LT, l->chunk, ptx_u32(f->row_vecs)); /* zeros after an odd number of chunks */
     exists = ptx_op1(k, PTX_NOT, 0, real);
     if (!row_bytes && !f->page_size) pass_bytes = ptx_mul(k, w->row_bytes, ptx_u64(l->pass));
     if (f->page_size) pass_bytes = ptx_u64(l->pass * ptxk__flash_layout_bytes(f, 1));
@@ -7619,11 +7619,11 @@ static void ptxk__flash_copy_bulk(ptx_kernel *k, const ptxk__flash *f, const ptx
                                   const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val bar) {
     uint32_t bytes = f->piece_keys * f->row_bytes, j;
     ptx_val p, at, o[2];
-    if (f->factor_row) { /* by cp.async */
+    if (f->factor_row) { /* `full` waits for the factors too, which cp.async copies */
         ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE, 0, bar);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
     }
-    if (f->window || f->page_size) /* the slot may have had rows by cp.async: missing pages */
+    if (f->window || f->page_size) /* cp.async may have written an earlier item of the slot */
         ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
     p = ptx_elect(k, ptx_u32(0xffffffffu));
     o[0] = bar;
@@ -7707,7 +7707,7 @@ static void ptxk__flash_loader_begin(ptx_kernel *k, const ptxk__flash *f, const 
     }
 }
 
-/* Copies K and V of the next step, if there is one, in a loop of the caller. */
+/* Body and end of a loop that the caller opens: copies K and V of the next step, or leaves after the last. */
 static void ptxk__flash_load_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s, ptxk__flash_loader *l, int waits) {
     ptx_val position = ptx_get(k, l->here), p;
@@ -7723,12 +7723,12 @@ static void ptxk__flash_load_step(ptx_kernel *k, const ptxk__flash *f, const ptx
 
 /* -- flash_decode: tensor cores, the computing warps -- */
 
-/* Stores q in shared memory as a sum of `terms` numbers of the cache's type, then loads it to registers. Each
-   column is scaled by a power of two so that its largest element is about 2^14; with bf16 below 2^-8, so that
-   256 products with the largest K stay finite; with infinite elements by the smallest power. The first term
-   is 0 only where q is 0, so that products with infinite K are infinite. f16's second term is the rest times
-   2^12, at most 2^3, which extends the range below. With 8-bit caches a lane's word of K has elements 4 t ...
-   4 t + 3 of 16: q is stored so that it gets the same. Columns of 8 that no block has get another's. */
+/* Stores q in shared memory as a sum of `terms` numbers of the cache's type, then loads it to registers. A
+   power of two scales each column: its largest element becomes 2^14 to 2^15, with bf16 2^-9 to 2^-8, so that
+   256 products with the largest K stay finite. Columns with infinite elements get the smallest power. The
+   first term is 0 only where q is 0: products with infinite K are infinite. f16's second term is the rest, at
+   most 2^3, times 2^12, which keeps small rests in f16's range. With 8-bit caches a lane's word of K has
+   elements 4 t ... 4 t + 3 of 16: q is stored in that order. Columns past the last repeat another. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
@@ -7881,10 +7881,10 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             }
         }
     }
-    ptx_bar_sync(k, ptx_imm(0)); /* the loader may overwrite it from here on */
+    ptx_bar_sync(k, ptx_imm(0)); /* the loader may overwrite the staged q from here on */
 }
 
-/* The address of what this lane reads of row step `mt` and pair of chunks j, both constants, behind `at`. */
+/* The address of this lane's fragment of 16-key tile mt and chunk pair j, constants. at: that of 0, 0. */
 static ptx_val ptxk__flash_chunk_address(const ptxk__flash *f, ptx_val at, uint32_t mt, uint32_t j) {
     return ptx_off(at, (int64_t)(mt * 2 * f->chunks * 16 + j * 32));
 }
@@ -7907,8 +7907,8 @@ static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     }
 }
 
-/* Loads the factor of block j, f16, of the row `bytes` bytes further on; for an even j that of the next
-   block, too, if rows have an even number. */
+/* Loads to out[j % 2] the f16 factor of quantisation block j of the row at `at` + bytes. If rows have an even
+   number of blocks, an even j loads the factors of blocks j and j + 1, and an odd j none. */
 static void ptxk__flash_load_factors(ptx_kernel *k, const ptxk__flash *f, ptx_val at, uint32_t bytes,
                                      uint32_t j, ptx_val out[2]) {
     ptx_mem mem = ptx_at(at, (int64_t)(bytes + 2 * j));
@@ -7918,8 +7918,8 @@ static void ptxk__flash_load_factors(ptx_kernel *k, const ptxk__flash *f, ptx_va
         ptx_unpack(k, PTX_F16, 2, ptx_ld(k, PTX_B32, mem), out);
 }
 
-/* The same for an 8-bit cache: a pair of chunks is two steps. q8_0: the sum over a block is multiplied by the
-   factor of its row, and there is one sum of all terms. */
+/* ptxk__flash_scores for an 8-bit cache: a pair of chunks is two steps. q8_0: the sum over a block is
+   multiplied by the factor of its row, and there is one sum of all terms. */
 static void ptxk__flash_scores_bytes(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      const ptxk__flash_mma_state *s, ptx_val slot,
                                      ptx_val score[4][4][2][4]) {
@@ -8028,7 +8028,7 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
             limit = ptx_add(k, most, ptx_f32((double)f->bias + (double)f->slack));
             if (!capped) limit = ptx_op2(k, PTX_MUL, PTX_RN, limit, s->inverse[n][j]);
             limit = ptx_min(k, limit, ptx_f32(FLT_MAX));
-            if (!capped) { /* the fast path rounds score * factor once less; that must be small beside 1 */
+            if (!capped) { /* the fast path does not round score * factor: the difference must be small */
                 q = ptx_abs(k, most);
                 q = ptx_setp(k, PTX_LE, q, ptx_f32(65536));
                 limit = ptx_selp(k, limit, ptx_f32(-FLT_MAX), q);
@@ -8037,7 +8037,7 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
             for (mt = 0; mt < f->kt; mt++)
                 for (e = j; e < 4; e += 2) {
                     old = ptx_op2(k, PTX_SUB, PTX_RN, v[mt][n][e], most);
-                    if (f->type != PTX_F16) /* where scores are so large that the bias is lost */
+                    if (f->type != PTX_F16) /* rounding loses the bias beside very large scores */
                         old = ptx_op2(k, PTX_MIN, PTX_NAN, old, ptx_f32((double)f->bias + (double)f->slack));
                     ptx_set(k, x[mt][n][e], old);
                 }
@@ -8076,8 +8076,8 @@ static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     }
 }
 
-/* Packs weights as B operand, keys by columns: transposes each 8 by 8 of the accumulator layout and splits
-   each weight into a sum of two numbers of the cache's type. */
+/* Computes the weights, adds them to the totals and packs them as B operand, keys by columns: transposes each
+   8 by 8 of the accumulator layout and splits each weight into a sum of two numbers of the cache's type. */
 static void ptxk__flash_pack_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                      ptx_var x[4][4][4], ptx_val weight[4][4][2][2]) {
     ptx_type packed = f->type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2;
@@ -8126,9 +8126,9 @@ static void ptxk__flash_add_values(ptx_kernel *k, const ptxk__flash *f, const pt
     }
 }
 
-/* The same for an 8-bit cache. A transposed word has the dimensions 2 g and 2 g + 1 of the keys 2 t and 2 t +
-   1: rows g and g + 8 of the sums are these dimensions. q8_0: the numbers are multiplied by their factors and
-   rounded to f16. */
+/* ptxk__flash_add_values for an 8-bit cache. A transposed word has dimensions 2 g and 2 g + 1 of keys 2 t and
+   2 t + 1: rows g and g + 8 of the sums are these dimensions. q8_0: the numbers are multiplied by their
+   factors and rounded to f16. */
 static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                          const ptxk__flash_mma_state *s, ptx_val slot,
                                          ptx_val weight[4][4][2][2]) {
@@ -8172,8 +8172,8 @@ static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, co
     }
 }
 
-/* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block, after the whole block
-   has finished with the ring. */
+/* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block. The ring must be out of
+   use in the whole block. */
 static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s) {
     uint32_t n, j, h, e, dims = (f->d + 15) / 16 * 16;
@@ -8220,7 +8220,7 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_end(k);
 }
 
-/* A computing warp's step: K, then V. */
+/* One step of a computing warp: K, then V. */
 static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  const ptxk__flash_mma_state *s, ptx_val position, ptx_val high,
                                  ptx_val zero) {
@@ -8267,7 +8267,7 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
     ptxk__flash_arrive(k, w->lane, ptx_off(bar, 8));
 }
 
-/* What a computing warp does with the keys. */
+/* The loop of a computing warp over its steps. */
 static void ptxk__flash_compute(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                 ptxk__flash_mma_state *s) {
     ptx_val row, half, p, at, position, high, zero;
@@ -8535,8 +8535,8 @@ PTXK__CHECK(kv_scatter) {
                              why);
 }
 
-/* The address of row (head, position) in the cache of a sequence. Sets `there` to false where the position
-   has no page. factors: replaced by the address of the row's factors, where they lie beside rows. */
+/* Returns the address of row (head, position) in the cache of a sequence. Sets `there` to false where the
+   position has no page. q8_0: *factors becomes the address of the row's factors. */
 static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
                                  ptx_val *factors, ptx_val sequence, ptx_val head, ptx_val position,
                                  ptx_val *there) {
@@ -8578,8 +8578,8 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
     return ptx_ptr_add(k, caches, row, f->d * f->cache_bytes);
 }
 
-/* Quantises f->n elements at `from` and stores them. factor: the address of the block's factor; e4m3: of the
-   head's, or 0. */
+/* Quantises f->n elements at `from` and stores them. factor: q8_0: the address of the block's factor; e4m3:
+   of the heads' factors, or 0. */
 static void ptxk__scatter_bytes(ptx_kernel *k, const ptxk__scatter *f, ptx_val from, ptx_val to,
                                 ptx_val factor, ptx_val head) {
     uint32_t n = 16 / f->source_bytes, i;
@@ -8717,18 +8717,18 @@ typedef struct ptxk__prefill {
     uint32_t pairs;   /* steps along d in q . k */
     uint32_t hold;    /* q stays in registers */
     uint32_t panels;  /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
-    uint32_t cluster; /* wgmma: blocks of a cluster, of heads that share k and v: each copies half for both */
+    uint32_t cluster; /* wgmma: blocks of a cluster; their heads share k and v: each copies half for both */
     ptxk__tile q, kv, staged;
     int negative; /* the scale is negative */
     int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
     float inner;  /* factor of scores before 2^x in tanh; 0: no cap */
     float outer;  /* factor of scores after that, in base 2 */
-    float most;   /* scores that count as infinite: a power of two; exact times outer */
+    float most;   /* scores from this on count as infinite: a power of two, so that most * outer is exact */
     float lift;   /* the largest weight is 2^lift */
 } ptxk__prefill;
 
-/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, two stages of k and v,
-   and in e4m3 two of v as it is copied. */
+/* wgmma: bytes of a tile of so many rows. Below: bytes of all tiles, behind which the mbarriers lie: q, two
+   stages of k and v, and for e4m3 two of v before its transposition. */
 static uint32_t ptxk__prefill_panel_bytes(const ptxk__prefill *f, uint32_t rows) {
     return rows * f->panels * 128;
 }
@@ -8736,8 +8736,8 @@ static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
     return ptxk__prefill_panel_bytes(f, f->rows + (f->bytes == 1 ? 6 : 4) * f->keys);
 }
 
-/* Shared memory: q, then the tiles of k and of v. With 8-bit caches one tile serves both, and what has
-   arrived of k or v, with its factors, lies behind. */
+/* Shared memory: q, then the tiles of k and of v. With 8-bit caches one tile serves both; behind it lie the
+   bytes of k or v as copied, and their factors. */
 static uint32_t ptxk__prefill_tile_at(const ptxk__prefill *f, int v) {
     return ptxk__tile_bytes(&f->q) + (v && !f->raw ? ptxk__tile_bytes(&f->kv) : 0);
 }
@@ -8898,8 +8898,8 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     return PTX_E_NONE;
 }
 
-/* The maps of k and v: elements, rows, heads, sequences; pages: elements, positions, heads, pages. A copy is
-   a panel of a tile or page. */
+/* Plans the tensor maps of k and v: elements, rows, heads, sequences; paged: elements, positions, heads,
+   pages. A copy is a panel of a tile or page. cp.async copies a partial last tile. */
 static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
     static const size_t at[2][2] = {
         {offsetof(ptxk_flash_prefill_args, k), offsetof(ptxk_flash_prefill_args, k_batch_stride)},
@@ -8914,7 +8914,7 @@ static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
         m->swizzle = 128;
         m->box[0] = 128 / f->bytes, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
         m->size[0].times = f->d;
-        m->size[1].times = f->page_size ? f->page_size : PTXK__PREFILL_LEN; /* rows past the end: no copy */
+        m->size[1].times = f->page_size ? f->page_size : PTXK__PREFILL_LEN;
         m->size[2].times = f->kv_heads;
         m->size[3].times = 1;
         m->size[3].bytes = 4;
@@ -8998,7 +8998,7 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
     args->lse_batch_stride = rows * desc->heads;
 }
 
-/* The span of a tensor: strides of batch, rows, heads. */
+/* The span of a tensor. stride: of sequences, rows, heads. */
 static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_bytes, uint32_t element,
                                    uint32_t align, uint32_t batch, uint32_t rows, uint32_t heads,
                                    const uint64_t stride[3]) {
@@ -9009,9 +9009,9 @@ static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_b
     return s;
 }
 
-/* Checks spans with cumulative lengths, where the arguments do not give the number of rows: q_len only bounds
-   those of one sequence. Where heads lie outside rows, a head has room for a limited number. So many rows
-   must have distinct addresses; one row, which must exist, must not overlap the other tensors. */
+/* Checks a span with cumulative lengths, where the arguments do not give the number of rows: q_len only
+   bounds those of one sequence, and a head stride above the row stride those that fit between two heads. That
+   many rows must have distinct addresses. The later overlap test sees one row, which must exist. */
 static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *why) {
     ptx_code code;
     if (s->count[2] > 1 && s->stride[1] && s->stride[2] >= s->stride[1]) {
@@ -9130,19 +9130,19 @@ typedef struct ptxk__prefill_state {
         total[PTXK__PREFILL_M][2];
     ptx_val score[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
     ptx_val held[PTXK__PREFILL_M][8][4]; /* q, where it stays in registers */
-    ptx_val q, k, v, k_next, v_next;     /* reader addresses; next: of odd rows, where lanes read two */
+    ptx_val q, k, v, k_next, v_next;     /* tile readers; _next: the second of two rows that a lane reads */
     ptxk__tile_copier copier;
     ptx_val args, shared;
-    ptx_val outer;      /* f32: factor of scores, in base 2, times e4m3's factors */
-    ptx_val inner;      /* f32: with a cap: factor of scores before 2^x in tanh, with its sign; likewise */
+    ptx_val outer;      /* f32: factor of scores, to base 2, times e4m3's factors */
+    ptx_val inner;      /* f32, with a cap: signed factor of scores before 2^x in tanh, times e4m3's factor */
     ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
     ptx_var at;         /* s32: the first key of the tile */
-    ptx_val end;        /* s32: end of the keys that any query of the block sees */
-    ptx_val place;      /* panels: where the next tile goes */
+    ptx_val end;        /* s32: keys from here on are seen by no query of the block */
+    ptx_val place;      /* panels: shared address for the next copy */
     ptx_val minus_outer; /* panels: -outer */
 } ptxk__prefill_state;
 
-/* The address of a row in one of the four tensors, and the elements from row to row, fewer than 2^32. */
+/* The address of a row in one of the four tensors. *row_stride: elements from row to row, below 2^32. */
 static ptx_val ptxk__prefill_base(ptx_kernel *k, ptx_val args, size_t tensor, size_t strides, ptx_val ragged,
                                   ptx_val sequence, ptx_val row, ptx_val head, uint32_t bytes,
                                   ptx_val *row_stride) {
@@ -9176,9 +9176,9 @@ static ptx_val ptxk__prefill_rows(ptx_kernel *k, ptx_val args, size_t cumulative
     return ptx_cvt(k, PTX_U64, begin);
 }
 
-/* Fragments for products. f32 runs on tf32, of which mma uses the upper 19 bits: rounded to them (FAST), or
-   as a sum of two with the rest, 2^-10 of the value (EXACT). An infinite value has no rest, and is not
-   multiplied by the rest of another, which may be 0. */
+/* Fragments for products. f32 runs on tf32: mma uses the upper 19 bits of a word. FAST: x is rounded to them.
+   EXACT: x is `finite`, those 19 bits, plus `rest`, below 2^-10 of it. Both are 0 where x is infinite, so
+   that no infinite x is multiplied by another's rest, which may be 0. */
 typedef struct ptxk__prefill_fragment {
     ptx_val x[4], finite[4], rest[4];
 } ptxk__prefill_fragment;
@@ -9327,7 +9327,7 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
     if (!f->raw) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     s->v = s->v_next = ptx_ptr_add(k, tile, t, f->bytes * 2);
     if (f->type != PTX_F32) return;
-    half = ptx_and(k, t, ptx_u32(2)); /* the swizzle exchanges chunk and word where the row's turn is odd */
+    half = ptx_and(k, t, ptx_u32(2)); /* where a row's swizzle is odd, a tile's two chunks change places */
     x = ptx_sub(k, ptx_u32(2), half);
     x = ptx_sub(k, x, half);
     s->v_next = ptx_ptr_add(k, s->v, ptx_as(x, PTX_S32), 8);
@@ -9417,7 +9417,7 @@ static ptx_val ptxk__prefill_first(ptx_kernel *k, const ptxk__prefill_block *q) 
     return ptx_add(k, first, ptx_as(q->query, PTX_S32));
 }
 
-/* The range of keys that the block sees: from the result to s->end; all its queries see safe[0] ... safe[1] -
+/* Returns the first key that the block reads and sets s->end; all its queries see keys safe[0] ... safe[1] -
    1. */
 static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_block *q,
                                    ptxk__prefill_state *s, ptx_val safe[2]) {
@@ -9465,7 +9465,7 @@ static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptx
     *first = ptx_add(k, *first, ptx_as(x, PTX_S32));
 }
 
-/* The block's rows of the tree: the address of that of the sequence's first query. *words: of a row. */
+/* The address of the tree row of the sequence's first query. *words: 32-bit words of a row. */
 static ptx_val ptxk__prefill_tree(ptx_kernel *k, const ptxk__prefill_state *s, const ptxk__prefill_block *q,
                                   ptx_val *words) {
     ptx_val most = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, q_len)), row, x, wide;
@@ -9480,8 +9480,8 @@ static ptx_val ptxk__prefill_tree(ptx_kernel *k, const ptxk__prefill_state *s, c
     return ptx_ptr_add(k, x, row, 4);
 }
 
-/* The bits of a row of the tree from new token x (s32) on, one for each key of a tile. Those of keys before
-   the new tokens are 1. */
+/* Loads the bits of a tree row from new token x (s32) on, one for each key of a tile. Keys before the new
+   tokens have bits of 1. */
 static void ptxk__prefill_tree_bits(ptx_kernel *k, const ptxk__prefill *f, ptx_val row, ptx_val words,
                                     ptx_val x, ptx_val bits[4]) {
     ptx_val word = ptx_shr(k, x, ptx_u32(5)), next, at, p, last = {0};
@@ -9529,7 +9529,7 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
                 low = ptx_sub(k, row, at);
                 low = ptx_sub(k, low, ptx_s32((int64_t)f->window));
             }
-            if (f->flags & PTXK_PREFILL_TREE) { /* rows past the last take that one's */
+            if (f->flags & PTXK_PREFILL_TREE) { /* rows past the last use that one's bits */
                 p = ptx_sub(k, row, base);
                 x = ptx_sub(k, q.q_len, ptx_u32(1));
                 x = ptx_min(k, ptx_as(p, PTX_U32), x);
@@ -9626,7 +9626,7 @@ static void ptxk__prefill_add(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefi
     for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], d[e]);
 }
 
-/* Adds weights times v. 16-bit types: the weights of 16 keys already lie as operand A. */
+/* Adds weights times v. 16-bit types: the weights of 16 keys already have the layout of operand A. */
 static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
@@ -9648,8 +9648,8 @@ static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     }
 }
 
-/* The same for tf32. Columns t and t + 4 of A are the keys 2 t and 2 t + 1 of 8, whose weights this thread
-   has; the rows of B match. ldmatrix cannot transpose words: each lane loads its own two. */
+/* ptxk__prefill_values for tf32. Columns t and t + 4 of A are keys 2 t and 2 t + 1 of 8, whose weights this
+   thread has; the rows of B match. ldmatrix cannot transpose words: each lane loads its own two. */
 static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
@@ -9671,7 +9671,7 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
     }
 }
 
-/* e4m3: the factor of the block's head for k or v, with what the conversion leaves out. */
+/* e4m3: the factor of the block's head for k or v, times the power of two that conversions leave out. */
 static ptx_val ptxk__prefill_factor(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                     int v) {
     ptx_val head = ptx_ctaid_x(k), factor;
@@ -9722,8 +9722,8 @@ static void ptxk__prefill_copy_factors(ptx_kernel *k, const ptxk__prefill *f, co
     }
 }
 
-/* Converts the staged tile to the tile of `type`, after a barrier; needs one behind it. Each thread converts
-   16 numbers at a time. */
+/* Converts the staged tile to the tile of `type`, 16 numbers of a thread at a time. Needs a barrier before
+   and after. */
 static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s) {
     const ptxk__tile *t = &f->staged;
     const ptxk__tile_copier *c = &s->copier;
@@ -9761,7 +9761,7 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
                 ptxk__widen_chunk(k, f->cache, words + 2 * e, f->factor_row ? &factor : NULL, out);
             else
                 ptxk_narrow(k, f->type, 16 / f->bytes, x + e * (16 / f->bytes), out);
-            row = e ? ptx_xor(k, to, ptx_u32(16 * e)) : to; /* the tile permutes aligned groups of chunks */
+            row = e ? ptx_xor(k, to, ptx_u32(16 * e)) : to; /* swizzled in aligned groups of chunks */
             row = ptx_ptr_add(k, s->shared, row, 1);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(row, (int64_t)ptxk__prefill_tile_at(f, 0)), out);
         }
@@ -9875,9 +9875,9 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     ptx_set(k, next, from);
 }
 
-/* Processes the tile of keys at s->at, whose k is in flight. v is copied while q k is computed, the next k
-   while the weights are. edge: some queries do not see all of the keys. 8-bit: k is already converted; the
-   next k is copied while the values are added. */
+/* Processes the tile of keys at s->at, whose k has arrived. v is copied during the product q k, the next k
+   during the softmax and the product with v. edge: some queries do not see all of the keys. 8-bit: k is
+   already converted; the next k is copied during the product with v. */
 static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int edge) {
     ptx_val at, next, first = ptx_s32(0), kv_len = first;
     at = ptx_get(k, s->at);
@@ -9971,11 +9971,11 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     }
 }
 
-/* wgmma's form: a row whose offset is beyond this is coarse, see ptxk__prefill_weigh; so is one with scores
-   that count as infinite. */
+/* wgmma's form: rows whose offset reaches this size, or whose scores count as infinite, have the maximum
+   subtracted first: see ptxk__prefill_weigh. */
 #define PTXK__PREFILL_FAR 1024.0
 
-/* lift - outer most, as it is added to the scores of a row; without the lift, what is not rounded twice. */
+/* The offset of a row's scores, lift - outer * most. bare: without lift, but with the weights' rounding. */
 static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                     ptx_val most, int bare) {
     ptx_val x = ptx_fma(k, most, s->minus_outer, ptx_f32((double)f->lift)), bare_offset, p;
@@ -9987,7 +9987,7 @@ static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const
     return ptx_selp(k, bare_offset, x, p);
 }
 
-/* The score of a head that has no key, in base 2. */
+/* The sink of a head, in base 2. */
 static ptx_val ptxk__prefill_sink(ptx_kernel *k, const ptxk__prefill_state *s, ptx_val head) {
     ptx_val x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, sinks));
     x = ptx_ptr_add(k, x, head, 4);
@@ -10010,7 +10010,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         for (h = 0; h < 2; h++) {
             total = ptx_get(k, s->total[i][h]);
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
-            if (has_sink) { /* far above all scores: the total is infinite */
+            if (has_sink) { /* a sink far above all scores makes the total infinite */
                 x = ptx_get(k, s->most[i][h]);
                 x = ptx_fma(k, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer), sink);
                 x = ptx_ex2(k, x);
@@ -10143,8 +10143,8 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     s->q = ptxk__tile_reader(k, &f->q, s->shared, row, half);
 }
 
-/* Writes the rows of this warp: through the place of its own queries, or, with panels, those of the
-   warpgroup, which nobody reads any more; e4m3: through that of v before it is turned. */
+/* Writes the rows of this warp, staged in the shared memory of its own queries; with panels, in that of the
+   warpgroup's queries, which are no longer read; e4m3: in that of v before its transposition. */
 static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val lane, warp, x, row, rows, here, base, stride, shared;
     ptxk__prefill_block q;
@@ -10157,7 +10157,7 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     row = ptx_cvt(k, PTX_U64, x);
     q.row = ptx_add(k, q.row, row);
     rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
-    here = row;                                                     /* for lse */
+    here = row;                                                     /* used for lse only */
     if (f->flags & PTXK_PREFILL_LSE) {
         base = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, lse));
         stride =
@@ -10184,7 +10184,7 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     ptxk__prefill_store(k, f, s, lane, shared, base, stride, rows);
 }
 
-/* Panels: the factors of scores. e4m3: the head's belongs to them. */
+/* Panels: sets the factors of scores; e4m3: times the factor of the head. */
 static void ptxk__prefill_scales(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                  ptx_val head) {
     ptx_val x;
@@ -10201,14 +10201,14 @@ static void ptxk__prefill_scales(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     s->minus_outer = ptx_neg(k, s->outer);
 }
 
-/* Sums of nothing. bad: the totals are NaN. */
+/* Starts with empty sums. Where `bad` holds, the totals are NaN. */
 static void ptxk__prefill_start_sums(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                      ptx_val bad) {
     ptx_val x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), bad);
     uint32_t i, h, n, e;
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
-            s->most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* -inf then weighs 0 */
+            s->most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* a score of -inf then has weight 0 */
             s->total[i][h] = ptx_var_new(k, x);
         }
         for (n = 0; n < f->columns; n++)
@@ -10295,13 +10295,13 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
 
    The schedule of FlashAttention-3 (J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with
    Asynchrony and Low-precision", 2024). Warpgroups 0 and 1 have 64 queries each; warpgroup 2 copies tiles of
-   k and v into two stages. A warpgroup issues q k of one tile and the product with v of the tile before, then
-   computes weights while the other one's products run: named barriers give them turns. Its products of one
+   k and v into two stages. A warpgroup issues q k of one tile and the product with v of the previous tile,
+   then computes weights while the other's products run: named barriers give them turns. Its products of one
    tile with v run while it computes the weights of the next.
 
-   k and v of a stage each have two mbarriers: full, at which a lane of every copying warp arrives, and empty,
-   at which one of every computing warp does. One thread copies whole tiles through tensor maps; the last tile
-   of the keys is copied by cp.async of all threads, which fills with zeros what another sequence owns. */
+   k and v of a stage each have two mbarriers: at `full` one lane of each copying warp arrives, at `empty` one
+   lane of each computing warp. One thread copies whole tiles through tensor maps. All copying threads copy a
+   partial last tile by cp.async, which replaces rows past the end of the keys by zeros. */
 
 /* Named barriers: the turns of warpgroups 0 and 1; the copying threads. */
 #define PTXK__PREFILL_TURN 1u
@@ -10310,7 +10310,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
     ptx_val parity;     /* of full */
-    ptx_val odd;        /* its number */
+    ptx_val odd;        /* the stage's number */
 } ptxk__prefill_stage;
 
 static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__prefill *f,
@@ -10326,7 +10326,7 @@ static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__pre
     return g;
 }
 
-/* e4m3: where v of a tile is copied to, and its full mbarrier. */
+/* e4m3: where v of a tile is copied to before its transposition, and the full mbarrier of that copy. */
 static ptx_val ptxk__prefill_raw(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                  ptx_val tile, ptx_val *full) {
     ptx_val odd = ptx_and(k, tile, ptx_u32(1)), at;
@@ -10357,8 +10357,8 @@ typedef struct ptxk__prefill_source {
     ptx_val rank;   /* in the cluster */
 } ptxk__prefill_source;
 
-/* A map's index along a stride of 0 is 0. Keys in one place (row stride 0), and rows past 2^30, are copied by
-   cp.async, as is the tile at the end of the keys, whose last rows become zeros. */
+/* Sets where the block's keys lie. A map's index along a stride of 0 is 0. cp.async copies keys in one place
+   (row stride 0), rows past 2^30, and a partial last tile, whose rows past the end become zeros. */
 static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                       const ptxk__prefill_block *q, ptxk__prefill_source *c) {
     static const size_t strides[2] = {offsetof(ptxk_flash_prefill_args, k_batch_stride),
@@ -10396,8 +10396,8 @@ static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, con
     }
 }
 
-/* One thread's copies of k or v of the tile at `first`, through the tensor map, a panel of each part of a
-   page at a time. */
+/* Copies k or v of the tile at `first` through the tensor map; one thread runs it. One copy is a panel of the
+   tile or of its part in a page. */
 static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_source *c,
                                     uint32_t v, ptx_val place, ptx_val first, ptx_val full) {
     ptx_val o[8], at = ptx_as(first, PTX_U32), x, column = ptx_u32(0);
@@ -10434,8 +10434,8 @@ static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const
     }
 }
 
-/* What a copying thread arrives with at a full mbarrier: one lane of each warp, when the warp's copies by
-   cp.async, all but those of the last groups, are in shared memory where wgmma sees them. */
+/* Publishes cp.async copies to wgmma: one lane of each warp arrives at a full mbarrier, when all the warp's
+   groups but the last `groups` are visible to the async proxy. */
 static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0, ptx_val full) {
     ptx_cp_async_wait(k, groups);
     ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
@@ -10444,9 +10444,9 @@ static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0,
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
 }
 
-/* e4m3: wgmma reads v along the keys, so the copying warpgroup turns a tile. Row n of the result are the keys
-   of element n. Of 16 keys, 4 t ... 4 t + 3 are 2 t, 2 t + 1, 8 + 2 t and 8 + 2 t + 1, as a computing thread
-   has their weights. ldmatrix.trans gives a lane two keys of two elements; prmt sorts them. */
+/* e4m3: wgmma needs v with adjacent keys: the copying warpgroup transposes each tile. Row n of the result has
+   the keys of element n; of 16, places 4 t ... 4 t + 3 hold 2 t, 2 t + 1, 8 + 2 t, 8 + 2 t + 1, whose weights
+   a computing thread has. ldmatrix.trans gives a lane two keys of two elements; prmt sorts them. */
 static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val tid, ptx_val from,
                                  ptx_val to) {
     ptx_val lane, warp, row, half, reader, x, at[2], pick[2], words[4], here;
@@ -10457,7 +10457,7 @@ static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val 
     row = ptx_mad(k, warp, ptx_u32(32), row);
     reader = ptxk__tile_reader(k, &f->kv, from, row, half);
     for (e = 0; e < 2;
-         e++) { /* first even elements of the first lanes and odd ones of the others: no conflict */
+         e++) { /* lanes 0 to 15 store even elements first, the others odd ones: no conflict */
         half = ptx_shr(k, lane, ptx_u32(4));
         if (e) half = ptx_xor(k, half, ptx_u32(1));
         pick[e] = ptx_mad(k, half, ptx_u32(0x1111), ptx_u32(0x6420));
@@ -10490,7 +10490,7 @@ static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val 
     }
 }
 
-/* The copying warpgroup: q, and all tiles. */
+/* The copying warpgroup: copies q and all tiles. */
 static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                   const ptxk__prefill_block *q, ptxk__prefill_source *c, ptx_val tid,
                                   ptx_val begin) {
@@ -10529,7 +10529,7 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         g = ptxk__prefill_stage_of(k, f, s, tile);
         place[0] = g.k, place[1] = g.v;
         full[0] = g.bars, full[1] = ptx_off(g.bars, 8);
-        if (f->bytes == 1) { /* v waits until it is turned, with the next tile */
+        if (f->bytes == 1) { /* v is transposed in the round of the next tile */
             place[1] = ptxk__prefill_raw(k, f, s, tile, &full[1]);
             p = ptx_setp(k, PTX_LT, at, s->end);
             ptx_if(k, p);
@@ -10578,7 +10578,7 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             ptxk__prefill_turn_v(k, f, tid, raw, g.v);
             ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
             ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(PTXK__PREFILL_COPIERS),
-                    ptx_imm(128)); /* all have read, too */
+                    ptx_imm(128)); /* also: all have read `raw` */
             full[1] = ptx_off(g.bars, 8);
             ptx_guard(k, lane0);
             ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[1], 0, NULL);
@@ -10628,17 +10628,17 @@ static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, con
     return ptx_op3(k, PTX_BAR_RED_OR, 0, v[0], v[1], v[2]);
 }
 
-/* What a computing thread knows besides its state. */
+/* What a computing thread has besides ptxk__prefill_state. */
 typedef struct ptxk__prefill_group {
     ptx_val q;                              /* descriptor of the warpgroup's queries */
-    ptx_var score[4 * PTXK__PREFILL_TILES]; /* as wgmma numbers them: those of a tile of 8 keys adjacent */
-    ptx_var weight[PTXK__PREFILL_TILES / 2][4];  /* operand A of 16 keys, of the tile before */
+    ptx_var score[4 * PTXK__PREFILL_TILES]; /* in wgmma's order: 4 for each tile of 8 keys */
+    ptx_var weight[PTXK__PREFILL_TILES / 2][4];  /* operand A for each 16 keys of the tile before */
     ptx_val operand[PTXK__PREFILL_TILES / 2][4]; /* the same, read before the products' fence */
-    ptx_var part[64], shrink[2]; /* e4m3: a tile's weights times v; the factor of the sums before it */
+    ptx_var part[64], shrink[2]; /* e4m3: a tile's weights times v; the factor of the earlier sums */
     ptx_val turn, next;                          /* named barriers: this warpgroup's turn, the other's */
-    ptx_val first, kv_len;                       /* of the mask */
-    ptx_val releases, yes;                       /* predicates: the lane arrives for its warp; true */
-    ptx_val remote, other; /* clusters: the mbarrier, of stage 0, that the lane arrives at; 1: it is of v */
+    ptx_val first, kv_len;                       /* see ptxk__prefill_mask_limits */
+    ptx_val releases, yes;                       /* predicates: this lane arrives at empty mbarriers; true */
+    ptx_val remote, other; /* clusters: stage 0's empty mbarrier for this lane to arrive at; 1: that of v */
 } ptxk__prefill_group;
 
 static void ptxk__prefill_take_turn(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c) {
@@ -10661,8 +10661,8 @@ static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill *f, const p
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &empty, 0, NULL);
 }
 
-/* The same in a cluster, for both blocks, in one instruction, since each costs a fence: lanes 0 and 1 arrive
-   for k of the stage, lanes 2 and 3 for v of the other one. first: there is no v yet. */
+/* The same in a cluster: lanes 0 and 1 release k of stage g, lanes 2 and 3 v of the other stage, in both
+   blocks; in one instruction, since each costs a fence. first: there is no v yet. */
 static void ptxk__prefill_release_both(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c,
                                        const ptxk__prefill_stage *g, int first) {
     ptx_val stage, empty, p = c->releases;
@@ -10742,10 +10742,10 @@ static void ptxk__prefill_write_scores(ptx_kernel *k, const ptxk__prefill *f, co
     for (i = 0; i < f->keys / 2; i++) ptx_set(k, c->score[i], s->score[0][i / 4][i % 4]);
 }
 
-/* Turns the scores into weights 2^(outer score + offset), offset = lift - outer maximum, and computes the
-   factors of the sums. A rounded offset is common to a row's weights and total, and the factor between two
-   tiles is that of their offsets. Where outer maximum is beyond 2^10, the offset would be too coarse: then
-   the maximum is subtracted first, as mma.sync's form does, and infinite scores become the largest number. */
+/* Turns the scores into weights 2^(outer * score + offset), offset = lift - outer * maximum, and computes the
+   factors of the sums. The rounding error of an offset cancels: a row's weights and total share it, and the
+   factor between two tiles is that of their offsets. From |offset| 2^10 on it would be too coarse: then the
+   maximum is subtracted first, as in mma.sync's form, and infinite scores become the largest number. */
 static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                 const ptxk__prefill_group *c, ptx_val shrink[2]) {
     ptx_val old[2], most[2], part[4], offset[2], difference[2], x, p;
@@ -10758,7 +10758,7 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         for (n = 2; n < f->keys / 8; n++)
             for (e = 0; e < 2; e++)
                 part[n % 2 * 2 + e] = ptx_max(k, part[n % 2 * 2 + e], s->score[0][n][2 * h + e]);
-        part[0] = ptx_max(k, part[0], old[h]); /* here a NaN that stands alone goes */
+        part[0] = ptx_max(k, part[0], old[h]); /* `old` is a number: a NaN part is dropped */
         for (i = 1; i < 4; i++) part[0] = ptx_max(k, part[0], part[i]);
         most[h] = ptxk_warp_reduce(k, PTX_MAX, part[0], 1, 4);
     }
@@ -10863,7 +10863,7 @@ static void ptxk__prefill_rescale(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptx_end(k);
 }
 
-/* Masks the scores of the tile at s->at where some queries do not see all keys, and advances. */
+/* Applies soft cap and sign to the scores of the tile at s->at, masks them where needed, and advances. */
 static void ptxk__prefill_shape_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                      const ptxk__prefill_group *c, const ptx_val safe[2]) {
     ptx_val at, p;
@@ -10883,7 +10883,7 @@ static void ptxk__prefill_shape_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk
     ptx_set(k, s->at, at);
 }
 
-/* The tiles of a computing warpgroup. */
+/* Processes all tiles in a computing warpgroup. */
 static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                   ptxk__prefill_group *c, ptx_val group, const ptx_val safe[2]) {
     ptxk__prefill_stage g, before;
@@ -10918,7 +10918,7 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             ptx_set(k, count, tile);
             g = ptxk__prefill_stage_of(k, f, s, tile);
             if (f->bytes
-                == 1) { /* the part first: its registers and the scores' are live together only here */
+                == 1) { /* v first: only here are the registers of the part and the scores live together */
                 ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
                 ptxk__prefill_take_turn(k, f, c);
                 ptxk__prefill_issue_values(k, f, s, c, before.v);
@@ -10977,7 +10977,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     ptx_val tid, group, p, bad, begin, bars, safe[2], x;
     uint32_t i;
     memset(&s, 0, sizeof s);
-    ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* another block would wait for ever */
+    ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* a block of another size would wait for ever */
     ptx_max_registers(k, 168);
     if (f->cluster > 1) ptx_require_cluster(k, f->cluster, 1, 1);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
@@ -10997,7 +10997,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
-    for (i = 0; i < (f->bytes == 1 ? 11u : 9u); i++) /* 8: of q; 9, 10: of v before it is turned */
+    for (i = 0; i < (f->bytes == 1 ? 11u : 9u); i++) /* 8: full of q; 9, 10: full of untransposed v */
         ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i),
                           ptx_imm(i == 8               ? 128
                                   : i > 8 || i % 4 < 2 ? 4
@@ -11015,7 +11015,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     ptx_if(k, p);
     {
         ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40));
-        p = ptx_setp(k, PTX_LT, begin, s.end); /* without keys the place of q takes out at once */
+        p = ptx_setp(k, PTX_LT, begin, s.end); /* without keys, the output uses q's place at once: no copy */
         ptx_if(k, p);
         ptxk__prefill_produce(k, f, &s, &q, &source, tid, begin);
         ptx_end(k);
@@ -11102,7 +11102,7 @@ PTXK__LEFT_OUT(flash_prefill)
 #if PTXK__HAS(PTXK_OP_FLASH_MLA)
 
 #define PTXK__MLA_LEN (1u << 30)
-#define PTXK__MLA_HEADER 256 /* of the workspace: the number of chunks; then their rows, then lse in base 2 */
+#define PTXK__MLA_HEADER 256 /* bytes of workspace for the number of chunks; rows, then base-2 lse follow */
 
 /* Everything that a description and a target determine. A block of rows x width warps: each takes 16 * m rows
    of the tile, and 8 * n keys of a step for the scores, columns / width columns for the output. */
@@ -11111,10 +11111,10 @@ typedef struct ptxk__mla {
     uint32_t cache, bytes; /* type of the caches, read as `type`; bytes of an element */
     uint32_t heads, latent, rope, tile, page_size, page_shift, flags;
     uint32_t m, rows, width, n, keys, threads, columns;
-    uint32_t stages;     /* of the ring of keys. 8-bit: of what arrives; kv is one tile */
+    uint32_t stages;     /* of the ring of keys. 8-bit: of unconverted keys; kv is one tile */
     uint32_t stage;      /* bytes of one */
     uint32_t factors[2]; /* q8_0: bytes of the factors of a row of c, of r */
-    uint32_t shared, ring_at, weights_at, scratch_at; /* q, then kv; the weights; the maxima and totals */
+    uint32_t shared, ring_at, weights_at, scratch_at; /* bytes; offsets of ring, weights, maxima and totals */
     ptxk__tile q, kv, p, raw;
     float scale, lift; /* scores are in base 2; weights are 2^(score - maximum + lift) */
 } ptxk__mla;
@@ -11198,7 +11198,7 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     f->scratch_at = f->weights_at + ptxk__tile_bytes(&f->p);
     f->shared = f->scratch_at + f->tile * f->width * 4;
     if (f->bytes > 1) return PTX_E_NONE;
-    /* Two stages where they fit; without cp.async keys are converted on the way. */
+    /* Two stages where they fit; without cp.async keys are converted as they are loaded. */
     ptxk__tile_form(&f->raw, f->keys, f->latent + f->rope, 2, f->threads);
     f->stage = ptxk__tile_bytes(&f->raw) + f->keys * (f->factors[0] + f->factors[1]);
     f->ring_at = f->shared;
@@ -11229,7 +11229,7 @@ PTXK__PLAN(flash_mla) {
     if (!shape->batch || !pairs) return PTX_E_NONE;
     longest = shape->max_len ? shape->max_len : shape->max_seq;
     tiles = (pairs + f.tile - 1) / f.tile;
-    /* A chunk for each multiprocessor, but of keys whose reads outweigh the partial results. */
+    /* Chunks to fill the multiprocessors, of enough keys that their reads outweigh the partial results. */
     blocks = tiles * shape->batch;
     least = 2 * f.tile < f.keys ? f.keys : 2 * f.tile;
     most = ptxk__ceil_div(longest, least);
@@ -11340,17 +11340,17 @@ PTXK__CHECK(flash_mla) {
 
 typedef struct ptxk__mla_state {
     ptx_val args, shared, tid, lane, sequence, queries, first_pair, pairs;
-    ptx_val across, along; /* this warp's number among those of the same keys; of the same rows */
-    ptx_val length, end;   /* s32: of the sequence; of the keys of this block */
+    ptx_val across, along; /* this warp's number among those of the same rows; of the same keys */
+    ptx_val length, end;   /* s32: of the sequence; end of this block's keys */
     ptx_val base[2], stride[2], table, pool_pages; /* c and r; strides in bytes, u32 */
-    ptx_val factors[2];                            /* q8_0: as base; e4m3: f32, of scores in base 2 */
-    ptx_val row, chunk;                     /* what this thread copies: rows from there on, every 8th chunk */
+    ptx_val factors[2];                            /* q8_0: as base; e4m3: f32 factor of scores, base 2 */
+    ptx_val row, chunk;                     /* first row and chunk of this thread's copies; every 8th chunk */
     ptx_val q, k, v, p, store[PTXK__MLA_N]; /* reader addresses; where weights are stored */
     ptx_val limit[2][2];                    /* s32: keys that each of this thread's rows sees */
     ptx_var sum[2][PTXK__MLA_COLUMNS][4], most[2][2], total[2][2], poison;
 } ptxk__mla_state;
 
-/* `field`, or `otherwise` where both fields of a pair are 0. */
+/* Stride `which` of the two at `pair` in the arguments, or `otherwise` where both are 0. */
 static ptx_val ptxk__mla_stride(ptx_kernel *k, ptx_val args, size_t pair, uint32_t which, ptx_val otherwise) {
     ptx_val a = ptxk__arg_u32(k, args, pair), b = ptxk__arg_u32(k, args, pair + 8), p;
     p = ptx_or(k, a, b);
@@ -11358,7 +11358,7 @@ static ptx_val ptxk__mla_stride(ptx_kernel *k, ptx_val args, size_t pair, uint32
     return ptx_selp(k, otherwise, which ? b : a, p);
 }
 
-/* The address of a pair's row in q, q_rope or out, whose strides are at `pair`. */
+/* The address of row `number`, a query and head, in q, q_rope or out. pair: its strides in the arguments. */
 static ptx_val ptxk__mla_row(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, size_t tensor,
                              size_t pair, uint32_t d, uint32_t bytes, ptx_val number) {
     ptx_val t = ptx_div(k, number, ptx_u32(f->heads)), h = ptx_rem(k, number, ptx_u32(f->heads)), x, at;
@@ -11371,7 +11371,7 @@ static ptx_val ptxk__mla_row(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_
     return ptx_ptr_add(k, at, t, bytes);
 }
 
-/* Rounds the tile's rows of q to the type of the caches, in shared memory. */
+/* Loads the tile's rows of q to shared memory, rounded to the type of the caches. */
 static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)f->q_type), pass = f->threads / 8, r, j, e, per = 16 / bytes;
     ptx_val row, number, from[2], to, p, inside, x[8], words[4], c, here;
@@ -11414,8 +11414,8 @@ static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state 
     }
 }
 
-/* Where this thread's 16 numbers of a row go in the tile of keys, as f16: their first half, of every second 4
-   threads the last, so that 8 threads store to different banks. The other half goes to this address ^ 16. */
+/* Where half of this thread's 16 numbers of a row goes in the tile of keys, as f16: the first half in threads
+   0 to 3 of 8, else the last: stores go to different banks. The other half goes to this address ^ 16. */
 static ptx_val ptxk__mla_place(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val row) {
     ptx_val chunk = ptx_shr(k, s->chunk, ptx_u32(2));
     chunk = ptx_mad(k, s->chunk, ptx_u32(2), chunk);
@@ -11424,7 +11424,7 @@ static ptx_val ptxk__mla_place(ptx_kernel *k, const ptxk__mla *f, const ptxk__ml
     return ptx_ptr_add(k, s->shared, chunk, 1);
 }
 
-/* Stores 16 numbers as f16 at `bytes` behind ptxk__mla_place. factor: f16, of q8_0; p: NULL: always. */
+/* Stores 16 numbers as f16 `bytes` beyond `to`, of ptxk__mla_place. factor: q8_0's, f16; p: NULL: always. */
 static void ptxk__mla_widen(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val words[4],
                             ptx_val factor, const ptx_val *p, ptx_val to, uint32_t bytes) {
     ptx_val last = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(4)), half[2][2], out[4];
@@ -11442,7 +11442,7 @@ static void ptxk__mla_widen(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_s
     }
 }
 
-/* The same for a stage of 8-bit keys, whose copies have arrived. */
+/* Converts a stage of 8-bit keys, whose copies have arrived, to the tile of keys. */
 static void ptxk__mla_convert(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val stage) {
     uint32_t raw = ptxk__tile_bytes(&f->raw), pass = f->threads / 8, r, j;
     ptx_val row, at, from[2] = {{0}, {0}}, to, p, words[4], factor = {0}, block;
@@ -11501,7 +11501,7 @@ static void ptxk__mla_copy_factors(ptx_kernel *k, const ptxk__mla *f, const ptxk
 }
 
 /* Issues the copies of the step of keys from `at` (s32) on into the stage at `to`; zeros past the end. Before
-   sm_80 it stores them, converted, in the tile of keys. */
+   sm_80 it loads and stores them; 8-bit keys then go, converted, to the tile of keys. */
 static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at, ptx_val to) {
     uint32_t pass = f->threads / 8, chunks = f->rope * f->bytes / 16, async = f->stages >= f->bytes, r, j;
     ptx_val row, key, there, page, p = {0}, from[2], valid, bytes, here, c, words[4], factor[2], x = {0};
@@ -11578,7 +11578,7 @@ static ptx_val ptxk__mla_cache(ptx_kernel *k, const ptxk__mla *f, const ptxk__ml
     return ptx_ptr(x, PTX_GLOBAL);
 }
 
-/* The block's sequence, pairs and keys, and where this thread's part lies. Returns the first key, s32. */
+/* Computes the block's sequence, pairs and keys, and this thread's addresses. Returns the first key, s32. */
 static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
     ptx_val x, p, limit, chunk, begin, warp, row, half, number;
     uint32_t i, h;
@@ -11610,7 +11610,7 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
     s->length = ptx_as(x, PTX_S32);
     x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
     s->poison = ptx_var_new(k, x);
-    for (i = 0; i < f->m; i++) { /* of the queries of this thread's rows */
+    for (i = 0; i < f->m; i++) { /* the keys that the queries of this thread's rows see */
         for (h = 0; h < 2; h++) {
             x = ptx_mul(k, s->along, ptx_u32(16 * f->m));
             number = ptx_shr(k, s->lane, ptx_u32(2));
@@ -11662,7 +11662,7 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
         s->table = ptx_ptr_add(k, s->table, x, 4);
         s->pool_pages = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, pool_pages));
     }
-    /* Readers: rows of q and of the weights; keys of the scores; columns of the output; own weights. */
+    /* Readers: rows of q and of the weights, columns of v, keys of k; where this thread stores weights. */
     ptxk__lane_rows(k, s->lane, &row, &half);
     number = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
     s->q = ptxk__tile_reader(k, &f->q, s->shared, number, half);
@@ -11686,7 +11686,7 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
     return ptx_as(begin, PTX_S32);
 }
 
-/* This thread's place in the maxima or totals of its row 16 i + 8 h: [row][width]. */
+/* The address of the maxima or totals, [row][width], of this thread's row 16 i + 8 h. */
 static ptx_val ptxk__mla_scratch(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, uint32_t i,
                                  uint32_t h) {
     ptx_val row = ptx_shr(k, s->lane, ptx_u32(2)), at;
@@ -11695,7 +11695,7 @@ static ptx_val ptxk__mla_scratch(ptx_kernel *k, const ptxk__mla *f, const ptxk__
     return ptx_ptr_add(k, at, ptx_u32(f->scratch_at + (16 * i + 8 * h) * f->width * 4), 1);
 }
 
-/* Reduces values of all rows, one for each of this thread's, over the warps that share rows. */
+/* Reduces x, one value for each of this thread's rows, over the warps that share rows. */
 static void ptxk__mla_reduce(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_op_id op,
                              ptx_val x[2][2]) {
     ptx_val p, at, all[8];
@@ -11722,7 +11722,7 @@ static void ptxk__mla_reduce(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_
         }
 }
 
-/* One step of keys from `at` on, in the stage `offset` bytes behind the first; 8-bit: in the only tile. */
+/* Processes the keys from `at` on, in the stage `offset` bytes after the first; 8-bit: in the only tile. */
 static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at,
                            ptx_val offset) {
     ptx_val score[2][PTXK__MLA_N][4], a[2][4], b[4], x, key, p, old, most[2][2], shrink[2][2], zero, d[4];
@@ -11780,7 +11780,7 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
             ptx_set(k, s->most[i][h], most[i][h]);
             x = ptx_sub(k, old, most[i][h]);
             shrink[i][h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
-            /* upwards: where the lift is lost in a large maximum, weights must not pass f16's range */
+            /* rounded up: where a large maximum absorbs the lift, weights stay in f16's range */
             most[i][h] = ptx_op2(k, PTX_SUB, PTX_RP, most[i][h], ptx_f32((double)f->lift));
             x = ptx_get(k, s->total[i][h]);
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[i][h]);
@@ -11820,7 +11820,7 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
     }
 }
 
-/* Where the lse of partial results lie in the workspace, behind their rows. */
+/* The address in the workspace of the lse of partial results, behind their rows. */
 static ptx_val ptxk__mla_lses(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val chunks) {
     ptx_val n = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, batch)), at;
     n = ptx_mul(k, n, chunks);
@@ -11845,7 +11845,7 @@ static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *
     own = ptx_or(k, own, s->across);
     own = ptx_setp(k, PTX_EQ, own, ptx_u32(0)); /* one thread of a row writes lse */
     values = lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, workspace));
-    if (partial) { /* row (sequence * chunks + chunk) * pairs + pair of all */
+    if (partial) { /* partial row (sequence * chunks + chunk) * pairs + pair */
         x[0] = ptx_sreg(k, PTX_NCTAID_Z);
         x[1] = ptx_ctaid_z(k);
         p = ptx_or(k, s->tid, x[1]);
@@ -11982,7 +11982,7 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
     ptxk__mla_state s;
     ptx_val at, x, p, stage, place, total[2][2];
     ptx_var next, current;
-    uint32_t ahead = f->bytes == 1 ? f->stages : f->stages - 1; /* steps that are copied meanwhile */
+    uint32_t ahead = f->bytes == 1 ? f->stages : f->stages - 1; /* steps whose copies are in flight */
     uint32_t i, h, c, e, bytes = f->stage;
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, f->threads, 1);
@@ -12014,12 +12014,12 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
         if (ahead) ptx_cp_async_wait(k, ahead - 1);
         ptx_bar_sync(k, ptx_imm(0));
         place = ptx_get(k, current);
-        if (f->bytes == 1) { /* its stage is free when it has been converted */
+        if (f->bytes == 1) { /* the stage is free once its keys are converted */
             x = ptx_ptr_add(k, stage, place, 1);
             if (ahead) ptxk__mla_convert(k, f, &s, x);
             if (ahead) ptx_bar_sync(k, ptx_imm(0));
         } else {
-            x = ptx_add(k, place, ptx_u32(ahead * bytes)); /* the stage of the last step */
+            x = ptx_add(k, place, ptx_u32(ahead * bytes)); /* the stage of the previous step */
             p = ptx_setp(k, PTX_GE, x, ptx_u32(f->stages * bytes));
             place = ptx_sub(k, x, ptx_u32(f->stages * bytes));
             x = ptx_selp(k, place, x, p);
@@ -12092,7 +12092,7 @@ PTXK__LEFT_OUT(flash_mla)
 #define PTXK__GEMV_RING 4928u    /* most bytes of a warp's ring */
 #define PTXK__GEMV_X 2048u       /* values of x that a block of the first launch quantises */
 #define PTXK__GEMV_K_MAX 0x4000000u
-#define PTXK__GEMV_HEAD 256u /* bytes before the sums of squares in the workspace: u32 slices */
+#define PTXK__GEMV_HEAD 256u /* bytes at the start of the workspace, for the number of slices, u32 */
 #define PTXK__GEMV_MATRICES 3u
 
 /* Everything that a gemv description determines. */
@@ -12102,7 +12102,7 @@ typedef struct ptxk__gemv {
     ptx_type output;
     uint32_t columns, planes, flags;
     uint32_t k_step;  /* k is a multiple of this */
-    uint32_t record;  /* bytes of a record of x, */
+    uint32_t record;  /* bytes of a record of x */
     uint32_t values;  /* values of a record of x */
     uint32_t granule; /* records in the longest step: slices of K are whole granules */
     uint32_t ring;    /* shared bytes before x: the rings of all warps */
@@ -12520,7 +12520,7 @@ static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return ptx_op2(k, PTX_ADD, PTX_RN, value, at);
 }
 
-/* Writes output i, y[column, row] = value (+ residual); of SwiGLU silu(value[0]) value[1]. */
+/* Writes output i, y[column, row] = value (+ residual); SwiGLU: value is silu(values[0]) * values[1]. */
 static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val column,
                               ptx_val row, const ptx_val *values, ptx_val rms) {
     uint32_t bytes = f->output == PTX_F16 ? 2 : 4;
@@ -12580,7 +12580,7 @@ typedef struct ptxk__gemv_state { /* state of a block of the second launch */
     ptx_var turn;         /* index of the buffer with the tile's results */
 } ptxk__gemv_state;
 
-/* For matrix i in this slice: the bytes of a row, of its part in the slice, and where that begins. */
+/* Returns the bytes of a row of matrix i in this slice. *skip: bytes before them; *row_bytes: in all. */
 static ptx_val ptxk__gemv_slice_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s,
                                      uint32_t i, ptx_val *row_bytes, ptx_val *skip) {
     const ptxk__block *b = f->rows[i].block;
