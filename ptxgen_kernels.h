@@ -12889,27 +12889,27 @@ PTXK__LEFT_OUT(gemv)
 #define PTXK__GEMM_N_MAX 0x4000000u
 #define PTXK__GEMM_X_WARPS 8u
 #define PTXK__GEMM_PAIR_UNITS 2u /* units of weights in a step */
-#define PTXK__GEMM_RASTER 8u     /* tiles of rows that share columns in L2, where columns are many */
-#define PTXK__GEMM_SCALES 32u    /* shared bytes of the unpacked scales of a row, Q6_K */
-#define PTXK__GEMM_M 4u          /* most tiles of 16 rows in a warp */
-#define PTXK__GEMM_N 8u          /* most tiles of 8 columns in a warp */
+#define PTXK__GEMM_RASTER 8u     /* row tiles in a band of the tile order: see ptxk__gemm_locate */
+#define PTXK__GEMM_SCALES 32u    /* shared bytes of a row's unpacked scales: 16 f16 numbers */
+#define PTXK__GEMM_M 4u          /* most 16-row tiles of a warp */
+#define PTXK__GEMM_N 8u          /* most 8-column tiles of a warp */
 
-/* How the values of a unit are multiplied by x. */
+/* How the weights of a unit become operand A, and what multiplies their sums. */
 enum {
-    PTXK__GEMM_FOLDED,  /* integers times the scale of their sub-block; one factor for the unit */
-    PTXK__GEMM_BLOCKS,  /* integers; a factor for each 32 */
-    PTXK__GEMM_NUMBERS, /* f16 or bf16; bytes, as f16, perhaps with a factor for a unit or a row */
+    PTXK__GEMM_FOLDED,  /* integers times their sub-block's scale; one factor for the unit */
+    PTXK__GEMM_BLOCKS,  /* integers; a factor for each 32 values */
+    PTXK__GEMM_NUMBERS, /* f16 or bf16; or bytes, as f16, with or without PTXK_FACTORS_... */
     PTXK__GEMM_WORDS,   /* f32, as tf32 */
-    PTXK__GEMM_POWERS,  /* sm_75: f32 or bf16, as f16 times a power of two for a unit of a row */
-    PTXK__GEMM_HALVED   /* integers; a factor for each 16 */
+    PTXK__GEMM_POWERS,  /* sm_75: f32 or bf16, as f16 times a power of two for each unit of a row */
+    PTXK__GEMM_HALVED   /* integers; a factor for each 16 values */
 };
 
-/* Orders of x. Products take 32 values of a unit at a time, a group w: 8 of each lane t = lane & 3, two
+/* Orders of prepared x. The products of a group w take 32 values of a unit, 8 for each lane t = lane & 3: two
    quads of adjacent values. The first quad begins at value 64 t + 4 w (PAIRS), 4 t + 16 (w & 3) + 32 (w & 4)
-   (NIBBLES), 4 t + 32 w (BLOCK), 16 (t / 2) + 4 (t % 2) + 32 w (HALVES), 8 t + 32 w (EIGHTS), 16 t + 8 w
-   (PLAIN) or 64 (w >> 1) + 16 (w & 1) + 4 t (BYTES) of the unit, the second `second` values further on.
-   A quad makes the two registers of one product: values 0 and 2, values 1 and 3 (interleaved, as the bytes
-   of a word are unpacked), or 0 and 1, 2 and 3. */
+   (NIBBLES), 4 t + 32 w (BLOCK), 16 (t / 2) + 4 (t % 2) + 32 w (HALVES), 8 t + 32 w (EIGHTS), 8 G t + 8 w
+   with G groups in a unit (PLAIN) or 64 (w >> 1) + 16 (w & 1) + 4 t (BYTES) of the unit; the second quad
+   begins `second` values later. A quad fills the two B registers of one product: with values 0 and 2, 1 and
+   3, the order in which the bytes of a word are unpacked; PLAIN with 0 and 1, 2 and 3. */
 enum {
     PTXK__GEMM_PAIRS,
     PTXK__GEMM_NIBBLES,
@@ -12920,13 +12920,13 @@ enum {
     PTXK__GEMM_BYTES
 };
 
-/* How a format is read. */
+/* How a format of weights is unpacked and multiplied. */
 typedef struct ptxk__gemm_format {
     uint32_t id, kind, order;
     uint32_t unit;   /* values */
-    uint32_t second; /* distance of a lane's second quad */
-    uint32_t sums;   /* bytes of sums of x for a unit and 8 columns */
-    float factor;    /* of the sums in f32: they are so much too small; where weights are scaled 1 */
+    uint32_t second; /* values from a lane's first quad to its second */
+    uint32_t sums;   /* bytes of the sums of x for a unit and 8 columns; 0: none */
+    float factor;    /* multiplies the f32 sums, as operand A is too small; see ptxk__gemm_factor_of */
 } ptxk__gemm_format;
 
 static const ptxk__gemm_format ptxk__gemm_formats[] = {
@@ -12942,16 +12942,16 @@ static const ptxk__gemm_format ptxk__gemm_formats[] = {
     {PTX_E5M2, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f},
     {PTX_S8, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f}};
 
-/* Few columns, where registers are enough: factors after the products. */
+/* Q6_K with few columns, where registers suffice: the factors multiply f32 sums, not operand A. */
 static const ptxk__gemm_format ptxk__gemm_q6_halved = {
     PTXK_Q6_K, PTXK__GEMM_HALVED, PTXK__GEMM_NIBBLES, 256, 64, 0, 16777216.0f};
 
-/* The same before sm_80. */
+/* bf16 and f32 before sm_80, whose tensor cores take neither. */
 static const ptxk__gemm_format ptxk__gemm_powers[] = {
     {PTXK_BF16, PTXK__GEMM_POWERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_F32, PTXK__GEMM_POWERS, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f}};
 
-/* Formats that gemm alone takes: bytes. */
+/* 8-bit weights, which only gemm takes. */
 static const ptxk__block ptxk__gemm_bytes[] = {
     {"e4m3", PTX_E4M3, 1, 1, 1, PTXK__NUMBERS, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
     {"e5m2", PTX_E5M2, 1, 1, 1, PTXK__NUMBERS, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
@@ -12966,7 +12966,7 @@ static const ptxk__block *ptxk__gemm_find_block(uint32_t format) {
 
 static int ptxk__gemm_is_byte(const ptxk__block *b) { return b->kind == PTXK__NUMBERS && b->bytes == 1; }
 
-/* The number of factors of n rows of k bytes. */
+/* The number of factors of a matrix of n rows and k columns. */
 static uint64_t ptxk__gemm_factors_of(uint32_t factors, uint32_t n, uint32_t k) {
     uint64_t blocks = ptxk__ceil_div(k, 128);
     return factors == PTXK_FACTORS_SQUARE  ? ptxk__ceil_div(n, 128) * blocks
@@ -12975,7 +12975,7 @@ static uint64_t ptxk__gemm_factors_of(uint32_t factors, uint32_t n, uint32_t k) 
                                            : factors;
 }
 
-/* Those of the formats with a reader, which differ by its fields quads, halves and has_minimum. */
+/* Formats with a reader: ptxk__gemm_format_of selects by its fields quads, halves and has_minimum. */
 static const ptxk__gemm_format ptxk__gemm_readers[] = {
     {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 16777216.0f},
     {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 512, 16777216.0f},
@@ -12998,27 +12998,29 @@ static const ptxk__gemm_format *ptxk__gemm_format_of(const ptxk__block *b, ptx_t
     return g;
 }
 
-/* What is added to integers, which are unsigned then; Q4_0: 16 of each, 0 to 3: 256. Tensor cores align
-   products of subnormal numbers as those of 2^-14: beside one large x, small integers would lose ten bits. */
+/* The offset that makes integers unsigned. Q4_0 multiplies 16 q, TQ1_0 and TQ2_0 256 q: tensor cores align
+   products of subnormal numbers as those of 2^-14, so that small integers would lose ten bits beside one
+   large x. */
 static uint32_t ptxk__gemm_offset(const ptxk__block *b) {
     if (b->reader && b->reader->part == PTXK__PART_BIAS_1) return 256;
     if (b->reader) return b->reader->part <= PTXK__PART_BIAS_128 ? b->reader->part : 0;
     return b->id == PTXK_Q8_0 ? 128 : b->id == PTXK_Q6_K ? 32 : 8 * 16;
 }
 
-/* A form of prepared x. For a tile of columns and a unit it has `parts` parts, each [tile of 8 columns]
-   [group][plane][lane] of 16 bytes (f32: 32); the last part ends with sums for each tile of 8 columns. Lane
-   4 g + t has column g. Where integers have an offset, which makes them unsigned, parts end with what
-   accumulators begin with, [tile of 8 columns][group][start][t]: -offset times the sums of x of columns 2 t
-   and 2 t + 1, twice. */
+/* A form of prepared x. For a tile of columns and a unit it has `parts` parts, each [tile of 8
+   columns][group][plane][lane] of 16 bytes (f32: [plane][2][lane]): operand B of lane 4 g + t, which has
+   column g. The last part ends with the sums of x of each tile of 8 columns. Where integers have an offset,
+   each part ends with the initial values of accumulators, [tile of 8 columns][group][start][t]: -offset times
+   the sums of x of columns 2 t and 2 t + 1, twice. Warpgroups: core matrices,
+   [plane][group][register][column][t] of 4 bytes. */
 typedef struct ptxk__gemm_x {
     uint32_t order, unit, second, sums;
-    ptx_type type;   /* of the numbers: f16, bf16; PTX_F32: tf32 */
-    uint32_t planes; /* numbers for an element */
+    ptx_type type;   /* of the planes: f16, bf16; PTX_F32: tf32 */
+    uint32_t planes; /* numbers whose sum is an element */
     uint32_t groups, parts;
-    uint32_t offset, starts; /* BLOCKS: 1 in a group, HALVED: 2 */
+    uint32_t offset, starts; /* starts: of a group, with an offset: BLOCKS 1, HALVED 2 */
     uint32_t part_bytes;     /* without the sums */
-    uint32_t bytes;      /* of a unit of a tile of columns */
+    uint32_t bytes;      /* of a tile of columns and a unit */
 } ptxk__gemm_x;
 
 /* How one format's tiles are computed. */
@@ -13029,43 +13031,43 @@ typedef struct ptxk__gemm_class {
     uint32_t unit_bytes; /* of a row */
     uint32_t chunks;     /* 16-byte chunks copied for a row's step */
     uint32_t pitch;      /* bytes from row to row in shared memory: an odd number of chunks */
-    uint32_t area;       /* shared bytes of all rows: of a unit, or where rows are 2-byte aligned of a step */
+    uint32_t area;       /* shared bytes of the block's rows: of a unit; of 2-byte aligned rows, of a step */
     uint32_t parts;
     uint32_t tails;    /* a row may end within a step or a chunk */
     uint32_t
-        variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both; many columns: at which words
-                          of a chunk rows may begin */
+        variants; /* of the loop, a bit mask: 1: for 4-byte aligned rows, 2: for any; many columns: bit i: for
+                     rows that begin at word i of a chunk */
 } ptxk__gemm_class;
 
 /* Everything that a gemm description determines. */
 typedef struct ptxk__gemm {
-    uint32_t matrices, outputs, pair;    /* pair: 2 where two matrices make one output */
+    uint32_t matrices, outputs, pair;    /* pair: 2 for a gated pair, else 1 */
     uint32_t which[PTXK__GEMM_MATRICES]; /* class of each matrix */
     ptxk__gemm_class kind[PTXK__GEMM_MATRICES];
     ptxk__gemm_x x[PTXK__GEMM_MATRICES];
     uint32_t classes, forms;
-    uint32_t in_twos; /* of columns that there are not, the one beside the last is prepared, too */
+    uint32_t in_twos; /* 1: with an odd m, the column after the last is prepared, too */
     ptx_type x_type, output;
     uint32_t flags, precision, factors, k_step;
     uint32_t columns, tiles; /* columns of a block's tile; its tiles of 8 */
-    uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp; */
-    uint32_t mixed;          /* a pair of two formats, half the rows one after the other */
+    uint32_t n, m;           /* 8-column tiles and 16-row tiles of a warp */
+    uint32_t mixed;          /* gated pair of two formats: the rows of gate, then those of up */
     uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
     uint32_t weights,
         stage; /* shared bytes of a step of weights, of which there are two, and of a part of x */
-    uint32_t scales, shared; /* where unpacked scales are; all of it */
+    uint32_t scales, shared; /* shared memory: offset of the unpacked scales; all bytes */
     uint32_t wide;           /* many columns: the block unpacks its weights into shared memory */
     uint32_t wgmma;          /* many columns: warpgroups multiply (sm_90a) */
     uint32_t stages;         /* parts of x in shared memory */
-    uint32_t bulk;           /* a thread copies a part of x */
-    uint32_t x_at, raw_at, rows_at; /* wide: where x, the rows as they lie and what rows have are */
+    uint32_t bulk;           /* one thread copies each part of x */
+    uint32_t x_at, raw_at, rows_at; /* wide: shared offsets of x, of packed rows, of numbers of rows */
     int async;
 } ptxk__gemm;
 
-/* Shared bytes that a block may have, two of them on the largest multiprocessors. */
+/* The most shared bytes of a block. Two such blocks fit on the multiprocessors that have most. */
 static uint32_t ptxk__gemm_shared_limit(ptx_target target, uint32_t columns) {
     uint32_t chip = target & 0xfffu;
-    if (chip >= 90 && chip < 120 && columns > 32) return 232448; /* one tall block */
+    if (chip >= 90 && chip < 120 && columns > 32) return 232448; /* one block on a multiprocessor */
     return chip < 80 ? 65536 : chip == 86 || chip == 89 || chip >= 120 ? 101376 : 115712;
 }
 
@@ -13087,7 +13089,7 @@ static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t prec
     return chip < 80 ? most / 2 : most;
 }
 
-/* Shared bytes of the unpacked scales of a row, or, with few columns, of its factors: 4 numbers a chunk. */
+/* Shared bytes of a row: its scales in f16 or, of BLOCKS and HALVED without warpgroups, factors in f32. */
 static uint32_t ptxk__gemm_scales(const ptxk__gemm *f, const ptxk__gemm_class *c) {
     if (c->format->kind == PTXK__GEMM_HALVED) return 64;
     return c->format->kind == PTXK__GEMM_BLOCKS && !f->wgmma ? c->format->unit / 8 : PTXK__GEMM_SCALES;
@@ -13136,12 +13138,12 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
 
 #define PTXK__WGMMA_WARPS 8u
 #define PTXK__WIDE_WARPS 8u
-#define PTXK__WIDE_ROWS 128u   /* of weights; a warp has 64 of them and a quarter of the columns */
+#define PTXK__WIDE_ROWS 128u   /* rows of a block; a warp multiplies 64 of them by a quarter of the columns */
 #define PTXK__WIDE_PART 16384u /* bytes of the unpacked weights of a part, 64 values of each row */
 
-/* The sizes of a block with many columns. Returns whether it fits. In shared memory: two parts of unpacked
-   weights (each twice, where there are `planes` of them), two parts of x, a unit of the rows as they lie, and
-   what the rows have. */
+/* Computes the sizes of a block with many columns; returns whether it fits. Shared memory holds two parts of
+   unpacked weights, `planes` f16 numbers for each weight, two parts of x, a unit of packed rows, and numbers
+   of rows. */
 static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t columns, uint32_t planes) {
     uint32_t i, chip = target & 0xfffu;
     f->columns = columns;
@@ -13166,20 +13168,20 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
     return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
 }
 
-/* Whether weights become two f16 numbers: these do not fit into one. */
+/* Whether a weight becomes a sum of two f16 numbers, because it does not fit into one. */
 static int ptxk__wgmma_is_double(const ptxk__block *b, uint32_t precision) {
     return precision == PTXK_GEMM_EXACT && (b->reader ? !b->reader->halves : !b->aligned);
 }
 
-/* The sizes of a block whose warpgroups multiply. Returns whether it fits. In shared memory: two steps of the
-   rows as they lie, parts of x, unpacked scales, two mbarriers for each part. */
+/* Computes the sizes of a block whose warpgroups multiply; returns whether it fits. Shared memory holds two
+   steps of packed rows, `stages` parts of x, unpacked scales, and two mbarriers for each stage. */
 static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int two) {
     uint32_t groups, i;
     f->wgmma = f->bulk = 1;
     f->columns = columns;
     f->n = f->tiles = columns / 8;
     f->m = 1;
-    /* groups of 32 values in a part: the more, the fewer instructions */
+    /* groups of 32 values in a part: larger parts need fewer instructions */
     for (groups = two ? 2 : 4; groups; groups /= 2)
         for (f->stages = 4; f->stages > 1; f->stages /= 2) {
             ptxk__gemm_sizes(f, PTXK__WGMMA_WARPS, groups * f->tiles * f->x[0].planes * 512);
@@ -13190,14 +13192,14 @@ static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int two) {
     return 0;
 }
 
-/* Whether warpgroups multiply so many columns by weights of that format: where registers are enough. A factor
-   of 32 values becomes one f16 number, which EXACT must hold it. */
+/* Whether warpgroups multiply weights of format b by so many columns: registers must suffice. A factor of 32
+   values becomes one f16 number; those of IQ4_XS do not fit into one, which EXACT requires. */
 static int ptxk__wgmma_takes(const ptxk__block *b, uint32_t precision, uint32_t columns) {
     if (b->reader) return columns <= 128 && (b->id != PTXK_IQ4_XS || precision == PTXK_GEMM_FAST);
     return b->kind != PTXK__NUMBERS && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
 }
 
-/* The form with `wide` columns, or, where that is 0, with few. */
+/* ptxk__gemm_form_as: the form with `wide` columns, or, where that is 0, the one for few columns. */
 #define PTXK__GEMM_GATES (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU | PTXK_GEMM_CLAMPED)
 
 static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, uint32_t wgmma,
@@ -13359,13 +13361,14 @@ PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) {
     return columns;
 }
 
-/* Tiles of rows of x; of groups, the most that any sizes can make. ptxk__gemm_column_tiles_of: in kernels. */
+/* The number of column tiles (tiles of rows of x); of groups, the most that any sizes can make. In kernels:
+   ptxk__gemm_column_tiles_of. */
 static uint64_t ptxk__gemm_column_tiles(const ptxk__gemm *f, uint32_t m, uint32_t groups) {
     uint32_t own = !(f->flags & PTXK_GEMM_GROUPED) ? 0 : groups < m ? groups : m;
     return own ? own + (m - own) / f->columns : ptxk__ceil_div(m, f->columns);
 }
 
-/* Rows of W in a tile of one matrix; tiles of all outputs. */
+/* The number of row tiles of all outputs. */
 static uint64_t ptxk__gemm_row_tiles(const ptxk__gemm *f, const uint32_t n[PTXK__GEMM_MATRICES]) {
     uint64_t tiles = 0;
     uint32_t i;
@@ -13373,8 +13376,8 @@ static uint64_t ptxk__gemm_row_tiles(const ptxk__gemm *f, const uint32_t n[PTXK_
     return tiles;
 }
 
-/* The workspace: a counter for each tile, a factor for each row of x, the forms of x, and the slices' sums,
-   whose offset this returns. ptxk__gemm_layout computes the same in the kernels. */
+/* Returns the offset of the partial sums in the workspace. Before them lie a counter for each tile, a factor
+   for each row of x, and the forms of x. ptxk__gemm_layout_of computes the same in kernels. */
 static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_t column_tiles, uint32_t k) {
     uint64_t at = ptxk__up_256(tiles * column_tiles * 4) + ptxk__up_256(column_tiles * f->columns * 4);
     uint32_t i;
@@ -13383,8 +13386,8 @@ static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_
     return at;
 }
 
-/* Values of a step of K, of which blocks take whole ones. Few columns: steps begin at whole sectors; where
-   all rows are 4-byte aligned, so are they there. */
+/* The values of a granule; blocks have whole granules of K. 256, or 512 where 256 values do not fill whole
+   sectors of 32 bytes (more than 32 columns: chunks of 16), or, in 2-byte aligned formats, whole words. */
 static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
     uint32_t i, step;
     for (i = 0; i < f->classes && !f->wide; i++) {
@@ -13394,11 +13397,11 @@ static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
     return 256;
 }
 
-/* Chooses the blocks, which share the steps of all tiles alike, one tile after the other: a block has a part
-   of K of its first tile and of its last. Minimises a time in 64 values of a tile: half of it the steps of
-   the busiest multiprocessor, half those of the longest block; a block's start costs 6 more, another tile 3,
-   and where tiles have parts, their sums. Where columns are many, runs of more than 8 tiles would part blocks
-   that share rows in L2. */
+/* Chooses the number of blocks, which share the granules of all tiles evenly, one tile after the other: a
+   block has a part of K of its first tile and of its last. Minimises an estimate of the time, in units of 64
+   values of a tile: the mean of the busiest multiprocessor's granules and the longest block's, 6 for a
+   block's first tile, 3 for each other, and sums of parts. With 64 columns and more, blocks of more than 8
+   tiles would separate tiles that share rows in L2. */
 static uint32_t ptxk__gemm_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
     uint32_t units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(f)), step = ptxk__gemm_granule(f) / 64;
     uint32_t chip = shape->target & 0xfffu, resident, chosen = 0;
@@ -13410,13 +13413,13 @@ static uint32_t ptxk__gemm_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *sh
     resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
     slots = sms * resident;
     least = (all + slots - 1) / slots;
-    if (!(f->flags & PTXK_GEMM_GROUPED)) { /* a tile for each */
+    if (!(f->flags & PTXK_GEMM_GROUPED)) { /* a block for each tile */
         cost = (tiles + slots - 1) / slots;
         best = ((tiles + sms - 1) / sms + cost) * units * step + 12 * cost;
         chosen = (uint32_t)tiles;
         if (f->columns >= 64 && least > 8ull * units) return chosen;
     }
-    for (most = least; most <= least + units; most++) { /* steps of the longest block */
+    for (most = least; most <= least + units; most++) { /* granules of the longest block */
         uint64_t blocks = most == least && all > slots ? slots : (all + most - 1) / most;
         uint64_t longer = all % blocks ? all % blocks : blocks, busiest;
         uint64_t starts = (most + units - 2) / units + 1; /* tiles of a block, at most */
@@ -13466,7 +13469,7 @@ PTXK__PLAN(gemm) {
     column_tiles = ptxk__gemm_column_tiles(&f, shape->m, shape->groups);
     if (f.flags & PTXK_GEMM_GROUPED) groups = shape->groups < shape->m ? shape->groups : shape->m;
     units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(&f));
-    if (tiles * column_tiles > 0x7fffffffu / units) /* a tile for each block, at most */
+    if (tiles * column_tiles > 0x7fffffffu / units) /* kernels number granules in 32 bits */
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemm: m is %u, n %u, k %u, all matrices: %llu tiles of %u by %u with %u steps "
                             "of %u values each, must be fewer than 2^31 steps: call it for parts",
@@ -13588,7 +13591,7 @@ PTXK__CHECK(gemm) {
                              (f.flags & PTXK_GEMM_RESIDUAL) != 0);
     ptxk__span_repeat(&s[count], 0, args->m, stride * bytes);
     s[count++].same = 1;
-    for (i = 0; i < sizeof targets / sizeof *targets; i++) { /* of which target, args does not tell */
+    for (i = 0; i < sizeof targets / sizeof *targets; i++) { /* args does not tell the target */
         uint64_t least;
         if (ptxk__gemm_form(desc, targets[i], &f, NULL) != PTX_E_NONE) continue;
         tiles = ptxk__gemm_row_tiles(&f, n);
@@ -13607,7 +13610,7 @@ PTXK__CHECK(gemm) {
 #define PTXK__GEMM_FIELD(i, field)                                                                           \
     (offsetof(ptxk_gemm_args, matrix) + (i) * sizeof(ptxk_gemm_matrix) + offsetof(ptxk_gemm_matrix, field))
 
-/* The address behind n numbers of 4 bytes, n below 2^32 - 63, in whole 256 bytes. */
+/* The address `at` + 4 n bytes, rounded up to whole 256 bytes from `at`. n is below 2^32 - 63. */
 static ptx_val ptxk__gemm_behind(ptx_kernel *k, ptx_val at, ptx_val n) {
     n = ptx_add(k, n, ptx_u32(63));
     n = ptx_shr(k, n, ptx_u32(6));
@@ -13622,7 +13625,7 @@ static ptx_val ptxk__gemm_div_up(ptx_kernel *k, ptx_val x, uint32_t by) {
 typedef struct ptxk__gemm_layout {
     ptx_val counters, factors, x[PTXK__GEMM_MATRICES], parts;
     ptx_val column_tiles;
-    ptx_val tiles[PTXK__GEMM_MATRICES]; /* of rows, of outputs 0 ... i */
+    ptx_val tiles[PTXK__GEMM_MATRICES]; /* row tiles of outputs 0 ... i together */
 } ptxk__gemm_layout;
 
 static ptx_val ptxk__gemm_column_tiles_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val m) {
@@ -13672,18 +13675,18 @@ static ptx_val ptxk__gemm_stride(ptx_kernel *k, ptx_val args, size_t offset, ptx
     return ptx_selp(k, n, stride, p);
 }
 
-/* Where a tile of columns lies: the lanes of a warp add the tiles of 32 groups at a time. */
+/* Where a column tile lies among the groups: what ptxk__gemm_find returns. */
 typedef struct ptxk__gemm_place {
-    ptx_val group, first, left; /* u32: the tile's first row of y, the group's rows from there on */
-    ptx_val exists;             /* there are so many tiles */
-    ptx_val tiles;              /* else all that there are */
+    ptx_val group, first, left; /* u32: group; the tile's first row of y; rows of the group from there on */
+    ptx_val exists;             /* predicate: the tile exists */
+    ptx_val tiles;              /* where it does not: the tiles of all groups */
 } ptxk__gemm_place;
 
 static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val tile) {
     ptxk__gemm_place place;
     ptx_val all = ptx_u32(0xffffffffu), lane = ptx_laneid(k), m, groups, offsets, at, group, inside, begin;
     ptx_val end, tiles, upto, x, p, q, value[4];
-    ptx_var found[4], before, next; /* the group; its rows; tiles of the groups before */
+    ptx_var found[4], before, next; /* found: the group, its rows, tiles before it */
     uint32_t i;
     m = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
     groups = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, groups));
@@ -13717,7 +13720,7 @@ static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_
         q = ptx_ballot(k, p, all);
         x = ptx_brev(k, q);
         x = ptx_clz(k, x);
-        x = ptx_min(k, ptx_as(x, PTX_U32), ptx_u32(31)); /* the first lane that has the tile, or the last */
+        x = ptx_min(k, ptx_as(x, PTX_U32), ptx_u32(31)); /* the first lane that has the tile, or lane 31 */
         tiles = ptx_sub(k, upto, tiles);
         begin = ptx_shfl_idx(k, begin, x, ptx_u32(31), all);
         end = ptx_shfl_idx(k, end, x, ptx_u32(31), all);
@@ -13740,7 +13743,7 @@ static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_
         ptx_while(k, p);
     }
     ptx_end(k);
-    x = ptx_get(k, next); /* the same for all threads, as the tile is */
+    x = ptx_get(k, next); /* uniform in the block, as `tile` is */
     x = ptx_uniform(k, x);
     place.exists = ptx_setp(k, PTX_EQ, x, ptx_u32(0xffffffffu));
     for (i = 0; i < 4; i++) value[i] = ptx_uniform(k, ptx_get(k, found[i]));
@@ -13756,7 +13759,7 @@ static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_
 
 /* -- gemm: x -- */
 
-/* Loads a quad of row elements i ... i + 3 as f32, zeros past k, times gamma. */
+/* Loads elements i ... i + 3 of a row as f32, zeros from n on: plain as they are, x times gamma. */
 static void ptxk__gemm_load_quad(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val row, ptx_val i,
                                  ptx_val n, ptx_val plain[4], ptx_val x[4]) {
     ptx_val inside = ptx_setp(k, PTX_LT, i, n), at, gamma[4];
@@ -13771,8 +13774,8 @@ static void ptxk__gemm_load_quad(ptx_kernel *k, const ptxk__gemm *f, ptx_val arg
     for (e = 0; e < 4; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], gamma[e]);
 }
 
-/* Splits eight numbers into `planes` numbers of the form's type: words[p] of plane p, and the rounded values.
-   The order of the words is that of the products' registers. */
+/* Splits each of eight numbers into a sum of `planes` numbers of the form's type. words[p]: plane p, in the
+   order of the products' registers. rounded: the sums (16-bit types). */
 static void ptxk__gemm_split(ptx_kernel *k, const ptxk__gemm_x *x, const ptx_val in[8], ptx_val words[3][8],
                              ptx_val rounded[8]) {
     ptx_val rest[8], whole[8], pair;
@@ -13787,7 +13790,7 @@ static void ptxk__gemm_split(ptx_kernel *k, const ptxk__gemm_x *x, const ptx_val
             }
         } else {
             for (i = 0; i < 4;
-                 i++) { /* registers: quad i / 2, its values 0 and 2, 1 and 3, or 0 and 1, ... */
+                 i++) { /* register i: of quad i / 2, values 0 and 2, 1 and 3; or 0 and 1, 2 and 3 */
                 uint32_t a = 4 * (i / 2) + (i & 1) * (natural ? 2 : 1), b = a + (natural ? 1 : 2);
                 pair = ptxk__pack_f32(k, x->type, rest[a], rest[b]);
                 words[p][i] = pair;
@@ -13806,7 +13809,7 @@ static void ptxk__gemm_split(ptx_kernel *k, const ptxk__gemm_x *x, const ptx_val
     }
 }
 
-/* Splits two numbers into f16 pairs: high[0] and what is left, low. */
+/* Splits a pair of f32 numbers into two f16 pairs: *high is the pair rounded, *low the remainders. */
 static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *high, ptx_val *low) {
     ptx_val whole[2];
     *high = ptxk__pack_f32(k, PTX_F16, a, b);
@@ -13816,15 +13819,15 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
     *low = ptxk__pack_f32(k, PTX_F16, a, b);
 }
 
-/* Stores the sums of x that minima and offsets are multiplied by, as two f16 numbers each. sum: of this
-   lane's quads, rounded. at: the sums of a tile of 8 columns. PAIRS: times 2^-10, of the 32 values of
-   sub-blocks 2 t and 2 t + 1; BLOCK: times 2^-4, of 16 values. Or f32 at the starts of a group,
-   times 2^-24, as integers are. */
+/* Stores the sums of x that minima are multiplied by, as two f16 numbers each. sum: of this lane's quads,
+   rounded as in ptxk__gemm_split. at: the sums of a tile of 8 columns. PAIRS, BYTES: sums of the 32 values of
+   sub-blocks 2 t and 2 t + 1, times 2^-10; other orders: of 16 values, times 2^-4. With starts: the initial
+   values of the accumulators of a group, f32, times 2^-24 as integers in operand A are. */
 static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_x *x, ptx_val lane,
                                   ptx_val inside, ptx_val column, ptx_val at, const ptx_val sum[2]) {
     ptx_val a[2], high[2], low[2], here, p, half;
     uint32_t i, bytes = x->order == PTXK__GEMM_BYTES, pairs = bytes || x->order == PTXK__GEMM_PAIRS;
-    if (x->starts) { /* lanes 0 and 1 of the group: the first and the second of a quad of two columns */
+    if (x->starts) { /* lanes t = 0 and 1 store the same sums: for rows g, and for rows g + 8 */
         here = ptx_bfe(k, column, ptx_u32(1), ptx_u32(2));
         half = ptx_and(k, lane, ptx_u32(3));
         here = ptx_mad(k, here, ptx_u32(2), half);
@@ -13848,15 +13851,15 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32(pairs ? 0.0009765625 : 0.0625));
     }
     column = ptx_and(k, column, ptx_u32(f->wgmma ? f->columns - 1 : 7));
-    if (pairs) { /* lanes 0 ... 3 have what lanes 4 g + t will read */
+    if (pairs) { /* lane t (BYTES: 8 t) has what lanes 4 g + t will read */
         ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &high[1]);
-        half = bytes ? ptx_shr(k, lane, ptx_u32(3)) : lane; /* BYTES: of 8 lanes the first */
+        half = bytes ? ptx_shr(k, lane, ptx_u32(3)) : lane; /* t */
         here = ptx_mad(k, column, ptx_u32(4), half);
         here = ptx_ptr_add(k, at, here, f->wgmma ? 4 : 8);
         half = bytes ? ptx_and(k, lane, ptx_u32(7)) : lane;
         p = ptx_setp(k, PTX_LT, half, ptx_u32(bytes ? 1 : 4));
         p = ptx_and(k, p, inside);
-        for (i = 0; i < 2 && f->wgmma; i++) { /* two core matrices */
+        for (i = 0; i < 2 && f->wgmma; i++) { /* of *high and *low, a core matrix each */
             ptx_guard(k, p);
             ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(16 * f->columns * i)), high[i]);
         }
@@ -13865,11 +13868,11 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), high);
         return;
     }
-    /* lane 4 w: halves 2 w and 2 w + 1, which lane t = w / 2 will read */
+    /* lane 4 w has the sums of halves 2 w and 2 w + 1, which lane t = w / 2 will read */
     ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &low[0]);
     half = ptx_shr(k, lane, ptx_u32(2));
     here = ptx_mad(k, column, ptx_u32(8), half);
-    if (f->wgmma) { /* two core matrices of each: the first and the second word of a lane */
+    if (f->wgmma) { /* two core matrices of each: the first and the second word of lane t */
         here = ptx_and(k, half, ptx_u32(1));
         here = ptx_mad(k, here, ptx_u32(f->columns), column);
         half = ptx_shr(k, half, ptx_u32(1));
@@ -13951,7 +13954,7 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         ptxk__gemm_split(k, x, in, words, rounded);
         here = ptx_mul_wide(k, unit, ptx_u32(x->bytes));
         at = ptx_ptr_add(k, base, here, 1);
-        if (f->wgmma) { /* a core matrix has a register of four lanes, of 8 columns */
+        if (f->wgmma) { /* a core matrix: 8 columns of one register of lanes t = 0 ... 3 */
             other = ptx_and(k, column, ptx_u32(f->columns - 1));
             here = ptx_and(k, w, ptx_u32(per - 1));
             other = ptx_mad(k, here, ptx_u32(4 * f->columns), other);
@@ -13967,7 +13970,7 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
             }
         }
         here = ptx_mul(k, tile, ptx_u32(per));
-        if (x->parts > 1) { /* wide: a part has groups p and p + parts */
+        if (x->parts > 1) { /* wide: part p has groups p and p + parts */
             other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(per));
             if (x->starts)
                 at = ptx_ptr_add(k, at, other, x->part_bytes);
@@ -14004,8 +14007,8 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
     ptx_end(k);
 }
 
-/* Groups: the row of x of a place among the tiles of columns, and whether there is one. Ends the block where
-   there is no such tile, or nobody reads its prepared row. */
+/* GROUPED: returns the row of x for a column of the column tiles; *exists: whether it has one. Ends the block
+   where there is no such tile, or, with tiles of 8 columns, where nothing reads the prepared row. */
 static ptx_val ptxk__gemm_source_row(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val column,
                                      ptx_val *exists) {
     ptx_val tile = ptx_div(k, column, ptx_u32(f->columns)), x, p, list, count, inside;
@@ -14040,9 +14043,9 @@ static ptx_val ptxk__gemm_source_row(ptx_kernel *k, const ptxk__gemm *f, ptx_val
     return x;
 }
 
-/* The first launch: a block prepares a row of x. The largest element is scaled to 2^14 ... 2^15, by a power
-   of two, for f16; the row's factor undoes that, contains the norm's, and is NaN where an element is not
-   finite. */
+/* The first launch: each block prepares a row of x. A power of two scales the row's largest element to 2^14
+   ... 2^15, for f16. The row's factor undoes that, contains the norm's factor, and is NaN where an element is
+   not finite. */
 static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__gemm_layout layout;
@@ -14091,7 +14094,7 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
     bad = ptx_get(k, state[1]);
     bad = ptxk_block_reduce(k, PTX_ADD, bad, PTXK__GEMM_X_WARPS,
                             ptx_ptr_add(k, scratch, ptx_u32(4 * PTXK__GEMM_X_WARPS), 1));
-    /* 2^(14 - e) for 2^e <= most < 2^(e + 1), within 2^-112 ... 2^126 */
+    /* scale: 2^(14 - e) for 2^e <= most < 2^(e + 1), clamped to 2^-112 ... 2^126 */
     i = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23));
     i = ptx_max(k, i, ptx_u32(15));
     at = ptx_sub(k, i, ptx_u32(14)); /* the exponent of the inverse */
@@ -14125,7 +14128,7 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
 
 /* -- gemm: a block of the second launch -- */
 
-#define PTXK__GEMM_PENDING 96u /* most chunks on the way to shared memory, before sm_80 */
+#define PTXK__GEMM_PENDING 96u /* before sm_80: most chunks in registers between load and store */
 
 typedef struct ptxk__gemm_state {
     ptx_val args, tid, lane, warp, g, t, shared, flag;
@@ -14133,61 +14136,61 @@ typedef struct ptxk__gemm_state {
     const ptxk__gemm_x *form;
     ptxk__gemm_layout layout;
     ptx_val columns_left; /* rows of x from this tile of columns on, of its group */
-    ptxk__gemm_place place; /* groups */
+    ptxk__gemm_place place; /* GROUPED */
     ptx_val column_tile, tile;       /* the tile's number among all of the launch */
     ptx_val granules;                /* of a tile */
     ptx_val per, longer;             /* see ptxk__gemm_share */
-    ptx_val first, stop;             /* of this tile those that the block multiplies */
-    ptx_val column_tiles;            /* of groups those that there are */
-    ptx_var at_granule;              /* among those of all tiles, the block's next; */
-    ptx_val end_granule;             /* its end */
-    ptx_val row_tile;                /* of this matrix */
-    ptx_val n;          /* its rows */
+    ptx_val first, stop;             /* granules of this tile that the block multiplies */
+    ptx_val column_tiles;            /* GROUPED: those that exist */
+    ptx_var at_granule;              /* the block's next, numbered through all tiles */
+    ptx_val end_granule;             /* the end of the block's granules */
+    ptx_val row_tile;                /* in this matrix */
+    ptx_val n;          /* rows of this matrix */
     ptx_val weights[2]; /* gated pair: of both matrices */
-    ptx_val factors[2]; /* of bytes */
-    ptx_val factor_at[PTXK__GEMM_M][2];   /* of row (i, h), */
-    ptx_var next_factor[PTXK__GEMM_M][2]; /* where units have their own; and the next unit's */
+    ptx_val factors[2]; /* of 8-bit weights: addresses */
+    ptx_val factor_at[PTXK__GEMM_M][2];   /* the factors of row (i, h) */
+    ptx_var next_factor[PTXK__GEMM_M][2]; /* where units have their own: the next unit's */
     ptx_val y, bias[2], y_stride;
-    ptx_val row_bytes, end, full; /* units: end of the slice; whole ones in a row */
-    ptx_val needed;               /* units left in a row for which a step's chunks lie in the matrix */
+    ptx_val row_bytes, end, full; /* end: of the slice, in units; full: whole units of a row */
+    ptx_val needed;               /* units that a row must have left to copy a step without bounds checks */
     ptx_val first_unit;           /* of the slice */
     ptx_var unit;                 /* this step's first */
-    ptx_var slot;                 /* shared offset of its weights */
+    ptx_var slot;                 /* shared offset of the step's weights */
     ptx_var from[PTXK__GEMM_M];   /* this lane's part of the next step's rows, in global memory */
-    ptx_val to, cross;            /* where its chunks go in a slot; more where a pair's chunks are apart */
-    ptx_val half;                 /* which chunk of a pair */
+    ptx_val to, cross;            /* where its chunks go in slot 0; added where a pair spans two units */
+    ptx_val half;                 /* which chunk of each pair is this lane's */
     ptx_var x_from;               /* this thread's part of the next unit's x */
     ptx_val x_to, x_valid, sums_valid;
-    ptx_val x_at;      /* where this lane's fragments are, */
-    ptx_val starts_at; /* and what its products begin with */
-    ptx_val row;  /* offset of row g in a slot */
+    ptx_val x_at;      /* shared address of this lane's operand B */
+    ptx_val starts_at; /* and of the initial values of its accumulators */
+    ptx_val row;  /* shared address of row g in slot 0 */
     ptx_var sum[PTXK__GEMM_M][4 * PTXK__GEMM_N][4];
     ptx_val zero;
-    ptx_val at, own; /* this step: row g of this unit, this lane's part of it */
+    ptx_val at, own; /* shared addresses: row g of this unit, this lane's part of it */
     ptx_val acc[2][PTXK__GEMM_M][PTXK__GEMM_N][4];
-    const char *waits; /* the caller's line, where the products wait for the kernels before; or NULL */
+    const char *waits; /* call site, where the products wait for the preceding kernels; else NULL */
     uint32_t chains;
-    ptx_val constant[12]; /* of the format */
+    ptx_val constant[12]; /* set by ptxk__gemm_lane */
     ptx_val raw[PTXK__GEMM_M][2][8], more[PTXK__GEMM_M][2][8];
     ptx_val scale[PTXK__GEMM_M][2][8], factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2];
-    ptx_val low[PTXK__GEMM_M][4]; /* operand A of the product with the sums of x */
+    ptx_val low[PTXK__GEMM_M][4]; /* minima, operand A of the product with the sums of x */
     /* rows that are 2-byte aligned: */
     ptx_var shift[PTXK__GEMM_M]
-                 [2];              /* the address of row (i, h), whose last 4 bits are its offset in a step */
-    ptx_val byte[PTXK__GEMM_M][2]; /* the step of row (i, h) in shared memory */
+                 [2];              /* low 32 bits of the global address of row (i, h)'s step */
+    ptx_val byte[PTXK__GEMM_M][2]; /* shared address of row (i, h)'s step */
     ptx_val base[PTXK__GEMM_M][2], base_2[PTXK__GEMM_M][2]; /* words of this lane, see ptxk__gemm_word_base */
     ptx_val pick[PTXK__GEMM_M][2], pick_2[PTXK__GEMM_M][2];
     int words_aligned;
-    ptx_val scales; /* Q6_K, readers: the unpacked ones of row g */
+    ptx_val scales; /* shared address of row g's unpacked scales or factors */
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
     ptx_val column_base;                  /* wide: the warp's first column of the tile */
     struct ptxk__gemm_wide *wide;
     ptx_var phases; /* wgmma: bit i is the parity of the next phase of stage i of x */
     struct ptxk__wgmma *wgmma;
-    ptx_val less[2][2]; /* wgmma, FAST: what is added to the weights of a quad of row h */
-    uint32_t paired;    /* wgmma: of 16 rows of a warp 8 are of gate and 8 of up */
-    int scaled;         /* wgmma: weights are times their factors and a power of two for each row */
-    ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
+    ptx_val less[2][2]; /* FAST: addend of the weights of a quad of row h: minimum, or offset of Q6_K */
+    uint32_t paired;    /* wgmma: of the 16 rows of a warp, 8 are of gate and 8 of up */
+    int scaled;         /* wgmma: operand A includes the factors and a power of two for each row */
+    ptx_val x_sums; /* wide: shared address of the sums of x for the warp's columns */
     struct {
         ptx_val to, words[4];
         int64_t offset;
@@ -14200,18 +14203,18 @@ static int ptxk__gemm_is_shifted(const ptxk__gemm_class *c) {
     return !c->block->aligned && c->block->kind != PTXK__NUMBERS;
 }
 
-/* Whether sums of bytes are multiplied by factors: the matrix's, or what the conversion leaves out. */
+/* Whether sums of 8-bit weights are multiplied: by factors, or by what the conversion to f16 leaves out. */
 static int ptxk__gemm_has_factors(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_class *c) {
     return ptxk__gemm_is_byte(c->block) && (f->factors || ptxk__byte_lift(k, c->block->id) > 1);
 }
 
-/* Sums of a group's products that have factors of their own; 0: only those of a unit do. */
+/* The number of sums in a group that have factors of their own; 0: a factor applies to the sums of a unit. */
 static uint32_t ptxk__gemm_blocks_of(const ptxk__gemm_class *c) {
     uint32_t kind = c->format->kind;
     return kind == PTXK__GEMM_HALVED ? 2 : kind == PTXK__GEMM_BLOCKS;
 }
 
-/* What sums in f32 are multiplied by. */
+/* The constant that multiplies the f32 sums. */
 static double ptxk__gemm_factor_of(const ptxk__gemm *f, const ptxk__gemm_class *c) {
     if ((f->wide || f->wgmma) && (f->precision == PTXK_GEMM_FAST || ptxk__gemm_blocks_of(c))) return 1;
     if (c->block->reader && c->block->reader->part == PTXK__PART_E2M1 && ptxk__gemm_blocks_of(c)) return 1;
@@ -14219,7 +14222,8 @@ static double ptxk__gemm_factor_of(const ptxk__gemm *f, const ptxk__gemm_class *
     return (double)c->format->factor;
 }
 
-/* Copies 16 bytes, under a predicate (or NULL); zeros where `valid` (0 or 16; or NULL) is 0. */
+/* Copies 16 bytes under predicate *p (NULL: always); zeros where *valid is 0, not 16 (NULL: 16). Before sm_80
+   loads them, and ptxk__gemm_store_pending stores them. */
 static void ptxk__gemm_send(ptx_kernel *k, ptxk__gemm_state *s, ptx_val to, int64_t to_offset, ptx_val from,
                             int64_t offset, const ptx_val *p, const ptx_val *valid) {
     if (ptxk__has_cp_async(k)) {
@@ -14243,7 +14247,7 @@ static void ptxk__gemm_send(ptx_kernel *k, ptxk__gemm_state *s, ptx_val to, int6
     }
 }
 
-/* Before sm_80: stores what is on its way. */
+/* Before sm_80: stores the pending chunks from number `first` on. */
 static void ptxk__gemm_store_pending(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first) {
     uint32_t i;
     for (i = first; i < s->pendings; i++) {
@@ -14257,7 +14261,7 @@ static void ptxk__gemm_commit(ptx_kernel *k) {
     if (ptxk__has_cp_async(k)) ptx_cp_async_commit(k);
 }
 
-/* The shared offset of chunk c of a row's step. */
+/* The shared offset of a chunk of a row's step. */
 static uint32_t ptxk__gemm_chunk_offset(const ptxk__gemm_class *c, uint32_t chunk) {
     uint32_t per = c->unit_bytes / 16;
     return ptxk__gemm_is_shifted(c) ? chunk * 16 : chunk / per * c->area + chunk % per * 16;
@@ -14269,8 +14273,8 @@ static ptx_val ptxk__gemm_back(ptx_kernel *k, ptx_val at, ptx_val bytes) {
     return ptx_ptr(at, PTX_SHARED);
 }
 
-/* Copies the part of the next step's weights that unit v of it needs first. next: its first unit. slot:
-   shared address. A lane copies one chunk of each pair of chunks: whole sectors. */
+/* Copies the chunks of the next step's weights that unit v of it needs first. next: the step's first unit.
+   slot: shared address. A lane copies one chunk of each pair, so that two lanes read a whole sector. */
 static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val next,
                                     ptx_val slot, uint32_t v) {
     const ptxk__gemm_class *c = s->kind;
@@ -14295,7 +14299,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
     edge = ptx_setp(k, PTX_EQ, s->half, ptx_u32(0));
     last_have = edge;
-    if (!v && !shifted && per % 2) { /* the lower chunk of the unit, or the upper and the unit after it */
+    if (!v && !shifted && per % 2) { /* a pair spans two units: the upper chunk needs both */
         last_have = ptx_or(k, edge, have[1]);
         last_have = ptx_and(k, last_have, have[0]);
     }
@@ -14314,7 +14318,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
             from = ptx_and(k, from, ptx_u64(~(uint64_t)31));
             other = ptx_cvt(k, PTX_U64, s->half);
             from = ptx_mad(k, other, ptx_u64(16), from);
-            other = ptx_and(k, shift, ptx_u32(16)); /* the first chunk with bytes of the row comes first */
+            other = ptx_and(k, shift, ptx_u32(16)); /* a row's first chunk goes to offset 0 */
             to = ptxk__gemm_back(k, to, other);
         }
         from = ptx_ptr(from, PTX_GLOBAL);
@@ -14327,7 +14331,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
                 q = ptx_setp(k, PTX_GE, q, shift);
                 p = ptx_and(k, p, q);
             } else if (shifted && (2 * j + 2) * 16 > PTXK__GEMM_PAIR_UNITS * c->unit_bytes) {
-                q = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(32 * j)); /* and the last behind it */
+                q = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(32 * j)); /* and the last one after it */
                 other = ptx_add(k, shift, ptx_u32(PTXK__GEMM_PAIR_UNITS * c->unit_bytes));
                 q = ptx_setp(k, PTX_LT, q, other);
                 p = ptx_and(k, p, q);
@@ -14417,7 +14421,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     ptx_end(k);
 }
 
-/* Moves the next step's addresses on by a step. */
+/* Advances the copies' source addresses by a step. */
 static void ptxk__gemm_advance_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val from;
     uint32_t i;
@@ -14451,8 +14455,8 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
         }
 }
 
-/* Operand B of the products of group w of a part, tile n of 8 columns, plane p: the first two registers and
-   the last two are those of a product. */
+/* Loads operand B of group w, tile n of 8 columns, plane `plane`: two registers for each product (f32: four
+   products, else two). */
 static void ptxk__gemm_load_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot,
                               uint32_t w, uint32_t n, uint32_t plane, ptx_val b[8]) {
     const ptxk__gemm_x *x = s->form;
@@ -14467,7 +14471,8 @@ static ptx_val ptxk__gemm_f16x2(ptx_kernel *k, uint32_t bits) {
     return ptx_as(x, PTX_F16X2);
 }
 
-/* The low or the high half of x in both halves. Instructions on f16 pairs select halves of a source. */
+/* The low or the high half of x, twice. Costs no instruction: those on f16 pairs select halves of a source.
+   */
 static ptx_val ptxk__gemm_half(ptx_kernel *k, ptx_val x, uint32_t high) {
     ptx_val half[2], pair[2];
     ptx_unpack(k, PTX_F16, 2, x, half);
@@ -14497,7 +14502,7 @@ static ptx_mem ptxk__gemm_row_at(const ptxk__gemm_state *s, ptx_val base, uint32
 
 /* -- gemm: weights times a power of two for each row -- */
 
-/* Both halves of a word: x in f16. */
+/* x in f16, in both halves of a word. */
 static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
 
 static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
@@ -14505,8 +14510,9 @@ static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
     return ptx_max(k, x, y);
 }
 
-/* The power of two of a row falls, to a quarter of what would do for factors of `size`: 2^(33 - s) bounds
-   sizes, the power is 2^(s - 5): products of a factor and a scale are below 2^15 then. ratio: by how much. */
+/* Lowers a row's power of two, with headroom for factors four times as large. For 2^(30 - s) <= size < 2^(31
+   - s), most, the bound of sizes, becomes 2^(33 - s), and power 2^(s - 5): products of a factor and a scale
+   are below 2^15 then. out: the ratio of the new power to the old. */
 static void ptxk__gemm_fall(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var power, ptx_var out) {
     ptx_val x, y, ratio;
     x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
@@ -14528,17 +14534,17 @@ static void ptxk__gemm_fall(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var p
 }
 
 typedef struct ptxk__wgmma {
-    ptx_var part[4 * PTXK__GEMM_N * 4]; /* EXACT: sums of a unit */
+    ptx_var part[4 * PTXK__GEMM_N * 4]; /* exact: sums of a unit */
     ptx_var power[2], most[2];          /* see ptxk__gemm_fall */
-    ptx_val scale[2];                   /* f16 pairs: the scale of this unit's rows; of two blocks */
-    ptx_val matrix, yes;                /* descriptor of the first stage; true */
-    ptx_val first;                      /* unit */
-    ptx_val copies, releases;           /* this thread copies x; this lane arrives for its warp */
-    uint32_t exact, two;                /* sums of units are apart; weights become two numbers */
+    ptx_val scale[2];                   /* f16 pairs: the unit's factor, twice (Q6_K); those of two blocks */
+    ptx_val matrix, yes;                /* descriptor of x in stage 0; predicate: true */
+    ptx_val first;                      /* of the slice */
+    ptx_val copies, releases;           /* predicates: this thread copies x; this lane arrives for its warp */
+    uint32_t exact, two;                /* sums of a unit are separate; a weight is a sum of two numbers */
 } ptxk__wgmma;
 
-/* Warpgroups: `size`, f32 and not negative, is how large the factors of this unit of a lane's rows are. Where
-   the row's power of two is too large for them, it falls, and the sums with it. power: returned. */
+/* Lowers the powers of two of this lane's rows, and their sums with them, where they are too large for the
+   factors of the unit. size: the factors' magnitude, f32, not negative. Returns the powers in power. */
 static void ptxk__wgmma_fit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, const ptx_val size[2],
                             ptx_val power[2]) {
     ptxk__wgmma *g = s->wgmma;
@@ -14552,7 +14558,7 @@ static void ptxk__wgmma_fit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     p = ptx_or(k, q[0], q[1]);
     x = ptx_shr(k, s->warp, ptx_u32(2));
     x = ptx_add(k, x, ptx_u32(1));
-    p = ptx_op3(k, PTX_BAR_RED_OR, 0, x, ptx_imm(128), p); /* the same for the warpgroup */
+    p = ptx_op3(k, PTX_BAR_RED_OR, 0, x, ptx_imm(128), p); /* one decision for the warpgroup */
     p = ptx_warpgroup_uniform(k, p);
     ptx_if(k, p);
     ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
@@ -14573,7 +14579,7 @@ static void ptxk__wgmma_fit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     for (h = 0; h < 2; h++) power[h] = ptx_get(k, g->power[h]);
 }
 
-/* Times the factors of the unit, FAST: the scales and minima of Q4_K and Q5_K. */
+/* Q4_K, Q5_K, FAST: multiplies the unit's scales and minima by its factors and the rows' powers of two. */
 static void ptxk__wgmma_scale_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val d[2], m[2], size[2], pair[2], power[2], y;
     uint32_t h, e;
@@ -14602,7 +14608,7 @@ static void ptxk__wgmma_scale_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
 }
 
-/* The same for the factors of Q6_K, before its scales are unpacked. */
+/* Q6_K, FAST: multiplies the unit's factors by the rows' powers of two, for ptxk__gemm_unpack_scales. */
 static void ptxk__wgmma_scale_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val size[2], power[2], x;
     uint32_t h;
@@ -14618,7 +14624,7 @@ static void ptxk__wgmma_scale_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     }
 }
 
-/* The same for factors of 32 values, of which lane t has d: to shared memory, for all lanes of a row. */
+/* BLOCKS: stores factors of 32 values, times the rows' powers of two, for all lanes of a row. d: lane t's. */
 static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
                                      ptx_val d[2][4]) {
     ptx_val size[2], power[2], x, to = ptx_ptr_add(k, s->scales, s->t, 4);
@@ -14630,11 +14636,11 @@ static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
         size[h] = ptx_op2(k, PTX_MUL, PTX_RN, size[h], ptx_f32(2));
     }
     ptxk__wgmma_fit(k, f, s, size, power);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the unit before has been read */
     for (h = 0; h < 2; h++) {
         power[h] = ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(1 / 524288.0));
         s->minimum[0][h] =
-            ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(16)); /* undoes the scale of the sums */
+            ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(16)); /* undoes the 2^-4 of the sums of x */
         for (j = 0; j < 2; j++) d[h][j] = ptx_op2(k, PTX_MUL, PTX_RN, d[h][j], power[h]);
         x = ptxk__pack_f32(k, PTX_F16, d[h][0], d[h][1]);
         ptx_st(k, PTX_B32, ptx_at(to, (int64_t)(8 * h * PTXK__GEMM_SCALES)), x);
@@ -14642,19 +14648,19 @@ static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
-/* Lane t's n scales or factors of its rows, to shared memory. */
+/* Stores lane t's n scales or factors of each of its rows in shared memory. */
 static void ptxk__gemm_store_scales(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
                                     ptx_type type, uint32_t n, ptx_val words[PTXK__GEMM_M][2][4]) {
     ptx_val to = ptx_mul(k, s->t, ptx_u32(4 * n));
     uint32_t pitch = ptxk__gemm_scales(f, s->kind), i;
     to = ptx_ptr(ptx_xor(k, ptx_as(s->scales, PTX_U32), to), PTX_SHARED);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the unit before has been read */
     for (i = 0; i < 2 * f->m; i++)
         ptx_st_vec(k, type, n, ptx_at(to, (int64_t)(8 * i * pitch)), words[i / 2][i & 1]);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
-/* The factors of Q4_0 and Q8_0: lane t has those of one block of 4, or two of 8. */
+/* Q4_0 and Q8_0: lane t loads the factors of one block of 4, or of two of 8, and stores them for its rows. */
 static void ptxk__gemm_block_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
     uint32_t bytes = s->kind->block->bytes, n = s->kind->format->unit / 128, i, j;
     ptx_val d[PTXK__GEMM_M][2][4], x;
@@ -14863,7 +14869,7 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         s->constant[2] = ptx_mul(k, p, ptx_u32(2));
         s->constant[3] = ptxk__gemm_f16x2(k, 0xe480e480u); /* -1152 */
         s->constant[4] = ptxk__gemm_f16x2(k, 0x66006600);  /* 1536 */
-        s->constant[5] = ptx_mov(k, ptx_f32(16 / 16777216.0)); /* undoes the scale of the sums */
+        s->constant[5] = ptx_mov(k, ptx_f32(16 / 16777216.0)); /* undoes the 2^-4 of the sums of x */
     }
     if (id == PTXK_Q8_0) s->constant[0] = ptxk__gemm_f16x2(k, 0x64806480); /* 1152 */
     if (id == PTXK_Q4_0) {
