@@ -13361,8 +13361,7 @@ PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) {
     return columns;
 }
 
-/* The number of column tiles (tiles of rows of x); of groups, the most that any sizes can make. In kernels:
-   ptxk__gemm_column_tiles_of. */
+/* Tiles of rows of x; of groups the most that any sizes make. In kernels: ptxk__gemm_column_tiles_of. */
 static uint64_t ptxk__gemm_column_tiles(const ptxk__gemm *f, uint32_t m, uint32_t groups) {
     uint32_t own = !(f->flags & PTXK_GEMM_GROUPED) ? 0 : groups < m ? groups : m;
     return own ? own + (m - own) / f->columns : ptxk__ceil_div(m, f->columns);
@@ -13386,8 +13385,8 @@ static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_
     return at;
 }
 
-/* The values of a granule; blocks have whole granules of K. 256, or 512 where 256 values do not fill whole
-   sectors of 32 bytes (more than 32 columns: chunks of 16), or, in 2-byte aligned formats, whole words. */
+/* The values of a granule; K is divided into whole ones. 256, or 512 where 256 values do not fill whole
+   sectors of 32 bytes (more than 32 columns: chunks of 16) or, in 2-byte aligned formats, whole words. */
 static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
     uint32_t i, step;
     for (i = 0; i < f->classes && !f->wide; i++) {
@@ -13400,8 +13399,8 @@ static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
 /* Chooses the number of blocks, which share the granules of all tiles evenly, one tile after the other: a
    block has a part of K of its first tile and of its last. Minimises an estimate of the time, in units of 64
    values of a tile: the mean of the busiest multiprocessor's granules and the longest block's, 6 for a
-   block's first tile, 3 for each other, and sums of parts. With 64 columns and more, blocks of more than 8
-   tiles would separate tiles that share rows in L2. */
+   block's first tile, 3 for each other, and sums of parts. With 64 columns and more, runs of more than 8
+   tiles would separate blocks that share rows in L2: each tile has a block then. */
 static uint32_t ptxk__gemm_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
     uint32_t units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(f)), step = ptxk__gemm_granule(f) / 64;
     uint32_t chip = shape->target & 0xfffu, resident, chosen = 0;
@@ -14153,7 +14152,7 @@ typedef struct ptxk__gemm_state {
     ptx_val y, bias[2], y_stride;
     ptx_val row_bytes, end, full; /* end: of the slice, in units; full: whole units of a row */
     ptx_val needed;               /* units that a row must have left to copy a step without bounds checks */
-    ptx_val first_unit;           /* of the slice */
+    ptx_val first_unit;           /* the slice's first unit */
     ptx_var unit;                 /* this step's first */
     ptx_var slot;                 /* shared offset of the step's weights */
     ptx_var from[PTXK__GEMM_M];   /* this lane's part of the next step's rows, in global memory */
@@ -14455,8 +14454,7 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
         }
 }
 
-/* Loads operand B of group w, tile n of 8 columns, plane `plane`: two registers for each product (f32: four
-   products, else two). */
+/* Loads operand B of group w, tile n of 8 columns, plane `plane`: two registers for each product. */
 static void ptxk__gemm_load_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot,
                               uint32_t w, uint32_t n, uint32_t plane, ptx_val b[8]) {
     const ptxk__gemm_x *x = s->form;
@@ -14471,8 +14469,7 @@ static ptx_val ptxk__gemm_f16x2(ptx_kernel *k, uint32_t bits) {
     return ptx_as(x, PTX_F16X2);
 }
 
-/* The low or the high half of x, twice. Costs no instruction: those on f16 pairs select halves of a source.
-   */
+/* The low or the high half of x, twice: no instruction, as those on f16 pairs select halves of sources. */
 static ptx_val ptxk__gemm_half(ptx_kernel *k, ptx_val x, uint32_t high) {
     ptx_val half[2], pair[2];
     ptx_unpack(k, PTX_F16, 2, x, half);
@@ -14510,9 +14507,9 @@ static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
     return ptx_max(k, x, y);
 }
 
-/* Lowers a row's power of two, with headroom for factors four times as large. For 2^(30 - s) <= size < 2^(31
-   - s), most, the bound of sizes, becomes 2^(33 - s), and power 2^(s - 5): products of a factor and a scale
-   are below 2^15 then. out: the ratio of the new power to the old. */
+/* Lowers a row's power of two, with headroom for factors four times as large. Where 2^(30 - s) <= size <
+   2^(31 - s), the bound of sizes, most, becomes 2^(33 - s), and power 2^(s - 5): products of a factor and a
+   scale are below 2^15 then. out: the ratio of the new power to the old. */
 static void ptxk__gemm_fall(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var power, ptx_var out) {
     ptx_val x, y, ratio;
     x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
@@ -14538,7 +14535,7 @@ typedef struct ptxk__wgmma {
     ptx_var power[2], most[2];          /* see ptxk__gemm_fall */
     ptx_val scale[2];                   /* f16 pairs: the unit's factor, twice (Q6_K); those of two blocks */
     ptx_val matrix, yes;                /* descriptor of x in stage 0; predicate: true */
-    ptx_val first;                      /* of the slice */
+    ptx_val first;                      /* the slice's first unit */
     ptx_val copies, releases;           /* predicates: this thread copies x; this lane arrives for its warp */
     uint32_t exact, two;                /* sums of a unit are separate; a weight is a sum of two numbers */
 } ptxk__wgmma;
@@ -14689,7 +14686,7 @@ static ptxk__source ptxk__gemm_block(ptx_kernel *k, const ptxk__gemm_state *s, u
     return source;
 }
 
-/* Two f16, from integers within -512 ... 511 or f16 values. */
+/* Packs two scales, integers within -512 ... 511 or f16, into an f16 pair. */
 static ptx_val ptxk__gemm_pack_scales(ptx_kernel *k, const ptxk__gemm_state *s, const ptx_val x[2]) {
     ptx_val y[2], pair;
     uint32_t e;
@@ -14706,9 +14703,9 @@ static ptx_val ptxk__gemm_pack_scales(ptx_kernel *k, const ptxk__gemm_state *s, 
     return ptx_type_of(x[0]) == PTX_F16 ? pair : ptxk__gemm_minus(k, pair, s->constant[4]);
 }
 
-/* Begins a unit: lane t unpacks the factors of shares 2 t and 2 t + 1 of its rows, into shared memory, where
-   all four lanes of a row need them: 16 scales as f16, or 8 factors as f32. Their minima are its part of
-   operand A of the product with the sums of x. */
+/* Begins a unit: lane t unpacks the factors of shares 2 t and 2 t + 1 of its rows and stores them in shared
+   memory, because all four lanes of a row need them: 16 scales as f16, or 8 factors as f32. Lane t's minima
+   become its part of operand A of the product with the sums of x, s->low. */
 static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
     const ptxk__block *b = s->kind->block;
     const ptxk__reader *r = b->reader;
@@ -14762,10 +14759,10 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     ptxk__gemm_store_scales(k, f, s, r->halves ? PTX_B32 : PTX_F32, 2, words);
 }
 
-/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q +
-   bias, less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and
-   those with signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of
-   itself, scales 2^14 times (a power of two of a block may be 2^112 at most). */
+/* Operand A of group w, row (i, h): lane t's two quads of share w, as f16, exact. Integers are subnormal
+   numbers, 2^-24 q; with s->scaled 1024 + q, less 1024 + bias. With halves they are times their scale: signed
+   ones as 1152 + q, less 1152; others as subnormal numbers, with scales 2^10 times their value. e2m1 is 2^-14
+   times its value, its scales 2^14 times (a block's power of two is 2^112 at most). */
 static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
                             ptx_val a[2][4]) {
     const ptxk__block *b = s->kind->block;
@@ -14779,7 +14776,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
     p.whole = 0;
     p.lane = s->t;
     r->values(k, &source, &p, quad);
-    row->known = source.known; /* for the blocks that follow */
+    row->known = source.known; /* cached words and selectors, for the blocks that follow */
     memcpy(row->words, source.words, sizeof row->words);
     memcpy(row->pick, source.pick, sizeof row->pick);
     if (r->halves && r->quads == PTXK__QUADS_16_APART) {
@@ -14790,7 +14787,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
         scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
         scale[0] = scale[1] = ptx_pack(k, PTX_B32, 2, scale);
     }
-    for (e = 0; e < 4 && r->part == PTXK__PART_E2M1; e++) { /* nibbles 4 e of the halves */
+    for (e = 0; e < 4 && r->part == PTXK__PART_E2M1; e++) { /* nibble e of both halves of the word */
         even = e < 3 ? ptx_shl(k, quad[0], ptx_u32(12 - 4 * e)) : quad[0];
         odd = ptx_and(k, even, ptx_b32(0x70007000));
         odd = ptxk__shr_b32(k, odd, ptx_u32(3));
@@ -14806,7 +14803,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
         } else if (s->scaled) {
             even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64006400), ptx_imm(0xea)); /* & | */
             odd = ptx_prmt(k, odd, ptx_b32(0x64646464), ptx_b32(0x4341));
-        } else if (r->part == PTXK__PART_BIAS_1) { /* 256 q */
+        } else if (r->part == PTXK__PART_BIAS_1) { /* as subnormal numbers: 256 q */
             even = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x2404));
             odd = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x3414));
         } else {
@@ -14825,7 +14822,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
             a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
         }
     }
-    for (e = 0; e < 4 && r->part == PTXK__PART_SIGNS; e++) { /* bits of values 0 2, 1 3, 4 6, 5 7 */
+    for (e = 0; e < 4 && r->part == PTXK__PART_SIGNS; e++) { /* sign bits of values 0 2, 1 3, 4 6, 5 7 */
         static const uint32_t bits[4] = {0x20008000u, 0x10004000u, 0x02000800u, 0x01000400u};
         ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
         even = ptx_mul(k, quad[2], ptx_u32(bits[e]));
@@ -14835,10 +14832,11 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
 
 /* -- gemm: formats -- */
 
-/* What depends on the lane only.
-   Q4_K, Q5_K: lane t has bytes 32 t ... of the quants, which are sub-blocks 2 t and 2 t + 1. Their scales and
-   minima become the bytes of a word: bytes 2 i, 2 i + 1, i = t & 1, of the first and second word of scales,
-   which have all 6 bits (t < 2) or the upper two, and of the third. */
+/* Computes what depends on the lane only.
+   Q4_K, Q5_K: lane t unpacks bytes 32 t ... of the quants, sub-blocks 2 t and 2 t + 1. Their scales and
+   minima become the bytes of one word. They are in bytes 2 i and 2 i + 1, i = t & 1, of three words: the
+   first (scales) and the second (minima) have all 6 bits (t < 2) or the upper two, the third has the lower
+   four. */
 static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val p, odd;
     uint32_t id = s->kind->block->id;
@@ -14863,7 +14861,7 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         const ptxk__block *b = s->kind->block;
         uint32_t bias = b->reader->part ? b->reader->part : b->is_signed ? 128 : 0;
         s->constant[0] = ptxk__gemm_f16x2(k, 0x64006400 + 0x10001 * (bias & 255)); /* 1024 + bias */
-        s->constant[1] = /* 2^14, 2^10 */
+        s->constant[1] = /* 2^14 (e2m1), 2^10 */
             ptxk__gemm_f16x2(k, b->reader->part == PTXK__PART_E2M1 ? 0x74007400 : 0x64006400);
         p = ptx_shr(k, s->t, ptx_u32(1));
         s->constant[2] = ptx_mul(k, p, ptx_u32(2));
@@ -14885,10 +14883,10 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     }
 }
 
-/* Computes from where words of row (i, h) of a step are read, and how the halves of two are joined: base and
-   pick for offsets that are multiples of 4, base_2 and pick_2 for others. Where rows are 4-byte aligned,
-   words at multiples of 4 are read as they are. row: where the row's first chunk is. shift: of the step in
-   it. */
+/* Computes the address from which words of row (i, h) of a step are read, and the prmt selectors that join
+   halves of two words: base and pick for offsets that are multiples of 4, base_2 and pick_2 for others. Words
+   of 4-byte aligned rows at multiples of 4 need no joining. row: address of the row's first chunk. shift: the
+   step's offset in it. */
 static void ptxk__gemm_word_base(ptx_kernel *k, ptxk__gemm_state *s, uint32_t i, uint32_t h, ptx_val row,
                                  ptx_val shift) {
     ptx_val odd, p;
@@ -14916,8 +14914,8 @@ static ptx_val ptxk__gemm_row_word(ptx_kernel *k, const ptxk__gemm_state *s, uin
     return ptx_prmt(k, word[0], word[1], pick);
 }
 
-/* Q6_K: the scales of the warp's rows as f16, 32 times them, to shared memory. Lane t unpacks four of each of
-   its rows, 4 t ... 4 t + 3. HALVED: as f32, times the row's factor. */
+/* Q6_K: stores the scales of the warp's rows in shared memory: as f16, times s->constant[4], or, HALVED, as
+   f32, times the unit's factor. Lane t unpacks scales 4 t ... 4 t + 3 of each of its rows. */
 static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
     uint32_t i, h, e, halved = s->kind->format->kind == PTXK__GEMM_HALVED;
     ptx_val x, words[PTXK__GEMM_M][2][4];
@@ -14940,8 +14938,8 @@ static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptxk__gemm_store_scales(k, f, s, halved ? PTX_F32 : PTX_B32, halved ? 4 : 2, words);
 }
 
-/* Bytes: the unit's factors, which were loaded a unit before, and the loads of those of the next; with the
-   most columns, which leave no registers for them, the loads of the unit's. */
+/* 8-bit weights: sets the unit's factors, which were loaded a unit ahead, and loads those of the next unit.
+   With 64 columns, which leave no registers for that, loads the unit's own. */
 static void ptxk__gemm_next_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
     double lift = ptxk__byte_lift(k, s->kind->block->id);
     ptx_val x, p, at, next, unit = ptx_get(k, s->unit);
@@ -14963,8 +14961,8 @@ static void ptxk__gemm_next_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
         }
 }
 
-/* Numbers past f16's range: finds the power of two for each row's unit that scales its largest number to
-   2^14 ... 2^15, or 2^126, and its inverse. */
+/* POWERS: finds, for each row's unit, the power of two, 2^126 at most, that scales its largest number to 2^14
+   ... 2^15, and the inverse of the power. */
 static void ptxk__gemm_find_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val words[8], most, x;
     uint32_t i, h, e;
@@ -14974,7 +14972,7 @@ static void ptxk__gemm_find_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
             for (e = 0; e < 2; e++)
                 ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 * e), words + 4 * e);
             for (e = 0; e < 8; e++) {
-                x = ptx_and(k, words[e], ptx_b32(0x7fffffff)); /* bf16: the upper one, and more */
+                x = ptx_and(k, words[e], ptx_b32(0x7fffffff)); /* bf16: the upper one, and bits below */
                 most = ptx_max(k, ptx_as(x, PTX_U32), most);
                 if (s->kind->block->id == PTXK_F32) continue;
                 x = ptx_shl(k, words[e], ptx_u32(16));
@@ -14990,7 +14988,7 @@ static void ptxk__gemm_find_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
         }
 }
 
-/* Operand A of group w, row (i, h), of such numbers: two values a register, in f16; rest: what they lack. */
+/* POWERS: operand A of group w, row (i, h), two f16 numbers a register. rest: the remainders, or NULL. */
 static void ptxk__gemm_times_power(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
                                    ptx_val a[2][4], ptx_val rest[2][4]) {
     ptx_val words[8], x[8], whole[2];
@@ -15013,7 +15011,7 @@ static void ptxk__gemm_times_power(ptx_kernel *k, ptxk__gemm_state *s, uint32_t 
     }
 }
 
-/* Begins unit v of the step: what its products need once. */
+/* Begins unit v of the step: computes what all its products share. */
 static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
     uint32_t id = s->kind->block->id, i, h;
     ptx_val slot = ptx_get(k, s->slot), head[4], x, y, z;
@@ -15063,14 +15061,14 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
                 y = ptxk__gemm_fma(k, y, s->constant[4], s->constant[5]);
                 s->scale[i][h][0] = ptxk__gemm_half(k, y, 0);
                 s->scale[i][h][1] = ptxk__gemm_half(k, y, 1);
-                s->more[i][h][4] = x; /* the minima serve at the end */
+                s->more[i][h][4] = x; /* for ptxk__gemm_minima, at the unit's end */
                 s->more[i][h][5] = head[0];
             }
         if (s->scaled) ptxk__wgmma_scale_bytes(k, f, s);
     }
 }
 
-/* The factors of the unit, and the minima as operand A. */
+/* Q4_K, Q5_K: loads the factors of the unit, and makes operand A of its minima. */
 static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val head, half[2], y;
     uint32_t i, h;
@@ -15086,7 +15084,7 @@ static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
         }
 }
 
-/* Multiplies *a by a scale. rest: what the f16 numbers lack, exact. */
+/* Multiplies *a by a scale, in f16. rest: the rounding errors, exact. */
 static void ptxk__gemm_double(ptx_kernel *k, ptx_val *a, ptx_val *rest, ptx_val scale) {
     ptx_val x = *a, less;
     *a = ptxk__gemm_times(k, x, scale);
@@ -15094,8 +15092,8 @@ static void ptxk__gemm_double(ptx_kernel *k, ptx_val *a, ptx_val *rest, ptx_val 
     *rest = ptxk__gemm_fma(k, x, scale, less);
 }
 
-/* Operand A of the two products of group w, for tile i of 16 rows: a[0] and a[1]. rest, or NULL: what they
-   lack, where weights do not fit into 11 bits. */
+/* Operand A of the two products of group w, for tile i of 16 rows: a[0] and a[1]. rest: the remainders, where
+   weights do not fit into 11 bits; else NULL. */
 static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, uint32_t i,
                                ptx_val a[2][4], ptx_val rest[2][4]) {
     uint32_t id = s->kind->block->id, at = v * s->kind->unit_bytes, h, e, j;
@@ -15139,13 +15137,13 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
             low = ptx_lop3(k, y, ptx_b32(0x10101010), low, ptx_imm(0xea));
             x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(3)), PTX_B32);
-            high = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
+            high = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice the nibbles */
             high = ptx_lop3(k, y, ptx_b32(0x20202020), high, ptx_imm(0xea));
             a[0][h] = ptx_and(k, low, ptx_b32(0x00ff00ff));
             a[0][h + 2] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
             a[1][h] = ptx_and(k, high, ptx_b32(0x00ff00ff));
             a[1][h + 2] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
-        } else if (id == PTXK_Q6_K) { /* w = 4 n + 2 a + h of the format */
+        } else if (id == PTXK_Q6_K) { /* values from 128 (w / 4) + 16 (w % 4) and 64 later on */
             uint32_t second = w >> 1 & 1;
             x = ptxk__gemm_row_word(k, s, i, h, at + 16 * w);
             if (!second)
@@ -15172,7 +15170,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             for (e = 0; e < 4 && !halved; e++) {
                 ptx_val *to = &a[e & 1][h + (e & 2)];
                 if (!rest && e < 2) s->less[h][e] = ptxk__gemm_times(k, scale[e], s->constant[7]);
-                if (rest) *to = ptxk__gemm_fma(k, *to, s->constant[6], s->constant[7]); /* q - 32, exact */
+                if (rest) *to = ptxk__gemm_fma(k, *to, s->constant[6], s->constant[7]); /* 2^-9 (q - 32) */
                 if (rest)
                     ptxk__gemm_double(k, to, &rest[e & 1][h + (e & 2)], scale[e & 1]);
                 else
@@ -15183,7 +15181,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             for (e = 0; e < 2; e++) {
                 x = ptxk__gemm_row_word(k, s, i, h, at + 34 * w + 2 + 16 * e);
                 y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
-                low = ptx_b32(s->scaled ? 0x64806480 : 0x00800080); /* & ^: 1152 + q, or 128 + q */
+                low = ptx_b32(s->scaled ? 0x64806480 : 0x00800080); /* f16: 1152 + q, or 128 + q */
                 a[e][h] = ptx_lop3(k, x, ptx_b32(0x00ff00ff), low, ptx_imm(0x6a));
                 a[e][h + 2] = ptx_lop3(k, y, ptx_b32(0x00ff00ff), low, ptx_imm(0x6a));
                 for (j = 0; j < 4 && s->scaled; j += 2)
@@ -15220,7 +15218,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
     }
 }
 
-/* sum += factor * acc for both halves of a tile of 16 rows. */
+/* sum += factor * acc, for rows g and g + 8 of a tile of 16 rows. */
 static void ptxk__gemm_add(ptx_kernel *k, ptxk__gemm_state *s, uint32_t i, uint32_t n, const ptx_val acc[4],
                            const ptx_val *factor) {
     ptx_val x;
@@ -15232,7 +15230,7 @@ static void ptxk__gemm_add(ptx_kernel *k, ptxk__gemm_state *s, uint32_t i, uint3
     }
 }
 
-/* f32: 8 values of this lane, in rows g and g + 8, as tf32; rest: what those lack. */
+/* f32: 8 values of this lane, in rows g and g + 8, as tf32. rest: the remainders (EXACT). */
 static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t i,
                              ptx_val a[4][4], ptx_val rest[4][4]) {
     ptx_val words[8], x;
@@ -15253,7 +15251,7 @@ static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     }
 }
 
-/* BLOCKS, HALVED: what the accumulators of tile n of 8 columns begin with, in group w. */
+/* BLOCKS, HALVED: initialises the accumulators of tile n of 8 columns for group w. */
 static void ptxk__gemm_begin(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot,
                              uint32_t w, uint32_t n, uint32_t which) {
     const ptxk__gemm_x *x = s->form;
@@ -15343,8 +15341,7 @@ static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     }
 }
 
-/* The products of the part of a unit that is next: waits for it, issues the copies of later ones. v, part:
-   which of the step. */
+/* Multiplies part `part` of unit v of the step: waits for its copies, and issues those of later parts. */
 static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
                             uint32_t part) {
     const ptxk__gemm_x *x = s->form;
@@ -15387,8 +15384,8 @@ static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 
 /* -- gemm: tiles -- */
 
-/* An argument of the matrix of this tile, which is the first of its class, or a later one. at, step: where
-   those of the matrices lie. */
+/* Loads an argument of this tile's matrix. later[i]: whether that is matrix i of the class, or a later one.
+   at, step: offset of the argument of matrix 0, and from matrix to matrix. */
 static ptx_val ptxk__gemm_select_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
                                        const ptx_val later[PTXK__GEMM_MATRICES], size_t at, size_t step,
                                        ptx_type type) {
@@ -15410,7 +15407,7 @@ static ptx_val ptxk__gemm_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__
                                    sizeof(ptxk_gemm_matrix), type);
 }
 
-/* Row (i, h) of this lane, or the last. */
+/* The number of row (i, h) of this lane in its matrix, `last` at most. */
 static ptx_val ptxk__gemm_own_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t i,
                                   uint32_t h, ptx_val last) {
     ptx_val row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->g);
@@ -15419,7 +15416,7 @@ static ptx_val ptxk__gemm_own_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk
     return ptx_min(k, row, last);
 }
 
-/* Bytes: loads the factors of this lane's rows, or of their unit `first`. */
+/* 8-bit weights: loads the factors of this lane's rows, or those of their unit `first`. */
 static void ptxk__gemm_load_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     double lift = ptxk__byte_lift(k, s->kind->block->id);
     ptx_val x, at, blocks, last = ptx_sub(k, s->n, ptx_u32(1));
@@ -15455,7 +15452,7 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     ptx_val pair, row, x, y, last, at, copied;
     uint32_t i, h, per = c->unit_bytes / 16;
     s->half = ptx_and(k, s->lane, ptx_u32(1));
-    /* pairs of lanes take rows 0, 2, 4, 6, 1, 3 ... of 16: 4 pairs then fill all banks */
+    /* pairs of lanes copy rows 0, 2, 4, 6, 1, 3 ... of 16: 4 pairs then use all banks */
     pair = ptx_shr(k, s->lane, ptx_u32(1));
     copied = ptx_and(k, pair, ptx_u32(3));
     copied = ptx_mul(k, copied, ptx_u32(2));
@@ -15476,7 +15473,7 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     s->full = ptx_div(k, x, ptx_u32(c->format->unit));
     x = ptx_div(k, x, ptx_u32(c->block->values));
     s->row_bytes = ptx_mul(k, x, ptx_u32(c->block->bytes));
-    if (c->tails) { /* a row, and with the last one the matrix, may end in a chunk */
+    if (c->tails) { /* a row, and so the matrix, may end within a chunk */
         x = ptx_and(k, s->row_bytes, ptx_u32(15));
         x = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         s->needed = ptx_selp(k, ptx_u32(PTXK__GEMM_PAIR_UNITS + 1), ptx_u32(PTXK__GEMM_PAIR_UNITS), x);
@@ -15514,16 +15511,16 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
     y = ptx_mad(k, y, ptx_u32(ptxk__gemm_scales(f, c)), ptx_u32(f->scales));
     s->scales = ptx_ptr_add(k, s->shared, y, 1);
-    if (!f->wgmma && ptxk__gemm_blocks_of(c) && c->format->unit > 128) { /* chunks take turns: no conflicts */
+    if (!f->wgmma && ptxk__gemm_blocks_of(c) && c->format->unit > 128) { /* swizzle: no bank conflicts */
         y = ptx_shr(k, s->g, ptx_u32(c->format->kind == PTXK__GEMM_HALVED ? 1 : 2));
         s->scales = ptx_ptr_add(k, s->scales, y, 16);
     }
     if (!f->wgmma || c->format->kind != PTXK__GEMM_BLOCKS) return;
-    y = ptx_and(k, s->g, ptx_u32(4)); /* rows have 16 bytes of 32: those of 8 rows fill all banks */
+    y = ptx_and(k, s->g, ptx_u32(4)); /* rows use 16 bytes of 32: 8 rows then use all banks */
     s->scales = ptx_ptr_add(k, s->scales, y, 4);
 }
 
-/* Moves the offsets of 2-byte aligned rows in their chunks on by a step. */
+/* Advances the addresses of 2-byte aligned rows by a step. */
 static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     uint32_t bytes = PTXK__GEMM_PAIR_UNITS * s->kind->unit_bytes, i, h;
     ptx_val x;
@@ -15538,7 +15535,7 @@ static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__
 
 static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t p);
 
-/* Runs through the slice's units: a loop for rows that are 4-byte aligned, and one for others. */
+/* Loops over the units of the slice: one loop for 4-byte aligned rows, and one for others. */
 static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
     ptx_val at, p;
@@ -15578,7 +15575,7 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     if (s->kind->variants == 3) ptx_end(k);
 }
 
-/* The first unit of this block's part of K; sets its end. all: units of a row. */
+/* Returns the first unit of the slice, this block's part of K; sets s->end. all: the units of a row. */
 static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val *all) {
     uint32_t per = ptxk__gemm_granule(f) / s->form->unit;
     ptx_comment(k, "this block's part of K, in units");
@@ -15589,8 +15586,8 @@ static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     return ptx_mul(k, s->first, ptx_u32(per));
 }
 
-/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile
-   to the L2 cache while it waits. W may be written by them, too: nothing is read. */
+/* Waits for the preceding kernels, which may have written x and W; before that, prefetches up to 1 KB of each
+   row of the tile into the L2 cache, which reads no value. */
 static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     ptx_val bytes, skip, at, p;
     uint32_t i, j;
@@ -15602,7 +15599,7 @@ static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     skip = ptx_mul(k, s->half, ptx_u32(128));
     for (i = 0; i < f->m; i++)
         for (j = 0; j < 4; j++) {
-            at = ptx_add(k, skip, ptx_u32(256 * j + 16)); /* of which s->from may have 16 */
+            at = ptx_add(k, skip, ptx_u32(256 * j + 16)); /* s->from may be 16 bytes into the row */
             p = ptx_setp(k, PTX_LT, at, bytes);
             at = ptx_ptr_add(k, ptx_ptr(ptx_get(k, s->from[i]), PTX_GLOBAL), skip, 1);
             ptx_guard(k, p);
@@ -15611,7 +15608,7 @@ static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptx_dependent_wait_(k, s->waits);
 }
 
-/* Multiplies the block's part of K of the tile: fills in the sums. */
+/* Computes the sums of the block's part of K of the tile. */
 static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
     ptx_val first, p, at, y, m;
@@ -15895,7 +15892,7 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
             low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
             low = ptx_lop3(k, z, ptx_b32(0x10101010), low, ptx_imm(0xea));
             x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(3)), PTX_B32);
-            high = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
+            high = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice the nibbles */
             high = ptx_lop3(k, z, ptx_b32(0x20202020), high, ptx_imm(0xea));
             out[0][0][t] = ptx_and(k, low, ptx_b32(0x00ff00ff));
             out[0][1][t] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
@@ -16079,7 +16076,7 @@ static void ptxk__wide_unpack_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
                     out[e][b][t] = ptxk__gemm_fma(k, out[e][b][t], scale[e], offset[e]);
                     continue;
                 }
-                z = ptxk__gemm_fma(k, out[e][b][t], w->constant[1], w->constant[2]); /* q - 32, exact */
+                z = ptxk__gemm_fma(k, out[e][b][t], w->constant[1], w->constant[2]); /* 2^-9 (q - 32) */
                 out[e][b][t] = ptxk__gemm_times(k, z, scale[e]);
                 head = ptx_neg(k, ptx_as(out[e][b][t], PTX_F16X2));
                 rest[e][b][t] = ptxk__gemm_fma(k, z, scale[e], head);
