@@ -15661,49 +15661,50 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 
 /* -- gemm: many columns --
 
-   A block has 128 rows of W (of a gated pair 64 of each matrix, in turns of 16) and 128 or 256 columns. Each
-   of its threads unpacks half of a row: of a unit of 2 P groups of 32 values, in P parts, groups p and p + P.
-   The weights of a part, f16, lie in shared memory in rows of 8 chunks, swizzled; ldmatrix reads them as
-   operand A while the next part is unpacked. EXACT: integers, as in the form with few columns. FAST: weights,
-   times a power of two for each row that falls, and the sums with it, when a unit needs that. */
+   A block has 128 rows of W (of a gated pair 64 of each matrix, alternating every 16) and 128 or 256
+   columns. Each of its 256 threads unpacks half of a row's unit. A unit of 2 P groups of 32 values is
+   unpacked in P parts; part p has groups p and p + P. The weights of a part, f16, lie in shared memory in
+   swizzled rows of 8 chunks; ldmatrix loads them as operand A while the next part is unpacked. EXACT, Q4_K
+   to Q6_K: operand A has integers times scales, as with few columns. Otherwise it has weights times a power
+   of two for each row; when a unit's factors are too large, that is lowered, and the sums with it. */
 
 typedef struct ptxk__gemm_wide {
-    ptx_val half, row;          /* of the row that this thread unpacks, in the block */
-    ptx_val raw;                /* its unit as it lies */
-    ptx_val a_to;               /* where its chunks go; they differ in bits 4 and 5 */
-    ptx_val a_from;             /* operand A of the products of a part; they differ in bits 5 and 6 */
-    ptx_val rows_to, rows_from; /* f32 numbers of rows: of the row unpacked, of the thread's rows */
+    ptx_val half, row;          /* which half of which row of the block this thread unpacks */
+    ptx_val raw;                /* shared address of the row's packed unit */
+    ptx_val a_to;               /* where the unpacked chunks go: addresses differ in bits 4 and 5 */
+    ptx_val a_from;             /* operand A of the products of a part: addresses differ in bits 5 and 6 */
+    ptx_val rows_to, rows_from; /* f32 numbers of rows: of the row unpacked; of the rows of its sums */
     ptx_val minima_to, minima_from;
     ptx_val constant[4];
-    ptx_val to, copy_half, copied; /* of the row that this thread copies */
-    ptx_var from, shift;           /* address of its next unit; low bits of that of the row unpacked */
-    ptx_var word[24], more[10];    /* the half of the unit: quants, and what comes with them */
+    ptx_val to, copy_half, copied; /* the row that this thread copies */
+    ptx_var from, shift;           /* address of its next unit; low bits of that of the unpacked row */
+    ptx_var word[24], more[10];    /* the half of the unit: quants; upper bits, scales or factors */
     ptx_var scale[4], minimum[2], head;
-    ptx_var power, most, raised; /* FAST: of the row; how large factors may be; whether it has fallen */
+    ptx_var power, most, raised; /* the row's; the bound of its factors' size; 1: just lowered */
 } ptxk__gemm_wide;
 
-/* Whether weights are times their factors and a power of two for each row; else they are integers. */
+/* Whether operand A includes factors and a power of two for each row; else it has integers times scales. */
 static int ptxk__wide_is_scaled(const ptxk__gemm *f, const ptxk__gemm_state *s) {
     return s->kind->format->kind == PTXK__GEMM_BLOCKS || f->precision == PTXK_GEMM_FAST;
 }
 
-/* Whether operand A has two numbers for a weight: these do not fit into one. */
+/* Whether a weight is a sum of two numbers in operand A, because it does not fit into one. */
 static int ptxk__wide_is_double(const ptxk__gemm *f, const ptxk__gemm_state *s) {
     return ptxk__gemm_is_shifted(s->kind) && f->precision == PTXK_GEMM_EXACT;
 }
 
-#define PTXK__WIDE_FACTORS 2048u /* offset of numbers of rows, behind the minima */
+#define PTXK__WIDE_FACTORS 2048u /* offset of the f32 numbers of rows, after the minima */
 
-/* The place among the numbers of rows of a row: those that a thread needs are adjacent. */
+/* The index of a row's number: row 64 m + 8 i + g has 64 m + 8 g + i, so that a thread's are adjacent. */
 static ptx_val ptxk__wide_place(ptx_kernel *k, ptx_val row) {
     ptx_val x = ptx_and(k, row, ptx_u32(0x47)), y = ptx_bfe(k, row, ptx_u32(3), ptx_u32(3));
-    x = ptx_mad(k, x, ptx_u32(8), y); /* 64 wm + g, ... */
+    x = ptx_mad(k, x, ptx_u32(8), y);
     y = ptx_and(k, row, ptx_u32(64));
     y = ptx_mul(k, y, ptx_u32(7));
     return ptx_sub(k, x, y);
 }
 
-/* The row of its matrix that row r of the block is, and its first byte. which: 0, or for gated pairs r's. */
+/* The address of row r of the block. */
 static ptx_val ptxk__wide_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, ptx_val r) {
     ptx_val row = r, x, last = ptx_sub(k, s->n, ptx_u32(1)), from = s->weights[0], p;
     if (f->pair > 1) {
@@ -15739,7 +15740,7 @@ static void ptxk__wide_copy(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         at = ptx_mad(k, left, ptx_u64(16), at);
         left = at;
         at = ptx_ptr(at, PTX_GLOBAL);
-        if (c->tails) { /* the last unit of a row: zeros behind it */
+        if (c->tails) { /* the last unit of a row: zeros after it */
             q = ptx_add(k, next, ptx_u32(1));
             q = ptx_mul(k, q, ptx_u32(c->unit_bytes));
             q = ptx_add(k, q, ptx_u32(30));
@@ -15755,7 +15756,7 @@ static void ptxk__wide_copy(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
             ptx_else(k);
             valid = ptx_mul(k, next, ptx_u32(c->unit_bytes));
             valid = ptx_sub(k, s->row_bytes, valid); /* what is left of the row */
-            q = ptx_sub(k, left, from);              /* the first chunk begins so much further on */
+            q = ptx_sub(k, left, from);              /* from the unit to this thread's first chunk */
             left = ptx_cvt(k, PTX_S32, q);
             left = ptx_sub(k, ptx_as(valid, PTX_S32), left);
             for (j = 0; j < c->chunks; j += 2) {
@@ -15772,7 +15773,7 @@ static void ptxk__wide_copy(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptx_end(k);
 }
 
-/* Copies part p of x, which lies at `from`; on the condition q, or NULL. */
+/* Copies part p of the unit of x at `from`, under predicate *q (NULL: always). */
 static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
                               uint32_t p, const ptx_val *q) {
     const ptxk__gemm_x *x = s->form;
@@ -15793,8 +15794,8 @@ static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     ptx_end(k);
 }
 
-/* FAST: `size`, f32 and not negative, is how large the factors of the row's next unit are. Where the row's
-   power of two is too large for them, it falls. */
+/* Lowers the row's power of two where it is too large for the factors of the row's next unit. size: their
+   magnitude, f32, not negative. */
 static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
     ptxk__gemm_wide *w = s->wide;
     ptx_val p, x;
@@ -15808,10 +15809,10 @@ static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
     x = ptx_get(k, fell);
     ptx_set(k, w->raised, x);
     x = ptx_get(k, out);
-    ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), x); /* both halves, the same */
+    ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), x); /* both threads of the row, the same */
 }
 
-/* Reads this thread's half of a unit: Q4_K, Q5_K. */
+/* Q4_K, Q5_K: reads this thread's half of a unit. */
 static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptxk__gemm_wide *w = s->wide;
     uint32_t five = s->kind->block->id == PTXK_Q5_K, i, j;
@@ -15826,7 +15827,7 @@ static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
         ptxk_load16(k, NULL, ptx_at(w->raw, (int64_t)(16 + 16 * i)), words);
         for (j = 0; j < 4; j++) ptx_set(k, w->more[4 * i + j], words[j]);
     }
-    /* four scales x and four minima y of this half, bytes */
+    /* x: four scales of this half; y: its four minima; bytes */
     q = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
     x = ptx_shr(k, ptx_as(head[1], PTX_U32), ptx_u32(2));
     z = ptx_and(k, head[3], ptx_b32(0x0f0f0f0f));
@@ -15868,8 +15869,8 @@ static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
     }
 }
 
-/* Unpacks part p of this thread's half: out[product][register][word]: pairs of values 0 and 2, and 1 and 3,
-   of four lanes. */
+/* Unpacks part p of this thread's half: out[product][register][lane]: register 0 has values 0 and 2 of the
+   lane's quad, register 1 values 1 and 3. */
 static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
                                     ptx_val out[2][2][4]) {
     ptxk__gemm_wide *w = s->wide;
@@ -15912,21 +15913,21 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
 }
 
-/* Loads the chunks of n words from `first` on, and one more word. */
+/* Loads the chunks that have words `first` to `first` + n of those at `at`. */
 static void ptxk__wide_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_t n, ptx_val raw[24]) {
     uint32_t i;
     for (i = 0; i <= first + n; i += 4) ptxk_load16(k, NULL, ptx_at(at, (int64_t)(4 * i)), raw + i);
 }
 
-/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for
-   multiples of 4 and for others. */
+/* The word at byte `at`, which is even, after word `first` of raw. pick: prmt selectors that join two words,
+   for multiples of 4 and for others. */
 static ptx_val ptxk__wide_word(ptx_kernel *k, const ptx_val raw[24], uint32_t first, uint32_t at,
                                const ptx_val pick[2]) {
     return ptx_prmt(k, raw[first + at / 4], raw[first + at / 4 + 1], pick[at % 4 / 2]);
 }
 
-/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks
-   are loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
+/* Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned: reads this thread's half of a unit, from word `first` of a
+   chunk on. Loads whole chunks: loads of words would conflict, as rows of 4 lanes begin at the same bank. */
 static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first, ptx_val from,
                                   const ptx_val pick[2]) {
     ptxk__gemm_wide *w = s->wide;
@@ -15937,7 +15938,7 @@ static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t f
         ptxk__wide_chunks(k, from, first, own * block->bytes / 4, raw);
         for (i = 0; i < own; i++) {
             x = ptxk__wide_word(k, raw, first, block->bytes * i, pick);
-            ptx_set(k, w->more[i], x); /* its lower half */
+            ptx_set(k, w->more[i], x); /* lower half: f16 */
             for (j = 0; j < n; j++) {
                 x = ptxk__wide_word(k, raw, first, block->bytes * i + 2 + 4 * j, pick);
                 ptx_set(k, w->word[n * i + j], x);
@@ -15945,7 +15946,7 @@ static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t f
         }
         return;
     }
-    for (i = 0; i < 2; i++) { /* quants, their upper bits */
+    for (i = 0; i < 2; i++) { /* lower bits of quants, upper bits */
         at = ptx_ptr_add(k, w->raw, w->half, i ? 32 : 64);
         ptxk__wide_chunks(k, ptx_off(at, 128 * i), first, i ? 8 : 16, raw);
         for (j = 0; j < (i ? 8u : 16u); j++) {
@@ -15962,7 +15963,7 @@ static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t f
         ptx_set(k, w->more[i], x);
     }
     x = ptx_prmt(k, raw[first + 4], raw[first + 4], pick[0]);
-    ptx_set(k, w->head, x); /* its lower half */
+    ptx_set(k, w->head, x); /* lower half: f16 */
 }
 
 /* The lower half of a word, an f16, as f32. */
@@ -15972,7 +15973,7 @@ static ptx_val ptxk__wide_lower(ptx_kernel *k, ptx_val x) {
     return ptx_cvt(k, PTX_F32, half[0]);
 }
 
-/* The same. more: what unpacking multiplies by, of the blocks of this half, or of the unit. */
+/* The same; computes what unpacking multiplies by: w->more, for each block of the half; Q6_K: w->head. */
 static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
     ptxk__gemm_wide *w = s->wide;
     const ptxk__block *block = s->kind->block;
@@ -15983,7 +15984,7 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     ptx_set(k, w->shift, x);
     shift = ptx_and(k, shift, ptx_u32(14));
     bytes = ptx_ptr_add(k, w->raw, shift, 1);
-    from = shift; /* where this half begins; Q6_K: its parts begin at chunks and `shift` */
+    from = shift; /* where this half begins; Q6_K: its parts begin `shift` after whole chunks */
     if (block->id != PTXK_Q6_K) from = ptx_mad(k, w->half, ptx_u32(own * step), shift);
     x = ptx_and(k, from, ptx_u32(2));
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
@@ -15992,7 +15993,7 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     y = ptx_and(k, from, ptx_u32(12));
     x = ptx_and(k, from, ptx_u32(0xf0));
     from = ptx_ptr_add(k, w->raw, x, 1);
-    for (i = 0; s->kind->variants >> i; i++) { /* where rows have whole chunks, a warp takes one of these */
+    for (i = 0; s->kind->variants >> i; i++) { /* one for the whole warp where rows are whole chunks */
         uint32_t more = s->kind->variants >> i > 1;
         if (more) {
             p = ptx_setp(k, PTX_EQ, y, ptx_u32(4 * i));
@@ -16029,7 +16030,7 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
         x = ptxk__wide_lower(k, x);
         size = ptxk__wide_larger(k, size, x);
     }
-    fast = fast && block->id == PTXK_Q4_0; /* nibbles are multiplied as they are, as f16 numbers */
+    fast = fast && block->id == PTXK_Q4_0; /* nibbles are subnormal f16 numbers */
     size = ptx_op2(k, PTX_MUL, PTX_RN, size, ptx_f32(fast ? 262144 : 2)); /* 2^18 */
     size = ptx_selp(k, size, ptx_f32(0), exists);
     ptxk__wide_raise(k, s, size);
@@ -16044,7 +16045,7 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     }
 }
 
-/* As ptxk__wide_unpack_bytes. rest: Q6_K, EXACT: what the f16 numbers lack. */
+/* As ptxk__wide_unpack_bytes. rest: the rounding errors (EXACT). */
 static void ptxk__wide_unpack_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
                                  ptx_val out[2][2][4], ptx_val rest[2][2][4]) {
     ptxk__gemm_wide *w = s->wide;
@@ -16118,7 +16119,7 @@ static void ptxk__wide_unpack_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
         }
 }
 
-/* Reads this thread's half of the next unit, if it exists; else what lies there is of no use. */
+/* Reads this thread's half of the next unit. exists: whether there is one; else nothing uses what is read. */
 static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
     if (ptxk__gemm_is_shifted(s->kind))
         ptxk__wide_read_blocks(k, f, s, exists);
@@ -16126,7 +16127,7 @@ static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         ptxk__wide_read_bytes(k, f, s);
 }
 
-/* A shared address with some bits exchanged. */
+/* A shared address with `bits` inverted. */
 static ptx_val ptxk__wide_chunk(ptx_kernel *k, ptx_val at, uint32_t bits) {
     if (!bits) return at;
     at = ptx_xor(k, ptx_as(at, PTX_U32), ptx_u32(bits));
@@ -16158,7 +16159,7 @@ static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
                 ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b), (int64_t)(slot * PTXK__WIDE_PART)),
                 out[e][b]);
     y = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
-    if (p == 1 && exact && s->kind->block->id == PTXK_Q6_K) { /* what the end of the unit needs */
+    if (p == 1 && exact && s->kind->block->id == PTXK_Q6_K) { /* for ptxk__wide_end_unit */
         x = ptx_get(k, w->head);
         ptx_guard(k, y);
         ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), ptx_as(x, PTX_F32));
@@ -16210,7 +16211,7 @@ static void ptxk__wide_multiply(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     for (e = 0; e < 4; e++) from[e] = ptxk__wide_chunk(k, s->wide->a_from, 32 * e);
     for (g = 0; g < 2; g++)
         for (rest = 0; rest <= two; rest++) {
-            /* loads that the assembler moves up take registers that are not there */
+            /* keeps the assembler from moving loads up: too few registers */
             if (two) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
             for (e = 0; e < 2; e++)
                 for (i = 0; i < f->m; i++)
@@ -16252,7 +16253,7 @@ static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     }
 }
 
-/* The addresses of a thread. Returns the address of the block's first unit of x. */
+/* Computes the addresses of a thread. Returns that of the slice's first unit of x. */
 static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first,
                                 ptx_val units) {
     const ptxk__gemm_class *c = s->kind;
@@ -16262,7 +16263,7 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     y = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
     y = ptx_div(k, y, ptx_u32(c->block->values));
     s->row_bytes = ptx_mul(k, y, ptx_u32(c->block->bytes));
-    /* copies: pairs of threads take rows 0, 2, 4, 6, 1, 3 ... of 8: four pairs fill the banks */
+    /* copies: pairs of threads copy rows 0, 2, 4, 6, 1, 3 ... of 8: four pairs use all banks */
     w->copy_half = ptx_and(k, s->tid, ptx_u32(1));
     y = ptx_bfe(k, s->tid, ptx_u32(1), ptx_u32(2));
     z = ptx_bfe(k, s->tid, ptx_u32(3), ptx_u32(1));
@@ -16324,7 +16325,7 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
     w->rows_from = ptx_ptr_add(k, s->shared, y, 1);
     /* x */
-    y = f->bulk ? ptx_u32(0) : s->tid; /* a thread copies all, or its chunks */
+    y = f->bulk ? ptx_u32(0) : s->tid; /* bulk: one thread copies all */
     z = ptx_mul(k, y, ptx_u32(16));
     z = ptx_add(k, z, ptx_u32(f->x_at));
     s->x_to = ptx_ptr_add(k, s->shared, z, 1);
@@ -16333,7 +16334,7 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     y = ptx_add(k, y, ptx_u32(f->x_at));
     z = ptx_mad(k, s->lane, ptx_u32(16), y);
     s->x_at = ptx_ptr_add(k, s->shared, z, 1);
-    if (x->sums) { /* with the last part, in the second slot */
+    if (x->sums) { /* copied with the last part, to the second slot */
         y = ptx_mul(k, wn, ptx_u32(f->n * x->sums));
         y = ptx_mad(k, s->lane, ptx_u32(8), y);
         y = ptx_add(k, y, ptx_u32(f->x_at + f->stage + x->part_bytes));
@@ -16406,7 +16407,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
         for (p = 0; p < x->parts; p++) {
             ptx_val unit = ptx_get(k, s->unit), from = ptx_get(k, s->x_from), next;
             if (!f->bulk || p + 1 == x->parts) ptx_cp_async_wait(k, p == 1 && x->parts > 2 ? 1 : 0);
-            if (f->bulk) { /* of 4 parts a slot has two */
+            if (f->bulk) { /* with 4 parts a slot is used twice a unit */
                 y = x->parts > 2 ? ptx_u32(p >> 1) : ptx_sub(k, unit, first);
                 if (x->parts == 2) y = ptx_and(k, y, ptx_u32(1));
                 ptx_mbarrier_wait(k, ptx_off(s->flag, (int64_t)(8 * (p & 1)) - 16), y);
@@ -16460,7 +16461,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     }
     ptx_end(k);
     ptx_cp_async_wait_all(k);
-    if (f->bulk && x->parts == 2) { /* an even number of phases of each barrier, for the next tile */
+    if (f->bulk && x->parts == 2) { /* completes a phase: the next tile expects an even number */
         y = ptx_sub(k, s->end, first);
         y = ptx_and(k, y, ptx_u32(1));
         q = ptx_setp(k, PTX_LT, s->tid, y);
@@ -16469,9 +16470,9 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
         for (i = 8; i <= 16; i += 8) ptx_mbarrier_arrive(k, ptx_off(s->flag, -(int64_t)i));
         ptx_end(k);
     }
-    if (scaled) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
+    if (scaled) { /* the sums include 2^(s - 24), the power is 2^(s - 5) */
         y = ptx_get(k, wide.power);
-        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
+        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 / power */
         ptx_bar_sync(k, ptx_imm(0));
         ptx_st(k, PTX_F32, ptx_at(wide.rows_to, 0), ptx_as(y, PTX_F32));
         ptx_bar_sync(k, ptx_imm(0));
@@ -16482,19 +16483,19 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 
 /* -- gemm: warpgroups (sm_90a) --
 
-   A warp copies and unpacks its 16 rows of W as with few columns; a warpgroup's fragments are operand A of
-   wgmma, 64 rows by all columns. Prepared x is operand B: shared memory holds `stages` parts of it, which one
-   thread copies. `full` of a stage completes when its copy has arrived, `empty` when all warps have read it.
-   EXACT, and formats with a reader: sums of a unit are apart, and are added times factors. FAST, and factors
-   of 32 values: weights are times their factors and a power of two for each row, as with many columns
-   elsewhere. */
+   A warp copies and unpacks its 16 rows of W as with few columns. The fragments of a warpgroup are operand A
+   of wgmma, 64 rows by all columns; prepared x is operand B. Shared memory holds `stages` parts of x, which
+   one thread copies. A stage has two mbarriers: a phase of `full` completes when its copy has arrived, a
+   phase of `empty` when all warps have read it. EXACT, and formats with a reader: the sums of a unit are
+   separate, and are added times factors. FAST, and factors of 32 values: operand A includes the factors and
+   a power of two for each row, as in the form with many columns. */
 
 static ptx_val ptxk__wgmma_bar(const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t stage,
                                uint32_t empty) {
     return ptx_off(s->flag, 8 * (int64_t)stage - 8 * (int64_t)f->stages * (1 + (int64_t)empty));
 }
 
-/* Waits for a phase of a stage, which so many uses of it in this unit have turned. */
+/* Waits for the phase of a stage that follows `uses` phases in this unit. */
 static void ptxk__wgmma_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t stage,
                              uint32_t empty, uint32_t uses) {
     ptx_val y = ptx_get(k, s->phases);
@@ -16503,8 +16504,8 @@ static void ptxk__wgmma_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     ptx_mbarrier_wait(k, ptxk__wgmma_bar(f, s, stage, empty), y);
 }
 
-/* Copies part p of the unit whose x lies at `from`, on a condition; if `wait`, when all have read what was in
-   the stage, after so many uses in this unit. */
+/* Copies part p of x, of the unit `units` after that at `from`, to a stage, under predicate q. wait: waits
+   first until all warps have read the stage, which has had `uses` uses in this unit. */
 static void ptxk__wgmma_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
                                uint32_t units, uint32_t p, uint32_t stage, ptx_val q, int wait,
                                uint32_t uses) {
@@ -16525,7 +16526,7 @@ static void ptxk__wgmma_arrive(ptx_kernel *k, ptx_val bar, ptx_val p) {
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &bar, 0, NULL);
 }
 
-/* Adds a's product, 16 values deep, by x at that shared offset to the sums; the first one replaces them. */
+/* Adds the product of a, 16 values along K, and x at shared offset `at` to the sums; first: replaces them. */
 static void ptxk__wgmma_multiply(ptx_kernel *k, const ptxk__gemm *f, const ptxk__wgmma *g, const ptx_var *sum,
                                  const ptx_val a[4], uint32_t at, int first) {
     ptx_val o[9];
@@ -16537,7 +16538,7 @@ static void ptxk__wgmma_multiply(ptx_kernel *k, const ptxk__gemm *f, const ptxk_
     ptx_wgmma(k, PTX_WGMMA_A_F32, 0, PTX_F16, PTX_F16, f->columns / 2, sum, 9, o);
 }
 
-/* Operand A of group w of unit v. rest: what weights lack that become two numbers. */
+/* Operand A of group w of unit v. rest: the second numbers of weights that become two. */
 static void ptxk__wgmma_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, ptx_val a[2][4],
                                 ptx_val rest[2][4]) {
     uint32_t h, i, two = s->wgmma->two;
@@ -16584,7 +16585,7 @@ static void ptxk__wgmma_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     ptxk__wgmma_arrive(k, x, g->releases);
 }
 
-/* Part p of unit v of a step. */
+/* Multiplies part p of unit v of a step. */
 static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
                              uint32_t p) {
     const ptxk__gemm_x *x = s->form;
@@ -16610,14 +16611,14 @@ static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
     for (w = 0; w < per; w++)
         for (e = 0; e < 2; e++)
-            for (plane = 0; plane < planes; plane++) { /* the last: what weights lack, by the first of x */
+            for (plane = 0; plane < planes; plane++) { /* with g->two the last is `rest` by plane 0 */
                 uint32_t at = (plane % x->planes * per + w) * 4 + 2 * e, first = !p && !w && !e && !plane;
                 ptxk__wgmma_multiply(k, f, g, g->exact ? g->part : s->sum[0][0],
                                      plane < x->planes ? a[w][e] : rest[w][e],
                                      stage * f->stage + at * 16 * f->columns, g->exact && first);
             }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
-    if (!g->exact || p) { /* the part before has been multiplied */
+    if (!g->exact || p) { /* the part before has been multiplied: releases its stage */
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
         q = g->releases;
         if (!p) {
@@ -16626,7 +16627,7 @@ static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
         }
         ptxk__wgmma_arrive(k, ptxk__wgmma_bar(f, s, (stage + f->stages - 1) % f->stages, 1), q);
     }
-    /* the copy that goes where the part `lag` before was, of this unit or so many before */
+    /* copies to the stage of the part `lag` before this, which is in this unit or `units` before it */
     units = p >= lag ? 0 : ptxk__ceil_div(lag - p, x->parts);
     here = ptx_add(k, unit, ptx_u32(next / x->parts));
     q = ptx_setp(k, PTX_LT, here, s->end);
@@ -16688,7 +16689,7 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
         g->power[i] = ptx_var_new(k, ptx_f32(1));
         g->most[i] = ptx_var_new(k, ptx_f32(0));
     }
-    if (s->scaled && s->kind->block->aligned) { /* 2^-6, -16: of minima */
+    if (s->scaled && s->kind->block->aligned) { /* 2^-6 and -16, for minima */
         s->constant[6] = ptxk__gemm_f16x2(k, 0x24002400);
         s->constant[7] = ptxk__gemm_f16x2(k, 0xcc00cc00u);
     }
@@ -16699,7 +16700,7 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     ptxk__gemm_advance_weights(k, f, s);
     ptxk__gemm_loop(k, f, s);
     s->wgmma = NULL;
-    if (!g->exact) { /* the last part */
+    if (!g->exact) { /* releases the stage of the last part */
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
         y = ptx_sub(k, s->end, first);
         y = ptx_mul(k, y, ptx_u32(x->parts));
@@ -16707,9 +16708,9 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
         y = ptx_and(k, y, ptx_u32(f->stages - 1));
         ptxk__wgmma_arrive(k, ptx_ptr_add(k, ptxk__wgmma_bar(f, s, 0, 1), y, 8), g->releases);
     }
-    for (i = 0; i < 2 && s->scaled; i++) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
+    for (i = 0; i < 2 && s->scaled; i++) { /* the sums include 2^(s - 24), the power is 2^(s - 5) */
         y = ptx_get(k, g->power[i]);
-        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
+        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 / power */
         for (e = 0; e < 2 * f->n; e++) {
             at = ptx_get(k, s->sum[0][e / 2][2 * i + e % 2]);
             at = ptx_op2(k, PTX_MUL, PTX_RN, at, ptx_as(y, PTX_F32));
@@ -16718,15 +16719,15 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     }
 }
 
-/* Whether registers hold the place of a tile during its products: where that spills none. */
+/* Whether registers keep the position of a tile during its products: where that causes no spills. */
 static int ptxk__gemm_is_kept(const ptxk__gemm *f) {
     const ptxk__gemm_class *c = f->kind;
     uint32_t few = f->classes > 1 || f->pair > 1 || (ptxk__gemm_blocks_of(c) && c->format->unit > 128);
     return f->columns <= (few ? 8u : f->kind[0].tails ? 16u : 32u);
 }
 
-/* The steps of all tiles: `per` for each block, one more for the first `longer`. This block's begin at
-   s->first. */
+/* Divides the granules of all tiles: `per` to each block, one more to the first `longer`. This block's are
+   s->first ... s->end_granule - 1. */
 static void ptxk__gemm_share(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val all, b, x = ptx_sreg(k, PTX_NCTAID_X);
     all = ptx_mul(k, s->layout.tiles[f->outputs - 1], s->column_tiles);
@@ -16742,7 +16743,7 @@ static void ptxk__gemm_share(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     s->end_granule = ptx_mad(k, s->per, b, x);
 }
 
-/* The block that has a granule, by what ptxk__gemm_share computes. */
+/* The block that has a granule, in the division of ptxk__gemm_share. */
 static ptx_val ptxk__gemm_block_of(ptx_kernel *k, const ptxk__gemm_state *s, ptx_val granule) {
     ptx_val steps = ptx_add(k, s->per, ptx_u32(1)), x, y, p;
     x = ptx_mul(k, s->longer, steps);
@@ -16754,9 +16755,9 @@ static ptx_val ptxk__gemm_block_of(ptx_kernel *k, const ptxk__gemm_state *s, ptx
     return ptx_div(k, x, steps);
 }
 
-/* Where the block has a part of K only: writes the sums; the last block of the tile adds those of all parts,
-   in order. A block has at most two parts of tiles: its last, if that is the tile's first part, has the
-   second place. Returns whether the sums are complete. */
+/* Where the block has only a part of the tile's K: stores the sums; the last block of the tile to finish adds
+   those of all parts, in order. A block has two places for sums: the second for a part that begins its tile,
+   the first for any other. Returns whether the sums are complete. */
 static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     uint32_t i, n, e, quads = f->m * f->n;
     uint32_t tile_bytes = quads * 16 * 32 * f->warps;
@@ -16825,7 +16826,7 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
     return ptx_setp(k, PTX_NE, x, ptx_u32(0));
 }
 
-/* Writes the tile of y: value * factor (+ bias), a gated pair as one, (+ residual). */
+/* Writes the tile of y: sum * factor (+ bias), of a gated pair g and u combined, (+ residual). */
 static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     uint32_t i, j, h, n, e, paired = s->paired, tiles = paired ? 1 : f->m / f->pair,
                             own = paired ? 8 : 16 * tiles;
@@ -16851,7 +16852,7 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             bias[i][h] = ptx_ld_if(k, inside[i][h], PTX_F32, ptx_at(at, 0), ptx_f32(0));
         }
     for (n = 0; n < f->n; n++) {
-        x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n)); /* of the tile's columns */
+        x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n)); /* column of the tile */
         if (f->wide) x = ptx_add(k, x, s->column_base);
         column = ptx_mad(k, s->column_tile, ptx_u32(f->columns), x);
         at = ptx_ptr_add(k, s->layout.factors, column, 4);
@@ -16865,7 +16866,7 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
             base[e] = ptx_ptr_add(k, s->y, x, bytes);
-            base[e] = ptx_ptr_add(k, base[e], top, bytes); /* the others are at constant distances */
+            base[e] = ptx_ptr_add(k, base[e], top, bytes); /* the other rows are at constant offsets */
             res[e] = base[e];
             if (f->flags & PTXK_GEMM_RESIDUAL) {
                 x = ptx_mul_wide(k, line, stride);
@@ -16907,8 +16908,8 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     }
 }
 
-/* The part of a tile that begins at granule `at_granule` of all. Where registers are few, shared memory has
-   that and what else is the same in all turns. */
+/* Sets the part of a tile that begins at the block's next granule. Where registers are few, shared memory
+   holds the numbers that ptxk__gemm_go_to stores. */
 static void ptxk__gemm_part_of_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val x, v[4];
     uint32_t i;
@@ -16928,8 +16929,8 @@ static void ptxk__gemm_part_of_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     s->stop = ptx_min(k, s->stop, s->granules);
 }
 
-/* The place of that tile: returns its tile of rows, numbered through all outputs. Where columns are many,
-   PTXK__GEMM_RASTER tiles of rows take turns before the next columns. */
+/* Locates that tile; returns its row tile, numbered through all outputs. With 64 columns and more, tiles run
+   in bands of PTXK__GEMM_RASTER row tiles: each column tile of a band through all its row tiles. */
 static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val rows = s->layout.tiles[f->outputs - 1], tile, skip = ptx_u32(0), x, q;
     ptxk__gemm_part_of_tile(k, f, s);
@@ -16958,7 +16959,7 @@ static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     return tile;
 }
 
-/* Selects the tile's matrix among those of the class. */
+/* Selects the tile's matrix among those of the class. later: see ptxk__gemm_select_field. */
 static void ptxk__gemm_select(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile,
                               ptx_val later[PTXK__GEMM_MATRICES]) {
     ptx_val skip = ptx_u32(0);
@@ -17015,7 +17016,7 @@ static ptx_val ptxk__gemm_matrix_factors(ptx_kernel *k, const ptxk__gemm *f, ptx
     return ptx_ptr_add(k, at, x, 4);
 }
 
-/* A pair of two formats: the rows of gate, then those of up. */
+/* A gated pair of two formats: computes the sums of gate, then those of up. */
 static void ptxk__gemm_mixed_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptxk__gemm half = *f;
     ptxk__gemm_state turn;
@@ -17107,7 +17108,7 @@ static void ptxk__gemm_go_to(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 }
 
 static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
-    int early = !f->wide && !(f->flags & PTXK_GEMM_GROUPED); /* groups: offsets may be new */
+    int early = !f->wide && !(f->flags & PTXK_GEMM_GROUPED); /* GROUPED: earlier kernels may write offsets */
     ptx_kernel *k = early ? ptx_entry_early_(m, site, name) : ptx_entry_(m, site, name);
     ptxk__gemm_state state, *s = &state, start;
     ptx_val tile, p, q, x, share[2];
@@ -17138,7 +17139,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     ptx_guard(k, x);
     ptx_st_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), share);
     ptxk__gemm_go_to(k, f, s, s->first);
-    if (f->bulk) { /* for x */
+    if (f->bulk) { /* mbarriers, for x */
         uint32_t bars = f->wgmma ? f->stages : 2;
         q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(bars));
         x = ptx_ptr_add(k, s->flag, s->tid, 8);
@@ -17153,7 +17154,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
         ptx_bar_sync(k, ptx_imm(0));
         ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     }
-    s->tid = ptx_tid_x(k); /* in each turn, which needs no register before */
+    s->tid = ptx_tid_x(k); /* read in each round: no register keeps it */
     s->lane = ptx_and(k, s->tid, ptx_u32(31));
     s->warp = ptx_shr(k, s->tid, ptx_u32(5));
     s->g = ptx_shr(k, s->lane, ptx_u32(2));
@@ -17163,7 +17164,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     for (c = 0; c < classes; c++) {
         state = start;
         s->kind = &f->kind[c];
-        if (c + 1 < classes) { /* the tiles of this class */
+        if (c + 1 < classes) { /* whether the tile is of this class */
             p = ptx_setp(k, PTX_NE, ptx_u32(0), ptx_u32(0));
             for (i = 0; i < f->outputs; i++) {
                 if (f->which[i] != c) continue;
@@ -17187,7 +17188,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     p = ptx_setp(k, PTX_LT, x, s->end_granule);
     p = ptx_uniform(k, p);
     ptx_while(k, p);
-    ptx_bar_sync(k, ptx_imm(0)); /* all have read what shared memory holds */
+    ptx_bar_sync(k, ptx_imm(0)); /* all threads have read shared memory */
     ptxk__gemm_go_to(k, f, s, x);
     ptx_end(k);
     ptx_ret(k);
@@ -17206,7 +17207,7 @@ PTXK__EMIT(gemm) {
     at += (size_t)snprintf(base, sizeof base, "gemm");
     for (i = 0; i < f.matrices; i++)
         at += (size_t)snprintf(base + at, sizeof base - at, "_%s", f.kind[f.which[i]].block->name);
-    /* the columns asked for, of which tiles may have fewer: descriptions that differ can be in one module */
+    /* the columns asked for, though tiles may have fewer: different descriptions have different names */
     (void)snprintf(base + at, sizeof base - at, "_c%u_%s_%s_%s_f%u", ((const ptxk_gemm_desc *)desc)->columns,
                    f.precision == PTXK_GEMM_EXACT ? "exact" : "fast", ptx_type_name(f.x_type),
                    ptx_type_name(f.output), f.flags);
