@@ -17228,20 +17228,20 @@ PTXK__LEFT_OUT(gemm)
 /* -- matmul: forms -- */
 
 #define PTXK__MATMUL_STEP 64u   /* bytes along k that a stage holds of each row or column */
-#define PTXK__MATMUL_FRAGS 4u   /* most tiles of 16 rows, and pairs of 8 columns, of a warp */
+#define PTXK__MATMUL_FRAGS 4u   /* most 16-row tiles, and pairs of 8-column tiles, of a warp */
 #define PTXK__MATMUL_BLOCK 128u /* elements along k that share a factor */
 #define PTXK__MATMUL_INT 65536u /* products of s8 that an s32 sum takes: 2^16 * 2^14 = 2^30 */
-#define PTXK__MATMUL_BAND 8u    /* rows of tiles that neighbouring blocks share, for the L2 cache */
+#define PTXK__MATMUL_BAND 8u    /* rows of tiles in a band of the tile order, for the L2 cache */
 
-/* One of the two factors: op(A), whose rows are the tile's rows, or op(B), whose columns are its columns. */
+/* One operand: op(A), whose rows are the tile's rows, or op(B), whose columns are its columns. */
 typedef struct ptxk__matmul_side {
     uint32_t span, part;   /* rows (columns) of the block's tile, of a warp's part of it */
     uint32_t k_major;      /* k runs along the rows of the tile in shared memory */
-    uint32_t gather;       /* k runs across the rows in memory, but not in shared memory: 8-bit types, which
-                              ldmatrix cannot transpose, and without tensor cores; copied by elements */
+    uint32_t gather;       /* k runs across the rows in memory, along them in shared memory: 8-bit types,
+                              which ldmatrix cannot transpose, and f32 arithmetic; copied by elements */
     uint32_t rows, chunks; /* the tile in shared memory: rows of 16-byte chunks */
-    uint32_t lanes;        /* threads that copy a row: adjacent chunks, each ... */
-    uint32_t times;        /* ... this many, `lanes` chunks apart */
+    uint32_t lanes;        /* threads that copy a row, an adjacent chunk each; */
+    uint32_t times;        /* chunks of a thread, `lanes` chunks apart */
     uint32_t pass, passes; /* rows that the block copies at once, and how often */
     uint32_t at;           /* byte offset in a stage */
     uint32_t kind;         /* of its factors: PTXK_FACTORS_... */
@@ -17257,7 +17257,7 @@ typedef struct ptxk__matmul {
     uint32_t stages, unroll;
     uint32_t plain;   /* the target's tensor cores lack the type: f32 arithmetic */
     uint32_t widen;   /* e4m3 and e5m2 are multiplied as f16, as the assembler does on these targets anyway */
-    uint32_t split;   /* sums of some steps are added to f32 sums in other registers: */
+    uint32_t split;   /* partial sums of some steps are added to f32 sums in other registers: */
     uint32_t promote; /* after so many steps of the unrolled loop; 0: counted at run time */
     uint32_t blocks;  /* the factors differ along k: a promotion is one block of 128 */
     uint32_t resident; /* blocks of a multiprocessor */
@@ -17308,7 +17308,7 @@ static void ptxk__matmul_shape_tile(ptxk__matmul *f, uint32_t small_tile) {
         s->at = f->stage_bytes;
         f->stage_bytes += s->rows * s->chunks * 16;
     }
-    f->pitch = f->side[1].part + 8; /* 8 modulo 32: rows of a fragment fall into different banks */
+    f->pitch = f->side[1].part + 8; /* 8 modulo 32: rows of a fragment are in different banks */
 }
 
 static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, ptxk__matmul *f,
@@ -17365,7 +17365,7 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->activation = d->activation;
     f->memory = (target == PTX_SM_A(100) || (target == PTX_SM_A(103) && f->type[0] != PTX_S8)) && !f->grouped
                 && f->bytes <= 2;
-    /* wgmma multiplies other than 16-bit types with k along the rows, and tf32 once. */
+    /* wgmma takes types other than 16-bit with k along the rows only; f32 as one tf32 product (FAST). */
     f->dense = target == PTX_SM_A(90) && !f->grouped
                && (f->bytes == 2
                    || (!(f->flags & PTXK_MATMUL_TRANS_A) && f->flags & PTXK_MATMUL_TRANS_B
@@ -17386,9 +17386,9 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
    way. The boxes of C are copied into the same places and have an mbarrier each. */
 #define PTXK__DENSE_ROWS 128u     /* rows of a tile */
 #define PTXK__DENSE_BOX 8192u     /* 64 rows of 128 bytes */
-#define PTXK__DENSE_BAND 16u      /* rows of tiles that neighbouring blocks share, for the L2 cache */
-#define PTXK__DENSE_DECREASED 24u /* registers of the copying warpgroup, of the others: 65536 in all */
-#define PTXK__DENSE_INCREASED 240u
+#define PTXK__DENSE_BAND 16u      /* rows of tiles in a band of the tile order, for the L2 cache */
+#define PTXK__DENSE_DECREASED 24u /* registers of a thread: of the copying warpgroup; */
+#define PTXK__DENSE_INCREASED 240u /* of the others; at most 65536 in all */
 
 typedef struct ptxk__dense {
     const ptxk__matmul *f;
@@ -17404,7 +17404,7 @@ typedef struct ptxk__dense {
     uint32_t threads;
 } ptxk__dense;
 
-/* entry: PTXK__DENSE_WIDE or PTXK__DENSE_SHORT, which there is not with split. */
+/* entry: PTXK__DENSE_WIDE or, not with split, PTXK__DENSE_SHORT; with tensor memory PTXK__TENSOR_... */
 enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3, PTXK__TENSOR_ONE = 2, PTXK__TENSOR_PAIR = 3 };
 static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
     memset(d, 0, sizeof *d);
@@ -17434,16 +17434,16 @@ static int ptxk__dense_along(const ptxk__matmul *f, uint32_t side) {
     return f->side[side].k_major && !f->side[side].gather;
 }
 
-/* sm_100a: whether there is a form for pairs. Half of 128 columns of B fit no copy where k runs across. */
+/* sm_100a: whether there is a form for pairs of blocks: half of B's columns must fill copies of 128 bytes. */
 static int ptxk__tensor_has_pair(const ptxk__matmul *f) { return !f->blocks || ptxk__dense_along(f, 1); }
 
 static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
     return d->stages * d->stage_bytes + 4 * PTXK__DENSE_BOX;
 }
 
-/* Units of work: the tiles of a cluster. What is left when each cluster has had as many as all others is
-   divided along k: into as many parts as there are clusters for, but not so many that the sums of the parts,
-   which the last one to finish adds, cost more than they save. */
+/* Units of work: a tile for each block of a cluster. After full rounds of a unit for each cluster, those that
+   are left are divided along k, so that all clusters have work; but not into so many parts that adding their
+   sums, which the last one to finish does, costs more than it saves. */
 #define PTXK__DENSE_PARTS 16u
 typedef struct ptxk__dense_units {
     uint64_t units;   /* of whole tiles and parts */
@@ -17468,7 +17468,7 @@ static void ptxk__dense_count(const ptxk__dense *d, const ptxk_matmul_shape *sha
     u->units = tiles + (uint64_t)u->divided * (u->parts - 1);
 }
 
-/* A number of a tensor map: `times` the field at `field` of `bytes` bytes. */
+/* A number of a tensor map: `times` the argument of `bytes` bytes at offset `field`. */
 static ptx_map_number ptxk__map_number(uint64_t times, size_t field, uint32_t bytes) {
     ptx_map_number n;
     n.times = times;
@@ -17497,8 +17497,8 @@ static ptx_tensor_map *ptxk__matmul_map(ptx_plan *plan, size_t address, ptx_type
     return map;
 }
 
-/* Clocks of a multiprocessor: its tensor cores, or the L2 cache, which gives it some 32 bytes a clock; then
-   results, which take turns hide where a block has several tiles, and sums of parts. */
+/* Estimates the time in clocks: products, at the rate of the tensor cores or of the L2 cache, some 32 bytes a
+   clock for each multiprocessor; results, hidden where consumer groups alternate; and sums of parts. */
 #define PTXK__DENSE_L2 32u
 static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
     ptxk__dense_units u;
@@ -17507,7 +17507,7 @@ static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape
     uint32_t steps = ptxk__ceil_div(shape->k, d->depth), record = PTXK__DENSE_ROWS * d->columns * 4;
     ptxk__dense_count(d, shape, cluster, &u);
     rounds = ptxk__dense_tiles(d, shape, cluster) / u.workers;
-    if (d->f->memory) { /* twice the products a clock, twice the bytes; results are written meanwhile */
+    if (d->f->memory) { /* twice the products and bytes a clock; products go on while results are written */
         step = 2 * d->columns;
         l2 = d->stage_bytes / (2 * PTXK__DENSE_L2);
         if (l2 > step) step = l2;
@@ -17522,7 +17522,7 @@ static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape
     return clocks;
 }
 
-/* Chooses the tiles and the cluster. */
+/* Chooses the entry, which it returns, and the blocks of a cluster. */
 static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *cluster) {
     uint64_t best = UINT64_MAX, clocks;
     uint32_t entry, blocks, chosen = PTXK__DENSE_WIDE;
@@ -17587,8 +17587,8 @@ static uint64_t ptxk__matmul_tiles(const ptxk__matmul *f, const ptxk_matmul_shap
     return (uint64_t)ptxk__ceil_div(shape->m, f->tile) * ptxk__ceil_div(shape->n, f->tile) * shape->batch;
 }
 
-/* Fills in the launch: tile 128 x 128, or small, 64 x 64. Tiles come in rounds of one for each
-   multiprocessor; those of the last, incomplete round have k in so many parts. */
+/* Fills in the launch. Tiles of 128 x 128, or small ones of 64 x 64, run in rounds of one for each
+   multiprocessor; those of the last, incomplete round are divided along k into `parts` parts. */
 static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t small_tile,
                                  uint32_t parts, ptx_plan *plan) {
     uint64_t tiles, divided;
@@ -17597,7 +17597,7 @@ static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape
     if (!tiles) return;
     divided = tiles % shape->sm_count;
     tiles += divided * (parts - 1);
-    if (f->grouped) tiles = (uint64_t)shape->sm_count * f->resident; /* each walks the list */
+    if (f->grouped) tiles = (uint64_t)shape->sm_count * f->resident; /* each block walks the list */
     ptxk__plan_one(plan, (uint32_t)tiles, 1, 32 * f->warps, plan->min_bytes);
     plan->launch[0].entry = small_tile;
     plan->launch[0].shared_bytes = ptxk__matmul_shared(f);
@@ -17617,8 +17617,8 @@ static uint64_t ptxk__matmul_factor_count(uint32_t kind, uint32_t span, uint32_t
                                          : 0;
 }
 
-/* Chooses the tile and the parts of k by the time of the multiprocessor with most work: a step of a small
-   tile is a quarter of the products, and takes 5 sixteenths of the time; a block begins and ends in some 6
+/* Chooses the tile and the parts of k by the time of the busiest multiprocessor. A step of a small tile has a
+   quarter of the products and takes 5 sixteenths of the time; the start and the end of a block cost some 6
    steps; the last block of a tile reads the sums of all parts. */
 static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *small_tile,
                                 uint32_t *parts) {
@@ -17695,7 +17695,7 @@ PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matm
     return bits % 16 == 0 && distance >> 38 == 0;
 }
 
-/* NaN is not. */
+/* False for NaN. */
 static int ptxk__is_zero(float x) { return x >= 0 && x <= 0; }
 
 /* The span of a matrix of the batch: rows of `columns` elements. */
@@ -17793,34 +17793,34 @@ typedef struct ptxk__matmul_fragments {
     ptx_val x[2][PTXK__MATMUL_FRAGS][4]; /* of A: tiles of 16 rows; of B: pairs of 8 columns */
 } ptxk__matmul_fragments;
 
-/* A thread has rows g and g + 8 (lane = 4 g + t) and columns 2 t and 2 t + 1 of each 16 x 8 of its warp. */
+/* Lane 4 g + t has rows g and g + 8 and columns 2 t and 2 t + 1 of each 16 x 8 tile of its warp. */
 typedef struct ptxk__matmul_state {
     ptx_val args, shared, tid, lane, warp;
-    ptx_val batch;                      /* u32: of the batch */
+    ptx_val batch;                      /* u32: the product's index in the batch */
     ptx_val problem;                    /* the arguments, or the group's struct, which begins like them */
     ptx_val base[2], ld[2];             /* addresses of A and B, elements from row to row */
     ptx_val first[2], limit[2];         /* the tile's first row and column; m and n */
     ptx_val row[2], chunk[2], to[2][2]; /* the first chunk that the thread copies; where to, in stage 0 */
     ptx_val inside[2][4];               /* small tiles, k across: bytes of its chunks, 16 or 0 */
-    ptx_val skip[2];                    /* rows (columns) of the tile below it are another block's */
-    ptx_val reader[2][4];               /* from where it reads fragments */
+    ptx_val skip[2];                    /* rows (columns) before this one are another tile's */
+    ptx_val reader[2][4];               /* where it reads fragments in stage 0 */
     ptx_val begin, end;                 /* of k */
-    ptx_val index, parts;               /* u32: the block's part of k, of so many */
+    ptx_val index, parts;               /* u32: index of the block's part of k; number of parts */
     ptx_val count;                      /* blocks of 128 along k */
     ptx_val from[2][4]; /* source of the copies: k along the rows, of step 0; k across, of the next step */
     ptx_val hop[2];     /* k across: u64, bytes from one step to the next */
-    ptx_val staged[2][4][4]; /* before sm_80: data on its way */
+    ptx_val staged[2][4][4]; /* before sm_80: chunks between load and store */
     ptx_var sum[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];
     ptx_var part[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4]; /* with split */
-    ptx_val now[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];  /* the one that mma adds to, within a step */
-    ptx_val factor[2][8]; /* of the block of 128: of the thread's rows, of its columns */
+    ptx_val now[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];  /* what mma adds to, within a step */
+    ptx_val factor[2][8]; /* of a block of 128 along k: for the thread's rows, its columns */
 } ptxk__matmul_state;
 
 static uint32_t ptxk__matmul_frags(const ptxk__matmul *f, uint32_t side) { return f->side[side].part / 16; }
 
-/* The byte offset of a chunk in a tile of shared memory, swizzled. K along the rows, 64 bytes: ldmatrix reads
-   8 rows, two of them fill the banks. K across: ldmatrix reads 8 rows; f32 are read as words, 8 columns of 4
-   rows at once. */
+/* The byte offset of a chunk in a tile of shared memory, swizzled. K along the rows, of 64 bytes: ldmatrix
+   reads 8 rows, and two rows span all banks. K across: ldmatrix reads 8 rows; f32 are read as words, 8
+   columns of 4 rows at once. */
 static ptx_val ptxk__matmul_place(ptx_kernel *k, const ptxk__matmul *f, uint32_t side, ptx_val row,
                                   ptx_val chunk) {
     const ptxk__matmul_side *s = &f->side[side];
@@ -17838,14 +17838,14 @@ static ptx_val ptxk__matmul_place(ptx_kernel *k, const ptxk__matmul *f, uint32_t
     return ptx_mul(k, turn, ptx_u32(16));
 }
 
-/* Prepares the places of a thread in the tiles: what it copies, what it reads. */
+/* Computes a thread's places in the tiles: what it copies, what it reads. */
 static void ptxk__matmul_places(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t side) {
     const ptxk__matmul_side *d = &f->side[side];
     ptx_val tile = ptx_ptr_add(k, s->shared, ptx_u32(d->at), 1), row, half, x, at, which;
     uint32_t i;
     s->row[side] = ptx_div(k, s->tid, ptx_u32(d->lanes));
     s->chunk[side] = ptx_and(k, s->tid, ptx_u32(d->lanes - 1));
-    if (d->lanes == 4 && !d->k_major) { /* 8 threads copy rows r and r + 4: their turns differ by 4 chunks */
+    if (d->lanes == 4 && !d->k_major) { /* 8 threads copy rows r and r + 4: swizzles differ by 4 chunks */
         x = ptx_bfe(k, s->row[side], ptx_u32(1), ptx_u32(2));
         row = ptx_and(k, s->row[side], ptx_u32(1));
         x = ptx_mad(k, row, ptx_u32(4), x);
@@ -17889,7 +17889,7 @@ static void ptxk__matmul_places(ptx_kernel *k, const ptxk__matmul *f, ptxk__matm
     at = ptx_ptr_add(k, tile, at, 1);
     s->reader[side][0] = at;
     for (i = 1; i < 4 && !f->plain;
-         i++) { /* the tile begins at a multiple of 128: these differ in bits only */
+         i++) { /* tiles are 128-byte aligned: XOR gives the other addresses */
         s->reader[side][i] = at;
         if (i > 1 && d->k_major) continue;
         x = ptx_xor(k, ptx_as(at, PTX_B32), ptx_b32(32 * i));
@@ -17914,7 +17914,7 @@ static void ptxk__matmul_load(ptx_kernel *k, const ptxk__matmul *f, const ptxk__
                     k, 4, ptx_off(s->reader[side][i % 4], at + (int64_t)(half * 16 * d->chunks * 16)), x);
             } else {
                 for (e = 0; e < 4; e++) {
-                    q = 2 * i + (side ? e / 2 : e & 1); /* 8 rows (columns) */
+                    q = 2 * i + (side ? e / 2 : e & 1); /* which 8 rows (columns) */
                     y = 8 * half + 4 * (side ? e & 1 : e / 2);
                     x[e] = ptx_ld(
                         k, PTX_B32,
@@ -17927,9 +17927,9 @@ static void ptxk__matmul_load(ptx_kernel *k, const ptxk__matmul *f, const ptxk__
 
 /* -- matmul: products -- */
 
-/* An f32 number for products on tf32, which keep 11 bits of each factor: rounded to them (FAST); or (EXACT)
-   as a sum of two, the rest with an error of 2^-23 of the number. A number past 3.4019e38, which would round
-   to infinity, an infinite one and NaN have no rest, and are not multiplied by the rests of others. */
+/* Four f32 numbers as operands of tf32 products, which keep 11 bits: rounded (FAST); or (EXACT) as sums of
+   two, where `rest` has an error of 2^-23 of the number. A number past 3.4019e38, which would round to
+   infinity, an infinite one and NaN have no rest, and are not multiplied by the rests of others. */
 typedef struct ptxk__matmul_parts {
     ptx_val x[4], finite[4], rest[4];
 } ptxk__matmul_parts;
@@ -17968,7 +17968,7 @@ static void ptxk__matmul_split(ptx_kernel *k, const ptxk__matmul *f, ptx_type ty
     }
 }
 
-/* d += a b, 16 x 8, b from register `at` on. */
+/* d += a b, a tile of 16 x 8. */
 static void ptxk__matmul_mma(ptx_kernel *k, const ptxk__matmul *f, ptx_val d[4], const ptx_val *a,
                              const ptx_val *b) {
     ptx_val out[4];
@@ -18074,7 +18074,7 @@ static void ptxk__matmul_multiply_plain(ptx_kernel *k, const ptxk__matmul *f, pt
     ptx_end(k);
 }
 
-/* Runs through the sums of a thread: tiles of 16 rows, of 8 columns, four each. */
+/* Iterates over the sums of a thread: 16-row tiles i, 8-column tiles j, four sums e of each. */
 #define PTXK__MATMUL_EACH(f, i, j, e)                                                                        \
     for (i = 0; i < ptxk__matmul_frags(f, 0); i++)                                                           \
         for (j = 0; j < 2 * ptxk__matmul_frags(f, 1); j++)                                                   \
@@ -18084,7 +18084,7 @@ static ptx_val ptxk__matmul_zero(const ptxk__matmul *f) {
     return f->type[0] == PTX_S8 && !f->plain ? ptx_s32(0) : ptx_f32(0);
 }
 
-/* Begins and ends a step: the sums that mma adds to are values within it, variables outside. */
+/* The sums are values within a step and variables outside: open reads the variables, close writes them. */
 static void ptxk__matmul_open(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     uint32_t i, j, e;
     PTXK__MATMUL_EACH(f, i, j, e) s->now[i][j][e] = ptx_get(k, f->split ? s->part[i][j][e] : s->sum[i][j][e]);
@@ -18095,7 +18095,7 @@ static void ptxk__matmul_close(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmu
     PTXK__MATMUL_EACH(f, i, j, e) ptx_set(k, f->split ? s->part[i][j][e] : s->sum[i][j][e], s->now[i][j][e]);
 }
 
-/* Adds the partial sums to the f32 sums, and begins new ones. */
+/* Adds the partial sums to the f32 sums, and sets them to 0. */
 static void ptxk__matmul_promote(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     uint32_t i, j, e;
     ptx_val x, sum, factor;
@@ -18117,7 +18117,7 @@ static void ptxk__matmul_promote(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
     }
 }
 
-/* An address of the arguments: of this product, in a batch. stride: where the arguments have it. */
+/* An address from the arguments, advanced to this product of a batch. stride: the offset of its stride. */
 static ptx_val ptxk__matmul_pointer(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
                                     size_t field, size_t stride, uint32_t bytes) {
     ptx_val at = ptxk__arg_ptr(k, s->problem, field), x, wide;
@@ -18145,7 +18145,7 @@ static void ptxk__matmul_block_factors(ptx_kernel *k, const ptxk__matmul *f, ptx
         ptx_val at, x, p;
         if (kind < PTXK_FACTORS_BLOCK) continue;
         at = ptxk__matmul_factors(k, f, s, side);
-        at = ptx_ptr_add(k, at, block, 4); /* first, so that no address is the same in all rounds of a loop */
+        at = ptx_ptr_add(k, at, block, 4); /* first, so that no address is loop-invariant */
         x = mine[side];
         if (kind == PTXK_FACTORS_SQUARE) x = ptx_div(k, x, ptx_u32(PTXK__MATMUL_BLOCK));
         x = ptx_mul_wide(k, x, s->count);
@@ -18166,8 +18166,8 @@ static void ptxk__matmul_block_factors(ptx_kernel *k, const ptxk__matmul *f, ptx
 
 /* -- matmul: the loop along k, by 16-byte copies -- */
 
-/* Computes the sources of the copies of the first step. K along the rows: copies beyond the last row (column)
-   take the last one, and no result that depends on it is written. */
+/* Computes the sources of the copies of the first step. K along the rows: copies past the last row (column)
+   read the last one; no result that depends on them is written. */
 static void ptxk__matmul_sources(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val x, at, wide, last, p;
     uint32_t side, i;
@@ -18207,8 +18207,8 @@ static int64_t ptxk__matmul_copy_offset(const ptxk__matmul_side *d, uint32_t i, 
     return (int64_t)(i * d->pass * d->chunks * 16 + (d->lanes == 4 ? j / 2 * 128 : j * d->lanes * 16));
 }
 
-/* Copies the next step, `step` steps on, to a stage, where *p holds: from sm_80 on by cp.async, before to
-   registers, for ptxk__matmul_put. p NULL: always. bytes: 16, or 0 to write zeros; NULL: 16. */
+/* Copies the step that is `step` steps on to a stage, where *p holds (NULL: always): from sm_80 on by
+   cp.async, before into registers, for ptxk__matmul_put. *bytes: 16, or 0 to write zeros (NULL: 16). */
 static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t step,
                               uint32_t stage, const ptx_val *p, const ptx_val *bytes) {
     uint32_t side, i, j;
@@ -18258,7 +18258,7 @@ static void ptxk__matmul_put(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_
                            zeros ? zeros : s->staged[side][i + j]);
 }
 
-/* Makes the next stage visible to all threads, which have read the one before the current. */
+/* Makes the next stage visible to all threads. All have read the stage before the current one then. */
 static void ptxk__matmul_next_stage(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
                                     uint32_t stage) {
     if (f->chip < 80)
@@ -18383,7 +18383,7 @@ static void ptxk__matmul_gather_chunk(ptx_kernel *k, const ptxk__matmul *f, ptxk
         p = ptx_setp(k, PTX_LT, along, s->end);
         left = ptx_sub(k, ptx_as(s->limit[side], PTX_S32), ptx_as(across, PTX_S32));
     }
-    /* Row of the matrix in memory, and column. */
+    /* Row and column of the matrix in memory. */
     x[0] = d->k_major && !d->gather ? across : along;
     x[1] = d->k_major && !d->gather ? along : across;
     wide = ptx_cvt(k, PTX_U64, x[1]);
@@ -18479,8 +18479,8 @@ static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
 
 /* -- matmul: parts of k, results -- */
 
-/* Adds the sums of all parts of k, in their order, in the block of the tile that finishes last. Returns
-   whether this block goes on to write results. tile: its index among the `divided` tiles that have parts. */
+/* Stores the sums of this part of k. In the block of the tile that finishes last, adds those of all parts, in
+   their order. Returns whether this is that block. tile: its index among the `divided` tiles in parts. */
 static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, ptx_val tile,
                                  ptx_val divided) {
     uint32_t i, j, e, record = f->tile * f->tile * 4, threads = 32 * f->warps;
@@ -18569,7 +18569,7 @@ typedef struct ptxk__matmul_columns {
     ptx_val beta, add;          /* add: predicate, beta is not 0 */
     ptx_val c, d, ldc, ldd;     /* of row 0 */
     ptx_val whole;              /* predicate: 4 columns can be accessed at once */
-    ptx_val plain;              /* predicate: so, and C is not read */
+    ptx_val plain;              /* predicate: whole, and C is not read */
 } ptxk__matmul_columns;
 
 static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
@@ -18636,8 +18636,8 @@ static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, con
     c->d = ptx_ptr_add(k, c->d, at, f->out_bytes);
 }
 
-/* Finishes and stores 4 columns of a row, where `there` holds. whole: in one access of all 4. to: their
-   address, where C is not read; else NULL. */
+/* Finishes and stores 4 columns of a row, where `there` holds. whole: in one access. to: their address, where
+   C is not read; else NULL. */
 static void ptxk__matmul_store_row(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_columns *c,
                                    ptx_val row, ptx_val there, const ptx_val sum[4], int whole,
                                    const ptx_val *to) {
@@ -18793,7 +18793,7 @@ static void ptxk__matmul_take_problem(ptx_kernel *k, const ptxk__matmul *f, ptxk
     s->begin = ptx_mov(k, ptx_u32(0));
 }
 
-/* This block's part of k. */
+/* Sets s->begin and s->end to this block's part of k. */
 static void ptxk__matmul_take_part(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val steps, x;
     steps = ptxk_div_up(k, s->end, ptx_u32(f->depth));
@@ -18809,7 +18809,7 @@ static void ptxk__matmul_take_part(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
     s->end = ptx_min(k, x, s->end);
 }
 
-/* Finds the first row and column of tile `tile` of a product. Neighbouring tiles lie in a band of 8 rows of
+/* Finds the first row and column of tile `tile` of a product. Consecutive tiles are in a band of 8 rows of
    tiles, column after column. */
 static void ptxk__matmul_locate(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, ptx_val tile) {
     ptx_val rows, columns, band, x, y, height, p;
@@ -18895,7 +18895,7 @@ static void ptxk__matmul_sums(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul
     ptxk__matmul_slow_loop(k, f, s, mine, x);
 }
 
-/* The product's rows and columns, and its tiles. */
+/* Loads the product's rows and columns; returns the number of its tiles. */
 static ptx_val ptxk__matmul_count_tiles(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val x, y;
     x = ptxk__arg_u32(k, s->problem, offsetof(ptxk_matmul_args, m));
@@ -18907,7 +18907,7 @@ static ptx_val ptxk__matmul_count_tiles(ptx_kernel *k, const ptxk__matmul *f, pt
     return ptx_mul(k, x, y);
 }
 
-/* One tile, or one part of it along k. Blocks of whole tiles come first. */
+/* Computes one tile, or one part of it along k. Blocks of whole tiles come first. */
 static void ptxk__matmul_one(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val tile = ptx_ctaid_x(k), each, whole, divided, left, x, y, p;
     each = ptxk__matmul_count_tiles(k, f, s);
@@ -18947,7 +18947,7 @@ static void ptxk__matmul_one(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_
     ptxk__matmul_store(k, f, s);
 }
 
-/* The tiles of all groups, numbered consecutively, in strides: each block walks the list once. */
+/* GROUPED: numbers the tiles of all groups consecutively. A block takes every nctaid.x-th, in one walk. */
 static void ptxk__matmul_walk(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val list = ptxk__arg_ptr(k, s->args, offsetof(ptxk_matmul_args, groups)), count, tiles, x, y, p;
     ptx_var tile, group, before; /* before: tiles of the groups before this one */
@@ -19020,25 +19020,25 @@ static void ptxk__matmul_emit(ptx_module *m, const char *site, const ptxk__matmu
 
 /* -- matmul: warpgroups, code -- */
 
-/* The state of a thread; of a unit of work from `unit` on. */
+/* The state of a thread, and of its unit of work. */
 typedef struct ptxk__dense_state {
     ptxk__matmul_state m;               /* args, problem, batch, limits: what the code of results shares */
     ptx_val maps[4];                    /* of A, B, C, D */
     ptx_val thread, group, lane, warp;  /* of its warpgroup, which is `group` */
-    ptx_val full, empty, loaded, turns; /* mbarriers; of the boxes of C; of the consumer groups' turns */
+    ptx_val full, empty, loaded, turns; /* mbarriers; loaded: of boxes of C; turns: of consumer groups */
     ptx_val flag;                       /* a word for each consumer group */
-    ptx_val rank, cluster;              /* this block of the cluster, blocks of it */
-    ptx_val rows, columns;              /* tiles, of clusters and of columns, of a product */
+    ptx_val rank, cluster;              /* this block's rank in the cluster; blocks of it */
+    ptx_val rows, columns;              /* of a product: rows of clusters' tiles, columns of tiles */
     ptx_val each;                       /* units of a product */
     ptx_val whole, divided, parts, units, steps;
-    ptx_var phases;                     /* bits; a unit begins with stage 0 */
+    ptx_var phases;                     /* bit i: parity of stage i; units begin with stage 0 */
     ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
     ptx_val index;
     ptx_var sum[2][32][4];    /* of each block of 64 rows and 8 columns */
     ptx_var part[16][4];      /* with split: of a stage */
     ptx_var writes, fetched;  /* u32: 1 where the group writes results; parity of boxes of C */
-    ptx_val hands_back, back; /* predicate: the thread hands stages back, to this place */
-    ptx_val matrix[2];        /* descriptors of the group's A and B in stage 0 */
+    ptx_val hands_back, back; /* predicate: the thread hands stages back; empty[0] to arrive at */
+    ptx_val matrix[2];        /* lower halves of descriptors: the group's A and B in stage 0 */
 } ptxk__dense_state;
 
 /* Waits for a phase of an mbarrier. */
@@ -19050,7 +19050,7 @@ static void ptxk__mbarrier_wait(ptx_kernel *k, ptx_val barrier, ptx_val parity) 
     ptx_end(k);
 }
 
-/* The parity of the phase that is next at a stage: bit `stage` of s->phases. */
+/* The parity of the next phase of a stage: bit `stage` of s->phases. */
 static ptx_val ptxk__dense_parity(ptx_kernel *k, const ptxk__dense_state *s, ptx_val stage) {
     ptx_val x = ptx_get(k, s->phases);
     x = ptx_shr(k, x, stage);
@@ -19064,7 +19064,7 @@ static void ptxk__dense_turn_phase(ptx_kernel *k, ptxk__dense_state *s, ptx_val 
     ptx_set(k, s->phases, ptx_as(x, PTX_U32));
 }
 
-/* The numbers of units, as ptxk__dense_count has them. */
+/* Computes the numbers of units as ptxk__dense_count does. */
 static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
     ptx_val x, y, p, total, workers;
     x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, m));
@@ -19086,7 +19086,7 @@ static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__d
     x = ptx_max(k, s->divided, ptx_u32(1));
     y = ptx_div(k, workers, x);
     y = ptx_min(k, y, ptx_u32(PTXK__DENSE_PARTS));
-    x = ptx_div(k, s->steps, ptx_u32(3)); /* the largest number whose square is not above it, at least 1 */
+    x = ptx_div(k, s->steps, ptx_u32(3)); /* integer square root, at least 1 */
     x = ptx_min(k, x, ptx_u32(PTXK__DENSE_PARTS * PTXK__DENSE_PARTS));
     x = ptx_cvt(k, PTX_F32, x);
     x = ptx_op1_(k, PTX__AT, PTX_SQRT, PTX_RN, x);
@@ -19102,8 +19102,8 @@ static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__d
     s->steps = ptx_selp(k, ptx_u32(0), s->steps, p);
 }
 
-/* Takes a unit: its tile, the steps along k, and its part of them. Neighbouring units lie in a band of rows
-   of tiles, column after column. */
+/* Sets a unit's tile and its steps along k. Consecutive units are in a band of rows of tiles, column after
+   column. */
 static void ptxk__dense_take(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_val unit) {
     ptx_val p, x, y, band, high, tile;
     p = ptx_setp(k, PTX_GE, unit, s->whole);
@@ -19141,7 +19141,7 @@ static void ptxk__dense_take(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_st
     s->first[1] = ptx_mul(k, x, ptx_u32(d->columns));
 }
 
-/* The index along the batch's dimension of a map; 0 where all products share the matrix. */
+/* The index in a map's batch dimension; 0 where all products share the matrix. */
 static ptx_val ptxk__dense_batch(ptx_kernel *k, const ptxk__dense_state *s, size_t stride) {
     ptx_val x = ptx_ld(k, PTX_U64, ptx_at(s->m.args, (int64_t)stride)), p;
     p = ptx_setp(k, PTX_NE, x, ptx_u64(0));
@@ -19157,7 +19157,7 @@ static void ptxk__dense_copy(ptx_kernel *k, ptx_val to, ptx_val map, ptx_val x, 
     ptx_opn(k, PTX_TENSOR_G2S, mask ? PTX_MULTICAST : 0, PTX_NONE, PTX_NONE, mask ? 7 : 6, o, 0, NULL);
 }
 
-/* The copying thread: all steps of all units of its cluster. */
+/* The copying thread: copies all steps of all units of its cluster. */
 static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
     const ptxk__matmul *f = d->f;
     ptx_var unit, step;
@@ -19250,7 +19250,7 @@ static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dens
     ptx_val x[2], o[7];
     uint32_t i, h, side, count = f->bytes == 2 ? 7 : f->type[0] == PTX_S8 ? 3 : 5;
     ptx_op0(k, PTX_WGMMA_FENCE,
-            0);               /* between products of one shape for ptxas only, which puts it in anyway */
+            0);               /* products of one shape need none, but ptxas inserts one */
     for (i = 0; i < 4; i++) { /* 32 bytes along k, or 16 rows of 128 bytes */
         for (h = 0; h < d->heights; h++) {
             for (side = 0; side < 2; side++) {
@@ -19277,14 +19277,14 @@ static void ptxk__dense_meet(ptx_kernel *k, const ptxk__dense_state *s) {
     ptx_op2(k, PTX_BAR_SYNC, 0, x, ptx_imm(128));
 }
 
-/* Hands a stage back to the copying threads of the cluster: thread i to block i. back: of that stage. */
+/* Hands a stage back to the copying threads of the cluster: thread i to block i. back: its mbarrier. */
 static void ptxk__dense_hand_back(ptx_kernel *k, const ptxk__dense_state *s, ptx_val back, const ptx_val *p) {
     ptx_val both = p ? ptx_and(k, *p, s->hands_back) : s->hands_back;
     ptx_guard(k, both);
     ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, back);
 }
 
-/* With split: computes the sums of a unit. While a group adds the sums of a stage, the other multiplies. */
+/* With split: computes the sums of a unit. While one group adds the sums of a stage, the other multiplies. */
 static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s,
                                    ptx_val always) {
     const ptxk__matmul *f = d->f;
@@ -19412,7 +19412,7 @@ static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_st
     ptxk__dense_turn_phase(k, s, x);
 }
 
-/* Runs through the sums of a thread. */
+/* Iterates over the sums of a thread. */
 #define PTXK__DENSE_EACH(d, h, j, e)                                                                         \
     for (h = 0; h < (d)->heights; h++)                                                                       \
         for (j = 0; j < (d)->columns / 8; j++)                                                               \
@@ -19422,7 +19422,7 @@ static ptx_val ptxk__dense_zero(const ptxk__dense *d) {
     return d->split ? ptx_f32(0) : ptxk__matmul_zero(d->f);
 }
 
-/* The f32 number in the register of a sum, which may be one of integers. */
+/* A sum as f32. s8 without split: the integer register holds the bits of the f32 number. */
 static ptx_val ptxk__dense_get(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
                                uint32_t j, uint32_t e) {
     ptx_val x = ptx_get(k, s->sum[h][j][e]);
@@ -19434,8 +19434,8 @@ static void ptxk__dense_set(ptx_kernel *k, const ptxk__dense *d, const ptxk__den
     ptx_set(k, s->sum[h][j][e], d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_S32) : x);
 }
 
-/* Adds the sums of all parts of a unit, in their order, in the consumer group that finishes last. Returns
-   whether this one goes on to write results. */
+/* Stores the sums of this part. In the consumer group that finishes the tile last, adds those of all parts,
+   in their order. Returns whether this is that group. */
 static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
     uint32_t h, j, e, groups = d->alternate ? 1 : 2, record = d->heights * 64 * d->columns * 4;
     ptx_val at, here, slot, counter, x, y, p, last, v[4], flag;
@@ -19509,12 +19509,12 @@ typedef struct ptxk__dense_output {
     ptx_val z[2];              /* indices along the batch's dimension, of C and of D */
     ptx_val lead;              /* predicate: the thread that copies the group's boxes */
     ptx_val boxes, loaded;     /* the group's boxes in shared memory, and their mbarriers */
-    ptx_val at[4]; /* f16, bf16: where the thread's row begins in a box, for each 16 columns; f32: .. */
-    ptx_val odd;   /* f32: predicate */
+    ptx_val at[4]; /* in box 0, of 16 columns each (f16, bf16) or 8 columns (f32) */
+    ptx_val odd;   /* f32: predicate: the thread's row g is odd */
     ptx_val bias, factors; /* addresses, of the thread's first column */
 } ptxk__dense_output;
 
-/* Loads a number of each of the thread's columns of a box. */
+/* Loads the f32 numbers of the thread's columns of a box; 0 past the last column. */
 static void ptxk__dense_columns(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s,
                                 const ptxk__dense_output *o, ptx_val from, uint32_t first,
                                 ptx_val out[8][2]) {
@@ -19577,7 +19577,7 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
             }
         }
     }
-    /* Places in a box of 64 rows of 128 bytes, whose chunks of 16 bytes are exchanged by the row modulo 8. */
+    /* Addresses in a box of 64 rows of 128 bytes; swizzle: chunk of 16 bytes XOR row modulo 8. */
     if (f->out_bytes == 2) { /* lane l: row l % 16 of its warp's, chunk l / 16 of each two */
         row = ptx_and(k, s->lane, ptx_u32(15));
         x = ptx_shr(k, s->lane, ptx_u32(4));
@@ -19599,14 +19599,14 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
     row = ptx_mad(k, s->warp, ptx_u32(16), ptx_as(row, PTX_U32));
     x = ptx_mad(k, row, ptx_u32(128), x);
     o->at[0] = ptx_ptr_add(k, o->boxes, x, 1);
-    for (e = 1; e < 4; e++) { /* boxes begin at multiples of 1024: these differ in bits only */
+    for (e = 1; e < 4; e++) { /* boxes are 1024-byte aligned: XOR gives the others */
         x = ptx_xor(k, ptx_as(o->at[0], PTX_B32), ptx_b32(32 * e));
         o->at[e] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
     }
 }
 
-/* Reads (C) or writes a box of a thread's values, x[8 columns][row g: 0, 1; row g + 8: 2, 3], from or to the
-   box `which` of the group. */
+/* Loads (C) or stores a thread's values of box `which` of the group: x[8-column tile][0, 1: row g; 2, 3: row
+   g + 8]. */
 static void ptxk__dense_exchange(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_output *o,
                                  uint32_t which, ptx_val x[8][4], int load) {
     const ptxk__matmul *f = d->f;
@@ -19644,7 +19644,7 @@ static void ptxk__dense_exchange(ptx_kernel *k, const ptxk__dense *d, const ptxk
         for (e = 0; e < 4; e++) x[j][e] = ptx_selp(k, swapped[j ^ 2][e], swapped[j][e], o->odd);
 }
 
-/* Copies a box of C to shared memory: the leading thread, when all its copies have been read. */
+/* Copies a box of C to shared memory: the leading thread does, when its copies to D have read their boxes. */
 static void ptxk__dense_fetch(ptx_kernel *k, const ptxk__dense_state *s, const ptxk__dense_output *o,
                               ptx_val x, ptx_val y, uint32_t which) {
     ptx_val p = ptx_and(k, o->lead, o->add), barrier = ptx_off(o->loaded, (int64_t)(8 * which));
@@ -19656,7 +19656,7 @@ static void ptxk__dense_fetch(ptx_kernel *k, const ptxk__dense_state *s, const p
     ptx_end(k);
 }
 
-/* Finishes and stores the results of a unit, box after box. */
+/* Finishes and stores the results of a unit, one box after the other. */
 static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
     const ptxk__matmul *f = d->f;
     ptxk__dense_output o;
@@ -19698,7 +19698,7 @@ static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_s
                 ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
             }
         }
-        ptx_else(k); /* the copy before the last has read this box */
+        ptx_else(k); /* waits until the copy from this box to D has read it */
         ptx_if(k, o.lead);
         ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
         ptx_end(k);
@@ -19729,9 +19729,9 @@ static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_s
     ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
 }
 
-/* Consumer groups that take units in turn: begins an if for this group's unit, and waits until the other
-   group has seen all stages of the unit before. At the other's unit, its stages are passed. turn: 0 at this
-   group's units. rounds: of the group. */
+/* Consumer groups that take units in turn. Opens an if, whose else is for this group's units: it waits until
+   the other group has issued the products of the unit before. At the other group's units, advances the phases
+   of the stages that these use. turn: 0 at this group's units. rounds: parity of the group's turns. */
 static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_var turn,
                                   ptx_var rounds) {
     ptx_val x, y, p, mine = ptx_get(k, turn);
@@ -19749,7 +19749,7 @@ static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__den
     x = ptx_xor(k, x, y);
     ptxk__dense_turn_phase(k, s, x);
     ptx_else(k);
-    x = ptx_get(k, rounds); /* the first turn of group 0 is open */
+    x = ptx_get(k, rounds); /* group 0 does not wait for its first turn */
     y = ptx_xor(k, x, s->group);
     y = ptx_xor(k, y, ptx_u32(1));
     ptxk__mbarrier_wait(k, ptx_ptr_add(k, s->turns, s->group, 8), ptx_as(y, PTX_U32));
@@ -19757,7 +19757,7 @@ static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__den
     ptx_set(k, rounds, ptx_as(x, PTX_U32));
 }
 
-/* A consumer group: all units of its cluster, or every other. */
+/* A consumer group: computes all units of its cluster, or every other. */
 static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
     const ptxk__matmul *f = d->f;
     ptx_var unit, turn, rounds;
@@ -19891,14 +19891,14 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
     {
         ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(PTXK__DENSE_INCREASED));
         p = ptx_setp(k, PTX_GT, s.group, ptx_u32(1));
-        p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu)); /* for the assembler: alike in the warp */
+        p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu)); /* warp-uniform, for the assembler */
         s.group = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
         s.group = ptx_warpgroup_uniform(k, s.group);
         ptxk__dense_consume(k, &d, &s);
     }
     ptx_end(k);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-    ptx_cluster_arrive(k); /* the other block's shared memory lives while its stages are written */
+    ptx_cluster_arrive(k); /* no block ends while another may write to it */
     ptx_cluster_wait(k);
     ptx_ret(k);
 }
@@ -19935,7 +19935,7 @@ static ptx_mods ptxk__tensor_group(const ptxk__tensor_state *t) {
     return t->pair ? PTX_CTA_GROUP_2 : PTX_CTA_GROUP_1;
 }
 
-/* The tile of this turn: 0 or 1. */
+/* The tile of tensor memory of this turn: 0 or 1. */
 static ptx_val ptxk__tensor_tile(ptx_kernel *k, const ptxk__tensor_state *t) {
     ptx_val x = ptx_get(k, t->turn);
     x = ptx_and(k, x, ptx_u32(1));
@@ -19947,7 +19947,7 @@ static ptx_val ptxk__tensor_parity(ptx_kernel *k, const ptxk__tensor_state *t) {
     return ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
 }
 
-/* Begins a loop over the units of the cluster; ends it. */
+/* Opens a loop over the units of the cluster; ptxk__tensor_end_units ends it. */
 static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
     ptx_val x = ptx_sreg(k, PTX_CLUSTERID_X), p;
     ptx_var unit = ptx_var_new(k, x);
@@ -19974,7 +19974,8 @@ static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__dense *d, ptxk__te
     ptx_end(k);
 }
 
-/* Begins a loop over the steps of a unit; ends it. *stage: the stage of the step; *phase: its parity. */
+/* Opens a loop over the steps of a unit, which ptxk__tensor_end_steps ends. Sets a step's stage and parity.
+   */
 static ptx_var ptxk__tensor_begin_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
                                         ptx_val *stage, ptx_val *phase) {
     ptx_var step = ptx_var_new(k, t->s.begin);
@@ -19998,7 +19999,7 @@ static void ptxk__tensor_end_steps(ptx_kernel *k, ptx_var step) {
     ptx_end(k);
 }
 
-/* The copying thread. */
+/* The copying thread: copies the stages of all units. */
 static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
     const ptxk__matmul *f = d->f;
     ptxk__dense_state *s = &t->s;
@@ -20034,7 +20035,7 @@ static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tens
     ptxk__tensor_end_units(k, d, t, unit);
 }
 
-/* The odd block of a pair: hands on that its stages are full. */
+/* The odd block of a pair: tells the even one which of its stages are full. */
 static void ptxk__tensor_hand_on(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
     ptx_val even = ptx_mapa(k, t->peers, ptx_u32(0)), stage, phase, barrier;
     ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
@@ -20059,7 +20060,7 @@ static uint32_t ptxk__tensor_instruction(const ptxk__dense *d, uint32_t pair) {
     return x;
 }
 
-/* Commits the operations so far to an mbarrier, of both blocks of a pair. */
+/* Makes an mbarrier, of a pair in both blocks, track the completion of all products so far. */
 static void ptxk__tensor_commit(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val barrier, ptx_val both) {
     if (t->pair)
         ptx_op2(k, PTX_TCGEN05_COMMIT_MULTICAST, PTX_CTA_GROUP_2, barrier, both);
@@ -20157,7 +20158,7 @@ static void ptxk__tensor_fetch_sums(ptx_kernel *k, const ptxk__dense *d, ptx_val
         v[i] = d->f->type[0] == PTX_S8 ? ptx_cvt(k, PTX_F32, ptx_as(v[i], PTX_S32)) : ptx_as(v[i], PTX_F32);
 }
 
-/* The same into value[0 ...]; with factors along k they are in registers. */
+/* As ptxk__tensor_fetch_sums, into t->value; with factors along k from registers, t->sum. */
 static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile,
                               uint32_t first, uint32_t count) {
     ptx_val v[64];
@@ -20169,7 +20170,7 @@ static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_
     }
 }
 
-/* This warp has loaded its part of the tile. */
+/* Signals that this warp has loaded its part of the tile. */
 static void ptxk__tensor_drain(ptx_kernel *k, ptxk__tensor_state *t) {
     ptx_val p, barrier, tile = ptxk__tensor_tile(k, t);
     ptx_op0(k, PTX_TCGEN05_FENCE_BEFORE, 0);
@@ -20180,7 +20181,7 @@ static void ptxk__tensor_drain(ptx_kernel *k, ptxk__tensor_state *t) {
     ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
 }
 
-/* The place of a thread's sums in the record of a part of k: 4 columns of each thread side by side. */
+/* The address of a thread's sums in the record of part 0 of k. Records are [columns / 4][thread][4]. */
 static ptx_val ptxk__tensor_record(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t) {
     const ptxk__dense_state *s = &t->s;
     ptx_val at, slot, x;
@@ -20196,7 +20197,7 @@ static ptx_val ptxk__tensor_record(ptx_kernel *k, const ptxk__dense *d, const pt
     return ptx_ptr_add(k, at, s->thread, 16);
 }
 
-/* Stores the sums of a part of k; returns whether this block is the last of the tile's parts. */
+/* Stores the sums of a part of k; returns whether this block finishes the tile last. */
 static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
     ptxk__dense_state *s = &t->s;
     ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
@@ -20226,7 +20227,7 @@ static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     return ptx_setp(k, PTX_EQ, x, y);
 }
 
-/* Adds the sums of all parts of k, in their order: columns as for ptxk__tensor_load. */
+/* Adds the sums of all parts of k, in their order, into t->value; first, count: see ptxk__tensor_load. */
 static void ptxk__tensor_join(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, uint32_t first,
                               uint32_t count) {
     ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
@@ -20298,14 +20299,14 @@ static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk_
     o->row = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
 }
 
-/* A number of column `first` + j of the tile. */
+/* The f32 number of a column of the tile, at `from`; 0 past the last column. */
 static ptx_val ptxk__tensor_column(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val from,
                                    uint32_t column) {
     ptx_val x = ptx_add(k, t->s.first[1], ptx_u32(column)), p = ptx_setp(k, PTX_LT, x, t->s.m.limit[1]);
     return ptx_ld_if(k, p, PTX_F32, ptx_at(from, (int64_t)(4 * column)), ptx_f32(0));
 }
 
-/* Copies a box of C to shared memory: the leading thread, when all its copies have been read. */
+/* Copies a box of C to shared memory: the leading thread does, when its copies to D have read their boxes. */
 static void ptxk__tensor_fetch(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t,
                                const ptxk__tensor_output *o, uint32_t b) {
     const ptxk__dense_state *s = &t->s;
@@ -20375,7 +20376,7 @@ static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
         y = ptx_xor(k, y, ptx_u32(b / 2 & 1));
         ptxk__mbarrier_wait(k, ptx_off(s->loaded, (int64_t)(8 * (b & 1))), ptx_as(y, PTX_U32));
         ptxk__tensor_add(k, d, t, o.beta, b);
-        ptx_else(k); /* the copy before the last has read this box */
+        ptx_else(k); /* waits until the copy from this box to D has read it */
         ptx_if(k, o.lead);
         ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
         ptx_end(k);
@@ -20410,7 +20411,7 @@ static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
     ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
 }
 
-/* Waits for the sums of this turn. Returns where the warp's 32 lanes of them are. */
+/* Waits for the sums of this turn. Returns the tensor memory address of the warp's 32 lanes of them. */
 static ptx_val ptxk__tensor_await(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
     ptx_val tile = ptxk__tensor_tile(k, t), x, barrier = ptx_ptr_add(k, t->ready, tile, 8);
     x = ptxk__tensor_parity(k, t);
@@ -20455,7 +20456,7 @@ static void ptxk__tensor_sum_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__te
         place = ptx_ptr_add(k, t->columns, ptxk__tensor_tile(k, t), 512);
         y = ptx_ptr_add(k, place, s->thread, 4);
         ptx_st(k, PTX_F32, ptx_at(y, 0), one[1]);
-        ptxk__tensor_meet(k); /* that of the next step is behind all loads of this one */
+        ptxk__tensor_meet(k); /* the next step's comes after all loads of this one */
     } else if (f->side[1].kind == PTXK_FACTORS_SQUARE) {
         one[0] = ptx_op2(k, PTX_MUL, PTX_RN, one[0], one[1]);
     }
@@ -20492,7 +20493,7 @@ static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
     y = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(16), y);
     y = ptx_add(k, y, ptx_u32(d->stages * d->stage_bytes));
     t->row[0] = ptx_ptr_add(k, s->m.shared, y, 1);
-    for (c = 1; c < 8; c++) { /* boxes begin at multiples of 1024: these differ in bits only */
+    for (c = 1; c < 8; c++) { /* boxes are 1024-byte aligned: XOR gives the others */
         x = ptx_xor(k, ptx_as(t->row[0], PTX_B32), ptx_b32(16 * c));
         t->row[c] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
     }
@@ -20607,7 +20608,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     ptx_end(k);
     ptx_end(k);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-    ptx_cluster_arrive(k); /* no block's shared memory or tensor memory is used any more */
+    ptx_cluster_arrive(k); /* nothing uses shared or tensor memory any more */
     ptx_cluster_wait(k);
     q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
     ptx_if(k, q);
