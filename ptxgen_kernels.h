@@ -12975,7 +12975,7 @@ static uint64_t ptxk__gemm_factors_of(uint32_t factors, uint32_t n, uint32_t k) 
                                            : factors;
 }
 
-/* Formats with a reader: ptxk__gemm_format_of selects by its fields quads, halves and has_minimum. */
+/* Formats with a reader: ptxk__gemm_format_of selects by the reader's quads, halves and has_minimum. */
 static const ptxk__gemm_format ptxk__gemm_readers[] = {
     {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 16777216.0f},
     {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 512, 16777216.0f},
@@ -14168,8 +14168,8 @@ typedef struct ptxk__gemm_state {
     ptx_val at, own; /* shared addresses: row g of this unit, this lane's part of it */
     ptx_val acc[2][PTXK__GEMM_M][PTXK__GEMM_N][4];
     const char *waits; /* call site, where the products wait for the preceding kernels; else NULL */
-    uint32_t chains;
-    ptx_val constant[12]; /* set by ptxk__gemm_lane */
+    uint32_t chains; /* accumulators of a tile, which its products use in turn */
+    ptx_val constant[12]; /* of the format, see ptxk__gemm_lane */
     ptx_val raw[PTXK__GEMM_M][2][8], more[PTXK__GEMM_M][2][8];
     ptx_val scale[PTXK__GEMM_M][2][8], factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2];
     ptx_val low[PTXK__GEMM_M][4]; /* minima, operand A of the product with the sums of x */
@@ -14431,7 +14431,7 @@ static void ptxk__gemm_advance_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk_
     }
 }
 
-/* Copies a part of x. from: this thread's first chunk. */
+/* Copies part `part` of x to stage `slot`, under *p (NULL: always). from: this thread's chunk of part 0. */
 static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
                               uint32_t part, uint32_t slot, const ptx_val *p) {
     const ptxk__gemm_x *x = s->form;
@@ -15946,7 +15946,7 @@ static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t f
         }
         return;
     }
-    for (i = 0; i < 2; i++) { /* lower bits of quants, upper bits */
+    for (i = 0; i < 2; i++) { /* quants: lower bits, upper bits */
         at = ptx_ptr_add(k, w->raw, w->half, i ? 32 : 64);
         ptxk__wide_chunks(k, ptx_off(at, 128 * i), first, i ? 8 : 16, raw);
         for (j = 0; j < (i ? 8u : 16u); j++) {
@@ -16559,7 +16559,7 @@ static void ptxk__wgmma_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, 
     }
 }
 
-/* EXACT: adds the unit's products, times the factors of the rows, to the sums. */
+/* Adds the products of a unit with separate sums, times its factors, to the sums; releases its last stage. */
 static void ptxk__wgmma_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t stage) {
     ptxk__wgmma *g = s->wgmma;
     uint32_t n, e, minima;
@@ -17448,7 +17448,7 @@ static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
 typedef struct ptxk__dense_units {
     uint64_t units;   /* of whole tiles and parts */
     uint32_t workers; /* clusters that run at once */
-    uint32_t divided, parts;
+    uint32_t divided, parts; /* cluster tiles that are divided, into how many parts */
 } ptxk__dense_units;
 
 static uint64_t ptxk__dense_tiles(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
@@ -18772,7 +18772,7 @@ static void ptxk__matmul_store(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmu
 
 /* -- matmul: tiles, the entry -- */
 
-/* Takes a product's sizes and leading dimensions. */
+/* Loads the addresses, leading dimensions and k of a product; with alpha 0 there are no steps along k. */
 static void ptxk__matmul_take_problem(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     static const size_t ld[] = {offsetof(ptxk_matmul_args, lda), offsetof(ptxk_matmul_args, ldb)},
                         at[] = {offsetof(ptxk_matmul_args, a), offsetof(ptxk_matmul_args, b)},
@@ -19029,7 +19029,7 @@ typedef struct ptxk__dense_state {
     ptx_val flag;                       /* a word for each consumer group */
     ptx_val rank, cluster;              /* this block's rank in the cluster; blocks of it */
     ptx_val rows, columns;              /* of a product: rows of clusters' tiles, columns of tiles */
-    ptx_val each;                       /* units of a product */
+    ptx_val each;                       /* cluster tiles of a product */
     ptx_val whole, divided, parts, units, steps;
     ptx_var phases;                     /* bit i: parity of stage i; units begin with stage 0 */
     ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
@@ -19912,9 +19912,10 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
    block multiplies. With factors along k (`split`) tiles have 128 columns, each step has sums of its own, and
    the four warps add them in registers.
 
-   Synchronisation: full[stage] counts the bytes of a stage; its phase in the odd block is handed on to
-   peers[stage] of the even one, for a copy signals its own block only. empty[stage]: the products that read
-   it are done. ready[tile]: the sums are in tensor memory. drained[tile]: all warps have loaded them. */
+   Synchronisation: full[stage] counts the bytes of a stage. A copy signals its own block only, so a thread of
+   the odd block passes the phases of full[stage] on to peers[stage] of the even block. empty[stage]: the
+   products that read it are done. ready[tile]: the sums are in tensor memory. drained[tile]: all warps have
+   loaded them. */
 #define PTXK__TENSOR_BOX 16384u /* 128 rows of 128 bytes */
 #define PTXK__TENSOR_THREADS 256u
 
@@ -19974,8 +19975,7 @@ static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__dense *d, ptxk__te
     ptx_end(k);
 }
 
-/* Opens a loop over the steps of a unit, which ptxk__tensor_end_steps ends. Sets a step's stage and parity.
-   */
+/* Opens a loop over a unit's steps, which ptxk__tensor_end_steps ends. Sets each step's stage and parity. */
 static ptx_var ptxk__tensor_begin_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
                                         ptx_val *stage, ptx_val *phase) {
     ptx_var step = ptx_var_new(k, t->s.begin);
