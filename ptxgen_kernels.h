@@ -17607,7 +17607,6 @@ static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape
     plan->workspace_bytes = plan->zero_bytes + divided * parts * f->tile * f->tile * 4;
 }
 
-/* How many factors a side has. */
 static uint64_t ptxk__matmul_factor_count(uint32_t kind, uint32_t span, uint32_t k) {
     uint64_t blocks = ptxk__ceil_div(k, PTXK__MATMUL_BLOCK);
     return kind == PTXK_FACTORS_TENSOR   ? 1
@@ -18541,7 +18540,6 @@ static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
     return last;
 }
 
-/* x after the activation. */
 static ptx_val ptxk__matmul_activate(ptx_kernel *k, const ptxk__matmul *f, ptx_val x) {
     ptx_val p, y;
     switch (f->activation) {
@@ -18868,7 +18866,6 @@ static ptx_val ptxk__matmul_fast_steps(ptx_kernel *k, const ptxk__matmul *f, ptx
     return ptx_uniform(k, steps);
 }
 
-/* Computes the sums of a tile. */
 static void ptxk__matmul_sums(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val steps, p, x, mine[2];
     uint32_t i, j, e, side;
@@ -19041,7 +19038,6 @@ typedef struct ptxk__dense_state {
     ptx_val matrix[2];        /* lower halves of descriptors: the group's A and B in stage 0 */
 } ptxk__dense_state;
 
-/* Waits for a phase of an mbarrier. */
 static void ptxk__mbarrier_wait(ptx_kernel *k, ptx_val barrier, ptx_val parity) {
     ptx_val p;
     ptx_loop(k);
@@ -19412,7 +19408,6 @@ static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_st
     ptxk__dense_turn_phase(k, s, x);
 }
 
-/* Iterates over the sums of a thread. */
 #define PTXK__DENSE_EACH(d, h, j, e)                                                                         \
     for (h = 0; h < (d)->heights; h++)                                                                       \
         for (j = 0; j < (d)->columns / 8; j++)                                                               \
