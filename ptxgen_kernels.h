@@ -13400,7 +13400,7 @@ static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
    block has a part of K of its first tile and of its last. Minimises an estimate of the time, in units of 64
    values of a tile: the mean of the busiest multiprocessor's granules and the longest block's, 6 for a
    block's first tile, 3 for each other, and sums of parts. With 64 columns and more, runs of more than 8
-   tiles would separate blocks that share rows in L2: each tile has a block then. */
+   tiles would separate blocks that share rows in L2: each tile has a block then, unless GROUPED. */
 static uint32_t ptxk__gemm_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
     uint32_t units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(f)), step = ptxk__gemm_granule(f) / 64;
     uint32_t chip = shape->target & 0xfffu, resident, chosen = 0;
